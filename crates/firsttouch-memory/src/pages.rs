@@ -1,0 +1,81 @@
+//! The page sizes a placement can ask for.
+
+use core::fmt;
+
+/// 2 MiB: the size of a transparent huge page, and of a block of the span, on x86-64 and on
+/// arm64 with 4 KiB base pages.
+pub const HUGE: usize = 2 << 20;
+/// 1 GiB, the larger reserved huge page.
+pub const GIGANTIC: usize = 1 << 30;
+/// The base page. Machines with larger base pages are refused at start-up, not mishandled.
+pub const BASE: usize = 4096;
+
+/// What kind of pages is wanted for a placed allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pages {
+    /// Base pages of 4 KiB, transparent huge pages forbidden.
+    Base,
+    /// A multi-size transparent huge page (Linux 6.8+): a power of two from 16 KiB to 1 MiB.
+    Multi(u32),
+    /// Transparent huge pages of 2 MiB, from the kernel's ordinary free memory.
+    Transparent,
+    /// Reserved 2 MiB pages of the hugetlb pool.
+    Huge2M,
+    /// Reserved 1 GiB pages of the hugetlb pool.
+    Huge1G,
+    /// The best that can be had: reserved pages where the pool has them, else transparent ones.
+    Auto,
+}
+
+impl Pages {
+    /// Reads the word used on the command line, in profiles and in the agent's settings.
+    ///
+    /// Returns `None` for anything else; sizes are powers of two from `16k` to `1024k`.
+    ///
+    /// ```
+    /// use firsttouch_memory::Pages;
+    /// assert_eq!(Pages::parse("thp"), Some(Pages::Transparent));
+    /// assert_eq!(Pages::parse("64k"), Some(Pages::Multi(64 << 10)));
+    /// assert_eq!(Pages::parse("65k"), None);
+    /// ```
+    pub fn parse(word: &str) -> Option<Pages> {
+        Some(match word {
+            "4k" => Pages::Base,
+            "thp" => Pages::Transparent,
+            "2m" => Pages::Huge2M,
+            "1g" => Pages::Huge1G,
+            "auto" => Pages::Auto,
+            "1m" => Pages::Multi(1 << 20),
+            _ => {
+                let kib: u32 = word.strip_suffix('k')?.parse().ok()?;
+                if !kib.is_power_of_two() || !(16..=1024).contains(&kib) {
+                    return None;
+                }
+                Pages::Multi(kib << 10)
+            }
+        })
+    }
+
+    /// The size of one such page in bytes; for [`Pages::Auto`] that of the smallest acceptable one.
+    pub fn bytes(self) -> usize {
+        match self {
+            Pages::Base => BASE,
+            Pages::Multi(bytes) => bytes as usize,
+            Pages::Transparent | Pages::Huge2M | Pages::Auto => HUGE,
+            Pages::Huge1G => GIGANTIC,
+        }
+    }
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pages::Base => f.write_str("4k"),
+            Pages::Transparent => f.write_str("thp"),
+            Pages::Huge2M => f.write_str("2m"),
+            Pages::Huge1G => f.write_str("1g"),
+            Pages::Auto => f.write_str("auto"),
+            Pages::Multi(bytes) => write!(f, "{}k", bytes >> 10),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The shared vocabulary of firsttouch, in three words that are kept apart as types:
+//!
+//! - **asked**: a [`Placement`], what somebody wanted;
+//! - **obtained**: a [`Receipt`], what the kernel really gave, read back, with a [`Shortfall`] for the rest;
+//! - **proved**: a [`Verdict`] and its [`Ratio`], what it was worth against the baseline.
+//!
+//! The JSON and TOML documents made of them are a contract: a key changes only together with
+//! [`SCHEMA_VERSION`] and the changelog.
+//!
+//! Architecture invariant: this crate does no I/O. It parses and prints text that others read and write.
+
+#![forbid(unsafe_code)]
+
+mod placement;
+mod profile;
+mod receipt;
+mod record;
+mod size;
+mod tune;
+
+pub use firsttouch_memory::{Pages, Reason};
+pub use placement::{Placement, PlacementError, Via};
+pub use profile::{Evidence, MachineKey, Profile, ProfileError};
+pub use receipt::{BlockReport, Obtained, Receipt, Shortfall};
+pub use record::{Record, RecordError};
+pub use size::{format_bytes, parse_size};
+pub use tune::{Confirmation, ConfigurationReport, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict};
+
+/// Version of the JSON documents (receipt, tune, status, profile).
+pub const SCHEMA_VERSION: u32 = 1;

@@ -1,0 +1,178 @@
+//! The agent's record: lines of text that the agent writes from a stack buffer when the program ends (or at a
+//! new peak of placed memory), read here and turned into a [`Receipt`].
+//!
+//! ```text
+//! firsttouch-record 1
+//! program /usr/bin/python3.11
+//! state final
+//! placed 1073741824
+//! peak 1073741824
+//! blocks 12
+//! recycled 0
+//! page 2097152 1071644672
+//! node 0 1073741824
+//! process 4096 9437184
+//! short no-whole-block 2097152
+//! block 3 0x10000200000 400000048 399507456
+//! note asan
+//! end
+//! ```
+
+use crate::{BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall};
+use firsttouch_memory::Reason;
+use std::collections::BTreeMap;
+
+/// A parsed record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The program image that wrote it.
+    pub program: String,
+    /// Written when the program ended, not at an earlier peak.
+    pub complete: bool,
+    /// What was obtained.
+    pub obtained: Obtained,
+    /// Reasons with bytes.
+    pub shortfalls: Vec<(Reason, u64)>,
+    /// Placed blocks, largest first.
+    pub blocks: Vec<BlockReport>,
+    /// Remarks.
+    pub notes: Vec<String>,
+}
+
+/// A record that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The first line is not that of a record of this version.
+    #[error("not a record of this version of the agent")]
+    Header,
+    /// A line does not read.
+    #[error("line {number} of the agent's record does not read: {line}")]
+    Line {
+        /// Line number from 1.
+        number: usize,
+        /// The line.
+        line: String,
+    },
+    /// The last line is missing: the writer was stopped in the middle.
+    #[error("the agent's record ends early")]
+    Truncated,
+}
+
+impl Record {
+    /// Reads the text of a record.
+    pub fn parse(text: &str) -> Result<Record, RecordError> {
+        let mut lines = text.lines().enumerate();
+        if lines.next().map(|(_, line)| line) != Some("firsttouch-record 1") {
+            return Err(RecordError::Header);
+        }
+        let mut record = Record {
+            program: String::new(),
+            complete: false,
+            obtained: Obtained::default(),
+            shortfalls: Vec::new(),
+            blocks: Vec::new(),
+            notes: Vec::new(),
+        };
+        for (index, line) in lines {
+            if line == "end" {
+                record.blocks.sort_by_key(|block| std::cmp::Reverse(block.bytes));
+                return Ok(record);
+            }
+            record.line(line).ok_or_else(|| RecordError::Line { number: index + 1, line: line.to_owned() })?;
+        }
+        Err(RecordError::Truncated)
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let (key, rest) = line.split_once(' ')?;
+        let mut words = rest.split(' ');
+        let mut number = || words.next()?.parse::<u64>().ok();
+        match key {
+            "program" => self.program = rest.to_owned(),
+            "state" => self.complete = rest == "final",
+            "placed" => self.obtained.placed_bytes = number()?,
+            "peak" => self.obtained.peak_bytes = number()?,
+            "blocks" => self.obtained.placed_blocks = number()?,
+            "recycled" => self.obtained.recycled_bytes = number()?,
+            "page" => add(&mut self.obtained.bytes_by_page_size, number()?, number()?),
+            "node" => {
+                let node = u32::try_from(number()?).ok()?;
+                add(self.obtained.bytes_by_node.get_or_insert_default(), node, number()?);
+            }
+            "process" => {
+                add(self.obtained.process_bytes_by_page_size.get_or_insert_default(), number()?, number()?)
+            }
+            "short" => {
+                let (word, bytes) = rest.split_once(' ')?;
+                self.shortfalls.push((Reason::parse(word)?, bytes.parse().ok()?));
+            }
+            "block" => {
+                let id = number()?;
+                let address = words.next()?.to_owned();
+                let mut number = || words.next()?.parse::<u64>().ok();
+                self.blocks.push(BlockReport { id, address, bytes: number()?, huge_bytes: number()? });
+            }
+            "note" => self.notes.push(rest.to_owned()),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The receipt: this record against what was asked.
+    pub fn into_receipt(self, asked: Placement) -> Receipt {
+        Receipt {
+            schema_version: SCHEMA_VERSION,
+            program: self.program,
+            via: asked.via,
+            asked,
+            obtained: Some(self.obtained),
+            shortfalls: self.shortfalls.into_iter().map(|(reason, bytes)| Shortfall::new(reason, bytes)).collect(),
+            blocks: self.blocks,
+            complete: self.complete,
+            notes: self.notes,
+        }
+    }
+}
+
+fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, bytes: u64) {
+    *map.entry(key).or_insert(0) += bytes;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SAMPLE: &str = "firsttouch-record 1\nprogram /usr/bin/a b\nstate final\nplaced 30\npeak 40\nblocks 2\n\
+        recycled 0\npage 2097152 20\npage 4096 10\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
+        block 1 0x10 10 0\nblock 2 0x20 20 20\nend\n";
+
+    #[test]
+    fn a_record_becomes_a_receipt() {
+        let receipt = Record::parse(SAMPLE).unwrap().into_receipt(Placement::default());
+        let obtained = receipt.obtained.as_ref().unwrap();
+        assert!(receipt.complete);
+        assert_eq!(receipt.program, "/usr/bin/a b");
+        assert_eq!(obtained.share_on_pages_of(2 << 20), Some(2.0 / 3.0));
+        assert_eq!(receipt.shortfalls, [Shortfall::new(Reason::PoolEmpty, 10)]);
+        assert_eq!(receipt.blocks[0].id, 2, "largest first");
+        let json = serde_json::to_string(&receipt).unwrap();
+        assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
+    }
+
+    #[test]
+    fn a_cut_record_is_an_error() {
+        let cut = &SAMPLE[..SAMPLE.len() - 4];
+        assert_eq!(Record::parse(cut), Err(RecordError::Truncated));
+        assert_eq!(Record::parse(""), Err(RecordError::Header));
+        let odd = SAMPLE.replace("placed 30", "placed lots");
+        assert!(matches!(Record::parse(&odd), Err(RecordError::Line { number: 4, .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "(firsttouch-record 1\n)?([a-z]{1,8}( [0-9a-z]{0,5}){0,4}\n){0,6}(end)?") {
+            let _ = Record::parse(&text);
+        }
+    }
+}
