@@ -1,1 +1,42 @@
-//! Placeholder while the workspace is laid out.
+//! What a person sees of a session: `tune` documents and receipts as text, Markdown, CSV, JSON and one-file HTML,
+//! and the way back from JSON and HTML to the document.
+//!
+//! - [`text`]: the terminal, with or without colour;
+//! - [`markdown`], [`csv`], [`json`]: the exports;
+//! - [`html`]: one file with inline SVG plots, that holds the document too, so that it can be re-opened;
+//! - [`open`]: reads either of JSON and our HTML.
+//!
+//! The number that is printed large comes from the confirmation phase only; a winner of the search that was not
+//! confirmed is named, never praised. What is unknown is shown as unknown, never as 0.
+//!
+//! Architecture invariant: this crate does no I/O and measures nothing. It takes a document and gives back text.
+//! Every string of a document may come from a stranger: it is escaped for the place it goes to, control
+//! characters and all. The HTML holds no script that runs and refers to nothing outside itself.
+
+#![forbid(unsafe_code)]
+
+mod cells;
+pub mod csv;
+mod error;
+pub mod json;
+pub mod markdown;
+mod number;
+mod remarks;
+mod sentence;
+pub mod shell;
+mod style;
+mod summary;
+pub mod text;
+mod verdict;
+mod visible;
+
+pub use error::OpenError;
+pub use style::Style;
+
+use firsttouch_placement::TuneReport;
+
+/// Reads a `tune` document from the text of a file: JSON (`--export-json`) or our HTML (`--export-html`).
+pub fn open(text: &str) -> Result<TuneReport, OpenError> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    json::read(text)
+}

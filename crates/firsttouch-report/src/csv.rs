@@ -1,0 +1,69 @@
+//! CSV: one line per raw run, in the order they were made (RFC 4180 quoting, lines ending in a newline).
+
+use crate::summary::{Metric, metrics, raw_runs};
+use firsttouch_placement::TuneReport;
+use std::fmt::Write as _;
+
+/// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none.
+pub fn tune(report: &TuneReport) -> String {
+    let counters: Vec<String> = metrics(report)
+        .into_iter()
+        .filter_map(|metric| match metric {
+            Metric::Counter(name) => Some(name),
+            _ => None,
+        })
+        .collect();
+    let mut text = String::from(
+        "configuration,phase,block,order,wall_s,user_s,system_s,max_rss_bytes,minor_faults,major_faults,\
+         context_switches,outlier",
+    );
+    for name in &counters {
+        let _ = write!(text, ",{}", field(&format!("counter.{name}")));
+    }
+    text.push('\n');
+    for (name, phase, run) in raw_runs(report) {
+        let _ = write!(
+            text,
+            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            field(name),
+            phase.word(),
+            run.block,
+            run.order,
+            run.wall_s,
+            run.user_s,
+            run.system_s,
+            run.max_rss_bytes,
+            run.minor_faults,
+            run.major_faults,
+            run.context_switches,
+            run.outlier,
+        );
+        for counter in &counters {
+            text.push(',');
+            if let Some(value) = run.counters.get(counter) {
+                let _ = write!(text, "{value}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::field;
+
+    #[test]
+    fn fields_are_quoted_where_needed() {
+        assert_eq!(field("thp"), "thp");
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+}

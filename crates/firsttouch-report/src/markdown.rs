@@ -1,0 +1,220 @@
+//! Markdown, as issues and pull requests take it.
+
+use crate::cells::{asked, obtained, shortfalls};
+use crate::number;
+use crate::remarks::{method, remarks};
+use crate::sentence::Sentence;
+use crate::summary::{Metric, mean_wall, metrics, peak_rss};
+use crate::verdict::{self, Advice};
+use crate::visible::visible;
+use firsttouch_placement::{ConfigurationReport, LaunchedRun, Ratio, TuneReport, Verdict};
+use std::fmt::Write as _;
+
+/// A session: verdict sentence, table, shortfalls, skipped configurations, warnings, the command to use.
+pub fn tune(report: &TuneReport) -> String {
+    let mut page = String::new();
+    let _ = writeln!(page, "# firsttouch tune\n");
+    fenced(&mut page, &crate::shell::command(&report.command));
+    let _ = writeln!(page, "**{}**\n", written(&verdict::headline(report).sentence));
+    if !report.configurations.is_empty() {
+        summary_table(&mut page, report);
+        counters_table(&mut page, report);
+    }
+    let short = shortfalls(report);
+    if !short.is_empty() {
+        let _ = writeln!(page, "## Asked, but not obtained\n");
+        for shortfall in &short {
+            let _ = writeln!(
+                page,
+                "- {}: {}. {}",
+                code(shortfall.reason.word()),
+                written(&shortfall.struck_words()),
+                code(shortfall.remedy)
+            );
+        }
+        page.push('\n');
+    }
+    if !report.skipped.is_empty() {
+        let _ = writeln!(page, "## Skipped\n");
+        for skipped in &report.skipped {
+            let remedy =
+                skipped.remedy.as_deref().map_or(String::new(), |remedy| format!(": {}", code(remedy)));
+            let _ = writeln!(page, "- {}: {}{remedy}", code(&skipped.name), escaped(&skipped.reason));
+        }
+        page.push('\n');
+    }
+    list(&mut page, "Warnings", &report.warnings.iter().map(Sentence::from).collect::<Vec<_>>());
+    list(&mut page, "Remarks", &remarks(report));
+    match verdict::advice(report) {
+        Advice::Use(command) => {
+            let _ = writeln!(page, "## From now on\n");
+            fenced(&mut page, &command);
+        }
+        Advice::OwnLauncher(name) => {
+            let _ = writeln!(page, "## From now on\n\nStart the program as {} does.\n", code(&name));
+        }
+        // The command as it is stands at the top.
+        Advice::AsItIs(_) | Advice::Open => {}
+    }
+    let _ = writeln!(page, "## Method\n\n{}", written(&method(report)));
+    page
+}
+
+fn summary_table(page: &mut String, report: &TuneReport) {
+    page.push_str(
+        "| configuration | asked | obtained | runs | mean ± 95 % | times faster [95 %] | verdict | user s | \
+         system s | peak RSS | minor faults | major |\n\
+         |:--|:--|:--|--:|--:|--:|:--|--:|--:|--:|--:|--:|\n",
+    );
+    for (index, configuration) in report.configurations.iter().enumerate() {
+        row(
+            page,
+            &cell_code(&configuration.name),
+            configuration,
+            &configuration.runs,
+            [
+                configuration.runs.len().to_string(),
+                mean_wall(configuration),
+                ratio_cell(configuration.ratio.as_ref(), index == 0),
+            ],
+            &verdict::word(configuration.verdict, index == 0),
+        );
+    }
+    let winner = report.winner.as_deref().and_then(|winner| report.configuration(winner));
+    if let (Some(confirmation), Some(winner)) = (&report.confirmation, winner) {
+        let runs = &confirmation.winner_runs;
+        let mean = crate::summary::mean(&runs.iter().map(|run| run.wall_s).collect::<Vec<_>>());
+        let label = if confirmation.verdict == Verdict::Faster { "confirmed" } else { "on fresh runs" };
+        row(
+            page,
+            &format!("**{label}: {}**", cell_code(&winner.name)),
+            winner,
+            runs,
+            [
+                (runs.len() + confirmation.baseline_runs.len()).to_string(),
+                mean.map_or(number::UNKNOWN.to_owned(), number::seconds),
+                ratio_cell(confirmation.ratio.as_ref(), false),
+            ],
+            &format!("**{}**", confirmation.verdict),
+        );
+    }
+    page.push('\n');
+}
+
+fn ratio_cell(ratio: Option<&Ratio>, is_baseline: bool) -> String {
+    match ratio {
+        Some(ratio) => number::ratio(ratio),
+        None if is_baseline => "1".to_owned(),
+        None => number::UNKNOWN.to_owned(),
+    }
+}
+
+fn row(
+    page: &mut String,
+    name: &str,
+    configuration: &ConfigurationReport,
+    runs: &[LaunchedRun],
+    proved: [String; 3],
+    verdict: &str,
+) {
+    let mean =
+        |metric: Metric, show: fn(f64) -> String| metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show);
+    let [number_of_runs, wall, ratio] = proved.map(|cell| escaped(&cell));
+    let _ = writeln!(
+        page,
+        "| {name} | {} | {} | {number_of_runs} | {wall} | {ratio} | {verdict} | {} | {} | {} | {} | {} |",
+        escaped(&asked(configuration.asked.as_ref())),
+        escaped(&obtained(configuration)),
+        mean(Metric::User, |value| number::significant(value, 3)),
+        mean(Metric::System, |value| number::significant(value, 3)),
+        peak_rss(runs).map_or(number::UNKNOWN.to_owned(), firsttouch_placement::format_bytes),
+        mean(Metric::MinorFaults, number::count),
+        mean(Metric::MajorFaults, number::count),
+    );
+}
+
+fn counters_table(page: &mut String, report: &TuneReport) {
+    let counters: Vec<Metric> =
+        metrics(report).into_iter().filter(|metric| matches!(metric, Metric::Counter(_))).collect();
+    if counters.is_empty() {
+        return;
+    }
+    let titles: String = counters.iter().map(|metric| format!(" {} |", escaped(metric.label()))).collect();
+    let _ = writeln!(page, "| counters, mean per run |{titles}\n|:--|{}", "--:|".repeat(counters.len()));
+    for configuration in &report.configurations {
+        let cells = counters.iter().map(|metric| {
+            let mean = metric.mean(&configuration.runs);
+            format!(" {} |", mean.map_or(number::UNKNOWN.to_owned(), |mean| metric.show(mean)))
+        });
+        let _ = writeln!(page, "| {} |{}", cell_code(&configuration.name), cells.collect::<String>());
+    }
+    page.push('\n');
+}
+
+fn list(page: &mut String, heading: &str, items: &[Sentence]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "## {heading}\n");
+    for item in items {
+        let _ = writeln!(page, "- {}", written(item));
+    }
+    page.push('\n');
+}
+
+/// Text with every character that Markdown, its tables or embedded HTML would take for themselves escaped.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in visible(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '`' | '@' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn written(sentence: &Sentence) -> String {
+    sentence.written(escaped, code)
+}
+
+/// A code span in a table, where bars end the cell even inside code.
+fn cell_code(text: &str) -> String {
+    code(text).replace('|', "\\|")
+}
+
+/// A code span: fenced by one more backtick than the text has in a row.
+fn code(text: &str) -> String {
+    let text = visible(text);
+    if text.trim().is_empty() {
+        return "(empty)".to_owned();
+    }
+    let fence = "`".repeat(longest_ticks(&text) + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+fn fenced(page: &mut String, text: &str) {
+    let fence = "`".repeat(longest_ticks(text).max(2) + 1);
+    let _ = writeln!(page, "{fence}sh\n{}\n{fence}\n", visible(text));
+}
+
+fn longest_ticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cell_code, code, escaped};
+
+    #[test]
+    fn nothing_breaks_out_of_a_cell() {
+        assert_eq!(escaped("a|b <script> *x*\n"), "a\\|b &lt;script&gt; \\*x\\*\\\\n");
+        assert_eq!(cell_code("a`|`b"), "``a`\\|`b``");
+        assert_eq!(code("a|b"), "`a|b`");
+        assert_eq!(code("`"), "`` ` ``");
+    }
+}

@@ -1,0 +1,157 @@
+//! What the raw runs of a configuration come to: means for the tables and ratios to the baseline for the plots.
+
+use crate::number;
+use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport};
+use std::collections::BTreeSet;
+
+/// Something measured at every run besides the wall time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Metric {
+    User,
+    System,
+    PeakRss,
+    MinorFaults,
+    MajorFaults,
+    ContextSwitches,
+    Counter(String),
+}
+
+impl Metric {
+    /// Those that every run has.
+    pub(crate) const PLAIN: [Metric; 6] = [
+        Metric::User,
+        Metric::System,
+        Metric::PeakRss,
+        Metric::MinorFaults,
+        Metric::MajorFaults,
+        Metric::ContextSwitches,
+    ];
+
+    pub(crate) fn label(&self) -> &str {
+        match self {
+            Metric::User => "user time",
+            Metric::System => "system time",
+            Metric::PeakRss => "peak RSS",
+            Metric::MinorFaults => "minor faults",
+            Metric::MajorFaults => "major faults",
+            Metric::ContextSwitches => "context switches",
+            Metric::Counter(name) => name,
+        }
+    }
+
+    /// The value of one run; `None` where the kernel did not count.
+    fn of(&self, run: &LaunchedRun) -> Option<f64> {
+        Some(match self {
+            Metric::User => run.user_s,
+            Metric::System => run.system_s,
+            Metric::PeakRss => run.max_rss_bytes as f64,
+            Metric::MinorFaults => run.minor_faults as f64,
+            Metric::MajorFaults => run.major_faults as f64,
+            Metric::ContextSwitches => run.context_switches as f64,
+            Metric::Counter(name) => *run.counters.get(name)? as f64,
+        })
+    }
+
+    /// A value in the unit of the metric.
+    pub(crate) fn show(&self, value: f64) -> String {
+        match self {
+            Metric::User | Metric::System => number::seconds(value),
+            Metric::PeakRss => number::bytes(value),
+            _ => number::count(value),
+        }
+    }
+
+    /// The mean over the runs that have the metric; `None` when none has.
+    pub(crate) fn mean(&self, runs: &[LaunchedRun]) -> Option<f64> {
+        let values: Vec<f64> = runs.iter().filter_map(|run| self.of(run)).collect();
+        mean(&values)
+    }
+}
+
+/// Every metric of the session: the plain ones, then the counters by name.
+pub(crate) fn metrics(report: &TuneReport) -> Vec<Metric> {
+    let names: BTreeSet<&str> =
+        all_runs(report).flat_map(|(_, _, run)| run.counters.keys()).map(String::as_str).collect();
+    Metric::PLAIN.into_iter().chain(names.into_iter().map(|name| Metric::Counter(name.to_owned()))).collect()
+}
+
+/// The phase a run belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Search,
+    Confirmation,
+}
+
+impl Phase {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Phase::Search => "search",
+            Phase::Confirmation => "confirmation",
+        }
+    }
+}
+
+/// Every raw run with its configuration and phase, in the order they were made.
+pub(crate) fn raw_runs(report: &TuneReport) -> Vec<(&str, Phase, &LaunchedRun)> {
+    let mut runs: Vec<_> = all_runs(report).collect();
+    runs.sort_by_key(|(_, _, run)| run.order);
+    runs
+}
+
+fn all_runs(report: &TuneReport) -> impl Iterator<Item = (&str, Phase, &LaunchedRun)> {
+    let search = report.configurations.iter().flat_map(|configuration| {
+        configuration.runs.iter().map(|run| (configuration.name.as_str(), Phase::Search, run))
+    });
+    let fresh = report.confirmation.iter().flat_map(|confirmation| {
+        let baseline = confirmation.baseline_runs.iter().map(|run| (baseline_name(report), run));
+        let winner =
+            confirmation.winner_runs.iter().map(|run| (report.winner.as_deref().unwrap_or("winner"), run));
+        baseline.chain(winner).map(|(name, run)| (name, Phase::Confirmation, run))
+    });
+    search.chain(fresh)
+}
+
+/// The name of the first configuration.
+pub(crate) fn baseline_name(report: &TuneReport) -> &str {
+    report.configurations.first().map_or("baseline", |configuration| &configuration.name)
+}
+
+/// The runs of the confirmation phase that belong to that configuration.
+pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [LaunchedRun] {
+    match &report.confirmation {
+        Some(confirmation) if report.winner.as_deref() == Some(name) => &confirmation.winner_runs,
+        Some(confirmation) if baseline_name(report) == name => &confirmation.baseline_runs,
+        _ => &[],
+    }
+}
+
+/// Blocks of the confirmation phase that hold a run of both sides.
+pub(crate) fn fresh_blocks(report: &TuneReport) -> usize {
+    report.confirmation.as_ref().map_or(0, |confirmation| {
+        let blocks = |runs: &[LaunchedRun]| runs.iter().map(|run| run.block).collect::<BTreeSet<u32>>();
+        blocks(&confirmation.baseline_runs).intersection(&blocks(&confirmation.winner_runs)).count()
+    })
+}
+
+/// Blocks of the search phase.
+pub(crate) fn search_blocks(report: &TuneReport) -> usize {
+    let runs = report.configurations.iter().flat_map(|configuration| &configuration.runs);
+    runs.map(|run| run.block).collect::<BTreeSet<u32>>().len()
+}
+
+/// The mean wall time as the tables show it; unknown without a run.
+pub(crate) fn mean_wall(configuration: &ConfigurationReport) -> String {
+    if configuration.runs.is_empty() {
+        return number::UNKNOWN.to_owned();
+    }
+    number::mean_seconds(configuration.mean_wall_s, configuration.ci95_wall_s)
+}
+
+/// The largest peak RSS of the runs; `None` without a run.
+pub(crate) fn peak_rss(runs: &[LaunchedRun]) -> Option<u64> {
+    runs.iter().map(|run| run.max_rss_bytes).max()
+}
+
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

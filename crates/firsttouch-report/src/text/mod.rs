@@ -1,0 +1,263 @@
+//! Text for the terminal. Everything reads the same without colour, and nothing of a stranger's text is obeyed.
+
+mod receipt;
+mod table;
+
+pub use receipt::receipt;
+
+use crate::cells;
+use crate::cells::{asked, obtained, shortfalls};
+use crate::number;
+use crate::remarks::remarks;
+use crate::sentence::Sentence;
+use crate::style::{Style, Tone};
+use crate::summary::{Metric, fresh_blocks, mean_wall, peak_rss, raw_runs, search_blocks};
+use crate::verdict::{self, Advice};
+use crate::visible::{columns, visible, wrapped};
+use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport, Verdict, format_bytes};
+use table::{Align, Cell, Column, Table};
+
+/// The narrowest width that is honoured: below it every table would fall to pieces.
+const NARROWEST: usize = 40;
+
+/// A session: verdict sentence, tables, shortfalls, what was skipped, warnings, and the command to use.
+///
+/// `width` is that of the terminal in columns. Where the table does not fit it is split into several, each with
+/// the names of the configurations; commands are never broken, so that they can be copied.
+pub fn tune(report: &TuneReport, width: usize, style: Style) -> String {
+    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let headline = verdict::headline(report);
+    page.paragraph("", &headline.sentence.plain(), tone_of(headline.outcome));
+    page.blank();
+    if !report.configurations.is_empty() {
+        page.text.push_str(&summary_table(report).print(page.width, style));
+        page.blank();
+    }
+    page.shortfalls(report);
+    page.skipped(report);
+    page.list("warnings", &report.warnings, "!", Some(Tone::Caution));
+    let remarks: Vec<String> = remarks(report).iter().map(Sentence::plain).collect();
+    page.list("remarks", &remarks, "-", None);
+    page.advice(report);
+    page.text.push_str(&style.paint(Tone::Faint, &footer(report)));
+    page.text.push('\n');
+    page.text
+}
+
+/// The verdict sentence alone, names of configurations in backticks.
+pub fn verdict(report: &TuneReport) -> String {
+    verdict::headline(report).sentence.plain()
+}
+
+/// The command that gives the program its confirmed placement; `None` where nothing was confirmed to help.
+pub fn command_to_use(report: &TuneReport) -> Option<String> {
+    match verdict::advice(report) {
+        Advice::Use(command) => Some(command),
+        Advice::OwnLauncher(_) | Advice::AsItIs(_) | Advice::Open => None,
+    }
+}
+
+fn tone_of(outcome: Option<Verdict>) -> Option<Tone> {
+    match outcome {
+        Some(Verdict::Faster) => Some(Tone::Good),
+        Some(Verdict::Slower) => Some(Tone::Bad),
+        Some(Verdict::Undecided) | None => Some(Tone::Caution),
+        Some(Verdict::Same) => Some(Tone::Strong),
+    }
+}
+
+fn footer(report: &TuneReport) -> String {
+    let fresh = fresh_blocks(report);
+    let and_fresh = if fresh == 0 { String::new() } else { format!(" + {fresh} fresh") };
+    format!(
+        "{} in {}{and_fresh}, seed {}, started {}{}",
+        number::plural(raw_runs(report).len(), "run"),
+        number::plural(search_blocks(report), "block"),
+        report.seed,
+        visible(&report.started),
+        if report.quick { ", --quick" } else { "" },
+    )
+}
+
+fn summary_table(report: &TuneReport) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("", "configuration", Align::Left),
+        Column::new("asked, obtained", "asked", Align::Left),
+        Column::new("asked, obtained", "obtained", Align::Left),
+        Column::new("proved", "runs", Align::Right),
+        Column::new("proved", "mean ± 95 %", Align::Right),
+        Column::new("proved", "times faster [95 %]", Align::Right),
+        Column::new("proved", "verdict", Align::Left),
+        Column::new("cost", "user s", Align::Right),
+        Column::new("cost", "system s", Align::Right),
+        Column::new("cost", "peak RSS", Align::Right),
+        Column::new("cost", "minor faults", Align::Right),
+        Column::new("cost", "major", Align::Right),
+    ]);
+    for (index, configuration) in report.configurations.iter().enumerate() {
+        let is_winner = report.winner.as_deref() == Some(&configuration.name);
+        table.row(row(configuration, index == 0, is_winner));
+    }
+    if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
+        let runs = confirmation.winner_runs.len() + confirmation.baseline_runs.len();
+        let mean =
+            crate::summary::mean(&confirmation.winner_runs.iter().map(|r| r.wall_s).collect::<Vec<_>>());
+        let asked = report.configuration(winner).and_then(|c| c.asked.as_ref());
+        let mut cells = vec![
+            Cell::toned(format!("confirmed: {winner}"), Tone::Strong),
+            Cell::new(cells::asked(asked)),
+            Cell::new(number::UNKNOWN),
+            Cell::new(runs.to_string()),
+            Cell::new(mean.map_or(number::UNKNOWN.to_owned(), number::seconds)),
+            Cell::new(confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio)),
+            verdict_cell(Some(confirmation.verdict), false),
+        ];
+        cells.extend(cost_cells(&confirmation.winner_runs));
+        if confirmation.verdict != Verdict::Faster {
+            cells[0] = Cell::new(format!("on fresh runs: {winner}"));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn row(configuration: &ConfigurationReport, is_baseline: bool, is_winner: bool) -> Vec<Cell> {
+    let name = configuration.name.as_str();
+    let mut cells = vec![
+        if is_winner { Cell::toned(name, Tone::Strong) } else { Cell::new(name) },
+        Cell::new(asked(configuration.asked.as_ref())),
+        Cell::new(obtained(configuration)),
+        Cell::new(configuration.runs.len().to_string()),
+        Cell::new(mean_wall(configuration)),
+        Cell::new(match &configuration.ratio {
+            Some(ratio) => number::ratio(ratio),
+            None if is_baseline => "1".to_owned(),
+            None => number::UNKNOWN.to_owned(),
+        }),
+        verdict_cell(configuration.verdict, is_baseline),
+    ];
+    cells.extend(cost_cells(&configuration.runs));
+    cells
+}
+
+fn verdict_cell(verdict: Option<Verdict>, is_baseline: bool) -> Cell {
+    let words = verdict::word(verdict, is_baseline);
+    match verdict {
+        Some(Verdict::Faster) => Cell::toned(words, Tone::Good),
+        Some(Verdict::Slower) => Cell::toned(words, Tone::Bad),
+        Some(Verdict::Undecided) => Cell::toned(words, Tone::Caution),
+        Some(Verdict::Same) => Cell::new(words),
+        None => Cell::toned(words, Tone::Faint),
+    }
+}
+
+fn cost_cells(runs: &[LaunchedRun]) -> [Cell; 5] {
+    let mean = |metric: Metric, show: fn(f64) -> String| {
+        Cell::new(metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show))
+    };
+    [
+        mean(Metric::User, |value| number::significant(value, 3)),
+        mean(Metric::System, |value| number::significant(value, 3)),
+        Cell::new(peak_rss(runs).map_or(number::UNKNOWN.to_owned(), format_bytes)),
+        mean(Metric::MinorFaults, number::count),
+        mean(Metric::MajorFaults, number::count),
+    ]
+}
+
+/// Text that grows, with the width and colour it grows in.
+struct Page {
+    text: String,
+    width: usize,
+    style: Style,
+}
+
+impl Page {
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, words: &str) {
+        self.text.push_str(&self.style.paint(Tone::Strong, words));
+        self.blank();
+    }
+
+    /// Wrapped words; the first line begins with `lead`, the others are indented as far.
+    fn paragraph(&mut self, lead: &str, words: &str, tone: Option<Tone>) {
+        let words = visible(words);
+        let indent = columns(lead);
+        for (index, line) in wrapped(&words, self.width.saturating_sub(indent)).iter().enumerate() {
+            let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            let line = tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
+            self.text.push_str(format!("{lead}{line}").trim_end());
+            self.blank();
+        }
+    }
+
+    /// A line that is never broken: a command or a setting to copy.
+    fn line(&mut self, lead: &str, words: &str) {
+        self.text.push_str(&format!("{lead}{}", visible(words)));
+        self.blank();
+    }
+
+    fn list(&mut self, heading: &str, items: &[String], mark: &str, tone: Option<Tone>) {
+        if items.is_empty() {
+            return;
+        }
+        self.heading(heading);
+        for item in items {
+            self.paragraph(&format!("  {mark} "), item, tone);
+        }
+        self.blank();
+    }
+
+    fn shortfalls(&mut self, report: &TuneReport) {
+        let shortfalls = shortfalls(report);
+        if shortfalls.is_empty() {
+            return;
+        }
+        self.heading("asked, but not obtained");
+        for shortfall in &shortfalls {
+            self.paragraph(
+                "  ",
+                &format!("{}: {}", shortfall.reason.word(), shortfall.struck_words().plain()),
+                None,
+            );
+            self.line("    ", shortfall.remedy);
+        }
+        self.blank();
+    }
+
+    fn skipped(&mut self, report: &TuneReport) {
+        if report.skipped.is_empty() {
+            return;
+        }
+        self.heading("skipped");
+        for skipped in &report.skipped {
+            self.paragraph("  ", &format!("{}: {}", skipped.name, skipped.reason), None);
+            if let Some(remedy) = &skipped.remedy {
+                self.line("    hint: ", remedy);
+            }
+        }
+        self.blank();
+    }
+
+    fn advice(&mut self, report: &TuneReport) {
+        match verdict::advice(report) {
+            Advice::Use(command) => {
+                self.heading("from now on");
+                self.line("  ", &command);
+            }
+            Advice::OwnLauncher(name) => {
+                self.heading("from now on");
+                let words = format!("start the program as `{name}` does: it has a launcher of its own.");
+                self.paragraph("  ", &words, None);
+            }
+            Advice::AsItIs(command) => {
+                self.heading("from now on, as it is");
+                self.line("  ", &command);
+            }
+            Advice::Open => return,
+        }
+        self.blank();
+    }
+}

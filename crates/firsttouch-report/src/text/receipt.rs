@@ -1,0 +1,146 @@
+//! One receipt on the terminal: asked, obtained, and the reason for the difference.
+
+use super::table::{Align, Cell, Column, Table};
+use super::{NARROWEST, Page};
+use crate::cells::{asked, other_means, receipt_words, shortfall_bytes, total};
+use crate::number::{UNKNOWN, percent};
+use crate::style::{Style, Tone};
+use firsttouch_placement::{Obtained, Receipt, format_bytes};
+use std::collections::BTreeMap;
+
+/// Blocks listed; the JSON has up to 64.
+const BLOCKS_SHOWN: usize = 10;
+
+/// A receipt: asked, obtained by page size and node, shortfalls with their remedies, the largest blocks.
+pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
+    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    page.paragraph("program   ", &receipt.program, None);
+    page.paragraph("asked     ", &asked(Some(&receipt.asked)), None);
+    page.paragraph(
+        "obtained  ",
+        &receipt_words(receipt, Some(receipt.asked.pages)),
+        Some(if receipt.shortfalls.is_empty() { Tone::Good } else { Tone::Strong }),
+    );
+    page.paragraph("via       ", receipt.via.word(), None);
+    page.blank();
+    if let Some(obtained) = &receipt.obtained {
+        page.text.push_str(&obtained_table(obtained).print(page.width, style));
+        page.blank();
+        page.paragraph(
+            "",
+            &format!(
+                "{} placed in {} at the peak of {}, {} recycled",
+                format_bytes(obtained.placed_bytes),
+                crate::number::plural(obtained.placed_blocks as usize, "allocation"),
+                format_bytes(obtained.peak_bytes),
+                format_bytes(obtained.recycled_bytes),
+            ),
+            Some(Tone::Faint),
+        );
+        page.blank();
+    }
+    if !receipt.shortfalls.is_empty() {
+        page.heading("asked, but not obtained");
+        for shortfall in &receipt.shortfalls {
+            page.paragraph(
+                "  ",
+                &format!("{}: {}", shortfall.reason.word(), shortfall_bytes(shortfall.bytes)),
+                None,
+            );
+            page.line("    ", &shortfall.remedy);
+        }
+        page.blank();
+    }
+    let means = other_means(receipt, Some(&receipt.asked));
+    let notes: Vec<String> = means.into_iter().chain(receipt.notes.iter().cloned()).collect();
+    page.list("remarks", &notes, "-", None);
+    if !receipt.blocks.is_empty() {
+        page.heading("largest blocks");
+        page.text.push_str(&blocks_table(receipt).print(page.width, style));
+        if receipt.blocks.len() > BLOCKS_SHOWN {
+            page.line("", &format!("and {} more in the JSON", receipt.blocks.len() - BLOCKS_SHOWN));
+        }
+        page.blank();
+    }
+    if !receipt.complete {
+        page.paragraph(
+            "! ",
+            "The program did not end by itself: this is the last reading before.",
+            Some(Tone::Caution),
+        );
+    }
+    page.text.truncate(page.text.trim_end().len());
+    page.text.push('\n');
+    page.text
+}
+
+fn obtained_table(obtained: &Obtained) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("", "resident bytes", Align::Left),
+        Column::new("", "placed", Align::Right),
+        Column::new("", "share", Align::Right),
+        Column::new("", "process", Align::Right),
+    ]);
+    let none = BTreeMap::new();
+    let process = obtained.process_bytes_by_page_size.as_ref().unwrap_or(&none);
+    let placed = &obtained.bytes_by_page_size;
+    let mut sizes: Vec<u64> = placed.keys().chain(process.keys()).copied().collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for size in sizes.into_iter().rev() {
+        let mut row =
+            share_row(&format!("on {} pages", format_bytes(size)), placed.get(&size), total(placed));
+        row.push(Cell::new(process.get(&size).map_or(UNKNOWN.to_owned(), |bytes| format_bytes(*bytes))));
+        table.row(row);
+    }
+    match &obtained.bytes_by_node {
+        Some(nodes) => {
+            for (node, bytes) in nodes {
+                let mut row = share_row(&format!("on node {node}"), Some(bytes), total(nodes));
+                row.push(Cell::new(UNKNOWN));
+                table.row(row);
+            }
+        }
+        None => table.row(vec![
+            Cell::new("by node"),
+            Cell::new("unknown"),
+            Cell::new(UNKNOWN),
+            Cell::new(UNKNOWN),
+        ]),
+    }
+    table
+}
+
+fn share_row(label: &str, bytes: Option<&u64>, all: f64) -> Vec<Cell> {
+    match bytes {
+        Some(bytes) => vec![
+            Cell::new(label),
+            Cell::new(format_bytes(*bytes)),
+            Cell::new(if all > 0.0 { percent(*bytes as f64 / all) } else { UNKNOWN.to_owned() }),
+        ],
+        None => vec![Cell::new(label), Cell::new(UNKNOWN), Cell::new(UNKNOWN)],
+    }
+}
+
+fn blocks_table(receipt: &Receipt) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("", "block", Align::Right),
+        Column::new("", "address", Align::Left),
+        Column::new("", "bytes", Align::Right),
+        Column::new("", "on huge pages", Align::Right),
+    ]);
+    for block in receipt.blocks.iter().take(BLOCKS_SHOWN) {
+        let share = if block.bytes > 0 {
+            percent(block.huge_bytes as f64 / block.bytes as f64)
+        } else {
+            UNKNOWN.to_owned()
+        };
+        table.row(vec![
+            Cell::new(block.id.to_string()),
+            Cell::new(&block.address),
+            Cell::new(format_bytes(block.bytes)),
+            Cell::new(share),
+        ]);
+    }
+    table
+}

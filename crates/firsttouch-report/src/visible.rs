@@ -1,0 +1,106 @@
+//! Strings of strangers made harmless and measurable: control characters shown instead of obeyed, widths in columns.
+
+use std::borrow::Cow;
+
+/// Characters that a terminal or browser obeys instead of showing: controls, and the marks that turn the
+/// direction of text (with them a command can read differently from what it does).
+pub(crate) fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with such characters written out (`\n`, `\u{1b}`).
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_obeyed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// Columns a terminal needs for the text: two for the East Asian wide ranges and emoji, none for combining marks.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(char_columns).sum()
+}
+
+fn char_columns(c: char) -> usize {
+    match u32::from(c) {
+        0x0300..=0x036f | 0x200b..=0x200d | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1f64f
+        | 0x1f680..=0x1f6ff
+        | 0x1f900..=0x1f9ff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// The text cut to at most that many columns, with an ellipsis for what is gone.
+pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if columns(text) <= most {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += char_columns(c);
+        if used > most {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    Cow::Owned(kept)
+}
+
+/// Lines of at most `width` columns, broken at spaces; words longer than a line stand alone, uncut.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && columns(&line) + 1 + columns(word) > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_are_shown_not_obeyed() {
+        assert_eq!(visible("a\u{1b}[2Jb\n\u{202e}c"), "a\\u{1b}[2Jb\\n\\u{202e}c");
+        assert_eq!(visible("größe 漢"), "größe 漢");
+    }
+
+    #[test]
+    fn columns_follow_the_terminal() {
+        assert_eq!(columns("abc"), 3);
+        assert_eq!(columns("漢字"), 4);
+        assert_eq!(columns("e\u{301}"), 1);
+        assert_eq!(shortened("configuration", 6), "confi…");
+        assert_eq!(columns(&shortened("漢字漢字", 6)), 5);
+    }
+
+    #[test]
+    fn lines_break_at_spaces_only() {
+        assert_eq!(wrapped("a bb ccc dddddddd", 5), ["a bb", "ccc", "dddddddd"]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
+}

@@ -1,0 +1,491 @@
+//! Documents made by hand for the tests: one as sessions usually are, one as awkward as they can be, and small
+//! ones for each kind of ending.
+
+#![allow(dead_code, unreachable_pub, reason = "a module of several binaries, each of which uses some of it")]
+
+use firsttouch_placement::{
+    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, Ratio, Reason, Receipt,
+    SCHEMA_VERSION, Shortfall, SkippedConfiguration, TuneReport, Verdict, Via,
+};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+const HUGE: u64 = 2 << 20;
+const MIB: u64 = 1 << 20;
+
+/// Noise that is the same every time: a linear congruential generator (the constants of Knuth's MMIX), as a
+/// roughly normal number by the sum of twelve.
+pub struct Noise(u64);
+
+impl Noise {
+    pub fn new(seed: u64) -> Self {
+        Noise(seed)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+/// How the runs of a configuration are to look.
+pub struct Shape {
+    pub wall_s: f64,
+    pub spread: f64,
+    pub faults: u64,
+    pub counters: bool,
+}
+
+pub fn run(noise: &mut Noise, shape: &Shape, block: u32, order: u32) -> LaunchedRun {
+    // Micros, so that golden files do not hang on the last bit.
+    let wall_s = (shape.wall_s * (1.0 + shape.spread * noise.normal()) * 1e6).round() / 1e6;
+    let faults = (shape.faults as f64 * (1.0 + 0.01 * noise.normal())) as u64;
+    let mut counters = BTreeMap::new();
+    if shape.counters {
+        counters.insert("cycles".to_owned(), (wall_s * 2.9e9) as u64);
+        counters.insert("dTLB-load-misses".to_owned(), faults * 410);
+        counters.insert("page-walk-cycles".to_owned(), faults * 16_000);
+    }
+    LaunchedRun {
+        block,
+        order,
+        wall_s,
+        user_s: (wall_s * 0.62 * 1e3).round() / 1e3,
+        system_s: (wall_s * 0.36 * 1e3).round() / 1e3,
+        max_rss_bytes: 812 * MIB + faults * 64,
+        minor_faults: faults,
+        major_faults: u64::from(block == 0),
+        context_switches: 40 + u64::from(block) * 3,
+        counters,
+        outlier: false,
+    }
+}
+
+fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
+    let size = asked.pages.bytes() as u64;
+    let huge = (placed as f64 * huge_share / size as f64) as u64 * size;
+    let mut by_size = BTreeMap::from([(size, huge)]);
+    if placed > huge {
+        *by_size.entry(4096).or_insert(0) += placed - huge;
+    }
+    Receipt {
+        schema_version: SCHEMA_VERSION,
+        program: "/usr/lib/R/bin/exec/R".to_owned(),
+        asked: asked.clone(),
+        obtained: Some(Obtained {
+            bytes_by_page_size: by_size.clone(),
+            bytes_by_node: Some(BTreeMap::from([(0, placed / 4 * 3), (1, placed - placed / 4 * 3)])),
+            placed_bytes: placed,
+            peak_bytes: placed,
+            placed_blocks: 57,
+            recycled_bytes: 3 * placed,
+            process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),
+        }),
+        shortfalls: if huge < placed {
+            vec![Shortfall::new(Reason::NoWholeBlock, placed - huge)]
+        } else {
+            Vec::new()
+        },
+        via: asked.via,
+        blocks: (1..=12)
+            .map(|id| BlockReport {
+                id,
+                address: format!("{:#x}", 0x7f00_0000_0000 + id * 64 * MIB),
+                bytes: (64 - id) * MIB + 48,
+                huge_bytes: (62 - id) / 2 * HUGE,
+            })
+            .collect(),
+        complete: true,
+        notes: Vec::new(),
+    }
+}
+
+/// A configuration without runs.
+pub fn configuration(name: &str, asked: Option<&str>) -> ConfigurationReport {
+    let asked: Option<Placement> = asked.map(|text| text.parse().expect("a placement"));
+    ConfigurationReport {
+        name: name.to_owned(),
+        obtained: asked.as_ref().map(|asked| receipt(asked, 400_000_000, 0.991)),
+        asked,
+        runs: Vec::new(),
+        mean_wall_s: 0.0,
+        ci95_wall_s: None,
+        ratio: None,
+        verdict: None,
+        more_runs: None,
+        bimodal: false,
+        dropped_after_block: None,
+    }
+}
+
+/// Gives the configurations their runs, blocks in a shuffled order, and the figures that follow from them.
+pub fn fill(configurations: &mut [ConfigurationReport], shapes: &[Shape], blocks: u32, noise: &mut Noise) {
+    let mut order = 0;
+    for block in 0..blocks {
+        let mut turn: Vec<usize> = (0..configurations.len()).collect();
+        for last in (1..turn.len()).rev() {
+            turn.swap(last, (noise.uniform() * (last + 1) as f64) as usize);
+        }
+        for index in turn {
+            if configurations[index].dropped_after_block.is_some_and(|dropped| block > dropped) {
+                continue;
+            }
+            configurations[index].runs.push(run(noise, &shapes[index], block, order));
+            order += 1;
+        }
+    }
+    let baseline = configurations[0].runs.clone();
+    for configuration in configurations {
+        let walls: Vec<f64> = configuration.runs.iter().map(|run| run.wall_s).collect();
+        let (mean, half) = interval(&walls);
+        configuration.mean_wall_s = mean;
+        configuration.ci95_wall_s = half;
+        if configuration.name != "baseline" {
+            configuration.ratio = ratio(&baseline, &configuration.runs);
+        }
+    }
+}
+
+/// Mean and half-width; 2.2 stands for Student's t, which is near enough for documents made by hand.
+fn interval(values: &[f64]) -> (f64, Option<f64>) {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    if values.len() < 2 {
+        return (mean, None);
+    }
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let half = 2.2 * (squares / (values.len() - 1) as f64 / values.len() as f64).sqrt();
+    (mean, Some((half * 1e6).round() / 1e6))
+}
+
+fn ratio(baseline: &[LaunchedRun], runs: &[LaunchedRun]) -> Option<Ratio> {
+    let logs: Vec<f64> = baseline
+        .iter()
+        .filter_map(|base| {
+            let run = runs.iter().find(|run| run.block == base.block)?;
+            Some((base.wall_s / run.wall_s).ln())
+        })
+        .collect();
+    let (mean, half) = interval(&logs);
+    let half = half?;
+    let rounded = |value: f64| (value * 1e6).round() / 1e6;
+    Some(Ratio {
+        value: rounded(mean.exp()),
+        low: rounded((mean - half).exp()),
+        high: rounded((mean + half).exp()),
+    })
+}
+
+/// Fresh blocks of the winner and the baseline, after the runs of the search.
+pub fn confirm(report: &mut TuneReport, winner: &str, shapes: [&Shape; 2], blocks: u32, noise: &mut Noise) {
+    let mut order = report.configurations.iter().map(|c| c.runs.len() as u32).sum();
+    let (mut baseline_runs, mut winner_runs) = (Vec::new(), Vec::new());
+    for block in 0..blocks {
+        for (runs, shape) in [(&mut baseline_runs, shapes[0]), (&mut winner_runs, shapes[1])] {
+            runs.push(run(noise, shape, block, order));
+            order += 1;
+        }
+    }
+    report.winner = Some(winner.to_owned());
+    report.confirmation = Some(Confirmation {
+        ratio: ratio(&baseline_runs, &winner_runs),
+        verdict: Verdict::Faster,
+        baseline_runs,
+        winner_runs,
+    });
+}
+
+fn machine() -> serde_json::Value {
+    json!({
+        "cpu_model": "AMD EPYC 9B14 96-Core Processor",
+        "kernel": "6.18.2",
+        "hypervisor": "kvm",
+        "cpus": [{"id": 0, "online": true, "node": 0}, {"id": 1, "online": true, "node": 1}],
+        "cores": [[0], [1]],
+        "packages": [[0, 1]],
+        "nodes": [
+            {"id": 0, "cpus": [0], "total_bytes": 8_589_934_592_u64, "free_bytes": 5_123_456_789_u64, "distances": [10, 20]},
+            {"id": 1, "cpus": [1], "total_bytes": 8_589_934_592_u64, "free_bytes": 7_123_456_789_u64, "distances": [20, 10]}
+        ],
+        "caches": [
+            {"level": 1, "kind": "data", "size_bytes": 32768, "cpus": [0]},
+            {"level": 2, "kind": "unified", "size_bytes": 1048576, "cpus": [0]},
+            {"level": 3, "kind": "unified", "size_bytes": 33554432, "cpus": [0, 1]}
+        ],
+        "tiers": [],
+        "devices": [{"name": "nvme0n1", "node": 0}],
+        "thp": {"enabled": "madvise", "defrag": "madvise", "shmem_enabled": "never"},
+        "pools": [{"page_bytes": 2097152, "node": 0, "total": 0, "free": 0}]
+    })
+}
+
+/// A document without configurations.
+pub fn empty() -> TuneReport {
+    TuneReport {
+        schema_version: SCHEMA_VERSION,
+        command: vec!["Rscript".to_owned(), "lm.R".to_owned()],
+        seed: 42,
+        started: "2026-07-29T09:30:00Z".to_owned(),
+        machine: machine(),
+        configurations: Vec::new(),
+        skipped: Vec::new(),
+        winner: None,
+        confirmation: None,
+        interrupted: false,
+        quick: false,
+        warnings: Vec::new(),
+    }
+}
+
+/// A session as they usually are: one clear winner, something skipped, one warning.
+pub fn usual() -> TuneReport {
+    let mut noise = Noise::new(7);
+    let shape = |wall_s, spread, faults| Shape { wall_s, spread, faults, counters: true };
+    let shapes = [
+        shape(9.94, 0.02, 2_410_000),
+        shape(3.49, 0.012, 14_100),
+        shape(3.31, 0.015, 12_800),
+        shape(3.62, 0.03, 41_000),
+        shape(9.91, 0.02, 2_409_000),
+    ];
+    let mut report = empty();
+    report.configurations = vec![
+        configuration("baseline", None),
+        configuration("thp", Some("thp")),
+        configuration("thp-prefault", Some("thp,prefault")),
+        configuration("glibc-thp", Some("thp,via=glibc")),
+        configuration("64k", Some("64k")),
+    ];
+    fill(&mut report.configurations, &shapes, 12, &mut noise);
+    let verdicts =
+        [None, Some(Verdict::Faster), Some(Verdict::Faster), Some(Verdict::Faster), Some(Verdict::Same)];
+    for (configuration, verdict) in report.configurations.iter_mut().zip(verdicts) {
+        configuration.verdict = verdict;
+    }
+    // The C library has no agent in it: only the process as a whole can be read.
+    if let Some(Receipt { obtained: Some(obtained), shortfalls, blocks, .. }) =
+        &mut report.configurations[3].obtained
+    {
+        *obtained = Obtained {
+            process_bytes_by_page_size: obtained.process_bytes_by_page_size.take(),
+            ..Obtained::default()
+        };
+        shortfalls.clear();
+        blocks.clear();
+    }
+    // A machine that pauses once.
+    report.configurations[1].runs[5].wall_s = 4.41;
+    report.configurations[1].runs[5].outlier = true;
+    report.skipped = vec![
+        SkippedConfiguration {
+            name: "2m".to_owned(),
+            reason: "the pool of 2 MiB pages is empty".to_owned(),
+            remedy: Some(
+                "echo 512 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".to_owned(),
+            ),
+        },
+        SkippedConfiguration {
+            name: "1g".to_owned(),
+            reason: "the machine has no pool of 1 GiB pages".to_owned(),
+            remedy: None,
+        },
+    ];
+    confirm(&mut report, "thp-prefault", [&shapes[0], &shapes[2]], 10, &mut noise);
+    report.warnings = vec![
+        "Free page reporting is on: freed memory goes back to the host and its next first touch is slow; \
+         each run was warmed up."
+            .to_owned(),
+    ];
+    report
+}
+
+/// A session as awkward as it can be: twelve configurations, strings of an adversary, and every special case.
+pub fn awkward() -> TuneReport {
+    let mut noise = Noise::new(99);
+    let mut report = empty();
+    report.command = vec![
+        "/opt/my tools/größe 漢字/program".to_owned(),
+        "--title=<script>alert(\"1\")</script>".to_owned(),
+        "it's & <b>bold</b> </script><!--".to_owned(),
+        "line\nbreak\ttab \u{1b}[31mred \u{202e}evil".to_owned(),
+        "$(rm -rf /)".to_owned(),
+        "|pipe| `tick` *star* _under_".to_owned(),
+        String::new(),
+        "x".repeat(400),
+    ];
+    report.seed = u64::MAX;
+    report.machine = json!({"cpu_model": "<i>CPU</i> & \"co\"", "nodes": "not a list", "thp": null, "cpus": 3, "deep": {"a": [1, {"b": 2}]}});
+    let names = [
+        ("baseline", None),
+        ("thp", Some("thp")),
+        ("thp <script>&\"'|`", Some("thp,prefault,min-size=4M,max-size=1G,follow")),
+        ("64k", Some("64k")),
+        ("a-name-that-is-much-too-long-for-any-column-of-any-table-on-any-terminal", Some("auto")),
+        ("漢字の設定", Some("thp,via=glibc")),
+        ("glibc-2m", Some("2m,via=glibc")),
+        ("mimalloc", Some("thp,via=mimalloc")),
+        ("jemalloc", Some("thp,via=jemalloc")),
+        ("numactl-interleave", None),
+        ("supervise", Some("thp,via=supervise")),
+        ("4k", Some("4k")),
+    ];
+    report.configurations = names.iter().map(|(name, asked)| configuration(name, *asked)).collect();
+    let shapes: Vec<Shape> = (0..names.len())
+        .map(|index| Shape {
+            wall_s: [0.912, 0.351, 0.349, 0.9, 0.36, 0.52, 0.9, 0.4, 0.41, 0.915, 0.5, 6.2][index],
+            spread: [0.02, 0.02, 0.01, 0.001, 0.2, 0.03, 0.3, 0.02, 0.02, 0.08, 0.01, 0.02][index],
+            faults: [240_000, 1_400, 0, 16_000, 1_500, 3_000, 240_000, 2_000, 2_100, 239_000, 9_000, 241_000]
+                [index],
+            counters: index % 2 == 0,
+        })
+        .collect();
+    report.configurations[11].dropped_after_block = Some(2);
+    fill(&mut report.configurations, &shapes, 6, &mut noise);
+    for configuration in report.configurations.iter_mut().skip(1) {
+        let Some(ratio) = configuration.ratio else { continue };
+        configuration.verdict = Some(match ratio {
+            Ratio { low, high, .. } if low > 0.98 && high < 1.02 => Verdict::Same,
+            Ratio { low, .. } if low > 1.0 => Verdict::Faster,
+            Ratio { high, .. } if high < 1.0 => Verdict::Slower,
+            _ => Verdict::Undecided,
+        });
+        if configuration.verdict == Some(Verdict::Undecided) {
+            configuration.more_runs = Some(231);
+        }
+    }
+    // Two groups of times.
+    let jemalloc = &mut report.configurations[8];
+    jemalloc.bimodal = true;
+    for run in jemalloc.runs.iter_mut().step_by(2) {
+        run.wall_s += 0.2;
+    }
+    // A configuration of which only one run was finished, and one of which none was.
+    let lonely = &mut report.configurations[6];
+    lonely.runs.truncate(1);
+    (lonely.ci95_wall_s, lonely.ratio, lonely.verdict, lonely.more_runs) = (None, None, None, None);
+    let never = &mut report.configurations[5];
+    never.runs.clear();
+    (never.mean_wall_s, never.ci95_wall_s, never.ratio, never.verdict) = (0.0, None, None, None);
+    never.obtained = None;
+    // Receipts of every kind.
+    let struck = report.configurations[2].obtained.as_mut().expect("a receipt");
+    struck.shortfalls = vec![
+        Shortfall { reason: Reason::PoolEmpty, bytes: 12 * HUGE, remedy: "echo 'a & b' > <file>".to_owned() },
+        Shortfall::new(Reason::ThpNever, 0),
+    ];
+    struck.via = Via::Glibc;
+    struck.complete = false;
+    struck.notes = vec!["<img src=x onerror=alert(1)>".to_owned()];
+    report.configurations[7].obtained.as_mut().expect("a receipt").obtained = None;
+    let nothing = report.configurations[8].obtained.as_mut().expect("a receipt");
+    nothing.obtained = Some(Obtained::default());
+    nothing.shortfalls = vec![Shortfall::new(Reason::StaticProgram, 0)];
+    let hidden = report.configurations[3].obtained.as_mut().expect("a receipt");
+    hidden.obtained.as_mut().expect("read").bytes_by_node = None;
+    report.configurations[4].runs[3].outlier = true;
+    report.configurations[4].runs[3].wall_s *= 3.0;
+    report.skipped = vec![SkippedConfiguration {
+        name: "2m & <more>".to_owned(),
+        reason: "pool \"empty\" | none".to_owned(),
+        remedy: Some("echo 1 > '/sys/a b' && `x`".to_owned()),
+    }];
+    let winner = report.configurations[2].name.clone();
+    confirm(&mut report, &winner, [&shapes[0], &shapes[2]], 5, &mut noise);
+    report.quick = true;
+    report.warnings = vec![
+        "<b>loud</b> & \u{7}bell".to_owned(),
+        "A warning so long that every terminal has to wrap it, with the thing to do about it at its very end: \
+         close the other programs and run the session again."
+            .to_owned(),
+    ];
+    report
+}
+
+/// Two configurations, the second with the given end.
+fn pair(verdict: Verdict, ratio: Ratio, more_runs: Option<u32>) -> TuneReport {
+    let mut report = usual();
+    report.configurations.truncate(2);
+    report.skipped.clear();
+    report.warnings.clear();
+    (report.winner, report.confirmation) = (None, None);
+    let other = &mut report.configurations[1];
+    (other.verdict, other.ratio, other.more_runs) = (Some(verdict), Some(ratio), more_runs);
+    report
+}
+
+/// Nothing can be said yet.
+pub fn undecided() -> TuneReport {
+    pair(Verdict::Undecided, Ratio { value: 1.03, low: 0.96, high: 1.1 }, Some(24))
+}
+
+/// The only other configuration takes the same time.
+pub fn same() -> TuneReport {
+    pair(Verdict::Same, Ratio { value: 1.001, low: 0.993, high: 1.008 }, None)
+}
+
+/// The only other configuration is slower.
+pub fn slower() -> TuneReport {
+    pair(Verdict::Slower, Ratio { value: 0.8, low: 0.77, high: 0.83 }, None)
+}
+
+/// A winner of the search whose fresh runs come to another verdict.
+pub fn refuted(verdict: Verdict, ratio: Option<Ratio>) -> TuneReport {
+    let mut report = usual();
+    if let Some(confirmation) = &mut report.confirmation {
+        confirmation.verdict = verdict;
+        confirmation.ratio = ratio;
+    }
+    report.configurations[2].more_runs = (verdict == Verdict::Undecided).then_some(1);
+    report
+}
+
+/// Ctrl-C in the search phase.
+pub fn interrupted() -> TuneReport {
+    let mut report = undecided();
+    report.interrupted = true;
+    report.configurations[1].runs.truncate(1);
+    let other = &mut report.configurations[1];
+    (other.ci95_wall_s, other.ratio, other.verdict, other.more_runs) = (None, None, None, None);
+    report
+}
+
+/// One run of the baseline, everything else skipped.
+pub fn only_baseline() -> TuneReport {
+    let mut report = usual();
+    report.configurations.truncate(1);
+    report.configurations[0].runs.truncate(1);
+    report.configurations[0].ci95_wall_s = None;
+    (report.winner, report.confirmation) = (None, None);
+    report
+}
+
+/// Configurations, but not one run.
+pub fn no_runs() -> TuneReport {
+    let mut report = empty();
+    report.configurations = vec![configuration("baseline", None), configuration("thp", Some("thp"))];
+    report.interrupted = true;
+    report
+}
+
+/// Every document, by name.
+pub fn all() -> Vec<(&'static str, TuneReport)> {
+    let near = Ratio { value: 1.002, low: 0.99, high: 1.015 };
+    vec![
+        ("usual", usual()),
+        ("awkward", awkward()),
+        ("empty", empty()),
+        ("no-runs", no_runs()),
+        ("only-baseline", only_baseline()),
+        ("undecided", undecided()),
+        ("same", same()),
+        ("slower", slower()),
+        ("interrupted", interrupted()),
+        ("refuted-same", refuted(Verdict::Same, Some(near))),
+        ("refuted-slower", refuted(Verdict::Slower, Some(Ratio { value: 0.9, low: 0.85, high: 0.95 }))),
+        ("refuted-undecided", refuted(Verdict::Undecided, Some(Ratio { value: 1.1, low: 0.9, high: 1.3 }))),
+        ("unconfirmed", refuted(Verdict::Undecided, None)),
+    ]
+}

@@ -1,0 +1,139 @@
+//! What is printed, compared with what was last looked at and found good.
+//!
+//! After a change that was meant: `UPDATE_EXPECT=1 cargo test -p firsttouch-report`, then read the diff.
+
+mod common;
+
+use firsttouch_placement::{Placement, Ratio, Record, Verdict};
+use firsttouch_report::{Style, csv, json, markdown, open, text};
+use std::path::PathBuf;
+
+fn expect(name: &str, actual: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; write it with UPDATE_EXPECT=1", path.display()));
+    let differs = expected.lines().zip(actual.lines()).position(|(expected, actual)| expected != actual);
+    let line = differs.unwrap_or(expected.lines().count().min(actual.lines().count()));
+    assert!(
+        expected == actual,
+        "{name} differs from line {}:\n  expected {:?}\n  printed  {:?}\nif the change is meant: UPDATE_EXPECT=1",
+        line + 1,
+        expected.lines().nth(line),
+        actual.lines().nth(line),
+    );
+}
+
+#[test]
+fn text_is_as_it_was() {
+    expect("usual.wide.txt", &text::tune(&common::usual(), 200, Style::Plain));
+    expect("usual.narrow.ansi.txt", &text::tune(&common::usual(), 80, Style::Ansi));
+    expect("awkward.narrow.txt", &text::tune(&common::awkward(), 80, Style::Plain));
+    for (name, report) in common::all() {
+        let name = format!("{name}.txt");
+        if !name.starts_with("usual") && !name.starts_with("awkward") {
+            expect(&name, &text::tune(&report, 160, Style::Plain));
+        }
+    }
+}
+
+#[test]
+fn markdown_is_as_it_was() {
+    for (name, report) in
+        [("usual", common::usual()), ("awkward", common::awkward()), ("empty", common::empty())]
+    {
+        expect(&format!("{name}.md"), &markdown::tune(&report));
+    }
+}
+
+#[test]
+fn csv_is_as_it_was() {
+    expect("awkward.csv", &csv::tune(&common::awkward()));
+    expect("no-runs.csv", &csv::tune(&common::no_runs()));
+}
+
+#[test]
+fn csv_has_one_line_per_run_in_their_order() {
+    let text = csv::tune(&common::usual());
+    let orders: Vec<u32> =
+        text.lines().skip(1).map(|line| line.split(',').nth(3).unwrap().parse().unwrap()).collect();
+    assert_eq!(orders, (0..80).collect::<Vec<u32>>());
+}
+
+#[test]
+fn json_is_as_it_was_and_reads_back() {
+    expect("only-baseline.json", &json::tune(&common::only_baseline()));
+    for (name, report) in common::all() {
+        assert_eq!(open(&json::tune(&report)).unwrap(), report, "{name}");
+    }
+}
+
+#[test]
+fn numbers_that_json_cannot_hold_become_unknown() {
+    let mut report = common::usual();
+    report.configurations[1].mean_wall_s = f64::NAN;
+    report.configurations[1].ci95_wall_s = Some(f64::INFINITY);
+    report.configurations[1].ratio = Some(Ratio { value: 1.0, low: 0.0, high: f64::INFINITY });
+    let read = open(&json::tune(&report)).unwrap();
+    assert_eq!(read.configurations[1].ratio, None);
+    assert_eq!(read.configurations[1].ci95_wall_s, None);
+    assert_eq!(read.configurations[1].runs, report.configurations[1].runs);
+    assert!(!text::tune(&report, 200, Style::Plain).contains("NaN"));
+}
+
+const RECORD: &str = "firsttouch-record 1\nprogram /usr/bin/a b\u{7}\nstate final\nplaced 440401920\npeak 536870912\n\
+    blocks 57\nrecycled 1073741824\npage 2097152 419430400\npage 4096 20971520\nnode 0 220200960\nnode 1 220200960\n\
+    process 2097152 419430400\nprocess 4096 99000000\nshort pool-empty 8388608\nshort thp-never 0\n\
+    block 1 0x7f0000000000 400000048 399507456\nblock 2 0x7f0040000000 4096 0\nnote asan\nend\n";
+
+#[test]
+fn receipts_are_as_they_were() {
+    let asked: Placement = "2m,prefault".parse().unwrap();
+    let mut receipt = Record::parse(RECORD).unwrap().into_receipt(asked);
+    expect("receipt.txt", &text::receipt(&receipt, 80, Style::Plain));
+    let block = receipt.blocks[1].clone();
+    receipt.blocks.extend(vec![block; 14]);
+    if let Some(obtained) = &mut receipt.obtained {
+        obtained.bytes_by_node = None;
+        obtained.process_bytes_by_page_size = None;
+    }
+    receipt.complete = false;
+    expect("receipt-many-blocks.txt", &text::receipt(&receipt, 80, Style::Ansi));
+    receipt.obtained = None;
+    receipt.blocks.clear();
+    expect("receipt-unread.txt", &text::receipt(&receipt, 80, Style::Plain));
+}
+
+#[test]
+fn the_figure_and_the_advice_come_from_the_confirmation_only() {
+    let report = common::usual();
+    let confirmed = report.confirmation.as_ref().unwrap().ratio.unwrap();
+    assert!(text::verdict(&report).contains(&format!("{:.2} times faster", confirmed.value)));
+    assert_eq!(
+        text::command_to_use(&report).unwrap(),
+        "firsttouch run --pages thp --prefault -- Rscript lm.R"
+    );
+
+    let mut unconfirmed = common::usual();
+    unconfirmed.confirmation = None;
+    for report in [
+        unconfirmed,
+        common::refuted(Verdict::Same, Some(confirmed)),
+        common::refuted(Verdict::Undecided, Some(confirmed)),
+        common::refuted(Verdict::Faster, None),
+    ] {
+        assert!(!text::verdict(&report).contains("times faster"), "{}", text::verdict(&report));
+        assert_eq!(text::command_to_use(&report), None);
+    }
+}
+
+#[test]
+fn a_winner_with_its_own_launcher_is_not_given_a_command_of_ours() {
+    let mut report = common::usual();
+    report.configurations[2].asked = None;
+    assert_eq!(text::command_to_use(&report), None);
+    assert!(text::tune(&report, 80, Style::Plain).contains("launcher of its own"));
+}
