@@ -1,12 +1,36 @@
 //! The memory core: placed blocks of memory, what they got, and why not more.
+//!
+//! A [`Heap`] keeps one arena of address space for each kind of page. Blocks are recognised by their address, never by
+//! a header; freed blocks are recycled within a budget; what the kernel gave is read back for the record. The agent is
+//! this crate inside a program that knows nothing of it.
+//!
+//! Architecture invariants: no allocation, no thread-local storage, no thread, no signal handler, no environment, no
+//! output but the record; `libc` (for its types and numbers) is the only dependency from outside; an allocation that
+//! cannot be placed is left to the caller's own allocator, with a reason kept for the record.
 
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+mod arena;
+mod clear;
+mod coverage;
+mod dirty;
+mod extents;
+mod fork;
+mod heap;
+mod lock;
 mod pages;
 mod reason;
+mod record;
+mod snapshot;
+mod span;
 
+pub use clear::{Clearer, Means};
+pub use coverage::Coverage;
+pub use fork::Fork;
+pub use heap::{Heap, Resized, Settings, Totals};
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
+pub use snapshot::BlockInfo;

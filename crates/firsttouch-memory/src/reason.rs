@@ -105,19 +105,29 @@ impl Reason {
             Reason::ThpDisabledByPrctl => {
                 "start the program from a shell or service that has not set PR_SET_THP_DISABLE (systemd: MemoryTHP=)"
             }
-            Reason::TooSmall => "nothing to mend: smaller than a page of that size; --min-size leaves such allocations out",
-            Reason::NoWholeBlock => "nothing to mend: the edges of an allocation share their blocks with other memory",
+            Reason::TooSmall => {
+                "nothing to mend: smaller than a page of that size; --min-size leaves such allocations out"
+            }
+            Reason::NoWholeBlock => {
+                "nothing to mend: the edges of an allocation share their blocks with other memory"
+            }
             Reason::Untouched => "nothing to mend: the program never used it; --prefault creates it anyway",
             Reason::NohugepageVma => "the program forbids huge pages here by madvise(MADV_NOHUGEPAGE)",
             Reason::PoolEmpty => {
                 "reserve pages: echo N | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (1 GiB: hugepages-1048576kB)"
             }
-            Reason::CgroupLimit => "raise the memory limit of the control group (memory.max, hugetlb.2MB.max)",
-            Reason::NoContiguousMemory => "echo 1 | sudo tee /proc/sys/vm/compact_memory, or reserve pages at boot",
+            Reason::CgroupLimit => {
+                "raise the memory limit of the control group (memory.max, hugetlb.2MB.max)"
+            }
+            Reason::NoContiguousMemory => {
+                "echo 1 | sudo tee /proc/sys/vm/compact_memory, or reserve pages at boot"
+            }
             Reason::NoCapability => "run as root, or: sudo setcap cap_sys_nice+ep on the firsttouch binary",
             Reason::NotDumpable => "run the program without setuid or file capabilities",
             Reason::ForeignAllocator => "try --via supervise, which collapses pages from outside",
-            Reason::KernelTooOld => "a newer kernel (MADV_COLLAPSE 6.1, PAGEMAP_SCAN 6.7, multi-size pages 6.8)",
+            Reason::KernelTooOld => {
+                "a newer kernel (MADV_COLLAPSE 6.1, PAGEMAP_SCAN 6.7, multi-size pages 6.8)"
+            }
             Reason::PolicyOverridden => "see `firsttouch status` for the setting that decides",
             Reason::StaticProgram => "use --via supervise, which collapses pages from outside",
             Reason::LostAfterFork => "collapse again: it happens at the next large allocation after the fork",

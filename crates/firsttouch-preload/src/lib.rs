@@ -1,1 +1,26 @@
-//! x
+//! The agent: a preload library that places the large allocations of an unmodified program.
+//!
+//! It stands in front of the C library's allocation functions. Allocations within the asked range of sizes go to a
+//! [`firsttouch_memory::Heap`]; everything else, and every pointer that is not ours, goes to glibc untouched.
+//!
+//! Architecture invariants: whatever happens in here fails towards "as if we were not there". No lookup by name in any
+//! allocation path (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
+//! thread but for prefaulting, which is asked for; no signal handler; the environment is read by our own parser;
+//! nothing is printed but a message before an abort that glibc would have made as well. The prelude is `core`'s, so
+//! that nothing allocates by accident; `std` is linked for its panic handler alone (panics abort).
+
+#![no_std]
+#![allow(unreachable_pub, reason = "the functions are exported to C by their names, whatever Rust can reach")]
+
+extern crate std;
+
+mod control;
+mod exec;
+mod hooks;
+mod prefault;
+mod setup;
+
+use firsttouch_memory::Heap;
+
+/// The one heap of the process: interposed functions have no other place to find it.
+static HEAP: Heap = Heap::new();

@@ -1,0 +1,282 @@
+//! System calls without the C library's wrappers: no `errno` is touched, nothing allocates, nothing can be interposed.
+//!
+//! The agent lives inside other people's `malloc`, where all three matter. Every function answers the kernel's own
+//! value, or the positive error number as `Err`.
+
+use core::arch::asm;
+use libc::c_long;
+
+/// The kernel's answer: a value, or a positive error number (`libc::ENOMEM` …).
+pub type Answer = Result<usize, i32>;
+
+/// `PAGEMAP_SCAN`, the ioctl of `/proc/PID/pagemap` (Linux 6.7): `_IOWR('f', 16, struct pm_scan_arg)`.
+const PAGEMAP_SCAN: usize = 0xc060_6610;
+/// Category bit: the page is resident.
+pub const PAGE_IS_PRESENT: u64 = 1 << 3;
+/// Category bit: the page is the shared zero page.
+pub const PAGE_IS_PFNZERO: u64 = 1 << 5;
+/// Category bit: the page is mapped by a PMD (transparent 2 MiB page) or is a hugetlb page.
+pub const PAGE_IS_HUGE: u64 = 1 << 6;
+
+/// One run of pages of the same categories, as `PAGEMAP_SCAN` returns it (`struct page_region`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageRegion {
+    /// First address.
+    pub start: u64,
+    /// First address after the run.
+    pub end: u64,
+    /// Category bits (`PAGE_IS_…`).
+    pub categories: u64,
+}
+
+#[repr(C)]
+struct ScanArguments {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// Any system call.
+///
+/// # Safety
+/// The caller answers for what the call does to the memory and the state of the process.
+pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> Answer {
+    let [a, b, c, d, e, f] = arguments;
+    let answer: isize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the x86-64 system call convention: number in rax, arguments in rdi, rsi, rdx, r10, r8, r9;
+    // rcx and r11 are overwritten. What the call itself does is the caller's duty.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => answer, in("rdi") a, in("rsi") b, in("rdx") c,
+             in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the arm64 system call convention: number in x8, arguments in x0 to x5, answer in x0.
+    unsafe {
+        asm!("svc 0", in("x8") number, inlateout("x0") a as isize => answer, in("x1") b, in("x2") c, in("x3") d,
+             in("x4") e, in("x5") f, options(nostack));
+    }
+    if (-4095..0).contains(&answer) { Err(-answer as i32) } else { Ok(answer as usize) }
+}
+
+/// `mmap` of private anonymous memory.
+///
+/// # Safety
+/// With `MAP_FIXED` in `flags` the range must belong to the caller.
+pub unsafe fn map_anonymous(address: usize, bytes: usize, protection: i32, flags: i32) -> Answer {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new private anonymous mapping; a fixed address is the caller's duty.
+    unsafe { call(libc::SYS_mmap, [address, bytes, protection as usize, flags as usize, usize::MAX, 0]) }
+}
+
+/// `munmap`.
+///
+/// # Safety
+/// The range must belong to the caller and not be used afterwards.
+pub unsafe fn unmap(address: usize, bytes: usize) -> Answer {
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) }
+}
+
+/// `madvise`.
+///
+/// # Safety
+/// For advice that changes contents (`MADV_DONTNEED`, `MADV_FREE`), the range must belong to the caller.
+pub unsafe fn advise(address: usize, bytes: usize, advice: i32) -> Answer {
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_madvise, [address, bytes, advice as usize, 0, 0, 0]) }
+}
+
+/// `mremap` to a fixed address, leaving the source mapped and empty (`MREMAP_DONTUNMAP`, Linux 5.7).
+///
+/// # Safety
+/// Both ranges must belong to the caller, must not overlap, and nobody may access them during the call.
+pub unsafe fn move_pages_to(source: usize, bytes: usize, target: usize) -> Answer {
+    const MREMAP_DONTUNMAP: usize = 4;
+    let flags = libc::MREMAP_MAYMOVE as usize | libc::MREMAP_FIXED as usize | MREMAP_DONTUNMAP;
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_mremap, [source, bytes, bytes, flags, target, 0]) }
+}
+
+/// `open` for reading, relative to nothing; `path` ends with a zero byte.
+pub fn open_to_read(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
+    open(path, libc::O_RDONLY | libc::O_CLOEXEC)
+}
+
+/// Creates or empties a file for writing, mode 0600; symbolic links are refused.
+pub fn create(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
+    open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOFOLLOW)
+}
+
+fn open(path: &core::ffi::CStr, flags: i32) -> Result<Descriptor, i32> {
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600, 0, 0];
+    // SAFETY: the path is a valid C string for the time of the call.
+    unsafe { call(libc::SYS_openat, arguments) }.map(|descriptor| Descriptor(descriptor as i32))
+}
+
+/// `readlink`; answers the part of the buffer that was filled.
+pub fn read_link<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let (address, length) = (buffer.as_mut_ptr() as usize, buffer.len());
+    // SAFETY: the path is a valid C string and the buffer valid for writes of its length.
+    let answer = unsafe {
+        call(libc::SYS_readlinkat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, address, length, 0, 0])
+    };
+    buffer.get(..answer.ok()?)
+}
+
+/// A pipe, as its reading and its writing end, both closed on exec.
+pub fn pipe() -> Result<(Descriptor, Descriptor), i32> {
+    let mut ends = [0_i32; 2];
+    // SAFETY: the array has room for the two descriptors.
+    unsafe { call(libc::SYS_pipe2, [ends.as_mut_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0, 0, 0]) }?;
+    Ok((Descriptor(ends[0]), Descriptor(ends[1])))
+}
+
+/// Replaces the process image; returns only the error.
+///
+/// # Safety
+/// Path, arguments and environment must be what `execve` asks for.
+pub unsafe fn execute(path: *const u8, arguments: *const *const u8, environment: *const *const u8) -> i32 {
+    let all = [path as usize, arguments as usize, environment as usize, 0, 0, 0];
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_execve, all) }.err().unwrap_or(0)
+}
+
+/// Ends the process, all threads, without any clean-up.
+pub fn exit_now(status: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        let _ = unsafe { call(libc::SYS_exit_group, [status as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// An open file, closed when dropped.
+#[derive(Debug)]
+pub struct Descriptor(i32);
+
+impl Descriptor {
+    /// `read` into a buffer; 0 at the end.
+    pub fn read(&self, buffer: &mut [u8]) -> Answer {
+        loop {
+            // SAFETY: the buffer is valid for writes of its length.
+            match unsafe { call(libc::SYS_read, [self.0 as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]) } {
+                Err(libc::EINTR) => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Writes all of a buffer.
+    pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), i32> {
+        while !bytes.is_empty() {
+            // SAFETY: the buffer is valid for reads of its length.
+            match unsafe { call(libc::SYS_write, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) } {
+                Ok(written) => bytes = &bytes[written.min(bytes.len())..],
+                Err(libc::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `PAGEMAP_SCAN` (Linux 6.7) on an open `/proc/PID/pagemap`: resident pages of `[start, end)`, as runs.
+    ///
+    /// Answers how many runs were filled in and where the walk stopped; it is complete when that is `end`.
+    pub fn scan_pages(&self, start: usize, end: usize, regions: &mut [PageRegion]) -> Result<(usize, usize), i32> {
+        let mut arguments = ScanArguments {
+            size: size_of::<ScanArguments>() as u64,
+            flags: 0,
+            start: start as u64,
+            end: end as u64,
+            walk_end: 0,
+            vec: regions.as_mut_ptr() as u64,
+            vec_len: regions.len() as u64,
+            max_pages: 0,
+            category_inverted: 0,
+            category_mask: PAGE_IS_PRESENT,
+            category_anyof_mask: 0,
+            return_mask: PAGE_IS_PRESENT | PAGE_IS_HUGE | PAGE_IS_PFNZERO,
+        };
+        let address = &raw mut arguments as usize;
+        // SAFETY: the argument block has the kernel's layout and points to a buffer of the length it names.
+        let filled = unsafe { call(libc::SYS_ioctl, [self.0 as usize, PAGEMAP_SCAN, address, 0, 0, 0]) }?;
+        Ok((filled, arguments.walk_end as usize))
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours and is not used again.
+        let _ = unsafe { call(libc::SYS_close, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// `write` of a message to standard error; what cannot be written is lost.
+pub fn complain(message: &[u8]) {
+    // SAFETY: the buffer is valid for reads of its length.
+    let _ = unsafe { call(libc::SYS_write, [2, message.as_ptr() as usize, message.len(), 0, 0, 0]) };
+}
+
+/// The process id, from the kernel (right after every kind of fork).
+pub fn process_id() -> u32 {
+    // SAFETY: takes no argument and cannot fail.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// The soft limit of the address space, `None` when there is none.
+pub fn address_space_limit() -> Option<usize> {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let address = &raw mut limit as usize;
+    // SAFETY: prlimit64 fills the structure whose address it is given.
+    unsafe { call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as usize, 0, address, 0, 0]) }.ok()?;
+    (limit.rlim_cur != libc::RLIM64_INFINITY).then_some(limit.rlim_cur as usize)
+}
+
+/// Whether `PR_SET_THP_DISABLE` is set for the process; `None` if the kernel does not say.
+pub fn thp_disabled_by_prctl() -> Option<bool> {
+    // SAFETY: PR_GET_THP_DISABLE reads a flag of the process; the other arguments must be zero.
+    let answer = unsafe { call(libc::SYS_prctl, [libc::PR_GET_THP_DISABLE as usize, 0, 0, 0, 0, 0]) };
+    // Linux 6.18 answers 3 when advised regions are exempt (PR_THP_DISABLE_EXCEPT_ADVISED): ours are advised.
+    answer.ok().map(|value| value == 1)
+}
+
+/// Nanoseconds of the monotonic clock, coarse (one tick) but free of system calls.
+pub fn coarse_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn now_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+fn clock(id: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the structure it is given; both clocks exist on every Linux, so errno is not touched.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Waits while a futex word holds `value` (private futex).
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
+    let operation = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // SAFETY: the word is valid; spurious answers are allowed for.
+    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes one waiter of a futex word.
+pub fn futex_wake_one(word: &core::sync::atomic::AtomicU32) {
+    let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // SAFETY: the word is valid.
+    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, 1, 0, 0, 0]) };
+}

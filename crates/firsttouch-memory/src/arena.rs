@@ -1,0 +1,349 @@
+//! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
+
+use crate::dirty::{self, Dirty};
+use crate::extents::{Block, Entry, Extents, Page};
+use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
+use crate::reason::Reason;
+use firsttouch_linux::sys;
+
+/// What backs an arena: the concrete kinds of [`Pages`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Backing {
+    Base = 0,
+    Multi = 1,
+    Transparent = 2,
+    Huge2M = 3,
+    Huge1G = 4,
+}
+
+impl Backing {
+    pub(crate) const ALL: [Backing; 5] =
+        [Backing::Base, Backing::Multi, Backing::Transparent, Backing::Huge2M, Backing::Huge1G];
+
+    /// What to try in turn for a kind of pages: each falls back to the next smaller.
+    pub(crate) fn chain(pages: Pages) -> &'static [Backing] {
+        match pages {
+            Pages::Base => &[Backing::Base],
+            Pages::Multi(_) => &[Backing::Multi],
+            Pages::Transparent => &[Backing::Transparent],
+            Pages::Huge2M | Pages::Auto => &[Backing::Huge2M, Backing::Transparent],
+            Pages::Huge1G => &[Backing::Huge1G, Backing::Huge2M, Backing::Transparent],
+        }
+    }
+
+    pub(crate) fn is_reserved_pool(self) -> bool {
+        matches!(self, Backing::Huge2M | Backing::Huge1G)
+    }
+
+    /// Bytes that are mapped and given back together.
+    pub(crate) fn chunk_bytes(self) -> usize {
+        if self == Backing::Huge1G { GIGANTIC } else { HUGE }
+    }
+}
+
+/// At most so many dirty runs of an allocation are told apart; the rest is cleared in one.
+pub(crate) const DIRTY_RUNS: usize = 8;
+
+/// Pages taken from an arena.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) start: Page,
+    /// Runs that may not be zero, as start and length in pages; length 0 ends the list.
+    pub(crate) dirty: [(Page, u32); DIRTY_RUNS],
+    /// Pages that were recycled rather than new.
+    pub(crate) recycled: u32,
+}
+
+/// The arena. Its tables lie in mappings of their own, beside the memory.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    pub(crate) backing: Backing,
+    pub(crate) base: usize,
+    pages: u32,
+    /// The range is reserved address space of ours; otherwise every chunk is mapped only while in use.
+    reserved: bool,
+    extents: Extents,
+    table: *mut Entry,
+    dirty: *mut u64,
+    mapped: *mut u64,
+    /// No page at or above this one was ever taken (a multiple of a chunk).
+    used_to: Page,
+    /// Dirty pages in free runs: what recycling holds.
+    pub(crate) recycled_pages: u64,
+}
+
+// SAFETY: the pointers lead to mappings that belong to this arena alone and live as long as the process.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// Sets up the tables for `bytes` of address space at `base`; both multiples of 1 GiB.
+    pub(crate) fn new(backing: Backing, base: usize, bytes: usize, reserved: bool) -> Option<Arena> {
+        let pages = bytes / BASE;
+        let table_bytes = pages * size_of::<Entry>();
+        let dirty_bytes = dirty::words(pages) * 8;
+        let mapped_bytes = dirty::words(bytes / backing.chunk_bytes()).max(1) * 8;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let total = table_bytes + dirty_bytes + mapped_bytes;
+        // SAFETY: a new mapping at an address of the kernel's choice. Only the parts in use become resident.
+        let at = unsafe { sys::map_anonymous(0, total, protection, libc::MAP_NORESERVE) }.ok()?;
+        let mut arena = Arena {
+            backing,
+            base,
+            pages: pages as u32,
+            reserved,
+            extents: Extents::new(),
+            table: at as *mut Entry,
+            dirty: (at + table_bytes) as *mut u64,
+            mapped: (at + table_bytes + dirty_bytes) as *mut u64,
+            used_to: 0,
+            recycled_pages: 0,
+        };
+        let (extents, table, _) = arena.parts();
+        extents.start(table);
+        Some(arena)
+    }
+
+    fn parts(&mut self) -> (&mut Extents, &mut [Entry], Dirty<'_>) {
+        let pages = self.pages as usize;
+        // SAFETY: the mapping holds that many entries, zero-filled, which is a valid `Entry`.
+        let table = unsafe { core::slice::from_raw_parts_mut(self.table, pages) };
+        // SAFETY: likewise for the words of the bit map; the two do not overlap.
+        let dirty = unsafe { core::slice::from_raw_parts_mut(self.dirty, dirty::words(pages)) };
+        (&mut self.extents, table, Dirty(dirty))
+    }
+
+    pub(crate) fn table(&self) -> &[Entry] {
+        // SAFETY: as in `parts`.
+        unsafe { core::slice::from_raw_parts(self.table, self.pages as usize) }
+    }
+
+    pub(crate) fn end(&self) -> usize {
+        self.base + self.pages as usize * BASE
+    }
+
+    pub(crate) fn address(&self, page: Page) -> usize {
+        self.base + page as usize * BASE
+    }
+
+    fn chunk_pages(&self) -> u32 {
+        (self.backing.chunk_bytes() / BASE) as u32
+    }
+
+    /// Takes mapped pages so that `(start + phase) % alignment == 0` (in pages); the reason if there are none.
+    pub(crate) fn take(&mut self, pages: u32, alignment: u32, phase: u32) -> Result<Taken, Reason> {
+        let (extents, table, _) = self.parts();
+        let start = extents.take(table, pages, alignment, phase).ok_or(Reason::AddressSpaceLimit)?;
+        if let Err(reason) = self.map(start, pages) {
+            let (extents, table, _) = self.parts();
+            extents.give_back(table, start, pages);
+            return Err(reason);
+        }
+        Ok(self.use_pages(start, pages))
+    }
+
+    /// Takes pages right behind a run, if they are free and can be mapped.
+    pub(crate) fn extend(&mut self, after: Page, extra: u32) -> Option<Taken> {
+        let (extents, table, _) = self.parts();
+        if !extents.extend(table, after, extra) {
+            return None;
+        }
+        if self.map(after, extra).is_err() {
+            let (extents, table, _) = self.parts();
+            extents.give_back(table, after, extra);
+            return None;
+        }
+        Some(self.use_pages(after, extra))
+    }
+
+    fn use_pages(&mut self, start: Page, pages: u32) -> Taken {
+        let (_, _, mut bits) = self.parts();
+        let recycled = bits.count(start, pages);
+        let mut runs = [(0, 0); DIRTY_RUNS];
+        let (mut at, end) = (start, start + pages);
+        for (index, run) in runs.iter_mut().enumerate() {
+            let Some((first, length)) = bits.first_run(at, end - at) else { break };
+            *run = (first, if index + 1 == DIRTY_RUNS { end - first } else { length });
+            at = first + run.1;
+        }
+        bits.set(start, pages, true);
+        self.used_to = self.used_to.max((start + pages).next_multiple_of(self.chunk_pages()));
+        self.recycled_pages -= u64::from(recycled);
+        Taken { start, dirty: runs, recycled }
+    }
+
+    pub(crate) fn set_live(&mut self, start: Page, pages: u32, block: Block) {
+        let (extents, table, _) = self.parts();
+        extents.set_live(table, start, pages, block);
+    }
+
+    /// Gives pages back to the arena and offers whole free chunks to the kernel, which takes them only when short
+    /// of memory. Answers the free run they are now part of.
+    pub(crate) fn give_back(&mut self, start: Page, pages: u32) -> (Page, u32) {
+        let (extents, table, mut bits) = self.parts();
+        let run = extents.give_back(table, start, pages);
+        let dirty = bits.count(start, pages);
+        self.recycled_pages += u64::from(dirty);
+        if !self.backing.is_reserved_pool() {
+            let chunk = self.chunk_pages();
+            let around = (start / chunk * chunk, (start + pages).next_multiple_of(chunk));
+            if let Some((from, until)) = self.whole_chunks(run.0.max(around.0), (run.0 + run.1).min(around.1))
+            {
+                // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
+                let _ = unsafe {
+                    sys::advise(self.address(from), (until - from) as usize * BASE, libc::MADV_FREE)
+                };
+            }
+        }
+        run
+    }
+
+    /// Returns the whole chunks of a free run to the kernel at once.
+    pub(crate) fn trim(&mut self, start: Page, pages: u32) {
+        let end = (start + pages).min(self.used_to);
+        let Some((from, until)) = self.whole_chunks(start, end) else { return };
+        let (_, _, mut bits) = self.parts();
+        let dirty = bits.count(from, until - from);
+        if dirty == 0 {
+            return;
+        }
+        if self.backing.is_reserved_pool() || !self.reserved {
+            let chunk = self.chunk_pages();
+            for index in from / chunk..until / chunk {
+                if self.is_mapped(index) {
+                    self.unmap_chunk(index);
+                }
+            }
+        } else {
+            // SAFETY: the chunks lie in a free run of ours.
+            let _ = unsafe {
+                sys::advise(self.address(from), (until - from) as usize * BASE, libc::MADV_DONTNEED)
+            };
+        }
+        let (_, _, mut bits) = self.parts();
+        bits.set(from, until - from, false);
+        self.recycled_pages -= u64::from(dirty);
+    }
+
+    /// Returns up to `pages` recycled pages to the kernel.
+    pub(crate) fn trim_idle(&mut self, pages: u64) {
+        let goal = self.recycled_pages.saturating_sub(pages);
+        let mut at = 0;
+        while self.recycled_pages > goal {
+            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
+            if block.is_none() {
+                self.trim(start, length);
+            }
+            at = start + length;
+        }
+    }
+
+    /// The pages were moved away by the kernel: what is mapped there now is new.
+    pub(crate) fn set_fresh(&mut self, start: Page, pages: u32) {
+        let (_, _, mut bits) = self.parts();
+        bits.set(start, pages, false);
+    }
+
+    /// All chunks as whole chunks inside `[from, until)`, if there is one.
+    fn whole_chunks(&self, from: Page, until: Page) -> Option<(Page, Page)> {
+        let chunk = self.chunk_pages();
+        let (from, until) = (from.checked_next_multiple_of(chunk)?, until / chunk * chunk);
+        (from < until).then_some((from, until))
+    }
+
+    fn is_mapped(&self, chunk: u32) -> bool {
+        // SAFETY: the bit map holds one bit for every chunk of the arena.
+        unsafe { *self.mapped.add(chunk as usize / 64) >> (chunk % 64) & 1 == 1 }
+    }
+
+    fn set_mapped(&mut self, chunk: u32, mapped: bool) {
+        // SAFETY: as in `is_mapped`, and the arena is borrowed mutably.
+        let word = unsafe { &mut *self.mapped.add(chunk as usize / 64) };
+        *word = *word & !(1 << (chunk % 64)) | u64::from(mapped) << (chunk % 64);
+    }
+
+    /// Makes sure that the chunks under a run are mapped.
+    fn map(&mut self, start: Page, pages: u32) -> Result<(), Reason> {
+        let chunk = self.chunk_pages();
+        let (mut index, end) = (start / chunk, (start + pages).div_ceil(chunk));
+        while index < end {
+            if self.is_mapped(index) {
+                index += 1;
+                continue;
+            }
+            let mut until = index + 1;
+            while until < end && !self.is_mapped(until) {
+                until += 1;
+            }
+            self.map_chunks(index, until)?;
+            (index..until).for_each(|chunk| self.set_mapped(chunk, true));
+            index = until;
+        }
+        Ok(())
+    }
+
+    fn map_chunks(&mut self, first: u32, until: u32) -> Result<(), Reason> {
+        let chunk_bytes = self.backing.chunk_bytes();
+        let address = self.base + first as usize * chunk_bytes;
+        let bytes = (until - first) as usize * chunk_bytes;
+        let huge = match self.backing {
+            Backing::Huge2M => libc::MAP_HUGETLB | libc::MAP_HUGE_2MB,
+            Backing::Huge1G => libc::MAP_HUGETLB | libc::MAP_HUGE_1GB,
+            _ => 0,
+        };
+        let fixed = if self.reserved { libc::MAP_FIXED } else { libc::MAP_FIXED_NOREPLACE };
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the range is reserved for this arena, or must be free for NOREPLACE to take it.
+        match unsafe { sys::map_anonymous(address, bytes, protection, huge | fixed) } {
+            Ok(at) if at == address => {}
+            Ok(at) => {
+                // A kernel before 4.17 takes NOREPLACE as a wish.
+                // SAFETY: the mapping was made just now and is not used.
+                let _ = unsafe { sys::unmap(at, bytes) };
+                return Err(Reason::KernelTooOld);
+            }
+            Err(_) if huge != 0 => return Err(Reason::PoolEmpty),
+            Err(_) => return Err(Reason::AddressSpaceLimit),
+        }
+        let advice = match self.backing {
+            Backing::Base => libc::MADV_NOHUGEPAGE,
+            Backing::Multi | Backing::Transparent => libc::MADV_HUGEPAGE,
+            // A page that the pool promised can still be refused at first touch (control groups, memory policy), and
+            // then the program dies of SIGBUS: create the pages now, where a refusal is an answer.
+            Backing::Huge2M | Backing::Huge1G => libc::MADV_POPULATE_WRITE,
+        };
+        // SAFETY: the range was mapped just now; none of these changes contents.
+        let refused = unsafe { sys::advise(address, bytes, advice) }.err();
+        if let (true, Some(error)) = (self.backing.is_reserved_pool(), refused) {
+            (first..until).for_each(|chunk| self.unmap_chunk(chunk));
+            return Err(match error {
+                libc::EINVAL => Reason::KernelTooOld,
+                libc::EFAULT => Reason::CgroupLimit,
+                _ => Reason::PoolEmpty,
+            });
+        }
+        Ok(())
+    }
+
+    fn unmap_chunk(&mut self, chunk: u32) {
+        let bytes = self.backing.chunk_bytes();
+        let address = self.base + chunk as usize * bytes;
+        if self.reserved {
+            let flags = libc::MAP_FIXED | libc::MAP_NORESERVE;
+            // SAFETY: the chunk is ours and free; the range stays reserved.
+            let _ = unsafe { sys::map_anonymous(address, bytes, libc::PROT_NONE, flags) };
+        } else {
+            // SAFETY: the chunk is ours and free.
+            let _ = unsafe { sys::unmap(address, bytes) };
+        }
+        self.set_mapped(chunk, false);
+    }
+
+    /// Every chunk of a reserved pool that is mapped, by address; for the child of a fork.
+    pub(crate) fn mapped_chunks(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
+        let bytes = self.backing.chunk_bytes();
+        (0..self.used_to / self.chunk_pages())
+            .filter(|chunk| self.is_mapped(*chunk))
+            .map(move |chunk| (chunk, self.base + chunk as usize * bytes))
+    }
+}

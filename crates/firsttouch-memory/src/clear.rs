@@ -1,0 +1,238 @@
+//! Filling mapped memory with zeroes, by the means that is fastest on this machine now.
+//!
+//! What wins depends on the processor, on the size and on the minute (virtual machines wander between host cores), so
+//! nothing is compiled in: the means the processor has are tried on real pieces of work and the best rate is followed,
+//! with a fresh trial now and then.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use firsttouch_linux::sys;
+
+/// A means of clearing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Means {
+    /// The string instruction `rep stosb` over the whole piece (on other processors: `memset`).
+    String = 0,
+    /// Non-temporal vector stores, which do not read the lines first.
+    Streaming = 1,
+    /// AMD's `clzero`, one whole line an instruction.
+    Clzero = 2,
+}
+
+const MEANS: [Means; 3] = [Means::String, Means::Streaming, Means::Clzero];
+
+/// Pieces below this many bytes are cleared by the string instruction at once: what the caller touches next is then
+/// in cache (streaming pays from 4 MiB up when the memory is read right after).
+const SMALL_BYTES: usize = 4 << 20;
+/// The unit in which rates are measured.
+const PIECE_BYTES: usize = 2 << 20;
+/// After so many pieces each means is tried once more.
+const RETRY_PIECES: u32 = 512;
+
+/// Chooses among the means by their measured rates. Shared by all threads; a lost update costs a trial, no more.
+#[derive(Debug)]
+pub struct Clearer {
+    /// Smoothed nanoseconds per piece, 0 = not tried yet.
+    piece_ns: [AtomicU64; MEANS.len()],
+    pieces: AtomicU32,
+    /// 0 = not asked, 1 = no, 2 = yes: CPUID traps to the hypervisor, tens of microseconds a time.
+    clzero: AtomicU32,
+}
+
+impl Clearer {
+    /// Nothing is known yet.
+    pub const fn new() -> Self {
+        Clearer {
+            piece_ns: [const { AtomicU64::new(0) }; MEANS.len()],
+            pieces: AtomicU32::new(0),
+            clzero: AtomicU32::new(0),
+        }
+    }
+
+    /// Fills memory with zeroes.
+    ///
+    /// # Safety
+    /// The range must be writable and nobody else may access it meanwhile.
+    pub unsafe fn clear(&self, address: *mut u8, bytes: usize) {
+        if bytes < SMALL_BYTES {
+            // SAFETY: as for this function.
+            unsafe { clear_by(Means::String, address, bytes) };
+            return;
+        }
+        let mut done = 0;
+        while done < bytes {
+            let piece = PIECE_BYTES.min(bytes - done);
+            let means = self.choose();
+            let before = sys::now_ns();
+            // SAFETY: the piece lies inside the range of this function.
+            unsafe { clear_by(means, address.add(done), piece) };
+            if piece == PIECE_BYTES {
+                self.learn(means, sys::now_ns() - before);
+            }
+            done += piece;
+        }
+    }
+
+    /// The rate last seen of each means the processor has, in bytes per second; `None` before its first trial.
+    pub fn rates(&self) -> [(Means, Option<f64>); MEANS.len()] {
+        MEANS.map(|means| {
+            let ns = self.piece_ns[means as usize].load(Ordering::Relaxed);
+            (means, (ns > 0).then(|| PIECE_BYTES as f64 * 1e9 / ns as f64))
+        })
+    }
+
+    fn choose(&self) -> Means {
+        let piece = self.pieces.fetch_add(1, Ordering::Relaxed);
+        let available = || MEANS.into_iter().filter(|means| self.has(*means));
+        let trial = available().nth((piece % RETRY_PIECES) as usize);
+        trial.unwrap_or_else(|| {
+            available()
+                .min_by_key(|means| self.piece_ns[*means as usize].load(Ordering::Relaxed))
+                .unwrap_or(Means::String)
+        })
+    }
+
+    /// Whether the processor has the means.
+    fn has(&self, means: Means) -> bool {
+        match means {
+            Means::String => true,
+            Means::Streaming => cfg!(target_arch = "x86_64"),
+            Means::Clzero => {
+                if self.clzero.load(Ordering::Relaxed) == 0 {
+                    self.clzero.store(1 + u32::from(processor_has_clzero()), Ordering::Relaxed);
+                }
+                self.clzero.load(Ordering::Relaxed) == 2
+            }
+        }
+    }
+
+    fn learn(&self, means: Means, ns: u64) {
+        let slot = &self.piece_ns[means as usize];
+        let old = slot.load(Ordering::Relaxed);
+        // The first trial may hit pages that are not resident yet: forget it quickly.
+        slot.store(if old == 0 { ns } else { (old + ns) / 2 }.max(1), Ordering::Relaxed);
+    }
+}
+
+impl Default for Clearer {
+    fn default() -> Self {
+        Clearer::new()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn processor_has_clzero() -> bool {
+    use core::arch::x86_64::__cpuid;
+    __cpuid(0x8000_0000).eax >= 0x8000_0008 && __cpuid(0x8000_0008).ebx & 1 == 1
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn processor_has_clzero() -> bool {
+    false
+}
+
+/// Clears by one means.
+///
+/// # Safety
+/// As for [`Clearer::clear`]; the processor must have the means.
+#[cfg(target_arch = "x86_64")]
+unsafe fn clear_by(means: Means, address: *mut u8, bytes: usize) {
+    use core::arch::asm;
+    let string = |from: *mut u8, bytes: usize| {
+        // SAFETY: the range lies inside that of this function; the direction flag is clear by the ABI.
+        unsafe {
+            asm!("rep stosb", inout("rcx") bytes => _, inout("rdi") from => _, in("al") 0_u8,
+                 options(nostack, preserves_flags));
+        }
+    };
+    const LINE: usize = 64;
+    let head = address.align_offset(LINE).min(bytes);
+    let lines = (bytes - head) / LINE;
+    if means == Means::String || lines == 0 {
+        return string(address, bytes);
+    }
+    string(address, head);
+    // SAFETY: head <= bytes.
+    let body = unsafe { address.add(head) };
+    match means {
+        Means::Clzero => {
+            for line in 0..lines {
+                // SAFETY: the line lies inside the range and is aligned; clzero takes its address in rax.
+                unsafe {
+                    asm!("clzero", in("rax") body.add(line * LINE), options(nostack, preserves_flags));
+                }
+            }
+        }
+        _ => {
+            use core::arch::x86_64::{__m128i, _mm_setzero_si128, _mm_stream_si128};
+            // SSE2 is part of x86-64; four 16-byte streaming stores fill one line's write-combining buffer, as
+            // wider ones do, and no feature has to be looked up.
+            // SAFETY: every store lies inside the range and is 16-byte aligned.
+            unsafe {
+                let zero = _mm_setzero_si128();
+                let mut at = body.cast::<__m128i>();
+                for _ in 0..lines {
+                    _mm_stream_si128(at, zero);
+                    _mm_stream_si128(at.add(1), zero);
+                    _mm_stream_si128(at.add(2), zero);
+                    _mm_stream_si128(at.add(3), zero);
+                    at = at.add(4);
+                }
+            }
+        }
+    }
+    // SAFETY: orders the non-temporal stores before whatever publishes the memory.
+    unsafe { core::arch::x86_64::_mm_sfence() };
+    let done = head + lines * LINE;
+    // SAFETY: done <= bytes.
+    string(unsafe { address.add(done) }, bytes - done);
+}
+
+/// Clears by `memset`, which on arm64 uses `dc zva`.
+///
+/// # Safety
+/// As for [`Clearer::clear`].
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn clear_by(_: Means, address: *mut u8, bytes: usize) {
+    // SAFETY: the caller's duty.
+    unsafe { core::ptr::write_bytes(address, 0, bytes) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+
+    #[test]
+    fn every_means_clears_exactly_its_range() {
+        let clearer = Clearer::new();
+        for means in MEANS.into_iter().filter(|means| clearer.has(*means)) {
+            for (skip, bytes) in [(0, 4096), (1, 63), (3, 200), (64, 64), (60, 4), (17, 0), (5, 3000)] {
+                let mut memory = vec![0xaa_u8; 4200];
+                // SAFETY: the range lies inside the vector.
+                unsafe { clear_by(means, memory.as_mut_ptr().add(skip), bytes) };
+                assert!(memory[..skip].iter().all(|byte| *byte == 0xaa), "{means:?} before {skip}+{bytes}");
+                assert!(
+                    memory[skip..skip + bytes].iter().all(|byte| *byte == 0),
+                    "{means:?} inside {skip}+{bytes}"
+                );
+                assert!(
+                    memory[skip + bytes..].iter().all(|byte| *byte == 0xaa),
+                    "{means:?} after {skip}+{bytes}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn large_pieces_are_cleared_and_measured() {
+        let clearer = Clearer::new();
+        let mut memory = vec![0xaa_u8; 8 * PIECE_BYTES + 77];
+        // SAFETY: the range is the vector.
+        unsafe { clearer.clear(memory.as_mut_ptr(), memory.len()) };
+        assert!(memory.iter().all(|byte| *byte == 0));
+        for (means, rate) in clearer.rates() {
+            assert_eq!(rate.is_some(), clearer.has(means), "{means:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Reading back what the kernel gave: resident bytes of our own address ranges, by page size and by node.
+//!
+//! `PAGEMAP_SCAN` (Linux 6.7) tells huge from small for any range, unprivileged. Older kernels have `smaps`, which
+//! tells it for whole mappings only. Neither sees multi-size pages: they count as base pages here.
+
+use core::ffi::CStr;
+use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
+
+/// Resident bytes of a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// On transparent or reserved huge pages.
+    pub huge: usize,
+    /// On smaller pages. The shared zero page counts as nothing.
+    pub small: usize,
+}
+
+/// A way to read coverage that was found to work.
+#[derive(Debug)]
+pub(crate) enum Reader {
+    Pagemap(Descriptor),
+    Smaps,
+}
+
+impl Reader {
+    /// The best way this kernel has; `None` without /proc.
+    pub(crate) fn open() -> Option<Reader> {
+        if let Ok(pagemap) = open_to_read(c"/proc/self/pagemap") {
+            let probe = &raw const pagemap as usize & !4095;
+            let mut regions = [PageRegion::default(); 1];
+            if pagemap.scan_pages(probe, probe + 4096, &mut regions).is_ok() {
+                return Some(Reader::Pagemap(pagemap));
+            }
+        }
+        open_to_read(c"/proc/self/smaps").ok().map(|_| Reader::Smaps)
+    }
+
+    /// Whether single blocks can be told apart.
+    pub(crate) fn sees_blocks(&self) -> bool {
+        matches!(self, Reader::Pagemap(_))
+    }
+
+    /// Coverage of `[start, end)`, which must be whole pages; with `smaps`, of the mappings that lie inside.
+    pub(crate) fn read(&self, start: usize, end: usize) -> Option<Coverage> {
+        match self {
+            Reader::Pagemap(pagemap) => scan(pagemap, start, end),
+            Reader::Smaps => smaps(start, end),
+        }
+    }
+}
+
+fn scan(pagemap: &Descriptor, start: usize, end: usize) -> Option<Coverage> {
+    let mut coverage = Coverage::default();
+    let mut regions = [PageRegion::default(); 64];
+    let mut at = start;
+    while at < end {
+        let (filled, walked_to) = pagemap.scan_pages(at, end, &mut regions).ok()?;
+        for region in &regions[..filled] {
+            let bytes = (region.end - region.start) as usize;
+            // Memory that was only read shows the shared zero page, small or huge: no page of its own exists.
+            if region.categories & PAGE_IS_PFNZERO != 0 {
+                continue;
+            }
+            if region.categories & PAGE_IS_HUGE != 0 {
+                coverage.huge += bytes;
+            } else {
+                coverage.small += bytes;
+            }
+        }
+        if walked_to <= at {
+            return None;
+        }
+        at = walked_to;
+    }
+    Some(coverage)
+}
+
+fn smaps(start: usize, end: usize) -> Option<Coverage> {
+    let mut lines = Lines::open(c"/proc/self/smaps")?;
+    let mut coverage = Coverage::default();
+    let mut inside = false;
+    while let Some(line) = lines.next() {
+        if let Some((from, to)) = mapping_range(line) {
+            inside = start <= from && to <= end;
+        } else if inside && let Some((key, kib)) = keyed_kib(line) {
+            match key {
+                b"Rss" => coverage.small += kib << 10,
+                b"AnonHugePages" => {
+                    coverage.huge += kib << 10;
+                    coverage.small = coverage.small.saturating_sub(kib << 10);
+                }
+                b"Private_Hugetlb" | b"Shared_Hugetlb" => coverage.huge += kib << 10,
+                _ => {}
+            }
+        }
+    }
+    Some(coverage)
+}
+
+/// Nodes above this number are not told apart (none is known to exist).
+pub(crate) const NODES: usize = 64;
+
+/// Resident bytes by node of the mappings inside `[start, end)`; `None` on kernels without NUMA.
+pub(crate) fn nodes(start: usize, end: usize) -> Option<[usize; NODES]> {
+    let mut lines = Lines::open(c"/proc/self/numa_maps")?;
+    let mut nodes = [0; NODES];
+    while let Some(line) = lines.next() {
+        let mut words = line.split(|byte| *byte == b' ');
+        let Some(address) = words.next().and_then(|word| number(word, 16)) else { continue };
+        if !(start..end).contains(&address) {
+            continue;
+        }
+        let mut pages = [0; NODES];
+        let mut page_bytes = 4096;
+        for word in words {
+            if let Some(kib) = word.strip_prefix(b"kernelpagesize_kB=").and_then(|kib| number(kib, 10)) {
+                page_bytes = kib << 10;
+            } else if let Some(rest) = word.strip_prefix(b"N") {
+                let mut parts = rest.splitn(2, |byte| *byte == b'=');
+                let node = parts.next().and_then(|node| number(node, 10));
+                let count = parts.next().and_then(|count| number(count, 10));
+                if let (Some(node), Some(count)) = (node.filter(|node| *node < NODES), count) {
+                    pages[node] = count;
+                }
+            }
+        }
+        for (sum, pages) in nodes.iter_mut().zip(pages) {
+            *sum += pages * page_bytes;
+        }
+    }
+    Some(nodes)
+}
+
+/// The whole process: resident bytes on huge and on smaller pages.
+pub(crate) fn process() -> Option<Coverage> {
+    let mut lines = Lines::open(c"/proc/self/smaps_rollup")?;
+    let mut coverage = Coverage::default();
+    while let Some(line) = lines.next() {
+        match keyed_kib(line) {
+            Some((b"Rss", kib)) => coverage.small += kib << 10,
+            Some((b"AnonHugePages" | b"ShmemPmdMapped" | b"FilePmdMapped", kib)) => {
+                coverage.huge += kib << 10;
+                coverage.small = coverage.small.saturating_sub(kib << 10);
+            }
+            Some((b"Private_Hugetlb" | b"Shared_Hugetlb", kib)) => coverage.huge += kib << 10,
+            _ => {}
+        }
+    }
+    Some(coverage)
+}
+
+/// Whether a one-line settings file has `[word]` selected; `None` if it cannot be read.
+pub(crate) fn is_selected(path: &CStr, word: &[u8]) -> Option<bool> {
+    let mut lines = Lines::open(path)?;
+    let line = lines.next()?;
+    Some(
+        line.split(|byte| *byte == b' ').any(|choice| {
+            choice.strip_prefix(b"[").and_then(|choice| choice.strip_suffix(b"]")) == Some(word)
+        }),
+    )
+}
+
+/// `start-end perms …`, the head of a mapping in `smaps`.
+fn mapping_range(line: &[u8]) -> Option<(usize, usize)> {
+    let dash = line.iter().position(|byte| *byte == b'-')?;
+    let space = line.iter().position(|byte| *byte == b' ')?;
+    Some((number(&line[..dash], 16)?, number(line.get(dash + 1..space)?, 16)?))
+}
+
+/// `Key:   123 kB`.
+fn keyed_kib(line: &[u8]) -> Option<(&[u8], usize)> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let value = line[colon + 1..].trim_ascii().strip_suffix(b" kB")?;
+    Some((&line[..colon], number(value, 10)?))
+}
+
+fn number(digits: &[u8], radix: u32) -> Option<usize> {
+    usize::from_str_radix(core::str::from_utf8(digits).ok()?, radix).ok()
+}
+
+/// The lines of a file through a buffer on the stack. Longer lines are cut, which loses file names only.
+struct Lines {
+    file: Descriptor,
+    buffer: [u8; 2048],
+    filled: usize,
+    start: usize,
+}
+
+impl Lines {
+    fn open(path: &CStr) -> Option<Lines> {
+        Some(Lines { file: open_to_read(path).ok()?, buffer: [0; 2048], filled: 0, start: 0 })
+    }
+
+    fn next(&mut self) -> Option<&[u8]> {
+        loop {
+            let rest = &self.buffer[self.start..self.filled];
+            if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
+                let from = self.start;
+                self.start += length + 1;
+                return Some(&self.buffer[from..from + length]);
+            }
+            self.buffer.copy_within(self.start..self.filled, 0);
+            self.filled -= self.start;
+            self.start = 0;
+            if self.filled == self.buffer.len() {
+                // Cut the line here; its rest reads as a line that means nothing.
+                let length = self.filled;
+                self.start = length;
+                return Some(&self.buffer[..length]);
+            }
+            match self.file.read(&mut self.buffer[self.filled..]) {
+                Ok(0) | Err(_) => return None,
+                Ok(bytes) => self.filled += bytes,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_readers_agree_about_fresh_memory() {
+        const BYTES: usize = 8 << 20;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping.
+        let at = unsafe { firsttouch_linux::sys::map_anonymous(0, BYTES, protection, 0) }.unwrap();
+        // SAFETY: only forbids huge pages, so that small ones are certain.
+        unsafe { firsttouch_linux::sys::advise(at, BYTES, libc::MADV_NOHUGEPAGE) }.unwrap();
+        for page in 0..100 {
+            // SAFETY: inside the mapping.
+            unsafe { *((at + page * 4096) as *mut u8) = 1 };
+        }
+        let expected = Coverage { huge: 0, small: 100 * 4096 };
+        assert_eq!(Reader::Smaps.read(at, at + BYTES), Some(expected));
+        if let Some(reader @ Reader::Pagemap(_)) = Reader::open() {
+            assert_eq!(reader.read(at, at + BYTES), Some(expected));
+        }
+        if let Some(nodes) = nodes(at, at + BYTES) {
+            assert_eq!(nodes.iter().sum::<usize>(), expected.small);
+        }
+        // SAFETY: not used any more.
+        unsafe { firsttouch_linux::sys::unmap(at, BYTES) }.unwrap();
+    }
+
+    #[test]
+    fn heads_and_keys_of_smaps_read() {
+        assert_eq!(mapping_range(b"7f00-8000 rw-p 0000 00:00 0"), Some((0x7f00, 0x8000)));
+        assert_eq!(mapping_range(b"Rss:  12 kB"), None);
+        assert_eq!(keyed_kib(b"Rss:                  12 kB"), Some((&b"Rss"[..], 12)));
+        assert_eq!(keyed_kib(b"VmFlags: rd wr"), None);
+    }
+}

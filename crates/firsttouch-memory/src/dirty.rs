@@ -1,0 +1,102 @@
+//! Which pages of an arena may hold something else than zeroes: one bit a page.
+//!
+//! `calloc` clears exactly these; the recycling budget counts those that lie in free runs.
+
+use crate::extents::Page;
+
+/// A bit per page over a table of words. All zeroes means that every page is fresh from the kernel.
+#[derive(Debug)]
+pub(crate) struct Dirty<'a>(pub(crate) &'a mut [u64]);
+
+/// Number of words for that many pages.
+pub(crate) const fn words(pages: usize) -> usize {
+    pages.div_ceil(64)
+}
+
+impl Dirty<'_> {
+    /// Sets or clears the bits of a run.
+    pub(crate) fn set(&mut self, start: Page, pages: u32, dirty: bool) {
+        self.each_word(start, pages, |word, mask| {
+            if dirty {
+                *word |= mask;
+            } else {
+                *word &= !mask;
+            }
+        });
+    }
+
+    /// Number of dirty pages in a run.
+    pub(crate) fn count(&mut self, start: Page, pages: u32) -> u32 {
+        let mut sum = 0;
+        self.each_word(start, pages, |word, mask| sum += (*word & mask).count_ones());
+        sum
+    }
+
+    /// The first run of dirty pages inside a run, as start and length.
+    pub(crate) fn first_run(&self, start: Page, pages: u32) -> Option<(Page, u32)> {
+        let end = start as usize + pages as usize;
+        let first = self.next(start as usize, end, true)?;
+        let after = self.next(first, end, false).unwrap_or(end);
+        Some((first as Page, (after - first) as u32))
+    }
+
+    /// The first page at or after `from` and before `end` that is dirty (or not).
+    fn next(&self, from: usize, end: usize, dirty: bool) -> Option<usize> {
+        let mut at = from;
+        while at < end {
+            let word = if dirty { self.0[at / 64] } else { !self.0[at / 64] } >> (at % 64);
+            if word != 0 {
+                let found = at + word.trailing_zeros() as usize;
+                return (found < end).then_some(found);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    fn each_word(&mut self, start: Page, pages: u32, mut action: impl FnMut(&mut u64, u64)) {
+        let mut at = start as usize;
+        let end = at + pages as usize;
+        while at < end {
+            let until = ((at / 64 + 1) * 64).min(end);
+            let mask = (u64::MAX >> (64 - (until - at))) << (at % 64);
+            action(&mut self.0[at / 64], mask);
+            at = until;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dirty, words};
+    use std::vec;
+
+    #[test]
+    fn bits_are_those_of_a_plain_array() {
+        let mut model = [false; 300];
+        let mut bits = vec![0; words(model.len())];
+        let mut dirty = Dirty(&mut bits);
+        for (start, pages, value) in [
+            (0, 300, true),
+            (10, 100, false),
+            (63, 2, true),
+            (64, 1, false),
+            (128, 64, true),
+            (299, 1, false),
+        ] {
+            dirty.set(start, pages, value);
+            model[start as usize..][..pages as usize].fill(value);
+            for from in 0..model.len() {
+                let tail = &model[from..];
+                let pages = tail.len() as u32;
+                assert_eq!(dirty.count(from as u32, pages), tail.iter().filter(|bit| **bit).count() as u32);
+                let first = tail.iter().position(|bit| *bit);
+                let expected = first.map(|first| {
+                    let length = tail[first..].iter().take_while(|bit| **bit).count();
+                    ((from + first) as u32, length as u32)
+                });
+                assert_eq!(dirty.first_run(from as u32, pages), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! Placed blocks: allocation, freeing, resizing, over one arena per kind of page.
+//!
+//! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
+
+use crate::arena::{Arena, Backing, Taken};
+use crate::clear::Clearer;
+use crate::extents::{Block, Extents};
+use crate::lock::Lock;
+use crate::pages::{BASE, HUGE, Pages};
+use crate::reason::Reason;
+use crate::snapshot::Snapshot;
+use crate::span::Span;
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use firsttouch_linux::sys;
+
+/// Offset of a block from the start of its page: that of glibc's own large blocks, so that vector code sees the
+/// alignment it sees without us and results stay equal to the last bit.
+const HEADER_BYTES: usize = 16;
+/// Blocks whose whole chunks are fewer than this are copied when they move; more are moved by the kernel.
+const MOVE_BYTES: usize = 2 * HUGE;
+/// Every block moved by the kernel may split a mapping, and a process has 65,530 of them for everybody.
+const MOST_MOVES: u32 = 8192;
+
+/// How large allocations are placed from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The kind of pages.
+    pub pages: Pages,
+    /// Allocations below this many bytes are not placed.
+    pub min_bytes: usize,
+    /// Allocations above this many bytes are not placed.
+    pub max_bytes: usize,
+    /// Freed bytes that are kept for reuse; `None` for half of the machine's memory. What is kept is offered to the
+    /// kernel, which takes it back when it runs short (hugetlb pages excepted).
+    pub recycle_bytes: Option<usize>,
+    /// Kept bytes that nobody needed for this long are given back.
+    pub idle_ns: u64,
+}
+
+impl Settings {
+    /// Transparent huge pages from 1 MiB up, idle memory given back after 10 seconds.
+    pub const STANDARD: Settings = Settings {
+        pages: Pages::Transparent,
+        min_bytes: 1 << 20,
+        max_bytes: usize::MAX,
+        recycle_bytes: None,
+        idle_ns: 10_000_000_000,
+    };
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::STANDARD
+    }
+}
+
+/// Totals of a heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes in live blocks.
+    pub live_bytes: usize,
+    /// The most bytes in live blocks at any time.
+    pub peak_bytes: usize,
+    /// Live blocks.
+    pub live_blocks: usize,
+    /// Blocks placed over the life of the process.
+    pub placed_blocks: u64,
+    /// Bytes served from recycled pages over the life of the process.
+    pub recycled_bytes: u64,
+    /// Freed bytes held for reuse now.
+    pub held_bytes: usize,
+}
+
+impl Totals {
+    const ZERO: Totals = Totals {
+        live_bytes: 0,
+        peak_bytes: 0,
+        live_blocks: 0,
+        placed_blocks: 0,
+        recycled_bytes: 0,
+        held_bytes: 0,
+    };
+}
+
+/// What became of a block that was to be resized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resized {
+    /// It has the new size at this address, which may be the old one.
+    To(*mut u8),
+    /// There is no room for it here; it is as it was.
+    NoRoom,
+}
+
+/// The state behind the lock.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) span: Option<Span>,
+    pub(crate) arenas: [Option<Arena>; Backing::ALL.len()],
+    pub(crate) settings: Settings,
+    pub(crate) totals: Totals,
+    /// Bytes that could not be placed at all and went to the C library, and why.
+    pub(crate) refused: Option<(Reason, usize)>,
+    /// Where the record goes, if one is wanted.
+    pub(crate) record_path: Option<&'static CStr>,
+    /// The reading at the peak, if a record is wanted.
+    pub(crate) snapshot: Snapshot,
+    /// Times this process forked, or 1 in a forked child.
+    pub(crate) forks: u32,
+    /// After a fork: not before this time, huge pages that a write split are put together again.
+    pub(crate) restore_at_ns: Option<u64>,
+    next_id: u32,
+    moves: u32,
+    span_refused: bool,
+    period_start_ns: u64,
+    /// Least pages held since the period began: nobody needed those.
+    low_water_pages: u64,
+}
+
+/// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
+#[derive(Debug)]
+pub struct Heap {
+    /// `bytes - minimum <= range` decides, in one comparison, whether an allocation is placed. Off: never true.
+    minimum: AtomicUsize,
+    range: AtomicUsize,
+    span_base: AtomicUsize,
+    span_bytes: AtomicUsize,
+    clearer: Clearer,
+    pub(crate) inner: Lock<Inner>,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Heap::new()
+    }
+}
+
+impl Heap {
+    /// A heap that places nothing until [`Heap::enable`].
+    pub const fn new() -> Self {
+        Heap {
+            minimum: AtomicUsize::new(usize::MAX),
+            range: AtomicUsize::new(0),
+            span_base: AtomicUsize::new(0),
+            span_bytes: AtomicUsize::new(0),
+            clearer: Clearer::new(),
+            inner: Lock::new(Inner {
+                span: None,
+                arenas: [const { None }; Backing::ALL.len()],
+                settings: Settings::STANDARD,
+                totals: Totals::ZERO,
+                refused: None,
+                record_path: None,
+                snapshot: Snapshot::EMPTY,
+                forks: 0,
+                restore_at_ns: None,
+                next_id: 1,
+                moves: 0,
+                span_refused: false,
+                period_start_ns: 0,
+                low_water_pages: 0,
+            }),
+        }
+    }
+
+    /// From now on, places allocations as the settings say.
+    pub fn enable(&self, settings: Settings) {
+        self.inner.lock().settings = settings;
+        self.range.store(settings.max_bytes.saturating_sub(settings.min_bytes), Ordering::Relaxed);
+        self.minimum.store(settings.min_bytes, Ordering::Relaxed);
+    }
+
+    /// From now on, places nothing. Live blocks stay where they are.
+    pub fn disable(&self) {
+        self.minimum.store(usize::MAX, Ordering::Relaxed);
+        self.range.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether allocations are placed now.
+    pub fn is_enabled(&self) -> bool {
+        self.minimum.load(Ordering::Relaxed) != usize::MAX
+    }
+
+    /// The settings last given.
+    pub fn settings(&self) -> Settings {
+        self.inner.lock().settings
+    }
+
+    /// Whether an allocation of that size is to be placed.
+    #[inline(always)]
+    pub fn wants(&self, bytes: usize) -> bool {
+        bytes.wrapping_sub(self.minimum.load(Ordering::Relaxed)) <= self.range.load(Ordering::Relaxed)
+    }
+
+    /// Whether an address lies in the span, so that only this heap can own it.
+    #[inline(always)]
+    pub fn owns(&self, address: *const u8) -> bool {
+        (address as usize).wrapping_sub(self.span_base.load(Ordering::Relaxed))
+            < self.span_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A block of at least `bytes` at a multiple of `alignment` (a power of two), with zeroes if `zeroed`; null when
+    /// it cannot be placed, which is no error: the caller's own allocator takes it.
+    pub fn allocate(&self, bytes: usize, alignment: usize, zeroed: bool) -> *mut u8 {
+        let Some((pages, offset, page_alignment)) = shape(bytes, alignment) else {
+            return core::ptr::null_mut();
+        };
+        let mut inner = self.inner.lock();
+        if !self.open_span(&mut inner) {
+            return core::ptr::null_mut();
+        }
+        inner.give_back_idle();
+        let Some((slot, taken, fallback)) = inner.take(pages, page_alignment, 0) else {
+            inner.refuse(bytes);
+            return core::ptr::null_mut();
+        };
+        let id = inner.next_id;
+        inner.next_id = inner.next_id.wrapping_add(1);
+        inner.totals.placed_blocks += 1;
+        inner.totals.live_blocks += 1;
+        inner.count_taken(&taken, bytes);
+        let Some(arena) = &mut inner.arenas[slot] else { return core::ptr::null_mut() };
+        arena.set_live(taken.start, pages, Block { id, bytes, offset, fallback });
+        let address = arena.address(taken.start);
+        let base = arena.base;
+        drop(inner);
+        if zeroed {
+            for (start, length) in taken.dirty {
+                // SAFETY: the pages belong to the new block, which nobody knows yet.
+                unsafe {
+                    self.clearer.clear((base + start as usize * BASE) as *mut u8, length as usize * BASE)
+                };
+            }
+        }
+        self.restore_after_fork();
+        (address + offset as usize) as *mut u8
+    }
+
+    /// Frees a block; false if there is none at that address.
+    pub fn free(&self, address: *mut u8) -> bool {
+        let mut inner = self.inner.lock();
+        let Some((slot, start, pages, block)) = inner.find(address) else { return false };
+        inner.look_before_less();
+        inner.totals.live_bytes -= block.bytes;
+        inner.totals.live_blocks -= 1;
+        inner.give_back(slot, start, pages);
+        inner.give_back_idle();
+        drop(inner);
+        self.restore_after_fork();
+        true
+    }
+
+    /// The bytes that may be used at a block's address; `None` if there is no block.
+    pub fn usable_bytes(&self, address: *const u8) -> Option<usize> {
+        let (_, _, pages, block) = self.inner.lock().find(address)?;
+        Some(pages as usize * BASE - block.offset as usize)
+    }
+
+    /// Changes the size of a block, in place or by moving it; huge pages are kept: they are moved by the kernel to an
+    /// address that is congruent modulo 2 MiB (any other would split them).
+    ///
+    /// # Safety
+    /// The block must be live and nobody may use it during the call.
+    pub unsafe fn resize(&self, address: *mut u8, bytes: usize) -> Resized {
+        let mut inner = self.inner.lock();
+        let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
+        let offset = block.offset as usize;
+        let Some(wanted) = page_count(bytes, offset) else { return Resized::NoRoom };
+        if wanted <= pages {
+            inner.look_before_less();
+            inner.totals.live_bytes = inner.totals.live_bytes - block.bytes + bytes;
+            inner.totals.peak_bytes = inner.totals.peak_bytes.max(inner.totals.live_bytes);
+            if let Some(arena) = &mut inner.arenas[slot] {
+                arena.set_live(start, wanted, Block { bytes, ..block });
+            }
+            if wanted < pages {
+                inner.give_back(slot, start + wanted, pages - wanted);
+            }
+            return Resized::To(address);
+        }
+        if let Some(taken) =
+            inner.arenas[slot].as_mut().and_then(|arena| arena.extend(start + pages, wanted - pages))
+        {
+            inner.totals.live_bytes -= block.bytes;
+            inner.count_taken(&taken, bytes);
+            if let Some(arena) = &mut inner.arenas[slot] {
+                arena.set_live(start, wanted, Block { bytes, ..block });
+            }
+            return Resized::To(address);
+        }
+        // Somewhere else, at an address congruent to this one.
+        let chunk = (HUGE / BASE) as u32;
+        let Some((new_slot, taken, fallback)) = inner.take(wanted, chunk, (chunk - start % chunk) % chunk)
+        else {
+            return Resized::NoRoom;
+        };
+        inner.look_before_less();
+        inner.totals.live_bytes -= block.bytes;
+        inner.count_taken(&taken, bytes);
+        let by_kernel = slot == new_slot && inner.moves < MOST_MOVES;
+        let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
+        arena.set_live(taken.start, wanted, Block { bytes, fallback, ..block });
+        let (by_kernel, target) =
+            (by_kernel && !arena.backing.is_reserved_pool(), arena.address(taken.start));
+        drop(inner);
+
+        let source = address as usize - offset;
+        // SAFETY: both ranges are blocks of ours that only the caller knows; the new one is not smaller.
+        let moved = unsafe { move_contents(source, target, pages as usize * BASE, by_kernel) };
+        let mut inner = self.inner.lock();
+        if let Some((from, length)) = moved {
+            inner.moves += 1;
+            if let Some(arena) = &mut inner.arenas[slot] {
+                arena.set_fresh(((from - arena.base) / BASE) as u32, (length / BASE) as u32);
+            }
+        }
+        inner.give_back(slot, start, pages);
+        Resized::To((target + offset) as *mut u8)
+    }
+
+    /// The totals now.
+    pub fn totals(&self) -> Totals {
+        let inner = self.inner.lock();
+        Totals { held_bytes: inner.held_pages() as usize * BASE, ..inner.totals }
+    }
+
+    /// Gives every held byte back to the kernel.
+    pub fn trim(&self) {
+        let mut inner = self.inner.lock();
+        for arena in inner.arenas.iter_mut().flatten() {
+            arena.trim_idle(u64::MAX);
+        }
+        inner.low_water_pages = 0;
+    }
+
+    /// The means of clearing and their rates, as learnt so far.
+    pub fn clearer(&self) -> &Clearer {
+        &self.clearer
+    }
+
+    fn open_span(&self, inner: &mut Inner) -> bool {
+        if inner.span.is_none() && !inner.span_refused {
+            inner.span = Span::reserve(Backing::ALL.len());
+            inner.span_refused = inner.span.is_none();
+            if let Some(span) = &inner.span {
+                self.span_base.store(span.base, Ordering::Relaxed);
+                self.span_bytes.store(span.bytes(), Ordering::Relaxed);
+            }
+        }
+        inner.span.is_some()
+    }
+}
+
+impl Inner {
+    /// The live block at an address: arena, first page, pages, block.
+    pub(crate) fn find(&self, address: *const u8) -> Option<(usize, u32, u32, Block)> {
+        let address = address as usize;
+        let (slot, arena) = self.arenas.iter().enumerate().find_map(|(slot, arena)| {
+            let arena = arena.as_ref()?;
+            (arena.base..arena.end()).contains(&address).then_some((slot, arena))
+        })?;
+        let start = ((address - arena.base) / BASE) as u32;
+        let (pages, block) = Extents::live_at(arena.table(), start)?;
+        (arena.address(start) + block.offset as usize == address).then_some((slot, start, pages, block))
+    }
+
+    /// Takes pages from the first arena of the chain that has them.
+    fn take(&mut self, pages: u32, alignment: u32, phase: u32) -> Option<(usize, Taken, Option<Reason>)> {
+        let mut first_reason = None;
+        for backing in Backing::chain(self.settings.pages) {
+            let slot = *backing as usize;
+            let span = self.span.as_ref()?;
+            if self.arenas[slot].is_none() {
+                self.arenas[slot] = Arena::new(*backing, span.part(slot), span.part_bytes, span.reserved);
+            }
+            match self.arenas[slot].as_mut()?.take(pages, alignment, phase) {
+                Ok(taken) => {
+                    // `auto` takes what there is: that is no shortfall.
+                    let reason = if self.settings.pages == Pages::Auto { None } else { first_reason };
+                    return Some((slot, taken, reason));
+                }
+                Err(reason) => {
+                    first_reason.get_or_insert(reason);
+                }
+            }
+        }
+        None
+    }
+
+    fn count_taken(&mut self, taken: &Taken, bytes: usize) {
+        self.totals.recycled_bytes += u64::from(taken.recycled) * BASE as u64;
+        self.totals.live_bytes += bytes;
+        self.totals.peak_bytes = self.totals.peak_bytes.max(self.totals.live_bytes);
+        self.low_water_pages = self.low_water_pages.min(self.held_pages());
+    }
+
+    fn refuse(&mut self, bytes: usize) {
+        let before = self.refused.map_or(0, |(_, bytes)| bytes);
+        self.refused = Some((Reason::AddressSpaceLimit, before.saturating_add(bytes)));
+    }
+
+    fn give_back(&mut self, slot: usize, start: u32, pages: u32) {
+        let budget = self.recycle_budget();
+        let held = self.held_pages() * BASE as u64;
+        let Some(arena) = &mut self.arenas[slot] else { return };
+        let (run, run_pages) = arena.give_back(start, pages);
+        if held + u64::from(pages) * BASE as u64 > budget {
+            arena.trim(run, run_pages);
+        }
+    }
+
+    fn recycle_budget(&self) -> u64 {
+        match (&self.span, self.settings.recycle_bytes) {
+            // Where address space is rationed, holding some back could make the program's own mappings fail.
+            (Some(span), _) if !span.reserved => 0,
+            (_, Some(bytes)) => bytes as u64,
+            (Some(span), None) => span.machine_bytes as u64 / 2,
+            (None, None) => 0,
+        }
+    }
+
+    pub(crate) fn held_pages(&self) -> u64 {
+        self.arenas.iter().flatten().map(|arena| arena.recycled_pages).sum()
+    }
+
+    /// Once a period, gives back what nobody needed during it (the low-water mark, as in tcmalloc's and Go's
+    /// scavengers).
+    fn give_back_idle(&mut self) {
+        let now = sys::coarse_ns();
+        if now.wrapping_sub(self.period_start_ns) < self.settings.idle_ns {
+            return;
+        }
+        let mut idle = if self.period_start_ns == 0 { 0 } else { self.low_water_pages };
+        for arena in self.arenas.iter_mut().flatten() {
+            let before = arena.recycled_pages;
+            arena.trim_idle(idle);
+            idle = idle.saturating_sub(before - arena.recycled_pages);
+        }
+        self.period_start_ns = now;
+        self.low_water_pages = self.held_pages();
+    }
+}
+
+/// Pages for that many bytes behind an offset.
+fn page_count(bytes: usize, offset: usize) -> Option<u32> {
+    if bytes > isize::MAX as usize {
+        return None;
+    }
+    u32::try_from((bytes + offset).div_ceil(BASE).max(1)).ok()
+}
+
+/// Pages, offset in the first page, and alignment in pages of an allocation.
+fn shape(bytes: usize, alignment: usize) -> Option<(u32, u16, u32)> {
+    let offset = if alignment <= HEADER_BYTES { HEADER_BYTES } else { 0 };
+    Some((page_count(bytes, offset)?, offset as u16, u32::try_from((alignment / BASE).max(1)).ok()?))
+}
+
+/// Moves `bytes` from one run of pages to another that is congruent modulo 2 MiB: whole chunks by the kernel if
+/// `by_kernel`, the edges by copying. Answers the range that the kernel moved away.
+///
+/// # Safety
+/// Both ranges must be mapped blocks that nobody uses meanwhile; they must not overlap.
+unsafe fn move_contents(
+    source: usize,
+    target: usize,
+    bytes: usize,
+    by_kernel: bool,
+) -> Option<(usize, usize)> {
+    let copy = |from: usize, to: usize, bytes: usize| {
+        // SAFETY: parts of the two ranges of this function.
+        unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
+    };
+    let first = source.next_multiple_of(HUGE);
+    let end = (source + bytes) / HUGE * HUGE;
+    if by_kernel && first < end && end - first >= MOVE_BYTES {
+        let head = first - source;
+        // SAFETY: whole chunks of both ranges.
+        if unsafe { sys::move_pages_to(first, end - first, target + head) }.is_ok() {
+            copy(source, target, head);
+            copy(end, target + (end - source), source + bytes - end);
+            return Some((first, end - first));
+        }
+    }
+    copy(source, target, bytes);
+    None
+}

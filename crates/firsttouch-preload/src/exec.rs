@@ -1,0 +1,251 @@
+//! Keeping the agent out of programs that the placed program starts.
+//!
+//! The environment that carries the agent is inherited. The placed process needs it, because it may execute another
+//! program and still be the one that was meant (Rscript becomes sh becomes R); a child does not, and one built with a
+//! sanitizer would refuse to start. So the functions of the exec family, when called in another process than the
+//! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed.
+//!
+//! What glibc starts by itself (system(3), popen(3)) is a shell: there the agent loads, stands down and leaves the
+//! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any
+//! number of arguments and so cannot be replaced from Rust.
+
+use crate::setup::VARIABLE;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use firsttouch_linux::sys;
+
+type Strings = *const *const c_char;
+type Spawn = unsafe extern "C" fn(
+    *mut libc::pid_t,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Strings,
+    Strings,
+) -> c_int;
+
+const PRELOAD: &[u8] = b"LD_PRELOAD=";
+/// The name of this library's file begins so, wherever the launcher put it.
+const LIBRARY: &[u8] = b"libfirsttouch_preload";
+/// Environments of more variables than this are passed on as they are.
+const MOST_VARIABLES: usize = 4096;
+/// Likewise a longer value of LD_PRELOAD.
+const MOST_PRELOAD_BYTES: usize = 4096;
+
+unsafe extern "C" {
+    static mut environ: *mut *mut c_char;
+}
+
+static FOLLOW: AtomicBool = AtomicBool::new(true);
+static PLACED_PROCESS: AtomicU32 = AtomicU32::new(0);
+static EXECVPE: AtomicUsize = AtomicUsize::new(0);
+static SPAWN: AtomicUsize = AtomicUsize::new(0);
+static SPAWNP: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks up the functions that search PATH or start processes; done by the constructor.
+pub(crate) fn resolve() {
+    for (slot, name) in [(&EXECVPE, c"execvpe"), (&SPAWN, c"posix_spawn"), (&SPAWNP, c"posix_spawnp")] {
+        // SAFETY: looks up a function of the libraries behind this one.
+        slot.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize, Ordering::Relaxed);
+    }
+}
+
+/// Whether children are followed, and which process is the placed one.
+pub(crate) fn set_policy(follow: bool, placed_process: u32) {
+    FOLLOW.store(follow, Ordering::Relaxed);
+    PLACED_PROCESS.store(placed_process, Ordering::Relaxed);
+}
+
+/// Takes the agent out of this process's environment. For the constructor only: later the array may be the program's
+/// own, with a length that it remembers (bash keeps one).
+pub(crate) fn leave_environment() {
+    // SAFETY: environ is the loader's null-terminated array, and no other thread exists yet. Entries are moved within
+    // the array; strings are changed only by shortening.
+    unsafe {
+        let mut to = environ;
+        let mut from = environ;
+        while !from.is_null() && !(*from).is_null() {
+            let entry = CStr::from_ptr(*from).to_bytes();
+            let keep = if entry.starts_with(VARIABLE) {
+                false
+            } else if let Some(libraries) = entry.strip_prefix(PRELOAD) {
+                let at = (*from).add(PRELOAD.len());
+                let room = core::slice::from_raw_parts_mut(at.cast::<u8>(), libraries.len());
+                let length = without_agent(room);
+                *at.add(length) = 0;
+                length > 0
+            } else {
+                true
+            };
+            if keep {
+                *to = *from;
+                to = to.add(1);
+            }
+            from = from.add(1);
+        }
+        if !to.is_null() {
+            *to = ptr::null_mut();
+        }
+    }
+}
+
+/// Removes the agent from a list of libraries (separated by colons or spaces), in place; answers the new length.
+fn without_agent(libraries: &mut [u8]) -> usize {
+    let (mut read, mut write) = (0, 0);
+    while read < libraries.len() {
+        let rest = &libraries[read..];
+        let length = rest.iter().position(|byte| matches!(byte, b':' | b' ')).unwrap_or(rest.len());
+        let name = &rest[..length];
+        let file = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+        if !file.starts_with(LIBRARY) && length > 0 {
+            if write > 0 {
+                libraries[write] = b':';
+                write += 1;
+            }
+            libraries.copy_within(read..read + length, write);
+            write += length;
+        }
+        read += length + 1;
+    }
+    write
+}
+
+/// Calls `start` with the environment that the new program is to have.
+///
+/// # Safety
+/// `environment` must be a null-terminated array of C strings, or null.
+unsafe fn with_environment<T>(environment: Strings, is_child: bool, start: impl FnOnce(Strings) -> T) -> T {
+    if !is_child || FOLLOW.load(Ordering::Relaxed) || environment.is_null() {
+        return start(environment);
+    }
+    let mut variables = [ptr::null::<c_char>(); MOST_VARIABLES];
+    let mut preload = [0_u8; MOST_PRELOAD_BYTES];
+    let mut count = 0;
+    let mut at = environment;
+    // SAFETY: the array ends with null; every entry is a C string.
+    while let Some(entry) = unsafe { (*at).as_ref() } {
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
+        let mut kept: *const c_char = entry;
+        if text.starts_with(VARIABLE) {
+            kept = ptr::null();
+        } else if let Some(libraries) = text.strip_prefix(PRELOAD)
+            && text.len() < MOST_PRELOAD_BYTES
+        {
+            preload[..text.len()].copy_from_slice(text);
+            let length = without_agent(&mut preload[PRELOAD.len()..PRELOAD.len() + libraries.len()]);
+            preload[PRELOAD.len() + length] = 0;
+            kept = if length > 0 { preload.as_ptr().cast() } else { ptr::null() };
+        }
+        if !kept.is_null() {
+            if count + 1 == MOST_VARIABLES {
+                return start(environment);
+            }
+            variables[count] = kept;
+            count += 1;
+        }
+        // SAFETY: the null entry was not reached yet.
+        at = unsafe { at.add(1) };
+    }
+    start(variables.as_ptr())
+}
+
+fn in_child() -> bool {
+    PLACED_PROCESS.load(Ordering::Relaxed) != sys::process_id()
+}
+
+/// execve(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
+    let start = |environment: Strings| {
+        // SAFETY: the caller's path and arguments, and an environment of the same form.
+        let error = unsafe { sys::execute(path.cast(), arguments.cast(), environment.cast()) };
+        // SAFETY: the thread's errno.
+        unsafe { *libc::__errno_location() = error };
+        -1
+    };
+    // SAFETY: the contract of execve.
+    unsafe { with_environment(environment, in_child(), start) }
+}
+
+/// execv(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: the same contract, with this process's environment.
+    unsafe { execve(path, arguments, environ.cast_const().cast()) }
+}
+
+/// execvpe(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, environment: Strings) -> c_int {
+    type Execvpe = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
+    let found = EXECVPE.load(Ordering::Relaxed);
+    if found == 0 {
+        // SAFETY: the thread's errno.
+        unsafe { *libc::__errno_location() = libc::ENOSYS };
+        return -1;
+    }
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    let real: Execvpe = unsafe { core::mem::transmute(found) };
+    // SAFETY: the contract of execvpe.
+    unsafe { with_environment(environment, in_child(), |environment| real(file, arguments, environment)) }
+}
+
+/// execvp(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: the same contract, with this process's environment.
+    unsafe { execvpe(file, arguments, environ.cast_const().cast()) }
+}
+
+/// posix_spawn(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawn(
+    process: *mut libc::pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { spawn_by(&SPAWN, process, path, actions, attributes, arguments, environment) }
+}
+
+/// posix_spawnp(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawnp(
+    process: *mut libc::pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { spawn_by(&SPAWNP, process, file, actions, attributes, arguments, environment) }
+}
+
+unsafe fn spawn_by(
+    real: &AtomicUsize,
+    process: *mut libc::pid_t,
+    program: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: Strings,
+    environment: Strings,
+) -> c_int {
+    let found = real.load(Ordering::Relaxed);
+    if found == 0 {
+        return libc::ENOSYS;
+    }
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    let real: Spawn = unsafe { core::mem::transmute(found) };
+    let start = |environment| {
+        // SAFETY: the caller's values, and an environment of the same form.
+        unsafe { real(process, program, actions, attributes, arguments, environment) }
+    };
+    // SAFETY: the contract of posix_spawn.
+    unsafe { with_environment(environment, true, start) }
+}

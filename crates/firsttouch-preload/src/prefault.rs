@@ -1,0 +1,99 @@
+//! Creating the pages of a new block in parallel, before the program needs them.
+//!
+//! Only when asked for: the threads live for the time of one call.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
+use firsttouch_linux::sys;
+use firsttouch_memory::{BASE, HUGE};
+
+/// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
+const BYTES_PER_THREAD: usize = 64 << 20;
+/// Page creation is bound by memory bandwidth long before this many threads.
+const MOST_THREADS: usize = 16;
+
+static ENABLED: AtomicBool = AtomicBool::new(false);
+
+/// Switches prefaulting on or off.
+pub(crate) fn enable(on: bool) {
+    ENABLED.store(on, Ordering::Relaxed);
+}
+
+/// Whether new blocks are prefaulted.
+pub(crate) fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
+#[derive(Clone, Copy)]
+struct Share {
+    start: usize,
+    bytes: usize,
+}
+
+/// Creates the pages of a new block, if prefaulting is on. What fails is created at first touch, as without us.
+pub(crate) fn block(address: *mut u8, bytes: usize) {
+    if !is_enabled() {
+        return;
+    }
+    let start = address as usize / BASE * BASE;
+    let end = (address as usize + bytes).next_multiple_of(BASE);
+    let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
+    let share = (end - start).div_ceil(threads).next_multiple_of(HUGE);
+    let mut shares = [Share { start, bytes: 0 }; MOST_THREADS];
+    let mut handles = [0 as libc::pthread_t; MOST_THREADS];
+    let mut started = [false; MOST_THREADS];
+    for index in (0..threads).rev() {
+        let from = (start + index * share).min(end);
+        shares[index] = Share { start: from, bytes: share.min(end - from) };
+        if index > 0 {
+            let argument = (&raw mut shares[index]).cast::<c_void>();
+            started[index] = start_thread(&mut handles[index], argument);
+        }
+        if !started[index] {
+            populate((&raw mut shares[index]).cast());
+        }
+    }
+    for index in 1..threads {
+        if started[index] {
+            // SAFETY: a joinable thread that was started above.
+            unsafe { libc::pthread_join(handles[index], ptr::null_mut()) };
+        }
+    }
+}
+
+/// Starts a thread that takes no signals of the program's.
+fn start_thread(handle: &mut libc::pthread_t, argument: *mut c_void) -> bool {
+    // SAFETY: plain signal sets; the mask of this thread is restored below. The argument outlives the thread, which
+    // is joined before the array of shares ends.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let error = libc::pthread_create(handle, ptr::null(), populate, argument);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+        error == 0
+    }
+}
+
+extern "C" fn populate(share: *mut c_void) -> *mut c_void {
+    // SAFETY: the argument is a share of a block that is new and known to nobody else.
+    let Share { start, bytes } = unsafe { *share.cast::<Share>() };
+    // SAFETY: creates pages; contents do not change.
+    let _ = unsafe { sys::advise(start, bytes, libc::MADV_POPULATE_WRITE) };
+    ptr::null_mut()
+}
+
+/// Processors that this thread may run on.
+fn processors() -> usize {
+    // SAFETY: an all-zero set is valid, and the call fills it.
+    let count = unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        match libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) {
+            0 => libc::CPU_COUNT(&set),
+            _ => 1,
+        }
+    };
+    usize::try_from(count).unwrap_or(1).max(1)
+}

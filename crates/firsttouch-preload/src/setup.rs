@@ -1,0 +1,184 @@
+//! Coming to life inside a program: reading the settings, deciding whether to stand down, and the way out.
+//!
+//! The settings are one environment variable, `FIRSTTOUCH_AGENT`, of words `key=value`:
+//!
+//! ```text
+//! pid=4711 pages=thp min=1048576 max=18446744073709551615 prefault=0 follow=0 recycle=0 record=/path
+//! ```
+//!
+//! `pid` is the process to place; it keeps its number when it executes another program (Rscript, sh, R). In other
+//! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
+//! reads it first. `record`, if there, is last and goes to the end of the value.
+
+use crate::{HEAP, exec, hooks, prefault};
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicU32, Ordering};
+use firsttouch_linux::sys;
+use firsttouch_memory::{Fork, Pages, Settings};
+
+/// The name of the settings variable.
+pub(crate) const VARIABLE: &[u8] = b"FIRSTTOUCH_AGENT=";
+
+/// Longest path of a record, with its zero byte.
+const PATH_BYTES: usize = 4096;
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// The process that a record belongs to; 0 for none.
+static RECORDING_PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Memory that is written once, by the constructor, before any other thread exists.
+struct Once<T>(core::cell::UnsafeCell<T>);
+// SAFETY: see the type: written before there are threads, or under the heap's lock.
+unsafe impl<T> Sync for Once<T> {}
+
+static RECORD_PATH: Once<[u8; PATH_BYTES]> = Once(core::cell::UnsafeCell::new([0; PATH_BYTES]));
+/// Between the handlers of one fork, under the heap's lock.
+static FORK: Once<Option<Fork>> = Once(core::cell::UnsafeCell::new(None));
+
+/// What the variable says.
+struct Asked<'a> {
+    settings: Settings,
+    process: u32,
+    prefault: bool,
+    follow: bool,
+    record: Option<&'a [u8]>,
+}
+
+/// Reads the settings; `None` if a word does not read, so that nothing is done by half.
+fn read(text: &[u8]) -> Option<Asked<'_>> {
+    let mut asked =
+        Asked { settings: Settings::STANDARD, process: 0, prefault: false, follow: false, record: None };
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(path) = rest.strip_prefix(b"record=") {
+            asked.record = Some(path);
+            break;
+        }
+        let length = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        let word = core::str::from_utf8(&rest[..length]).ok()?;
+        rest = rest.get(length + 1..).unwrap_or(&[]);
+        if word.is_empty() {
+            continue;
+        }
+        let (key, value) = word.split_once('=')?;
+        let number = || value.parse::<usize>().ok();
+        match key {
+            "pid" => asked.process = value.parse().ok()?,
+            "pages" => asked.settings.pages = Pages::parse(value)?,
+            "min" => asked.settings.min_bytes = number()?,
+            "max" => asked.settings.max_bytes = number()?,
+            "recycle" => asked.settings.recycle_bytes = Some(number()?),
+            "prefault" => asked.prefault = number()? == 1,
+            "follow" => asked.follow = number()? == 1,
+            _ => return None,
+        }
+    }
+    (asked.settings.min_bytes <= asked.settings.max_bytes).then_some(asked)
+}
+
+/// The value of a variable of the environment.
+fn variable(name: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: environ is a null-terminated array of C strings, set up by the loader.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            if let Some(value) = CStr::from_ptr(*at).to_bytes().strip_prefix(name) {
+                return Some(value);
+            }
+            at = at.add(1);
+        }
+    }
+    None
+}
+
+extern "C" fn construct() {
+    hooks::resolve();
+    exec::resolve();
+    // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down.
+    // SAFETY: reads the auxiliary vector.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return;
+    }
+    let Some(asked) = variable(VARIABLE).and_then(read) else { return };
+    let process = sys::process_id();
+    let chosen = asked.process == 0 || asked.process == process;
+    exec::set_policy(asked.follow, if asked.process == 0 { process } else { asked.process });
+    if !chosen && !asked.follow {
+        exec::leave_environment();
+        return;
+    }
+    if let Some(path) = asked.record.filter(|path| chosen && !path.is_empty() && path.len() < PATH_BYTES) {
+        // SAFETY: the constructor runs before other threads; the buffer ends with zeroes.
+        let path = unsafe {
+            let buffer = &mut *RECORD_PATH.0.get();
+            buffer[..path.len()].copy_from_slice(path);
+            CStr::from_bytes_until_nul(&*RECORD_PATH.0.get())
+        };
+        if let Ok(path) = path {
+            HEAP.record_to(path);
+            RECORDING_PROCESS.store(process, Ordering::Relaxed);
+        }
+    }
+    // SAFETY: registers functions of this library, which is never unloaded (a preload library).
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
+    prefault::enable(asked.prefault);
+    HEAP.enable(asked.settings);
+}
+
+extern "C" fn before_fork() {
+    let fork = HEAP.before_fork();
+    // SAFETY: the heap's lock is held from here to the end of both other handlers.
+    unsafe { *FORK.0.get() = Some(fork) };
+}
+
+extern "C" fn after_fork_in_parent() {
+    // SAFETY: as in `before_fork`.
+    if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
+        // SAFETY: the value of the fork that ends here.
+        unsafe { HEAP.after_fork_in_parent(fork) };
+    }
+}
+
+extern "C" fn after_fork_in_child() {
+    // SAFETY: as in `before_fork`.
+    if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
+        // SAFETY: the value of the fork that ends here.
+        unsafe { HEAP.after_fork_in_child(fork) };
+    }
+}
+
+/// Writes the record when the process that it belongs to ends.
+fn finish() {
+    if RECORDING_PROCESS.load(Ordering::Relaxed) == sys::process_id() {
+        RECORDING_PROCESS.store(0, Ordering::Relaxed);
+        HEAP.finish_record();
+    }
+}
+
+extern "C" fn destruct() {
+    finish();
+}
+
+/// _exit(2): the way out that runs no destructor, taken by shells and by Python's `os._exit`.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    finish();
+    sys::exit_now(status)
+}
+
+/// _Exit of C99, the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    _exit(status)
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCT: extern "C" fn() = construct;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCT: extern "C" fn() = destruct;
