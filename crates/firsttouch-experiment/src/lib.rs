@@ -1,1 +1,41 @@
-//! Placeholder while the workspace is laid out.
+//! Proved: the scheduler and the statistics behind `firsttouch tune`.
+//!
+//! [`run`] executes a [`Plan`] against a [`Launcher`] and returns what the runs prove:
+//!
+//! - **Randomised complete blocks.** Every block runs each live configuration once, baseline included, in a
+//!   fresh random order, so that slow changes of the machine hit all of them alike. One execution of the program
+//!   is one observation: page placement and address layout are drawn anew by each.
+//! - **A precision stop.** Runs end when the 95 % Student-t half-width of every live mean is within the asked
+//!   fraction of the mean at two block ends in a row, and never before the smallest number of blocks. The rule
+//!   looks at variances only, never at differences, so it does not favour any verdict.
+//! - **A ratio with an interval** from the per-block log ratios, Holm-adjusted over the configurations. Every
+//!   verdict is read off the printed interval, so a reader can check it: faster above 1, slower below 1, same
+//!   inside the band around 1, else undecided.
+//! - **Successive elimination** of configurations that are certainly worse than the best.
+//! - **A confirmation**: fresh blocks of winner and baseline alone. The winner of a search looks better than it is
+//!   because it was chosen for looking good; only the confirmed ratio is free of that.
+//!
+//! Architecture invariant: this crate does no I/O, reads no clock and never sleeps. Programs, time and interruption
+//! come through the [`Launcher`], progress leaves through the [`Observer`], and the same plan with the same samples
+//! gives the same outcome.
+
+#![forbid(unsafe_code)]
+
+mod assess;
+mod eliminate;
+mod history;
+mod launcher;
+mod observer;
+mod outcome;
+mod plan;
+mod schedule;
+mod session;
+pub mod statistics;
+mod stop;
+mod warnings;
+
+pub use launcher::{Launcher, Phase, RunRequest, Sample};
+pub use observer::{LiveSummary, Observer, Progress, Silent};
+pub use outcome::Outcome;
+pub use plan::Plan;
+pub use session::run;

@@ -1,0 +1,11 @@
+//! The statistics: pure functions over slices of numbers.
+//!
+//! None of them panics or returns NaN for finite samples; what cannot be known from so few values is `None`.
+
+pub mod dip;
+pub mod drift;
+pub mod holm;
+pub mod ratio;
+pub mod sample;
+pub mod student;
+pub mod wilcoxon;
