@@ -4,7 +4,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use firsttouch_report::{Style, csv, json, markdown, text};
+use firsttouch_report::{Style, csv, html, json, markdown, text};
 use std::path::PathBuf;
 
 fn main() -> std::io::Result<()> {
@@ -14,6 +14,7 @@ fn main() -> std::io::Result<()> {
         for (ending, content) in [
             ("txt", text::tune(&report, 200, Style::Plain)),
             ("narrow.txt", text::tune(&report, 80, Style::Ansi)),
+            ("html", html::tune(&report)),
             ("md", markdown::tune(&report)),
             ("csv", csv::tune(&report)),
             ("json", json::tune(&report)),

@@ -18,14 +18,18 @@
 mod cells;
 pub mod csv;
 mod error;
+pub mod html;
 pub mod json;
 pub mod markdown;
 mod number;
+mod plots;
 mod remarks;
+mod scale;
 mod sentence;
 pub mod shell;
 mod style;
 mod summary;
+mod svg;
 pub mod text;
 mod verdict;
 mod visible;
@@ -38,5 +42,5 @@ use firsttouch_placement::TuneReport;
 /// Reads a `tune` document from the text of a file: JSON (`--export-json`) or our HTML (`--export-html`).
 pub fn open(text: &str) -> Result<TuneReport, OpenError> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    json::read(text)
+    if text.starts_with('<') { html::data(text) } else { json::read(text) }
 }

@@ -21,6 +21,9 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
 
 /// Decimals that show that many significant digits of the value.
 fn decimals_for(value: f64, digits: usize) -> usize {
+    if !value.is_normal() {
+        return 0;
+    }
     let exponent = value.abs().log10().floor() as i32;
     // 9.996 with three digits is 10.0, not 10.00.
     let rounded_up = value.abs() * 10f64.powi(-exponent) + 0.5 * 10f64.powi(1 - digits as i32) >= 10.0;
@@ -44,7 +47,7 @@ fn unit_of(value_s: f64) -> (&'static str, f64) {
 /// A mean with the half-width of its interval in one unit: `3.512 ± 0.045 s`.
 pub(crate) fn mean_seconds(mean: f64, half_width: Option<f64>) -> String {
     match half_width.filter(|half| half.is_finite()) {
-        Some(half) if mean.is_finite() => {
+        Some(half) if mean.abs() < 1e9 => {
             let (unit, factor) = unit_of(mean);
             let decimals = if half > 0.0 {
                 decimals_for(half * factor, 2).min(4)

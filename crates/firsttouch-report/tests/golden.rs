@@ -5,14 +5,13 @@
 mod common;
 
 use firsttouch_placement::{Placement, Ratio, Record, Verdict};
-use firsttouch_report::{Style, csv, json, markdown, open, text};
+use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use std::path::PathBuf;
 
 fn expect(name: &str, actual: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, actual).unwrap();
+        std::fs::write(&path, actual).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     let expected = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; write it with UPDATE_EXPECT=1", path.display()));
@@ -61,6 +60,13 @@ fn csv_has_one_line_per_run_in_their_order() {
     let orders: Vec<u32> =
         text.lines().skip(1).map(|line| line.split(',').nth(3).unwrap().parse().unwrap()).collect();
     assert_eq!(orders, (0..80).collect::<Vec<u32>>());
+}
+
+#[test]
+fn html_is_as_it_was() {
+    expect("usual.html", &html::tune(&common::usual()));
+    expect("awkward.html", &html::tune(&common::awkward()));
+    expect("empty.html", &html::tune(&common::empty()));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "a module of several binaries, each of which uses some of it")]
 
+pub mod markup;
+
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, Ratio, Reason, Receipt,
     SCHEMA_VERSION, Shortfall, SkippedConfiguration, TuneReport, Verdict, Via,
@@ -12,6 +14,7 @@ use std::collections::BTreeMap;
 
 const HUGE: u64 = 2 << 20;
 const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
 
 /// Noise that is the same every time: a linear congruential generator (the constants of Knuth's MMIX), as a
 /// roughly normal number by the sum of twelve.
@@ -181,7 +184,9 @@ fn ratio(baseline: &[LaunchedRun], runs: &[LaunchedRun]) -> Option<Ratio> {
 
 /// Fresh blocks of the winner and the baseline, after the runs of the search.
 pub fn confirm(report: &mut TuneReport, winner: &str, shapes: [&Shape; 2], blocks: u32, noise: &mut Noise) {
-    let mut order = report.configurations.iter().map(|c| c.runs.len() as u32).sum();
+    let orders =
+        report.configurations.iter().flat_map(|configuration| &configuration.runs).map(|run| run.order);
+    let mut order = orders.max().map_or(0, |last| last + 1);
     let (mut baseline_runs, mut winner_runs) = (Vec::new(), Vec::new());
     for block in 0..blocks {
         for (runs, shape) in [(&mut baseline_runs, shapes[0]), (&mut winner_runs, shapes[1])] {
@@ -201,24 +206,34 @@ pub fn confirm(report: &mut TuneReport, winner: &str, shapes: [&Shape; 2], block
 fn machine() -> serde_json::Value {
     json!({
         "cpu_model": "AMD EPYC 9B14 96-Core Processor",
+        "cpus_online": 2,
         "kernel": "6.18.2",
-        "hypervisor": "kvm",
+        "product": null,
+        "virtual_machine": true,
+        "hypervisor": "KVM",
+        "memory_bytes": 16 * GIB,
         "cpus": [{"id": 0, "online": true, "node": 0}, {"id": 1, "online": true, "node": 1}],
-        "cores": [[0], [1]],
-        "packages": [[0, 1]],
+        "cores": [{"id": 0, "cpus": [0]}, {"id": 1, "cpus": [1]}],
+        "packages": [{"id": 0, "cpus": [0, 1], "cores": 2}],
         "nodes": [
-            {"id": 0, "cpus": [0], "total_bytes": 8_589_934_592_u64, "free_bytes": 5_123_456_789_u64, "distances": [10, 20]},
-            {"id": 1, "cpus": [1], "total_bytes": 8_589_934_592_u64, "free_bytes": 7_123_456_789_u64, "distances": [20, 10]}
+            {"id": 0, "cpus": [0], "size_bytes": 8 * GIB, "free_bytes": 5_123_456_789_u64},
+            {"id": 1, "cpus": [1], "size_bytes": 8 * GIB, "free_bytes": 7_123_456_789_u64}
         ],
         "caches": [
             {"level": 1, "kind": "data", "size_bytes": 32768, "cpus": [0]},
+            {"level": 1, "kind": "data", "size_bytes": 32768, "cpus": [1]},
             {"level": 2, "kind": "unified", "size_bytes": 1048576, "cpus": [0]},
+            {"level": 2, "kind": "unified", "size_bytes": 1048576, "cpus": [1]},
             {"level": 3, "kind": "unified", "size_bytes": 33554432, "cpus": [0, 1]}
         ],
-        "tiers": [],
-        "devices": [{"name": "nvme0n1", "node": 0}],
-        "thp": {"enabled": "madvise", "defrag": "madvise", "shmem_enabled": "never"},
-        "pools": [{"page_bytes": 2097152, "node": 0, "total": 0, "free": 0}]
+        "tiers": [{"id": 4, "nodes": [0, 1]}],
+        "devices": [{"class": "nvme", "name": "nvme0n1", "node": 0}],
+        "thp": {"enabled": "madvise", "defrag": "madvise", "shmem_enabled": "never", "sizes": [
+            {"page_bytes": 65536, "enabled": "inherit", "shmem_enabled": null},
+            {"page_bytes": 2097152, "enabled": "inherit", "shmem_enabled": null}
+        ]},
+        "pools": [{"page_bytes": 2097152, "pages": 0, "free": 0}],
+        "free_page_reporting": true
     })
 }
 
@@ -387,6 +402,10 @@ pub fn awkward() -> TuneReport {
     hidden.obtained.as_mut().expect("read").bytes_by_node = None;
     report.configurations[4].runs[3].outlier = true;
     report.configurations[4].runs[3].wall_s *= 3.0;
+    for configuration in &mut report.configurations {
+        let walls: Vec<f64> = configuration.runs.iter().map(|run| run.wall_s).collect();
+        (configuration.mean_wall_s, configuration.ci95_wall_s) = interval(&walls);
+    }
     report.skipped = vec![SkippedConfiguration {
         name: "2m & <more>".to_owned(),
         reason: "pool \"empty\" | none".to_owned(),

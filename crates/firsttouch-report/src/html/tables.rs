@@ -1,0 +1,230 @@
+//! The tables of the report, readable without any style.
+
+use super::{escape, written};
+use crate::cells::{SharedShortfall, asked, obtained};
+use crate::number;
+use crate::summary::{Metric, mean_wall, metrics, peak_rss, raw_runs as runs_in_order};
+use crate::verdict;
+use firsttouch_placement::{LaunchedRun, SkippedConfiguration, TuneReport, Verdict, format_bytes};
+use std::fmt::Write as _;
+
+/// Whether a column holds words or numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Words,
+    Number,
+}
+use Kind::{Number, Words};
+
+/// A table that grows row by row; cells are HTML.
+struct Table {
+    kinds: Vec<Kind>,
+    text: String,
+}
+
+impl Table {
+    fn new(titles: &[(&str, Kind)]) -> Self {
+        let mut text = String::from("<div class=\"scroll\">\n<table>\n<thead>\n<tr>");
+        for (title, kind) in titles {
+            let _ = write!(text, "<th scope=\"col\"{}>{}</th>", class(*kind), escape(title));
+        }
+        text.push_str("</tr>\n</thead>\n<tbody>\n");
+        Table { kinds: titles.iter().map(|(_, kind)| *kind).collect(), text }
+    }
+
+    /// A row; its first cell names it.
+    fn row(&mut self, row_class: &str, cells: &[String]) {
+        let _ = write!(self.text, "<tr{row_class}>");
+        for (index, (cell, kind)) in cells.iter().zip(&self.kinds).enumerate() {
+            let _ = match index {
+                0 => write!(self.text, "<th scope=\"row\"{}>{cell}</th>", class(*kind)),
+                _ => write!(self.text, "<td{}>{cell}</td>", class(*kind)),
+            };
+        }
+        self.text.push_str("</tr>\n");
+    }
+
+    fn finish(mut self) -> String {
+        self.text.push_str("</tbody>\n</table>\n</div>\n");
+        self.text
+    }
+}
+
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Words => "",
+        Number => " class=\"n\"",
+    }
+}
+
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", escape(text))
+}
+
+/// Asked, obtained and proved: one row per configuration, and one for the confirmation.
+pub(super) fn summary(report: &TuneReport) -> String {
+    let mut table = Table::new(&[
+        ("configuration", Words),
+        ("asked", Words),
+        ("obtained", Words),
+        ("runs", Number),
+        ("mean ± 95 %", Number),
+        ("times faster [95 %]", Number),
+        ("verdict", Words),
+    ]);
+    for (index, configuration) in report.configurations.iter().enumerate() {
+        let ratio = match &configuration.ratio {
+            Some(ratio) => number::ratio(ratio),
+            None if index == 0 => "1".to_owned(),
+            None => number::UNKNOWN.to_owned(),
+        };
+        let cells = [
+            code(&configuration.name),
+            escape(&asked(configuration.asked.as_ref())),
+            escape(&obtained(configuration)),
+            configuration.runs.len().to_string(),
+            mean_wall(configuration),
+            ratio,
+            verdict::word(configuration.verdict, index == 0),
+        ];
+        table.row(row_class(report, &configuration.name), &cells);
+    }
+    if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
+        let runs = &confirmation.winner_runs;
+        let mean = crate::summary::mean(&runs.iter().map(|run| run.wall_s).collect::<Vec<_>>());
+        let cells = [
+            fresh_label(confirmation.verdict, winner),
+            escape(&asked(report.configuration(winner).and_then(|c| c.asked.as_ref()))),
+            number::UNKNOWN.to_owned(),
+            (runs.len() + confirmation.baseline_runs.len()).to_string(),
+            mean.map_or(number::UNKNOWN.to_owned(), number::seconds),
+            confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio),
+            format!("<strong>{}</strong>", confirmation.verdict),
+        ];
+        table.row("", &cells);
+    }
+    table.finish()
+}
+
+/// What the runs cost besides time: one row per configuration, and one for the winner's fresh runs.
+pub(super) fn cost(report: &TuneReport) -> String {
+    let mut table = Table::new(&[
+        ("configuration", Words),
+        ("user s", Number),
+        ("system s", Number),
+        ("peak RSS", Number),
+        ("minor faults", Number),
+        ("major faults", Number),
+        ("context switches", Number),
+    ]);
+    let mut row = |class: &str, label: String, runs: &[LaunchedRun]| {
+        let mean = |metric: Metric, show: fn(f64) -> String| {
+            metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show)
+        };
+        let cells = [
+            label,
+            mean(Metric::User, |value| number::significant(value, 3)),
+            mean(Metric::System, |value| number::significant(value, 3)),
+            peak_rss(runs).map_or(number::UNKNOWN.to_owned(), format_bytes),
+            mean(Metric::MinorFaults, number::count),
+            mean(Metric::MajorFaults, number::count),
+            mean(Metric::ContextSwitches, number::count),
+        ];
+        table.row(class, &cells);
+    };
+    for configuration in &report.configurations {
+        row(row_class(report, &configuration.name), code(&configuration.name), &configuration.runs);
+    }
+    if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
+        row("", fresh_label(confirmation.verdict, winner), &confirmation.winner_runs);
+    }
+    table.finish()
+}
+
+fn row_class(report: &TuneReport, name: &str) -> &'static str {
+    if report.winner.as_deref() == Some(name) { " class=\"winner\"" } else { "" }
+}
+
+fn fresh_label(verdict: Verdict, winner: &str) -> String {
+    let label = if verdict == Verdict::Faster { "confirmed" } else { "on fresh runs" };
+    format!("<strong>{label}: {}</strong>", code(winner))
+}
+
+pub(super) fn shortfalls(shortfalls: &[SharedShortfall<'_>]) -> Option<String> {
+    let mut table = Table::new(&[("reason", Words), ("struck", Words), ("what mends it", Words)]);
+    for shortfall in shortfalls {
+        table.row(
+            "",
+            &[code(shortfall.reason.word()), written(&shortfall.struck_words()), escape(shortfall.remedy)],
+        );
+    }
+    (!shortfalls.is_empty()).then(|| table.finish())
+}
+
+pub(super) fn skipped(skipped: &[SkippedConfiguration]) -> Option<String> {
+    let mut table = Table::new(&[
+        ("configuration", Words),
+        ("why it cannot run here", Words),
+        ("what would allow it", Words),
+    ]);
+    for skipped in skipped {
+        let remedy = skipped.remedy.as_deref().map_or(number::UNKNOWN.to_owned(), code);
+        table.row("", &[code(&skipped.name), escape(&skipped.reason), remedy]);
+    }
+    (!skipped.is_empty()).then(|| table.finish())
+}
+
+/// Every run in the order made, folded away.
+pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
+    let runs = runs_in_order(report);
+    if runs.is_empty() {
+        return None;
+    }
+    let counters: Vec<Metric> =
+        metrics(report).into_iter().filter(|metric| matches!(metric, Metric::Counter(_))).collect();
+    let mut titles = vec![
+        ("order", Number),
+        ("block", Number),
+        ("phase", Words),
+        ("configuration", Words),
+        ("wall s", Number),
+        ("user s", Number),
+        ("system s", Number),
+        ("peak RSS bytes", Number),
+        ("minor faults", Number),
+        ("major", Number),
+        ("switches", Number),
+        ("outlier", Words),
+    ];
+    titles.extend(counters.iter().map(|metric| (metric.label(), Number)));
+    // One class for the table instead of one per cell: there are thousands of them.
+    let mut table = Table::new(&titles);
+    table.text = table.text.replacen("<table>", "<table class=\"raw\">", 1);
+    table.kinds.fill(Words);
+    for (name, phase, run) in &runs {
+        let mut cells = vec![
+            run.order.to_string(),
+            run.block.to_string(),
+            phase.word().to_owned(),
+            escape(name),
+            run.wall_s.to_string(),
+            run.user_s.to_string(),
+            run.system_s.to_string(),
+            run.max_rss_bytes.to_string(),
+            run.minor_faults.to_string(),
+            run.major_faults.to_string(),
+            run.context_switches.to_string(),
+            if run.outlier { "×".to_owned() } else { String::new() },
+        ];
+        cells.extend(counters.iter().map(|metric| match metric {
+            Metric::Counter(counter) => run.counters.get(counter).map_or(String::new(), u64::to_string),
+            _ => String::new(),
+        }));
+        table.row("", &cells);
+    }
+    Some(format!(
+        "<details>\n<summary>{} in the order they were made</summary>\n{}</details>\n",
+        number::plural(runs.len(), "run"),
+        table.finish()
+    ))
+}

@@ -1,0 +1,98 @@
+//! Time against the order of the runs: drift, warm-up and groups of times show here.
+
+use super::{LEFT, Plot, RIGHT, WIDTH, range_of, row_name, run_words};
+use crate::number::{percent, seconds};
+use crate::scale::Scale;
+use crate::summary::{Phase, fresh_runs};
+use crate::svg::{Anchor, Shape, Svg, colour};
+use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport};
+
+const ROW: f64 = 54.0;
+const TOP: f64 = 22.0;
+/// A strip shows at least this span around its values, so that a steady program looks steady.
+const LEAST_SPAN: f64 = 0.05;
+
+pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
+    let rows: Vec<&ConfigurationReport> = report
+        .configurations
+        .iter()
+        .filter(|configuration| configuration.runs.len() + fresh_runs(report, &configuration.name).len() > 0)
+        .collect();
+    let runs = || rows.iter().flat_map(|row| row.runs.iter().chain(fresh_runs(report, &row.name)));
+    let (first, last) = range_of(runs().map(|run| f64::from(run.order)))?;
+    let bottom = TOP + ROW * rows.len() as f64;
+    let x = Scale::linear(first - 0.5, last + 0.5, (LEFT, RIGHT));
+    let mut svg = Svg::new(WIDTH, bottom + 40.0);
+    super::bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "order of the runs in the session");
+    for (index, configuration) in rows.iter().enumerate() {
+        strip(&mut svg, &x, report, configuration, TOP + ROW * index as f64);
+    }
+    if let Some(start) = report
+        .confirmation
+        .iter()
+        .flat_map(|c| c.baseline_runs.iter().chain(&c.winner_runs))
+        .map(|r| r.order)
+        .min()
+    {
+        let at = x.at(f64::from(start) - 0.5);
+        svg.dashed((at, TOP - 4.0), (at, bottom));
+        let (anchor, offset) = if RIGHT - at > 90.0 { (Anchor::Start, 4.0) } else { (Anchor::End, -4.0) };
+        svg.note((at + offset, TOP - 8.0), anchor, "confirmation");
+    }
+    Some(Plot {
+        title: "Time against order",
+        caption: "Wall time in the order the runs were made. Each strip has a scale of its own (its span is at the \
+                  right), so that drift, warm-up and groups show for fast and slow configurations alike; the faint \
+                  line is the median. ● search, ○ confirmation, × outlier."
+            .to_owned(),
+        svg: svg.finish("Wall time against the order of the runs"),
+    })
+}
+
+fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &ConfigurationReport, top: f64) {
+    let fresh = fresh_runs(report, &configuration.name);
+    let mut runs: Vec<(&LaunchedRun, Phase)> =
+        configuration.runs.iter().map(|run| (run, Phase::Search)).collect();
+    runs.extend(fresh.iter().map(|run| (run, Phase::Confirmation)));
+    runs.sort_by_key(|(run, _)| run.order);
+    let mut walls: Vec<f64> = runs.iter().map(|(run, _)| run.wall_s).collect();
+    walls.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (walls.first().copied(), walls.last().copied()) else { return };
+    let median = walls[walls.len() / 2];
+    let missing = (median.abs() * LEAST_SPAN - (high - low)).max(0.0) / 2.0;
+    let y = Scale::linear(low - missing, high + missing, (top + ROW - 9.0, top + 9.0));
+
+    svg.grid((LEFT, top), (RIGHT, top));
+    svg.grid((LEFT, y.at(median)), (RIGHT, y.at(median)));
+    row_name(
+        svg,
+        top + ROW / 2.0,
+        &configuration.name,
+        report.winner.as_deref() == Some(&configuration.name),
+    );
+    let points: Vec<(f64, f64)> =
+        runs.iter().map(|(run, _)| (x.at(f64::from(run.order)), y.at(run.wall_s))).collect();
+    if points.len() > 1 {
+        svg.polyline(&points, colour::GREY, 1.0, 0.6, "");
+    }
+    for ((run, phase), point) in runs.iter().zip(points) {
+        let (shape, ink) = match (run.outlier, phase) {
+            (true, _) => (Shape::Cross, colour::VERMILION),
+            (false, Phase::Search) => (Shape::Disc, colour::BLUE),
+            (false, Phase::Confirmation) => (Shape::Ring, colour::BLUE),
+        };
+        svg.mark(shape, point, 2.8, ink, &run_words(run, phase.word()));
+    }
+    if runs.len() == 1 {
+        svg.note((RIGHT + 14.0, top + ROW / 2.0 + 4.0), Anchor::Start, &seconds(low));
+        return;
+    }
+    svg.note(
+        (RIGHT + 14.0, top + ROW / 2.0 - 3.0),
+        Anchor::Start,
+        &format!("{} to {}", seconds(low), seconds(high)),
+    );
+    let spread =
+        percent((high - low) / median).replace("100 %", &format!("{:.0} %", (high - low) / median * 100.0));
+    svg.note((RIGHT + 14.0, top + ROW / 2.0 + 11.0), Anchor::Start, &format!("span {spread} of the median"));
+}

@@ -1,0 +1,226 @@
+//! Whatever strings and numbers a document holds: no format panics, nothing is obeyed by a terminal or browser,
+//! and what was written opens again as the same document.
+
+mod common;
+
+use common::markup;
+use firsttouch_placement::{
+    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Pages, Placement, Ratio, Reason,
+    Receipt, SCHEMA_VERSION, Shortfall, SkippedConfiguration, TuneReport, Verdict, Via,
+};
+use firsttouch_report::{Style, csv, html, json, markdown, open, text};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// Any characters, with a liking for those that mean something somewhere.
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[<>&\"'`|/\\\\\\[\\]*_$\u{0}-\u{1f}\u{7f}-\u{9f}\u{202e}a-z ]{0,12}",
+        Just("</script><script>alert(1)</script>".to_owned()),
+        Just("<!--".to_owned()),
+        Just("]]>".to_owned()),
+        Just("&lt;".to_owned()),
+    ]
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => 0.001..100.0f64, 1 => proptest::num::f64::POSITIVE | proptest::num::f64::ZERO]
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![Just(Verdict::Faster), Just(Verdict::Slower), Just(Verdict::Same), Just(Verdict::Undecided)]
+}
+
+fn ratio() -> impl Strategy<Value = Ratio> {
+    (number(), number(), number()).prop_map(|(value, low, high)| Ratio { value, low, high })
+}
+
+prop_compose! {
+    fn run()(
+        (block, order, outlier) in any::<(u32, u32, bool)>(),
+        (wall_s, user_s, system_s) in (number(), number(), number()),
+        (max_rss_bytes, minor_faults, major_faults, context_switches) in any::<(u64, u64, u64, u64)>(),
+        counters in btree_map(words(), any::<u64>(), 0..3),
+    ) -> LaunchedRun {
+        LaunchedRun {
+            block, order, wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches,
+            counters, outlier,
+        }
+    }
+}
+
+fn placement() -> impl Strategy<Value = Placement> {
+    let pages = prop_oneof![
+        Just(Pages::Base),
+        Just(Pages::Multi(64 << 10)),
+        Just(Pages::Transparent),
+        Just(Pages::Huge1G),
+        Just(Pages::Auto)
+    ];
+    (
+        pages,
+        any::<u64>(),
+        any::<Option<u64>>(),
+        any::<(bool, bool)>(),
+        proptest::sample::select(Via::ALL.to_vec()),
+    )
+        .prop_map(|(pages, min_size, max_size, (prefault, follow), via)| Placement {
+            pages,
+            min_size,
+            max_size,
+            prefault,
+            via,
+            follow,
+        })
+}
+
+prop_compose! {
+    fn obtained()(
+        bytes_by_page_size in btree_map(any::<u64>(), any::<u64>(), 0..4),
+        bytes_by_node in proptest::option::of(btree_map(any::<u32>(), any::<u64>(), 0..3)),
+        process_bytes_by_page_size in proptest::option::of(btree_map(any::<u64>(), any::<u64>(), 0..3)),
+        (placed_bytes, peak_bytes, placed_blocks, recycled_bytes) in any::<(u64, u64, u64, u64)>(),
+    ) -> Obtained {
+        Obtained {
+            bytes_by_page_size, bytes_by_node, placed_bytes, peak_bytes, placed_blocks, recycled_bytes,
+            process_bytes_by_page_size,
+        }
+    }
+}
+
+prop_compose! {
+    fn receipt()(
+        (program, remedy, notes) in (words(), words(), vec(words(), 0..3)),
+        asked in placement(),
+        obtained in proptest::option::of(obtained()),
+        reasons in vec((proptest::sample::select(Reason::ALL.to_vec()), any::<u64>()), 0..3),
+        blocks in vec((any::<(u64, u64, u64)>(), words()), 0..12),
+        via in proptest::sample::select(Via::ALL.to_vec()),
+        complete: bool,
+    ) -> Receipt {
+        let shortfall = |(reason, bytes)| Shortfall { reason, bytes, remedy: remedy.clone() };
+        let block = |((id, bytes, huge_bytes), address)| BlockReport { id, address, bytes, huge_bytes };
+        Receipt {
+            schema_version: SCHEMA_VERSION,
+            program, asked, obtained, via, complete, notes,
+            shortfalls: reasons.into_iter().map(shortfall).collect(),
+            blocks: blocks.into_iter().map(block).collect(),
+        }
+    }
+}
+
+prop_compose! {
+    fn configuration()(
+        name in words(),
+        asked in proptest::option::of(placement()),
+        obtained in proptest::option::of(receipt()),
+        runs in vec(run(), 0..4),
+        (mean_wall_s, ci95_wall_s) in (number(), proptest::option::of(number())),
+        ratio in proptest::option::of(ratio()),
+        verdict in proptest::option::of(verdict()),
+        (more_runs, bimodal, dropped_after_block) in any::<(Option<u32>, bool, Option<u32>)>(),
+    ) -> ConfigurationReport {
+        ConfigurationReport {
+            name, asked, obtained, runs, mean_wall_s, ci95_wall_s, ratio, verdict, more_runs, bimodal,
+            dropped_after_block,
+        }
+    }
+}
+
+fn machine() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        number().prop_map(Value::from),
+        words().prop_map(Value::from)
+    ];
+    let keys = prop_oneof![
+        words(),
+        proptest::sample::select(vec![
+            "cpu_model",
+            "cpus",
+            "nodes",
+            "caches",
+            "thp",
+            "pools",
+            "size_bytes",
+            "id",
+            "enabled"
+        ])
+        .prop_map(str::to_owned)
+    ];
+    leaf.prop_recursive(3, 12, 4, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(keys.clone(), inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect()))
+        ]
+    })
+}
+
+prop_compose! {
+    fn document()(
+        (command, started, warnings) in (vec(words(), 0..4), words(), vec(words(), 0..3)),
+        (seed, interrupted, quick) in any::<(u64, bool, bool)>(),
+        machine in machine(),
+        configurations in vec(configuration(), 0..4),
+        skipped in vec((words(), words(), proptest::option::of(words())), 0..2),
+        (winner, stranger) in (proptest::option::of(0usize..4), words()),
+        confirmation in proptest::option::of((
+            proptest::option::of(ratio()), verdict(), vec(run(), 0..3), vec(run(), 0..3),
+        )),
+    ) -> TuneReport {
+        // A winner that is one of the configurations where there is one, or nobody's name.
+        let name = |index: usize| configurations.get(index).map_or(stranger.clone(), |c| c.name.clone());
+        TuneReport {
+            schema_version: SCHEMA_VERSION,
+            winner: winner.map(name),
+            command, seed, started, machine, configurations, interrupted, quick, warnings,
+            skipped: skipped
+                .into_iter()
+                .map(|(name, reason, remedy)| SkippedConfiguration { name, reason, remedy })
+                .collect(),
+            confirmation: confirmation.map(|(ratio, verdict, baseline_runs, winner_runs)| Confirmation {
+                ratio, verdict, baseline_runs, winner_runs,
+            }),
+        }
+    }
+}
+
+fn is_harmless(text: &str) -> bool {
+    !text.contains(|c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_opens_again(report in document()) {
+        let page = html::tune(&report);
+        if let Err(error) = markup::tags(&page) {
+            return Err(TestCaseError::fail(error));
+        }
+        prop_assert_eq!(page.matches("<script").count(), 1);
+        prop_assert_eq!(&open(&page).unwrap(), &report);
+        prop_assert_eq!(&open(&json::tune(&report)).unwrap(), &report);
+    }
+
+    #[test]
+    fn nothing_is_obeyed_and_nothing_panics(report in document(), width in 0usize..300) {
+        prop_assert!(is_harmless(&text::tune(&report, width, Style::Plain)));
+        prop_assert!(is_harmless(&markdown::tune(&report)));
+        text::tune(&report, width, Style::Ansi);
+        prop_assert!(csv::tune(&report).starts_with("configuration,phase,"));
+        for receipt in report.configurations.iter().filter_map(|configuration| configuration.obtained.as_ref()) {
+            prop_assert!(is_harmless(&text::receipt(receipt, width, Style::Plain)));
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived(text in words(), tail in words()) {
+        let _ = open(&text);
+        let _ = html::data(&format!("<script type=\"application/json\" id=\"firsttouch-data\">{text}</script>{tail}"));
+    }
+}

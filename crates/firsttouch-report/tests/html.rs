@@ -1,0 +1,113 @@
+//! The HTML report: well-formed, harmless, self-contained, and the document itself when opened again.
+
+mod common;
+
+use common::markup::{Tag, tags};
+use firsttouch_placement::TuneReport;
+use firsttouch_report::{OpenError, html, open};
+
+/// Attributes the report uses; anything else (`on…`, `src`, `href`, `style`) has no business in it.
+const ATTRIBUTES: [&str; 34] = [
+    "aria-label",
+    "charset",
+    "class",
+    "content",
+    "cx",
+    "cy",
+    "d",
+    "fill",
+    "fill-opacity",
+    "font-family",
+    "font-size",
+    "font-weight",
+    "height",
+    "id",
+    "lang",
+    "name",
+    "points",
+    "r",
+    "role",
+    "scope",
+    "stroke",
+    "stroke-dasharray",
+    "stroke-linejoin",
+    "stroke-opacity",
+    "stroke-width",
+    "text-anchor",
+    "type",
+    "viewBox",
+    "width",
+    "x",
+    "x1",
+    "x2",
+    "y",
+    "y1",
+];
+
+fn checked(name: &str, report: &TuneReport) -> Vec<Tag> {
+    let page = html::tune(report);
+    let tags = tags(&page).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for tag in &tags {
+        for key in tag.attributes.keys() {
+            assert!(ATTRIBUTES.contains(&key.as_str()) || key == "y2", "{name}: <{} {key}=…>", tag.name);
+        }
+    }
+    let scripts: Vec<&Tag> = tags.iter().filter(|tag| tag.name == "script").collect();
+    assert_eq!(scripts.len(), 1, "{name}: one block of data, no other script");
+    assert_eq!(scripts[0].attributes["type"], "application/json");
+    assert_eq!(page.matches("<script").count(), 1, "{name}");
+    for word in ["http", "javascript", "url(", "@import", "NaN", "Infinity"] {
+        assert!(!page.contains(word), "{name} contains {word}");
+    }
+    tags
+}
+
+#[test]
+fn every_report_is_well_formed_and_needs_nothing_else() {
+    for (name, report) in common::all() {
+        checked(name, &report);
+    }
+}
+
+#[test]
+fn every_report_opens_again_as_the_same_document() {
+    for (name, report) in common::all() {
+        assert_eq!(open(&html::tune(&report)).unwrap(), report, "{name}");
+    }
+}
+
+#[test]
+fn a_session_has_all_six_figures_and_no_more_bytes_than_a_mail_can_carry() {
+    let tags = checked("usual", &common::usual());
+    assert_eq!(tags.iter().filter(|tag| tag.name == "svg").count(), 6);
+    assert_eq!(tags.iter().filter(|tag| tag.name == "figcaption").count(), 6);
+    assert!(html::tune(&common::usual()).len() < 200_000);
+    assert!(html::tune(&common::awkward()).len() < 200_000);
+}
+
+#[test]
+fn every_run_of_both_phases_is_drawn_and_outliers_by_shape() {
+    let report = common::usual();
+    let page = html::tune(&report);
+    let figure =
+        page.split("<h2>Every run</h2>").nth(1).and_then(|rest| rest.split("</svg>").next()).unwrap();
+    let tags = tags(&format!("{figure}</svg></figure>")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(tags.iter().filter(|tag| tag.name == "circle").count(), 79);
+    assert_eq!(tags.iter().filter(|tag| tag.name == "path").count(), 1, "the outlier is a cross");
+}
+
+#[test]
+fn figures_without_data_are_left_out() {
+    for (name, report, figures) in [("empty", common::empty(), 0), ("no runs", common::no_runs(), 1)] {
+        let tags = checked(name, &report);
+        assert_eq!(tags.iter().filter(|tag| tag.name == "svg").count(), figures, "{name}");
+    }
+}
+
+#[test]
+fn html_of_others_and_cut_files_are_told_apart() {
+    assert!(matches!(open("<!DOCTYPE html><p>hello</p>"), Err(OpenError::NoData)));
+    let page = html::tune(&common::undecided());
+    let cut = &page[..page.len() - 40];
+    assert!(matches!(open(cut), Err(OpenError::Truncated { .. })));
+}
