@@ -5,4 +5,8 @@
 //!
 //! Architecture invariant: no policy lives here; this crate says what the kernel says.
 
+pub mod cpulist;
+pub mod features;
+pub mod root;
 pub mod sys;
+pub mod sysinfo;

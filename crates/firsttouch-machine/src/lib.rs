@@ -1,1 +1,47 @@
-//! Placeholder while the workspace is laid out.
+//! What a Linux machine has and what it allows: CPUs, caches, memory nodes and tiers, page pools, settings of
+//! transparent huge pages, limits, capabilities, features of the kernel.
+//!
+//! [`Machine::read`] reads files below a [`Root`] and nothing else, so a recorded machine prints like the live one.
+//! [`Features::probe`] asks the running kernel by trying, on pages of its own. [`StatusReport::examine`] joins the
+//! two and derives from them what can be done here, and by which command the rest could.
+//!
+//! ```
+//! use firsttouch_machine::{Root, StatusReport};
+//! let report = StatusReport::examine(&Root::live())?;
+//! for ability in report.can.iter().filter(|ability| ability.possible == Some(false)) {
+//!     println!("{}: {}", ability.what, ability.why);
+//! }
+//! # Ok::<(), firsttouch_machine::MachineError>(())
+//! ```
+//!
+//! Architecture invariant: nothing here changes the machine or the process; what is not known is `None`, never 0;
+//! a file that is missing, unreadable or odd costs the field that it would have filled, never the whole.
+
+#![forbid(unsafe_code)]
+
+mod abilities;
+mod capabilities;
+mod cgroup;
+mod devices;
+mod features;
+mod host;
+mod limits;
+mod machine;
+mod nodes;
+mod pages;
+mod reader;
+mod report;
+mod topology;
+mod traps;
+
+pub use abilities::Ability;
+pub use devices::Device;
+pub use features::{Features, Probe};
+pub use firsttouch_linux::root::Root;
+pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits};
+pub use machine::{Machine, MachineError};
+pub use nodes::{Access, Node, SideCache, Tier};
+pub use pages::{NodePool, Pool, Thp, ThpSize};
+pub use report::{SCHEMA_VERSION, StatusReport};
+pub use topology::{Cache, Core, Cpu, Package};
+pub use traps::Trap;

@@ -1,0 +1,188 @@
+//! The root below which `/proc` and `/sys` are read.
+//!
+//! A recorded machine is a folder with a `proc` and a `sys` in it; the live machine is `/`. Both take the same
+//! path through the code, so a test on a recording is a test of what runs.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// A file below the root that exists but cannot be read.
+#[derive(Debug)]
+pub struct ReadError {
+    /// The file, as a path on this machine.
+    pub path: PathBuf,
+    /// What the kernel answered.
+    pub source: io::Error,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read {}: {}", self.path.display(), self.source)
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Where `/proc` and `/sys` are read: the live machine or a recorded one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    path: PathBuf,
+}
+
+/// As many as the kernel follows before it answers ELOOP.
+const MOST_LINKS: usize = 40;
+
+impl Root {
+    /// The machine this program runs on.
+    pub fn live() -> Root {
+        Root { path: PathBuf::from("/") }
+    }
+
+    /// A recorded machine: a folder with `proc` and `sys` in it.
+    pub fn at(path: impl Into<PathBuf>) -> Root {
+        Root { path: path.into() }
+    }
+
+    /// Whether this is the machine the program runs on, so that its kernel can be asked directly.
+    pub fn is_live(&self) -> bool {
+        self.path == Path::new("/")
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text of a file, `None` when there is no such file; bytes that are not UTF-8 become U+FFFD.
+    pub fn read(&self, file: &str) -> Result<Option<String>, ReadError> {
+        self.answer(file, |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// The names in a folder, sorted; `None` when there is no such folder.
+    pub fn list(&self, folder: &str) -> Result<Option<Vec<String>>, ReadError> {
+        self.answer(folder, |path| {
+            let mut names = Vec::new();
+            for entry in fs::read_dir(path)? {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+            names.sort();
+            Ok(names)
+        })
+    }
+
+    /// Whether something exists at this path.
+    pub fn has(&self, file: &str) -> bool {
+        self.locate(file).is_ok_and(|path| path.exists())
+    }
+
+    /// The path below the root that remains when every symbolic link is followed; `None` when it leads nowhere.
+    pub fn resolve(&self, file: &str) -> Option<PathBuf> {
+        self.walk(file).ok()
+    }
+
+    fn answer<T>(
+        &self,
+        file: &str,
+        read: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> Result<Option<T>, ReadError> {
+        match self.locate(file).and_then(|path| read(&path)) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(source) => Err(ReadError { path: self.path.join(file.trim_start_matches('/')), source }),
+        }
+    }
+
+    fn locate(&self, file: &str) -> io::Result<PathBuf> {
+        if self.is_live() {
+            return Ok(self.path.join(file));
+        }
+        Ok(self.path.join(self.walk(file)?))
+    }
+
+    /// Follows links as if the root were `/`: an absolute link in a recording means a file of the recording,
+    /// and must never answer with a value of the machine that reads it.
+    fn walk(&self, file: &str) -> io::Result<PathBuf> {
+        let mut done = PathBuf::new();
+        let mut pending: VecDeque<OsString> = steps(Path::new(file)).collect();
+        let mut links = 0;
+        while let Some(step) = pending.pop_front() {
+            if step == ".." {
+                done.pop();
+                continue;
+            }
+            let candidate = done.join(&step);
+            let here = self.path.join(&candidate);
+            if !fs::symlink_metadata(&here)?.is_symlink() {
+                done = candidate;
+                continue;
+            }
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(io::Error::other("too many levels of symbolic links"));
+            }
+            let target = fs::read_link(&here)?;
+            if target.is_absolute() {
+                done = PathBuf::new();
+            }
+            for step in steps(&target).collect::<Vec<_>>().into_iter().rev() {
+                pending.push_front(step);
+            }
+        }
+        Ok(done)
+    }
+}
+
+fn steps(path: &Path) -> impl Iterator<Item = OsString> + '_ {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Root;
+
+    #[test]
+    fn the_live_machine_has_a_proc() {
+        let root = Root::live();
+        assert!(root.is_live());
+        assert!(root.read("proc/self/status").unwrap().unwrap().contains("Name:"));
+        assert!(root.resolve("proc/self").unwrap().starts_with("proc"));
+    }
+
+    #[test]
+    fn what_is_missing_is_none() {
+        let root = Root::at("/proc/self");
+        assert!(!root.is_live());
+        assert_eq!(root.read("no/such/file").unwrap(), None);
+        assert_eq!(root.read("status/below-a-file").unwrap(), None);
+        assert_eq!(root.list("no-such-folder").unwrap(), None);
+        assert!(!root.has("no/such/file"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_with_its_path() {
+        let error = Root::at("/proc").read("self").unwrap_err();
+        assert!(error.to_string().starts_with("cannot read /proc/self: "), "{error}");
+    }
+
+    #[test]
+    fn an_absolute_link_stays_below_the_root() {
+        // /proc/self/root points to "/": below a recorded root it must mean that root, not this machine.
+        let root = Root::at("/proc/self");
+        assert_eq!(root.resolve("root/status").unwrap(), std::path::Path::new("status"));
+        assert_eq!(root.resolve("../../status").unwrap(), std::path::Path::new("status"));
+    }
+}

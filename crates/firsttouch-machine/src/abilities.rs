@@ -1,0 +1,282 @@
+//! What can be done on a machine, thing by thing, and by which command the rest could.
+
+use crate::pages::{Pool, ThpSize};
+use crate::{Bound, Machine, Probe};
+use serde::Serialize;
+
+const HUGE: u64 = 2 << 20;
+const GIGANTIC: u64 = 1 << 30;
+const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+
+/// One thing of the vocabulary on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ability {
+    /// The word for it: `thp`, `64k` …, `2m`, `1g`, `collapse`, `supervise`, `receipts`, `prefault`, `bind`,
+    /// `weighted`, `counters`.
+    pub what: String,
+    /// Whether it can be done; `None` when that cannot be told (a recorded machine's kernel cannot be asked).
+    pub possible: Option<bool>,
+    /// Why, or why not.
+    pub why: String,
+    /// The command that would allow it, where one exists.
+    pub command: Option<String>,
+}
+
+impl Ability {
+    fn new(what: &str, possible: Option<bool>, why: impl Into<String>) -> Ability {
+        Ability { what: what.to_owned(), possible, why: why.into(), command: None }
+    }
+
+    fn yes(what: &str, why: impl Into<String>) -> Ability {
+        Ability::new(what, Some(true), why)
+    }
+
+    fn no(what: &str, why: impl Into<String>) -> Ability {
+        Ability::new(what, Some(false), why)
+    }
+
+    fn by(self, command: impl Into<String>) -> Ability {
+        Ability { command: Some(command.into()), ..self }
+    }
+
+    /// A thing that was not tried, or not found: on the live machine that means it is not there.
+    fn absent(what: &str, machine: &Machine, why: &str) -> Ability {
+        match live(machine) {
+            true => Ability::no(what, why),
+            false => Ability::new(what, None, "a recording that does not tell"),
+        }
+    }
+}
+
+pub(crate) fn abilities(machine: &Machine) -> Vec<Ability> {
+    let mut list = vec![thp(machine)];
+    list.extend(multi_size(machine));
+    list.push(pool(machine, "2m", HUGE));
+    list.push(pool(machine, "1g", GIGANTIC));
+    list.push(probed(
+        "collapse",
+        machine.features.madv_collapse.as_ref(),
+        "MADV_COLLAPSE makes huge pages of memory in use",
+        "MADV_COLLAPSE: needs Linux 6.1 with transparent huge pages",
+    ));
+    list.push(supervise(machine));
+    list.push(probed(
+        "receipts",
+        machine.features.pagemap_scan.as_ref(),
+        "PAGEMAP_SCAN reads back the page sizes",
+        "PAGEMAP_SCAN: needs Linux 6.7; smaps is read in its place, which is slower",
+    ));
+    list.push(probed(
+        "prefault",
+        machine.features.madv_populate_write.as_ref(),
+        "MADV_POPULATE_WRITE creates pages ahead",
+        "MADV_POPULATE_WRITE: needs Linux 5.14",
+    ));
+    list.push(bind(machine));
+    list.push(weighted(machine));
+    list.push(counters(machine));
+    list
+}
+
+fn live(machine: &Machine) -> bool {
+    machine.features.madv_collapse.is_some()
+}
+
+fn probed(what: &str, probe: Option<&Probe>, good: &str, bad: &str) -> Ability {
+    match probe {
+        None => Ability::new(what, None, "a recorded machine's kernel cannot be asked"),
+        Some(probe) if probe.works => Ability::yes(what, good),
+        Some(probe) => Ability::no(what, format!("{bad}{}", answer(probe))),
+    }
+}
+
+fn answer(probe: &Probe) -> String {
+    probe.answer.as_ref().map(|answer| format!(" (the kernel answered: {answer})")).unwrap_or_default()
+}
+
+fn thp(machine: &Machine) -> Ability {
+    let what = "thp";
+    let Some(mode) = machine.thp_mode() else {
+        return Ability::absent(what, machine, "the kernel was built without transparent huge pages");
+    };
+    if machine.features.thp_disabled_by_prctl.as_deref() == Some("yes") {
+        return Ability::no(
+            what,
+            "PR_SET_THP_DISABLE is set for this process, inherited from who started it",
+        );
+    }
+    let own = machine.thp.sizes.iter().find(|size| Some(size.page_bytes) == machine.thp.hpage_pmd_size_bytes);
+    match own.and_then(|size| size.effective(&machine.thp)).unwrap_or(mode) {
+        "never" => match own.filter(|size| size.enabled.as_deref() == Some("never")) {
+            Some(size) => Ability::no(what, "transparent huge pages of this size are switched off")
+                .by(format!("echo inherit | sudo tee {}/enabled", folder(size))),
+            None => Ability::no(what, "transparent huge pages are switched off (mode never)")
+                .by(format!("echo madvise | sudo tee {THP}/enabled")),
+        },
+        "madvise" => Ability::yes(what, "mode madvise: memory that asks gets them"),
+        mode => Ability::yes(what, format!("mode {mode}: all memory gets them")),
+    }
+}
+
+fn folder(size: &ThpSize) -> String {
+    format!("{THP}/hugepages-{}kB", size.page_bytes >> 10)
+}
+
+fn multi_size(machine: &Machine) -> Vec<Ability> {
+    let sizes: Vec<&ThpSize> = machine
+        .thp
+        .sizes
+        .iter()
+        .filter(|size| (16 << 10..=1 << 20).contains(&size.page_bytes) && size.enabled.is_some())
+        .collect();
+    if sizes.is_empty() {
+        return vec![Ability::absent("64k", machine, "multi-size transparent huge pages: need Linux 6.8")];
+    }
+    let ability = |size: &&ThpSize| {
+        let what = format!("{}k", size.page_bytes >> 10);
+        match size.effective(&machine.thp) {
+            Some("never") | None => Ability::no(&what, "this size is switched off")
+                .by(format!("echo madvise | sudo tee {}/enabled", folder(size))),
+            Some(mode) => Ability::yes(&what, format!("mode {mode}")),
+        }
+    };
+    sizes.iter().map(ability).collect()
+}
+
+fn pool(machine: &Machine, what: &str, page_bytes: u64) -> Ability {
+    let Some(pool) = machine.pool(page_bytes) else {
+        let others: Vec<String> =
+            machine.pools.iter().map(|pool| format!("{} KiB", pool.page_bytes >> 10)).collect();
+        return match others.is_empty() {
+            true => Ability::absent(what, machine, "the kernel was built without reserved huge pages"),
+            false => {
+                Ability::no(what, format!("not a page size of this processor ({} are)", others.join(", ")))
+            }
+        };
+    };
+    if let Some(limit) = machine.limits.cgroup_hugetlb.iter().find(|limit| limit.page_bytes == page_bytes)
+        && let Bound::Bytes(bytes) = limit.limit_bytes
+        && bytes.saturating_sub(limit.usage_bytes.unwrap_or(0)) < page_bytes
+    {
+        return Ability::no(what, "the control group allows no more of them").by(format!(
+            "echo {} | sudo tee {}",
+            (page_bytes * worthwhile(machine, pool)).max(bytes),
+            limit.file
+        ));
+    }
+    match pool.available() {
+        None => Ability::absent(what, machine, "the pool does not say what it has"),
+        Some(0) => {
+            let why = match pool.pages {
+                Some(0) | None => "the pool is empty".to_owned(),
+                Some(pages) => format!("all {pages} pages of the pool are in use or promised"),
+            };
+            let pages = pool.pages.unwrap_or(0) + worthwhile(machine, pool);
+            let why = match page_bytes {
+                GIGANTIC => format!("{why}; surest at boot, by hugepagesz=1G hugepages={pages}"),
+                _ => why,
+            };
+            Ability::no(what, why).by(format!("echo {pages} | sudo tee {}/nr_hugepages", pool.folder()))
+        }
+        Some(1) => Ability::yes(what, "1 page can be had"),
+        Some(pages) => Ability::yes(what, format!("{pages} pages can be had")),
+    }
+}
+
+/// Pages to propose: a quarter of what is available, so that the machine still breathes, at most 16 GiB, and at
+/// least one page.
+fn worthwhile(machine: &Machine, pool: &Pool) -> u64 {
+    let in_nodes = machine.nodes.iter().map(|node| node.size_bytes).sum::<Option<u64>>();
+    let bytes = [machine.memory_available_bytes, in_nodes].into_iter().flatten().min();
+    bytes.map_or(1, |bytes| ((bytes / 4).min(16 * GIGANTIC) / pool.page_bytes).max(1))
+}
+
+fn supervise(machine: &Machine) -> Ability {
+    let what = "supervise";
+    let Some(probe) = &machine.features.process_madvise else {
+        return Ability::new(what, None, "a recorded machine's kernel cannot be asked");
+    };
+    if probe.works {
+        return Ability::yes(what, "process_madvise may collapse pages of other programs");
+    }
+    let refused = matches!(probe.errno, Some(ERRNO_NOT_PERMITTED | ERRNO_ACCESS));
+    match machine.has_capability("CAP_SYS_NICE") {
+        Some(false) if refused => {
+            let why = "collapsing pages of other programs needs CAP_SYS_NICE";
+            return match possible(machine, "CAP_SYS_NICE") {
+                Some(false) => Ability::no(what, format!("{why}, which this container was started without"))
+                    .by("docker run --cap-add SYS_NICE IMAGE"),
+                _ => Ability::no(what, why).by(setcap(machine, "cap_sys_nice")),
+            };
+        }
+        // The probe asks about the parent process; one of another user is out of reach, our own children are not.
+        Some(true) if probe.errno == Some(ERRNO_ACCESS) => {
+            return Ability::yes(what, "process_madvise may collapse pages of programs of the same user");
+        }
+        _ => {}
+    }
+    let why = "collapsing pages of other programs by process_madvise: needs Linux 6.1 and CAP_SYS_NICE";
+    Ability::no(what, format!("{why}{}", answer(probe)))
+}
+
+const ERRNO_NOT_PERMITTED: i32 = 1;
+const ERRNO_ACCESS: i32 = 13;
+
+fn possible(machine: &Machine, capability: &str) -> Option<bool> {
+    machine.capabilities_possible.as_ref().map(|names| names.iter().any(|name| name == capability))
+}
+
+fn setcap(machine: &Machine, capability: &str) -> String {
+    let program = machine.own_program.as_deref().unwrap_or("\"$(command -v firsttouch)\"");
+    format!("sudo setcap {capability}+ep {program}")
+}
+
+fn bind(machine: &Machine) -> Ability {
+    let what = "bind";
+    let with_memory: Vec<u32> =
+        machine.nodes.iter().filter(|node| node.size_bytes != Some(0)).map(|node| node.id).collect();
+    let allowed =
+        |node: &&u32| machine.limits.allowed_nodes.as_ref().is_none_or(|nodes| nodes.contains(node));
+    match (with_memory.len(), with_memory.iter().filter(allowed).count()) {
+        (0, _) => Ability::new(what, None, "the nodes are unknown"),
+        (1, _) => Ability::no(what, "there is one memory node, and so no other place for memory"),
+        (all, 1) => Ability::no(what, format!("the cpuset (cpuset.mems) allows one of {all} memory nodes")),
+        (_, usable) => Ability::yes(what, format!("{usable} memory nodes to choose from")),
+    }
+}
+
+fn weighted(machine: &Machine) -> Ability {
+    let one_place = bind(machine);
+    if one_place.possible == Some(false) {
+        return Ability { what: "weighted".to_owned(), ..one_place };
+    }
+    let probe = machine.features.weighted_interleave.as_ref();
+    probed(
+        "weighted",
+        probe,
+        "the kernel interleaves by weight",
+        "interleaving by weight: needs Linux 6.9 with NUMA",
+    )
+}
+
+fn counters(machine: &Machine) -> Ability {
+    let what = "counters";
+    let Some(probe) = &machine.features.hardware_counters else {
+        return Ability::new(what, None, "a recorded machine's kernel cannot be asked");
+    };
+    if probe.works {
+        return Ability::yes(what, "the processor counts");
+    }
+    let paranoid = machine.perf_event_paranoid.is_some_and(|level| level > 2);
+    let refused = matches!(probe.errno, Some(ERRNO_NOT_PERMITTED | ERRNO_ACCESS));
+    if refused && paranoid {
+        return Ability::no(what, "kernel.perf_event_paranoid keeps counters from ordinary users")
+            .by("sudo sysctl kernel.perf_event_paranoid=2");
+    }
+    let nothing_to_count = probe.errno.is_none();
+    if nothing_to_count && machine.virtual_machine == Some(true) {
+        let why = "the hypervisor gives this guest no counters (on the host: QEMU with -cpu host,pmu=on)";
+        return Ability::no(what, why);
+    }
+    Ability::no(what, format!("hardware counters{}", answer(probe)))
+}

@@ -1,0 +1,210 @@
+//! What limits the memory of this process.
+
+use crate::cgroup::{Cgroups, Group};
+use crate::reader::Reader;
+use firsttouch_linux::cpulist::parse_list;
+use firsttouch_linux::sysinfo::{self, Limit};
+use serde::{Serialize, Serializer};
+
+/// A limit in bytes, or none. Printed as a number or as `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bound {
+    /// At most this many bytes.
+    Bytes(u64),
+    /// No limit.
+    Unlimited,
+}
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Bound::Bytes(bytes) => serializer.serialize_u64(*bytes),
+            Bound::Unlimited => serializer.serialize_str("unlimited"),
+        }
+    }
+}
+
+impl From<Limit> for Bound {
+    fn from(limit: Limit) -> Bound {
+        match limit {
+            Limit::At(bytes) => Bound::Bytes(bytes),
+            Limit::Unlimited => Bound::Unlimited,
+        }
+    }
+}
+
+/// The limits of this process and of its control groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// Bytes that may be locked in memory (`ulimit -l`).
+    pub memlock_bytes: Option<Bound>,
+    /// Bytes of address space (`ulimit -v`).
+    pub address_space_bytes: Option<Bound>,
+    /// The control group that limits memory the most.
+    pub cgroup_memory: Option<GroupMemory>,
+    /// Limits of the control group on reserved huge pages, by size.
+    pub cgroup_hugetlb: Vec<HugetlbLimit>,
+    /// CPUs of the cpuset.
+    pub cpuset_cpus: Option<Vec<u32>>,
+    /// Nodes of the cpuset.
+    pub cpuset_mems: Option<Vec<u32>>,
+    /// CPUs this process may run on, its affinity included.
+    pub allowed_cpus: Option<Vec<u32>>,
+    /// Nodes this process may take memory from.
+    pub allowed_nodes: Option<Vec<u32>>,
+}
+
+/// A control group's limit on memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GroupMemory {
+    /// Version of the control groups, 1 or 2.
+    pub version: u8,
+    /// The lowest limit of our group and the groups around it.
+    pub limit_bytes: Bound,
+    /// What the group with that limit uses now.
+    pub usage_bytes: Option<u64>,
+    /// The file that holds the limit; `None` when no group has one.
+    pub file: Option<String>,
+}
+
+/// A control group's limit on reserved pages of one size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HugetlbLimit {
+    /// The size of the pages.
+    pub page_bytes: u64,
+    /// The lowest limit of our group and the groups around it.
+    pub limit_bytes: Bound,
+    /// What the group with that limit uses now.
+    pub usage_bytes: Option<u64>,
+    /// The file that holds the limit.
+    pub file: String,
+}
+
+impl Limits {
+    pub(crate) fn read(reader: &Reader<'_>, status: Option<&str>) -> Limits {
+        let rows = reader.text("proc/self/limits");
+        let row = |name: &str| sysinfo::soft_limit(rows.as_deref()?, name).map(Bound::from);
+        let allowed = |name: &str| parse_list(sysinfo::status_field(status?, name)?);
+        let groups = Cgroups::read(reader);
+        let cpuset = groups.of("cpuset");
+        Limits {
+            memlock_bytes: row("Max locked memory"),
+            address_space_bytes: row("Max address space"),
+            cgroup_memory: groups.of("memory").and_then(|group| group_memory(reader, &group)),
+            cgroup_hugetlb: groups.of("hugetlb").map(|group| hugetlb(reader, &group)).unwrap_or_default(),
+            cpuset_cpus: cpuset.as_ref().and_then(|group| cpuset_list(reader, group, "cpus")),
+            cpuset_mems: cpuset.as_ref().and_then(|group| cpuset_list(reader, group, "mems")),
+            allowed_cpus: allowed("Cpus_allowed_list"),
+            allowed_nodes: allowed("Mems_allowed_list"),
+        }
+    }
+
+    /// Memory that the control group still lets us have; `None` when unknown or without limit.
+    pub fn cgroup_headroom_bytes(&self) -> Option<u64> {
+        let memory = self.cgroup_memory.as_ref()?;
+        match memory.limit_bytes {
+            Bound::Bytes(limit) => Some(limit.saturating_sub(memory.usage_bytes?)),
+            Bound::Unlimited => None,
+        }
+    }
+}
+
+/// The lowest limit from the innermost group to the top, with the folder it was found in. A group without the file
+/// has no limit of its own.
+fn lowest(reader: &Reader<'_>, group: &Group, file: &str) -> Option<(Bound, String)> {
+    let limit = |folder: &String| {
+        let text = reader.text(&format!("{folder}/{file}"))?;
+        Some((Bound::from(sysinfo::cgroup_limit(&text)?), folder.clone()))
+    };
+    // The first of equals is the innermost.
+    group.folders.iter().filter_map(limit).min_by_key(|(bound, _)| *bound)
+}
+
+fn group_memory(reader: &Reader<'_>, group: &Group) -> Option<GroupMemory> {
+    let (limit_file, usage_file) = match group.version {
+        1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        _ => ("memory.max", "memory.current"),
+    };
+    let Some((limit_bytes, folder)) = lowest(reader, group, limit_file) else {
+        // The top group of version 2 has no such file: it cannot be limited.
+        let controllers = reader.text(&format!("{}/cgroup.controllers", group.folders.last()?))?;
+        return (group.folders.len() == 1 && controllers.split_whitespace().any(|name| name == "memory"))
+            .then_some(GroupMemory {
+                version: 2,
+                limit_bytes: Bound::Unlimited,
+                usage_bytes: None,
+                file: None,
+            });
+    };
+    Some(GroupMemory {
+        version: group.version,
+        limit_bytes,
+        usage_bytes: reader.number(&format!("{folder}/{usage_file}")),
+        file: (limit_bytes != Bound::Unlimited).then(|| format!("/{folder}/{limit_file}")),
+    })
+}
+
+fn hugetlb(reader: &Reader<'_>, group: &Group) -> Vec<HugetlbLimit> {
+    let (limit_file, usage_file) = match group.version {
+        1 => ("limit_in_bytes", "usage_in_bytes"),
+        _ => ("max", "current"),
+    };
+    let Some(innermost) = group.folders.first() else { return Vec::new() };
+    let names = reader.names(innermost);
+    let sizes = names
+        .iter()
+        .filter_map(|name| name.strip_prefix("hugetlb.")?.strip_suffix(limit_file)?.strip_suffix('.'));
+    let mut limits: Vec<HugetlbLimit> = sizes
+        .filter_map(|word| {
+            let (limit_bytes, folder) = lowest(reader, group, &format!("hugetlb.{word}.{limit_file}"))?;
+            Some(HugetlbLimit {
+                page_bytes: page_size(word)?,
+                limit_bytes,
+                usage_bytes: reader.number(&format!("{folder}/hugetlb.{word}.{usage_file}")),
+                file: format!("/{folder}/hugetlb.{word}.{limit_file}"),
+            })
+        })
+        .collect();
+    limits.sort_by_key(|limit| limit.page_bytes);
+    limits
+}
+
+/// `2MB`, `1GB`, `64KB`: the names that control groups use for page sizes.
+fn page_size(word: &str) -> Option<u64> {
+    let shifts = [("KB", 10), ("MB", 20), ("GB", 30)];
+    let (number, shift) = shifts.iter().find_map(|(unit, shift)| Some((word.strip_suffix(unit)?, shift)))?;
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn cpuset_list(reader: &Reader<'_>, group: &Group, what: &str) -> Option<Vec<u32>> {
+    let names = match (group.version, group.bare_names) {
+        (1, true) => [format!("effective_{what}"), what.to_owned()],
+        (1, false) => [format!("cpuset.effective_{what}"), format!("cpuset.{what}")],
+        _ => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
+    };
+    // An empty list of a group means that of the group around it.
+    let list = |folder: &String| {
+        let texts = names.iter().filter_map(|name| reader.word(&format!("{folder}/{name}")));
+        texts.filter_map(|text| parse_list(&text)).find(|list| !list.is_empty())
+    };
+    group.folders.iter().find_map(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bound, page_size};
+
+    #[test]
+    fn an_unlimited_bound_is_the_highest() {
+        assert!(Bound::Bytes(u64::MAX) < Bound::Unlimited);
+        assert_eq!(serde_json::to_string(&[Bound::Bytes(7), Bound::Unlimited]).unwrap(), "[7,\"unlimited\"]");
+    }
+
+    #[test]
+    fn page_sizes_of_control_groups() {
+        assert_eq!(page_size("2MB"), Some(2 << 20));
+        assert_eq!(page_size("16GB"), Some(16 << 30));
+        assert_eq!(page_size("2MB.rsvd"), None);
+        assert_eq!(page_size("99999999999999999999GB"), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! The machine as a whole.
+
+use crate::devices::devices;
+use crate::host::{Host, known_signature};
+use crate::nodes::{nodes, tiers};
+use crate::reader::Reader;
+use crate::topology::Topology;
+use crate::traps::traps;
+use crate::{
+    Cache, Core, Cpu, Device, Features, Limits, Node, Package, Pool, Root, Thp, Tier, Trap, capabilities,
+    pages,
+};
+use firsttouch_linux::{features, sysinfo};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A machine that cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// There is no such folder.
+    #[error("there is no folder {}", path.display())]
+    NoRoot {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// The folder is not the root of a machine.
+    #[error(
+        "{} holds neither `proc` nor `sys`: not a recorded machine (live: mount -t proc proc /proc; mount -t sysfs sysfs /sys)",
+        path.display()
+    )]
+    NotAMachine {
+        /// What was asked for.
+        path: PathBuf,
+    },
+}
+
+/// What a machine has and allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// The name of the processor.
+    pub cpu_model: Option<String>,
+    /// How many CPUs run.
+    pub cpus_online: Option<u32>,
+    /// The release of the kernel.
+    pub kernel: Option<String>,
+    /// Maker and model of the machine.
+    pub product: Option<String>,
+    /// Whether this is a virtual machine.
+    pub virtual_machine: Option<bool>,
+    /// The hypervisor.
+    pub hypervisor: Option<String>,
+    /// All memory.
+    pub memory_bytes: Option<u64>,
+    /// Memory that can be had without swapping.
+    pub memory_available_bytes: Option<u64>,
+    /// Swap space.
+    pub swap_bytes: Option<u64>,
+    /// Logical CPUs, ascending.
+    pub cpus: Vec<Cpu>,
+    /// Cores.
+    pub cores: Vec<Core>,
+    /// Packages.
+    pub packages: Vec<Package>,
+    /// Caches, the nearest to the cores first.
+    pub caches: Vec<Cache>,
+    /// Memory nodes; one for the whole machine where the kernel knows none.
+    pub nodes: Vec<Node>,
+    /// Memory tiers, the fastest first.
+    pub tiers: Vec<Tier>,
+    /// Devices that live next to a node.
+    pub devices: Vec<Device>,
+    /// Transparent huge pages.
+    pub thp: Thp,
+    /// Pools of reserved huge pages, ascending by size.
+    pub pools: Vec<Pool>,
+    /// The kernel's weights of interleaving by node (Linux 6.9).
+    pub interleave_weights: Option<BTreeMap<u32, u32>>,
+    /// Whether the kernel moves pages between nodes by its own judgement.
+    pub numa_balancing: Option<bool>,
+    /// What ordinary users may count: -1 everything, 2 their own programs, 3 and above nothing.
+    pub perf_event_paranoid: Option<i32>,
+    /// Whether freed memory goes back to a host.
+    pub free_page_reporting: Option<bool>,
+    /// Features of the running kernel, found by trying.
+    pub features: Features,
+    /// Limits of this process.
+    pub limits: Limits,
+    /// Capabilities in force, of those that matter here; `None` when unknown.
+    pub capabilities: Option<Vec<String>>,
+    /// Capabilities that could be had at all (the bounding set), of the same ones.
+    pub capabilities_possible: Option<Vec<String>>,
+    /// The program that asks, for commands that name it; of the live machine only.
+    #[serde(skip)]
+    pub own_program: Option<String>,
+    /// What will mislead who does not know it.
+    pub traps: Vec<Trap>,
+    /// Files that exist and could not be read, with the kernel's answer.
+    pub unreadable: Vec<String>,
+}
+
+impl Machine {
+    /// Reads a machine from files below a root, and from nothing else.
+    pub fn read(root: &Root) -> Result<Machine, MachineError> {
+        if !root.path().is_dir() {
+            return Err(MachineError::NoRoot { path: root.path().to_owned() });
+        }
+        let (proc, sys) = (root.has("proc/cpuinfo"), root.has("sys/devices"));
+        if !proc && !sys {
+            return Err(MachineError::NotAMachine { path: root.path().to_owned() });
+        }
+        let reader = Reader::new(root);
+        if !proc {
+            reader.remark(
+                "/proc is missing: processor, kernel, limits and capabilities are unknown".to_owned(),
+            );
+        }
+        if !sys {
+            reader.remark("/sys is missing: caches, nodes, huge pages and devices are unknown".to_owned());
+        }
+        let mut machine = collect(&reader);
+        machine.unreadable = reader.into_unreadable();
+        machine.traps = traps(&machine);
+        Ok(machine)
+    }
+
+    /// Reads a machine and, if it is the live one, asks its kernel too.
+    pub fn examine(root: &Root) -> Result<Machine, MachineError> {
+        let mut machine = Machine::read(root)?;
+        if root.is_live() {
+            machine.features = Features::probe();
+            if let Some(signature) = features::hypervisor_signature() {
+                machine.virtual_machine = Some(true);
+                machine.hypervisor = Some(known_signature(&signature).to_owned());
+            }
+            machine.own_program = root.resolve("proc/self/exe").map(|path| format!("/{}", path.display()));
+            machine.traps = traps(&machine);
+        }
+        Ok(machine)
+    }
+
+    /// The mode of transparent huge pages: `always`, `madvise` or `never`; `None` if the kernel has none.
+    pub fn thp_mode(&self) -> Option<&str> {
+        self.thp.enabled.as_deref()
+    }
+
+    /// The pool of this page size.
+    pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.page_bytes == page_bytes)
+    }
+
+    /// Whether a capability is in force; `None` when unknown.
+    pub fn has_capability(&self, name: &str) -> Option<bool> {
+        self.capabilities.as_ref().map(|held| held.iter().any(|one| one == name))
+    }
+}
+
+fn collect(reader: &Reader<'_>) -> Machine {
+    let cpuinfo = reader.text("proc/cpuinfo");
+    let status = reader.text("proc/self/status");
+    let memory = reader.text("proc/meminfo").map(|text| sysinfo::meminfo(&text)).unwrap_or_default();
+    let host = Host::read(reader, cpuinfo.as_deref());
+    let mut topology = Topology::read(reader, cpuinfo.as_deref());
+    let online: Vec<u32> = topology.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    let tiers = tiers(reader);
+    let nodes = nodes(reader, &online, &memory, &tiers);
+    topology.assign_nodes(&nodes);
+    let of_nodes =
+        || nodes.iter().map(|node| node.size_bytes).sum::<Option<u64>>().filter(|_| !nodes.is_empty());
+    Machine {
+        cpu_model: cpuinfo.as_deref().and_then(sysinfo::cpu_model),
+        cpus_online: u32::try_from(online.len()).ok().filter(|count| *count > 0),
+        kernel: kernel(reader),
+        product: host.product,
+        virtual_machine: host.virtual_machine,
+        hypervisor: host.hypervisor,
+        memory_bytes: memory.total_bytes.or_else(of_nodes),
+        memory_available_bytes: memory.available_bytes,
+        swap_bytes: memory.swap_total_bytes,
+        cpus: topology.cpus,
+        cores: topology.cores,
+        packages: topology.packages,
+        caches: topology.caches,
+        nodes,
+        tiers,
+        devices: devices(reader),
+        thp: pages::thp(reader),
+        pools: pages::pools(reader),
+        interleave_weights: interleave_weights(reader),
+        numa_balancing: reader.number::<u32>("proc/sys/kernel/numa_balancing").map(|mode| mode > 0),
+        perf_event_paranoid: reader.number("proc/sys/kernel/perf_event_paranoid"),
+        free_page_reporting: host.free_page_reporting,
+        features: Features::default(),
+        limits: Limits::read(reader, status.as_deref()),
+        capabilities: status.as_deref().and_then(|text| capabilities::names(text, "CapEff")),
+        capabilities_possible: status.as_deref().and_then(|text| capabilities::names(text, "CapBnd")),
+        own_program: None,
+        traps: Vec::new(),
+        unreadable: Vec::new(),
+    }
+}
+
+fn kernel(reader: &Reader<'_>) -> Option<String> {
+    reader
+        .word("proc/sys/kernel/osrelease")
+        .or_else(|| sysinfo::kernel_release(&reader.text("proc/version")?).map(str::to_owned))
+}
+
+/// The weight of each node, for kernels that have them (Linux 6.9).
+fn interleave_weights(reader: &Reader<'_>) -> Option<BTreeMap<u32, u32>> {
+    const FOLDER: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
+    if !reader.root.has(FOLDER) {
+        return None;
+    }
+    let nodes = reader.numbered(FOLDER, "node").into_iter();
+    Some(nodes.filter_map(|node| Some((node, reader.number(&format!("{FOLDER}/node{node}"))?))).collect())
+}

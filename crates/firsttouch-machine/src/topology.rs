@@ -1,0 +1,184 @@
+//! CPUs, cores, packages and caches.
+
+use crate::nodes::Node;
+use crate::reader::Reader;
+use firsttouch_linux::cpulist::parse_list;
+use firsttouch_linux::sysinfo;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// One logical CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// Its number; numbers may have gaps.
+    pub id: u32,
+    /// Whether it runs.
+    pub online: bool,
+    /// Its core, as an index into `cores`.
+    pub core: Option<usize>,
+    /// Its package, by the id in `packages`.
+    pub package: Option<u32>,
+    /// Its memory node.
+    pub node: Option<u32>,
+}
+
+/// One core: the CPUs that share its execution units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Core {
+    /// The kernel's number, unique within its package at best.
+    pub id: Option<u32>,
+    /// Its package.
+    pub package: Option<u32>,
+    /// Its CPUs that are online.
+    pub cpus: Vec<u32>,
+}
+
+/// One package, a socket in most machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Package {
+    /// The kernel's number.
+    pub id: u32,
+    /// Its CPUs that are online.
+    pub cpus: Vec<u32>,
+    /// How many cores they make; `None` when the machine does not say which CPUs share a core.
+    pub cores: Option<usize>,
+}
+
+/// One cache.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Cache {
+    /// 1 is the nearest to the core.
+    pub level: u32,
+    /// `data`, `instruction` or `unified`.
+    pub kind: Option<String>,
+    /// Its size.
+    pub size_bytes: Option<u64>,
+    /// Bytes of one line.
+    pub line_bytes: Option<u32>,
+    /// Ways of associativity; 0 means fully associative.
+    pub ways: Option<u32>,
+    /// The CPUs that share it.
+    pub cpus: Vec<u32>,
+}
+
+pub(crate) struct Topology {
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) cores: Vec<Core>,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) caches: Vec<Cache>,
+}
+
+impl Topology {
+    pub(crate) fn read(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Topology {
+        let mut cpus = cpus(reader, cpuinfo);
+        let online: Vec<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+        let cores = cores(reader, &online);
+        for cpu in &mut cpus {
+            cpu.core = cores.iter().position(|core| core.cpus.contains(&cpu.id));
+        }
+        let packages = packages(&cpus, !cores.is_empty());
+        Topology { caches: caches(reader, &online), packages, cores, cpus }
+    }
+
+    pub(crate) fn assign_nodes(&mut self, nodes: &[Node]) {
+        for cpu in &mut self.cpus {
+            cpu.node = nodes.iter().find(|node| node.cpus.contains(&cpu.id)).map(|node| node.id);
+        }
+    }
+}
+
+fn cpus(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Vec<Cpu> {
+    let listed: Option<BTreeSet<u32>> =
+        reader.text(&format!("{CPUS}/online")).and_then(|text| parse_list(&text)).map(BTreeSet::from_iter);
+    let mut ids = reader.numbered(CPUS, "cpu");
+    if ids.is_empty() {
+        ids = cpuinfo.map(processors).unwrap_or_default();
+    }
+    ids.into_iter()
+        .map(|id| {
+            let online = match &listed {
+                Some(listed) => listed.contains(&id),
+                // CPU 0 of most machines cannot be switched off and has no such file.
+                None => reader.flag(&format!("{CPUS}/cpu{id}/online")).unwrap_or(true),
+            };
+            let package = if online { topology_number(reader, id, "physical_package_id") } else { None };
+            Cpu { id, online, core: None, package, node: None }
+        })
+        .collect()
+}
+
+/// The numbers after `processor :` in `/proc/cpuinfo`, for machines without `/sys`.
+fn processors(cpuinfo: &str) -> Vec<u32> {
+    let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    fields.filter(|(key, _)| key.trim() == "processor").filter_map(|(_, id)| id.trim().parse().ok()).collect()
+}
+
+/// A number of a CPU's topology folder; the kernel writes -1 for what it does not know.
+fn topology_number(reader: &Reader<'_>, cpu: u32, name: &str) -> Option<u32> {
+    reader.number(&format!("{CPUS}/cpu{cpu}/topology/{name}"))
+}
+
+fn cores(reader: &Reader<'_>, online: &[u32]) -> Vec<Core> {
+    let mut cores: Vec<Core> = Vec::new();
+    for &cpu in online {
+        if cores.iter().any(|core| core.cpus.contains(&cpu)) {
+            continue;
+        }
+        let folder = format!("{CPUS}/cpu{cpu}/topology");
+        let lists = ["core_cpus_list", "thread_siblings_list"];
+        let Some(siblings) = reader.set(&lists, &["core_cpus", "thread_siblings"], &folder) else { continue };
+        let cpus: Vec<u32> = siblings.into_iter().filter(|cpu| online.contains(cpu)).collect();
+        if cpus.contains(&cpu) {
+            let package = topology_number(reader, cpu, "physical_package_id");
+            cores.push(Core { id: topology_number(reader, cpu, "core_id"), package, cpus });
+        }
+    }
+    cores
+}
+
+fn packages(cpus: &[Cpu], cores_known: bool) -> Vec<Package> {
+    let mut packages: BTreeMap<u32, (Vec<u32>, BTreeSet<usize>)> = BTreeMap::new();
+    for cpu in cpus {
+        if let Some(package) = cpu.package {
+            let (members, cores) = packages.entry(package).or_default();
+            members.push(cpu.id);
+            cores.extend(cpu.core);
+        }
+    }
+    let package = |(id, (cpus, cores)): (u32, (Vec<u32>, BTreeSet<usize>))| Package {
+        id,
+        cpus,
+        cores: cores_known.then_some(cores.len()),
+    };
+    packages.into_iter().map(package).collect()
+}
+
+fn caches(reader: &Reader<'_>, online: &[u32]) -> Vec<Cache> {
+    let mut caches = BTreeSet::new();
+    for &cpu in online {
+        let folder = format!("{CPUS}/cpu{cpu}/cache");
+        for index in reader.numbered(&folder, "index") {
+            let folder = format!("{folder}/index{index}");
+            let Some(level) = reader.number(&format!("{folder}/level")) else { continue };
+            let shared = reader.set(&["shared_cpu_list"], &["shared_cpu_map"], &folder);
+            let mut cpus: Vec<u32> = shared.unwrap_or_default();
+            cpus.retain(|cpu| online.contains(cpu));
+            if cpus.is_empty() {
+                cpus.push(cpu);
+            }
+            caches.insert(Cache {
+                level,
+                kind: reader.word(&format!("{folder}/type")).map(|kind| kind.to_lowercase()),
+                size_bytes: reader
+                    .word(&format!("{folder}/size"))
+                    .and_then(|size| sysinfo::cache_size(&size)),
+                line_bytes: reader.number(&format!("{folder}/coherency_line_size")),
+                ways: reader.number(&format!("{folder}/ways_of_associativity")),
+                cpus,
+            });
+        }
+    }
+    caches.into_iter().collect()
+}

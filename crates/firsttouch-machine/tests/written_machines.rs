@@ -1,0 +1,266 @@
+//! Machines with known contents: every value that is read, and what is concluded from it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+mod written;
+
+use firsttouch_machine::{Bound, Machine, MachineError, Probe, Root, StatusReport};
+use written::{Written, two_nodes};
+
+const MIB: u64 = 1 << 20;
+
+fn read(machine: &Written) -> Machine {
+    Machine::read(&Root::at(machine.path())).unwrap()
+}
+
+fn works() -> Option<Probe> {
+    Some(Probe { works: true, errno: None, answer: None })
+}
+
+fn refused(errno: i32) -> Option<Probe> {
+    Some(Probe { works: false, errno: Some(errno), answer: Some("refused".to_owned()) })
+}
+
+#[test]
+fn topology_with_gaps_and_an_offline_cpu() {
+    let machine = read(&two_nodes());
+    assert_eq!(machine.cpu_model.as_deref(), Some("Written Processor"));
+    assert_eq!(machine.cpus_online, Some(2));
+    let ids: Vec<_> = machine.cpus.iter().map(|cpu| (cpu.id, cpu.online, cpu.node)).collect();
+    assert_eq!(ids, [(0, true, Some(0)), (8, true, Some(0)), (9, false, None)]);
+    assert_eq!(machine.cores.len(), 1);
+    assert_eq!(machine.cores[0].cpus, [0, 8]);
+    assert_eq!(
+        (machine.packages[0].cpus.as_slice(), machine.packages[0].cores),
+        ([0, 8].as_slice(), Some(1))
+    );
+    assert_eq!(machine.caches.len(), 1, "both CPUs name the same cache");
+    assert_eq!(machine.caches[0].size_bytes, Some(MIB));
+    assert_eq!(machine.caches[0].line_bytes, None, "a file that is missing is unknown, not 0");
+}
+
+#[test]
+fn nodes_tiers_and_what_the_firmware_says() {
+    let machine = read(&two_nodes());
+    let slow = &machine.nodes[1];
+    assert!(slow.cpus.is_empty());
+    assert_eq!((slow.size_bytes, slow.free_bytes), (Some(2048 * MIB), Some(2048 * MIB)));
+    assert_eq!(slow.distances.as_ref().unwrap()[&0], 26);
+    let access = slow.access.as_ref().unwrap();
+    assert_eq!((access.read_latency_ns, access.write_latency_ns), (Some(260), None), "0 means not stated");
+    assert_eq!(access.read_bandwidth_bytes_per_s, Some(12_000_000_000));
+    assert_eq!(access.initiators, [0]);
+    assert_eq!((machine.nodes[0].tier, slow.tier), (Some(4), Some(22)));
+    assert_eq!(machine.tiers.iter().map(|tier| tier.id).collect::<Vec<_>>(), [4, 22]);
+    assert!(machine.nodes[0].access.is_none());
+}
+
+#[test]
+fn page_sizes_and_pools() {
+    let machine = read(&two_nodes());
+    assert_eq!(machine.thp_mode(), Some("madvise"));
+    assert_eq!((machine.thp.khugepaged_defrag, machine.thp.use_zero_page), (Some(true), Some(false)));
+    assert_eq!(machine.thp.sizes.len(), 4);
+    let pool = machine.pool(2 * MIB).unwrap();
+    assert_eq!(
+        (pool.pages, pool.free, pool.reserved, pool.available()),
+        (Some(16), Some(10), Some(4), Some(6))
+    );
+    assert_eq!(pool.nodes.iter().map(|part| part.free).collect::<Vec<_>>(), [Some(5), Some(5)]);
+    assert!(machine.pool(1024 * MIB).is_none());
+}
+
+#[test]
+fn limits_of_the_group_around_ours_count() {
+    let limits = read(&two_nodes()).limits;
+    let memory = limits.cgroup_memory.as_ref().unwrap();
+    assert_eq!(
+        memory.limit_bytes,
+        Bound::Bytes(4096 * MIB),
+        "our own group has none, the one around it does"
+    );
+    assert_eq!(memory.file.as_deref(), Some("/sys/fs/cgroup/memory.max"));
+    assert_eq!(limits.cgroup_headroom_bytes(), Some(3072 * MIB));
+    assert_eq!(limits.cgroup_hugetlb.len(), 1, "reservation limits are another thing");
+    assert_eq!(limits.cgroup_hugetlb[0].limit_bytes, Bound::Bytes(0));
+    assert_eq!(limits.cpuset_cpus.as_deref(), Some([0, 8].as_slice()));
+    assert_eq!(limits.allowed_nodes.as_deref(), Some([0, 1].as_slice()));
+    assert_eq!(limits.memlock_bytes, Some(Bound::Bytes(8 * MIB)));
+    assert_eq!(limits.address_space_bytes, None, "the row is missing: unknown");
+}
+
+#[test]
+fn devices_are_found_through_links_of_both_kinds() {
+    let devices = read(&two_nodes()).devices;
+    let found: Vec<_> = devices.iter().map(|device| (device.class.as_str(), device.name.as_str())).collect();
+    assert_eq!(found, [("block", "nvme0n1"), ("nvme", "nvme0")], "a loop device has no hardware");
+    for device in &devices {
+        assert_eq!((device.node, device.address.as_deref()), (Some(1), Some("0000:05:00.0")));
+        assert_eq!(device.cpus.as_deref(), Some([0, 8].as_slice()));
+    }
+}
+
+#[test]
+fn abilities_name_the_command_that_mends() {
+    let written = two_nodes();
+    let report = StatusReport::examine(&Root::at(written.path())).unwrap();
+    let command = |what: &str| {
+        let ability = report.can(what).unwrap_or_else(|| panic!("{what} is missing"));
+        (ability.possible, ability.command.clone().unwrap_or_default())
+    };
+    assert_eq!(command("thp"), (Some(true), String::new()));
+    let switched_off = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled";
+    assert_eq!(command("64k"), (Some(false), switched_off.to_owned()));
+    assert_eq!(command("128k"), (Some(true), String::new()), "inherits madvise");
+    // A quarter of the 5.5 GiB that are available.
+    let group = "echo 1476395008 | sudo tee /sys/fs/cgroup/job/hugetlb.2MB.max";
+    assert_eq!(command("2m"), (Some(false), group.to_owned()));
+    assert_eq!(command("1g"), (Some(false), String::new()), "no page size of this processor");
+    assert_eq!(command("bind"), (Some(true), String::new()));
+    for what in ["collapse", "supervise", "receipts", "prefault", "weighted", "counters"] {
+        assert_eq!(command(what), (None, String::new()), "{what}: a recording cannot be asked");
+    }
+}
+
+#[test]
+fn a_pool_that_is_used_up_is_enlarged() {
+    let written = two_nodes();
+    written.file("sys/fs/cgroup/job/hugetlb.2MB.max", "max\n");
+    let taken = "sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages";
+    assert_eq!(StatusReport::of(read(&written)).can("2m").unwrap().possible, Some(true));
+    written.file(taken, "10\n");
+    let report = StatusReport::of(read(&written));
+    let ability = report.can("2m").unwrap();
+    assert_eq!(ability.possible, Some(false), "free pages that are promised are not free");
+    let enlarged = "echo 720 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    assert_eq!(ability.command.as_deref(), Some(enlarged));
+}
+
+#[test]
+fn switched_off_pages_say_which_switch() {
+    let written = two_nodes();
+    written.file("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+    let report = StatusReport::of(read(&written));
+    let general = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
+    assert_eq!(report.can("thp").unwrap().command.as_deref(), Some(general));
+    assert_eq!(report.can("128k").unwrap().possible, Some(false), "inherits never");
+    written.file("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n").file(
+        "sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
+        "always inherit madvise [never]\n",
+    );
+    let own = "echo inherit | sudo tee /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+    assert_eq!(StatusReport::of(read(&written)).can("thp").unwrap().command.as_deref(), Some(own));
+}
+
+#[test]
+fn answers_of_the_kernel_become_commands() {
+    let mut machine = read(&two_nodes());
+    machine.features.madv_collapse = works();
+    machine.features.pagemap_scan = refused(25);
+    machine.features.process_madvise = refused(1);
+    machine.features.hardware_counters = refused(13);
+    machine.features.thp_disabled_by_prctl = Some("yes".to_owned());
+    machine.own_program = Some("/opt/firsttouch".to_owned());
+    let report = StatusReport::of(machine.clone());
+    let command = |report: &StatusReport, what: &str| report.can(what).unwrap().command.clone();
+    assert_eq!(report.can("thp").unwrap().possible, Some(false));
+    assert_eq!(report.can("receipts").unwrap().possible, Some(false));
+    assert_eq!(command(&report, "counters").as_deref(), Some("sudo sysctl kernel.perf_event_paranoid=2"));
+    // The bounding set of a container lacks CAP_SYS_NICE: setcap would not help there.
+    assert_eq!(command(&report, "supervise").as_deref(), Some("docker run --cap-add SYS_NICE IMAGE"));
+    machine.capabilities_possible = Some(vec!["CAP_SYS_NICE".to_owned()]);
+    machine.features.process_madvise = refused(13);
+    let setcap = "sudo setcap cap_sys_nice+ep /opt/firsttouch";
+    assert_eq!(command(&StatusReport::of(machine), "supervise").as_deref(), Some(setcap));
+}
+
+#[test]
+fn traps_are_seen() {
+    let written = two_nodes();
+    let names = |machine: &Machine| machine.traps.iter().map(|trap| trap.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&read(&written)), ["numa-balancing"]);
+    written
+        .file("sys/bus/virtio/devices/virtio0/device", "0x0005\n")
+        .file("sys/bus/virtio/devices/virtio0/features", "0110010100000000\n")
+        .file("proc/meminfo", "MemTotal: 62914560 kB\n");
+    let machine = read(&written);
+    assert_eq!(machine.free_page_reporting, Some(true));
+    assert_eq!(names(&machine), ["free-page-reporting", "memory-outside-nodes", "numa-balancing"]);
+    written.file("sys/bus/virtio/devices/virtio0/features", "0110000100000000\n");
+    assert_eq!(read(&written).free_page_reporting, Some(false));
+    // -1 as the kernel prints it: compiled in, and no driver has registered.
+    written.file("sys/module/page_reporting/parameters/page_reporting_order", "4294967295\n");
+    assert_eq!(read(&written).free_page_reporting, Some(false));
+    written.file("sys/module/page_reporting/parameters/page_reporting_order", "9\n");
+    assert_eq!(read(&written).free_page_reporting, Some(true));
+}
+
+#[test]
+fn without_node_folders_the_machine_is_one_node() {
+    let written = Written::new();
+    written
+        .file("proc/cpuinfo", "processor : 0\nprocessor : 3\n")
+        .file("proc/meminfo", "MemTotal: 1024 kB\nMemFree: 512 kB\n");
+    let machine = read(&written);
+    assert_eq!(
+        machine.cpus.iter().map(|cpu| (cpu.id, cpu.node)).collect::<Vec<_>>(),
+        [(0, Some(0)), (3, Some(0))]
+    );
+    assert_eq!((machine.nodes.len(), machine.nodes[0].size_bytes), (1, Some(MIB)));
+    assert_eq!(machine.nodes[0].distances, None);
+    assert_eq!(machine.unreadable.len(), 1, "{:?}", machine.unreadable);
+    assert!(machine.unreadable[0].starts_with("/sys is missing"));
+    assert_eq!((machine.kernel, machine.capabilities, machine.virtual_machine), (None, None, None));
+}
+
+#[test]
+fn a_machine_without_proc_still_has_its_nodes() {
+    let written = two_nodes();
+    std::fs::remove_dir_all(written.path().join("proc")).unwrap();
+    let machine = read(&written);
+    assert_eq!(machine.memory_bytes, Some(6144 * MIB), "the sum of the nodes");
+    assert_eq!((machine.cpu_model.as_deref(), machine.cpus_online), (None, Some(2)));
+    assert!(machine.unreadable[0].starts_with("/proc is missing"));
+}
+
+#[test]
+fn what_is_no_machine_is_refused_with_its_path() {
+    let folder = Written::new();
+    let error = Machine::read(&Root::at(folder.path())).unwrap_err();
+    assert!(matches!(error, MachineError::NotAMachine { .. }));
+    assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
+    let error = Machine::read(&Root::at("/no/such/folder")).unwrap_err();
+    assert_eq!(error.to_string(), "there is no folder /no/such/folder");
+}
+
+#[test]
+fn the_live_machine_is_asked() {
+    let report = StatusReport::examine(&Root::live()).unwrap();
+    assert!(report.machine.cpus_online.is_some_and(|cpus| cpus > 0));
+    assert!(report.machine.features.pagemap_scan.is_some());
+    assert!(report.can.iter().all(|ability| ability.possible.is_some()), "{:?}", report.can);
+}
+
+#[test]
+fn the_keys_of_the_document_are_a_contract() {
+    let written = two_nodes();
+    let report = StatusReport::of(read(&written));
+    let document = serde_json::to_value(&report).unwrap();
+    assert_eq!(document["schema_version"], 1);
+    let machine = &document["machine"];
+    for key in
+        ["cpus", "cores", "packages", "nodes", "caches", "tiers", "devices", "pools", "traps", "capabilities"]
+    {
+        assert!(machine[key].is_array(), "{key}");
+    }
+    for key in ["thp", "features", "limits"] {
+        assert!(machine[key].is_object(), "{key}");
+    }
+    assert_eq!(machine["kernel"], "6.12.1-written");
+    assert_eq!(machine["nodes"][1]["distances"]["0"], 26);
+    assert_eq!(machine["limits"]["cgroup_memory"]["limit_bytes"], 4096 * MIB);
+    for ability in document["can"].as_array().unwrap() {
+        let keys: Vec<_> = ability.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["command", "possible", "what", "why"], "alphabetical in a serde_json value");
+    }
+}
