@@ -1,0 +1,90 @@
+//! Sections, labelled values and tables in plain text.
+
+use std::fmt::Write as _;
+
+/// The widest line.
+pub(super) const WIDTH: usize = 100;
+/// Where values begin.
+pub(super) const LABEL: usize = 16;
+
+/// A text that grows downwards.
+#[derive(Default)]
+pub(super) struct Page {
+    pub(super) text: String,
+}
+
+impl Page {
+    /// A title, with a blank line before it unless it is the first.
+    pub(super) fn section(&mut self, title: &str) {
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        self.text += &format!("{gap}{title}\n");
+    }
+
+    /// One line, never broken.
+    pub(super) fn line(&mut self, line: &str) {
+        self.text += "  ";
+        self.text += line.trim_end();
+        self.text.push('\n');
+    }
+
+    /// A label and its value, wrapped under itself.
+    pub(super) fn row(&mut self, label: &str, value: &str) {
+        let mut label = label;
+        for line in wrap(value, WIDTH - LABEL) {
+            let _ = writeln!(self.text, "  {label:<width$}{line}", width = LABEL - 2);
+            label = "";
+        }
+    }
+
+    pub(super) fn row_if_some(&mut self, label: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.row(label, &value);
+        }
+    }
+
+    /// Rows under their titles: the first column to the left, the others to the right, two blanks between.
+    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in rows {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            self.line(&cells.collect::<Vec<_>>().join("  "));
+        }
+    }
+}
+
+/// Breaks a text between words; a word that is longer than the width stays whole.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn long_texts_break_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
+        assert_eq!(wrap("", 3), [""]);
+    }
+}
