@@ -26,7 +26,7 @@ h2{font-size:1.15rem;margin:2.5rem 0 .5rem;padding-top:.75rem;border-top:1px sol
 .verdict{font-size:1.7rem;line-height:1.3;font-weight:600;margin:1rem 0;padding-left:1rem;border-left:.35rem solid #808080}
 .faster{border-color:#2f7fc1}.slower{border-color:#d55e00}.undecided{border-color:#a67c00}
 pre{background:#8881;padding:.7rem .9rem;border-radius:.4rem;white-space:pre-wrap;overflow-wrap:anywhere}
-code{font-family:ui-monospace,monospace;font-size:.92em;overflow-wrap:anywhere}
+code{font-family:ui-monospace,monospace;font-size:.92em;overflow-wrap:break-word}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;line-height:1.35}
 caption{text-align:left;opacity:.75;padding-bottom:.3rem}
@@ -35,7 +35,7 @@ thead th{font-weight:600;vertical-align:bottom;border-bottom:2px solid #8886}
 tbody th{font-weight:inherit}
 .n{text-align:right;white-space:nowrap}
 h3{font-size:.95rem;margin:1.2rem 0 .3rem}
-.raw td{text-align:right;white-space:nowrap}
+.raw th,.raw td{text-align:right;white-space:nowrap}
 .winner{font-weight:600}
 figure{margin:0;overflow-x:auto;break-inside:avoid}
 figcaption{font-size:.84rem;opacity:.8;max-width:46rem}
