@@ -176,6 +176,15 @@ impl Descriptor {
         }
     }
 
+    /// The 64-bit number number `index` of a file of such numbers (`/proc/PID/pagemap`, `/proc/kpageflags`).
+    pub fn number_at(&self, index: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let address = bytes.as_mut_ptr() as usize;
+        // SAFETY: the buffer is valid for writes of its length.
+        let read = unsafe { call(libc::SYS_pread64, [self.0 as usize, address, 8, index as usize * 8, 0, 0]) };
+        (read == Ok(8)).then(|| u64::from_ne_bytes(bytes))
+    }
+
     /// Writes all of a buffer.
     pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), i32> {
         while !bytes.is_empty() {

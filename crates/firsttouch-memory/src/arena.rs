@@ -322,7 +322,22 @@ impl Arena {
                 _ => Reason::PoolEmpty,
             });
         }
+        if self.backing == Backing::Multi {
+            self.keep_below_2m(first, until);
+        }
         Ok(())
+    }
+
+    /// Keeps the kernel from giving 2 MiB pages where smaller ones were asked for: it takes the largest size that is
+    /// enabled and fits into the mapping, so every second mebibyte is made a mapping of its own, by an advice
+    /// (`MADV_RANDOM`) that means nothing for anonymous memory. Mappings are few in number, so only so many chunks.
+    fn keep_below_2m(&mut self, first: u32, until: u32) {
+        const MOST_CHUNKS: u32 = 8192;
+        for chunk in first..until.min(MOST_CHUNKS) {
+            let address = self.base + chunk as usize * HUGE;
+            // SAFETY: the chunk was mapped just now; the advice changes no contents.
+            let _ = unsafe { sys::advise(address, HUGE / 2, libc::MADV_RANDOM) };
+        }
     }
 
     fn unmap_chunk(&mut self, chunk: u32) {

@@ -1,8 +1,10 @@
 //! Reading back what the kernel gave: resident bytes of our own address ranges, by page size and by node.
 //!
 //! `PAGEMAP_SCAN` (Linux 6.7) tells huge from small for any range, unprivileged. Older kernels have `smaps`, which
-//! tells it for whole mappings only. Neither sees multi-size pages: they count as base pages here.
+//! tells it for whole mappings only. Neither sees multi-size pages: those are told from base pages by
+//! `/proc/kpageflags`, which only CAP_SYS_ADMIN may read.
 
+use crate::pages::BASE;
 use core::ffi::CStr;
 use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
 
@@ -73,6 +75,31 @@ fn scan(pagemap: &Descriptor, start: usize, end: usize) -> Option<Coverage> {
         at = walked_to;
     }
     Some(coverage)
+}
+
+/// Resident bytes of `[start, end)` that lie on compound pages smaller than 2 MiB, looked up once per `unit` (the
+/// multi-size page asked for); `None` without the right to read page frames.
+pub(crate) fn compound_bytes(start: usize, end: usize, unit: usize) -> Option<usize> {
+    const PRESENT: u64 = 1 << 63;
+    const FRAME: u64 = (1 << 55) - 1;
+    const COMPOUND: u64 = 1 << 15 | 1 << 16;
+    let pagemap = open_to_read(c"/proc/self/pagemap").ok()?;
+    let flags = open_to_read(c"/proc/kpageflags").ok()?;
+    let mut bytes = 0;
+    let mut at = start;
+    while at < end {
+        let next = (at + 1).next_multiple_of(unit).min(end);
+        let entry = pagemap.number_at((at / BASE) as u64)?;
+        if entry & PRESENT != 0 {
+            // Without CAP_SYS_ADMIN the frame number reads as zero.
+            let frame = Some(entry & FRAME).filter(|frame| *frame != 0)?;
+            if flags.number_at(frame)? & COMPOUND != 0 {
+                bytes += next - at;
+            }
+        }
+        at = next;
+    }
+    Some(bytes)
 }
 
 fn smaps(start: usize, end: usize) -> Option<Coverage> {

@@ -120,7 +120,7 @@ pub(crate) struct Inner {
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
 #[derive(Debug)]
 pub struct Heap {
-    /// `bytes - minimum <= range` decides, in one comparison, whether an allocation is placed. Off: never true.
+    /// `bytes - minimum < range` decides, in one comparison, whether an allocation is placed. Off: the range is 0.
     minimum: AtomicUsize,
     range: AtomicUsize,
     span_base: AtomicUsize,
@@ -139,7 +139,7 @@ impl Heap {
     /// A heap that places nothing until [`Heap::enable`].
     pub const fn new() -> Self {
         Heap {
-            minimum: AtomicUsize::new(usize::MAX),
+            minimum: AtomicUsize::new(0),
             range: AtomicUsize::new(0),
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
@@ -166,19 +166,19 @@ impl Heap {
     /// From now on, places allocations as the settings say.
     pub fn enable(&self, settings: Settings) {
         self.inner.lock().settings = settings;
-        self.range.store(settings.max_bytes.saturating_sub(settings.min_bytes), Ordering::Relaxed);
+        let range = settings.max_bytes.saturating_sub(settings.min_bytes).saturating_add(1);
+        self.range.store(range, Ordering::Relaxed);
         self.minimum.store(settings.min_bytes, Ordering::Relaxed);
     }
 
     /// From now on, places nothing. Live blocks stay where they are.
     pub fn disable(&self) {
-        self.minimum.store(usize::MAX, Ordering::Relaxed);
         self.range.store(0, Ordering::Relaxed);
     }
 
     /// Whether allocations are placed now.
     pub fn is_enabled(&self) -> bool {
-        self.minimum.load(Ordering::Relaxed) != usize::MAX
+        self.range.load(Ordering::Relaxed) != 0
     }
 
     /// The settings last given.
@@ -189,7 +189,7 @@ impl Heap {
     /// Whether an allocation of that size is to be placed.
     #[inline(always)]
     pub fn wants(&self, bytes: usize) -> bool {
-        bytes.wrapping_sub(self.minimum.load(Ordering::Relaxed)) <= self.range.load(Ordering::Relaxed)
+        bytes.wrapping_sub(self.minimum.load(Ordering::Relaxed)) < self.range.load(Ordering::Relaxed)
     }
 
     /// Whether an address lies in the span, so that only this heap can own it.

@@ -5,6 +5,7 @@
 
 use crate::coverage;
 use crate::heap::{Heap, Inner};
+use crate::pages::Pages;
 use crate::reason::Reason;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
@@ -77,9 +78,13 @@ impl Inner {
         writeln!(out, "peak {}", self.totals.peak_bytes)?;
         writeln!(out, "blocks {}", self.totals.placed_blocks)?;
         writeln!(out, "recycled {}", self.totals.recycled_bytes)?;
-        for (page, bytes) in
-            [(4096, snapshot.small_bytes), (2 << 20, snapshot.huge_bytes), (1 << 30, snapshot.gigantic_bytes)]
-        {
+        let multi = (self.settings.pages.bytes(), snapshot.multi_bytes.unwrap_or(0));
+        for (page, bytes) in [
+            (4096, snapshot.small_bytes),
+            multi,
+            (2 << 20, snapshot.huge_bytes),
+            (1 << 30, snapshot.gigantic_bytes),
+        ] {
             if bytes > 0 {
                 writeln!(out, "page {page} {bytes}")?;
             }
@@ -103,11 +108,8 @@ impl Inner {
         if snapshot.unreadable {
             writeln!(out, "note page sizes could not be read: /proc is not mounted")?;
         }
-        if Heap::asked_is_invisible(self.settings.pages) {
-            writeln!(
-                out,
-                "note the kernel shows multi-size pages of a process to nobody: they count as 4 KiB pages here"
-            )?;
+        if matches!(self.settings.pages, Pages::Multi(_)) && snapshot.multi_bytes.is_none() {
+            writeln!(out, "note only CAP_SYS_ADMIN sees multi-size pages: they count as 4 KiB pages here")?;
         }
         writeln!(out, "end")
     }

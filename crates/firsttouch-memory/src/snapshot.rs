@@ -10,6 +10,7 @@ use crate::extents::Extents;
 use crate::heap::{Heap, Inner};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
+use core::ffi::CStr;
 use firsttouch_linux::sys;
 
 /// The largest blocks are named one by one, so many of them.
@@ -33,6 +34,8 @@ pub struct BlockInfo {
 pub(crate) struct Snapshot {
     pub(crate) placed_bytes: usize,
     pub(crate) small_bytes: usize,
+    /// On multi-size pages, whose size is that of the settings; `None` without the right to see them.
+    pub(crate) multi_bytes: Option<usize>,
     pub(crate) huge_bytes: usize,
     pub(crate) gigantic_bytes: usize,
     pub(crate) nodes: Option<[usize; NODES]>,
@@ -49,6 +52,7 @@ impl Snapshot {
     pub(crate) const EMPTY: Snapshot = Snapshot {
         placed_bytes: 0,
         small_bytes: 0,
+        multi_bytes: None,
         huge_bytes: 0,
         gigantic_bytes: 0,
         nodes: None,
@@ -59,7 +63,7 @@ impl Snapshot {
     };
 
     pub(crate) fn resident_bytes(&self) -> usize {
-        self.small_bytes + self.huge_bytes + self.gigantic_bytes
+        self.small_bytes + self.multi_bytes.unwrap_or(0) + self.huge_bytes + self.gigantic_bytes
     }
 
     fn name(&mut self, block: BlockInfo) {
@@ -101,7 +105,7 @@ impl Inner {
         now.unreadable = reader.is_none();
         let small_reason = self.why_small();
         for arena in self.arenas.iter().flatten() {
-            read_arena(arena, reader.as_ref(), small_reason, &mut now);
+            read_arena(arena, reader.as_ref(), self.settings.pages, small_reason, &mut now);
         }
         if let Some(span) = &self.span {
             now.nodes = coverage::nodes(span.base, span.base + span.bytes());
@@ -114,11 +118,20 @@ impl Inner {
 
     /// Why pages of a huge-page arena would be small.
     fn why_small(&self) -> Reason {
-        const ENABLED: &core::ffi::CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
-        const ENABLED_2M: &core::ffi::CStr = c"/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+        const ENABLED: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
+        let of_size: &CStr = match self.settings.pages {
+            Pages::Multi(0x4000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled",
+            Pages::Multi(0x8000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled",
+            Pages::Multi(0x1_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+            Pages::Multi(0x2_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled",
+            Pages::Multi(0x4_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled",
+            Pages::Multi(0x8_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled",
+            Pages::Multi(_) => c"/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled",
+            _ => c"/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
+        };
         let never = |path| coverage::is_selected(path, b"never");
-        let inherits = coverage::is_selected(ENABLED_2M, b"inherit").unwrap_or(true);
-        if never(ENABLED_2M) == Some(true) || inherits && never(ENABLED) == Some(true) {
+        let inherits = coverage::is_selected(of_size, b"inherit").unwrap_or(true);
+        if never(of_size) == Some(true) || inherits && never(ENABLED) == Some(true) {
             Reason::ThpNever
         } else if sys::thp_disabled_by_prctl() == Some(true) {
             Reason::ThpDisabledByPrctl
@@ -130,7 +143,13 @@ impl Inner {
     }
 }
 
-fn read_arena(arena: &Arena, reader: Option<&Reader>, small_reason: Reason, now: &mut Snapshot) {
+fn read_arena(
+    arena: &Arena,
+    reader: Option<&Reader>,
+    asked: Pages,
+    small_reason: Reason,
+    now: &mut Snapshot,
+) {
     let mut whole = Coverage::default();
     let sees_blocks = reader.is_some_and(Reader::sees_blocks);
     if let Some(reader @ Reader::Smaps) = reader {
@@ -148,6 +167,12 @@ fn read_arena(arena: &Arena, reader: Option<&Reader>, small_reason: Reason, now:
         if let Some(reason) = block.fallback {
             now.short(reason, block.bytes);
         }
+        if arena.backing == Backing::Multi
+            && let Some(multi) = coverage::compound_bytes(from, from + bytes, asked.bytes())
+        {
+            whole.small = whole.small.saturating_sub(multi);
+            *now.multi_bytes.get_or_insert(0) += multi;
+        }
         let huge_bytes = seen.map_or(0, |seen| seen.huge.min(block.bytes));
         now.name(BlockInfo {
             id: block.id,
@@ -162,8 +187,10 @@ fn read_arena(arena: &Arena, reader: Option<&Reader>, small_reason: Reason, now:
     } else {
         now.huge_bytes += whole.huge;
     }
-    if !matches!(arena.backing, Backing::Base | Backing::Multi) && whole.small > 0 {
-        now.short(small_reason, whole.small);
+    let unseen =
+        arena.backing == Backing::Multi && now.multi_bytes.is_none() && small_reason != Reason::ThpNever;
+    if arena.backing != Backing::Base && whole.small > 0 {
+        now.short(if unseen { Reason::NoCapability } else { small_reason }, whole.small);
     }
 }
 
@@ -192,10 +219,5 @@ impl Heap {
             }
         }
         count
-    }
-
-    /// Whether pages of the kind asked for cannot be told from base pages by any reading of ours.
-    pub(crate) fn asked_is_invisible(pages: Pages) -> bool {
-        matches!(pages, Pages::Multi(_))
     }
 }
