@@ -6,7 +6,13 @@
 //! Architecture invariant: no policy lives here; this crate says what the kernel says.
 
 pub mod cpulist;
+pub mod elf;
 pub mod features;
+pub mod maps;
+pub mod perf;
+pub mod process;
+pub mod remote;
 pub mod root;
+pub mod smaps;
 pub mod sys;
 pub mod sysinfo;

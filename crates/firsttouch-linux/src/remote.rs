@@ -1,0 +1,136 @@
+//! Acting on another process: handles that cannot be recycled (`pidfd`), signals, and advice on its memory.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// A handle on one process. Unlike its number it never comes to mean another one.
+#[derive(Debug)]
+pub struct ProcessHandle {
+    fd: OwnedFd,
+}
+
+impl ProcessHandle {
+    /// Takes hold of a process (Linux 5.3).
+    pub fn open(pid: u32) -> io::Result<ProcessHandle> {
+        let flags: libc::c_uint = 0;
+        // SAFETY: the call takes two numbers and touches no memory of ours.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just handed this descriptor to us alone; it is close-on-exec by definition.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
+        Ok(ProcessHandle { fd })
+    }
+
+    /// Sends a signal; signal 0 only asks whether it could be sent.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
+        let no_information: *const libc::siginfo_t = std::ptr::null();
+        let flags: libc::c_uint = 0;
+        // SAFETY: without a siginfo the call reads no memory of ours.
+        let answer = unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, no_information, flags)
+        };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Waits until the process has ended or the time is up (`None`: no limit); true if it has ended. A signal that
+    /// interrupts the wait ends it early with false.
+    pub fn wait_ended(&self, limit: Option<Duration>) -> io::Result<bool> {
+        match poll(&[self.fd.as_fd()], limit) {
+            Ok(ready) => Ok(ready[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks the kernel to put the whole blocks of a range onto huge pages (`MADV_COLLAPSE`, Linux 6.1; another process
+    /// needs `CAP_SYS_NICE`). Success proves nothing: the kernel also says so when there was nothing to do.
+    pub fn collapse(&self, start: u64, bytes: u64) -> io::Result<()> {
+        self.advise_collapse(&[libc::iovec { iov_base: start as *mut libc::c_void, iov_len: bytes as usize }])
+    }
+
+    /// Asks with an empty list of ranges whether [`ProcessHandle::collapse`] is allowed: the kernel runs every check and
+    /// does nothing. `EINVAL` is a kernel without the advice, `EPERM` a missing capability, `EACCES` a process that
+    /// lets nobody look into it.
+    pub fn may_collapse(&self) -> io::Result<()> {
+        self.advise_collapse(&[])
+    }
+
+    fn advise_collapse(&self, ranges: &[libc::iovec]) -> io::Result<()> {
+        const MADV_COLLAPSE: libc::c_int = 25;
+        let flags: libc::c_uint = 0;
+        // SAFETY: the kernel reads as many ranges as the slice has; the addresses in them are the other process's, and
+        // collapsing keeps the contents of memory, so even our own process would not notice.
+        let answer = unsafe {
+            libc::syscall(
+                libc::SYS_process_madvise,
+                self.fd.as_raw_fd(),
+                ranges.as_ptr(),
+                ranges.len(),
+                MADV_COLLAPSE,
+                flags,
+            )
+        };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+impl AsFd for ProcessHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Waits until one of the descriptors is readable (a pidfd: has ended) or the time is up, and tells which are.
+pub fn poll<const N: usize>(fds: &[BorrowedFd<'_>; N], limit: Option<Duration>) -> io::Result<[bool; N]> {
+    let mut entries =
+        fds.each_ref().map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: limit.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
+    });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: entries and limit live on our stack until the call returns; the count is that of the array.
+    let answer = unsafe { libc::ppoll(entries.as_mut_ptr(), N as libc::nfds_t, limit, std::ptr::null()) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(entries.map(|entry| entry.revents != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_handle_sees_the_end_of_its_process() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let handle = ProcessHandle::open(child.id()).unwrap();
+        handle.signal(0).unwrap();
+        assert!(!handle.wait_ended(Some(Duration::ZERO)).unwrap());
+        drop(child.stdin.take());
+        assert!(handle.wait_ended(None).unwrap());
+        child.wait().unwrap();
+        assert_eq!(handle.signal(0).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_cannot_be_taken_hold_of() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert_eq!(ProcessHandle::open(pid).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+    }
+
+    #[test]
+    fn collapsing_what_is_gone_says_so() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let handle = ProcessHandle::open(child.id()).unwrap();
+        child.wait().unwrap();
+        let error = handle.collapse(0x10000, 2 << 20).unwrap_err();
+        assert!(matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EPERM | libc::ENOSYS)), "{error}");
+    }
+}
