@@ -1,0 +1,215 @@
+//! What kind of program a file is, and whether a preload library reaches it.
+
+use firsttouch_linux::elf::{Elf, Machine};
+use firsttouch_memory::Reason;
+use std::ffi::CString;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+/// How a program gets its C library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Linkage {
+    /// By the loader of the GNU C library, which honours `LD_PRELOAD`.
+    Glibc,
+    /// By the loader of another C library, or of another system.
+    OtherLibc {
+        /// The loader.
+        loader: String,
+    },
+    /// Not at all: no loader runs.
+    Static,
+    /// The file may be executed, but not read.
+    Unreadable,
+}
+
+/// What makes the loader ignore preload libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privilege {
+    /// The program runs as another user.
+    SetUser,
+    /// The program runs as another group.
+    SetGroup,
+    /// The file carries capabilities.
+    Capabilities,
+}
+
+/// What is known of a program from its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramKind {
+    /// How it gets its C library.
+    pub linkage: Linkage,
+    /// Its machine, where that is another than ours.
+    pub foreign: Option<Machine>,
+    /// It gains privileges that the starting user lacks.
+    pub privilege: Option<Privilege>,
+    /// What shows that it was built with a sanitizer.
+    pub sanitizer: Option<String>,
+    /// What shows that it brings its own allocator.
+    pub allocator: Option<String>,
+    /// It was built by the Go tool chain, whose heap is its own.
+    pub go: bool,
+}
+
+const SANITIZER_LIBRARIES: [&str; 6] =
+    ["libasan.", "libtsan.", "libubsan.", "liblsan.", "libhwasan.", "libclang_rt."];
+const SANITIZER_SYMBOLS: [&str; 5] =
+    ["__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__lsan_init"];
+const ALLOCATOR_LIBRARIES: [&str; 4] = ["libjemalloc.", "libmimalloc.", "libtcmalloc", "libsnmalloc"];
+const ALLOCATOR_SYMBOLS: [&str; 7] =
+    ["malloc", "mi_malloc", "je_malloc", "jemalloc", "tc_malloc", "sn_malloc", "rpmalloc"];
+
+impl ProgramKind {
+    /// Of a file that can be executed but not read.
+    pub(crate) fn unreadable() -> ProgramKind {
+        ProgramKind {
+            linkage: Linkage::Unreadable,
+            foreign: None,
+            privilege: None,
+            sanitizer: None,
+            allocator: None,
+            go: false,
+        }
+    }
+
+    /// From what the ELF file says.
+    pub(crate) fn of(elf: &Elf) -> ProgramKind {
+        let library = |known: &[&str]| {
+            elf.needed.iter().find(|name| known.iter().any(|known| name.starts_with(known))).cloned()
+        };
+        let symbol = |known: &[&str]| elf.defined.iter().find(|name| known.contains(&name.as_str())).cloned();
+        let sanitizer = library(&SANITIZER_LIBRARIES).or_else(|| symbol(&SANITIZER_SYMBOLS));
+        ProgramKind {
+            linkage: match &elf.interpreter {
+                None => Linkage::Static,
+                Some(loader) if is_glibc_loader(loader) => Linkage::Glibc,
+                Some(loader) => Linkage::OtherLibc { loader: loader.clone() },
+            },
+            foreign: (Machine::native() != Some(elf.machine)).then_some(elf.machine),
+            privilege: None,
+            // A sanitizer defines malloc as well; that it is one says more.
+            allocator: if sanitizer.is_some() {
+                None
+            } else {
+                library(&ALLOCATOR_LIBRARIES).or_else(|| symbol(&ALLOCATOR_SYMBOLS))
+            },
+            sanitizer,
+            go: elf.go,
+        }
+    }
+}
+
+fn is_glibc_loader(loader: &str) -> bool {
+    let name = loader.rsplit('/').next().unwrap_or(loader);
+    // The names of glibc's loaders on every architecture; musl's is ld-musl-…, uClibc's ld-uClibc-….
+    name.starts_with("ld-linux") || name.starts_with("ld64.so.") || name == "ld.so.1"
+}
+
+/// What privileges the kernel would add at the exec of this file by the calling process.
+pub(crate) fn privilege(path: &Path, metadata: &Metadata) -> Option<Privilege> {
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP_EXECUTABLE: u32 = 0o2010;
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    if mounted_nosuid(&name) {
+        return None;
+    }
+    let mode = metadata.permissions().mode();
+    // SAFETY: these calls take no pointers and cannot fail.
+    let (user, group, may_change) =
+        unsafe { (libc::getuid(), libc::getgid(), libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) };
+    if may_change && mode & SET_USER != 0 && metadata.uid() != user {
+        Some(Privilege::SetUser)
+    } else if may_change && mode & SET_GROUP_EXECUTABLE == SET_GROUP_EXECUTABLE && metadata.gid() != group {
+        Some(Privilege::SetGroup)
+    } else if user != 0 && has_capabilities(&name) {
+        // The loader trusts root even with a file that carries capabilities.
+        Some(Privilege::Capabilities)
+    } else {
+        None
+    }
+}
+
+fn mounted_nosuid(path: &CString) -> bool {
+    let mut facts = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path ends with a zero; the kernel fills the struct when it answers 0, and only then it is read.
+    unsafe {
+        libc::statvfs(path.as_ptr(), facts.as_mut_ptr()) == 0
+            && facts.assume_init().f_flag & libc::ST_NOSUID != 0
+    }
+}
+
+fn has_capabilities(path: &CString) -> bool {
+    // SAFETY: both names end with a zero; a size of 0 asks for the length only, so no buffer is written.
+    let bytes =
+        unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
+    bytes > 0
+}
+
+/// Whether the agent, a preload library of this machine's word size for the GNU C library, can place the memory of such
+/// a program; if not, why.
+pub fn agent_reach(kind: &ProgramKind) -> Result<(), Reason> {
+    if kind.foreign.is_some() {
+        return Err(Reason::ForeignArchitecture);
+    }
+    if kind.privilege.is_some() {
+        return Err(Reason::NotDumpable);
+    }
+    match kind.linkage {
+        Linkage::Unreadable => return Err(Reason::NotDumpable),
+        Linkage::Static | Linkage::OtherLibc { .. } => return Err(Reason::StaticProgram),
+        Linkage::Glibc => {}
+    }
+    if kind.sanitizer.is_some() || kind.allocator.is_some() || kind.go {
+        return Err(Reason::ForeignAllocator);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elf(loader: Option<&str>, needed: &[&str], defined: &[&str]) -> Elf {
+        Elf {
+            machine: Machine::native().unwrap(),
+            interpreter: loader.map(str::to_owned),
+            needed: needed.iter().map(|&name| name.to_owned()).collect(),
+            defined: defined.iter().map(|&name| name.to_owned()).collect(),
+            go: false,
+        }
+    }
+
+    fn reach(elf: &Elf) -> Result<(), Reason> {
+        agent_reach(&ProgramKind::of(elf))
+    }
+
+    const GLIBC: Option<&str> = Some("/lib64/ld-linux-x86-64.so.2");
+
+    #[test]
+    fn reach_follows_from_what_the_file_says() {
+        assert_eq!(reach(&elf(GLIBC, &["libc.so.6"], &["main"])), Ok(()));
+        assert_eq!(reach(&elf(None, &[], &[])), Err(Reason::StaticProgram));
+        assert_eq!(
+            reach(&elf(Some("/lib/ld-musl-x86_64.so.1"), &["libc.so"], &[])),
+            Err(Reason::StaticProgram)
+        );
+        assert_eq!(reach(&elf(GLIBC, &["libjemalloc.so.2"], &[])), Err(Reason::ForeignAllocator));
+        assert_eq!(reach(&elf(GLIBC, &["libtcmalloc_minimal.so.4"], &[])), Err(Reason::ForeignAllocator));
+        assert_eq!(reach(&elf(GLIBC, &["libc.so.6"], &["malloc", "free"])), Err(Reason::ForeignAllocator));
+        assert_eq!(reach(&elf(GLIBC, &["libasan.so.8"], &[])), Err(Reason::ForeignAllocator));
+        assert_eq!(
+            reach(&Elf { go: true, ..elf(GLIBC, &["libc.so.6"], &[]) }),
+            Err(Reason::ForeignAllocator)
+        );
+        let narrow = Machine { wide: false, little_endian: true, number: 3 };
+        assert_eq!(reach(&Elf { machine: narrow, ..elf(None, &[], &[]) }), Err(Reason::ForeignArchitecture));
+        assert_eq!(agent_reach(&ProgramKind::unreadable()), Err(Reason::NotDumpable));
+    }
+
+    #[test]
+    fn a_sanitizer_is_not_taken_for_an_allocator() {
+        let kind = ProgramKind::of(&elf(GLIBC, &["libc.so.6"], &["malloc", "__asan_init"]));
+        assert_eq!((kind.sanitizer.as_deref(), kind.allocator), (Some("__asan_init"), None));
+    }
+}

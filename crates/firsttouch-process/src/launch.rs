@@ -1,0 +1,256 @@
+//! Starting a program.
+
+use crate::child::{ChildPlan, Image, Signals, redirect, run};
+use crate::counters::Counters;
+use crate::ending::Finished;
+use crate::environment::Environment;
+use crate::program::ProgramError;
+use crate::running::Held;
+use firsttouch_linux::perf::Event;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What one of the three standard streams of the program is.
+#[derive(Clone, Debug, Default)]
+pub enum Stream {
+    /// Ours.
+    #[default]
+    Inherit,
+    /// `/dev/null`.
+    Null,
+    /// This file: read as input, created or cut to nothing as output.
+    File(PathBuf),
+    /// This open file or pipe.
+    Descriptor(Arc<OwnedFd>),
+}
+
+/// A program to be started, as often as wanted.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The file to execute, as [`crate::resolve`] found it.
+    pub program: PathBuf,
+    /// The arguments; the first is the name the program sees itself called by.
+    pub arguments: Vec<OsString>,
+    /// The whole environment. In the agent's variable, [`crate::PID_PLACEHOLDER`] becomes the number of the process.
+    pub environment: Environment,
+    /// Standard input, output and error.
+    pub streams: [Stream; 3],
+}
+
+/// A program that could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The program cannot be invoked.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// An argument or variable holds a zero byte, which no program can be given.
+    #[error("an argument or variable of {} holds a zero byte", .program.display())]
+    ZeroByte {
+        /// The program.
+        program: PathBuf,
+    },
+    /// A file for one of the standard streams cannot be opened.
+    #[error("cannot open {} for the program's {stream}", .file.display())]
+    Stream {
+        /// The file.
+        file: PathBuf,
+        /// The stream's name.
+        stream: &'static str,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The kernel refused something else that starting a program takes.
+    #[error("cannot start {}: {call} failed", .program.display())]
+    Kernel {
+        /// The program.
+        program: PathBuf,
+        /// What was asked of the kernel.
+        call: &'static str,
+        /// What it answered.
+        source: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// The exit status of programs that start others: 127 not found, 126 cannot invoke, 125 our own failure.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            LaunchError::Program(error) => error.exit_status(),
+            _ => 125,
+        }
+    }
+
+    /// What would mend it.
+    pub fn hint(&self) -> String {
+        match self {
+            LaunchError::Program(error) => error.hint(),
+            LaunchError::ZeroByte { .. } => "remove the zero byte; no program can receive one".to_owned(),
+            LaunchError::Stream { file, .. } => format!("ls -l {}", file.display()),
+            LaunchError::Kernel { source, .. } => match source.raw_os_error() {
+                Some(libc::EAGAIN) => "ulimit -u   # the number of processes may be limited".to_owned(),
+                Some(libc::EMFILE | libc::ENFILE) => {
+                    "ulimit -n   # the number of open files may be limited".to_owned()
+                }
+                Some(libc::ENOMEM) => "free -m   # memory is short".to_owned(),
+                Some(libc::ENOSYS | libc::EPERM) => {
+                    "run outside the sandbox that forbids the call".to_owned()
+                }
+                _ => "firsttouch status".to_owned(),
+            },
+        }
+    }
+}
+
+const STREAM_NAMES: [&str; 3] = ["input", "output", "error output"];
+
+impl Launch {
+    /// A program with ours as its streams; `arguments` do not include the program's own name, which is the path.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+        environment: Environment,
+    ) -> Launch {
+        let program = program.into();
+        let arguments = std::iter::once(program.clone().into_os_string())
+            .chain(arguments.into_iter().map(Into::into))
+            .collect();
+        Launch { program, arguments, environment, streams: Default::default() }
+    }
+
+    /// Forks a child that waits right before its exec, so that counters can be attached to it.
+    pub fn hold(&self) -> Result<Held, LaunchError> {
+        self.hold_with(None)
+    }
+
+    /// As [`Launch::hold`]; the program gets this signal mask instead of the calling thread's.
+    pub(crate) fn hold_with(&self, mask: Option<&Signals>) -> Result<Held, LaunchError> {
+        let image = self.image()?;
+        let streams = self.open_streams()?;
+        let (release, release_writer) = pipe().map_err(|source| self.refused("pipe", source))?;
+        let (report, report_writer) = pipe().map_err(|source| self.refused("pipe", source))?;
+        // No handler of ours may run in the child before its handlers are reset.
+        let before = Signals::all().block();
+        let plan = ChildPlan {
+            image: &image,
+            streams: &streams,
+            release: release.as_raw_fd(),
+            release_writer: release_writer.as_raw_fd(),
+            report: report_writer.as_raw_fd(),
+            mask: mask.unwrap_or(&before),
+        };
+        // SAFETY: the child only runs `child::run`, which keeps to async-signal-safe calls.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: this is the child, with all signals blocked.
+            unsafe { run(&plan) }
+        }
+        let error = io::Error::last_os_error();
+        before.restore();
+        if pid < 0 {
+            return Err(self.refused("fork", error));
+        }
+        Ok(Held::new(self.program.clone(), pid, release_writer, File::from(report)))
+    }
+
+    /// Runs the program to its end and says what it used. The clock runs from right before its release to right after
+    /// it was collected; nothing of ours runs in between, apart from waiting.
+    ///
+    /// `events` are counted where the kernel can. When `stop` becomes true during the run (a signal handler of the
+    /// caller sets it), the program is asked to end by SIGTERM; the result is then that of the cut run.
+    pub fn measure(&self, events: &[Event], stop: Option<&AtomicBool>) -> Result<Finished, LaunchError> {
+        let held = self.hold()?;
+        let counters = Counters::attach(held.pid(), events);
+        let running = held.release()?;
+        let mut finished = match stop {
+            None => running.wait(),
+            Some(stop) => running.wait_heeding(stop),
+        }
+        .map_err(|source| self.refused("wait", source))?;
+        finished.counters = counters.read();
+        Ok(finished)
+    }
+
+    /// Becomes the program; returns only if that fails.
+    pub fn exec(&self) -> LaunchError {
+        let image = match self.image() {
+            Ok(image) => image,
+            Err(error) => return error,
+        };
+        let streams = match self.open_streams() {
+            Ok(streams) => streams,
+            Err(error) => return error,
+        };
+        // SAFETY: sets a disposition, puts prepared descriptors in place and gives up this image; nothing of it is used
+        // afterwards unless the exec fails, and then it is as it was but for the streams.
+        let error = unsafe {
+            let pipe_action = libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            let error = match redirect(&streams) {
+                0 => image.exec(),
+                error => error,
+            };
+            libc::signal(libc::SIGPIPE, pipe_action);
+            error
+        };
+        ProgramError::of_exec(&self.program, error).into()
+    }
+
+    fn image(&self) -> Result<Image, LaunchError> {
+        Image::prepare(&self.program, &self.arguments, &self.environment)
+            .map_err(|_| LaunchError::ZeroByte { program: self.program.clone() })
+    }
+
+    fn open_streams(&self) -> Result<[Option<OwnedFd>; 3], LaunchError> {
+        let mut opened = [None, None, None];
+        for (number, stream) in self.streams.iter().enumerate() {
+            let failed = |file: &PathBuf, source| LaunchError::Stream {
+                file: file.clone(),
+                stream: STREAM_NAMES[number],
+                source,
+            };
+            let null = PathBuf::from("/dev/null");
+            let fd = match stream {
+                Stream::Inherit => continue,
+                Stream::Null => OwnedFd::from(open(&null, number > 0).map_err(|error| failed(&null, error))?),
+                Stream::File(file) => {
+                    OwnedFd::from(open(file, number > 0).map_err(|error| failed(file, error))?)
+                }
+                Stream::Descriptor(fd) => fd.try_clone().map_err(|error| self.refused("dup", error))?,
+            };
+            // try_clone gives a number above the standard ones; an open file may be among them if one was closed.
+            opened[number] = Some(if fd.as_raw_fd() > 2 {
+                fd
+            } else {
+                fd.try_clone().map_err(|error| self.refused("dup", error))?
+            });
+        }
+        Ok(opened)
+    }
+
+    pub(crate) fn refused(&self, call: &'static str, source: io::Error) -> LaunchError {
+        LaunchError::Kernel { program: self.program.clone(), call, source }
+    }
+}
+
+fn open(file: &PathBuf, output: bool) -> io::Result<File> {
+    if output {
+        OpenOptions::new().write(true).create(true).truncate(true).open(file)
+    } else {
+        File::open(file)
+    }
+}
+
+/// A pipe, reader first, closed in programs we start.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [-1; 2];
+    // SAFETY: the kernel fills the two-element array.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just handed both descriptors to us alone.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}

@@ -1,0 +1,244 @@
+//! From the name a person typed to the file the kernel will run, and what kind of program that is.
+
+use crate::kind::{ProgramKind, privilege};
+use crate::script;
+use firsttouch_linux::elf::Elf;
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where programs are looked for when `PATH` is unset: the C library's own default.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// What keeps a file that is there from being executed.
+#[derive(Debug, thiserror::Error)]
+pub enum Obstacle {
+    /// It is a directory.
+    #[error("it is a directory")]
+    Directory,
+    /// It has no execute permission, or a directory on the way cannot be entered.
+    #[error("permission denied")]
+    Permission,
+    /// It is neither a program nor a script of a format the kernel knows.
+    #[error("the format is neither a program of this machine nor a script with a #! line")]
+    Format,
+    /// What it needs to run is not there.
+    #[error("its interpreter or loader {0} is missing")]
+    InterpreterMissing(PathBuf),
+    /// It needs an interpreter that needs an interpreter that…
+    #[error("its interpreters lead through too many scripts")]
+    TooManyInterpreters,
+    /// Another refusal of the kernel.
+    #[error("{0}")]
+    Kernel(io::Error),
+}
+
+/// A program that cannot be invoked.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// There is no such file.
+    #[error("program not found: {}", .program.display())]
+    NotFound {
+        /// The program as it was asked for.
+        program: PathBuf,
+    },
+    /// The file is there, but cannot be executed.
+    #[error("cannot execute {}", .program.display())]
+    NotExecutable {
+        /// The file.
+        program: PathBuf,
+        /// Why not.
+        #[source]
+        obstacle: Obstacle,
+    },
+}
+
+impl ProgramError {
+    /// The exit status of programs that start others: 127 not found, 126 cannot invoke.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            ProgramError::NotFound { .. } => 127,
+            ProgramError::NotExecutable { .. } => 126,
+        }
+    }
+
+    /// What would mend it, as a command or an instruction.
+    pub fn hint(&self) -> String {
+        match self {
+            ProgramError::NotFound { program } if program.as_os_str().as_bytes().contains(&b'/') => {
+                format!("ls -l {}", program.parent().unwrap_or(program).display())
+            }
+            ProgramError::NotFound { .. } => "echo $PATH".to_owned(),
+            ProgramError::NotExecutable { program, obstacle } => match obstacle {
+                Obstacle::Permission => format!("chmod +x {}", program.display()),
+                Obstacle::InterpreterMissing(missing) => format!("ls -l {}", missing.display()),
+                _ => format!("file {}", program.display()),
+            },
+        }
+    }
+
+    /// From the error number of a failed exec.
+    pub(crate) fn of_exec(program: &Path, error: i32) -> ProgramError {
+        let program = program.to_owned();
+        let obstacle = match error {
+            // The file may be there while what it names is not.
+            libc::ENOENT | libc::ENOTDIR => match missing_interpreter(&program) {
+                Some(missing) => Obstacle::InterpreterMissing(missing),
+                None => return ProgramError::NotFound { program },
+            },
+            libc::EACCES if program.is_dir() => Obstacle::Directory,
+            libc::EACCES => Obstacle::Permission,
+            libc::ENOEXEC => Obstacle::Format,
+            libc::ELOOP => Obstacle::TooManyInterpreters,
+            number => Obstacle::Kernel(io::Error::from_raw_os_error(number)),
+        };
+        ProgramError::NotExecutable { program, obstacle }
+    }
+}
+
+/// The interpreter or loader that a file names and that is not there.
+fn missing_interpreter(program: &Path) -> Option<PathBuf> {
+    let mut file = program.to_owned();
+    for _ in 0..=script::MOST_INTERPRETERS {
+        let mut content = File::open(&file).ok()?;
+        let named = match script::parse(&head(&mut content).ok()?) {
+            Some(line) => line.interpreter,
+            None => Elf::read(&content).ok()?.interpreter?.into(),
+        };
+        if !named.exists() {
+            return Some(named);
+        }
+        file = named;
+    }
+    None
+}
+
+/// A program that can be invoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The file that is executed.
+    pub file: PathBuf,
+    /// The interpreters that `#!` lines lead through, outermost first; the last one is [`Program::image`].
+    pub interpreters: Vec<PathBuf>,
+    /// The file whose code the process runs in the end (as far as files tell: a script may start anything).
+    pub image: PathBuf,
+    /// What kind of program the image is.
+    pub kind: ProgramKind,
+}
+
+/// The file that a program name means: looked up in `path` (the value of `PATH`) unless it holds a slash.
+pub fn resolve(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
+    if program.as_bytes().contains(&b'/') {
+        let file = PathBuf::from(program);
+        return match obstacle(&file) {
+            None => Ok(file),
+            Some(Missing::NotThere) => Err(ProgramError::NotFound { program: file }),
+            Some(Missing::Blocked(obstacle)) => Err(ProgramError::NotExecutable { program: file, obstacle }),
+        };
+    }
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    let mut blocked = None;
+    if !program.is_empty() {
+        for folder in path.as_bytes().split(|&byte| byte == b':') {
+            // An empty entry is the current directory.
+            let folder =
+                Path::new(if folder.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(folder) });
+            let file = folder.join(program);
+            match obstacle(&file) {
+                None => return Ok(file),
+                Some(Missing::NotThere) => {}
+                // A directory of that name is passed over, as shells do.
+                Some(Missing::Blocked(Obstacle::Directory)) => {}
+                Some(Missing::Blocked(obstacle)) => {
+                    blocked.get_or_insert(ProgramError::NotExecutable { program: file, obstacle });
+                }
+            }
+        }
+    }
+    Err(blocked.unwrap_or_else(|| ProgramError::NotFound { program: program.into() }))
+}
+
+enum Missing {
+    NotThere,
+    Blocked(Obstacle),
+}
+
+fn obstacle(file: &Path) -> Option<Missing> {
+    let blocked = |obstacle| Some(Missing::Blocked(obstacle));
+    match std::fs::metadata(file) {
+        Ok(metadata) if metadata.is_dir() => return blocked(Obstacle::Directory),
+        Ok(metadata) if !metadata.is_file() => return blocked(Obstacle::Permission),
+        Ok(_) => {}
+        Err(error) => {
+            return match error.raw_os_error() {
+                Some(libc::EACCES) => blocked(Obstacle::Permission),
+                Some(libc::ELOOP) => blocked(Obstacle::Kernel(error)),
+                _ => Some(Missing::NotThere),
+            };
+        }
+    }
+    let name = CString::new(file.as_os_str().as_bytes()).ok()?;
+    // SAFETY: the path ends with a zero and outlives the call.
+    let allowed =
+        unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) == 0 };
+    if allowed { None } else { blocked(Obstacle::Permission) }
+}
+
+/// Finds out what a program is: resolves its name in `path` (the value of `PATH`), follows `#!` lines and reads the
+/// ELF file at their end.
+pub fn inspect(program: &OsStr, path: Option<&OsStr>) -> Result<Program, ProgramError> {
+    let file = resolve(program, path)?;
+    let mut image = file.clone();
+    let mut interpreters = Vec::new();
+    let refused = |obstacle| ProgramError::NotExecutable { program: file.clone(), obstacle };
+    loop {
+        let mut content = match File::open(&image) {
+            Ok(content) => content,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(Program { file, interpreters, image, kind: ProgramKind::unreadable() });
+            }
+            Err(error) => return Err(refused(Obstacle::Kernel(error))),
+        };
+        let head = head(&mut content).map_err(|error| refused(Obstacle::Kernel(error)))?;
+        let Some(line) = script::parse(&head) else {
+            let kind = kind(&image, &content).map_err(refused)?;
+            return Ok(Program { file, interpreters, image, kind });
+        };
+        if interpreters.len() == script::MOST_INTERPRETERS {
+            return Err(refused(Obstacle::TooManyInterpreters));
+        }
+        image = interpreter(&line, path).map_err(refused)?;
+        interpreters.push(image.clone());
+    }
+}
+
+/// The interpreter of a `#!` line; `env` only fetches the real one.
+fn interpreter(line: &script::ScriptLine, path: Option<&OsStr>) -> Result<PathBuf, Obstacle> {
+    let named = match obstacle(&line.interpreter) {
+        None => line.interpreter.clone(),
+        Some(Missing::NotThere) => return Err(Obstacle::InterpreterMissing(line.interpreter.clone())),
+        Some(Missing::Blocked(obstacle)) => return Err(obstacle),
+    };
+    if named.file_name() == Some(OsStr::new("env"))
+        && let Some(argument) = &line.argument
+        && let Some(started) = script::started_by_env(argument.as_bytes())
+        && let Ok(started) = resolve(&started, path)
+    {
+        return Ok(started);
+    }
+    Ok(named)
+}
+
+fn kind(path: &Path, content: &File) -> Result<ProgramKind, Obstacle> {
+    let elf = Elf::read(content).map_err(|_| Obstacle::Format)?;
+    let metadata = content.metadata().map_err(Obstacle::Kernel)?;
+    Ok(ProgramKind { privilege: privilege(path, &metadata), ..ProgramKind::of(&elf) })
+}
+
+fn head(content: &mut File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(script::HEAD_BYTES);
+    content.take(script::HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}

@@ -1,0 +1,340 @@
+//! Putting the memory of a running process onto huge pages from outside.
+//!
+//! For programs that no preload library reaches: static ones, Go, those with an allocator of their own. The kernel's
+//! answer to a collapse proves nothing, so what was obtained is always the difference of two readings of smaps.
+//!
+//! Architecture invariant: the other process must not be able to tell, except by its speed. Only private anonymous
+//! memory is asked for, only blocks that are mostly there already (so its memory does not grow by much), nothing is
+//! swapped in, and a process that has ended is a normal end.
+
+mod candidates;
+
+use crate::reading::unless_ended;
+use candidates::{Candidate, candidates, whole_blocks};
+use firsttouch_linux::process::{Pagemap, Status};
+use firsttouch_linux::remote::ProcessHandle;
+use firsttouch_linux::root::Root;
+use firsttouch_linux::smaps::{PMD_BYTES, Region, read_smaps};
+use firsttouch_memory::Reason;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Which mappings are asked for, by their size. The kernel joins neighbouring allocations into one mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuperviseRange {
+    /// Mappings below this many bytes are left alone.
+    pub min_size: u64,
+    /// Mappings above this many bytes are left alone; `None` is no upper limit.
+    pub max_size: Option<u64>,
+}
+
+/// Why a process cannot be supervised (any longer).
+#[derive(Debug, thiserror::Error)]
+pub enum SuperviseError {
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoSuchProcess {
+        /// The process.
+        pid: u32,
+    },
+    /// The kernel does not let us.
+    #[error("cannot collapse pages of process {pid}: {}", .reason.word())]
+    Refused {
+        /// The process.
+        pid: u32,
+        /// Why, with its remedy.
+        reason: Reason,
+        /// What the kernel answered, where it was asked.
+        source: Option<io::Error>,
+    },
+    /// The memory of the process cannot be read.
+    #[error("cannot read the memory map of process {pid}")]
+    Unreadable {
+        /// The process.
+        pid: u32,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+}
+
+impl SuperviseError {
+    /// The reason of the closed list, where there is one.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            SuperviseError::Refused { reason, .. } => Some(*reason),
+            _ => None,
+        }
+    }
+}
+
+/// What one pass did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// The process has ended; there is nothing more to do.
+    pub ended: bool,
+    /// Resident bytes of the mappings in the range.
+    pub eligible_bytes: u64,
+    /// Of these, bytes on huge pages before the pass.
+    pub huge_before_bytes: u64,
+    /// Bytes the kernel was asked to collapse.
+    pub asked_bytes: u64,
+    /// Bytes that are on huge pages since, by reading before and after.
+    pub collapsed_bytes: u64,
+    /// Bytes that were refused or passed over, by reason.
+    pub refused: BTreeMap<Reason, u64>,
+    /// Its time was up before everything was asked for; the next pass goes on from there.
+    pub unfinished: bool,
+}
+
+/// Time of one pass, so that its caller stays responsive.
+const PASS_BUDGET: Duration = Duration::from_millis(100);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Reading the maps may take one part in fifty of a processor…
+const PAUSE_TO_SCAN: u32 = 49;
+/// …and collapsing, which pays for itself but holds up the page faults of the program, one part in two.
+const PAUSE_TO_COLLAPSE: u32 = 1;
+
+const FIRST_CHUNK: u64 = 32 << 20;
+const LARGEST_CHUNK: u64 = 128 << 20;
+/// One call should take about this long: the program may have to wait for it.
+const LONG_CALL: Duration = Duration::from_millis(20);
+const SHORT_CALL: Duration = Duration::from_millis(5);
+
+/// Collapses the memory of one process, pass by pass; the caller keeps the time between the passes.
+#[derive(Debug)]
+pub struct Supervisor {
+    root: Root,
+    pid: u32,
+    handle: ProcessHandle,
+    range: SuperviseRange,
+    chunk_bytes: u64,
+    /// Where the last pass ran out of time.
+    resume_at: u64,
+    /// Mappings for which nothing more could be got, by start, as they were then.
+    settled: HashMap<u64, Candidate>,
+    spacing: Duration,
+    pause: Duration,
+}
+
+impl Supervisor {
+    /// Takes hold of a process and checks that the kernel lets us.
+    pub fn new(root: Root, pid: u32, range: SuperviseRange) -> Result<Supervisor, SuperviseError> {
+        let handle = ProcessHandle::open(pid).map_err(|error| refusal(pid, error))?;
+        handle.may_collapse().map_err(|error| refusal(pid, error))?;
+        let supervisor = Supervisor {
+            root,
+            pid,
+            handle,
+            range,
+            chunk_bytes: FIRST_CHUNK,
+            resume_at: 0,
+            settled: HashMap::new(),
+            spacing: SHORTEST_PAUSE,
+            pause: SHORTEST_PAUSE,
+        };
+        supervisor.check_prctl()?;
+        Ok(supervisor)
+    }
+
+    /// How long to wait before the next pass. Passes that get nothing space out to 2 s; and the time of a pass is kept
+    /// to a small share of the time between.
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// The process, for waiting on its end.
+    pub fn handle(&self) -> &ProcessHandle {
+        &self.handle
+    }
+
+    /// Looks at the memory of the process and collapses what is worth it.
+    pub fn pass(&mut self) -> Result<Pass, SuperviseError> {
+        let begun = Instant::now();
+        let Some(before) = self.regions()? else { return Ok(Pass { ended: true, ..Pass::default() }) };
+        self.check_prctl()?;
+        let (wanted, mut pass) = candidates(&before, self.range);
+        let scan = begun.elapsed();
+        self.settled.retain(|_, settled| wanted.contains(settled));
+        let open: Vec<Candidate> = wanted
+            .into_iter()
+            .filter(|candidate| self.settled.get(&candidate.start) != Some(candidate))
+            .collect();
+        let mut asked = Vec::new();
+        if !open.is_empty() {
+            let Some(pagemap) =
+                unless_ended(Pagemap::open(&self.root, self.pid)).map_err(|error| self.unreadable(error))?
+            else {
+                return Ok(Pass { ended: true, ..pass });
+            };
+            asked = self.ask(&open, &pagemap, begun + scan + PASS_BUDGET, &mut pass)?;
+        }
+        let collapse = begun.elapsed() - scan;
+        if pass.asked_bytes > 0 {
+            let Some(after) = self.regions()? else { return Ok(Pass { ended: true, ..pass }) };
+            pass.collapsed_bytes = self.settle(&asked, &after);
+        }
+        self.space_out(&pass, scan, collapse);
+        Ok(pass)
+    }
+
+    fn space_out(&mut self, pass: &Pass, scan: Duration, collapse: Duration) {
+        self.spacing =
+            if pass.collapsed_bytes > 0 { SHORTEST_PAUSE } else { (self.spacing * 2).min(LONGEST_PAUSE) };
+        // Asked bytes are read twice.
+        let scan = if pass.asked_bytes > 0 { scan * 2 } else { scan };
+        self.pause = self.spacing.max(scan * PAUSE_TO_SCAN).max(collapse * PAUSE_TO_COLLAPSE);
+    }
+
+    /// Asks for the blocks of the open candidates, starting where the last pass ended. Returns the candidates with the
+    /// bytes asked for, and whether all of theirs were.
+    fn ask(
+        &mut self,
+        open: &[Candidate],
+        pagemap: &Pagemap,
+        deadline: Instant,
+        pass: &mut Pass,
+    ) -> Result<Vec<Asked>, SuperviseError> {
+        let from = open.iter().position(|candidate| candidate.end > self.resume_at).unwrap_or(0);
+        let mut asked = Vec::new();
+        for candidate in open[from..].iter().chain(&open[..from]) {
+            let begin = if candidate.end > self.resume_at {
+                candidate.start.max(self.resume_at)
+            } else {
+                candidate.start
+            };
+            let mut this = Asked { candidate: *candidate, bytes: 0, whole: begin == candidate.start };
+            let entries = |start, pages| pagemap.entries(start, pages);
+            let runs = whole_blocks(begin, candidate.end, entries).map_err(|error| self.unreadable(error))?;
+            for run in runs {
+                let mut start = run.start;
+                while start < run.end {
+                    if Instant::now() >= deadline {
+                        self.resume_at = start;
+                        pass.unfinished = true;
+                        this.whole = false;
+                        asked.push(this);
+                        return Ok(asked);
+                    }
+                    let bytes = self.chunk_bytes.min(run.end - start);
+                    match self.collapse(start, bytes)? {
+                        Answer::Done => {}
+                        Answer::Ended => return Ok(asked),
+                        Answer::Refused(reason) => {
+                            // Memory is short: leave the rest for a later pass.
+                            *pass.refused.entry(reason).or_insert(0) += bytes;
+                            self.resume_at = start;
+                            this.whole = false;
+                            asked.push(this);
+                            return Ok(asked);
+                        }
+                    }
+                    this.bytes += bytes;
+                    pass.asked_bytes += bytes;
+                    start += bytes;
+                }
+            }
+            asked.push(this);
+        }
+        self.resume_at = 0;
+        Ok(asked)
+    }
+
+    /// One call, with one more try where the kernel asks for it.
+    fn collapse(&mut self, start: u64, bytes: u64) -> Result<Answer, SuperviseError> {
+        let begun = Instant::now();
+        let answer = match self.handle.collapse(start, bytes) {
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => self.handle.collapse(start, bytes),
+            answer => answer,
+        };
+        let took = begun.elapsed();
+        if took > LONG_CALL {
+            self.chunk_bytes = (self.chunk_bytes / 2).max(PMD_BYTES);
+        } else if took < SHORT_CALL && bytes == self.chunk_bytes {
+            self.chunk_bytes = (self.chunk_bytes * 2).min(LARGEST_CHUNK);
+        }
+        let Err(error) = answer else { return Ok(Answer::Done) };
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => Ok(Answer::Ended),
+            Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Err(refusal(self.pid, error)),
+            Some(libc::EBUSY) => Ok(Answer::Refused(Reason::CgroupLimit)),
+            Some(libc::ENOMEM) if self.still_mapped(start) => Ok(Answer::Refused(Reason::NoContiguousMemory)),
+            // EINVAL: some block of the range was not to be had, others may have been. EAGAIN: busy pages. ENOMEM: the
+            // process has unmapped the range meanwhile. The second reading tells what was obtained.
+            _ => Ok(Answer::Done),
+        }
+    }
+
+    /// Whether there is still memory at the address: the kernel has one error number for "unmapped" and "none free".
+    fn still_mapped(&self, address: u64) -> bool {
+        firsttouch_linux::maps::read_maps(&self.root, self.pid)
+            .is_ok_and(|maps| maps.iter().any(|mapping| (mapping.start..mapping.end).contains(&address)))
+    }
+
+    /// Compares with the reading before, and remembers what is not worth asking for again.
+    fn settle(&mut self, asked: &[Asked], after: &[Region]) -> u64 {
+        let mut collapsed = 0;
+        for Asked { candidate, bytes, whole } in asked {
+            let now = after
+                .iter()
+                .find(|region| (region.mapping.start..region.mapping.end).contains(&candidate.start));
+            let huge = now.and_then(|region| region.figures.anon_huge_pages).unwrap_or(0);
+            // The mapping may have been joined with others that had huge pages of their own.
+            let gained = huge.saturating_sub(candidate.huge_bytes).min(*bytes);
+            collapsed += gained;
+            if gained == 0 && *whole {
+                self.settled.insert(candidate.start, *candidate);
+            }
+        }
+        collapsed
+    }
+
+    /// The mappings, or `None` if the process has ended.
+    fn regions(&self) -> Result<Option<Vec<Region>>, SuperviseError> {
+        let regions =
+            unless_ended(read_smaps(&self.root, self.pid)).map_err(|error| self.unreadable(error))?;
+        Ok(regions.filter(|regions| !regions.is_empty()))
+    }
+
+    fn check_prctl(&self) -> Result<(), SuperviseError> {
+        match Status::read(&self.root, self.pid) {
+            Ok(Status { thp_enabled: Some(false), .. }) => Err(SuperviseError::Refused {
+                pid: self.pid,
+                reason: Reason::ThpDisabledByPrctl,
+                source: None,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn unreadable(&self, source: io::Error) -> SuperviseError {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => refusal(self.pid, source),
+            _ => SuperviseError::Unreadable { pid: self.pid, source },
+        }
+    }
+}
+
+struct Asked {
+    candidate: Candidate,
+    bytes: u64,
+    whole: bool,
+}
+
+enum Answer {
+    Done,
+    Ended,
+    Refused(Reason),
+}
+
+fn refusal(pid: u32, error: io::Error) -> SuperviseError {
+    let reason = match error.raw_os_error() {
+        Some(libc::ESRCH) => return SuperviseError::NoSuchProcess { pid },
+        Some(libc::EPERM) => Reason::NoCapability,
+        Some(libc::EACCES) => Reason::NotDumpable,
+        Some(libc::ENOSYS | libc::EINVAL) => Reason::KernelTooOld,
+        _ => return SuperviseError::Unreadable { pid, source: error },
+    };
+    SuperviseError::Refused { pid, reason, source: Some(error) }
+}

@@ -1,0 +1,201 @@
+//! Standing in for a program. Signals go to whole processes, so every case runs in a process of its own: this file
+//! without a test harness, started again with `stand-in`.
+
+#![allow(clippy::print_stderr, reason = "reports its cases like a test harness")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::shell;
+use firsttouch_process::{Launch, run_and_wait};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    match words.get(1).map(String::as_str) {
+        Some("stand-in") => stand_in(&shell(&words[2]), 1),
+        Some("stand-in-thrice") => stand_in(&shell(&words[2]), 3),
+        Some("exec") => {
+            let error = shell(&words[2]).exec();
+            std::process::exit(error.exit_status().into());
+        }
+        Some("exec-nothing") => {
+            let error = Launch::new("/no/such/program", [""; 0], common::environment()).exec();
+            std::process::exit(error.exit_status().into());
+        }
+        _ => {
+            for (name, case) in CASES {
+                eprintln!("transparent: {name}");
+                case();
+            }
+        }
+    }
+}
+
+fn stand_in(launch: &Launch, calls: u32) -> ! {
+    let mut left = calls;
+    let finished = run_and_wait(launch, |pid| {
+        if left == calls {
+            eprintln!("pid {pid}");
+        }
+        left -= 1;
+        if calls > 1 && left == 0 {
+            // SAFETY: a signal to our own child, which is not collected yet.
+            unsafe { libc::kill(pid as i32, libc::SIGUSR1) };
+        }
+        (left > 0).then_some(Duration::from_millis(1))
+    });
+    match finished {
+        Ok(finished) => std::process::exit(finished.ending.plan().carry_out().into()),
+        Err(error) => std::process::exit(error.exit_status().into()),
+    }
+}
+
+const CASES: [(&str, fn()); 8] = [
+    ("the exit status is the program's", the_exit_status_is_the_programs),
+    ("a death by signal is ours too", a_death_by_signal_is_ours_too),
+    ("signals are passed on", signals_are_passed_on),
+    ("a signal the program does not handle ends both", a_signal_ends_both),
+    ("stopping and continuing goes for both", stopping_goes_for_both),
+    ("the companion is called again", the_companion_is_called_again),
+    ("the program gets our signal mask as it was", the_mask_is_as_it_was),
+    ("exec replaces us", exec_replaces_us),
+];
+
+/// A stand-in in a process group of its own, so that stopping it does not look like an orphan's affair.
+struct StandIn {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    program: i32,
+}
+
+impl StandIn {
+    fn start(script: &str) -> StandIn {
+        StandIn::in_mode("stand-in", script)
+    }
+
+    fn in_mode(mode: &str, script: &str) -> StandIn {
+        let mut child = command(mode, script).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        messages.read_line(&mut line).unwrap();
+        let program = line.trim_end().strip_prefix("pid ").unwrap().parse().unwrap();
+        StandIn { child, output, program }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: a signal to our own child, which is not collected yet.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    fn end(mut self) -> ExitStatus {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap()
+    }
+}
+
+fn command(mode: &str, script: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([mode, script]).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn the_exit_status_is_the_programs() {
+    assert_eq!(StandIn::start("exit 0").end().code(), Some(0));
+    assert_eq!(StandIn::start("exit 137").end().code(), Some(137));
+}
+
+fn a_death_by_signal_is_ours_too() {
+    for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGTERM, libc::SIGPIPE] {
+        let status = StandIn::start(&format!("kill -{signal} $$")).end();
+        assert_eq!(status.signal(), Some(signal));
+        assert!(!status.core_dumped());
+    }
+}
+
+fn signals_are_passed_on() {
+    for (name, signal) in [
+        ("TERM", libc::SIGTERM),
+        ("INT", libc::SIGINT),
+        ("HUP", libc::SIGHUP),
+        ("QUIT", libc::SIGQUIT),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+        ("WINCH", libc::SIGWINCH),
+    ] {
+        let mut stand_in =
+            StandIn::start(&format!("trap 'echo {name}; exit 7' {name}; echo ready; read line"));
+        assert_eq!(stand_in.line(), "ready");
+        stand_in.signal(signal);
+        assert_eq!(stand_in.line(), name);
+        assert_eq!(stand_in.end().code(), Some(7));
+    }
+}
+
+fn a_signal_ends_both() {
+    let mut stand_in = StandIn::start("echo ready; read line");
+    assert_eq!(stand_in.line(), "ready");
+    stand_in.signal(libc::SIGTERM);
+    assert_eq!(stand_in.end().signal(), Some(libc::SIGTERM));
+}
+
+fn stopping_goes_for_both() {
+    let mut stand_in = StandIn::start("echo ready; read line; echo $line");
+    assert_eq!(stand_in.line(), "ready");
+    let pid = stand_in.child.id() as i32;
+    let stopped = || {
+        let mut status = 0;
+        // SAFETY: waits for our own child to stop; the status is a live local.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) }, pid);
+        assert!(libc::WIFSTOPPED(status), "{status:x}");
+    };
+    stand_in.signal(libc::SIGTSTP);
+    stopped();
+    // The signal was sent on before the stand-in stopped; the kernel stops the program as it next runs.
+    while state(stand_in.program) != 'T' {
+        std::thread::yield_now();
+    }
+    stand_in.signal(libc::SIGCONT);
+    stand_in.child.stdin.as_mut().unwrap().write_all(b"went on\n").unwrap();
+    assert_eq!(stand_in.line(), "went on", "the program was continued too");
+    assert_eq!(stand_in.end().code(), Some(0));
+}
+
+fn state(pid: i32) -> char {
+    let root = firsttouch_linux::root::Root::live();
+    firsttouch_linux::process::Stat::read(&root, pid as u32).unwrap().state
+}
+
+fn the_companion_is_called_again() {
+    // The third call ends the program, which otherwise waits for input that does not come.
+    let stand_in = StandIn::in_mode("stand-in-thrice", "read line");
+    let StandIn { mut child, .. } = stand_in;
+    let _kept_open = child.stdin.take();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGUSR1));
+}
+
+fn the_mask_is_as_it_was() {
+    let mut stand_in = StandIn::start("grep SigBlk /proc/self/status");
+    assert_eq!(stand_in.line().split_whitespace().last(), Some("0000000000000000"));
+    assert!(stand_in.end().success());
+}
+
+fn exec_replaces_us() {
+    let child = command("exec", "echo $$").spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), pid.to_string());
+    assert_eq!(command("exec", "exit 9").status().unwrap().code(), Some(9));
+    assert_eq!(command("exec-nothing", "").status().unwrap().code(), Some(127));
+}
