@@ -14,7 +14,7 @@ use candidates::{Candidate, candidates, whole_blocks};
 use firsttouch_linux::process::{Pagemap, Status};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
-use firsttouch_linux::smaps::{PMD_BYTES, Region, read_smaps};
+use firsttouch_linux::smaps::{Region, read_smaps};
 use firsttouch_memory::Reason;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -88,19 +88,22 @@ pub struct Pass {
 }
 
 /// Time of one pass, so that its caller stays responsive.
-const PASS_BUDGET: Duration = Duration::from_millis(100);
+const PASS_BUDGET: Duration = Duration::from_millis(200);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Reading the maps may take one part in fifty of a processor…
-const PAUSE_TO_SCAN: u32 = 49;
-/// …and collapsing, which pays for itself but holds up the page faults of the program, one part in two.
-const PAUSE_TO_COLLAPSE: u32 = 1;
+/// Passes that get little may take one part in fifty of a processor…
+const PAUSE_TO_IDLE: u32 = 49;
+/// …and those that move memory, at this rate at least, one part in two: what they take the program gets back.
+const PAUSE_TO_WORK: u32 = 1;
+const WORTHWHILE_BYTES_PER_S: f64 = (128 << 20) as f64;
 
+/// Every call makes all processors hand in their page batches first, which on a busy machine costs more than a few
+/// blocks do; and the program waits for one block at a time only. So calls are large.
 const FIRST_CHUNK: u64 = 32 << 20;
-const LARGEST_CHUNK: u64 = 128 << 20;
-/// One call should take about this long: the program may have to wait for it.
-const LONG_CALL: Duration = Duration::from_millis(20);
-const SHORT_CALL: Duration = Duration::from_millis(5);
+const SMALLEST_CHUNK: u64 = 8 << 20;
+const LARGEST_CHUNK: u64 = 64 << 20;
+const LONG_CALL: Duration = Duration::from_millis(60);
+const SHORT_CALL: Duration = Duration::from_millis(20);
 
 /// Collapses the memory of one process, pass by pass; the caller keeps the time between the passes.
 #[derive(Debug)]
@@ -138,8 +141,8 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// How long to wait before the next pass. Passes that get nothing space out to 2 s; and the time of a pass is kept
-    /// to a small share of the time between.
+    /// How long to wait before the next pass. Passes that get nothing space out to 2 s, and take at most 2 % of a
+    /// processor; passes that move memory at most half of one.
     pub fn pause(&self) -> Duration {
         self.pause
     }
@@ -151,11 +154,10 @@ impl Supervisor {
 
     /// Looks at the memory of the process and collapses what is worth it.
     pub fn pass(&mut self) -> Result<Pass, SuperviseError> {
-        let begun = Instant::now();
+        let begun = processor_time();
         let Some(before) = self.regions()? else { return Ok(Pass { ended: true, ..Pass::default() }) };
         self.check_prctl()?;
         let (wanted, mut pass) = candidates(&before, self.range);
-        let scan = begun.elapsed();
         self.settled.retain(|_, settled| wanted.contains(settled));
         let open: Vec<Candidate> = wanted
             .into_iter()
@@ -168,23 +170,22 @@ impl Supervisor {
             else {
                 return Ok(Pass { ended: true, ..pass });
             };
-            asked = self.ask(&open, &pagemap, begun + scan + PASS_BUDGET, &mut pass)?;
+            asked = self.ask(&open, &pagemap, Instant::now() + PASS_BUDGET, &mut pass)?;
         }
-        let collapse = begun.elapsed() - scan;
         if pass.asked_bytes > 0 {
             let Some(after) = self.regions()? else { return Ok(Pass { ended: true, ..pass }) };
             pass.collapsed_bytes = self.settle(&asked, &after);
         }
-        self.space_out(&pass, scan, collapse);
+        self.space_out(&pass, processor_time().saturating_sub(begun));
         Ok(pass)
     }
 
-    fn space_out(&mut self, pass: &Pass, scan: Duration, collapse: Duration) {
-        self.spacing =
-            if pass.collapsed_bytes > 0 { SHORTEST_PAUSE } else { (self.spacing * 2).min(LONGEST_PAUSE) };
-        // Asked bytes are read twice.
-        let scan = if pass.asked_bytes > 0 { scan * 2 } else { scan };
-        self.pause = self.spacing.max(scan * PAUSE_TO_SCAN).max(collapse * PAUSE_TO_COLLAPSE);
+    fn space_out(&mut self, pass: &Pass, took: Duration) {
+        let worthwhile = pass.collapsed_bytes as f64 >= WORTHWHILE_BYTES_PER_S * took.as_secs_f64();
+        let idle = pass.collapsed_bytes == 0 && !pass.unfinished;
+        self.spacing = if idle { (self.spacing * 2).min(LONGEST_PAUSE) } else { SHORTEST_PAUSE };
+        let share = if pass.collapsed_bytes > 0 && worthwhile { PAUSE_TO_WORK } else { PAUSE_TO_IDLE };
+        self.pause = self.spacing.max(took * share);
     }
 
     /// Asks for the blocks of the open candidates, starting where the last pass ended. Returns the candidates with the
@@ -243,14 +244,14 @@ impl Supervisor {
 
     /// One call, with one more try where the kernel asks for it.
     fn collapse(&mut self, start: u64, bytes: u64) -> Result<Answer, SuperviseError> {
-        let begun = Instant::now();
+        let begun = processor_time();
         let answer = match self.handle.collapse(start, bytes) {
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => self.handle.collapse(start, bytes),
             answer => answer,
         };
-        let took = begun.elapsed();
+        let took = processor_time().saturating_sub(begun);
         if took > LONG_CALL {
-            self.chunk_bytes = (self.chunk_bytes / 2).max(PMD_BYTES);
+            self.chunk_bytes = (self.chunk_bytes / 2).max(SMALLEST_CHUNK);
         } else if took < SHORT_CALL && bytes == self.chunk_bytes {
             self.chunk_bytes = (self.chunk_bytes * 2).min(LARGEST_CHUNK);
         }
@@ -314,6 +315,14 @@ impl Supervisor {
             _ => SuperviseError::Unreadable { pid: self.pid, source },
         }
     }
+}
+
+/// Processor time of this thread. On a busy machine most of a call is waiting, which costs nobody anything.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the live struct; with this clock the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
 struct Asked {

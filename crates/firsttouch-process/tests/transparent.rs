@@ -8,7 +8,10 @@ mod common;
 
 use common::shell;
 use firsttouch_process::{Launch, run_and_wait};
+use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -54,10 +57,11 @@ fn stand_in(launch: &Launch, calls: u32) -> ! {
     }
 }
 
-const CASES: [(&str, fn()); 8] = [
+const CASES: [(&str, fn()); 9] = [
     ("the exit status is the program's", the_exit_status_is_the_programs),
     ("a death by signal is ours too", a_death_by_signal_is_ours_too),
     ("signals are passed on", signals_are_passed_on),
+    ("what the terminal sends arrives once", what_the_terminal_sends_arrives_once),
     ("a signal the program does not handle ends both", a_signal_ends_both),
     ("stopping and continuing goes for both", stopping_goes_for_both),
     ("the companion is called again", the_companion_is_called_again),
@@ -78,7 +82,11 @@ impl StandIn {
     }
 
     fn in_mode(mode: &str, script: &str) -> StandIn {
-        let mut child = command(mode, script).spawn().unwrap();
+        StandIn::spawn(command(mode, script))
+    }
+
+    fn spawn(mut command: Command) -> StandIn {
+        let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut messages = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -143,10 +151,58 @@ fn signals_are_passed_on() {
     }
 }
 
+/// The master of a new terminal, and a command whose controlling terminal is that one.
+fn on_a_terminal(mut command: Command) -> (File, Command) {
+    let master = OpenOptions::new().read(true).write(true).open("/dev/ptmx").unwrap();
+    let mut name = [0; 64];
+    // SAFETY: calls on a descriptor of ours; the name's buffer is as long as said.
+    unsafe {
+        assert_eq!(libc::grantpt(master.as_raw_fd()), 0);
+        assert_eq!(libc::unlockpt(master.as_raw_fd()), 0);
+        assert_eq!(libc::ptsname_r(master.as_raw_fd(), name.as_mut_ptr(), name.len()), 0);
+    }
+    // SAFETY: ptsname_r has ended the name with a zero.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_owned();
+    // SAFETY: only async-signal-safe calls run in the child: a session of its own, which the terminal belongs to.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::setsid() < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            let terminal = libc::open(name.as_ptr(), libc::O_RDWR);
+            if terminal < 0 || libc::ioctl(terminal, libc::TIOCSCTTY, 0) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    (master, command)
+}
+
+fn what_the_terminal_sends_arrives_once() {
+    // A trap ends one read; the next one waits for the next signal.
+    let script = "trap 'n=$((n+1)); echo int $n' INT; trap 'echo total $n; exit 0' USR1; echo ready; \
+        read line; read line; read line";
+    let mut stand_in = Command::new(std::env::current_exe().unwrap());
+    stand_in.args(["stand-in", script]);
+    stand_in.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut master, stand_in) = on_a_terminal(stand_in);
+    let mut stand_in = StandIn::spawn(stand_in);
+    assert_eq!(stand_in.line(), "ready");
+    master.write_all(b"\x03").unwrap();
+    assert_eq!(stand_in.line(), "int 1");
+    // Passed on after whatever was passed on for the terminal's signal.
+    stand_in.signal(libc::SIGUSR1);
+    assert_eq!(stand_in.line(), "total 1");
+    assert_eq!(stand_in.end().code(), Some(0));
+}
+
 fn a_signal_ends_both() {
     let mut stand_in = StandIn::start("echo ready; read line");
     assert_eq!(stand_in.line(), "ready");
     stand_in.signal(libc::SIGTERM);
+    // The end of its input would end it as well.
+    let _kept_open = stand_in.child.stdin.take();
     assert_eq!(stand_in.end().signal(), Some(libc::SIGTERM));
 }
 
