@@ -42,6 +42,10 @@ impl Backing {
     }
 }
 
+/// Freed memory is offered to the kernel in pieces of at least this many pages (16 MiB): an offer interrupts every
+/// processor that runs the program, which would be felt with each small block.
+const OFFER_PAGES: u32 = (16 << 20) / BASE as u32;
+
 /// At most so many dirty runs of an allocation are told apart; the rest is cleared in one.
 pub(crate) const DIRTY_RUNS: usize = 8;
 
@@ -69,6 +73,8 @@ pub(crate) struct Arena {
     mapped: *mut u64,
     /// No page at or above this one was ever taken (a multiple of a chunk).
     used_to: Page,
+    /// Pages freed in small pieces since the last offer.
+    unoffered_pages: u32,
     /// Dirty pages in free runs: what recycling holds.
     pub(crate) recycled_pages: u64,
 }
@@ -97,6 +103,7 @@ impl Arena {
             dirty: (at + table_bytes) as *mut u64,
             mapped: (at + table_bytes + dirty_bytes) as *mut u64,
             used_to: 0,
+            unoffered_pages: 0,
             recycled_pages: 0,
         };
         let (extents, table, _) = arena.parts();
@@ -177,25 +184,44 @@ impl Arena {
         extents.set_live(table, start, pages, block);
     }
 
-    /// Gives pages back to the arena and offers whole free chunks to the kernel, which takes them only when short
-    /// of memory. Answers the free run they are now part of.
+    /// Gives pages back to the arena and answers the free run they are now part of. Held memory is offered to the
+    /// kernel, all but a bounded rest.
     pub(crate) fn give_back(&mut self, start: Page, pages: u32) -> (Page, u32) {
         let (extents, table, mut bits) = self.parts();
         let run = extents.give_back(table, start, pages);
         let dirty = bits.count(start, pages);
         self.recycled_pages += u64::from(dirty);
-        if !self.backing.is_reserved_pool() {
-            let chunk = self.chunk_pages();
+        if self.backing.is_reserved_pool() {
+            return run;
+        }
+        let chunk = self.chunk_pages();
+        if pages >= OFFER_PAGES {
             let around = (start / chunk * chunk, (start + pages).next_multiple_of(chunk));
-            if let Some((from, until)) = self.whole_chunks(run.0.max(around.0), (run.0 + run.1).min(around.1))
-            {
-                // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
-                let _ = unsafe {
-                    sys::advise(self.address(from), (until - from) as usize * BASE, libc::MADV_FREE)
-                };
+            self.offer(run.0.max(around.0), (run.0 + run.1).min(around.1));
+        } else {
+            self.unoffered_pages += pages;
+            if self.unoffered_pages >= OFFER_PAGES {
+                self.unoffered_pages = 0;
+                let mut at = 0;
+                while let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() {
+                    if block.is_none() {
+                        self.offer(start, (start + length).min(self.used_to));
+                    }
+                    at = start + length;
+                }
             }
         }
         run
+    }
+
+    /// Offers the whole chunks of `[from, until)`, which are free, to the kernel: it takes them only when it is short
+    /// of memory, and until then they serve again at no cost.
+    fn offer(&self, from: Page, until: Page) {
+        if let Some((from, until)) = self.whole_chunks(from, until) {
+            // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
+            let _ =
+                unsafe { sys::advise(self.address(from), (until - from) as usize * BASE, libc::MADV_FREE) };
+        }
     }
 
     /// Returns the whole chunks of a free run to the kernel at once.

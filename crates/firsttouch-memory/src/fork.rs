@@ -76,12 +76,6 @@ impl Heap {
 
     /// Some time after a fork: puts together the huge pages that writes have split.
     pub(crate) fn restore_after_fork(&self) {
-        {
-            let inner = self.inner.lock();
-            if inner.restore_at_ns.is_none_or(|at| sys::coarse_ns() < at) {
-                return;
-            }
-        }
         let begin = sys::now_ns();
         let mut from = 0;
         loop {
@@ -110,6 +104,11 @@ impl Heap {
 }
 
 impl Inner {
+    /// Whether enough time has passed since the last fork.
+    pub(crate) fn restore_is_due(&self) -> bool {
+        self.restore_at_ns.is_some_and(|at| sys::coarse_ns() >= at)
+    }
+
     /// Whole 2 MiB blocks of live transparent blocks above an address.
     fn ranges_to_restore(&self, from: usize, ranges: &mut [(usize, usize)]) -> usize {
         let Some(arena) = &self.arenas[Backing::Transparent as usize] else { return 0 };

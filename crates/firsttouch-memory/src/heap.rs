@@ -223,6 +223,7 @@ impl Heap {
         arena.set_live(taken.start, pages, Block { id, bytes, offset, fallback });
         let address = arena.address(taken.start);
         let base = arena.base;
+        let restore = inner.restore_is_due();
         drop(inner);
         if zeroed {
             for (start, length) in taken.dirty {
@@ -232,7 +233,9 @@ impl Heap {
                 };
             }
         }
-        self.restore_after_fork();
+        if restore {
+            self.restore_after_fork();
+        }
         (address + offset as usize) as *mut u8
     }
 
@@ -245,8 +248,11 @@ impl Heap {
         inner.totals.live_blocks -= 1;
         inner.give_back(slot, start, pages);
         inner.give_back_idle();
+        let restore = inner.restore_is_due();
         drop(inner);
-        self.restore_after_fork();
+        if restore {
+            self.restore_after_fork();
+        }
         true
     }
 
