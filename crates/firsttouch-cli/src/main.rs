@@ -1,2 +1,105 @@
-//! x
-fn main() {}
+//! The `firsttouch` command: parses, calls the crates that do the work, and prints.
+//!
+//! Architecture invariant: no measuring, no statistics, no reading of /proc or /sys and no rendering lives here;
+//! this is the only crate that prints, reads the environment, or decides an exit code.
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod args;
+mod clock;
+mod demo;
+mod environment;
+mod export;
+mod output;
+mod outside;
+mod program;
+mod receipt;
+mod report;
+mod rivals;
+mod run;
+mod status;
+mod tune;
+mod warm;
+
+use args::{Cli, Color, Command};
+use clap::{CommandFactory, Parser};
+use firsttouch_machine::{Root, StatusReport};
+use output::Outcome;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Exit code of wrong usage, and of failures where no other is agreed on.
+const USAGE: u8 = 2;
+/// Exit code of our own failures in `run`, where every smaller one may be the program's.
+const OURS: u8 = 125;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match cli.color {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+    let general = if matches!(cli.command, Command::Run(_)) { OURS } else { 1 };
+    ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| failure.report(general)))
+}
+
+fn dispatch(command: Command) -> Outcome {
+    match command {
+        Command::Status(status) => show_status(&status),
+        Command::Run(run) => run::run(&run),
+        Command::Tune(tune) => tune::run(&tune),
+        Command::Report(report) => report::run(&report),
+        Command::DemoWorkload(workload) => demo::run(&workload),
+        Command::Warm(warm) => warm::run(&warm),
+        Command::Completions { shell } => completions(shell),
+        Command::Man { command } => man(command.as_deref()),
+    }
+}
+
+fn show_status(status: &args::Status) -> Outcome {
+    let root = if status.root == Path::new("/") { Root::live() } else { Root::at(&status.root) };
+    let report = StatusReport::examine(&root)?;
+    let text =
+        if status.json { serde_json::to_string_pretty(&report)? + "\n" } else { status::text(&report) };
+    output::data(&text)?;
+    Ok(0)
+}
+
+/// Prints clap's message: help and version are data, anything else is wrong usage.
+fn usage(error: &clap::Error) -> ExitCode {
+    let running = std::env::args_os().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
+    let printed = error.print();
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if printed.is_err() || running.is_none_or(|word| word != "run") => ExitCode::from(USAGE),
+        _ => ExitCode::from(OURS),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "firsttouch", &mut text);
+    output::data(&String::from_utf8(text)?)?;
+    Ok(0)
+}
+
+fn man(subcommand: Option<&str>) -> Outcome {
+    let mut command = Cli::command();
+    command.build();
+    let page = match subcommand {
+        None => command,
+        Some(name) => command.find_subcommand(name).cloned().ok_or_else(|| {
+            output::Failure::message(format!("there is no subcommand `{name}`")).code(USAGE)
+        })?,
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    output::data(&String::from_utf8(text)?)?;
+    Ok(0)
+}

@@ -16,7 +16,7 @@ const LIST: usize = 24;
 const NOTHING: &str = "-";
 
 /// Renders a status report for people.
-pub fn text(report: &StatusReport) -> String {
+pub(crate) fn text(report: &StatusReport) -> String {
     let machine = &report.machine;
     let mut page = Page::default();
     overview(&mut page, machine);

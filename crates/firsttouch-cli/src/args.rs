@@ -1,0 +1,324 @@
+//! The command line: every word it understands, once. Help texts, completions and man pages come from here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use firsttouch_placement::{Pages, Placement, Via, parse_size};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Decides the pages of a program's memory at first touch, and proves what that was worth.
+#[derive(Debug, Parser)]
+#[command(name = "firsttouch", version, propagate_version = false, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// When to colour the output
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  firsttouch tune --demo                      see it work, with nothing but this binary
+  firsttouch tune -- Rscript model.R          find the best placement of a program
+  firsttouch run --pages thp -- ./simulate    run a program with large pages
+  firsttouch status                           what this machine has and allows";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Status(Status),
+    Run(Run),
+    Tune(Box<Tune>),
+    Report(Report),
+    /// The program of `tune --demo`
+    #[command(hide = true)]
+    DemoWorkload(DemoWorkload),
+    /// Touches and releases memory: the warm-up before a timed run
+    #[command(hide = true)]
+    Warm(Warm),
+    /// Prints completions for a shell
+    #[command(hide = true)]
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Prints the man page, or that of a subcommand
+    #[command(hide = true)]
+    Man {
+        command: Option<String>,
+    },
+}
+
+/// Show what this machine has and allows, and how to allow the rest
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch status
+  firsttouch status --json | jq .can
+  firsttouch status --root recorded/           a machine recorded as copies of its /proc and /sys")]
+pub(crate) struct Status {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read proc/ and sys/ below DIR
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+}
+
+/// Run a program with its memory placed
+///
+/// Without `--receipt` the program takes the place of this process. Its exit status is passed on; 125 is a
+/// failure of ours, 126 a program that cannot be run, 127 one that is not found.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch run -- Rscript model.R                           transparent huge pages from 1 MiB up
+  firsttouch run --pages 2m --receipt - -- ./simulate         reserved pages, and what was obtained
+  firsttouch run --profile model.toml -- Rscript model.R      as `tune --save` found best
+  sudo firsttouch run --via supervise -- ./static-go-program  from outside, where no library reaches")]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+    /// Refuse (125) where the placement cannot reach the program
+    ///
+    /// Otherwise the program runs as it is, with a warning.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Write what was obtained as JSON to FILE when the program has ended; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receipt: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// The fields of a placement. What is not given comes from the profile, or is the default.
+#[derive(Args, Debug, Default)]
+pub(crate) struct PlacementArgs {
+    /// Kind of pages: 4k, thp, 16k…1024k (multi-size), 2m, 1g (both reserved) or auto [default: thp]
+    #[arg(long, value_parser = pages, value_name = "KIND")]
+    pub(crate) pages: Option<Pages>,
+    /// Leave allocations smaller than SIZE alone [default: 1M]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) min_size: Option<u64>,
+    /// Leave allocations larger than SIZE alone [default: no limit]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) max_size: Option<u64>,
+    /// Create the pages when memory is allocated, before the program touches it
+    #[arg(long)]
+    pub(crate) prefault: bool,
+    /// The means: agent, supervise, glibc, mimalloc or jemalloc [default: agent]
+    #[arg(long, value_parser = via, value_name = "MEANS")]
+    pub(crate) via: Option<Via>,
+    /// Start from the placement of a profile; the options above replace its fields
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Place the programs that the program starts, too
+    #[arg(long)]
+    pub(crate) follow: bool,
+}
+
+impl PlacementArgs {
+    /// These fields over those of `start`.
+    pub(crate) fn over(&self, start: &Placement) -> Placement {
+        Placement {
+            pages: self.pages.unwrap_or(start.pages),
+            min_size: self.min_size.unwrap_or(start.min_size),
+            max_size: self.max_size.or(start.max_size),
+            prefault: self.prefault || start.prefault,
+            via: self.via.unwrap_or(start.via),
+            follow: self.follow || start.follow,
+        }
+    }
+}
+
+/// Find the best placement of a program, and prove it
+///
+/// Runs the program many times, under every placement in turn, in random order, and prints how much faster or
+/// slower each one is, with a 95 % interval. Exit codes: 0 done (also when nothing helps), 1 the program
+/// failed, 2 wrong usage, 3 `--strict` was not met, 130 interrupted (what was finished is written).
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch tune -- Rscript model.R
+  firsttouch tune --rivals --export-html model.html -- Rscript model.R
+  firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' --save model.toml -- ./simulate
+  firsttouch tune --quick --budget 2m -- ./simulate")]
+pub(crate) struct Tune {
+    /// Placements to try, separated by spaces or `;`, in the short form `thp,prefault,min-size=4M`
+    ///
+    /// Without this the placements are chosen by what the machine can do.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) configs: Vec<String>,
+    /// Try the ways others have, too: glibc's tunable, mimalloc, jemalloc, numactl
+    #[arg(long)]
+    pub(crate) rivals: bool,
+    /// What to compare with: `plain`, or a placement in the short form
+    #[arg(long, value_name = "PLACEMENT", default_value = "plain")]
+    pub(crate) baseline: String,
+    /// Seed of the random order, to repeat a session [default: a new one]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Let precision stop a session after 5 blocks instead of 10
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// At most N timed runs of each placement
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) max_runs: Option<u32>,
+    /// At most this much time for the whole session: 90s, 10m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) budget: Option<Duration>,
+    /// End with 3 unless every placement obtained what it asked for and every verdict is decided
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Do not touch and release memory before the timed runs
+    #[arg(long)]
+    pub(crate) no_warm: bool,
+    /// What becomes of the program's output in the timed runs
+    #[arg(long, value_enum, default_value_t = ProgramOutput::Null, value_name = "WHERE")]
+    pub(crate) output: ProgramOutput,
+    /// Keep the winning placement as a profile for `run --profile`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: Export,
+    /// Tune the built-in workload, which needs no other program
+    #[arg(long, conflicts_with = "program")]
+    pub(crate) demo: bool,
+    /// The program and its arguments
+    #[arg(required_unless_present = "demo", trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgramOutput {
+    /// Thrown away
+    Null,
+    /// Shown
+    Inherit,
+}
+
+/// Where a document goes.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the JSON document to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_json: Vec<PathBuf>,
+    /// Write every run as a line of CSV to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_csv: Vec<PathBuf>,
+    /// Write a Markdown table to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_md: Vec<PathBuf>,
+    /// Write a page with figures, the document inside, to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_html: Vec<PathBuf>,
+}
+
+/// Print a document of `tune` or `run --receipt` again, in any format
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch report model.html                    the page holds its document
+  firsttouch report model.json --export-md model.md")]
+pub(crate) struct Report {
+    /// A JSON document, an HTML page of `--export-html`, or a receipt
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) export: Export,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoWorkload {
+    /// Size of the table of the random reads
+    #[arg(long, value_parser = size, default_value = "512M", value_name = "SIZE")]
+    pub(crate) table: u64,
+    /// Number of random reads
+    #[arg(long, default_value_t = 20_000_000, value_name = "N")]
+    pub(crate) reads: u64,
+    /// Order of the Hilbert matrix
+    #[arg(long, default_value_t = 500, value_name = "N")]
+    pub(crate) order: usize,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Warm {
+    pub(crate) bytes: u64,
+}
+
+fn pages(text: &str) -> Result<Pages, String> {
+    Pages::parse(text).ok_or_else(|| "expected 4k, thp, 16k, 32k, 64k … 1024k, 2m, 1g or auto".to_owned())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "expected a size, for example 65536, 512K, 1.5G".to_owned())
+}
+
+fn via(text: &str) -> Result<Via, String> {
+    Via::ALL
+        .into_iter()
+        .find(|via| via.word() == text)
+        .ok_or_else(|| format!("expected one of {}", Via::ALL.map(Via::word).join(", ")))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit_s = match unit.trim() {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("expected a time, for example 90s, 10m, 1h".to_owned()),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .and_then(|number| Duration::try_from_secs_f64(number * unit_s).ok())
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "expected a time, for example 90s, 10m, 1h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_agree_with_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_program_keeps_its_own_options() {
+        for words in [
+            &["firsttouch", "run", "--pages", "2m", "--", "ls", "--color", "--"][..],
+            &["firsttouch", "run", "--pages", "2m", "ls", "--color", "--"],
+        ] {
+            let Command::Run(run) = Cli::parse_from(words).command else { panic!("not run") };
+            assert_eq!(run.program, ["ls", "--color", "--"]);
+            assert_eq!(run.placement.pages, Some(Pages::Huge2M));
+        }
+    }
+
+    #[test]
+    fn options_replace_the_fields_of_a_profile() {
+        let start: Placement = "2m,min-size=4M,prefault".parse().unwrap();
+        let args = PlacementArgs { pages: Some(Pages::Transparent), ..PlacementArgs::default() };
+        assert_eq!(args.over(&start), "thp,min-size=4M,prefault".parse().unwrap());
+    }
+
+    #[test]
+    fn times_read_as_people_write_them() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        for text in ["", "m", "-1s", "1d", "0", "1e3s", "999999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Everything that leaves the program: data on stdout, messages on stderr, and the exit code.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+/// Why a command ends without having done what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: anyhow::Error,
+    hint: Option<String>,
+    code: Option<u8>,
+}
+
+/// What a command ends with: the exit code, or why it failed.
+pub(crate) type Outcome<T = u8> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(error: impl Into<anyhow::Error>) -> Failure {
+        Failure { error: error.into(), hint: None, code: None }
+    }
+
+    pub(crate) fn message(message: impl fmt::Display) -> Failure {
+        Failure::new(anyhow::anyhow!("{message}"))
+    }
+
+    /// The line that mends it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// An exit code other than that of the command's failures in general.
+    pub(crate) fn code(mut self, code: u8) -> Failure {
+        self.code = Some(code);
+        self
+    }
+
+    /// Prints the error and returns the exit code; `general` is that of the command's failures in general.
+    pub(crate) fn report(&self, general: u8) -> u8 {
+        // Whoever read our output has seen enough: nothing failed.
+        if self.error.downcast_ref::<ClosedPipe>().is_some() {
+            return 0;
+        }
+        let mut text = format!("{}error:{} {}\n", ERROR.render(), ERROR.render_reset(), self.error);
+        for cause in self.error.chain().skip(1) {
+            text.push_str(&format!("  {cause}\n"));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("\n{}hint:{} {hint}\n", HINT.render(), HINT.render_reset()));
+        }
+        message(&text);
+        self.code.unwrap_or(general)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::new(error)
+    }
+}
+
+const ERROR: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
+const WARNING: anstyle::Style = anstyle::AnsiColor::Yellow.on_default().bold();
+const HINT: anstyle::Style = anstyle::AnsiColor::Cyan.on_default().bold();
+
+/// The reader of stdout went away.
+#[derive(Debug, thiserror::Error)]
+#[error("stdout was closed")]
+struct ClosedPipe;
+
+/// Writes data to stdout.
+pub(crate) fn data(text: &str) -> Outcome<()> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::new(ClosedPipe),
+        _ => Failure::new(anyhow::Error::new(error).context("cannot write to stdout")),
+    })
+}
+
+/// Writes a message to stderr. A stderr that cannot be written to has nobody to tell.
+pub(crate) fn message(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Prints a warning, and how to mend it where there is a way.
+pub(crate) fn warning(what: &str, hint: Option<&str>) {
+    message(&format!("{}warning:{} {what}\n", WARNING.render(), WARNING.render_reset()));
+    if let Some(hint) = hint {
+        message(&format!("{}hint:{} {hint}\n", HINT.render(), HINT.render_reset()));
+    }
+}
+
+/// Columns to fill on stdout: those of the terminal where the shell tells them, or what most have.
+pub(crate) fn width() -> usize {
+    const USUAL: usize = 100;
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(USUAL)
+}
+
+/// Columns to draw on when stderr is a terminal that understands cursor movements.
+pub(crate) fn terminal() -> Option<usize> {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    (io::stderr().is_terminal() && !dumb).then(width)
+}

@@ -1,0 +1,49 @@
+//! `report`: prints again what `tune` and `run --receipt` wrote.
+
+use crate::args::{Export, Report};
+use crate::output::{self, Failure, Outcome};
+use crate::{USAGE, export};
+use anyhow::Context;
+use firsttouch_placement::{Receipt, SCHEMA_VERSION};
+use firsttouch_report::{Style, json, text};
+use std::fs;
+
+pub(crate) fn run(report: &Report) -> Outcome {
+    let shown = report.file.display();
+    let bytes = fs::read(&report.file).with_context(|| format!("cannot read {shown}"))?;
+    let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
+    // Only the keys tell a receipt from a session, and a session lacks those a receipt must have.
+    if let Ok(receipt) = serde_json::from_str::<Receipt>(&content) {
+        return of_receipt(&receipt, &report.export);
+    }
+    let document =
+        firsttouch_report::open(&content).with_context(|| format!("cannot show {shown}")).map_err(
+            |error| Failure::new(error).hint("firsttouch tune --export-json FILE -- PROGRAM writes one"),
+        )?;
+    export::tune(&document, &report.export)?;
+    Ok(0)
+}
+
+fn of_receipt(receipt: &Receipt, export: &Export) -> Outcome {
+    if receipt.schema_version != SCHEMA_VERSION {
+        let found = receipt.schema_version;
+        return Err(Failure::message(format!(
+            "the receipt has schema_version {found}; this version of firsttouch reads {SCHEMA_VERSION}"
+        )));
+    }
+    if !(export.export_csv.is_empty() && export.export_md.is_empty() && export.export_html.is_empty()) {
+        return Err(Failure::message("a receipt can be shown as text and JSON only; this file is a receipt")
+            .hint("firsttouch tune --export-html FILE -- PROGRAM shows receipts next to what they were worth")
+            .code(USAGE));
+    }
+    for file in &export.export_json {
+        export::write(file, &json::receipt(receipt))?;
+    }
+    let shown = if export.json {
+        json::receipt(receipt)
+    } else {
+        text::receipt(receipt, output::width(), Style::Ansi)
+    };
+    output::data(&shown)?;
+    Ok(0)
+}

@@ -1,0 +1,274 @@
+//! Which configurations a session compares, and which it cannot and why.
+
+use firsttouch_placement::{Pages, Placement, PlacementError, SkippedConfiguration, Via};
+use std::collections::BTreeMap;
+
+/// How a configuration starts the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// As it is.
+    Plain,
+    /// With a placement.
+    Placed(Placement),
+    /// With mimalloc as it comes, without its large-page settings.
+    PlainMimalloc,
+    /// Through `numactl --localalloc`.
+    Numactl,
+}
+
+/// One way of running the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Configuration {
+    /// Unique in the session.
+    pub(crate) name: String,
+    pub(crate) means: Means,
+}
+
+impl Configuration {
+    pub(crate) fn placement(&self) -> Option<&Placement> {
+        match &self.means {
+            Means::Placed(placement) => Some(placement),
+            Means::Plain | Means::PlainMimalloc | Means::Numactl => None,
+        }
+    }
+}
+
+/// What a session compares. The baseline is the first configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Choice {
+    pub(crate) configurations: Vec<Configuration>,
+    pub(crate) skipped: Vec<SkippedConfiguration>,
+}
+
+/// Why something cannot be done on this machine, and the command that would allow it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Obstacle {
+    pub(crate) reason: String,
+    pub(crate) remedy: Option<String>,
+}
+
+/// What decides the choice: facts about the machine, read elsewhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Abilities {
+    /// What cannot be done, by its word (`thp`, `64k`, `2m`, `1g`).
+    pub(crate) obstacles: BTreeMap<String, Obstacle>,
+    /// Number of nodes with memory.
+    pub(crate) nodes: usize,
+    /// `numactl` is on the search path.
+    pub(crate) numactl: bool,
+    /// Why no library can be loaded into the program; `None` if one can.
+    pub(crate) unreachable: Option<Obstacle>,
+}
+
+/// A list that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChoiceError {
+    #[error("`{text}` is not a placement")]
+    Placement {
+        text: String,
+        #[source]
+        source: PlacementError,
+    },
+    #[error("`{name}` is there twice")]
+    Twice { name: String },
+    #[error("there is nothing to compare with the baseline on this machine")]
+    Nothing { skipped: Vec<SkippedConfiguration> },
+}
+
+/// Chooses the configurations: the baseline, then `lists` or, without any, what the machine can do; then the rivals.
+pub(crate) fn choose(
+    baseline: &str,
+    lists: &[String],
+    rivals: bool,
+    abilities: &Abilities,
+) -> Result<Choice, ChoiceError> {
+    let baseline = means(baseline)?;
+    let mut choice = Choice::default();
+    choice.configurations.push(Configuration { name: "baseline".to_owned(), means: baseline.clone() });
+    let asked: Vec<&str> = lists
+        .iter()
+        .flat_map(|list| list.split([';', ' ', '\n', '\t']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    if asked.is_empty() {
+        choice.by_default(&baseline, abilities);
+    }
+    for text in asked {
+        choice.configurations.push(Configuration { name: text.to_owned(), means: means(text)? });
+    }
+    if rivals {
+        choice.rivals(abilities);
+    }
+    for (index, configuration) in choice.configurations.iter().enumerate() {
+        if choice.configurations[..index].iter().any(|earlier| earlier.name == configuration.name) {
+            return Err(ChoiceError::Twice { name: configuration.name.clone() });
+        }
+    }
+    if choice.configurations.len() < 2 {
+        return Err(ChoiceError::Nothing { skipped: choice.skipped });
+    }
+    Ok(choice)
+}
+
+fn means(text: &str) -> Result<Means, ChoiceError> {
+    match text {
+        "plain" => Ok(Means::Plain),
+        "" => Err(ChoiceError::Placement {
+            text: String::new(),
+            source: PlacementError::UnknownWord { word: String::new() },
+        }),
+        _ => text
+            .parse()
+            .map(Means::Placed)
+            .map_err(|source| ChoiceError::Placement { text: text.to_owned(), source }),
+    }
+}
+
+impl Choice {
+    fn try_it(&mut self, name: &str, means: Means, obstacle: Option<&Obstacle>) {
+        match obstacle {
+            None => self.configurations.push(Configuration { name: name.to_owned(), means }),
+            Some(Obstacle { reason, remedy }) => self.skipped.push(SkippedConfiguration {
+                name: name.to_owned(),
+                reason: reason.clone(),
+                remedy: remedy.clone(),
+            }),
+        }
+    }
+
+    fn by_default(&mut self, baseline: &Means, abilities: &Abilities) {
+        let placed = |text| means(text).unwrap_or(Means::Plain);
+        let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
+        let candidates = [
+            ("plain", Means::Plain, None),
+            ("thp", placed("thp"), can("thp")),
+            ("thp-prefault", placed("thp,prefault"), can("thp")),
+            ("64k", placed("64k"), can("64k")),
+            ("2m", placed("2m"), can("2m")),
+            ("1g", placed("1g"), can("1g")),
+        ];
+        for (name, means, obstacle) in candidates {
+            if means != *baseline {
+                self.try_it(name, means, obstacle);
+            }
+        }
+        // Where no library reaches, pages can still be collapsed from outside.
+        if abilities.unreachable.is_some() {
+            self.try_it("supervise", placed("thp,via=supervise"), abilities.obstacles.get("supervise"));
+        }
+    }
+
+    fn rivals(&mut self, abilities: &Abilities) {
+        let by = |pages, via| Means::Placed(Placement { pages, via, ..Placement::default() });
+        let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
+        self.try_it("glibc-thp", by(Pages::Transparent, Via::Glibc), can("thp"));
+        self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), can("2m"));
+        self.try_it("mimalloc", Means::PlainMimalloc, abilities.unreachable.as_ref());
+        self.try_it("mimalloc-large", by(Pages::Transparent, Via::Mimalloc), abilities.unreachable.as_ref());
+        self.try_it("jemalloc-thp", by(Pages::Transparent, Via::Jemalloc), can("thp"));
+        let obstacle = |reason: &str, remedy: Option<&str>| Obstacle {
+            reason: reason.to_owned(),
+            remedy: remedy.map(str::to_owned),
+        };
+        let obstacle = if abilities.nodes < 2 {
+            Some(obstacle("there is only one node to choose from", None))
+        } else if !abilities.numactl {
+            Some(obstacle("numactl is not installed", Some("sudo apt install numactl")))
+        } else {
+            None
+        };
+        self.try_it("numactl-local", Means::Numactl, obstacle.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn able() -> Abilities {
+        Abilities { nodes: 2, numactl: true, ..Abilities::default() }
+    }
+
+    fn unable(words: &[(&str, Option<&str>)]) -> Abilities {
+        let obstacles = words.iter().map(|(word, remedy)| {
+            let obstacle = Obstacle { reason: "not here".to_owned(), remedy: remedy.map(str::to_owned) };
+            ((*word).to_owned(), obstacle)
+        });
+        Abilities { obstacles: obstacles.collect(), ..Abilities::default() }
+    }
+
+    fn names(choice: &Choice) -> Vec<&str> {
+        choice.configurations.iter().map(|configuration| configuration.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_machine_that_can_do_all_tries_all() {
+        let choice = choose("plain", &[], true, &able()).unwrap();
+        assert_eq!(
+            names(&choice),
+            [
+                "baseline",
+                "thp",
+                "thp-prefault",
+                "64k",
+                "2m",
+                "1g",
+                "glibc-thp",
+                "glibc-2m",
+                "mimalloc",
+                "mimalloc-large",
+                "jemalloc-thp",
+                "numactl-local"
+            ]
+        );
+        assert!(choice.skipped.is_empty());
+        for placement in choice.configurations.iter().filter_map(Configuration::placement) {
+            placement.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_run_is_listed_with_its_remedy() {
+        let poor = unable(&[("64k", Some("echo")), ("2m", Some("echo")), ("1g", None)]);
+        let choice = choose("plain", &[], false, &poor).unwrap();
+        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault"]);
+        let skipped: Vec<_> =
+            choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
+        assert_eq!(skipped, [("64k", true), ("2m", true), ("1g", false)]);
+    }
+
+    #[test]
+    fn a_program_no_library_reaches_is_supervised() {
+        let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
+        let choice = choose("plain", &[], true, &Abilities { unreachable, ..able() }).unwrap();
+        assert_eq!(names(&choice), ["baseline", "supervise", "numactl-local"]);
+        let unreachable = choice.skipped[0].reason.clone();
+        assert_eq!(unreachable, "statically linked");
+        let nothing = unable(&[("supervise", None)]);
+        let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
+        let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
+        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 6));
+    }
+
+    #[test]
+    fn lists_are_taken_as_they_stand() {
+        let lists = ["thp 2m,min-size=4M".to_owned(), "plain;4k".to_owned()];
+        let choice = choose("thp,via=glibc", &lists, false, &Abilities::default()).unwrap();
+        assert_eq!(names(&choice), ["baseline", "thp", "2m,min-size=4M", "plain", "4k"]);
+        assert_eq!(choice.configurations[0].placement().unwrap().via, Via::Glibc);
+    }
+
+    #[test]
+    fn lists_that_make_no_sense_are_refused() {
+        let choose = |list: &str| choose("plain", &[list.to_owned()], false, &Abilities::default());
+        assert!(matches!(choose("warp"), Err(ChoiceError::Placement { .. })));
+        assert!(matches!(choose("thp thp"), Err(ChoiceError::Twice { .. })));
+        assert!(matches!(choose("baseline"), Err(ChoiceError::Placement { .. })));
+    }
+
+    #[test]
+    fn a_default_that_is_the_baseline_is_not_compared_with_itself() {
+        let choice = choose("thp", &[], false, &unable(&[("2m", None), ("1g", None)])).unwrap();
+        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "64k"]);
+    }
+}

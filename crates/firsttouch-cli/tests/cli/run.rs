@@ -1,0 +1,194 @@
+//! `run`: the program must not notice, and neither must whoever waits for it.
+
+use crate::{assert_code, firsttouch, json, json_file, run, static_program, stderr, stdout};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+/// With and without a process of ours around the program.
+const WAYS: [&[&str]; 2] = [&["run"], &["run", "--receipt", "/dev/null"]];
+
+fn with(way: &[&str], rest: &[&str]) -> std::process::Output {
+    run(&[way, rest].concat())
+}
+
+#[test]
+fn the_status_is_the_programs() {
+    for way in WAYS {
+        assert_code(&with(way, &["--", "sh", "-c", "exit 7"]), 7);
+        assert_code(&with(way, &["sh", "-c", "exit 0"]), 0);
+        assert_code(&with(way, &["--", "no-such-program-here"]), 127);
+        assert_code(&with(way, &["--", "/no/such/program"]), 127);
+        assert_code(&with(way, &["--", "/etc"]), 126);
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("data");
+    fs::write(&file, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    for way in WAYS {
+        let output = with(way, &["--", file.to_str().unwrap()]);
+        assert_code(&output, 126);
+        assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_signal_that_ends_the_program_shows() {
+    for way in WAYS {
+        let output = with(way, &["--", "sh", "-c", "kill -TERM $$"]);
+        let seen = output.status.signal().unwrap_or_else(|| output.status.code().unwrap() - 128);
+        assert_eq!(seen, 15, "{way:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn input_and_output_pass_untouched() {
+    for way in WAYS {
+        let mut child = firsttouch()
+            .args(way)
+            .args(["--", "sh", "-c", "cat; echo to stderr >&2"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"a\0b\xff").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"a\0b\xff");
+        assert_eq!(output.stderr, b"to stderr\n", "{way:?}");
+    }
+}
+
+#[test]
+fn the_environment_gains_two_variables_and_loses_none() {
+    let strip = |text: String| {
+        let mut lines: Vec<String> = text
+            .lines()
+            .filter(|line| !line.starts_with("LD_PRELOAD=") && !line.starts_with("FIRSTTOUCH_AGENT="))
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    let plain = std::process::Command::new("env")
+        .envs(firsttouch().get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("FIRSTTOUCH_TEST", "kept")
+        .output()
+        .unwrap();
+    let placed = firsttouch().args(["run", "--", "env"]).env("FIRSTTOUCH_TEST", "kept").output().unwrap();
+    let settings = stdout(&placed);
+    assert!(settings.contains("pages=thp min=1048576"), "{settings}");
+    let unset = ["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE", "GLIBC_TUNABLES"];
+    let plain: Vec<String> = strip(String::from_utf8(plain.stdout).unwrap())
+        .into_iter()
+        .filter(|line| !unset.iter().any(|name| line.starts_with(&format!("{name}="))))
+        .collect();
+    assert_eq!(strip(settings), plain);
+}
+
+#[test]
+fn signals_are_ignored_or_not_as_before() {
+    let lines = |output: &std::process::Output| stdout(output);
+    let masks = ["sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status"];
+    let plain = std::process::Command::new(masks[0]).args(&masks[1..]).output().unwrap();
+    for way in WAYS {
+        assert_eq!(lines(&with(way, &[&["--"][..], &masks].concat())), lines(&plain), "{way:?}");
+    }
+}
+
+#[test]
+fn an_existing_preload_is_kept() {
+    let output = firsttouch()
+        .args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"])
+        .env("LD_PRELOAD", "/nowhere/lib.so")
+        .output()
+        .unwrap();
+    assert!(stdout(&output).trim_end().ends_with(".so:/nowhere/lib.so"), "{}", stdout(&output));
+}
+
+#[test]
+fn garbage_in_a_profile_is_refused_with_its_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("model.toml");
+    for content in ["\0\x01\x02", "pages = ", "schema_version = 1\n[placement]\npages = \"huge\"\n"] {
+        fs::write(&file, content).unwrap();
+        let output = run(&["run", "--profile", file.to_str().unwrap(), "--", "true"]);
+        assert_code(&output, 125);
+        assert!(stderr(&output).contains("model.toml"), "{}", stderr(&output));
+    }
+    fs::write(&file, b"\xff\xfe").unwrap();
+    assert_code(&run(&["run", "--profile", file.to_str().unwrap(), "--", "true"]), 125);
+    assert_code(&run(&["run", "--profile", "/no/such/profile", "--", "true"]), 125);
+}
+
+#[test]
+fn a_profile_is_the_start_and_options_replace_its_fields() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("model.toml");
+    fs::write(&file, "schema_version = 1\n[placement]\npages = \"64k\"\nmin_size = \"4M\"\n").unwrap();
+    let profile = file.to_str().unwrap();
+    let output =
+        run(&["run", "--profile", profile, "--pages", "thp", "--", "sh", "-c", "echo $FIRSTTOUCH_AGENT"]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("pages=thp min=4194304"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_static_program_runs_as_it_is_and_the_receipt_says_so() {
+    let Some(program) = static_program() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let output = run(&["run", "--receipt", file.to_str().unwrap(), "--", program, "--version"]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("ldconfig"), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("warning: ") && stderr(&output).contains("supervise"),
+        "{}",
+        stderr(&output)
+    );
+    let receipt = json_file(&file);
+    assert_eq!(receipt["shortfalls"][0]["reason"], "static-program");
+    let strict = run(&["run", "--strict", "--", program, "--version"]);
+    assert_code(&strict, 125);
+    assert!(strict.stdout.is_empty());
+}
+
+#[test]
+fn the_receipt_comes_after_the_programs_output() {
+    let output = run(&["run", "--receipt", "-", "--", "sh", "-c", "echo first"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let receipt = json(text.strip_prefix("first\n").unwrap());
+    for key in ["schema_version", "asked", "obtained", "shortfalls", "via", "blocks", "complete"] {
+        assert!(receipt.get(key).is_some(), "{key} in {receipt}");
+    }
+    assert_eq!(receipt["asked"]["pages"], "thp");
+}
+
+#[test]
+fn placed_memory_shows_in_the_receipt() {
+    let workload = ["demo-workload", "--table", "64M", "--reads", "1000", "--order", "20"];
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let plain = run(&workload);
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let placed = run(&[&["run", "--receipt", file.to_str().unwrap(), "--", own][..], &workload].concat());
+    assert_code(&placed, 0);
+    assert_eq!(placed.stdout, plain.stdout, "a placement must not change a result");
+    let receipt = json_file(&file);
+    assert_eq!(receipt["complete"], true, "{receipt}");
+    assert!(receipt["obtained"]["peak_bytes"].as_u64().unwrap() >= 64 << 20, "{receipt}");
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_an_incomplete_receipt() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let output = run(&["run", "--receipt", file.to_str().unwrap(), "--", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(output.status.signal(), Some(9), "{}", stderr(&output));
+    let receipt = json_file(&file);
+    assert_eq!(receipt["complete"], false);
+    assert!(!receipt["notes"].as_array().unwrap().is_empty(), "{receipt}");
+}

@@ -1,0 +1,163 @@
+//! `tune`: exit codes, documents, and an end at any time.
+
+use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// As little as a session can be.
+const TINY: [&str; 6] = ["tune", "--quick", "--max-runs", "2", "--no-warm", "--configs"];
+
+fn tiny(rest: &[&str]) -> std::process::Output {
+    run(&[&TINY[..], rest].concat())
+}
+
+#[test]
+fn the_document_has_its_keys() {
+    let output = tiny(&["thp", "--json", "--seed", "5", "--", "sh", "-c", "exit 0"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    for key in [
+        "schema_version",
+        "command",
+        "seed",
+        "machine",
+        "configurations",
+        "winner",
+        "confirmation",
+        "warnings",
+    ] {
+        assert!(document.get(key).is_some(), "{key}");
+    }
+    assert_eq!(document["command"].as_array().unwrap().len(), 3);
+    assert_eq!(document["seed"], 5);
+    assert!(document["machine"]["cpus"].is_array(), "as `status --json` prints it");
+    let configurations = document["configurations"].as_array().unwrap();
+    assert_eq!(configurations[0]["name"], "baseline");
+    assert_eq!(configurations[0]["asked"], serde_json::Value::Null);
+    assert_eq!(configurations[1]["asked"]["pages"], "thp");
+    for key in ["obtained", "runs", "mean_wall_s", "ci95_wall_s", "ratio", "verdict"] {
+        assert!(configurations[1].get(key).is_some(), "{key}");
+    }
+    for run in configurations.iter().flat_map(|configuration| configuration["runs"].as_array().unwrap()) {
+        assert!(run["wall_s"].as_f64().unwrap() > 0.0, "{run}");
+        assert!(run["max_rss_bytes"].as_u64().unwrap() > 0, "{run}");
+    }
+    assert_eq!(configurations[1]["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_program_that_fails_ends_the_session_with_its_last_words() {
+    let output = tiny(&["thp", "--", "sh", "-c", "echo my last words >&2; exit 9"]);
+    assert_code(&output, 1);
+    assert!(
+        stderr(&output).contains("error: ") && stderr(&output).contains("my last words"),
+        "{}",
+        stderr(&output)
+    );
+    let missing = tiny(&["thp", "--", "/no/such/program"]);
+    assert_code(&missing, 1);
+    assert!(stderr(&missing).contains("/no/such/program"), "{}", stderr(&missing));
+}
+
+#[test]
+fn the_programs_output_stays_out_of_the_way() {
+    let output = tiny(&["thp", "--", "sh", "-c", "echo noise"]);
+    assert_code(&output, 0);
+    assert!(!stdout(&output).contains("noise") && !stderr(&output).contains("noise"));
+    let shown = tiny(&["thp", "--output", "inherit", "--json", "--", "sh", "-c", "echo noise >&2"]);
+    assert!(stderr(&shown).contains("noise"));
+}
+
+#[test]
+fn every_export_opens_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let (as_json, as_html, as_csv, as_md) = (file("t.json"), file("t.html"), file("t.csv"), file("t.md"));
+    let exports = [
+        "--export-json",
+        &as_json,
+        "--export-html",
+        &as_html,
+        "--export-csv",
+        &as_csv,
+        "--export-md",
+        &as_md,
+    ];
+    let output = tiny(&[&["thp"][..], &exports, &["--", "true"]].concat());
+    assert_code(&output, 0);
+    let document = json_file(Path::new(&as_json));
+    for path in [&as_json, &as_html] {
+        let again = run(&["report", path, "--json"]);
+        assert_code(&again, 0);
+        assert_eq!(json(&stdout(&again)), document);
+        assert_eq!(stdout(&run(&["report", path])), stdout(&output));
+    }
+    assert!(fs::read_to_string(&as_csv).unwrap().lines().count() > 4);
+    assert!(fs::read_to_string(&as_md).unwrap().contains("| baseline"));
+}
+
+#[test]
+fn a_seed_repeats_the_order() {
+    let orders = || {
+        let output = tiny(&["thp;4k", "--json", "--seed", "77", "--", "true"]);
+        let document = json(&stdout(&output));
+        let configurations = document["configurations"].as_array().unwrap().clone();
+        configurations
+            .iter()
+            .flat_map(|configuration| configuration["runs"].as_array().unwrap())
+            .map(|run| run["order"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(orders(), orders());
+}
+
+#[test]
+fn nothing_is_saved_when_nothing_helps() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("profile.toml");
+    // With two runs each, no interval is narrow enough to call a difference of `true` real.
+    let output = tiny(&["4k", "--save", file.to_str().unwrap(), "--", "true"]);
+    assert_code(&output, 0);
+    assert_eq!(file.exists(), stdout(&output).contains("run --profile"), "{}", stdout(&output));
+}
+
+/// The session must end at its own pace after one interrupt: the program tells when it runs and waits for leave.
+#[test]
+fn an_interrupt_leaves_a_valid_document() {
+    let scratch = tempfile::tempdir().unwrap();
+    let fifo = |name: &str| {
+        let path = scratch.path().join(name);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        path
+    };
+    let (started, leave) = (fifo("started"), fifo("leave"));
+    let script = format!("echo > {}; read x < {}", started.display(), leave.display());
+    let child = firsttouch()
+        .args(["tune", "--configs", "thp", "--no-warm", "--json", "--", "sh", "-c", &script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Two probes, then one whole block and the half of another.
+    for launch in 0..5 {
+        let mut word = String::new();
+        fs::File::open(&started).unwrap().read_to_string(&mut word).unwrap();
+        if launch == 4 {
+            assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        }
+        fs::write(&leave, "\n").unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_code(&output, 130);
+    let document = json(&stdout(&output));
+    assert_eq!(document["interrupted"], true);
+    let runs: usize = document["configurations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|configuration| configuration["runs"].as_array().unwrap().len())
+        .sum();
+    assert!((2..=3).contains(&runs), "{document}");
+}

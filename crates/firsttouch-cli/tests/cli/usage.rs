@@ -1,0 +1,83 @@
+//! Wrong usage, help, and what is generated from the definitions.
+
+use crate::{assert_code, firsttouch, run, stderr, stdout};
+use std::process::Stdio;
+
+#[test]
+fn wrong_usage_is_told_from_failures_of_the_program() {
+    for arguments in [&[][..], &["fly"], &["tune"], &["tune", "--budget", "soon", "--", "true"], &["report"]]
+    {
+        let output = run(arguments);
+        assert_code(&output, 2);
+        assert!(output.stdout.is_empty());
+        assert!(!output.stderr.is_empty());
+    }
+    // In `run`, 2 may be the program's own.
+    for arguments in
+        [&["run"][..], &["run", "--pages", "huge", "--", "true"], &["run", "--min-size", "x", "true"]]
+    {
+        assert_code(&run(arguments), 125);
+    }
+}
+
+#[test]
+fn placements_that_contradict_themselves_are_refused() {
+    let output = run(&["run", "--via", "jemalloc", "--pages", "2m", "--", "true"]);
+    assert_code(&output, 125);
+    assert!(
+        stderr(&output).starts_with("error: --via jemalloc cannot give --pages 2m\n"),
+        "{}",
+        stderr(&output)
+    );
+    let output = run(&["tune", "--configs", "warp", "--", "true"]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("`warp`"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("\n\nhint: "), "{}", stderr(&output));
+    assert_code(&run(&["tune", "--configs", "thp;thp", "--", "true"]), 2);
+}
+
+#[test]
+fn help_is_data() {
+    for arguments in
+        [&["--help"][..], &["run", "--help"], &["tune", "--help"], &["status", "--help"], &["report", "-h"]]
+    {
+        let output = run(arguments);
+        assert_code(&output, 0);
+        assert!(stdout(&output).contains("Examples:"), "{}", stdout(&output));
+        assert!(output.stderr.is_empty());
+    }
+    let version = run(&["--version"]);
+    assert_eq!(stdout(&version), format!("firsttouch {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_and_man_pages_know_every_subcommand() {
+    for shell in ["bash", "zsh", "fish"] {
+        let text = stdout(&run(&["completions", shell]));
+        assert!(
+            ["status", "run", "tune", "report"].iter().all(|name| text.contains(name)),
+            "{shell}: {text}"
+        );
+    }
+    assert!(stdout(&run(&["man"])).contains(".TH firsttouch"));
+    let page = stdout(&run(&["man", "tune"]));
+    assert!(page.contains("\\-\\-rivals") && page.contains(".TH"), "{page}");
+    assert_code(&run(&["man", "fly"]), 2);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = firsttouch().arg("man").stdout(writer).stderr(Stdio::piped()).output().unwrap();
+    assert_code(&output, 0);
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+}
+
+#[test]
+fn colour_is_for_those_who_ask() {
+    assert!(!stderr(&run(&["report", "/nowhere"])).contains('\u{1b}'));
+    let output = run(&["--color", "always", "report", "/nowhere"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("\u{1b}["));
+}
