@@ -22,8 +22,10 @@ const FIRST_LOOK_AFTER: u32 = 5;
 /// Risk of dropping any configuration that is as good as the best, over a whole session.
 const RISK: f64 = 0.01;
 
-/// The live configurations that are certainly slower than the best live one and of no more use. Never the baseline:
-/// every ratio needs it.
+/// The live configurations that are certainly slower than the best live one and of no more use.
+///
+/// Never the baseline, which every ratio needs, and never the fastest of its rivals: that one is what the session is
+/// about, and its interval must not depend on when it looked worst.
 pub(crate) fn out_of_the_race(history: &History, assessments: &[Assessment]) -> Vec<usize> {
     let verdict = |index: usize| {
         assessments.iter().find(|assessment| assessment.configuration == index).and_then(Assessment::verdict)
@@ -43,10 +45,12 @@ fn certainly_worse(history: &History) -> Vec<usize> {
     };
     let live = history.live();
     let speed = |index: usize| mean(&history.log_ratios(BASELINE, index)).unwrap_or(0.0);
-    let Some(best) = live.iter().copied().max_by(|&left, &right| speed(left).total_cmp(&speed(right))) else {
-        return Vec::new();
+    let fastest = |candidates: &[usize]| {
+        candidates.iter().copied().max_by(|&left, &right| speed(left).total_cmp(&speed(right)))
     };
-    let rivals: Vec<usize> = live.into_iter().filter(|&index| index != best && index != BASELINE).collect();
+    let mut rivals: Vec<usize> = live.iter().copied().filter(|&index| index != BASELINE).collect();
+    let (Some(best), Some(leader)) = (fastest(&live), fastest(&rivals)) else { return Vec::new() };
+    rivals.retain(|&index| index != leader);
     let behind: Vec<Vec<f64>> = rivals.iter().map(|&index| history.log_ratios(best, index)).collect();
     let p_values: Vec<Option<f64>> = behind.iter().map(|logs| two_sided_p(logs)).collect();
     let level = RISK / (f64::from(look) * f64::from(look + 1));
@@ -113,9 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn never_drops_the_baseline() {
+    fn never_drops_the_baseline_nor_the_fastest_rival() {
         assert_eq!(dropped(&history(8, &[9.0, 1.0, 3.0])), [2]);
         assert!(dropped(&history(8, &[9.0, 1.0])).is_empty());
+        assert_eq!(dropped(&history(8, &[1.0, 8.0, 9.0])), [2]);
     }
 
     #[test]

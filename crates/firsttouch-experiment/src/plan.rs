@@ -39,7 +39,8 @@ impl Plan {
         }
     }
 
-    /// Half as many blocks at least. The intervals of means then cover about 92 % instead of 94 %.
+    /// Half as many blocks at least. The price: intervals of a mean with 10 % noise then cover the truth in 92.5 %
+    /// of sessions instead of 93.5 %.
     pub fn quick(mut self) -> Self {
         self.min_blocks = 5;
         self

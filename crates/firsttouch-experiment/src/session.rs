@@ -17,6 +17,36 @@ const SEARCH_SHARE: f64 = 2.0 / 3.0;
 
 /// Runs the plan and says what it proved. However it ends — precision, caps, interruption, a failed program — the
 /// outcome holds everything that was measured.
+///
+/// ```
+/// use firsttouch_experiment::{Launcher, Plan, RunRequest, Sample, Silent, run};
+/// use std::{convert::Infallible, time::Duration};
+///
+/// /// A program that huge pages make a quarter faster, on a machine that wobbles by a percent.
+/// struct Pretend(u32);
+///
+/// impl Launcher for Pretend {
+///     type Error = Infallible;
+///     fn launch(&mut self, request: &RunRequest) -> Result<Sample, Infallible> {
+///         self.0 += 1;
+///         let wobble = 1.0 + 0.01 * f64::from(self.0 % 3);
+///         let wall_s = if request.configuration == 1 { 2.0 } else { 2.5 } * wobble;
+///         Ok(Sample { wall_s, ..Sample::default() })
+///     }
+///     fn elapsed(&self) -> Duration {
+///         Duration::from_secs(2 * u64::from(self.0))
+///     }
+///     fn interrupted(&self) -> bool {
+///         false
+///     }
+/// }
+///
+/// let plan = Plan::new(vec!["baseline".to_owned(), "thp".to_owned()], 7);
+/// let outcome = run(&plan, &mut Pretend(0), &mut Silent);
+/// assert_eq!(outcome.winner, Some(1));
+/// let ratio = outcome.confirmation.and_then(|confirmation| confirmation.ratio);
+/// assert!(ratio.is_some_and(|ratio| ratio.low < 1.25 && 1.25 < ratio.high));
+/// ```
 pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &mut O) -> Outcome<L::Error> {
     let mut session = Session { plan, launcher, observer, schedule: Schedule::new(plan.seed), next_order: 0 };
     let all: Vec<usize> = (0..plan.configurations.len()).collect();
@@ -54,7 +84,7 @@ pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &m
     let (interrupted, failure) = match ending {
         Ending::Interrupted => (true, None),
         Ending::Failed(configuration, error) => (false, Some((configuration, error))),
-        Ending::Precise | Ending::NothingLeft | Ending::MaxRuns | Ending::Budget => (false, None),
+        Ending::Precise | Ending::MaxRuns | Ending::Budget => (false, None),
     };
     Outcome { configurations, winner, confirmation: confirmed, interrupted, failure, warnings: notes }
 }
@@ -71,12 +101,11 @@ impl<L: Launcher, O: Observer> Session<'_, L, O> {
     /// Runs blocks of the participants until a rule ends the phase.
     fn phase(&mut self, phase: Phase, participants: Vec<usize>) -> (History, Ending<L::Error>) {
         let began = self.launcher.elapsed();
-        let alone = participants.len() < 2;
         let mut history = History::new(self.plan.configurations.len(), participants);
         let mut rule = PrecisionRule::default();
         let mut longest_block = Duration::ZERO;
         if history.participants.is_empty() {
-            return (history, Ending::NothingLeft);
+            return (history, Ending::Precise);
         }
         loop {
             if self.plan.max_runs.is_some_and(|most| history.complete_blocks >= most) {
@@ -111,9 +140,6 @@ impl<L: Launcher, O: Observer> Session<'_, L, O> {
             self.observer.block_finished(&progress);
             if precise {
                 return (history, Ending::Precise);
-            }
-            if live.len() < 2 && !alone {
-                return (history, Ending::NothingLeft);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! When a phase is precise enough, and how far off that is.
 
 use crate::Plan;
+use crate::assess::ALPHA;
 use crate::statistics::student::values_needed;
 
 /// A single pass may be luck: the variance of few runs is often seen too small.
@@ -28,7 +29,7 @@ impl PrecisionRule {
 
     /// About how many more runs a mean needs, from its relative standard deviation.
     pub(crate) fn remaining_runs(&self, plan: &Plan, runs: u32, relative_deviation: f64) -> u32 {
-        let needed = values_needed(relative_deviation, plan.precision, 0.05, runs as usize)
+        let needed = values_needed(relative_deviation, plan.precision, ALPHA)
             .max(plan.min_blocks)
             .max(runs + PASSES_IN_A_ROW.saturating_sub(self.passes));
         plan.max_runs.map_or(needed, |most| needed.min(most)).saturating_sub(runs)

@@ -19,8 +19,6 @@ const DRIFT_LEVEL: f64 = 0.01;
 pub(crate) enum Ending<E> {
     /// Every live mean is precise enough.
     Precise,
-    /// All but the baseline were dropped: nothing is left to compare.
-    NothingLeft,
     /// The cap on runs.
     MaxRuns,
     /// The cap on time.
@@ -31,15 +29,15 @@ pub(crate) enum Ending<E> {
     Failed(usize, E),
 }
 
-/// Tells of outliers only where they matter: a few runs in a hundred of any program stand apart, and a warning about
-/// each would teach people to read past all of them.
+/// Tells of outliers only where they move the mean by more than may pass as the same: a few runs in a hundred of any
+/// program stand apart, and a warning about each would teach people to read past all of them.
 pub(crate) fn outliers(name: &str, runs: &[LaunchedRun], same_band: f64) -> Option<String> {
     let wall_s = |keep: bool| -> Vec<f64> {
         runs.iter().filter(|run| keep || !run.outlier).map(|run| run.wall_s).collect()
     };
     let (all, others) = (mean(&wall_s(true))?, mean(&wall_s(false))?);
     let shift = all / others - 1.0;
-    (shift.abs() > 0.5 * same_band).then(|| {
+    (shift.abs() > same_band).then(|| {
         format!(
             "{} of {} runs of {name} stand apart from the others and move its mean by {:+.1} % (marked, and counted all \
              the same): something else may have used the machine; close it and measure again",
@@ -111,7 +109,7 @@ pub(crate) fn imprecise<E>(
     let (cause, remedy) = match ending {
         Ending::MaxRuns => ("the cap on runs", "allow more runs (--max-runs)"),
         Ending::Budget => ("the time budget", "allow more time (--budget) or fewer configurations"),
-        Ending::Precise | Ending::NothingLeft | Ending::Interrupted | Ending::Failed(..) => return None,
+        Ending::Precise | Ending::Interrupted | Ending::Failed(..) => return None,
     };
     let short: Vec<String> = assessments
         .iter()

@@ -13,7 +13,7 @@ const SAMPLES: u32 = 1999;
 
 /// Drawing ends early at this many samples that dip as far: the p-value is then certainly not small.
 /// J. Besag and P. Clifford, "Sequential Monte Carlo p-values", *Biometrika* 78 (1991).
-const EXCEEDANCES: u32 = 30;
+const EXCEEDANCES: u32 = 20;
 
 /// The dip of a sample, at least 1/(2n); `None` of nothing.
 pub fn dip(values: &[f64]) -> Option<f64> {

@@ -54,7 +54,7 @@ pub fn more_pairs_needed(log_ratios: &[f64], alpha: f64, same_band: f64) -> Opti
     let distance = mean(log_ratios)?.abs();
     let room_in_band = same_band.ln_1p() - distance;
     let target = distance.max(room_in_band);
-    let needed = values_needed(deviation, target, alpha, log_ratios.len());
+    let needed = values_needed(deviation, target, alpha);
     Some(needed.saturating_sub(log_ratios.len() as u32).max(1))
 }
 

@@ -1,0 +1,149 @@
+//! A machine made of random numbers: programs with known times, noise, drift, moods and faults.
+
+use firsttouch_experiment::{Launcher, Observer, Outcome, Plan, Progress, RunRequest, Sample, run};
+use firsttouch_placement::Verdict;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::time::Duration;
+
+/// Its settings are plain fields: a test states the machine it needs.
+pub(crate) struct Machine {
+    /// True time of each configuration in seconds.
+    pub(crate) base_s: Vec<f64>,
+    /// Relative standard deviation of independent noise.
+    pub(crate) noise: f64,
+    /// Normal noise instead of log-normal.
+    pub(crate) normal: bool,
+    /// Relative slow-down per run.
+    pub(crate) drift_per_run: f64,
+    /// Relative standard deviation of noise that changes slowly (AR(1), 0.95 from run to run).
+    pub(crate) slow_noise: f64,
+    /// Configuration, probability and factor of a slow mode.
+    pub(crate) slow_mode: Option<(usize, f64, f64)>,
+    /// Interruption is reported once so many runs were made.
+    pub(crate) interrupt_after: Option<usize>,
+    /// The run (by order) that fails.
+    pub(crate) fail_at: Option<u32>,
+    /// Every request, in order.
+    pub(crate) requests: Vec<RunRequest>,
+    generator: ChaCha8Rng,
+    slow_state: f64,
+    elapsed_s: f64,
+}
+
+/// What a failing program says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken(pub(crate) u32);
+
+impl Machine {
+    pub(crate) fn new(base_s: &[f64], noise: f64, seed: u64) -> Self {
+        Machine {
+            base_s: base_s.to_vec(),
+            noise,
+            normal: false,
+            drift_per_run: 0.0,
+            slow_noise: 0.0,
+            slow_mode: None,
+            interrupt_after: None,
+            fail_at: None,
+            requests: Vec::new(),
+            // Away from the seeds of the schedules.
+            generator: ChaCha8Rng::seed_from_u64(seed ^ 0x9e37_79b9_7f4a_7c15),
+            slow_state: 0.0,
+            elapsed_s: 0.0,
+        }
+    }
+
+    fn uniform(&mut self) -> f64 {
+        ((self.generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// A standard normal number (Box and Muller).
+    fn gauss(&mut self) -> f64 {
+        let (radius, angle) = (self.uniform(), self.uniform());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+
+    /// The time of one run of a configuration, as the run of that order.
+    pub(crate) fn wall_s(&mut self, configuration: usize, order: u32) -> f64 {
+        let noise = self.noise * self.gauss();
+        let noise = if self.normal { (1.0 + noise).max(0.01) } else { noise.exp() };
+        self.slow_state = 0.95 * self.slow_state + (1.0 - 0.95f64 * 0.95).sqrt() * self.gauss();
+        let slow = (self.slow_noise * self.slow_state).exp();
+        let mood = self.uniform();
+        let mode = match self.slow_mode {
+            Some((moody, probability, factor)) if moody == configuration && mood < probability => factor,
+            _ => 1.0,
+        };
+        self.base_s[configuration] * noise * slow * mode * (1.0 + self.drift_per_run * f64::from(order))
+    }
+}
+
+impl Launcher for Machine {
+    type Error = Broken;
+
+    fn launch(&mut self, request: &RunRequest) -> Result<Sample, Broken> {
+        self.requests.push(request.clone());
+        if self.fail_at == Some(request.order) {
+            return Err(Broken(request.order));
+        }
+        let wall_s = self.wall_s(request.configuration, request.order);
+        self.elapsed_s += wall_s;
+        Ok(Sample { wall_s, user_s: wall_s, minor_faults: 1 + u64::from(request.order), ..Sample::default() })
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs_f64(self.elapsed_s)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt_after.is_some_and(|most| self.requests.len() >= most)
+    }
+}
+
+/// Keeps every progress report.
+#[derive(Default)]
+pub(crate) struct Notebook {
+    pub(crate) pages: Vec<Progress>,
+    pub(crate) started: usize,
+    pub(crate) finished: usize,
+}
+
+impl Observer for Notebook {
+    fn run_started(&mut self, _: &RunRequest) {
+        self.started += 1;
+    }
+
+    fn run_finished(&mut self, _: &RunRequest, _: &Sample) {
+        self.finished += 1;
+    }
+
+    fn block_finished(&mut self, progress: &Progress) {
+        self.pages.push(progress.clone());
+    }
+}
+
+pub(crate) fn plan(configurations: usize, seed: u64) -> Plan {
+    let names =
+        std::iter::once("baseline".to_owned()).chain((1..configurations).map(|i| format!("rival-{i}")));
+    Plan::new(names.take(configurations).collect(), seed)
+}
+
+pub(crate) fn session(plan: &Plan, machine: &mut Machine) -> Outcome<Broken> {
+    run(plan, machine, &mut Notebook::default())
+}
+
+/// The verdict that a reader takes home: that of the fresh runs.
+pub(crate) fn headline(outcome: &Outcome<Broken>) -> Option<Verdict> {
+    outcome.confirmation.as_ref().map(|confirmation| confirmation.verdict)
+}
+
+/// Whether the search called any of these configurations faster or slower.
+pub(crate) fn tells_apart(
+    outcome: &Outcome<Broken>,
+    configurations: impl IntoIterator<Item = usize>,
+) -> bool {
+    configurations
+        .into_iter()
+        .any(|index| matches!(outcome.configurations[index].verdict, Some(Verdict::Faster | Verdict::Slower)))
+}
