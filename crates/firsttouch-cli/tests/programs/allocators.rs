@@ -1,0 +1,63 @@
+//! Programs that bring their own allocator, or a sanitizer's: they are left alone, and the receipt says so.
+
+use crate::requirements::{compiled, installed};
+use crate::subject::Subject;
+use std::process::Command;
+
+const BLOCKS: &str = include_str!("blocks.c");
+
+#[test]
+fn large_blocks_of_the_c_library_are_placed() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(folder.path(), "blocks", BLOCKS, &[]) else { return };
+    Subject::new(program).same_with_and_without().assert_on_huge_pages(8 << 20);
+}
+
+#[test]
+fn a_malloc_of_the_programs_own_is_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-fno-builtin"];
+    let Some(program) = compiled(folder.path(), "own_malloc", include_str!("own_malloc.c"), &options) else {
+        return;
+    };
+    Subject::new(program).same_but_for_the_warning().assert_stood_down("foreign-allocator");
+}
+
+#[test]
+fn jemalloc_is_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["-Wl,--no-as-needed", "-l:libjemalloc.so.2"];
+    let Some(program) = compiled(folder.path(), "with_jemalloc", BLOCKS, &options) else { return };
+    Subject::new(program).same_but_for_the_warning().assert_stood_down("foreign-allocator");
+}
+
+#[test]
+fn a_sanitizer_works_as_without_us() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(folder.path(), "with_asan", BLOCKS, &["-fsanitize=address", "-g"]) else {
+        return;
+    };
+    Subject::new(&program).same_but_for_the_warning().assert_stood_down("foreign-allocator");
+
+    // It still finds the error it is there for. Its report holds addresses, so it is not compared.
+    let output = Command::new(env!("CARGO_BIN_EXE_firsttouch"))
+        .args(["run", "--"])
+        .arg(&program)
+        .arg("misread")
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("heap-buffer-overflow"), "{said}");
+}
+
+#[test]
+fn a_child_with_a_sanitizer_works_as_without_us() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(folder.path(), "child_with_asan", BLOCKS, &["-fsanitize=address"]) else {
+        return;
+    };
+    let Some(shell) = installed("sh") else { return };
+    let line = format!("{0}; echo $?; {0} | cat; exit 2", program.display());
+    Subject::new(shell).arguments(&["-c", &line]).same_with_and_without();
+}
