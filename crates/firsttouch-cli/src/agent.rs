@@ -33,7 +33,8 @@ fn candidates() -> anyhow::Result<Vec<PathBuf>> {
     let uid = own_uid().context("cannot make a temporary file")?;
     Ok([
         absolute("XDG_CACHE_HOME").map(|cache| cache.join("firsttouch")),
-        absolute("HOME").map(|home| home.join(".cache/firsttouch")),
+        // A home that does not exist (services have such) is not ours to make.
+        absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache/firsttouch")),
         Some(PathBuf::from(format!("/tmp/firsttouch-{uid}"))),
     ]
     .into_iter()

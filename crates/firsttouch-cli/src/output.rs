@@ -43,7 +43,9 @@ impl Failure {
         }
         let mut text = format!("{}error:{} {}\n", ERROR.render(), ERROR.render_reset(), self.error);
         for cause in self.error.chain().skip(1) {
-            text.push_str(&format!("  {cause}\n"));
+            for line in cause.to_string().lines() {
+                text.push_str(&format!("  {line}\n"));
+            }
         }
         if let Some(hint) = &self.hint {
             text.push_str(&format!("\n{}hint:{} {hint}\n", HINT.render(), HINT.render_reset()));

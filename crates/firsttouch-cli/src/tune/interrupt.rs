@@ -34,7 +34,9 @@ impl Interrupt {
 
     fn hear(&self) {
         if !self.asked.swap(true, Ordering::Relaxed) {
-            output::message("\nfinishing this run, then writing what there is (again: end this run now)\n");
+            output::message(
+                "\nending after this run, then writing what there is (again: end the run as well)\n",
+            );
         } else if self.kill.swap(true, Ordering::Relaxed) {
             // The program heeds nothing, so neither do we.
             std::process::exit(i32::from(INTERRUPTED));

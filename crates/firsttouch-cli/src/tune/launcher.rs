@@ -29,16 +29,12 @@ const LAST_WORDS_BYTES: usize = 2000;
 pub(crate) enum RunError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    #[error("the program failed: {0}")]
+    #[error("the program ended with {0}")]
     Program(Ending),
-    #[error("the program failed: {ending}\n{}", indented(.last_words))]
+    #[error("the program ended with {ending}; its last words:\n{last_words}")]
     ProgramSaid { ending: Ending, last_words: String },
     #[error("cannot wait for the program")]
     Wait(#[source] io::Error),
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// What the untimed run of a configuration showed.
@@ -109,9 +105,10 @@ impl Variant {
         let said = std::fs::read(&words).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         if !finished.ending.is_success() {
-            return Err(RunError::ProgramSaid {
-                ending: finished.ending,
-                last_words: tail(&said).to_owned(),
+            let (ending, last_words) = (finished.ending, tail(&said).trim_end().to_owned());
+            return Err(match last_words.is_empty() {
+                true => RunError::Program(ending),
+                false => RunError::ProgramSaid { ending, last_words },
             });
         }
         let asked = placement.cloned().unwrap_or_default();

@@ -58,6 +58,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
 
+    let mut display = Display::new(names.clone(), output::terminal(), interrupt.clone());
     let mut launcher = ProgramLauncher {
         variants: probed.into_iter().map(|probed| probed.variant).collect(),
         interrupt,
@@ -66,7 +67,6 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         events: Event::ALL.to_vec(),
         began,
     };
-    let mut display = Display::new(names.clone(), output::terminal());
     let outcome = firsttouch_experiment::run(&plan(tune, names.clone(), seed), &mut launcher, &mut display);
     display.clear();
 
@@ -304,15 +304,14 @@ fn warm_bytes(
 }
 
 fn failed(name: &str, error: RunError) -> Failure {
-    let code = 1;
     let failure = match error {
-        RunError::Launch(error) => program::not_started(error).code(code),
+        RunError::Launch(error) => program::not_started(error),
         error => {
-            Failure::new(error).hint("the program must end with status 0 by itself before it can be timed")
+            Failure::new(anyhow::Error::new(error).context(format!("the program failed under `{name}`")))
+                .hint("the program must end by itself, with status 0, before it can be timed")
         }
     };
-    output::message(&format!("{name}:\n"));
-    failure.code(code)
+    failure.code(1)
 }
 
 /// Whether every configuration ran, obtained what it asked for, and has a verdict.

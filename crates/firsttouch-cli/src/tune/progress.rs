@@ -1,6 +1,7 @@
 //! Live progress on stderr: one redrawn line per configuration on a terminal, one plain line per block elsewhere.
 //! Nothing is drawn while the program runs.
 
+use super::interrupt::Interrupt;
 use crate::output;
 use firsttouch_experiment::{LiveSummary, Observer, Phase, Progress, RunRequest, Sample};
 use std::fmt::Write as _;
@@ -24,10 +25,11 @@ pub(crate) struct Display {
     columns: Option<usize>,
     /// Lines on the terminal that the next drawing replaces.
     drawn: usize,
+    interrupt: Interrupt,
 }
 
 impl Display {
-    pub(crate) fn new(names: Vec<String>, columns: Option<usize>) -> Display {
+    pub(crate) fn new(names: Vec<String>, columns: Option<usize>, interrupt: Interrupt) -> Display {
         let count = names.len();
         Display {
             names,
@@ -38,15 +40,17 @@ impl Display {
             remaining: None,
             columns,
             drawn: 0,
+            interrupt,
         }
     }
 
     /// Removes what is drawn, so that results can take its place.
     pub(crate) fn clear(&mut self) {
-        if self.drawn > 0 {
+        // After a Ctrl-C the cursor is no longer where we left it.
+        if self.drawn > 0 && !self.interrupt.asked() {
             output::message(&format!("\r\x1b[{}A\x1b[J", self.drawn));
-            self.drawn = 0;
         }
+        self.drawn = 0;
     }
 
     fn draw(&mut self, running: Option<usize>) {

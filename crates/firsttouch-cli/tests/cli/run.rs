@@ -192,3 +192,23 @@ fn a_program_that_is_killed_leaves_an_incomplete_receipt() {
     assert_eq!(receipt["complete"], false);
     assert!(!receipt["notes"].as_array().unwrap().is_empty(), "{receipt}");
 }
+
+#[test]
+fn the_rivals_own_ways_are_set_up_where_they_are_installed() {
+    for (via, variable) in
+        [("glibc", "GLIBC_TUNABLES"), ("mimalloc", "LD_PRELOAD"), ("jemalloc", "MALLOC_CONF")]
+    {
+        let output = run(&["run", "--via", via, "--", "sh", "-c", &format!("echo ${variable}")]);
+        if output.status.code() == Some(125) {
+            assert!(
+                stderr(&output).contains("is not installed") && stderr(&output).contains("hint: sudo apt")
+            );
+            eprintln!("skipped: {via} is not installed");
+            continue;
+        }
+        assert_code(&output, 0);
+        assert!(!stdout(&output).trim().is_empty(), "{via}");
+        let receipt = run(&["run", "--via", via, "--receipt", "-", "--", "true"]);
+        assert_eq!(json(&stdout(&receipt))["via"], via);
+    }
+}

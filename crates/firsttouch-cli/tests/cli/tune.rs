@@ -161,3 +161,61 @@ fn an_interrupt_leaves_a_valid_document() {
         .sum();
     assert!((2..=3).contains(&runs), "{document}");
 }
+
+#[test]
+fn strict_is_not_met_by_what_cannot_be_decided() {
+    let strict = ["--strict", "--", "sh", "-c", "exit 0"];
+    // Two runs rarely decide anything about a program that does nothing; the text says whether they did.
+    let output = tiny(&[&["thp 4k"][..], &strict].concat());
+    let text = stdout(&output);
+    let expected = if text.contains("undecided") { 3 } else { 0 };
+    assert_code(&output, expected);
+}
+
+#[test]
+fn the_demo_is_a_program_like_any_other() {
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let workload =
+        ["--json", "--", own, "demo-workload", "--table", "8M", "--reads", "1000", "--order", "20"];
+    let output = tiny(&[&["thp"][..], &workload].concat());
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let receipt = &document["configurations"][1]["obtained"];
+    assert!(receipt["obtained"]["peak_bytes"].as_u64().unwrap() >= 8 << 20, "{receipt}");
+    // Nothing may be asked of a session that has its own program.
+    assert_code(&run(&["tune", "--demo", "--", "true"]), 2);
+}
+
+#[test]
+fn choices_of_openblas_are_taken_away_and_told() {
+    let output = firsttouch()
+        .args(TINY)
+        .args(["thp", "--json", "--", "sh", "-c", "test -z \"$OPENBLAS_CORETYPE\""])
+        .env("OPENBLAS_CORETYPE", "Haswell")
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let warnings = document["warnings"].as_array().unwrap();
+    assert!(
+        warnings.iter().any(|warning| warning.as_str().unwrap().contains("OPENBLAS_CORETYPE")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_static_program_is_supervised_or_refused() {
+    let Some(program) = crate::static_program() else { return };
+    let output =
+        run(&["tune", "--quick", "--max-runs", "2", "--no-warm", "--json", "--", program, "--version"]);
+    if output.status.code() == Some(1) {
+        // Without the right to collapse from outside nothing is left to compare.
+        assert!(stderr(&output).contains("error: "), "{}", stderr(&output));
+        return;
+    }
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    assert_eq!(document["configurations"][1]["name"], "supervise");
+    let skipped = document["skipped"].as_array().unwrap();
+    assert!(skipped.iter().any(|skip| skip["name"] == "thp"), "{skipped:?}");
+}
