@@ -39,7 +39,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target_dir = out.join("agent");
     let mut cargo = Command::new(env::var("CARGO")?);
     cargo
-        .args(["build", "--profile", "agent", "-p", "firsttouch-preload", "--locked", "--target", &target])
+        .args([
+            "build",
+            "--profile",
+            "agent",
+            "-p",
+            "firsttouch-preload",
+            "--features",
+            "freestanding",
+            "--locked",
+            "--target",
+            &target,
+        ])
         .arg("--target-dir")
         .arg(&target_dir)
         .arg("--manifest-path")

@@ -3,16 +3,29 @@
 //! Parsers are pure functions over text. Reading goes through a root path that is given as a value, so that a
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
-//! Architecture invariant: no policy lives here; this crate says what the kernel says.
+//! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
+//! [`sys`] is left, which the agent is made of.
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+#[cfg(feature = "std")]
 pub mod cpulist;
+#[cfg(feature = "std")]
 pub mod elf;
+#[cfg(feature = "std")]
 pub mod features;
+#[cfg(feature = "std")]
 pub mod maps;
+#[cfg(feature = "std")]
 pub mod perf;
+#[cfg(feature = "std")]
 pub mod process;
+#[cfg(feature = "std")]
 pub mod remote;
+#[cfg(feature = "std")]
 pub mod root;
+#[cfg(feature = "std")]
 pub mod smaps;
 pub mod sys;
+#[cfg(feature = "std")]
 pub mod sysinfo;

@@ -7,11 +7,15 @@
 //! allocation path (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
 //! thread but for prefaulting, which is asked for; no signal handler; the environment is read by our own parser;
 //! nothing is printed but a message before an abort that glibc would have made as well. The prelude is `core`'s, so
-//! that nothing allocates by accident; `std` is linked for its panic handler alone (panics abort).
+//! that nothing allocates by accident; with the feature `freestanding`, the form in which the agent is used, the
+//! standard library is not even linked, and with it goes the unwinder's library: loading that would cost every program
+//! more than all of the agent.
 
 #![no_std]
 #![allow(unreachable_pub, reason = "the functions are exported to C by their names, whatever Rust can reach")]
 
+// Only for its panic handler, where the workspace is built and checked as a whole.
+#[cfg(not(feature = "freestanding"))]
 extern crate std;
 
 mod control;
@@ -24,3 +28,12 @@ use firsttouch_memory::Heap;
 
 /// The one heap of the process: interposed functions have no other place to find it.
 static HEAP: Heap = Heap::new();
+
+/// A defect of ours: end the program where it happens, with a word.
+#[cfg(feature = "freestanding")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    firsttouch_linux::sys::complain(b"firsttouch: the agent has failed\n");
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
