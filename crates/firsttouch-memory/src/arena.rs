@@ -46,6 +46,8 @@ impl Backing {
 /// processor that runs the program, which would be felt with each small block.
 const OFFER_PAGES: u32 = (16 << 20) / BASE as u32;
 
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
 /// At most so many dirty runs of an allocation are told apart; the rest is cleared in one.
 pub(crate) const DIRTY_RUNS: usize = 8;
 
@@ -89,10 +91,9 @@ impl Arena {
         let table_bytes = pages * size_of::<Entry>();
         let dirty_bytes = dirty::words(pages) * 8;
         let mapped_bytes = dirty::words(bytes / backing.chunk_bytes()).max(1) * 8;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         let total = table_bytes + dirty_bytes + mapped_bytes;
         // SAFETY: a new mapping at an address of the kernel's choice. Only the parts in use become resident.
-        let at = unsafe { sys::map_anonymous(0, total, protection, libc::MAP_NORESERVE) }.ok()?;
+        let at = unsafe { sys::map_anonymous(0, total, READ_WRITE, libc::MAP_NORESERVE) }.ok()?;
         let mut arena = Arena {
             backing,
             base,
@@ -137,8 +138,11 @@ impl Arena {
         (self.backing.chunk_bytes() / BASE) as u32
     }
 
-    /// Takes mapped pages so that `(start + phase) % alignment == 0` (in pages); the reason if there are none.
+    /// Takes mapped pages so that the first one's address plus `phase` is a multiple of `alignment` (both in pages); the
+    /// reason if there are none.
     pub(crate) fn take(&mut self, pages: u32, alignment: u32, phase: u32) -> Result<Taken, Reason> {
+        // The base is a multiple of 1 GiB only, and an alignment may be more.
+        let phase = phase + (self.base / BASE % alignment as usize) as u32;
         let (extents, table, _) = self.parts();
         let start = extents.take(table, pages, alignment, phase).ok_or(Reason::AddressSpaceLimit)?;
         if let Err(reason) = self.map(start, pages) {
@@ -312,15 +316,12 @@ impl Arena {
         let chunk_bytes = self.backing.chunk_bytes();
         let address = self.base + first as usize * chunk_bytes;
         let bytes = (until - first) as usize * chunk_bytes;
-        let huge = match self.backing {
-            Backing::Huge2M => libc::MAP_HUGETLB | libc::MAP_HUGE_2MB,
-            Backing::Huge1G => libc::MAP_HUGETLB | libc::MAP_HUGE_1GB,
-            _ => 0,
-        };
+        if self.backing.is_reserved_pool() {
+            return self.map_from_pool(address, bytes);
+        }
         let fixed = if self.reserved { libc::MAP_FIXED } else { libc::MAP_FIXED_NOREPLACE };
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the range is reserved for this arena, or must be free for NOREPLACE to take it.
-        match unsafe { sys::map_anonymous(address, bytes, protection, huge | fixed) } {
+        match unsafe { sys::map_anonymous(address, bytes, READ_WRITE, fixed) } {
             Ok(at) if at == address => {}
             Ok(at) => {
                 // A kernel before 4.17 takes NOREPLACE as a wish.
@@ -328,30 +329,61 @@ impl Arena {
                 let _ = unsafe { sys::unmap(at, bytes) };
                 return Err(Reason::KernelTooOld);
             }
-            Err(_) if huge != 0 => return Err(Reason::PoolEmpty),
-            Err(_) => return Err(Reason::AddressSpaceLimit),
+            Err(_) => {
+                self.reserve_again(address, bytes);
+                return Err(Reason::AddressSpaceLimit);
+            }
         }
-        let advice = match self.backing {
-            Backing::Base => libc::MADV_NOHUGEPAGE,
-            Backing::Multi | Backing::Transparent => libc::MADV_HUGEPAGE,
-            // A page that the pool promised can still be refused at first touch (control groups, memory policy), and
-            // then the program dies of SIGBUS: create the pages now, where a refusal is an answer.
-            Backing::Huge2M | Backing::Huge1G => libc::MADV_POPULATE_WRITE,
-        };
-        // SAFETY: the range was mapped just now; none of these changes contents.
-        let refused = unsafe { sys::advise(address, bytes, advice) }.err();
-        if let (true, Some(error)) = (self.backing.is_reserved_pool(), refused) {
-            (first..until).for_each(|chunk| self.unmap_chunk(chunk));
-            return Err(match error {
-                libc::EINVAL => Reason::KernelTooOld,
-                libc::EFAULT => Reason::CgroupLimit,
-                _ => Reason::PoolEmpty,
-            });
-        }
+        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
+        // SAFETY: the range was mapped just now; the advice changes no contents.
+        let _ = unsafe { sys::advise(address, bytes, advice) };
         if self.backing == Backing::Multi {
             self.keep_below_2m(first, until);
         }
         Ok(())
+    }
+
+    /// Maps pages of a reserved pool, and creates them: a page that the pool promised can still be refused at first
+    /// touch (control groups, memory policy), and then the program dies of SIGBUS. Here a refusal is an answer.
+    ///
+    /// They are made elsewhere and moved into the reserved range: a fixed mapping that the pool refuses has removed by
+    /// then what it was to replace (seen on Linux 6.18), and the program's next mapping would land inside the span.
+    fn map_from_pool(&self, address: usize, bytes: usize) -> Result<(), Reason> {
+        let size = if self.backing == Backing::Huge1G { libc::MAP_HUGE_1GB } else { libc::MAP_HUGE_2MB };
+        let (wish, fixed) = if self.reserved { (0, 0) } else { (address, libc::MAP_FIXED_NOREPLACE) };
+        // SAFETY: a new mapping where nothing is.
+        let at = unsafe { sys::map_anonymous(wish, bytes, READ_WRITE, libc::MAP_HUGETLB | size | fixed) }
+            .map_err(|_| Reason::PoolEmpty)?;
+        // SAFETY: the range was mapped just now; creating its pages changes no contents.
+        let populated = unsafe { sys::advise(at, bytes, libc::MADV_POPULATE_WRITE) };
+        let reason = match populated {
+            Ok(_) if at == address => return Ok(()),
+            Ok(_) if self.reserved => {
+                let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
+                // SAFETY: moves the new mapping into a range that is reserved for this arena and not mapped.
+                if unsafe { sys::call(libc::SYS_mremap, [at, bytes, bytes, flags, address, 0]) }.is_ok() {
+                    return Ok(());
+                }
+                // Reserved pages can be moved since Linux 5.16.
+                self.reserve_again(address, bytes);
+                Reason::KernelTooOld
+            }
+            Ok(_) | Err(libc::EINVAL) => Reason::KernelTooOld,
+            Err(libc::EFAULT) => Reason::CgroupLimit,
+            Err(_) => Reason::PoolEmpty,
+        };
+        // SAFETY: the mapping was made just now and is not used.
+        let _ = unsafe { sys::unmap(at, bytes) };
+        Err(reason)
+    }
+
+    /// Closes the hole in the span that a failed fixed mapping may have left, unless somebody was quicker.
+    fn reserve_again(&self, address: usize, bytes: usize) {
+        if self.reserved {
+            let flags = libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
+            // SAFETY: takes only what is free.
+            let _ = unsafe { sys::map_anonymous(address, bytes, libc::PROT_NONE, flags) };
+        }
     }
 
     /// Keeps the kernel from giving 2 MiB pages where smaller ones were asked for: it takes the largest size that is

@@ -46,10 +46,12 @@ impl Heap {
         let inner = unsafe { self.inner.held() };
         inner.forks += 1;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
+        // Closed while the lock still keeps other threads from forking: with a copy of this end in another child, the
+        // wait below would be for that child's end.
+        let reading = fork.pipe.map(|(reading, _)| reading);
         // SAFETY: as above.
         unsafe { self.inner.release() };
-        if let Some((reading, writing)) = fork.pipe {
-            drop(writing);
+        if let Some(reading) = reading {
             // The end of the pipe: the child is done, or is no more.
             let _ = reading.read(&mut [0]);
         }

@@ -1,7 +1,7 @@
 //! The heap against the real kernel: what it hands out, keeps, moves and gives back, read back from /proc.
 #![allow(clippy::print_stderr, reason = "a skipped check is said, not hidden")]
 
-use firsttouch_memory::{BASE, BlockInfo, HUGE, Heap, Pages, Resized, Settings};
+use firsttouch_memory::{BASE, BlockInfo, GIGANTIC, HUGE, Heap, Pages, Resized, Settings};
 use std::thread;
 
 const MIB: usize = 1 << 20;
@@ -74,7 +74,7 @@ fn blocks_have_the_alignment_of_the_c_library() {
     let heap = heap(Pages::Transparent);
     assert_eq!(heap.allocate(MIB, 0, false) as usize % 64, 16);
     assert_eq!(heap.allocate(MIB, 16, false) as usize % 64, 16);
-    for alignment in [32, 64, 512, BASE, 4 * BASE, HUGE, 4 * HUGE] {
+    for alignment in [32, 64, 512, BASE, 4 * BASE, HUGE, 4 * HUGE, 4 * GIGANTIC, 16 * GIGANTIC] {
         let address = heap.allocate(3 * MIB + 5, alignment, false);
         assert_eq!(address as usize % alignment, 0);
         fill(address, 3 * MIB + 5, 7);
@@ -227,6 +227,16 @@ fn an_empty_pool_falls_back_with_its_reason() {
     assert!(!address.is_null(), "the next smaller pages serve");
     fill(address, 5 * MIB, 1);
     assert!(heap.free(address));
+}
+
+#[test]
+fn a_refused_pool_leaves_no_hole_in_the_span() {
+    let heap = heap(Pages::Huge1G);
+    let blocks: Vec<*mut u8> = (1..5).map(|factor| heap.allocate(factor * 5 * MIB, 0, false)).collect();
+    // The C library maps each of these by itself, where the kernel finds the first room.
+    let others: Vec<Vec<u8>> = (0..200).map(|_| vec![1; 300 << 10]).collect();
+    assert!(others.iter().all(|other| !heap.owns(other.as_ptr())), "a mapping of others lies in the span");
+    assert!(blocks.into_iter().all(|block| heap.free(block)));
 }
 
 #[test]
