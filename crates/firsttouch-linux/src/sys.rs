@@ -169,7 +169,9 @@ impl Descriptor {
     pub fn read(&self, buffer: &mut [u8]) -> Answer {
         loop {
             // SAFETY: the buffer is valid for writes of its length.
-            match unsafe { call(libc::SYS_read, [self.0 as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]) } {
+            match unsafe {
+                call(libc::SYS_read, [self.0 as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0])
+            } {
                 Err(libc::EINTR) => {}
                 answer => return answer,
             }
@@ -181,7 +183,8 @@ impl Descriptor {
         let mut bytes = [0; 8];
         let address = bytes.as_mut_ptr() as usize;
         // SAFETY: the buffer is valid for writes of its length.
-        let read = unsafe { call(libc::SYS_pread64, [self.0 as usize, address, 8, index as usize * 8, 0, 0]) };
+        let read =
+            unsafe { call(libc::SYS_pread64, [self.0 as usize, address, 8, index as usize * 8, 0, 0]) };
         (read == Ok(8)).then(|| u64::from_ne_bytes(bytes))
     }
 
@@ -189,7 +192,9 @@ impl Descriptor {
     pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), i32> {
         while !bytes.is_empty() {
             // SAFETY: the buffer is valid for reads of its length.
-            match unsafe { call(libc::SYS_write, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) } {
+            match unsafe {
+                call(libc::SYS_write, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0])
+            } {
                 Ok(written) => bytes = &bytes[written.min(bytes.len())..],
                 Err(libc::EINTR) => {}
                 Err(error) => return Err(error),
@@ -201,7 +206,12 @@ impl Descriptor {
     /// Runs `PAGEMAP_SCAN` (Linux 6.7) on an open `/proc/PID/pagemap`: resident pages of `[start, end)`, as runs.
     ///
     /// Answers how many runs were filled in and where the walk stopped; it is complete when that is `end`.
-    pub fn scan_pages(&self, start: usize, end: usize, regions: &mut [PageRegion]) -> Result<(usize, usize), i32> {
+    pub fn scan_pages(
+        &self,
+        start: usize,
+        end: usize,
+        regions: &mut [PageRegion],
+    ) -> Result<(usize, usize), i32> {
         let mut arguments = ScanArguments {
             size: size_of::<ScanArguments>() as u64,
             flags: 0,

@@ -24,7 +24,9 @@ pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use receipt::{BlockReport, Obtained, Receipt, Shortfall};
 pub use record::{Record, RecordError};
 pub use size::{format_bytes, parse_size};
-pub use tune::{Confirmation, ConfigurationReport, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict};
+pub use tune::{
+    ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict,
+};
 
 /// Version of the JSON documents (receipt, tune, status, profile).
 pub const SCHEMA_VERSION: u32 = 1;

@@ -133,8 +133,12 @@ impl Placement {
         let possible = match self.via {
             Via::Agent => true,
             Via::Supervise => matches!(self.pages, Pages::Transparent | Pages::Auto),
-            Via::Glibc => matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto),
-            Via::Mimalloc => matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto),
+            Via::Glibc => {
+                matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto)
+            }
+            Via::Mimalloc => {
+                matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto)
+            }
             Via::Jemalloc => matches!(self.pages, Pages::Transparent | Pages::Auto),
         };
         if !possible {
@@ -180,9 +184,12 @@ impl FromStr for Placement {
             match word.split_once('=') {
                 Some(("pages", value)) => placement.pages = Pages::parse(value).ok_or_else(unknown)?,
                 Some(("min-size", value)) => placement.min_size = parse_size(value).ok_or_else(unknown)?,
-                Some(("max-size", value)) => placement.max_size = Some(parse_size(value).ok_or_else(unknown)?),
+                Some(("max-size", value)) => {
+                    placement.max_size = Some(parse_size(value).ok_or_else(unknown)?)
+                }
                 Some(("via", value)) => {
-                    placement.via = Via::ALL.into_iter().find(|via| via.word() == value).ok_or_else(unknown)?
+                    placement.via =
+                        Via::ALL.into_iter().find(|via| via.word() == value).ok_or_else(unknown)?
                 }
                 None if word == "prefault" => placement.prefault = true,
                 None if word == "follow" => placement.follow = true,
@@ -216,9 +223,8 @@ enum Size {
 fn size<E: de::Error>(size: Size) -> Result<u64, E> {
     match size {
         Size::Bytes(bytes) => Ok(bytes),
-        Size::Text(text) => {
-            parse_size(&text).ok_or_else(|| E::custom(format!("`{text}` is not a size (for example 1M, 512K)")))
-        }
+        Size::Text(text) => parse_size(&text)
+            .ok_or_else(|| E::custom(format!("`{text}` is not a size (for example 1M, 512K)"))),
     }
 }
 

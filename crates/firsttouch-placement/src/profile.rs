@@ -84,7 +84,9 @@ impl Profile {
     /// The text of the file, with a line that says what it is.
     pub fn to_text(&self) -> String {
         let body = toml::to_string(self).unwrap_or_default();
-        format!("# A placement kept by `firsttouch tune --save`; use it with `firsttouch run --profile FILE -- PROGRAM`.\n{body}")
+        format!(
+            "# A placement kept by `firsttouch tune --save`; use it with `firsttouch run --profile FILE -- PROGRAM`.\n{body}"
+        )
     }
 }
 
@@ -126,7 +128,10 @@ mod tests {
         let error = Profile::parse("schema_version = 1\n[placement]\npages = \"huge\"\n").unwrap_err();
         assert!(error.to_string().contains("not a kind of pages"), "{error}");
         assert!(Profile::parse("\u{0}\u{1}").is_err());
-        assert!(matches!(Profile::parse("schema_version = 9\n[placement]\n"), Err(ProfileError::Version { found: 9 })));
+        assert!(matches!(
+            Profile::parse("schema_version = 9\n[placement]\n"),
+            Err(ProfileError::Version { found: 9 })
+        ));
         assert!(Profile::parse("schema_version = 1\n[placement]\npagse = \"thp\"\n").is_err());
     }
 }

@@ -78,7 +78,9 @@ impl Record {
                 record.blocks.sort_by_key(|block| std::cmp::Reverse(block.bytes));
                 return Ok(record);
             }
-            record.line(line).ok_or_else(|| RecordError::Line { number: index + 1, line: line.to_owned() })?;
+            record
+                .line(line)
+                .ok_or_else(|| RecordError::Line { number: index + 1, line: line.to_owned() })?;
         }
         Err(RecordError::Truncated)
     }
@@ -126,7 +128,11 @@ impl Record {
             via: asked.via,
             asked,
             obtained: Some(self.obtained),
-            shortfalls: self.shortfalls.into_iter().map(|(reason, bytes)| Shortfall::new(reason, bytes)).collect(),
+            shortfalls: self
+                .shortfalls
+                .into_iter()
+                .map(|(reason, bytes)| Shortfall::new(reason, bytes))
+                .collect(),
             blocks: self.blocks,
             complete: self.complete,
             notes: self.notes,
