@@ -10,8 +10,9 @@
 
 use crate::arena::Backing;
 use crate::extents::Extents;
-use crate::heap::{Heap, Inner};
+use crate::heap::Heap;
 use crate::pages::{BASE, HUGE};
+use crate::state::Inner;
 use firsttouch_linux::sys::{self, Descriptor};
 
 /// After a fork, blocks are left alone for this long: most children exec or exit within it.

@@ -2,14 +2,16 @@
 //!
 //! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
 
-use crate::arena::{Arena, Backing, Taken};
+use crate::arena::Backing;
 use crate::clear::Clearer;
+use crate::coverage::Reader;
 use crate::extents::{Block, Extents};
 use crate::lock::Lock;
-use crate::pages::{BASE, HUGE, Pages};
-use crate::reason::Reason;
-use crate::snapshot::Snapshot;
+use crate::pages::{BASE, HUGE};
+use crate::settings::{Settings, Totals};
+use crate::snapshot::BlockInfo;
 use crate::span::Span;
+use crate::state::Inner;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use firsttouch_linux::sys;
@@ -22,66 +24,8 @@ const MOVE_BYTES: usize = 2 * HUGE;
 /// Every block moved by the kernel may split a mapping, and a process has 65,530 of them for everybody.
 const MOST_MOVES: u32 = 8192;
 
-/// How large allocations are placed from now on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// The kind of pages.
-    pub pages: Pages,
-    /// Allocations below this many bytes are not placed.
-    pub min_bytes: usize,
-    /// Allocations above this many bytes are not placed.
-    pub max_bytes: usize,
-    /// Freed bytes that are kept for reuse; `None` for half of the machine's memory. What is kept is offered to the
-    /// kernel, which takes it back when it runs short (hugetlb pages excepted).
-    pub recycle_bytes: Option<usize>,
-    /// Kept bytes that nobody needed for this long are given back.
-    pub idle_ns: u64,
-}
-
-impl Settings {
-    /// Transparent huge pages from 1 MiB up, idle memory given back after 10 seconds.
-    pub const STANDARD: Settings = Settings {
-        pages: Pages::Transparent,
-        min_bytes: 1 << 20,
-        max_bytes: usize::MAX,
-        recycle_bytes: None,
-        idle_ns: 10_000_000_000,
-    };
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings::STANDARD
-    }
-}
-
-/// Totals of a heap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Bytes in live blocks.
-    pub live_bytes: usize,
-    /// The most bytes in live blocks at any time.
-    pub peak_bytes: usize,
-    /// Live blocks.
-    pub live_blocks: usize,
-    /// Blocks placed over the life of the process.
-    pub placed_blocks: u64,
-    /// Bytes served from recycled pages over the life of the process.
-    pub recycled_bytes: u64,
-    /// Freed bytes held for reuse now.
-    pub held_bytes: usize,
-}
-
-impl Totals {
-    const ZERO: Totals = Totals {
-        live_bytes: 0,
-        peak_bytes: 0,
-        live_blocks: 0,
-        placed_blocks: 0,
-        recycled_bytes: 0,
-        held_bytes: 0,
-    };
-}
+/// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
+const TRIES_AT_EXIT: u32 = 10_000_000;
 
 /// What became of a block that was to be resized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,31 +34,6 @@ pub enum Resized {
     To(*mut u8),
     /// There is no room for it here; it is as it was.
     NoRoom,
-}
-
-/// The state behind the lock.
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) span: Option<Span>,
-    pub(crate) arenas: [Option<Arena>; Backing::ALL.len()],
-    pub(crate) settings: Settings,
-    pub(crate) totals: Totals,
-    /// Bytes that could not be placed at all and went to the C library, and why.
-    pub(crate) refused: Option<(Reason, usize)>,
-    /// Where the record goes, if one is wanted.
-    pub(crate) record_path: Option<&'static CStr>,
-    /// The reading at the peak, if a record is wanted.
-    pub(crate) snapshot: Snapshot,
-    /// Times this process forked, or 1 in a forked child.
-    pub(crate) forks: u32,
-    /// After a fork: not before this time, huge pages that a write split are put together again.
-    pub(crate) restore_at_ns: Option<u64>,
-    next_id: u32,
-    moves: u32,
-    span_refused: bool,
-    period_start_ns: u64,
-    /// Least pages held since the period began: nobody needed those.
-    low_water_pages: u64,
 }
 
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
@@ -144,22 +63,7 @@ impl Heap {
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
             clearer: Clearer::new(),
-            inner: Lock::new(Inner {
-                span: None,
-                arenas: [const { None }; Backing::ALL.len()],
-                settings: Settings::STANDARD,
-                totals: Totals::ZERO,
-                refused: None,
-                record_path: None,
-                snapshot: Snapshot::EMPTY,
-                forks: 0,
-                restore_at_ns: None,
-                next_id: 1,
-                moves: 0,
-                span_refused: false,
-                period_start_ns: 0,
-                low_water_pages: 0,
-            }),
+            inner: Lock::new(Inner::NEW),
         }
     }
 
@@ -332,16 +236,50 @@ impl Heap {
 
     /// Gives every held byte back to the kernel.
     pub fn trim(&self) {
-        let mut inner = self.inner.lock();
-        for arena in inner.arenas.iter_mut().flatten() {
-            arena.trim_idle(u64::MAX);
-        }
-        inner.low_water_pages = 0;
+        self.inner.lock().give_back_all();
     }
 
     /// The means of clearing and their rates, as learnt so far.
     pub fn clearer(&self) -> &Clearer {
         &self.clearer
+    }
+
+    /// Fills `blocks` with the live blocks in order of address, leaving out the first `skip`; answers how many there
+    /// are altogether.
+    pub fn blocks_from(&self, skip: usize, blocks: &mut [BlockInfo]) -> usize {
+        let inner = self.inner.lock();
+        let reader = Reader::open().filter(Reader::sees_blocks);
+        let mut count = 0_usize;
+        for arena in inner.arenas.iter().flatten() {
+            for (start, pages, block) in Extents::runs(arena.table()) {
+                let Some(block) = block else { continue };
+                if let Some(slot) = count.checked_sub(skip).and_then(|index| blocks.get_mut(index)) {
+                    let from = arena.address(start);
+                    let seen =
+                        reader.as_ref().and_then(|reader| reader.read(from, from + pages as usize * BASE));
+                    *slot = BlockInfo {
+                        id: block.id,
+                        address: from + block.offset as usize,
+                        bytes: block.bytes,
+                        huge_bytes: seen.map_or(0, |seen| seen.huge.min(block.bytes)),
+                    };
+                }
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// From now on, keeps the reading of the peak and writes it to that file.
+    pub fn record_to(&self, path: &'static CStr) {
+        self.inner.lock().record_path = Some(path);
+    }
+
+    /// Writes the record of a program that ends now, if one is wanted.
+    pub fn finish_record(&self) {
+        if let Some(mut inner) = self.inner.try_lock(TRIES_AT_EXIT) {
+            inner.finish_record();
+        }
     }
 
     fn open_span(&self, inner: &mut Inner) -> bool {
@@ -354,96 +292,6 @@ impl Heap {
             }
         }
         inner.span.is_some()
-    }
-}
-
-impl Inner {
-    /// The live block at an address: arena, first page, pages, block.
-    pub(crate) fn find(&self, address: *const u8) -> Option<(usize, u32, u32, Block)> {
-        let address = address as usize;
-        let (slot, arena) = self.arenas.iter().enumerate().find_map(|(slot, arena)| {
-            let arena = arena.as_ref()?;
-            (arena.base..arena.end()).contains(&address).then_some((slot, arena))
-        })?;
-        let start = ((address - arena.base) / BASE) as u32;
-        let (pages, block) = Extents::live_at(arena.table(), start)?;
-        (arena.address(start) + block.offset as usize == address).then_some((slot, start, pages, block))
-    }
-
-    /// Takes pages from the first arena of the chain that has them.
-    fn take(&mut self, pages: u32, alignment: u32, phase: u32) -> Option<(usize, Taken, Option<Reason>)> {
-        let mut first_reason = None;
-        for backing in Backing::chain(self.settings.pages) {
-            let slot = *backing as usize;
-            let span = self.span.as_ref()?;
-            if self.arenas[slot].is_none() {
-                self.arenas[slot] = Arena::new(*backing, span.part(slot), span.part_bytes, span.reserved);
-            }
-            match self.arenas[slot].as_mut()?.take(pages, alignment, phase) {
-                Ok(taken) => {
-                    // `auto` takes what there is: that is no shortfall.
-                    let reason = if self.settings.pages == Pages::Auto { None } else { first_reason };
-                    return Some((slot, taken, reason));
-                }
-                Err(reason) => {
-                    first_reason.get_or_insert(reason);
-                }
-            }
-        }
-        None
-    }
-
-    fn count_taken(&mut self, taken: &Taken, bytes: usize) {
-        self.totals.recycled_bytes += u64::from(taken.recycled) * BASE as u64;
-        self.totals.live_bytes += bytes;
-        self.totals.peak_bytes = self.totals.peak_bytes.max(self.totals.live_bytes);
-        self.low_water_pages = self.low_water_pages.min(self.held_pages());
-    }
-
-    fn refuse(&mut self, bytes: usize) {
-        let before = self.refused.map_or(0, |(_, bytes)| bytes);
-        self.refused = Some((Reason::AddressSpaceLimit, before.saturating_add(bytes)));
-    }
-
-    fn give_back(&mut self, slot: usize, start: u32, pages: u32) {
-        let budget = self.recycle_budget();
-        let held = self.held_pages() * BASE as u64;
-        let Some(arena) = &mut self.arenas[slot] else { return };
-        let (run, run_pages) = arena.give_back(start, pages);
-        if held + u64::from(pages) * BASE as u64 > budget {
-            arena.trim(run, run_pages);
-        }
-    }
-
-    fn recycle_budget(&self) -> u64 {
-        match (&self.span, self.settings.recycle_bytes) {
-            // Where address space is rationed, holding some back could make the program's own mappings fail.
-            (Some(span), _) if !span.reserved => 0,
-            (_, Some(bytes)) => bytes as u64,
-            (Some(span), None) => span.machine_bytes as u64 / 2,
-            (None, None) => 0,
-        }
-    }
-
-    pub(crate) fn held_pages(&self) -> u64 {
-        self.arenas.iter().flatten().map(|arena| arena.recycled_pages).sum()
-    }
-
-    /// Once a period, gives back what nobody needed during it (the low-water mark, as in tcmalloc's and Go's
-    /// scavengers).
-    fn give_back_idle(&mut self) {
-        let now = sys::coarse_ns();
-        if now.wrapping_sub(self.period_start_ns) < self.settings.idle_ns {
-            return;
-        }
-        let mut idle = if self.period_start_ns == 0 { 0 } else { self.low_water_pages };
-        for arena in self.arenas.iter_mut().flatten() {
-            let before = arena.recycled_pages;
-            arena.trim_idle(idle);
-            idle = idle.saturating_sub(before - arena.recycled_pages);
-        }
-        self.period_start_ns = now;
-        self.low_water_pages = self.held_pages();
     }
 }
 

@@ -24,13 +24,16 @@ mod lock;
 mod pages;
 mod reason;
 mod record;
+mod settings;
 mod snapshot;
 mod span;
+mod state;
 
 pub use clear::{Clearer, Means};
 pub use coverage::Coverage;
 pub use fork::Fork;
-pub use heap::{Heap, Resized, Settings, Totals};
+pub use heap::{Heap, Resized};
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
+pub use settings::{Settings, Totals};
 pub use snapshot::BlockInfo;

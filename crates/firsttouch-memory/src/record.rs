@@ -4,15 +4,13 @@
 //! `firsttouch-placement`.
 
 use crate::coverage;
-use crate::heap::{Heap, Inner};
 use crate::pages::Pages;
 use crate::reason::Reason;
+use crate::settings::Totals;
+use crate::snapshot::Snapshot;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use firsttouch_linux::sys::{self, Descriptor};
-
-/// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
-const TRIES_AT_EXIT: u32 = 10_000_000;
 
 struct Writer {
     file: Descriptor,
@@ -41,44 +39,39 @@ impl Write for Writer {
     }
 }
 
-impl Heap {
-    /// From now on, keeps the reading of the peak and writes it to that file.
-    pub fn record_to(&self, path: &'static CStr) {
-        self.inner.lock().record_path = Some(path);
-    }
-
-    /// Writes the record of a program that ends now, if one is wanted.
-    pub fn finish_record(&self) {
-        if let Some(mut inner) = self.inner.try_lock(TRIES_AT_EXIT)
-            && inner.record_path.is_some()
-        {
-            inner.look();
-            inner.write_record(true);
-        }
-    }
+/// What a record says.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) asked: Pages,
+    pub(crate) totals: Totals,
+    pub(crate) snapshot: &'a Snapshot,
+    /// Bytes that could not be placed at all, and why.
+    pub(crate) refused: Option<(Reason, usize)>,
+    /// The program ends now; otherwise this is a peak, and there may be more to come.
+    pub(crate) complete: bool,
 }
 
-impl Inner {
+impl Record<'_> {
     /// A record that cannot be written is left out: the program comes first.
-    pub(crate) fn write_record(&self, complete: bool) {
-        let Some(Ok(file)) = self.record_path.map(sys::create) else { return };
+    pub(crate) fn write(&self, path: &CStr) {
+        let Ok(file) = sys::create(path) else { return };
         let mut writer = Writer { file, buffer: [0; 1024], used: 0 };
-        let _ = self.print(&mut writer, complete).and_then(|()| writer.flush());
+        let _ = self.print(&mut writer).and_then(|()| writer.flush());
     }
 
-    fn print(&self, out: &mut Writer, complete: bool) -> fmt::Result {
-        let snapshot = &self.snapshot;
+    fn print(&self, out: &mut Writer) -> fmt::Result {
+        let snapshot = self.snapshot;
         let mut path = [0; 1024];
         let program =
             sys::read_link(c"/proc/self/exe", &mut path).and_then(|path| core::str::from_utf8(path).ok());
         writeln!(out, "firsttouch-record 1")?;
         writeln!(out, "program {}", program.unwrap_or("unknown").lines().next().unwrap_or(""))?;
-        writeln!(out, "state {}", if complete { "final" } else { "peak" })?;
+        writeln!(out, "state {}", if self.complete { "final" } else { "peak" })?;
         writeln!(out, "placed {}", snapshot.placed_bytes)?;
         writeln!(out, "peak {}", self.totals.peak_bytes)?;
         writeln!(out, "blocks {}", self.totals.placed_blocks)?;
         writeln!(out, "recycled {}", self.totals.recycled_bytes)?;
-        let multi = (self.settings.pages.bytes(), snapshot.multi_bytes.unwrap_or(0));
+        let multi = (self.asked.bytes(), snapshot.multi_bytes.unwrap_or(0));
         for (page, bytes) in [
             (4096, snapshot.small_bytes),
             multi,
@@ -92,7 +85,9 @@ impl Inner {
         for (node, bytes) in snapshot.nodes.iter().flatten().enumerate().filter(|(_, bytes)| **bytes > 0) {
             writeln!(out, "node {node} {bytes}")?;
         }
-        if complete && let Some(process) = coverage::process() {
+        if self.complete
+            && let Some(process) = coverage::process()
+        {
             writeln!(out, "process 4096 {}", process.small)?;
             writeln!(out, "process {} {}", 2 << 20, process.huge)?;
         }
@@ -108,7 +103,7 @@ impl Inner {
         if snapshot.unreadable {
             writeln!(out, "note page sizes could not be read: /proc is not mounted")?;
         }
-        if matches!(self.settings.pages, Pages::Multi(_)) && snapshot.multi_bytes.is_none() {
+        if matches!(self.asked, Pages::Multi(_)) && snapshot.multi_bytes.is_none() {
             writeln!(out, "note only CAP_SYS_ADMIN sees multi-size pages: they count as 4 KiB pages here")?;
         }
         writeln!(out, "end")

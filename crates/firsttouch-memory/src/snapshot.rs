@@ -7,9 +7,9 @@
 use crate::arena::{Arena, Backing};
 use crate::coverage::{self, Coverage, NODES, Reader};
 use crate::extents::Extents;
-use crate::heap::{Heap, Inner};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
+use crate::span::Span;
 use core::ffi::CStr;
 use firsttouch_linux::sys;
 
@@ -44,8 +44,6 @@ pub(crate) struct Snapshot {
     pub(crate) blocks: [BlockInfo; NAMED_BLOCKS],
     /// Coverage could not be read (no /proc).
     pub(crate) unreadable: bool,
-    /// No further reading before this time, so that readings stay a small part of the program's time.
-    next_ns: u64,
 }
 
 impl Snapshot {
@@ -59,8 +57,28 @@ impl Snapshot {
         reasons: [0; Reason::ALL.len()],
         blocks: [BlockInfo { id: 0, address: 0, bytes: 0, huge_bytes: 0 }; NAMED_BLOCKS],
         unreadable: false,
-        next_ns: 0,
     };
+
+    /// Reads all placed memory: `live_bytes` of it in arenas of `span`, for which `asked` was asked, in a process that
+    /// forked so many times.
+    pub(crate) fn read(
+        arenas: &[Option<Arena>],
+        span: Option<&Span>,
+        asked: Pages,
+        forks: u32,
+        live_bytes: usize,
+    ) -> Snapshot {
+        let reader = Reader::open();
+        let mut now = Snapshot { placed_bytes: live_bytes, unreadable: reader.is_none(), ..Snapshot::EMPTY };
+        let small_reason = why_small(asked, forks);
+        for arena in arenas.iter().flatten() {
+            read_arena(arena, reader.as_ref(), asked, small_reason, &mut now);
+        }
+        if let Some(span) = span {
+            now.nodes = coverage::nodes(span.base, span.base + span.bytes());
+        }
+        now
+    }
 
     pub(crate) fn resident_bytes(&self) -> usize {
         self.small_bytes + self.multi_bytes.unwrap_or(0) + self.huge_bytes + self.gigantic_bytes
@@ -79,67 +97,29 @@ impl Snapshot {
     }
 }
 
-impl Inner {
-    /// Called before placed memory becomes less: reads it if there is more than the last reading saw.
-    pub(crate) fn look_before_less(&mut self) {
-        if self.record_path.is_none() || self.totals.live_bytes / 33 * 32 < self.snapshot.resident_bytes() {
-            return;
-        }
-        let before = sys::now_ns();
-        if before < self.snapshot.next_ns {
-            return;
-        }
-        self.look();
-        let after = sys::now_ns();
-        self.snapshot.next_ns = after + 20 * (after - before);
-    }
-
-    /// Reads placed memory and keeps the reading if more is resident than at the last.
-    pub(crate) fn look(&mut self) {
-        let mut now = Snapshot {
-            placed_bytes: self.totals.live_bytes,
-            next_ns: self.snapshot.next_ns,
-            ..Snapshot::EMPTY
-        };
-        let reader = Reader::open();
-        now.unreadable = reader.is_none();
-        let small_reason = self.why_small();
-        for arena in self.arenas.iter().flatten() {
-            read_arena(arena, reader.as_ref(), self.settings.pages, small_reason, &mut now);
-        }
-        if let Some(span) = &self.span {
-            now.nodes = coverage::nodes(span.base, span.base + span.bytes());
-        }
-        if now.resident_bytes() >= self.snapshot.resident_bytes() {
-            self.snapshot = now;
-            self.write_record(false);
-        }
-    }
-
-    /// Why pages of a huge-page arena would be small.
-    fn why_small(&self) -> Reason {
-        const ENABLED: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
-        let of_size: &CStr = match self.settings.pages {
-            Pages::Multi(0x4000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled",
-            Pages::Multi(0x8000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled",
-            Pages::Multi(0x1_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
-            Pages::Multi(0x2_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled",
-            Pages::Multi(0x4_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled",
-            Pages::Multi(0x8_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled",
-            Pages::Multi(_) => c"/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled",
-            _ => c"/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
-        };
-        let never = |path| coverage::is_selected(path, b"never");
-        let inherits = coverage::is_selected(of_size, b"inherit").unwrap_or(true);
-        if never(of_size) == Some(true) || inherits && never(ENABLED) == Some(true) {
-            Reason::ThpNever
-        } else if sys::thp_disabled_by_prctl() == Some(true) {
-            Reason::ThpDisabledByPrctl
-        } else if self.forks > 0 {
-            Reason::LostAfterFork
-        } else {
-            Reason::NoContiguousMemory
-        }
+/// Why pages of a huge-page arena would be small.
+fn why_small(asked: Pages, forks: u32) -> Reason {
+    const ENABLED: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
+    let of_size: &CStr = match asked {
+        Pages::Multi(0x4000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled",
+        Pages::Multi(0x8000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled",
+        Pages::Multi(0x1_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+        Pages::Multi(0x2_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled",
+        Pages::Multi(0x4_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled",
+        Pages::Multi(0x8_0000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled",
+        Pages::Multi(_) => c"/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled",
+        _ => c"/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
+    };
+    let never = |path| coverage::is_selected(path, b"never");
+    let inherits = coverage::is_selected(of_size, b"inherit").unwrap_or(true);
+    if never(of_size) == Some(true) || inherits && never(ENABLED) == Some(true) {
+        Reason::ThpNever
+    } else if sys::thp_disabled_by_prctl() == Some(true) {
+        Reason::ThpDisabledByPrctl
+    } else if forks > 0 {
+        Reason::LostAfterFork
+    } else {
+        Reason::NoContiguousMemory
     }
 }
 
@@ -191,33 +171,5 @@ fn read_arena(
         arena.backing == Backing::Multi && now.multi_bytes.is_none() && small_reason != Reason::ThpNever;
     if arena.backing != Backing::Base && whole.small > 0 {
         now.short(if unseen { Reason::NoCapability } else { small_reason }, whole.small);
-    }
-}
-
-impl Heap {
-    /// Fills `blocks` with the live blocks in order of address, leaving out the first `skip`; answers how many there
-    /// are altogether.
-    pub fn blocks_from(&self, skip: usize, blocks: &mut [BlockInfo]) -> usize {
-        let inner = self.inner.lock();
-        let reader = Reader::open().filter(Reader::sees_blocks);
-        let mut count = 0_usize;
-        for arena in inner.arenas.iter().flatten() {
-            for (start, pages, block) in Extents::runs(arena.table()) {
-                let Some(block) = block else { continue };
-                if let Some(slot) = count.checked_sub(skip).and_then(|index| blocks.get_mut(index)) {
-                    let from = arena.address(start);
-                    let seen =
-                        reader.as_ref().and_then(|reader| reader.read(from, from + pages as usize * BASE));
-                    *slot = BlockInfo {
-                        id: block.id,
-                        address: from + block.offset as usize,
-                        bytes: block.bytes,
-                        huge_bytes: seen.map_or(0, |seen| seen.huge.min(block.bytes)),
-                    };
-                }
-                count += 1;
-            }
-        }
-        count
     }
 }

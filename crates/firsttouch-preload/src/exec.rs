@@ -9,7 +9,7 @@
 //! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any
 //! number of arguments and so cannot be replaced from Rust.
 
-use crate::setup::VARIABLE;
+use crate::VARIABLE;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

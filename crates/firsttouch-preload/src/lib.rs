@@ -26,6 +26,9 @@ mod setup;
 
 use firsttouch_memory::Heap;
 
+/// The name of the settings variable, whose value [`setup`] describes.
+const VARIABLE: &[u8] = b"FIRSTTOUCH_AGENT=";
+
 /// The one heap of the process: interposed functions have no other place to find it.
 static HEAP: Heap = Heap::new();
 

@@ -10,14 +10,11 @@
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
 //! reads it first. `record`, if there, is last and goes to the end of the value.
 
-use crate::{HEAP, exec, hooks, prefault};
+use crate::{HEAP, VARIABLE, exec, hooks, prefault};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicU32, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::{Fork, Pages, Settings};
-
-/// The name of the settings variable.
-pub(crate) const VARIABLE: &[u8] = b"FIRSTTOUCH_AGENT=";
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;

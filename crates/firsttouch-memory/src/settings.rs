@@ -1,0 +1,64 @@
+//! What is asked of a heap, and its totals.
+
+use crate::pages::Pages;
+
+/// How large allocations are placed from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The kind of pages.
+    pub pages: Pages,
+    /// Allocations below this many bytes are not placed.
+    pub min_bytes: usize,
+    /// Allocations above this many bytes are not placed.
+    pub max_bytes: usize,
+    /// Freed bytes that are kept for reuse; `None` for half of the machine's memory. What is kept is offered to the
+    /// kernel, which takes it back when it runs short (hugetlb pages excepted).
+    pub recycle_bytes: Option<usize>,
+    /// Kept bytes that nobody needed for this long are given back.
+    pub idle_ns: u64,
+}
+
+impl Settings {
+    /// Transparent huge pages from 1 MiB up, idle memory given back after 10 seconds.
+    pub const STANDARD: Settings = Settings {
+        pages: Pages::Transparent,
+        min_bytes: 1 << 20,
+        max_bytes: usize::MAX,
+        recycle_bytes: None,
+        idle_ns: 10_000_000_000,
+    };
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::STANDARD
+    }
+}
+
+/// Totals of a heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes in live blocks.
+    pub live_bytes: usize,
+    /// The most bytes in live blocks at any time.
+    pub peak_bytes: usize,
+    /// Live blocks.
+    pub live_blocks: usize,
+    /// Blocks placed over the life of the process.
+    pub placed_blocks: u64,
+    /// Bytes served from recycled pages over the life of the process.
+    pub recycled_bytes: u64,
+    /// Freed bytes held for reuse now.
+    pub held_bytes: usize,
+}
+
+impl Totals {
+    pub(crate) const ZERO: Totals = Totals {
+        live_bytes: 0,
+        peak_bytes: 0,
+        live_blocks: 0,
+        placed_blocks: 0,
+        recycled_bytes: 0,
+        held_bytes: 0,
+    };
+}

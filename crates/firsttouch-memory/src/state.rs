@@ -1,0 +1,203 @@
+//! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
+
+use crate::arena::{Arena, Backing, Taken};
+use crate::extents::{Block, Extents};
+use crate::pages::{BASE, Pages};
+use crate::reason::Reason;
+use crate::record::Record;
+use crate::settings::{Settings, Totals};
+use crate::snapshot::Snapshot;
+use crate::span::Span;
+use core::ffi::CStr;
+use firsttouch_linux::sys;
+
+/// The state behind the lock.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) span: Option<Span>,
+    pub(crate) arenas: [Option<Arena>; Backing::ALL.len()],
+    pub(crate) settings: Settings,
+    pub(crate) totals: Totals,
+    /// Bytes that could not be placed at all and went to the C library, and why.
+    refused: Option<(Reason, usize)>,
+    /// Where the record goes, if one is wanted.
+    pub(crate) record_path: Option<&'static CStr>,
+    /// The reading at the peak, if a record is wanted.
+    snapshot: Snapshot,
+    /// No further reading before this time, so that readings stay a small part of the program's time.
+    next_look_ns: u64,
+    /// Times this process forked, or 1 in a forked child.
+    pub(crate) forks: u32,
+    /// After a fork: not before this time, huge pages that a write split are put together again.
+    pub(crate) restore_at_ns: Option<u64>,
+    pub(crate) next_id: u32,
+    pub(crate) moves: u32,
+    pub(crate) span_refused: bool,
+    period_start_ns: u64,
+    /// Least pages held since the period began: nobody needed those.
+    low_water_pages: u64,
+}
+
+impl Inner {
+    /// Nothing reserved yet.
+    pub(crate) const NEW: Inner = Inner {
+        span: None,
+        arenas: [const { None }; Backing::ALL.len()],
+        settings: Settings::STANDARD,
+        totals: Totals::ZERO,
+        refused: None,
+        record_path: None,
+        snapshot: Snapshot::EMPTY,
+        next_look_ns: 0,
+        forks: 0,
+        restore_at_ns: None,
+        next_id: 1,
+        moves: 0,
+        span_refused: false,
+        period_start_ns: 0,
+        low_water_pages: 0,
+    };
+
+    /// The live block at an address: arena, first page, pages, block.
+    pub(crate) fn find(&self, address: *const u8) -> Option<(usize, u32, u32, Block)> {
+        let address = address as usize;
+        let (slot, arena) = self.arenas.iter().enumerate().find_map(|(slot, arena)| {
+            let arena = arena.as_ref()?;
+            (arena.base..arena.end()).contains(&address).then_some((slot, arena))
+        })?;
+        let start = ((address - arena.base) / BASE) as u32;
+        let (pages, block) = Extents::live_at(arena.table(), start)?;
+        (arena.address(start) + block.offset as usize == address).then_some((slot, start, pages, block))
+    }
+
+    /// Takes pages from the first arena of the chain that has them.
+    pub(crate) fn take(
+        &mut self,
+        pages: u32,
+        alignment: u32,
+        phase: u32,
+    ) -> Option<(usize, Taken, Option<Reason>)> {
+        let mut first_reason = None;
+        for backing in Backing::chain(self.settings.pages) {
+            let slot = *backing as usize;
+            let span = self.span.as_ref()?;
+            if self.arenas[slot].is_none() {
+                self.arenas[slot] = Arena::new(*backing, span.part(slot), span.part_bytes, span.reserved);
+            }
+            match self.arenas[slot].as_mut()?.take(pages, alignment, phase) {
+                Ok(taken) => {
+                    // `auto` takes what there is: that is no shortfall.
+                    let reason = if self.settings.pages == Pages::Auto { None } else { first_reason };
+                    return Some((slot, taken, reason));
+                }
+                Err(reason) => {
+                    first_reason.get_or_insert(reason);
+                }
+            }
+        }
+        None
+    }
+
+    pub(crate) fn count_taken(&mut self, taken: &Taken, bytes: usize) {
+        self.totals.recycled_bytes += u64::from(taken.recycled) * BASE as u64;
+        self.totals.live_bytes += bytes;
+        self.totals.peak_bytes = self.totals.peak_bytes.max(self.totals.live_bytes);
+        self.low_water_pages = self.low_water_pages.min(self.held_pages());
+    }
+
+    pub(crate) fn refuse(&mut self, bytes: usize) {
+        let before = self.refused.map_or(0, |(_, bytes)| bytes);
+        self.refused = Some((Reason::AddressSpaceLimit, before.saturating_add(bytes)));
+    }
+
+    pub(crate) fn give_back(&mut self, slot: usize, start: u32, pages: u32) {
+        let budget = self.recycle_budget();
+        let held = self.held_pages() * BASE as u64;
+        let Some(arena) = &mut self.arenas[slot] else { return };
+        let (run, run_pages) = arena.give_back(start, pages);
+        if held + u64::from(pages) * BASE as u64 > budget {
+            arena.trim(run, run_pages);
+        }
+    }
+
+    fn recycle_budget(&self) -> u64 {
+        match (&self.span, self.settings.recycle_bytes) {
+            // Where address space is rationed, holding some back could make the program's own mappings fail.
+            (Some(span), _) if !span.reserved => 0,
+            (_, Some(bytes)) => bytes as u64,
+            (Some(span), None) => span.machine_bytes as u64 / 2,
+            (None, None) => 0,
+        }
+    }
+
+    pub(crate) fn held_pages(&self) -> u64 {
+        self.arenas.iter().flatten().map(|arena| arena.recycled_pages).sum()
+    }
+
+    /// Once a period, gives back what nobody needed during it (the low-water mark, as in tcmalloc's and Go's
+    /// scavengers).
+    pub(crate) fn give_back_idle(&mut self) {
+        let now = sys::coarse_ns();
+        if now.wrapping_sub(self.period_start_ns) < self.settings.idle_ns {
+            return;
+        }
+        let mut idle = if self.period_start_ns == 0 { 0 } else { self.low_water_pages };
+        for arena in self.arenas.iter_mut().flatten() {
+            let before = arena.recycled_pages;
+            arena.trim_idle(idle);
+            idle = idle.saturating_sub(before - arena.recycled_pages);
+        }
+        self.period_start_ns = now;
+        self.low_water_pages = self.held_pages();
+    }
+
+    /// Gives back all that is held.
+    pub(crate) fn give_back_all(&mut self) {
+        for arena in self.arenas.iter_mut().flatten() {
+            arena.trim_idle(u64::MAX);
+        }
+        self.low_water_pages = 0;
+    }
+
+    /// Called before placed memory becomes less: reads it if there is more than the last reading saw.
+    pub(crate) fn look_before_less(&mut self) {
+        if self.record_path.is_none() || self.totals.live_bytes / 33 * 32 < self.snapshot.resident_bytes() {
+            return;
+        }
+        let before = sys::now_ns();
+        if before < self.next_look_ns {
+            return;
+        }
+        if self.look() {
+            self.write_record(false);
+        }
+        let after = sys::now_ns();
+        self.next_look_ns = after + 20 * (after - before);
+    }
+
+    /// Reads placed memory and keeps the reading if at least as much is resident as at the last; answers whether.
+    fn look(&mut self) -> bool {
+        let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
+        let now = Snapshot::read(&self.arenas, self.span.as_ref(), asked, self.forks, live_bytes);
+        let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
+        if is_more {
+            self.snapshot = now;
+        }
+        is_more
+    }
+
+    /// The last record of a program that ends, if one is wanted.
+    pub(crate) fn finish_record(&mut self) {
+        if self.record_path.is_some() {
+            self.look();
+            self.write_record(true);
+        }
+    }
+
+    fn write_record(&self, complete: bool) {
+        if let Some(path) = self.record_path {
+            let (asked, totals) = (self.settings.pages, self.totals);
+            Record { asked, totals, snapshot: &self.snapshot, refused: self.refused, complete }.write(path);
+        }
+    }
+}
