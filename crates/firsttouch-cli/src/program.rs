@@ -4,7 +4,7 @@ use crate::output::Failure;
 use firsttouch_placement::{Reason, Via};
 use firsttouch_process::{
     Environment, Launch, LaunchError, Linkage, Privilege, Program, ProgramError, ProgramKind, agent_reach,
-    inspect,
+    inspect, preloaded_allocator,
 };
 use std::ffi::OsString;
 
@@ -13,13 +13,19 @@ use std::ffi::OsString;
 pub(crate) struct Subject {
     program: Program,
     words: Vec<OsString>,
+    /// An allocator that somebody else preloads.
+    preloaded_allocator: Option<String>,
 }
 
 impl Subject {
     /// Finds the program that the first of `words` names.
     pub(crate) fn find(words: &[OsString], environment: &Environment) -> Result<Subject, ProgramError> {
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
-        Ok(Subject { program: inspect(name, environment.get("PATH"))?, words: words.to_vec() })
+        Ok(Subject {
+            program: inspect(name, environment.get("PATH"))?,
+            words: words.to_vec(),
+            preloaded_allocator: environment.get("LD_PRELOAD").and_then(preloaded_allocator),
+        })
     }
 
     /// The file whose code runs in the end.
@@ -44,7 +50,11 @@ impl Subject {
         if via == Via::Supervise {
             return None;
         }
-        agent_reach(&self.program.kind).err().map(|reason| (reason, self.explain()))
+        if let Err(reason) = agent_reach(&self.program.kind) {
+            return Some((reason, self.explain()));
+        }
+        let library = self.preloaded_allocator.as_ref()?;
+        Some((Reason::ForeignAllocator, format!("LD_PRELOAD brings another allocator ({library})")))
     }
 
     fn explain(&self) -> String {

@@ -2,8 +2,8 @@
 
 use firsttouch_linux::elf::{Elf, Machine};
 use firsttouch_memory::Reason;
-use std::ffi::CString;
-use std::fs::Metadata;
+use std::ffi::{CString, OsStr};
+use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -52,6 +52,8 @@ pub struct ProgramKind {
     pub go: bool,
 }
 
+/// How the file name of our own agent begins.
+const AGENT_LIBRARY: &str = "libfirsttouch_preload";
 const SANITIZER_LIBRARIES: [&str; 6] =
     ["libasan.", "libtsan.", "libubsan.", "liblsan.", "libhwasan.", "libclang_rt."];
 const SANITIZER_SYMBOLS: [&str; 5] =
@@ -166,9 +168,38 @@ pub fn agent_reach(kind: &ProgramKind) -> Result<(), Reason> {
     Ok(())
 }
 
+/// The first library of an `LD_PRELOAD` value that is an allocator or a sanitizer. The agent hands what it does not
+/// place to glibc directly, so beside another allocator it would take that one's place: it must stay away.
+pub fn preloaded_allocator(libraries: &OsStr) -> Option<String> {
+    libraries.as_bytes().split(|byte| matches!(byte, b':' | b' ')).find_map(|library| {
+        let name = String::from_utf8_lossy(library.rsplit(|byte| *byte == b'/').next()?).into_owned();
+        let known = |known: &[&str]| known.iter().any(|known| name.starts_with(known));
+        let defines = || {
+            let file = File::open(OsStr::from_bytes(library)).ok()?;
+            Some(Elf::read(&file).ok()?.defined.iter().any(|symbol| symbol == "malloc"))
+        };
+        let is_agent = name.starts_with(AGENT_LIBRARY);
+        let is_other = known(&ALLOCATOR_LIBRARIES) || known(&SANITIZER_LIBRARIES) || defines() == Some(true);
+        (!is_agent && is_other).then_some(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn allocators_are_known_by_name_and_by_what_they_define() {
+        let find = |libraries: &str| preloaded_allocator(OsStr::new(libraries));
+        assert_eq!(find(""), None);
+        assert_eq!(find("/a/libfirsttouch_preload-12.so:/nowhere/libm.so.6"), None);
+        assert_eq!(find("libm.so.6 /x/libjemalloc.so.2").as_deref(), Some("libjemalloc.so.2"));
+        assert_eq!(find("libasan.so.8").as_deref(), Some("libasan.so.8"));
+        // The C library itself defines malloc.
+        let status = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let libc = status.split_whitespace().find(|word| word.ends_with("/libc.so.6")).unwrap();
+        assert_eq!(find(libc).as_deref(), Some("libc.so.6"));
+    }
 
     fn elf(loader: Option<&str>, needed: &[&str], defined: &[&str]) -> Elf {
         Elf {

@@ -29,7 +29,7 @@ pub use counters::{Counters, why_no_counters};
 pub use ending::{Ending, ExitPlan, Finished};
 pub use environment::{AGENT_VARIABLE, Environment, PID_PLACEHOLDER};
 pub use firsttouch_linux::perf::Event;
-pub use kind::{Linkage, Privilege, ProgramKind, agent_reach};
+pub use kind::{Linkage, Privilege, ProgramKind, agent_reach, preloaded_allocator};
 pub use launch::{Launch, LaunchError, Stream};
 pub use probe::{ProcessReading, Watch, probe};
 pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
