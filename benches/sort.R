@@ -1,0 +1,1 @@
+system.time(sort(1:1e8))
