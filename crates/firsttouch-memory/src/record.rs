@@ -51,6 +51,15 @@ pub(crate) struct Record<'a> {
     pub(crate) complete: bool,
 }
 
+/// Whether the process may write a file of a record's size: beyond its limit (`ulimit -f`) SIGXFSZ would end it.
+pub(crate) fn may_be_written() -> bool {
+    const RECORD_BYTES: u64 = 64 << 10;
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let arguments = [0, libc::RLIMIT_FSIZE as usize, 0, &raw mut limit as usize, 0, 0];
+    // SAFETY: prlimit64 fills the structure whose address it is given.
+    unsafe { sys::call(libc::SYS_prlimit64, arguments) }.is_ok() && limit.rlim_cur >= RECORD_BYTES
+}
+
 impl Record<'_> {
     /// A record that cannot be written is left out: the program comes first.
     pub(crate) fn write(&self, path: &CStr) {

@@ -4,7 +4,7 @@ use crate::arena::{Arena, Backing, Taken};
 use crate::extents::{Block, Extents};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::settings::{Settings, Totals};
 use crate::snapshot::Snapshot;
 use crate::span::Span;
@@ -195,7 +195,7 @@ impl Inner {
     }
 
     fn write_record(&self, complete: bool) {
-        if let Some(path) = self.record_path {
+        if let Some(path) = self.record_path.filter(|_| record::may_be_written()) {
             let (asked, totals) = (self.settings.pages, self.totals);
             Record { asked, totals, snapshot: &self.snapshot, refused: self.refused, complete }.write(path);
         }

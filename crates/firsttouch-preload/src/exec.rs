@@ -28,10 +28,13 @@ type Spawn = unsafe extern "C" fn(
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// The name of this library's file begins so, wherever the launcher put it.
 const LIBRARY: &[u8] = b"libfirsttouch_preload";
-/// Environments of more variables than this are passed on as they are.
+/// Environments of as many variables are passed on as they are.
 const MOST_VARIABLES: usize = 4096;
-/// Likewise a longer value of LD_PRELOAD.
+/// Likewise with an LD_PRELOAD of as many bytes.
 const MOST_PRELOAD_BYTES: usize = 4096;
+/// Nearly every environment is smaller, and then its copy fits on the smallest stack a thread may have (16 KiB).
+const USUAL_VARIABLES: usize = 256;
+const USUAL_PRELOAD_BYTES: usize = 512;
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -119,8 +122,50 @@ unsafe fn with_environment<T>(environment: Strings, is_child: bool, start: impl 
     if !is_child || FOLLOW.load(Ordering::Relaxed) || environment.is_null() {
         return start(environment);
     }
-    let mut variables = [ptr::null::<c_char>(); MOST_VARIABLES];
-    let mut preload = [0_u8; MOST_PRELOAD_BYTES];
+    // SAFETY: the caller's environment.
+    let (variables, preload_bytes) = unsafe { extent(environment) };
+    if variables < USUAL_VARIABLES && preload_bytes < USUAL_PRELOAD_BYTES {
+        // SAFETY: the copy has room for it.
+        unsafe { with_copy::<T, USUAL_VARIABLES, USUAL_PRELOAD_BYTES>(environment, start) }
+    } else if variables < MOST_VARIABLES && preload_bytes < MOST_PRELOAD_BYTES {
+        // SAFETY: as above.
+        unsafe { with_copy::<T, MOST_VARIABLES, MOST_PRELOAD_BYTES>(environment, start) }
+    } else {
+        start(environment)
+    }
+}
+
+/// How many variables there are, and the bytes of that of the preload libraries.
+///
+/// # Safety
+/// `environment` must be a null-terminated array of C strings.
+unsafe fn extent(environment: Strings) -> (usize, usize) {
+    let (mut count, mut preload_bytes) = (0, 0);
+    // SAFETY: the array ends with null; every entry is a C string.
+    while let Some(entry) = unsafe { (*environment.add(count)).as_ref() } {
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
+        if text.starts_with(PRELOAD) {
+            preload_bytes = preload_bytes.max(text.len());
+        }
+        count += 1;
+    }
+    (count, preload_bytes)
+}
+
+/// Calls `start` with a copy of the environment without the agent. Never inlined, so that only the call that needs the
+/// larger copy pays for it with its stack.
+///
+/// # Safety
+/// `environment` must be a null-terminated array of fewer than `VARIABLES` C strings, its LD_PRELOAD of fewer than
+/// `BYTES` bytes.
+#[inline(never)]
+unsafe fn with_copy<T, const VARIABLES: usize, const BYTES: usize>(
+    environment: Strings,
+    start: impl FnOnce(Strings) -> T,
+) -> T {
+    let mut variables = [ptr::null::<c_char>(); VARIABLES];
+    let mut preload = [0_u8; BYTES];
     let mut count = 0;
     let mut at = environment;
     // SAFETY: the array ends with null; every entry is a C string.
@@ -130,18 +175,13 @@ unsafe fn with_environment<T>(environment: Strings, is_child: bool, start: impl 
         let mut kept: *const c_char = entry;
         if text.starts_with(VARIABLE) {
             kept = ptr::null();
-        } else if let Some(libraries) = text.strip_prefix(PRELOAD)
-            && text.len() < MOST_PRELOAD_BYTES
-        {
+        } else if let Some(libraries) = text.strip_prefix(PRELOAD) {
             preload[..text.len()].copy_from_slice(text);
             let length = without_agent(&mut preload[PRELOAD.len()..PRELOAD.len() + libraries.len()]);
             preload[PRELOAD.len() + length] = 0;
             kept = if length > 0 { preload.as_ptr().cast() } else { ptr::null() };
         }
         if !kept.is_null() {
-            if count + 1 == MOST_VARIABLES {
-                return start(environment);
-            }
             variables[count] = kept;
             count += 1;
         }
