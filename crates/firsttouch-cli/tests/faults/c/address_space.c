@@ -1,0 +1,46 @@
+// A limit of the address space (ulimit -v): what fits without us fits with us, and what does not is refused by NULL and
+// ENOMEM as without us.
+//# bare:
+//# outside: ulimit -v 524288; exec "$@"
+//# run: --pages thp
+//# outside: ulimit -v 524288; exec "$@"
+//# expect: complete=true
+//# run: --pages 4k --min-size 64K
+//# outside: ulimit -v 524288; exec "$@"
+//# run: --pages 2m --prefault
+//# outside: ulimit -v 524288; exec "$@"
+//# exec: --pages auto
+//# outside: ulimit -v 524288; exec "$@"
+#include "check.h"
+
+int main(void)
+{
+    for (int round = 0; round < 3; round++) {
+        // One block of nearly everything.
+        char *large = malloc(440 * MIB);
+        CHECK(large != NULL);
+        fill(large, 440 * MIB, 1);
+        errno = 0;
+        CHECK(malloc(200 * MIB) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(calloc(200, MIB) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(realloc(large, 600 * MIB) == NULL && errno == ENOMEM);
+        void *result = large;
+        CHECK(posix_memalign(&result, 4096, 200 * MIB) == ENOMEM && result == large);
+        CHECK(holds(large, 440 * MIB, 1));
+        free(large);
+        // Many, until there is no more; then all is there for a mapping of the program's own.
+        char *blocks[64];
+        int count = 0;
+        while (count < 64 && (blocks[count] = malloc(9 * MIB + 5000)) != NULL)
+            memset(blocks[count++], 1, 9 * MIB);
+        CHECK(count >= 46 && errno == ENOMEM);
+        for (int i = 0; i < count; i++)
+            free(blocks[i]);
+        void *mapped = mmap(NULL, 430 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(mapped != MAP_FAILED);
+        munmap(mapped, 430 * MIB);
+    }
+    return 0;
+}

@@ -1,0 +1,47 @@
+// calloc gives zeroes, also where a freed block left its contents, whole or in patches.
+//# bare:
+//# run: --pages thp
+//# expect: recycled>=256M
+//# run: --pages thp --min-size 4K
+//# run: --pages 4k
+//# run: --pages 2m --prefault
+//# run: --pages auto
+#include "check.h"
+
+int main(void)
+{
+    const size_t sizes[] = {100, 5000, 100000, MIB, MIB + 17, 2 * MIB, 5 * MIB, 16 * MIB + 3};
+    for (int round = 0; round < 4; round++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            char *dirty = malloc(sizes[i] * 2);
+            memset(dirty, 0xff, malloc_usable_size(dirty));
+            free(dirty);
+            char *clean = calloc(sizes[i], 2);
+            CHECK(clean != NULL && is_zero(clean, sizes[i] * 2));
+            memset(clean, 0xee, malloc_usable_size(clean));
+            // Grown in place or not: what is behind the block may be anything, so only what was asked is looked at.
+            clean = realloc(clean, sizes[i] / 2 + 1);
+            free(clean);
+        }
+    // Fifty dirty patches with clean memory between.
+    char *patches[100];
+    for (int i = 0; i < 100; i++)
+        patches[i] = malloc(MIB + 4096 * i);
+    for (int i = 0; i < 100; i += 2)
+        memset(patches[i], 0xff, MIB + 4096 * i);
+    for (int i = 0; i < 100; i++)
+        free(patches[i]);
+    char *whole = calloc(100, MIB);
+    CHECK(whole != NULL && is_zero(whole, 100 * MIB));
+    // A block that was moved away by realloc leaves dirty edges and fresh middles.
+    memset(whole, 0xff, 100 * MIB);
+    char *behind = malloc(MIB);
+    whole = realloc(whole, 130 * MIB);
+    CHECK(whole != NULL);
+    char *again = calloc(1, 99 * MIB);
+    CHECK(again != NULL && is_zero(again, 99 * MIB));
+    free(again);
+    free(behind);
+    free(whole);
+    return 0;
+}

@@ -1,0 +1,61 @@
+// A control group of 256 MiB: what fits without us fits with us, also when freed large blocks become small ones, of
+// which the recycled memory must make way; what does not fit dies the same way.
+//# requires: cgroup=256M
+//# bare: fits
+//# run: --pages thp -- fits
+//# expect: complete=true
+//# run: --pages thp --prefault -- fits
+//# run: --pages auto -- fits
+//# exec: --pages thp -- fits
+//# bare: exceeds
+//# expect: signal=9
+//# run: --pages thp -- exceeds
+//# expect: signal=9
+//# expect: complete=false
+//# exec: --pages thp -- exceeds
+//# expect: signal=9
+#include "check.h"
+
+static const size_t MOST = 180 * MIB;
+
+/* Blocks of one size, all filled, then checked and freed. */
+static void use(size_t bytes)
+{
+    size_t count = MOST / bytes;
+    char **blocks = calloc(count, sizeof *blocks);
+    for (size_t i = 0; i < count; i++) {
+        CHECK((blocks[i] = malloc(bytes)) != NULL);
+        fill(blocks[i], bytes, i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        CHECK(holds(blocks[i], bytes, i));
+        free(blocks[i]);
+    }
+    free(blocks);
+}
+
+int main(int count, char **arguments)
+{
+    if (count > 1 && strcmp(arguments[1], "exceeds") == 0) {
+        char *blocks[40];
+        for (int i = 0; i < 40; i++)
+            fill(blocks[i] = malloc(10 * MIB), 10 * MIB, i);
+        CHECK(holds(blocks[39], 10 * MIB, 39));
+        return 0;
+    }
+    for (int round = 0; round < 2; round++) {
+        use(30 * MIB);
+        // The C library's own memory, with ours held for reuse.
+        use(60 * KIB);
+        use(1500 * KIB);
+        // Above the size that the C library keeps in lists of its own until a large block is freed to it.
+        use(200);
+        use(MOST);
+        // And memory of nobody's heap.
+        char *mapped = mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(mapped != MAP_FAILED);
+        fill(mapped, MOST, 1);
+        munmap(mapped, MOST);
+    }
+    return 0;
+}

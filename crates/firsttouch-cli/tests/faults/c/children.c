@@ -1,0 +1,158 @@
+// Who gets the agent: the placed process, also when it becomes another program; its children only if they are followed.
+//# bare: spawn
+//# expect: stdout=parent without
+//# expect: stdout=child without
+//# run: -- spawn
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- spawnp
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- execv
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- execve
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- execvp
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- execvpe
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- execl
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- execlp
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- fexecve
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- vfork
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- system
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: -- popen
+//# expect: stdout=parent with
+//# expect: stdout=child without
+//# run: --follow -- spawn
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- execvp
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- execl
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- vfork
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- system
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: -- become
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# expect: complete=true
+//# expect: placed>=20M
+//# run: -- show
+//# inside: exec "$@"
+//# expect: stdout=child with
+//# expect: placed>=20M
+//# run: -- show
+//# inside: "$@"; exit 4
+//# expect: exit=4
+//# expect: stdout=child without
+//# run: --follow -- show
+//# inside: "$@"; exit 4
+//# expect: exit=4
+//# expect: stdout=child with
+#include "check.h"
+#include <dlfcn.h>
+#include <spawn.h>
+
+extern char **environ;
+
+/* In the environment, and at work. */
+static void show(const char *who)
+{
+    int named = getenv("FIRSTTOUCH_AGENT") != NULL, loaded = getenv("LD_PRELOAD") != NULL;
+    uint32_t status[64] = {0};
+    void (*agent_status)(void *) = dlsym(RTLD_DEFAULT, "firsttouch_agent_status");
+    if (agent_status != NULL)
+        agent_status(status);
+    int works = status[1] == 1;
+    const char *what = named && loaded && works ? "with" : !named && !loaded && !works ? "without" : "in between";
+    dprintf(1, "%s %s\n", who, what);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count == 2);
+    const char *way = arguments[1];
+    char *block = malloc(20 * MIB);
+    fill(block, 20 * MIB, 1);
+    if (strcmp(way, "show") == 0) {
+        show("child");
+        return 0;
+    }
+    show("parent");
+    char self[4096], line[5000], *words[] = {self, "show", NULL};
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    self[length] = 0;
+    snprintf(line, sizeof line, "'%s' show", self);
+#define IS(name) (strcmp(way, name) == 0)
+    if (IS("become")) {
+        execv(self, words);
+        CHECK(!"execv");
+    }
+    if (IS("system")) {
+        CHECK(system(line) == 0);
+        return 0;
+    }
+    if (IS("popen")) {
+        char said[100];
+        FILE *reader = popen(line, "r");
+        CHECK(reader != NULL && fgets(said, sizeof said, reader) != NULL && pclose(reader) == 0);
+        dprintf(1, "%s", said);
+        return 0;
+    }
+    pid_t child = 0;
+    if (IS("spawn")) {
+        CHECK(posix_spawn(&child, self, NULL, NULL, words, environ) == 0);
+    } else if (IS("spawnp")) {
+        CHECK(posix_spawnp(&child, self, NULL, NULL, words, environ) == 0);
+    } else if (IS("vfork")) {
+        child = vfork();
+        if (child == 0) {
+            execve(self, words, environ);
+            _exit(9);
+        }
+    } else {
+        child = fork();
+        CHECK(child >= 0);
+    }
+    if (child == 0) {
+        if (IS("execv"))
+            execv(self, words);
+        else if (IS("execve"))
+            execve(self, words, environ);
+        else if (IS("execvp"))
+            execvp(self, words);
+        else if (IS("execvpe"))
+            execvpe(self, words, environ);
+        else if (IS("execl"))
+            execl(self, self, "show", (char *)NULL);
+        else if (IS("execlp"))
+            execlp(self, self, "show", (char *)NULL);
+        else if (IS("fexecve"))
+            fexecve(open(self, O_RDONLY | O_CLOEXEC), words, environ);
+        CHECK(!"exec");
+    }
+    CHECK(end_of(child) == 0);
+    return 0;
+}

@@ -1,0 +1,48 @@
+// More is allocated than the pool holds: the rest falls back to other pages, and nothing dies of SIGBUS.
+//# requires: thp
+//# requires: pool2m=32
+//# run: --pages 2m
+//# expect: complete=true
+//# expect: pages=2m>=95%
+//# expect: shortfall=pool-empty>=60M
+//# run: --pages 2m --prefault
+//# expect: shortfall=pool-empty>=60M
+//# run: --pages 1g
+//# expect: shortfall=pool-empty>=120M
+//# run: --pages auto
+//# expect: pages=2m>=95%
+//# expect: shortfall=nothing
+//# exec: --pages 2m
+#include "check.h"
+
+enum { BLOCKS = 16 };
+
+int main(void)
+{
+    const size_t bytes = 8 * MIB - 4096;
+    char *blocks[BLOCKS];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            CHECK((blocks[i] = i % 2 ? malloc(bytes) : calloc(bytes, 1)) != NULL);
+            CHECK(i % 2 || is_zero(blocks[i], bytes));
+            fill(blocks[i], bytes, i);
+        }
+        for (int i = 0; i < BLOCKS; i++) {
+            CHECK(holds(blocks[i], bytes, i));
+            // Out of the pool and back again.
+            if (i % 3 == 0) {
+                CHECK((blocks[i] = realloc(blocks[i], bytes + 4 * MIB)) != NULL && holds(blocks[i], bytes, i));
+                CHECK((blocks[i] = realloc(blocks[i], bytes)) != NULL && holds(blocks[i], bytes, i));
+            }
+        }
+        // Mappings of the C library's own, while the pool refuses: none may come to lie between ours.
+        for (int i = 0; i < 100; i++) {
+            char *other = malloc(200 * KIB + i);
+            memset(other, i, 200 * KIB);
+            free(other);
+        }
+        for (int i = 0; i < BLOCKS; i++)
+            free(blocks[i]);
+    }
+    return 0;
+}

@@ -1,0 +1,26 @@
+// PR_SET_THP_DISABLE, set by whoever started firsttouch, is inherited: the kernel takes the advice and does nothing.
+//# requires: thp
+//# run: --pages thp
+//# outside: exec "$PROGRAM" launch "$@"
+//# expect: complete=true
+//# expect: shortfall=thp-disabled-by-prctl>=60M
+//# run: --pages thp
+//# expect: pages=2m>=90%
+//# expect: shortfall=nothing
+#include "check.h"
+#include <sys/prctl.h>
+
+int main(int count, char **arguments)
+{
+    if (count > 2 && strcmp(arguments[1], "launch") == 0) {
+        CHECK(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
+        execv(arguments[2], arguments + 2);
+        CHECK(!"execv");
+    }
+    char *block = malloc(64 * MIB);
+    CHECK(block != NULL);
+    fill(block, 64 * MIB, 1);
+    CHECK(holds(block, 64 * MIB, 1));
+    free(block);
+    return 0;
+}

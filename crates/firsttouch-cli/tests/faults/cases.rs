@@ -1,0 +1,135 @@
+//! Faults that take more than a C file with directives: programs that are no ordinary files, and bad profiles.
+
+use crate::launch::{Ended, Hand, Launch, compile, workshop};
+use crate::machine::{MachineLock, is_root};
+use crate::{Outcome, Test, skip};
+use firsttouch_placement::Reason;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+/// Every case with its name.
+pub(crate) fn tests() -> Vec<Test> {
+    type Case = (&'static str, fn() -> Outcome);
+    let cases: [Case; 3] = [
+        ("a setuid program runs untouched", setuid),
+        ("what is no program is refused with the shell's codes", no_program),
+        ("garbage in the profile is refused before anything runs", profiles),
+    ];
+    cases.into_iter().map(|(name, case)| -> Test { (name.to_owned(), Box::new(case)) }).collect()
+}
+
+fn plain() -> Outcome<PathBuf> {
+    compile("plain.c", &[], &[])
+}
+
+fn run(hand: Hand, options: &[&str], program: &Path) -> Ended {
+    let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+    let _lock = MachineLock::shared();
+    Launch { hand, options: &options, program, arguments: &[], outside: None, inside: None }.run()
+}
+
+fn setuid() -> Outcome {
+    const NOBODY: u32 = 65534;
+    if !is_root() {
+        return skip("only root can make a program of another user's");
+    }
+    let program = workshop().join("plain-setuid");
+    let _ = fs::remove_file(&program);
+    fs::copy(plain()?, &program).unwrap();
+    chown(&program, Some(NOBODY), Some(NOBODY)).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
+
+    let bare = run(Hand::Bare, &[], &program);
+    if bare.code != Some(0) || !bare.stdout.ends_with("another") {
+        return skip(format!("setuid programs do not work in {}", workshop().display()));
+    }
+    for hand in [Hand::Exec, Hand::Receipt] {
+        let ended = run(hand, &[], &program);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "alone, user another"), "{ended:?}");
+        assert!(ended.stderr.contains("warning:") && ended.stderr.contains("setuid"), "{ended:?}");
+        if hand == Hand::Receipt {
+            let receipt = ended.receipt();
+            assert!(receipt.obtained.is_none(), "{receipt:?}");
+            let reasons: Vec<Reason> = receipt.shortfalls.iter().map(|shortfall| shortfall.reason).collect();
+            assert_eq!(reasons, [Reason::NotDumpable]);
+        }
+    }
+    let ended = run(Hand::Receipt, &["--strict"], &program);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""), "{ended:?}");
+    Ok(())
+}
+
+fn no_program() -> Outcome {
+    let folder = workshop().join("no-program");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let file = |name: &str, contents: &[u8], mode: u32| {
+        let path = folder.join(name);
+        fs::write(&path, contents).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let cases = [
+        (folder.join("absent"), 127),
+        (folder.join("absent/below"), 127),
+        (PathBuf::from("firsttouch-no-such-command"), 127),
+        (folder.clone(), 126),
+        (file("not-executable", b"#!/bin/sh\n", 0o644), 126),
+        (file("garbage", &[0xff; 300], 0o755), 126),
+        (file("cut-elf", b"\x7fELF\x02\x01\x01", 0o755), 126),
+        (file("no-interpreter", b"#!/absent/interpreter\n", 0o755), 126),
+    ];
+    for (path, code) in &cases {
+        for hand in [Hand::Exec, Hand::Receipt] {
+            let ended = run(hand, &[], path);
+            assert_eq!(ended.code, Some(*code), "{}: {ended:?}", path.display());
+            assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains("\n\nhint: "), "{ended:?}");
+            assert!(ended.stdout.is_empty() && ended.receipt.is_none(), "{ended:?}");
+        }
+    }
+    Ok(())
+}
+
+fn profiles() -> Outcome {
+    let program = plain()?;
+    let profile = workshop().join("profile.toml");
+    let good = "schema_version = 1\n[placement]\npages = \"thp\"\n";
+    let bad: [&[u8]; 14] = [
+        b"",
+        b"\0\x01\x02",
+        b"\xff\xfe\xfd",
+        b"garbage",
+        b"[placement",
+        b"schema_version = 9\n[placement]\n",
+        b"schema_version = \"one\"\n[placement]\n",
+        b"schema_version = 1\n",
+        b"schema_version = 1\n[placement]\npages = \"huge\"\n",
+        b"schema_version = 1\n[placement]\npages = 7\n",
+        b"schema_version = 1\n[placement]\npagse = \"thp\"\n",
+        b"schema_version = 1\n[placement]\nmin_size = -1\n",
+        b"schema_version = 1\n[placement]\nmin_size = 99999999999999999999999\n",
+        b"schema_version = 1\n[placement]\nmin_size = 4096\nmax_size = 1024\n",
+    ];
+    let option = profile.to_str().unwrap();
+    for contents in bad {
+        fs::write(&profile, contents).unwrap();
+        for hand in [Hand::Exec, Hand::Receipt] {
+            let ended = run(hand, &["--profile", option], &program);
+            let shown = String::from_utf8_lossy(contents);
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""), "{shown}: {ended:?}");
+            assert!(
+                ended.stderr.starts_with("error: ") && ended.stderr.contains(option),
+                "{shown}: {ended:?}"
+            );
+        }
+    }
+    fs::write(&profile, "x".repeat(3 << 20)).unwrap();
+    assert_eq!(run(Hand::Exec, &["--profile", option], &program).code, Some(125));
+    fs::remove_file(&profile).unwrap();
+    assert_eq!(run(Hand::Exec, &["--profile", option], &program).code, Some(125));
+    fs::write(&profile, good).unwrap();
+    let ended = run(Hand::Receipt, &["--profile", option], &program);
+    assert!(ended.code == Some(0) && ended.receipt().complete, "{ended:?}");
+    Ok(())
+}

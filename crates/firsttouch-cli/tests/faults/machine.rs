@@ -1,0 +1,196 @@
+//! Settings of the whole machine that tests change, and put back on every way out.
+
+use crate::{Outcome, skip};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+const POOL_2M: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+
+/// The one lock of everything machine-wide, among all test programs of all users: a lock on the folder of the settings
+/// themselves. Held alone by who changes a setting, shared by who relies on them.
+#[derive(Debug)]
+pub(crate) struct MachineLock {
+    _folder: Option<File>,
+}
+
+impl MachineLock {
+    pub(crate) fn shared() -> MachineLock {
+        MachineLock::take(File::lock_shared)
+    }
+
+    pub(crate) fn alone() -> MachineLock {
+        MachineLock::take(File::lock)
+    }
+
+    /// Where there is no such folder there are no such settings.
+    fn take(lock: fn(&File) -> io::Result<()>) -> MachineLock {
+        let folder = File::open("/sys/kernel/mm").ok();
+        folder.iter().for_each(|folder| lock(folder).unwrap());
+        MachineLock { _folder: folder }
+    }
+}
+
+/// A setting that was changed. A process of its own waits for the end of this value, or of this whole program, and
+/// puts back what was there before.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    restorer: Child,
+}
+
+impl Setting {
+    pub(crate) fn change(path: &Path, value: &str) -> Outcome<Option<Setting>> {
+        let shown = path.display();
+        let Ok(text) = fs::read_to_string(path) else { return skip(format!("this machine has no {shown}")) };
+        let before = selected(&text);
+        if before == value {
+            return Ok(None);
+        }
+        let restorer = Command::new("sh")
+            .args(["-c", "cat; printf %s \"$2\" > \"$1\"", "sh"])
+            .arg(path)
+            .arg(before)
+            .stdin(Stdio::piped())
+            // The terminal's Ctrl-C is not for it.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let setting = Setting { restorer };
+        match fs::write(path, value) {
+            Ok(()) => Ok(Some(setting)),
+            Err(error) => skip(format!("cannot write {shown}: {error}")),
+        }
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        drop(self.restorer.stdin.take());
+        let _ = self.restorer.wait();
+    }
+}
+
+/// The word in brackets of `always [madvise] never`, or the whole.
+fn selected(text: &str) -> &str {
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text.trim(), |(word, _)| word)
+}
+
+/// A control group with a limit, which vanishes with this value.
+#[derive(Debug)]
+pub(crate) struct ControlGroup {
+    folder: PathBuf,
+}
+
+impl ControlGroup {
+    pub(crate) fn with_limit(bytes: u64) -> Outcome<ControlGroup> {
+        let name = format!("firsttouch-faults-{}", std::process::id());
+        let kinds = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        for (root, limit) in kinds {
+            let folder = Path::new(root).join(&name);
+            if fs::create_dir(&folder).is_err() {
+                continue;
+            }
+            let group = ControlGroup { folder };
+            if fs::write(group.folder.join(limit), bytes.to_string()).is_ok() {
+                return Ok(group);
+            }
+        }
+        skip("control groups of memory cannot be made here")
+    }
+
+    /// The shell command that moves the shell into the group.
+    pub(crate) fn enter(&self) -> String {
+        format!("echo $$ > {}", self.folder.join("cgroup.procs").display())
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// What a test asked for; everything is as before when this value goes. The lock goes last.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    _settings: Vec<Setting>,
+    pub(crate) group: Option<ControlGroup>,
+    _lock: MachineLock,
+}
+
+impl Surroundings {
+    /// Makes what the words of `//# requires:` lines name, or says why it cannot.
+    pub(crate) fn make(requirements: &[String]) -> Outcome<Surroundings> {
+        let changes = |word: &String| ["pool2m=", "thp=", "mthp"].iter().any(|start| word.starts_with(start));
+        let lock =
+            if requirements.iter().any(changes) { MachineLock::alone() } else { MachineLock::shared() };
+        let mut made = Surroundings { _settings: Vec::new(), group: None, _lock: lock };
+        for requirement in requirements {
+            made.add(requirement)?;
+        }
+        Ok(made)
+    }
+
+    fn add(&mut self, requirement: &str) -> Outcome {
+        match requirement.split_once('=').unwrap_or((requirement, "")) {
+            ("root", "") => {
+                if !is_root() {
+                    return skip("only root can do this");
+                }
+            }
+            ("thp", "") => {
+                let mode = fs::read_to_string(format!("{THP}/enabled")).unwrap_or_default();
+                if !matches!(selected(&mode), "always" | "madvise") {
+                    return skip("this machine gives no transparent huge pages");
+                }
+            }
+            ("thp", mode) => {
+                self._settings.extend(Setting::change(&Path::new(THP).join("enabled"), mode)?);
+            }
+            ("mthp64k", mode) => {
+                self._settings.extend(Setting::change(&Path::new(THP).join("hugepages-64kB/enabled"), mode)?);
+            }
+            ("pool2m", free) => {
+                let wanted: u64 = free.parse().unwrap();
+                self._settings.extend(pool_2m(wanted)?);
+            }
+            ("cgroup", bytes) => {
+                let bytes = firsttouch_placement::parse_size(bytes).unwrap();
+                self.group = Some(ControlGroup::with_limit(bytes)?);
+            }
+            ("command", name) => {
+                let found = Command::new("sh").args(["-c", "command -v \"$0\"", name]).output();
+                if !found.is_ok_and(|output| output.status.success()) {
+                    return skip(format!("there is no command `{name}`"));
+                }
+            }
+            _ => panic!("unknown requirement {requirement}"),
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        status
+            .lines()
+            .any(|line| line.strip_prefix("Uid:").and_then(|ids| ids.split_whitespace().nth(1)) == Some("0"))
+    })
+}
+
+/// Sees to it that exactly so many pages are free.
+fn pool_2m(wanted: u64) -> Outcome<Option<Setting>> {
+    let read = |name: &str| fs::read_to_string(format!("{POOL_2M}/{name}")).ok()?.trim().parse::<u64>().ok();
+    let (Some(all), Some(free)) = (read("nr_hugepages"), read("free_hugepages")) else {
+        return skip("this machine has no pool of 2 MiB pages");
+    };
+    let pool = Path::new(POOL_2M).join("nr_hugepages");
+    let setting = Setting::change(&pool, &(all - free + wanted).to_string())?;
+    match read("free_hugepages") {
+        Some(now) if now == wanted => Ok(setting),
+        now => skip(format!("{wanted} free pages of 2 MiB were wanted, there are {now:?}")),
+    }
+}
