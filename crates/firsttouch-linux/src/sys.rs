@@ -134,12 +134,26 @@ pub fn read_link<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a
     buffer.get(..answer.ok()?)
 }
 
-/// A pipe, as its reading and its writing end, both closed on exec.
-pub fn pipe() -> Result<(Descriptor, Descriptor), i32> {
+/// Two connected stream sockets, both closed on exec.
+pub fn socket_pair() -> Result<(Descriptor, Descriptor), i32> {
     let mut ends = [0_i32; 2];
+    let (domain, kind) = (libc::AF_UNIX as usize, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as usize);
     // SAFETY: the array has room for the two descriptors.
-    unsafe { call(libc::SYS_pipe2, [ends.as_mut_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0, 0, 0]) }?;
+    unsafe { call(libc::SYS_socketpair, [domain, kind, 0, ends.as_mut_ptr() as usize, 0, 0]) }?;
     Ok((Descriptor(ends[0]), Descriptor(ends[1])))
+}
+
+/// Copies memory of this process by way of the kernel (`process_vm_readv`): where it cannot be read there is an error,
+/// or fewer bytes, and no signal.
+///
+/// # Safety
+/// The target must be writable and nobody else may access it meanwhile.
+pub unsafe fn copy_readable(source: usize, target: usize, bytes: usize) -> Answer {
+    let (local, remote) = ([target, bytes], [source, bytes]);
+    let process = process_id() as usize;
+    let arguments = [process, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
+    // SAFETY: writes to the target, which is the caller's; the source is read by the kernel, which checks it.
+    unsafe { call(libc::SYS_process_vm_readv, arguments) }
 }
 
 /// Replaces the process image; returns only the error.
@@ -196,6 +210,22 @@ impl Descriptor {
                 call(libc::SYS_write, [self.0 as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0])
             } {
                 Ok(written) => bytes = &bytes[written.min(bytes.len())..],
+                Err(libc::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends memory of this process, in whatever state it is, to the other end of a socket. What cannot be read is an
+    /// error, and so is an end that was closed: neither raises a signal.
+    pub fn send_memory(&self, address: usize, bytes: usize) -> Result<(), i32> {
+        let (mut at, end) = (address, address + bytes);
+        while at < end {
+            let arguments = [self.0 as usize, at, end - at, libc::MSG_NOSIGNAL as usize, 0, 0];
+            // SAFETY: the kernel reads the memory, and checks that it can.
+            match unsafe { call(libc::SYS_sendto, arguments) } {
+                Ok(sent) => at += sent,
                 Err(libc::EINTR) => {}
                 Err(error) => return Err(error),
             }

@@ -5,12 +5,13 @@
 //! lock and within a time budget.
 //!
 //! Reserved pages: a write needs a second page from the pool, and if the pool has none the kernel kills the child with
-//! SIGBUS. So the child copies such blocks to ordinary memory at the same addresses before it goes on, while the
-//! parent waits: nobody writes meanwhile, so every page is still readable.
+//! SIGBUS. So the child copies such blocks to ordinary memory at the same addresses before it goes on (see `inherit`),
+//! while the parent's thread waits.
 
 use crate::arena::Backing;
 use crate::extents::Extents;
 use crate::heap::Heap;
+use crate::inherit;
 use crate::pages::{BASE, HUGE};
 use crate::state::Inner;
 use firsttouch_linux::sys::{self, Descriptor};
@@ -25,8 +26,8 @@ const RESTORE_RANGES: usize = 64;
 /// What [`Heap::before_fork`] hands to the two sides.
 #[derive(Debug)]
 pub struct Fork {
-    /// Made only if the child has copying to do: the parent waits until the writing end is closed.
-    pipe: Option<(Descriptor, Descriptor)>,
+    /// The parent's and the child's end of a socket; only if the child has copying to do.
+    ends: Option<(Descriptor, Descriptor)>,
 }
 
 impl Heap {
@@ -35,7 +36,7 @@ impl Heap {
         self.inner.hold();
         // SAFETY: held just now.
         let inner = unsafe { self.inner.held() };
-        Fork { pipe: if inner.has_reserved_blocks() { sys::pipe().ok() } else { None } }
+        Fork { ends: if inner.has_reserved_blocks() { sys::socket_pair().ok() } else { None } }
     }
 
     /// To be called after fork in the parent (also when fork failed).
@@ -47,14 +48,13 @@ impl Heap {
         let inner = unsafe { self.inner.held() };
         inner.forks += 1;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
-        // Closed while the lock still keeps other threads from forking: with a copy of this end in another child, the
-        // wait below would be for that child's end.
-        let reading = fork.pipe.map(|(reading, _)| reading);
+        // The child's end is closed while the lock still keeps other threads from forking: with a copy of it in another
+        // child, the wait below would be for that child's end.
+        let socket = fork.ends.map(|(own, _)| own);
         // SAFETY: as above.
         unsafe { self.inner.release() };
-        if let Some(reading) = reading {
-            // The end of the pipe: the child is done, or is no more.
-            let _ = reading.read(&mut [0]);
+        if let Some(socket) = socket {
+            inherit::serve(&socket);
         }
     }
 
@@ -70,9 +70,9 @@ impl Heap {
         // The record is the parent's.
         inner.record_path = None;
         if inner.has_reserved_blocks() {
-            inner.leave_reserved_pool();
+            let socket = fork.ends.map(|(_, own)| own);
+            inner.leave_reserved_pool(socket.as_ref());
         }
-        drop(fork);
         // SAFETY: as above.
         unsafe { self.inner.release() };
     }
@@ -136,32 +136,13 @@ impl Inner {
     }
 
     /// Replaces every mapped chunk of the reserved pools by a copy in ordinary memory at the same address.
-    fn leave_reserved_pool(&mut self) {
+    fn leave_reserved_pool(&mut self, parent: Option<&Descriptor>) {
         for backing in [Backing::Huge2M, Backing::Huge1G] {
             let Some(arena) = &self.arenas[backing as usize] else { continue };
             let bytes = backing.chunk_bytes();
             for (_, address) in arena.mapped_chunks() {
-                copy_to_ordinary_memory(address, bytes);
+                inherit::copy_to_ordinary_memory(address, bytes, parent);
             }
         }
-    }
-}
-
-/// Copies `[address, address + bytes)` to new transparent memory and puts that in its place. On failure the chunk stays
-/// what it was.
-fn copy_to_ordinary_memory(address: usize, bytes: usize) {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // One chunk more, so that a range congruent modulo 2 MiB is inside; the rest is unmapped again.
-    let room = bytes + HUGE;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let Ok(scratch) = (unsafe { sys::map_anonymous(0, room, protection, 0) }) else { return };
-    let from = scratch.next_multiple_of(HUGE);
-    // SAFETY: the new mapping; then whole chunks of ours of which this thread is the only user (a forked child has one
-    // thread). The move replaces the reserved pages by their copy in one step.
-    unsafe {
-        let _ = sys::advise(from, bytes, libc::MADV_HUGEPAGE);
-        core::ptr::copy_nonoverlapping(address as *const u8, from as *mut u8, bytes);
-        let _ = sys::move_pages_to(from, bytes, address);
-        let _ = sys::unmap(scratch, room);
     }
 }

@@ -20,6 +20,7 @@ mod dirty;
 mod extents;
 mod fork;
 mod heap;
+mod inherit;
 mod lock;
 mod pages;
 mod reason;
