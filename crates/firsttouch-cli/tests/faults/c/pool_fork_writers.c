@@ -1,0 +1,72 @@
+// As pool_fork_threads, while further threads write to reserved pages: with each write to a page that a child has not
+// copied yet, the kernel takes that page from the child.
+//# requires: pool2m=16
+//# bare:
+//# run: --pages 2m
+//# expect: complete=true
+#include "check.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { WRITERS = 2, FORKERS = 2, FORKS = 25 };
+static const size_t BYTES = 8 * MIB - 4096;
+static atomic_int forkers = FORKERS;
+static char *blocks[WRITERS], *still;
+
+static void *write_on(void *number)
+{
+    char *block = blocks[(intptr_t)number];
+    unsigned char value = 0;
+    while (atomic_load(&forkers) > 0) {
+        value++;
+        for (size_t at = 0; at < BYTES; at += 4096)
+            block[at] = (char)value;
+        for (size_t at = 0; at < BYTES; at += 4096)
+            CHECK(block[at] == (char)value);
+    }
+    return NULL;
+}
+
+static void *fork_on(void *unused)
+{
+    for (int i = 0; i < FORKS; i++) {
+        int gate[2];
+        char byte;
+        CHECK(pipe(gate) == 0);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            close(gate[1]);
+            CHECK(holds(still, BYTES, 7));
+            for (int j = 0; j < WRITERS; j++)
+                for (size_t at = 0; at < BYTES; at += 4096)
+                    blocks[j][at] = 1;
+            // Until the parent, or the end of it, lets go.
+            _exit(read(gate[0], &byte, 1) == 1 ? 0 : 2);
+        }
+        close(gate[0]);
+        CHECK(write(gate[1], "x", 1) == 1);
+        CHECK(end_of(child) == 0);
+        close(gate[1]);
+    }
+    atomic_fetch_sub(&forkers, 1);
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t threads[WRITERS + FORKERS];
+    // One block that nobody writes to is as it was, on both sides.
+    CHECK((still = malloc(BYTES)) != NULL);
+    fill(still, BYTES, 7);
+    for (intptr_t i = 0; i < WRITERS; i++) {
+        CHECK((blocks[i] = calloc(1, BYTES)) != NULL);
+        CHECK(pthread_create(&threads[i], NULL, write_on, (void *)i) == 0);
+    }
+    for (int i = 0; i < FORKERS; i++)
+        CHECK(pthread_create(&threads[WRITERS + i], NULL, fork_on, NULL) == 0);
+    for (int i = 0; i < WRITERS + FORKERS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(holds(still, BYTES, 7));
+    return 0;
+}
