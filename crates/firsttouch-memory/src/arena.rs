@@ -237,18 +237,19 @@ impl Arena {
         if dirty == 0 {
             return;
         }
-        if self.backing.is_reserved_pool() || !self.reserved {
+        let bytes = (until - from) as usize * BASE;
+        let stays_mapped = self.reserved && !self.backing.is_reserved_pool();
+        // SAFETY: the chunks lie in a free run of ours.
+        let emptied =
+            stays_mapped && unsafe { sys::advise(self.address(from), bytes, libc::MADV_DONTNEED) }.is_ok();
+        // The kernel keeps what the program has locked (mlock), and without us free would have unlocked it.
+        if !emptied {
             let chunk = self.chunk_pages();
             for index in from / chunk..until / chunk {
                 if self.is_mapped(index) {
                     self.unmap_chunk(index);
                 }
             }
-        } else {
-            // SAFETY: the chunks lie in a free run of ours.
-            let _ = unsafe {
-                sys::advise(self.address(from), (until - from) as usize * BASE, libc::MADV_DONTNEED)
-            };
         }
         let (_, _, mut bits) = self.parts();
         bits.set(from, until - from, false);
