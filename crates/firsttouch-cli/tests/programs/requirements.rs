@@ -4,9 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says that something was not checked. Not by `eprintln!`, whose text the test harness keeps back when a test passes.
+/// Says that something was not checked. Not by `eprintln!`, whose text the test harness keeps back when a test passes;
+/// and in one piece, because other tests write at the same time.
 pub(crate) fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
+    let line = format!("\nskipped: {why}\n");
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// The file of an installed program; says so if there is none.
