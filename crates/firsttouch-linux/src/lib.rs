@@ -4,7 +4,7 @@
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
 //! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
-//! [`sys`] is left, which the agent is made of.
+//! [`sys`] and [`libraries`] are left, which the agent is made of.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -14,6 +14,7 @@ pub mod cpulist;
 pub mod elf;
 #[cfg(feature = "std")]
 pub mod features;
+pub mod libraries;
 #[cfg(feature = "std")]
 pub mod maps;
 #[cfg(feature = "std")]

@@ -97,6 +97,15 @@ pub unsafe fn advise(address: usize, bytes: usize, advice: i32) -> Answer {
     unsafe { call(libc::SYS_madvise, [address, bytes, advice as usize, 0, 0, 0]) }
 }
 
+/// `mprotect`.
+///
+/// # Safety
+/// The range must belong to the caller.
+pub unsafe fn protect(address: usize, bytes: usize, protection: i32) -> Answer {
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_mprotect, [address, bytes, protection as usize, 0, 0, 0]) }
+}
+
 /// `mremap` to a fixed address, leaving the source mapped and empty (`MREMAP_DONTUNMAP`, Linux 5.7).
 ///
 /// # Safety
@@ -192,14 +201,17 @@ impl Descriptor {
         }
     }
 
+    /// `pread` into a buffer; fewer bytes than asked for at the end.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Answer {
+        let (address, length) = (buffer.as_mut_ptr() as usize, buffer.len());
+        // SAFETY: the buffer is valid for writes of its length.
+        unsafe { call(libc::SYS_pread64, [self.0 as usize, address, length, offset as usize, 0, 0]) }
+    }
+
     /// The 64-bit number number `index` of a file of such numbers (`/proc/PID/pagemap`, `/proc/kpageflags`).
     pub fn number_at(&self, index: u64) -> Option<u64> {
         let mut bytes = [0; 8];
-        let address = bytes.as_mut_ptr() as usize;
-        // SAFETY: the buffer is valid for writes of its length.
-        let read =
-            unsafe { call(libc::SYS_pread64, [self.0 as usize, address, 8, index as usize * 8, 0, 0]) };
-        (read == Ok(8)).then(|| u64::from_ne_bytes(bytes))
+        (self.read_at(index * 8, &mut bytes) == Ok(8)).then(|| u64::from_ne_bytes(bytes))
     }
 
     /// Writes all of a buffer.

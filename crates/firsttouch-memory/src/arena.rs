@@ -1,9 +1,10 @@
 //! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
 
-use crate::dirty::{self, Dirty};
+use crate::dirty::Dirty;
 use crate::extents::{Block, Entry, Extents, Page};
 use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
 use crate::reason::Reason;
+use crate::tables::Tables;
 use firsttouch_linux::sys;
 
 /// What backs an arena: the concrete kinds of [`Pages`].
@@ -61,18 +62,18 @@ pub(crate) struct Taken {
     pub(crate) recycled: u32,
 }
 
-/// The arena. Its tables lie in mappings of their own, beside the memory.
+/// An arena grows by at least so many pages (64 MiB).
+const GROW_PAGES: u32 = (64 << 20) / BASE as u32;
+
+/// The arena.
 #[derive(Debug)]
 pub(crate) struct Arena {
     pub(crate) backing: Backing,
     pub(crate) base: usize,
-    pages: u32,
     /// The range is reserved address space of ours; otherwise every chunk is mapped only while in use.
     reserved: bool,
     extents: Extents,
-    table: *mut Entry,
-    dirty: *mut u64,
-    mapped: *mut u64,
+    tables: Tables,
     /// No page at or above this one was ever taken (a multiple of a chunk).
     used_to: Page,
     /// Pages freed in small pieces since the last offer.
@@ -81,53 +82,87 @@ pub(crate) struct Arena {
     pub(crate) recycled_pages: u64,
 }
 
-// SAFETY: the pointers lead to mappings that belong to this arena alone and live as long as the process.
-unsafe impl Send for Arena {}
-
 impl Arena {
-    /// Sets up the tables for `bytes` of address space at `base`; both multiples of 1 GiB.
+    /// An arena that may grow to `bytes` of address space at `base`; both multiples of 1 GiB.
     pub(crate) fn new(backing: Backing, base: usize, bytes: usize, reserved: bool) -> Option<Arena> {
-        let pages = bytes / BASE;
-        let table_bytes = pages * size_of::<Entry>();
-        let dirty_bytes = dirty::words(pages) * 8;
-        let mapped_bytes = dirty::words(bytes / backing.chunk_bytes()).max(1) * 8;
-        let total = table_bytes + dirty_bytes + mapped_bytes;
-        // SAFETY: a new mapping at an address of the kernel's choice. Only the parts in use become resident.
-        let at = unsafe { sys::map_anonymous(0, total, READ_WRITE, libc::MAP_NORESERVE) }.ok()?;
-        let mut arena = Arena {
+        let chunk_pages = (backing.chunk_bytes() / BASE) as u32;
+        Some(Arena {
             backing,
             base,
-            pages: pages as u32,
             reserved,
             extents: Extents::new(),
-            table: at as *mut Entry,
-            dirty: (at + table_bytes) as *mut u64,
-            mapped: (at + table_bytes + dirty_bytes) as *mut u64,
+            tables: Tables::reserve(u32::try_from(bytes / BASE).ok()?, chunk_pages)?,
             used_to: 0,
             unoffered_pages: 0,
             recycled_pages: 0,
-        };
-        let (extents, table, _) = arena.parts();
-        extents.start(table);
-        Some(arena)
+        })
     }
 
     fn parts(&mut self) -> (&mut Extents, &mut [Entry], Dirty<'_>) {
-        let pages = self.pages as usize;
-        // SAFETY: the mapping holds that many entries, zero-filled, which is a valid `Entry`.
-        let table = unsafe { core::slice::from_raw_parts_mut(self.table, pages) };
-        // SAFETY: likewise for the words of the bit map; the two do not overlap.
-        let dirty = unsafe { core::slice::from_raw_parts_mut(self.dirty, dirty::words(pages)) };
-        (&mut self.extents, table, Dirty(dirty))
+        let (entries, dirty) = self.tables.parts();
+        (&mut self.extents, entries, dirty)
     }
 
     pub(crate) fn table(&self) -> &[Entry] {
-        // SAFETY: as in `parts`.
-        unsafe { core::slice::from_raw_parts(self.table, self.pages as usize) }
+        self.tables.entries()
+    }
+
+    /// Makes room for `pages` more at the end; false if there is none.
+    fn grow(&mut self, pages: u32) -> bool {
+        let before = self.tables.pages();
+        let chunk = self.chunk_pages();
+        let rounded =
+            |more: u32| before.checked_add(more).and_then(|sum| sum.checked_next_multiple_of(chunk));
+        let grown = rounded(pages.max(GROW_PAGES).max(before / 4))
+            .is_some_and(|pages| self.tables.open(pages))
+            || rounded(pages).is_some_and(|pages| self.tables.open(pages));
+        if grown {
+            let after = self.tables.pages();
+            let (extents, table, _) = self.parts();
+            extents.give_back(table, before, after - before);
+        }
+        grown
+    }
+
+    /// Gives up all address space that holds no block, and stays as large as it is now: what is free serves again, but
+    /// nothing is held. For a program that limits its address space.
+    pub(crate) fn ration(&mut self) {
+        self.tables.cut();
+        self.trim_idle(u64::MAX);
+        let bytes = self.backing.chunk_bytes();
+        for chunk in 0..self.tables.pages() / self.chunk_pages() {
+            if !self.tables.is_mapped(chunk) {
+                // SAFETY: the chunk is reserved for us and holds nothing.
+                let _ = unsafe { sys::unmap(self.base + chunk as usize * bytes, bytes) };
+            }
+        }
+        self.reserved = false;
+        // What trimming only emptied is mapped still: unmapped now.
+        let mut at = 0;
+        loop {
+            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { break };
+            if block.is_none()
+                && let Some((from, until)) = self.whole_chunks(start, start + length)
+            {
+                let chunk = self.chunk_pages();
+                for index in from / chunk..until / chunk {
+                    if self.tables.is_mapped(index) {
+                        self.unmap_chunk(index);
+                    }
+                }
+            }
+            at = start + length;
+        }
+    }
+
+    /// Whether an address lies in memory of this arena; in an unreserved one, other mappings may lie between.
+    pub(crate) fn covers(&self, address: usize) -> bool {
+        (self.base..self.end()).contains(&address)
+            && self.tables.is_mapped(((address - self.base) / self.backing.chunk_bytes()) as u32)
     }
 
     pub(crate) fn end(&self) -> usize {
-        self.base + self.pages as usize * BASE
+        self.base + self.tables.pages() as usize * BASE
     }
 
     pub(crate) fn address(&self, page: Page) -> usize {
@@ -144,7 +179,14 @@ impl Arena {
         // The base is a multiple of 1 GiB only, and an alignment may be more.
         let phase = phase + (self.base / BASE % alignment as usize) as u32;
         let (extents, table, _) = self.parts();
-        let start = extents.take(table, pages, alignment, phase).ok_or(Reason::AddressSpaceLimit)?;
+        let mut start = extents.take(table, pages, alignment, phase);
+        // A good fit is looked for among runs up to an eighth larger.
+        let room = pages.saturating_add(alignment - 1);
+        if start.is_none() && self.grow(room.saturating_add(room / 8 + 1)) {
+            let (extents, table, _) = self.parts();
+            start = extents.take(table, pages, alignment, phase);
+        }
+        let start = start.ok_or(Reason::AddressSpaceLimit)?;
         if let Err(reason) = self.map(start, pages) {
             let (extents, table, _) = self.parts();
             extents.give_back(table, start, pages);
@@ -157,7 +199,14 @@ impl Arena {
     pub(crate) fn extend(&mut self, after: Page, extra: u32) -> Option<Taken> {
         let (extents, table, _) = self.parts();
         if !extents.extend(table, after, extra) {
-            return None;
+            let is_last = Extents::is_last(table, after);
+            if !is_last || !self.grow(extra) {
+                return None;
+            }
+            let (extents, table, _) = self.parts();
+            if !extents.extend(table, after, extra) {
+                return None;
+            }
         }
         if self.map(after, extra).is_err() {
             let (extents, table, _) = self.parts();
@@ -246,7 +295,7 @@ impl Arena {
         if !emptied {
             let chunk = self.chunk_pages();
             for index in from / chunk..until / chunk {
-                if self.is_mapped(index) {
+                if self.tables.is_mapped(index) {
                     self.unmap_chunk(index);
                 }
             }
@@ -269,6 +318,31 @@ impl Arena {
         }
     }
 
+    /// Makes pages that the program has changed (protection, advice, locks) what they were when they were handed out.
+    pub(crate) fn renew(&mut self, start: Page, pages: u32) {
+        let (address, bytes) = (self.address(start), pages as usize * BASE);
+        if self.backing.is_reserved_pool() {
+            // Only whole pages of the pool can have been changed.
+            let (first, end) = (
+                address / self.backing.chunk_bytes(),
+                (address + bytes).div_ceil(self.backing.chunk_bytes()),
+            );
+            let (from, length) =
+                (first * self.backing.chunk_bytes(), (end - first) * self.backing.chunk_bytes());
+            // SAFETY: gives access to memory of ours, as it was.
+            let _ = unsafe { sys::protect(from, length, READ_WRITE) };
+            return;
+        }
+        // SAFETY: the pages are a block that is being freed; what they hold is not needed any more.
+        if unsafe { sys::map_anonymous(address, bytes, READ_WRITE, libc::MAP_FIXED) }.is_ok() {
+            let advice =
+                if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
+            // SAFETY: mapped just now; the advice changes no contents.
+            let _ = unsafe { sys::advise(address, bytes, advice) };
+            self.set_fresh(start, pages);
+        }
+    }
+
     /// The pages were moved away by the kernel: what is mapped there now is new.
     pub(crate) fn set_fresh(&mut self, start: Page, pages: u32) {
         let (_, _, mut bits) = self.parts();
@@ -282,32 +356,21 @@ impl Arena {
         (from < until).then_some((from, until))
     }
 
-    fn is_mapped(&self, chunk: u32) -> bool {
-        // SAFETY: the bit map holds one bit for every chunk of the arena.
-        unsafe { *self.mapped.add(chunk as usize / 64) >> (chunk % 64) & 1 == 1 }
-    }
-
-    fn set_mapped(&mut self, chunk: u32, mapped: bool) {
-        // SAFETY: as in `is_mapped`, and the arena is borrowed mutably.
-        let word = unsafe { &mut *self.mapped.add(chunk as usize / 64) };
-        *word = *word & !(1 << (chunk % 64)) | u64::from(mapped) << (chunk % 64);
-    }
-
     /// Makes sure that the chunks under a run are mapped.
     fn map(&mut self, start: Page, pages: u32) -> Result<(), Reason> {
         let chunk = self.chunk_pages();
         let (mut index, end) = (start / chunk, (start + pages).div_ceil(chunk));
         while index < end {
-            if self.is_mapped(index) {
+            if self.tables.is_mapped(index) {
                 index += 1;
                 continue;
             }
             let mut until = index + 1;
-            while until < end && !self.is_mapped(until) {
+            while until < end && !self.tables.is_mapped(until) {
                 until += 1;
             }
             self.map_chunks(index, until)?;
-            (index..until).for_each(|chunk| self.set_mapped(chunk, true));
+            (index..until).for_each(|chunk| self.tables.set_mapped(chunk, true));
             index = until;
         }
         Ok(())
@@ -410,14 +473,14 @@ impl Arena {
             // SAFETY: the chunk is ours and free.
             let _ = unsafe { sys::unmap(address, bytes) };
         }
-        self.set_mapped(chunk, false);
+        self.tables.set_mapped(chunk, false);
     }
 
     /// Every chunk of a reserved pool that is mapped, by address; for the child of a fork.
     pub(crate) fn mapped_chunks(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
         let bytes = self.backing.chunk_bytes();
         (0..self.used_to / self.chunk_pages())
-            .filter(|chunk| self.is_mapped(*chunk))
+            .filter(|chunk| self.tables.is_mapped(*chunk))
             .map(move |chunk| (chunk, self.base + chunk as usize * bytes))
     }
 }

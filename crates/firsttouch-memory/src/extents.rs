@@ -47,6 +47,8 @@ pub(crate) struct Block {
     pub(crate) offset: u16,
     /// Why it lies in this arena and not where it was asked for.
     pub(crate) fallback: Option<Reason>,
+    /// The program changed the mapping (protection, advice): not to be recycled as it is.
+    pub(crate) altered: bool,
 }
 
 /// One entry of the table. All zeroes is a valid entry, so the table may be fresh memory from the kernel.
@@ -60,8 +62,8 @@ pub(crate) struct Entry {
     offset: u16,
     /// Free: next in the list. Live: the block's id.
     next_or_id: u32,
-    /// Free: previous in the list.
-    previous: u32,
+    /// Free: previous in the list. Live: 1 if the program changed the mapping.
+    previous_or_altered: u32,
     bytes: u64,
 }
 
@@ -95,11 +97,6 @@ fn list_that_fits(pages: u32) -> (usize, usize) {
 impl Extents {
     pub(crate) const fn new() -> Self {
         Extents { first_level: 0, second_level: [0; FIRST_LEVEL], heads: [[NONE; SECOND_LEVEL]; FIRST_LEVEL] }
-    }
-
-    /// Makes the whole table one free run. The table must be all [`Entry::default`].
-    pub(crate) fn start(&mut self, table: &mut [Entry]) {
-        self.insert(table, 0, table.len() as u32);
     }
 
     /// Takes `pages` from the free runs so that `(start + phase) % alignment == 0`, alignment and phase in pages.
@@ -137,7 +134,7 @@ impl Extents {
             fallback: block.fallback.map_or(0, |reason| reason as u8 + 1),
             offset: block.offset,
             next_or_id: block.id,
-            previous: 0,
+            previous_or_altered: u32::from(block.altered),
             bytes: block.bytes as u64,
         };
     }
@@ -146,8 +143,14 @@ impl Extents {
     pub(crate) fn live_at(table: &[Entry], start: Page) -> Option<(u32, Block)> {
         let entry = table.get(start as usize).filter(|entry| entry.tag == Tag::Live)?;
         let fallback = Reason::ALL.into_iter().nth((entry.fallback as usize).wrapping_sub(1));
-        let block =
-            Block { id: entry.next_or_id, bytes: entry.bytes as usize, offset: entry.offset, fallback };
+        let altered = entry.previous_or_altered == 1;
+        let block = Block {
+            id: entry.next_or_id,
+            bytes: entry.bytes as usize,
+            offset: entry.offset,
+            fallback,
+            altered,
+        };
         Some((entry.pages, block))
     }
 
@@ -194,6 +197,13 @@ impl Extents {
             self.insert(table, after + extra, length - extra);
         }
         true
+    }
+
+    /// Whether nothing but a free run lies between a page and the end of the table.
+    pub(crate) fn is_last(table: &[Entry], after: Page) -> bool {
+        let free =
+            table.get(after as usize).map_or(0, |entry| if entry.tag == Tag::Free { entry.pages } else { 0 });
+        (after + free) as usize == table.len()
     }
 
     /// Every run in order of address: start, pages, and the block if it is live.
@@ -251,23 +261,23 @@ impl Extents {
         let (first, second) = list_of(pages);
         let head = self.heads[first][second];
         if head != NONE {
-            table[head as usize].previous = start;
+            table[head as usize].previous_or_altered = start;
         }
         if pages > 1 {
             table[(start + pages - 1) as usize] = Entry { pages, tag: Tag::FreeTail, ..Entry::default() };
         }
         table[start as usize] =
-            Entry { pages, tag: Tag::Free, next_or_id: head, previous: NONE, ..Entry::default() };
+            Entry { pages, tag: Tag::Free, next_or_id: head, previous_or_altered: NONE, ..Entry::default() };
         self.heads[first][second] = start;
         self.first_level |= 1 << first;
         self.second_level[first] |= 1 << second;
     }
 
     fn remove(&mut self, table: &mut [Entry], start: Page) {
-        let Entry { pages, next_or_id: next, previous, .. } = table[start as usize];
+        let Entry { pages, next_or_id: next, previous_or_altered: previous, .. } = table[start as usize];
         let (first, second) = list_of(pages);
         if next != NONE {
-            table[next as usize].previous = previous;
+            table[next as usize].previous_or_altered = previous;
         }
         if previous != NONE {
             table[previous as usize].next_or_id = next;
@@ -299,7 +309,7 @@ mod tests {
     use std::vec::Vec;
 
     fn block(id: u32) -> Block {
-        Block { id, bytes: 1, offset: 16, fallback: None }
+        Block { id, bytes: 1, offset: 16, fallback: None, altered: id % 2 == 1 }
     }
 
     /// The runs tile the table, no two free runs touch, and the live ones are those of the model.
@@ -327,7 +337,8 @@ mod tests {
     fn a_freed_run_is_found_again_and_neighbours_merge() {
         let mut table = vec![Entry::default(); 1000];
         let mut extents = Extents::new();
-        extents.start(&mut table);
+        let pages = table.len() as u32;
+        extents.give_back(&mut table, 0, pages);
         let first = extents.take(&mut table, 100, 1, 0).unwrap();
         extents.set_live(&mut table, first, 100, block(1));
         let second = extents.take(&mut table, 100, 1, 0).unwrap();
@@ -345,7 +356,8 @@ mod tests {
     fn a_reason_survives_the_table() {
         let mut table = vec![Entry::default(); 8];
         let mut extents = Extents::new();
-        extents.start(&mut table);
+        let pages = table.len() as u32;
+        extents.give_back(&mut table, 0, pages);
         let start = extents.take(&mut table, 3, 1, 0).unwrap();
         for fallback in Reason::ALL.map(Some).into_iter().chain([None]) {
             let block = Block { fallback, ..block(7) };
@@ -364,7 +376,8 @@ mod tests {
         };
         let mut table = vec![Entry::default(); 20_000];
         let mut extents = Extents::new();
-        extents.start(&mut table);
+        let pages = table.len() as u32;
+        extents.give_back(&mut table, 0, pages);
         let mut live: BTreeMap<Page, (u32, u32)> = BTreeMap::new();
         for step in 0..4_000 {
             let keys: Vec<Page> = live.keys().copied().collect();

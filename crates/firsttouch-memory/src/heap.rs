@@ -124,7 +124,7 @@ impl Heap {
         inner.totals.live_blocks += 1;
         inner.count_taken(&taken, bytes);
         let Some(arena) = &mut inner.arenas[slot] else { return core::ptr::null_mut() };
-        arena.set_live(taken.start, pages, Block { id, bytes, offset, fallback });
+        arena.set_live(taken.start, pages, Block { id, bytes, offset, fallback, altered: false });
         let address = arena.address(taken.start);
         let base = arena.base;
         let restore = inner.restore_is_due();
@@ -150,7 +150,7 @@ impl Heap {
         inner.look_before_less();
         inner.totals.live_bytes -= block.bytes;
         inner.totals.live_blocks -= 1;
-        inner.give_back(slot, start, pages);
+        inner.give_back(slot, start, pages, block.altered);
         inner.give_back_idle();
         let restore = inner.restore_is_due();
         drop(inner);
@@ -158,6 +158,24 @@ impl Heap {
             self.restore_after_fork();
         }
         true
+    }
+
+    /// Whether an address lies in memory of this heap. Without a reservation (limited address space) the span may hold
+    /// mappings of others, which [`Heap::owns`] cannot tell.
+    pub fn covers(&self, address: *const u8) -> bool {
+        self.inner.lock().covers(address as usize)
+    }
+
+    /// Notes that the program changed the mapping of a range (its protection, or by advice that outlives a block), so
+    /// that the memory is made anew before it serves again.
+    pub fn set_altered(&self, address: *const u8, bytes: usize) {
+        self.inner.lock().set_altered(address as usize, (address as usize).saturating_add(bytes));
+    }
+
+    /// To be called before the program limits its address space: a reservation would count against the limit. Blocks stay;
+    /// new ones are placed only where there is room already.
+    pub fn ration(&self) {
+        self.inner.lock().ration();
     }
 
     /// The bytes that may be used at a block's address; `None` if there is no block.
@@ -184,7 +202,7 @@ impl Heap {
                 arena.set_live(start, wanted, Block { bytes, ..block });
             }
             if wanted < pages {
-                inner.give_back(slot, start + wanted, pages - wanted);
+                inner.give_back(slot, start + wanted, pages - wanted, block.altered);
             }
             return Resized::To(address);
         }
@@ -207,9 +225,9 @@ impl Heap {
         inner.look_before_less();
         inner.totals.live_bytes -= block.bytes;
         inner.count_taken(&taken, bytes);
-        let by_kernel = slot == new_slot && inner.moves < MOST_MOVES;
+        let by_kernel = slot == new_slot && !block.altered && inner.moves < MOST_MOVES;
         let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
-        arena.set_live(taken.start, wanted, Block { bytes, fallback, ..block });
+        arena.set_live(taken.start, wanted, Block { bytes, fallback, altered: false, ..block });
         let (by_kernel, target) =
             (by_kernel && !arena.backing.is_reserved_pool(), arena.address(taken.start));
         drop(inner);
@@ -224,7 +242,7 @@ impl Heap {
                 arena.set_fresh(((from - arena.base) / BASE) as u32, (length / BASE) as u32);
             }
         }
-        inner.give_back(slot, start, pages);
+        inner.give_back(slot, start, pages, block.altered);
         Resized::To((target + offset) as *mut u8)
     }
 

@@ -29,6 +29,7 @@ mod settings;
 mod snapshot;
 mod span;
 mod state;
+mod tables;
 
 pub use clear::{Clearer, Means};
 pub use coverage::Coverage;

@@ -38,9 +38,19 @@ impl Span {
             let bytes = parts * part_bytes + GIGANTIC;
             // SAFETY: a new mapping without access, at an address of the kernel's choice.
             if let Ok(at) = unsafe { sys::map_anonymous(0, bytes, libc::PROT_NONE, libc::MAP_NORESERVE) } {
-                // SAFETY: keeps the reservation out of core files; no contents change.
-                let _ = unsafe { sys::advise(at, bytes, libc::MADV_DONTDUMP) };
                 let base = at.next_multiple_of(GIGANTIC);
+                let end = base + parts * part_bytes;
+                // SAFETY: the parts of the reservation before and after the aligned one; then keeps the rest out of
+                // core files. No contents change.
+                unsafe {
+                    if base > at {
+                        let _ = sys::unmap(at, base - at);
+                    }
+                    if at + bytes > end {
+                        let _ = sys::unmap(end, at + bytes - end);
+                    }
+                    let _ = sys::advise(base, end - base, libc::MADV_DONTDUMP);
+                }
                 return Some(Span { base, part_bytes, parts, reserved: true, machine_bytes });
             }
             part_bytes = (part_bytes / 2) / GIGANTIC * GIGANTIC;

@@ -33,6 +33,8 @@ pub(crate) struct Inner {
     pub(crate) next_id: u32,
     pub(crate) moves: u32,
     pub(crate) span_refused: bool,
+    /// The program limited its address space while it ran.
+    rationed: bool,
     period_start_ns: u64,
     /// Least pages held since the period began: nobody needed those.
     low_water_pages: u64,
@@ -54,6 +56,7 @@ impl Inner {
         next_id: 1,
         moves: 0,
         span_refused: false,
+        rationed: false,
         period_start_ns: 0,
         low_water_pages: 0,
     };
@@ -81,10 +84,11 @@ impl Inner {
         for backing in Backing::chain(self.settings.pages) {
             let slot = *backing as usize;
             let span = self.span.as_ref()?;
-            if self.arenas[slot].is_none() {
+            if self.arenas[slot].is_none() && !self.rationed {
                 self.arenas[slot] = Arena::new(*backing, span.part(slot), span.part_bytes, span.reserved);
             }
-            match self.arenas[slot].as_mut()?.take(pages, alignment, phase) {
+            let Some(arena) = self.arenas[slot].as_mut() else { continue };
+            match arena.take(pages, alignment, phase) {
                 Ok(taken) => {
                     // `auto` takes what there is: that is no shortfall.
                     let reason = if self.settings.pages == Pages::Auto { None } else { first_reason };
@@ -110,10 +114,14 @@ impl Inner {
         self.refused = Some((Reason::AddressSpaceLimit, before.saturating_add(bytes)));
     }
 
-    pub(crate) fn give_back(&mut self, slot: usize, start: u32, pages: u32) {
+    /// Gives pages of a block back to their arena; `altered` if the program changed the mapping.
+    pub(crate) fn give_back(&mut self, slot: usize, start: u32, pages: u32, altered: bool) {
         let budget = self.recycle_budget();
         let held = self.held_pages() * BASE as u64;
         let Some(arena) = &mut self.arenas[slot] else { return };
+        if altered {
+            arena.renew(start, pages);
+        }
         let (run, run_pages) = arena.give_back(start, pages);
         if held + u64::from(pages) * BASE as u64 > budget {
             arena.trim(run, run_pages);
@@ -157,6 +165,45 @@ impl Inner {
             arena.trim_idle(u64::MAX);
         }
         self.low_water_pages = 0;
+    }
+
+    /// Notes that the program changed the mapping of `[address, end)`.
+    pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
+        for arena in self.arenas.iter_mut().flatten() {
+            if end <= arena.base || arena.end() <= address {
+                continue;
+            }
+            let mut at = 0;
+            loop {
+                let Some((start, pages, block)) = Extents::runs_from(arena.table(), at).next() else { break };
+                at = start + pages;
+                let touched = arena.address(start) < end && address < arena.address(at);
+                if let (true, Some(block)) = (touched, block) {
+                    arena.set_live(start, pages, Block { altered: true, ..block });
+                }
+            }
+        }
+    }
+
+    /// Gives up all address space without blocks, from now on.
+    pub(crate) fn ration(&mut self) {
+        let Some(span) = self.span.as_mut().filter(|span| span.reserved) else { return };
+        span.reserved = false;
+        self.rationed = true;
+        for (slot, arena) in self.arenas.iter_mut().enumerate() {
+            let mut from = span.part(slot);
+            if let Some(arena) = arena {
+                arena.ration();
+                from = arena.end();
+            }
+            // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
+            let _ = unsafe { sys::unmap(from, span.part(slot + 1) - from) };
+        }
+    }
+
+    /// Whether an address lies in memory of ours.
+    pub(crate) fn covers(&self, address: usize) -> bool {
+        self.arenas.iter().flatten().any(|arena| arena.covers(address))
     }
 
     /// Called before placed memory becomes less: reads it if there is more than the last reading saw.

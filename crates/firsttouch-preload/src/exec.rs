@@ -3,13 +3,15 @@
 //! The environment that carries the agent is inherited. The placed process needs it, because it may execute another
 //! program and still be the one that was meant (Rscript becomes sh becomes R); a child does not, and one built with a
 //! sanitizer would refuse to start. So the functions of the exec family, when called in another process than the
-//! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed.
+//! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed. So
+//! they do, wherever they are called, for a program that must not have it (see `target`).
 //!
 //! What glibc starts by itself (system(3), popen(3)) is a shell: there the agent loads, stands down and leaves the
 //! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any
 //! number of arguments and so cannot be replaced from Rust.
 
 use crate::VARIABLE;
+use crate::target::refuses_agent;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -118,8 +120,8 @@ fn without_agent(libraries: &mut [u8]) -> usize {
 ///
 /// # Safety
 /// `environment` must be a null-terminated array of C strings, or null.
-unsafe fn with_environment<T>(environment: Strings, is_child: bool, start: impl FnOnce(Strings) -> T) -> T {
-    if !is_child || FOLLOW.load(Ordering::Relaxed) || environment.is_null() {
+unsafe fn with_environment<T>(environment: Strings, leave: bool, start: impl FnOnce(Strings) -> T) -> T {
+    if !leave || environment.is_null() {
         return start(environment);
     }
     // SAFETY: the caller's environment.
@@ -191,8 +193,53 @@ unsafe fn with_copy<T, const VARIABLES: usize, const BYTES: usize>(
     start(variables.as_ptr())
 }
 
-fn in_child() -> bool {
-    PLACED_PROCESS.load(Ordering::Relaxed) != sys::process_id()
+/// Whether a program executed by this process must not have the agent.
+///
+/// # Safety
+/// `path` must be a C string.
+unsafe fn leaves(path: *const c_char) -> bool {
+    let is_child = PLACED_PROCESS.load(Ordering::Relaxed) != sys::process_id();
+    // SAFETY: the caller's duty.
+    is_child && !FOLLOW.load(Ordering::Relaxed) || refuses_agent(unsafe { CStr::from_ptr(path) })
+}
+
+/// Whether a program started as a child must not have the agent.
+///
+/// # Safety
+/// `path` must be a C string.
+unsafe fn child_leaves(path: *const c_char) -> bool {
+    // SAFETY: the caller's duty.
+    !FOLLOW.load(Ordering::Relaxed) || refuses_agent(unsafe { CStr::from_ptr(path) })
+}
+
+/// Calls `decide` with the file that a name stands for: found along PATH if there is no slash in it, as execvp(3)
+/// does. Names too long for a small stack are passed on as they are.
+///
+/// # Safety
+/// `name` must be a C string.
+unsafe fn with_file<T>(name: *const c_char, decide: impl FnOnce(*const c_char) -> T) -> T {
+    const MOST_BYTES: usize = 512;
+    // SAFETY: the caller's duty.
+    let bare = unsafe { CStr::from_ptr(name) }.to_bytes();
+    if !bare.contains(&b'/') {
+        let path = crate::setup::variable(b"PATH=").unwrap_or(b"/bin:/usr/bin");
+        let mut file = [0_u8; MOST_BYTES];
+        for folder in path.split(|byte| *byte == b':') {
+            let length = folder.len() + 1 + bare.len();
+            if length >= MOST_BYTES {
+                continue;
+            }
+            file[..folder.len()].copy_from_slice(folder);
+            file[folder.len()] = b'/';
+            file[folder.len() + 1..length].copy_from_slice(bare);
+            file[length] = 0;
+            // SAFETY: the buffer ends with a zero.
+            if unsafe { libc::access(file.as_ptr().cast(), libc::X_OK) } == 0 {
+                return decide(file.as_ptr().cast());
+            }
+        }
+    }
+    decide(name)
 }
 
 /// execve(2).
@@ -206,7 +253,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
         -1
     };
     // SAFETY: the contract of execve.
-    unsafe { with_environment(environment, in_child(), start) }
+    unsafe { with_environment(environment, leaves(path), start) }
 }
 
 /// execv(3).
@@ -229,7 +276,10 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, enviro
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Execvpe = unsafe { core::mem::transmute(found) };
     // SAFETY: the contract of execvpe.
-    unsafe { with_environment(environment, in_child(), |environment| real(file, arguments, environment)) }
+    unsafe {
+        let leave = with_file(file, |path| leaves(path));
+        with_environment(environment, leave, |environment| real(file, arguments, environment))
+    }
 }
 
 /// execvp(3).
@@ -287,5 +337,5 @@ unsafe fn spawn_by(
         unsafe { real(process, program, actions, attributes, arguments, environment) }
     };
     // SAFETY: the contract of posix_spawn.
-    unsafe { with_environment(environment, true, start) }
+    unsafe { with_environment(environment, with_file(program, |path| child_leaves(path)), start) }
 }

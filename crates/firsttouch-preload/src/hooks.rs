@@ -119,9 +119,14 @@ pub unsafe extern "C" fn free(address: *mut c_void) {
 #[cold]
 #[inline(never)]
 fn free_ours(address: *mut c_void) {
-    if !HEAP.free(address.cast()) {
+    if HEAP.free(address.cast()) {
+        return;
+    }
+    if HEAP.covers(address.cast()) {
         not_a_block("free()");
     }
+    // SAFETY: not in our memory, although between it: glibc's.
+    unsafe { __libc_free(address) }
 }
 
 /// The old name of free(3).
@@ -184,7 +189,13 @@ unsafe fn resize_ours(address: *mut c_void, bytes: usize) -> *mut c_void {
         unsafe { free(address) };
         return ptr::null_mut();
     }
-    let Some(old_bytes) = HEAP.usable_bytes(address.cast()) else { not_a_block("realloc()") };
+    let Some(old_bytes) = HEAP.usable_bytes(address.cast()) else {
+        if HEAP.covers(address.cast()) {
+            not_a_block("realloc()");
+        }
+        // SAFETY: not in our memory, although between it: glibc's.
+        return unsafe { __libc_realloc(address, bytes) };
+    };
     // A block that grows stays placed even when placing was switched off meanwhile: moving it out would be the surprise.
     if HEAP.wants(bytes) || bytes >= old_bytes {
         // SAFETY: the contract of realloc: the block is the caller's alone during the call.
@@ -275,8 +286,10 @@ pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 /// malloc_usable_size(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
-    if HEAP.owns(address.cast()) {
-        return HEAP.usable_bytes(address.cast()).unwrap_or(0);
+    if HEAP.owns(address.cast())
+        && let Some(bytes) = HEAP.usable_bytes(address.cast())
+    {
+        return bytes;
     }
     if address.is_null() {
         return 0;

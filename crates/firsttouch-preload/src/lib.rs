@@ -21,8 +21,10 @@ extern crate std;
 mod control;
 mod exec;
 mod hooks;
+mod mapping;
 mod prefault;
 mod setup;
+mod target;
 
 use firsttouch_memory::Heap;
 

@@ -77,7 +77,7 @@ fn read(text: &[u8]) -> Option<Asked<'_>> {
 }
 
 /// The value of a variable of the environment.
-fn variable(name: &[u8]) -> Option<&'static [u8]> {
+pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: environ is a null-terminated array of C strings, set up by the loader.
     unsafe {
         let mut at = environ;

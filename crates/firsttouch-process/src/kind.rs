@@ -1,6 +1,7 @@
 //! What kind of program a file is, and whether a preload library reaches it.
 
 use firsttouch_linux::elf::{Elf, Machine};
+use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS};
 use firsttouch_memory::Reason;
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
@@ -54,11 +55,8 @@ pub struct ProgramKind {
 
 /// How the file name of our own agent begins.
 const AGENT_LIBRARY: &str = "libfirsttouch_preload";
-const SANITIZER_LIBRARIES: [&str; 6] =
-    ["libasan.", "libtsan.", "libubsan.", "liblsan.", "libhwasan.", "libclang_rt."];
 const SANITIZER_SYMBOLS: [&str; 5] =
     ["__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__lsan_init"];
-const ALLOCATOR_LIBRARIES: [&str; 4] = ["libjemalloc.", "libmimalloc.", "libtcmalloc", "libsnmalloc"];
 const ALLOCATOR_SYMBOLS: [&str; 7] =
     ["malloc", "mi_malloc", "je_malloc", "jemalloc", "tc_malloc", "sn_malloc", "rpmalloc"];
 
@@ -81,7 +79,7 @@ impl ProgramKind {
             elf.needed.iter().find(|name| known.iter().any(|known| name.starts_with(known))).cloned()
         };
         let symbol = |known: &[&str]| elf.defined.iter().find(|name| known.contains(&name.as_str())).cloned();
-        let sanitizer = library(&SANITIZER_LIBRARIES).or_else(|| symbol(&SANITIZER_SYMBOLS));
+        let sanitizer = library(&SANITIZERS).or_else(|| symbol(&SANITIZER_SYMBOLS));
         ProgramKind {
             linkage: match &elf.interpreter {
                 None => Linkage::Static,
@@ -94,7 +92,7 @@ impl ProgramKind {
             allocator: if sanitizer.is_some() {
                 None
             } else {
-                library(&ALLOCATOR_LIBRARIES).or_else(|| symbol(&ALLOCATOR_SYMBOLS))
+                library(&ALLOCATORS).or_else(|| symbol(&ALLOCATOR_SYMBOLS))
             },
             sanitizer,
             go: elf.go,
@@ -179,7 +177,7 @@ pub fn preloaded_allocator(libraries: &OsStr) -> Option<String> {
             Some(Elf::read(&file).ok()?.defined.iter().any(|symbol| symbol == "malloc"))
         };
         let is_agent = name.starts_with(AGENT_LIBRARY);
-        let is_other = known(&ALLOCATOR_LIBRARIES) || known(&SANITIZER_LIBRARIES) || defines() == Some(true);
+        let is_other = known(&ALLOCATORS) || known(&SANITIZERS) || defines() == Some(true);
         (!is_agent && is_other).then_some(name)
     })
 }

@@ -61,3 +61,26 @@ fn a_child_with_a_sanitizer_works_as_without_us() {
     let line = format!("{0}; echo $?; {0} | cat; exit 2", program.display());
     Subject::new(shell).arguments(&["-c", &line]).same_with_and_without();
 }
+
+/// The placed process may become another program: one that must not have the agent loses it on the way.
+#[test]
+fn programs_that_bring_an_allocator_are_untouched_when_reached_by_exec() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds: [(&str, &[&str]); 3] = [
+        ("exec_asan", &["-fsanitize=address"]),
+        ("exec_jemalloc", &["-Wl,--no-as-needed", "-l:libjemalloc.so.2"]),
+        ("exec_narrow", &["-m32"]),
+    ];
+    for (name, options) in kinds {
+        let Some(program) = compiled(folder.path(), name, BLOCKS, options) else { continue };
+        let program = program.display().to_string();
+        if let Some(env) = installed("env") {
+            Subject::new(env).arguments(&[&program]).same_with_and_without();
+        }
+        let Some(shell) = installed("sh") else { continue };
+        Subject::new(&shell).arguments(&["-c", &format!("exec {program}")]).same_with_and_without();
+        Subject::new(&shell)
+            .arguments(&["-c", &format!("PATH={}; exec {name}", folder.path().display())])
+            .same_with_and_without();
+    }
+}

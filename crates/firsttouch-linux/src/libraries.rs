@@ -1,0 +1,8 @@
+//! File names of libraries that stand in for the C library's allocator: how they begin.
+
+/// Runtimes of sanitizers, which must come first among a program's libraries and refuse to start otherwise.
+pub const SANITIZERS: [&str; 6] =
+    ["libasan.", "libtsan.", "libubsan.", "liblsan.", "libhwasan.", "libclang_rt."];
+
+/// Allocators of their own.
+pub const ALLOCATORS: [&str; 4] = ["libjemalloc.", "libmimalloc.", "libtcmalloc", "libsnmalloc"];

@@ -1,0 +1,131 @@
+//! The tables of an arena, in mappings of their own beside the memory.
+//!
+//! They are reserved for the largest size the arena may have, and opened as far as it has grown: a program that locks
+//! its memory (mlockall) would otherwise have all of them resident, and strict accounting would charge for them.
+
+use crate::dirty::{self, Dirty};
+use crate::extents::Entry;
+use crate::pages::BASE;
+use firsttouch_linux::sys;
+
+/// One table: reserved address space with an open front.
+#[derive(Debug)]
+struct Table {
+    at: usize,
+    reserved_bytes: usize,
+    open_bytes: usize,
+}
+
+impl Table {
+    fn reserve(bytes: usize) -> Option<Table> {
+        let reserved_bytes = bytes.next_multiple_of(BASE);
+        // SAFETY: a new mapping without access, at an address of the kernel's choice.
+        let at =
+            unsafe { sys::map_anonymous(0, reserved_bytes, libc::PROT_NONE, libc::MAP_NORESERVE) }.ok()?;
+        Some(Table { at, reserved_bytes, open_bytes: 0 })
+    }
+
+    fn open(&mut self, bytes: usize) -> bool {
+        let bytes = bytes.next_multiple_of(BASE).min(self.reserved_bytes);
+        if bytes > self.open_bytes {
+            let (from, length) = (self.at + self.open_bytes, bytes - self.open_bytes);
+            // SAFETY: a part of our own mapping that nobody uses yet; new pages are zero.
+            if unsafe { sys::protect(from, length, libc::PROT_READ | libc::PROT_WRITE) }.is_err() {
+                return false;
+            }
+            self.open_bytes = bytes;
+        }
+        true
+    }
+
+    /// Gives up what is not open.
+    fn cut(&mut self) {
+        if self.reserved_bytes > self.open_bytes {
+            // SAFETY: a part of our own mapping that nobody uses.
+            let _ = unsafe { sys::unmap(self.at + self.open_bytes, self.reserved_bytes - self.open_bytes) };
+            self.reserved_bytes = self.open_bytes;
+        }
+    }
+}
+
+/// An entry for each page, a bit for each page that may not be zero, and a bit for each chunk that is mapped.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    entries: Table,
+    dirty: Table,
+    mapped: Table,
+    pages: u32,
+    most_pages: u32,
+    chunk_pages: u32,
+}
+
+impl Tables {
+    /// Reserves the tables of at most `most_pages` pages in chunks of `chunk_pages`; none is open yet.
+    pub(crate) fn reserve(most_pages: u32, chunk_pages: u32) -> Option<Tables> {
+        let pages = most_pages as usize;
+        Some(Tables {
+            entries: Table::reserve(pages * size_of::<Entry>())?,
+            dirty: Table::reserve(dirty::words(pages) * 8)?,
+            mapped: Table::reserve(dirty::words(pages.div_ceil(chunk_pages as usize)) * 8)?,
+            pages: 0,
+            most_pages,
+            chunk_pages,
+        })
+    }
+
+    /// Pages that the open tables describe.
+    pub(crate) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Opens the tables for at least `pages` pages; false if there cannot be so many.
+    pub(crate) fn open(&mut self, pages: u32) -> bool {
+        if pages > self.most_pages {
+            return false;
+        }
+        let count = pages as usize;
+        let opened = self.entries.open(count * size_of::<Entry>())
+            && self.dirty.open(dirty::words(count) * 8)
+            && self.mapped.open(dirty::words(count.div_ceil(self.chunk_pages as usize)) * 8);
+        if opened {
+            self.pages = pages;
+        }
+        opened
+    }
+
+    /// Gives up the address space of what is not open: the tables stay as they are from now on.
+    pub(crate) fn cut(&mut self) {
+        self.entries.cut();
+        self.dirty.cut();
+        self.mapped.cut();
+        self.most_pages = self.pages;
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        // SAFETY: so many entries are open, zero-filled at first, which is a valid `Entry`.
+        unsafe { core::slice::from_raw_parts(self.entries.at as *const Entry, self.pages as usize) }
+    }
+
+    /// The entries and the bits of pages that may not be zero.
+    pub(crate) fn parts(&mut self) -> (&mut [Entry], Dirty<'_>) {
+        let pages = self.pages as usize;
+        // SAFETY: as in `entries`; the tables are borrowed mutably.
+        let entries = unsafe { core::slice::from_raw_parts_mut(self.entries.at as *mut Entry, pages) };
+        // SAFETY: likewise for the words of the bits; the two are different mappings.
+        let bits = unsafe { core::slice::from_raw_parts_mut(self.dirty.at as *mut u64, dirty::words(pages)) };
+        (entries, Dirty(bits))
+    }
+
+    /// Whether a chunk is mapped.
+    pub(crate) fn is_mapped(&self, chunk: u32) -> bool {
+        // SAFETY: the table holds a bit for every chunk of the open pages.
+        unsafe { *(self.mapped.at as *const u64).add(chunk as usize / 64) >> (chunk % 64) & 1 == 1 }
+    }
+
+    /// Notes whether a chunk is mapped.
+    pub(crate) fn set_mapped(&mut self, chunk: u32, mapped: bool) {
+        // SAFETY: as in `is_mapped`, and the tables are borrowed mutably.
+        let word = unsafe { &mut *(self.mapped.at as *mut u64).add(chunk as usize / 64) };
+        *word = *word & !(1 << (chunk % 64)) | u64::from(mapped) << (chunk % 64);
+    }
+}

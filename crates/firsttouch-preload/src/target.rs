@@ -1,0 +1,78 @@
+//! Whether a program that is about to be executed may have the agent with it.
+//!
+//! The launcher looks closely at the program it starts, but that one may execute another: one for another machine, at
+//! which the loader would complain; one built with a sanitizer, which would refuse to start; one with an allocator of its
+//! own, whose parts call each other past us. A look at the ELF file's list of libraries tells, without allocating. What
+//! is linked into the program itself is not found so.
+
+use core::ffi::CStr;
+use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS};
+use firsttouch_linux::sys::{Descriptor, open_to_read};
+
+const SEGMENT_LOAD: u32 = 1;
+const SEGMENT_DYNAMIC: u32 = 2;
+const TAG_NEEDED: u64 = 1;
+const TAG_STRINGS: u64 = 5;
+/// Files with more are not looked at further: these are many times what linkers make.
+const MOST_SEGMENTS: u64 = 64;
+const MOST_ENTRIES: u64 = 512;
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = 62;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = 183;
+
+/// Whether the agent must not be loaded into that program. A file that is no ELF file, or not readable, may have it: the
+/// kernel or the loader will say what there is to say.
+pub(crate) fn refuses_agent(path: &CStr) -> bool {
+    open_to_read(path).is_ok_and(|file| look(&file).unwrap_or(false))
+}
+
+fn look(file: &Descriptor) -> Option<bool> {
+    let magic: [u8; 20] = read(file, 0)?;
+    if !magic.starts_with(b"\x7fELF") {
+        return None;
+    }
+    const WIDE_LITTLE_ENDIAN: [u8; 2] = [2, 1];
+    if magic[4..6] != WIDE_LITTLE_ENDIAN || u16::from_le_bytes([magic[18], magic[19]]) != MACHINE {
+        return Some(true);
+    }
+    let segments = number(file, 32)?;
+    let short = |offset| Some(u64::from(u16::from_le_bytes(read(file, offset)?)));
+    let (size, count) = (short(54)?, short(56)?);
+    let segment = |index: u64| segments.checked_add(index.checked_mul(size)?);
+    let kind = |index| Some(u32::from_le_bytes(read(file, segment(index)?)?));
+    let count = count.min(MOST_SEGMENTS);
+    let dynamic = (0..count).find(|index| kind(*index) == Some(SEGMENT_DYNAMIC))?;
+    let entries = number(file, segment(dynamic)?.checked_add(8)?)?;
+    let entry = |index: u64| {
+        let at = entries.checked_add(index.checked_mul(16)?)?;
+        Some((number(file, at)?, number(file, at.checked_add(8)?)?)).filter(|(tag, _)| *tag != 0)
+    };
+    let all = || (0..MOST_ENTRIES).map_while(entry);
+    let (_, strings_address) = all().find(|(tag, _)| *tag == TAG_STRINGS)?;
+    // The address in memory, as an offset in the file: by the segment that is loaded there.
+    let strings = (0..count).filter(|index| kind(*index) == Some(SEGMENT_LOAD)).find_map(|index| {
+        let at = segment(index)?;
+        let (offset, address) = (number(file, at.checked_add(8)?)?, number(file, at.checked_add(16)?)?);
+        let bytes = number(file, at.checked_add(32)?)?;
+        let into = strings_address.checked_sub(address).filter(|into| *into < bytes)?;
+        offset.checked_add(into)
+    })?;
+    Some(all().filter(|(tag, _)| *tag == TAG_NEEDED).any(|(_, name)| {
+        let mut start = [0; 16];
+        let read = strings.checked_add(name).and_then(|at| file.read_at(at, &mut start).ok());
+        let known = |library: &&str| start.starts_with(library.as_bytes());
+        read.is_some()
+            && (SANITIZERS.iter().any(|name| known(name)) || ALLOCATORS.iter().any(|name| known(name)))
+    }))
+}
+
+fn read<const BYTES: usize>(file: &Descriptor, offset: u64) -> Option<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    (file.read_at(offset, &mut bytes) == Ok(BYTES)).then_some(bytes)
+}
+
+fn number(file: &Descriptor, offset: u64) -> Option<u64> {
+    read(file, offset).map(u64::from_le_bytes)
+}
