@@ -63,8 +63,7 @@ fn look(file: &Descriptor) -> Option<bool> {
         let mut start = [0; 16];
         let read = strings.checked_add(name).and_then(|at| file.read_at(at, &mut start).ok());
         let known = |library: &&str| start.starts_with(library.as_bytes());
-        read.is_some()
-            && (SANITIZERS.iter().any(|name| known(name)) || ALLOCATORS.iter().any(|name| known(name)))
+        read.is_some() && SANITIZERS.iter().chain(&ALLOCATORS).any(known)
     }))
 }
 
