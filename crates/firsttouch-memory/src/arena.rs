@@ -343,6 +343,22 @@ impl Arena {
         }
     }
 
+    /// Nothing is known any more of what free pages hold.
+    pub(crate) fn set_free_dirty(&mut self) {
+        let mut at = 0;
+        loop {
+            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
+            at = start + length;
+            let end = at.min(self.used_to);
+            if block.is_none() && start < end {
+                let (_, _, mut bits) = self.parts();
+                let clean = end - start - bits.count(start, end - start);
+                bits.set(start, end - start, true);
+                self.recycled_pages += u64::from(clean);
+            }
+        }
+    }
+
     /// The pages were moved away by the kernel: what is mapped there now is new.
     pub(crate) fn set_fresh(&mut self, start: Page, pages: u32) {
         let (_, _, mut bits) = self.parts();

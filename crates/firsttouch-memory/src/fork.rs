@@ -138,11 +138,13 @@ impl Inner {
     /// Replaces every mapped chunk of the reserved pools by a copy in ordinary memory at the same address.
     fn leave_reserved_pool(&mut self, parent: Option<&Descriptor>) {
         for backing in [Backing::Huge2M, Backing::Huge1G] {
-            let Some(arena) = &self.arenas[backing as usize] else { continue };
+            let Some(arena) = &mut self.arenas[backing as usize] else { continue };
             let bytes = backing.chunk_bytes();
             for (_, address) in arena.mapped_chunks() {
                 inherit::copy_to_ordinary_memory(address, bytes, parent);
             }
+            // What the parent sent may have been written by it since the fork, free pages too.
+            arena.set_free_dirty();
         }
     }
 }
