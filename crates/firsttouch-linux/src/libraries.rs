@@ -1,5 +1,8 @@
 //! File names of libraries that stand in for the C library's allocator: how they begin.
 
+/// Our own agent, wherever the launcher put it.
+pub const AGENT: &str = "libfirsttouch_preload";
+
 /// Runtimes of sanitizers, which must come first among a program's libraries and refuse to start otherwise.
 pub const SANITIZERS: [&str; 6] =
     ["libasan.", "libtsan.", "libubsan.", "liblsan.", "libhwasan.", "libclang_rt."];

@@ -15,6 +15,7 @@ use crate::target::refuses_agent;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use firsttouch_linux::libraries::AGENT;
 use firsttouch_linux::sys;
 
 type Strings = *const *const c_char;
@@ -28,8 +29,6 @@ type Spawn = unsafe extern "C" fn(
 ) -> c_int;
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
-/// The name of this library's file begins so, wherever the launcher put it.
-const LIBRARY: &[u8] = b"libfirsttouch_preload";
 /// Environments of as many variables are passed on as they are.
 const MOST_VARIABLES: usize = 4096;
 /// Likewise with an LD_PRELOAD of as many bytes.
@@ -103,7 +102,7 @@ fn without_agent(libraries: &mut [u8]) -> usize {
         let length = rest.iter().position(|byte| matches!(byte, b':' | b' ')).unwrap_or(rest.len());
         let name = &rest[..length];
         let file = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
-        if !file.starts_with(LIBRARY) && length > 0 {
+        if !file.starts_with(AGENT.as_bytes()) && length > 0 {
             if write > 0 {
                 libraries[write] = b':';
                 write += 1;

@@ -1,7 +1,7 @@
 //! What kind of program a file is, and whether a preload library reaches it.
 
 use firsttouch_linux::elf::{Elf, Machine};
-use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS};
+use firsttouch_linux::libraries::{AGENT, ALLOCATORS, SANITIZERS};
 use firsttouch_memory::Reason;
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
@@ -53,8 +53,6 @@ pub struct ProgramKind {
     pub go: bool,
 }
 
-/// How the file name of our own agent begins.
-const AGENT_LIBRARY: &str = "libfirsttouch_preload";
 const SANITIZER_SYMBOLS: [&str; 5] =
     ["__asan_init", "__tsan_init", "__msan_init", "__hwasan_init", "__lsan_init"];
 const ALLOCATOR_SYMBOLS: [&str; 7] =
@@ -176,7 +174,7 @@ pub fn preloaded_allocator(libraries: &OsStr) -> Option<String> {
             let file = File::open(OsStr::from_bytes(library)).ok()?;
             Some(Elf::read(&file).ok()?.defined.iter().any(|symbol| symbol == "malloc"))
         };
-        let is_agent = name.starts_with(AGENT_LIBRARY);
+        let is_agent = name.starts_with(AGENT);
         let is_other = known(&ALLOCATORS) || known(&SANITIZERS) || defines() == Some(true);
         (!is_agent && is_other).then_some(name)
     })
