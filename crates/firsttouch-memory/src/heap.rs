@@ -39,9 +39,9 @@ pub enum Resized {
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
 #[derive(Debug)]
 pub struct Heap {
-    /// `bytes - minimum < range` decides, in one comparison, whether an allocation is placed. Off: the range is 0.
-    minimum: AtomicUsize,
-    range: AtomicUsize,
+    /// The sizes that are placed. Off: from `usize::MAX`, which no block has, to none.
+    least: AtomicUsize,
+    most: AtomicUsize,
     span_base: AtomicUsize,
     span_bytes: AtomicUsize,
     clearer: Clearer,
@@ -58,8 +58,8 @@ impl Heap {
     /// A heap that places nothing until [`Heap::enable`].
     pub const fn new() -> Self {
         Heap {
-            minimum: AtomicUsize::new(0),
-            range: AtomicUsize::new(0),
+            least: AtomicUsize::new(usize::MAX),
+            most: AtomicUsize::new(0),
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
             clearer: Clearer::new(),
@@ -70,19 +70,19 @@ impl Heap {
     /// From now on, places allocations as the settings say.
     pub fn enable(&self, settings: Settings) {
         self.inner.lock().settings = settings;
-        let range = settings.max_bytes.saturating_sub(settings.min_bytes).saturating_add(1);
-        self.range.store(range, Ordering::Relaxed);
-        self.minimum.store(settings.min_bytes, Ordering::Relaxed);
+        self.most.store(settings.max_bytes, Ordering::Relaxed);
+        self.least.store(settings.min_bytes, Ordering::Relaxed);
     }
 
     /// From now on, places nothing. Live blocks stay where they are.
     pub fn disable(&self) {
-        self.range.store(0, Ordering::Relaxed);
+        self.least.store(usize::MAX, Ordering::Relaxed);
+        self.most.store(0, Ordering::Relaxed);
     }
 
     /// Whether allocations are placed now.
     pub fn is_enabled(&self) -> bool {
-        self.range.load(Ordering::Relaxed) != 0
+        self.least.load(Ordering::Relaxed) != usize::MAX
     }
 
     /// The settings last given.
@@ -90,14 +90,19 @@ impl Heap {
         self.inner.lock().settings
     }
 
-    /// Whether an allocation of that size is to be placed.
+    /// Whether an allocation of that size is large enough to be placed; it may be too large. This is the question to
+    /// ask for every small allocation: one comparison.
     #[inline(always)]
+    pub fn may_want(&self, bytes: usize) -> bool {
+        bytes >= self.least.load(Ordering::Relaxed)
+    }
+
+    /// Whether an allocation of that size is to be placed.
     pub fn wants(&self, bytes: usize) -> bool {
-        bytes.wrapping_sub(self.minimum.load(Ordering::Relaxed)) < self.range.load(Ordering::Relaxed)
+        self.may_want(bytes) && bytes <= self.most.load(Ordering::Relaxed)
     }
 
     /// Whether an address lies in the span, so that only this heap can own it.
-    #[inline(always)]
     pub fn owns(&self, address: *const u8) -> bool {
         (address as usize).wrapping_sub(self.span_base.load(Ordering::Relaxed))
             < self.span_bytes.load(Ordering::Relaxed)

@@ -39,3 +39,4 @@ pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
 pub use settings::{Settings, Totals};
 pub use snapshot::BlockInfo;
+pub use span::may_be_placed;

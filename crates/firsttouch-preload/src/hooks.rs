@@ -1,14 +1,15 @@
 //! The allocation functions of C, as glibc documents them (malloc(3), posix_memalign(3), malloc_usable_size(3)).
 //!
-//! Every one has the same form: ours if the size is in the range or the address in the span, else glibc's own. `errno`
-//! is set on failure and kept otherwise: our system calls do not touch it.
+//! Every one has the same form: one comparison that tells what is surely not ours, which goes to glibc, and a function
+//! apart for the rest, so that the way of small allocations needs no stack frame. `errno` is set on failure and kept
+//! otherwise: our system calls do not touch it.
 
 use crate::{HEAP, prefault};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::{BASE, Resized};
+use firsttouch_memory::{BASE, Resized, may_be_placed};
 
 unsafe extern "C" {
     fn __libc_malloc(bytes: usize) -> *mut c_void;
@@ -49,10 +50,11 @@ fn set_errno(error: c_int) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// A placed block, or null.
-#[cold]
-#[inline(never)]
+/// A placed block, or null: the size is not in the range, or there is no room.
 fn place(bytes: usize, alignment: usize, zeroed: bool) -> *mut c_void {
+    if !HEAP.wants(bytes) {
+        return ptr::null_mut();
+    }
     let address = HEAP.allocate(bytes, alignment, zeroed);
     if !address.is_null() {
         prefault::block(address, bytes);
@@ -72,14 +74,13 @@ fn not_a_block(function: &str) -> ! {
 /// malloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    if HEAP.wants(bytes) {
+    if HEAP.may_want(bytes) {
         return malloc_large(bytes);
     }
     // SAFETY: the same call.
     unsafe { __libc_malloc(bytes) }
 }
 
-/// Apart from `malloc`, so that the way of small allocations is two loads, a comparison and a jump.
 #[cold]
 #[inline(never)]
 fn malloc_large(bytes: usize) -> *mut c_void {
@@ -94,23 +95,29 @@ fn malloc_large(bytes: usize) -> *mut c_void {
 /// calloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
-    if let Some(total) = count.checked_mul(bytes)
-        && HEAP.wants(total)
-    {
-        let address = place(total, 0, true);
-        if !address.is_null() {
-            return address;
-        }
+    if count.checked_mul(bytes).is_none_or(|total| HEAP.may_want(total)) {
+        return calloc_large(count, bytes);
     }
-    // SAFETY: the same call; glibc answers an overflow.
+    // SAFETY: the same call.
     unsafe { __libc_calloc(count, bytes) }
+}
+
+#[cold]
+#[inline(never)]
+fn calloc_large(count: usize, bytes: usize) -> *mut c_void {
+    let address = count.checked_mul(bytes).map_or(ptr::null_mut(), |total| place(total, 0, true));
+    if address.is_null() {
+        // SAFETY: an ordinary allocation; glibc answers an overflow.
+        return unsafe { __libc_calloc(count, bytes) };
+    }
+    address
 }
 
 /// free(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(address: *mut c_void) {
-    if HEAP.owns(address.cast()) {
-        return free_ours(address);
+    if may_be_placed(address.cast()) {
+        return free_placed(address);
     }
     // SAFETY: the same call.
     unsafe { __libc_free(address) }
@@ -118,14 +125,14 @@ pub unsafe extern "C" fn free(address: *mut c_void) {
 
 #[cold]
 #[inline(never)]
-fn free_ours(address: *mut c_void) {
+fn free_placed(address: *mut c_void) {
     if HEAP.free(address.cast()) {
         return;
     }
     if HEAP.covers(address.cast()) {
         not_a_block("free()");
     }
-    // SAFETY: not in our memory, although between it: glibc's.
+    // SAFETY: not in our memory, although near it: glibc's.
     unsafe { __libc_free(address) }
 }
 
@@ -153,27 +160,35 @@ pub unsafe extern "C" fn free_aligned_sized(address: *mut c_void, _alignment: us
 /// realloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_void {
+    if may_be_placed(address.cast()) || HEAP.may_want(bytes) {
+        // SAFETY: the same contract.
+        return unsafe { realloc_large(address, bytes) };
+    }
+    // SAFETY: the same call.
+    unsafe { __libc_realloc(address, bytes) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn realloc_large(address: *mut c_void, bytes: usize) -> *mut c_void {
     if HEAP.owns(address.cast()) {
         // SAFETY: the same contract.
         return unsafe { resize_ours(address, bytes) };
     }
-    if HEAP.wants(bytes) {
-        if address.is_null() {
-            // SAFETY: the same contract.
-            return unsafe { malloc(bytes) };
-        }
+    if address.is_null() {
+        return malloc_large(bytes);
+    }
+    if HEAP.wants(bytes)
         // SAFETY: a live block of glibc's, by the contract of realloc.
-        if let Some(old_bytes) = unsafe { foreign_usable_bytes(address) } {
-            let target = place(bytes, 0, false);
-            if !target.is_null() {
-                // SAFETY: both blocks have that many bytes; the new one is known to nobody else.
-                unsafe {
-                    ptr::copy_nonoverlapping(address.cast::<u8>(), target.cast(), old_bytes.min(bytes))
-                };
-                // SAFETY: the block is glibc's and is not used any more.
-                unsafe { __libc_free(address) };
-                return target;
-            }
+        && let Some(old_bytes) = unsafe { foreign_usable_bytes(address) }
+    {
+        let target = place(bytes, 0, false);
+        if !target.is_null() {
+            // SAFETY: both blocks have that many bytes; the new one is known to nobody else.
+            unsafe { ptr::copy_nonoverlapping(address.cast::<u8>(), target.cast(), old_bytes.min(bytes)) };
+            // SAFETY: the block is glibc's and is not used any more.
+            unsafe { __libc_free(address) };
+            return target;
         }
     }
     // SAFETY: the same call.
@@ -181,7 +196,6 @@ pub unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_v
 }
 
 /// realloc of one of our blocks.
-#[cold]
 unsafe fn resize_ours(address: *mut c_void, bytes: usize) -> *mut c_void {
     if bytes == 0 {
         // As glibc does: free, and null.
@@ -229,14 +243,22 @@ pub unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, bytes:
 /// memalign(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
-    if HEAP.wants(bytes) && alignment.is_power_of_two() {
-        let address = place(bytes, alignment, false);
-        if !address.is_null() {
-            return address;
-        }
+    if HEAP.may_want(bytes) {
+        return memalign_large(alignment, bytes);
     }
     // SAFETY: the same call; glibc rounds odd alignments up, and answers impossible ones.
     unsafe { __libc_memalign(alignment, bytes) }
+}
+
+#[cold]
+#[inline(never)]
+fn memalign_large(alignment: usize, bytes: usize) -> *mut c_void {
+    let address = if alignment.is_power_of_two() { place(bytes, alignment, false) } else { ptr::null_mut() };
+    if address.is_null() {
+        // SAFETY: an ordinary allocation.
+        return unsafe { __libc_memalign(alignment, bytes) };
+    }
+    address
 }
 
 /// aligned_alloc(3): glibc's is memalign.

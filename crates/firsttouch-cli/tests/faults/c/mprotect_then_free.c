@@ -1,5 +1,6 @@
 // A block whose protection the program changed, freed so: glibc unmaps it, so the next block must be an ordinary one
 // again. The same for advice that stays with a mapping.
+//# requires: pool2m=0
 //# bare:
 //# run: --pages thp
 //# run: --pages 4k

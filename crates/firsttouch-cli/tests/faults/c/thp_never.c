@@ -1,5 +1,6 @@
 // Transparent huge pages switched off for the whole machine: the program is fine, and the receipt says why.
 //# requires: thp=never
+//# requires: pool2m=0
 //# bare:
 //# run: --pages thp
 //# expect: complete=true
