@@ -165,6 +165,9 @@ pub(crate) struct Tune {
     /// Let precision stop a session after 5 blocks instead of 10
     #[arg(long)]
     pub(crate) quick: bool,
+    /// How well each mean must be known before a session stops: 1% for small differences
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
+    pub(crate) precision: f64,
     /// At most N timed runs of each placement
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) max_runs: Option<u32>,
@@ -264,6 +267,14 @@ fn via(text: &str) -> Result<Via, String> {
         .into_iter()
         .find(|via| via.word() == text)
         .ok_or_else(|| format!("expected one of {}", Via::ALL.map(Via::word).join(", ")))
+}
+
+/// `1%` or `1` as 0.01.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(percent) if (0.05..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("expected a share between 0.05% and 50%, for example 1%".to_owned()),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -116,6 +116,7 @@ fn plan(tune: &Tune, names: Vec<String>, seed: u64) -> Plan {
     if tune.quick || tune.demo {
         plan = plan.quick();
     }
+    plan.precision = tune.precision;
     plan.max_runs = tune.max_runs;
     plan.budget = tune.budget.or(tune.demo.then_some(DEMO_BUDGET));
     plan
