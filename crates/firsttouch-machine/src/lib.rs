@@ -3,7 +3,8 @@
 //!
 //! [`Machine::read`] reads files below a [`Root`] and nothing else, so a recorded machine prints like the live one.
 //! [`Features::probe`] asks the running kernel by trying, on pages of its own. [`StatusReport::examine`] joins the
-//! two and derives from them what can be done here, and by which command the rest could.
+//! two and derives from them what can be done here, and by which command the rest could. A [`Measurement`] is what
+//! `firsttouch measure` found out about the speed of the nodes, and the file that keeps it.
 //!
 //! ```
 //! use firsttouch_machine::{Root, StatusReport};
@@ -27,6 +28,7 @@ mod features;
 mod host;
 mod limits;
 mod machine;
+mod measurement;
 mod nodes;
 mod pages;
 mod reader;
@@ -40,6 +42,10 @@ pub use features::{Features, Probe};
 pub use firsttouch_linux::root::Root;
 pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits};
 pub use machine::{Machine, MachineError};
+pub use measurement::{
+    Disagreement, MEASUREMENT_VERSION, Matrix, Means, MeasuredMachine, MeasuredNode, MeasuredPages,
+    Measurement, MeasurementError, Method, PageLatency, Range, SingleCpu, Spread, small_ratio,
+};
 pub use nodes::{Access, Node, SideCache, Tier};
 pub use pages::{NodePool, Pool, Thp, ThpSize};
 pub use report::{SCHEMA_VERSION, StatusReport};
