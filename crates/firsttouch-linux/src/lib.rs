@@ -9,6 +9,8 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]
+pub mod apic;
+#[cfg(feature = "std")]
 pub mod cpulist;
 #[cfg(feature = "std")]
 pub mod elf;
@@ -30,3 +32,5 @@ pub mod smaps;
 pub mod sys;
 #[cfg(feature = "std")]
 pub mod sysinfo;
+#[cfg(feature = "std")]
+pub mod tree;

@@ -1,14 +1,16 @@
 //! The root below which `/proc` and `/sys` are read.
 //!
-//! A recorded machine is a folder with a `proc` and a `sys` in it; the live machine is `/`. Both take the same
-//! path through the code, so a test on a recording is a test of what runs.
+//! A recorded machine is a folder with a `proc` and a `sys` in it, on disk or in memory; the live machine is `/`. All
+//! take the same path through the code, so a test on a recording is a test of what runs.
 
+use crate::tree::Tree;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// A file below the root that exists but cannot be read.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ impl std::error::Error for ReadError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     path: PathBuf,
+    /// The files, where they are not on disk.
+    tree: Option<Arc<Tree>>,
 }
 
 /// As many as the kernel follows before it answers ELOOP.
@@ -43,44 +47,64 @@ const MOST_LINKS: usize = 40;
 impl Root {
     /// The machine this program runs on.
     pub fn live() -> Root {
-        Root { path: PathBuf::from("/") }
+        Root { path: PathBuf::from("/"), tree: None }
     }
 
     /// A recorded machine: a folder with `proc` and `sys` in it.
     pub fn at(path: impl Into<PathBuf>) -> Root {
-        Root { path: path.into() }
+        Root { path: path.into(), tree: None }
+    }
+
+    /// A recorded machine in memory; `path` is what it came from, for messages.
+    pub fn of_tree(path: impl Into<PathBuf>, tree: Tree) -> Root {
+        Root { path: path.into(), tree: Some(Arc::new(tree)) }
     }
 
     /// Whether this is the machine the program runs on, so that its kernel can be asked directly.
     pub fn is_live(&self) -> bool {
-        self.path == Path::new("/")
+        self.tree.is_none() && self.path == Path::new("/")
     }
 
-    /// The folder itself.
+    /// Whether there is such a folder at all.
+    pub fn exists(&self) -> bool {
+        self.tree.is_some() || self.path.is_dir()
+    }
+
+    /// The folder itself, or the archive.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The text of a file, `None` when there is no such file; bytes that are not UTF-8 become U+FFFD.
     pub fn read(&self, file: &str) -> Result<Option<String>, ReadError> {
-        self.answer(file, |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        let bytes = self.locate(file).and_then(|path| match &self.tree {
+            Some(tree) => tree.bytes(&path),
+            None => fs::read(self.path.join(path)),
+        });
+        self.answer(file, bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// The names in a folder, sorted; `None` when there is no such folder.
     pub fn list(&self, folder: &str) -> Result<Option<Vec<String>>, ReadError> {
-        self.answer(folder, |path| {
-            let mut names = Vec::new();
-            for entry in fs::read_dir(path)? {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
+        let names = self.locate(folder).and_then(|path| match &self.tree {
+            Some(tree) => tree.names(&path),
+            None => {
+                let entries = fs::read_dir(self.path.join(path))?;
+                entries.map(|entry| entry.map(|entry| entry.file_name())).collect()
             }
+        });
+        let text = |names: Vec<OsString>| {
+            let mut names: Vec<String> =
+                names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
             names.sort();
-            Ok(names)
-        })
+            names
+        };
+        self.answer(folder, names.map(text))
     }
 
     /// Whether something exists at this path.
     pub fn has(&self, file: &str) -> bool {
-        self.locate(file).is_ok_and(|path| path.exists())
+        self.locate(file).is_ok_and(|path| self.tree.is_some() || self.path.join(path).exists())
     }
 
     /// The path below the root that remains when every symbolic link is followed; `None` when it leads nowhere.
@@ -88,12 +112,8 @@ impl Root {
         self.walk(file).ok()
     }
 
-    fn answer<T>(
-        &self,
-        file: &str,
-        read: impl FnOnce(&Path) -> io::Result<T>,
-    ) -> Result<Option<T>, ReadError> {
-        match self.locate(file).and_then(|path| read(&path)) {
+    fn answer<T>(&self, file: &str, answer: io::Result<T>) -> Result<Option<T>, ReadError> {
+        match answer {
             Ok(value) => Ok(Some(value)),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(None)
@@ -102,11 +122,12 @@ impl Root {
         }
     }
 
+    /// The path below the root with its links followed; as it is on the live machine, where the kernel follows them.
     fn locate(&self, file: &str) -> io::Result<PathBuf> {
         if self.is_live() {
-            return Ok(self.path.join(file));
+            return Ok(PathBuf::from(file));
         }
-        Ok(self.path.join(self.walk(file)?))
+        self.walk(file)
     }
 
     /// Follows links as if the root were `/`: an absolute link in a recording means a file of the recording,
@@ -121,16 +142,14 @@ impl Root {
                 continue;
             }
             let candidate = done.join(&step);
-            let here = self.path.join(&candidate);
-            if !fs::symlink_metadata(&here)?.is_symlink() {
+            let Some(target) = self.link(&candidate)? else {
                 done = candidate;
                 continue;
-            }
+            };
             links += 1;
             if links > MOST_LINKS {
                 return Err(io::Error::other("too many levels of symbolic links"));
             }
-            let target = fs::read_link(&here)?;
             if target.is_absolute() {
                 done = PathBuf::new();
             }
@@ -139,6 +158,15 @@ impl Root {
             }
         }
         Ok(done)
+    }
+
+    /// The target of a link; `None` for what is none.
+    fn link(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        if let Some(tree) = &self.tree {
+            return tree.link(path);
+        }
+        let here = self.path.join(path);
+        fs::symlink_metadata(&here)?.is_symlink().then(|| fs::read_link(&here)).transpose()
     }
 }
 

@@ -85,6 +85,20 @@ pub fn cpuinfo_field<'a>(cpuinfo: &'a str, wanted: &str) -> Option<&'a str> {
     colon_fields(cpuinfo).find(|(key, _)| *key == wanted).map(|(_, value)| value)
 }
 
+/// The APIC ids in `/proc/cpuinfo` (x86): pairs of a CPU and its id.
+pub fn apic_ids(cpuinfo: &str) -> Vec<(u32, u32)> {
+    let mut ids = Vec::new();
+    let mut cpu = None;
+    for (key, value) in colon_fields(cpuinfo) {
+        match key {
+            "processor" => cpu = value.parse().ok(),
+            "apicid" => ids.extend(cpu.zip(value.parse().ok())),
+            _ => {}
+        }
+    }
+    ids
+}
+
 /// The value of a field of `/proc/PID/status`, for example `CapEff`.
 pub fn status_field<'a>(status: &'a str, wanted: &str) -> Option<&'a str> {
     colon_fields(status).find(|(key, _)| *key == wanted).map(|(_, value)| value)
@@ -267,6 +281,9 @@ mod tests {
         assert_eq!(cpu_model("flags : fpu"), None);
         assert_eq!(cpu_flag("flags\t: fpu hypervisor lm", "hypervisor"), Some(true));
         assert_eq!(cpu_flag("cpu : POWER9", "hypervisor"), None);
+        let two = "processor : 0\napicid : 0\ninitial apicid : 7\n\nprocessor : 5\napicid : 64\n";
+        assert_eq!(apic_ids(two), [(0, 0), (5, 64)]);
+        assert_eq!(apic_ids("apicid : 3\n"), []);
     }
 
     #[test]
