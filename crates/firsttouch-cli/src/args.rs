@@ -60,7 +60,12 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   firsttouch status
   firsttouch status --json | jq .can
-  firsttouch status --root recorded/           a machine recorded as copies of its /proc and /sys")]
+  firsttouch status --picture                  what is inside what, drawn in the terminal
+  firsttouch status --picture machine.svg      the same as a figure
+  firsttouch status --root recorded/           a machine recorded as copies of its /proc and /sys
+  firsttouch status --machine recorded.tar.xz  the same in an archive; or XML of hwloc
+  firsttouch status --machine 'pack:4 [numa] l3:1 core:6 pu:1' --picture
+  firsttouch status --apic                     the ids by which interrupts know the CPUs")]
 pub(crate) struct Status {
     /// Print JSON
     #[arg(long)]
@@ -68,6 +73,16 @@ pub(crate) struct Status {
     /// Read proc/ and sys/ below DIR
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
+    /// Show another machine: a folder or archive (.tar, .gz, .bz2, .xz) of /proc and /sys, XML of hwloc (formats 1 to
+    /// 3), or a description in hwloc's words
+    #[arg(long, value_name = "FILE|DESCRIPTION", conflicts_with = "root")]
+    pub(crate) machine: Option<String>,
+    /// Draw the machine in the terminal, or into FILE (.svg: as a figure)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "json")]
+    pub(crate) picture: Option<Option<PathBuf>>,
+    /// Go to each CPU in turn and ask for its APIC id (x86, the live machine)
+    #[arg(long, conflicts_with_all = ["root", "machine"])]
+    pub(crate) apic: bool,
 }
 
 /// Run a program with its memory placed

@@ -24,9 +24,7 @@ mod warm;
 
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};
-use firsttouch_machine::{Root, StatusReport};
 use output::Outcome;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit code of wrong usage, and of failures where no other is agreed on.
@@ -51,7 +49,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Outcome {
     match command {
-        Command::Status(status) => show_status(&status),
+        Command::Status(status) => status::run(&status),
         Command::Run(run) => run::run(&run),
         Command::Tune(tune) => tune::run(&tune),
         Command::Report(report) => report::run(&report),
@@ -60,15 +58,6 @@ fn dispatch(command: Command) -> Outcome {
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(command.as_deref()),
     }
-}
-
-fn show_status(status: &args::Status) -> Outcome {
-    let root = if status.root == Path::new("/") { Root::live() } else { Root::at(&status.root) };
-    let report = StatusReport::examine(&root)?;
-    let text =
-        if status.json { serde_json::to_string_pretty(&report)? + "\n" } else { status::text(&report) };
-    output::data(&text)?;
-    Ok(0)
 }
 
 /// Prints clap's message: help and version are data, anything else is wrong usage.

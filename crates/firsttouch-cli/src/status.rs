@@ -1,6 +1,10 @@
 //! The text of `firsttouch status`: dense, aligned, at most 100 columns, no colour.
 
+mod apic;
+mod command;
 mod page;
+
+pub(crate) use command::run;
 
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Ability, Access, Bound, Machine, Node, Pool, Probe, StatusReport};
@@ -16,19 +20,21 @@ const LIST: usize = 24;
 const NOTHING: &str = "-";
 
 /// Renders a status report for people.
-pub(crate) fn text(report: &StatusReport) -> String {
+fn text(report: &StatusReport) -> String {
     let machine = &report.machine;
     let mut page = Page::default();
     overview(&mut page, machine);
     nodes(&mut page, machine);
     caches(&mut page, machine);
+    apic::section(&mut page, machine);
     huge_pages(&mut page, machine);
     kernel(&mut page, machine);
     limits(&mut page, machine);
     devices(&mut page, machine);
     traps(&mut page, machine);
     abilities(&mut page, &report.can);
-    page.text
+    // A recording comes from a stranger: its words are shown, and no terminal obeys them.
+    page.text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
 fn or_nothing<T: ToString>(value: Option<T>) -> String {
@@ -77,6 +83,9 @@ fn overview(page: &mut Page, machine: &Machine) {
     page.row_if_some("hardware", (!parts.is_empty()).then(|| parts.join("; ")));
     page.row("kernel", machine.kernel.as_deref().unwrap_or("unknown"));
     page.row("cpus", &cpus(machine));
+    for kind in &machine.core_kinds {
+        page.row("", &format!("{} cores: cpus {}", kind.name, format_list(&kind.cpus)));
+    }
     let mut memory = bytes(machine.memory_bytes);
     if let Some(available) = machine.memory_available_bytes {
         let _ = write!(memory, ", {} available", format_bytes(available));
@@ -107,6 +116,13 @@ fn cpus(machine: &Machine) -> String {
     if !machine.cores.is_empty() {
         let _ = write!(text, ", {}", counted(machine.cores.len(), "core"));
     }
+    // A cluster per core, or a die per package, is no news.
+    if machine.clusters.len() > machine.packages.len() && machine.clusters.len() < machine.cores.len() {
+        let _ = write!(text, ", {}", counted(machine.clusters.len(), "cluster"));
+    }
+    if machine.dies.len() > machine.packages.len() {
+        let _ = write!(text, ", {}", counted(machine.dies.len(), "die"));
+    }
     if !machine.packages.is_empty() {
         let _ = write!(text, ", {}", counted(machine.packages.len(), "package"));
     }
@@ -121,15 +137,20 @@ fn nodes(page: &mut Page, machine: &Machine) {
     let with_distances = machine.nodes.len() > 1 && machine.nodes.iter().any(|node| node.distances.is_some());
     let matrix = with_distances && machine.nodes.len() <= MATRIX;
     let tiered = machine.nodes.iter().any(|node| node.tier.is_some());
-    let mut titles = ["node", "cpus", "memory", "free"].map(str::to_owned).to_vec();
+    let mut titles = ["node", "cpus", "kind", "memory", "free"].map(str::to_owned).to_vec();
     titles.extend(tiered.then(|| "tier".to_owned()));
     if matrix {
         titles.extend(machine.nodes.iter().map(|node| format!("to {}", node.id)));
     }
     let mut rows = vec![titles];
     for node in &machine.nodes {
-        let mut row =
-            vec![node.id.to_string(), cpu_list(&node.cpus), bytes(node.size_bytes), bytes(node.free_bytes)];
+        let mut row = vec![
+            node.id.to_string(),
+            cpu_list(&node.cpus),
+            or_nothing(node.kind),
+            bytes(node.size_bytes),
+            bytes(node.free_bytes),
+        ];
         row.extend(tiered.then(|| or_nothing(node.tier)));
         if matrix {
             let distance =
@@ -145,7 +166,7 @@ fn nodes(page: &mut Page, machine: &Machine) {
         }
     }
     for node in &machine.nodes {
-        if let Some(access) = &node.access {
+        for access in told_apart(&node.access) {
             page.row(&format!("speed of {}", node.id), &speed(access));
         }
         for cache in &node.side_caches {
@@ -161,6 +182,14 @@ fn nodes(page: &mut Page, machine: &Machine) {
             machine.tiers.iter().map(|tier| format!("{}: nodes {}", tier.id, format_list(&tier.nodes)));
         page.row("tiers", &format!("{} (lower is faster)", tiers.collect::<Vec<_>>().join("; ")));
     }
+}
+
+/// The speeds without the one that the nearest device of any kind sees, where that is a CPU's.
+fn told_apart(access: &[Access]) -> impl Iterator<Item = &Access> {
+    let of_cpus = access.iter().find(|access| access.class == 1);
+    access.iter().filter(move |access| {
+        access.class == 1 || of_cpus.is_none_or(|of_cpus| of_cpus.initiators != access.initiators)
+    })
 }
 
 /// Distances by value: `10 to 0; 20 to 1-3`.
@@ -371,7 +400,12 @@ fn devices(page: &mut Page, machine: &Machine) {
     }
     page.section("devices");
     let mut rows = vec![["device", "class", "address", "node", "near cpus"].map(str::to_owned).to_vec()];
-    for device in &machine.devices {
+    // A PCI device is what its driver made of it; those without a driver's name stand for themselves.
+    let has_name = |address: &String| {
+        let mut named = machine.devices.iter().filter(|device| device.class != "pci");
+        named.any(|device| device.address.as_ref() == Some(address))
+    };
+    for device in machine.devices.iter().filter(|device| device.class != "pci" || !has_name(&device.name)) {
         rows.push(vec![
             device.name.clone(),
             device.class.clone(),

@@ -234,7 +234,7 @@ fn setcap(machine: &Machine, capability: &str) -> String {
 fn bind(machine: &Machine) -> Ability {
     let what = "bind";
     let with_memory: Vec<u32> =
-        machine.nodes.iter().filter(|node| node.size_bytes != Some(0)).map(|node| node.id).collect();
+        machine.nodes.iter().filter(|node| node.is_ordinary()).map(|node| node.id).collect();
     let allowed =
         |node: &&u32| machine.limits.allowed_nodes.as_ref().is_none_or(|nodes| nodes.contains(node));
     match (with_memory.len(), with_memory.iter().filter(allowed).count()) {

@@ -21,33 +21,44 @@
 #![forbid(unsafe_code)]
 
 mod abilities;
+mod apic;
 mod capabilities;
 mod cgroup;
+mod core_kinds;
 mod devices;
 mod features;
 mod host;
+mod kind;
 mod limits;
+mod locality;
 mod machine;
 mod measurement;
+mod near;
 mod nodes;
 mod pages;
 mod reader;
 mod report;
+mod source;
 mod topology;
 mod traps;
 
 pub use abilities::Ability;
+pub use apic::{ApicIds, ApicStep, Unanswered};
+pub use core_kinds::CoreKind;
 pub use devices::Device;
 pub use features::{Features, Probe};
 pub use firsttouch_linux::root::Root;
+pub use kind::{MemoryKind, UnknownMemoryKind};
 pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits};
 pub use machine::{Machine, MachineError};
 pub use measurement::{
     Disagreement, MEASUREMENT_VERSION, Matrix, Means, MeasuredMachine, MeasuredNode, MeasuredPages,
     Measurement, MeasurementError, Method, PageLatency, Range, SingleCpu, Spread, small_ratio,
 };
+pub use near::{Near, NearError};
 pub use nodes::{Access, Node, SideCache, Tier};
 pub use pages::{NodePool, Pool, Thp, ThpSize};
 pub use report::{SCHEMA_VERSION, StatusReport};
-pub use topology::{Cache, Core, Cpu, Package};
+pub use source::{ArchiveError, Rest, Source, SourceError, SyntheticError, XmlError};
+pub use topology::{Cache, Core, Cpu, Package, Part};
 pub use traps::Trap;

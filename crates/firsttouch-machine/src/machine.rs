@@ -2,13 +2,14 @@
 
 use crate::devices::devices;
 use crate::host::{Host, known_signature};
+use crate::kind::assign_kinds;
 use crate::nodes::{nodes, tiers};
 use crate::reader::Reader;
 use crate::topology::Topology;
 use crate::traps::traps;
 use crate::{
-    Cache, Core, Cpu, Device, Features, Limits, Node, Package, Pool, Root, Thp, Tier, Trap, capabilities,
-    pages,
+    ApicIds, Cache, Core, CoreKind, Cpu, Device, Features, Limits, Node, Package, Part, Pool, Root, Thp,
+    Tier, Trap, capabilities, pages,
 };
 use firsttouch_linux::{features, sysinfo};
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub enum MachineError {
 }
 
 /// What a machine has and allows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// The name of the processor.
     pub cpu_model: Option<String>,
@@ -60,10 +61,18 @@ pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Cores.
     pub cores: Vec<Core>,
+    /// Kinds of cores, the fastest first; none when all cores are alike.
+    pub core_kinds: Vec<CoreKind>,
+    /// Clusters of cores, where the machine has them.
+    pub clusters: Vec<Part>,
+    /// Dies, where the kernel tells them (Linux 5.2).
+    pub dies: Vec<Part>,
     /// Packages.
     pub packages: Vec<Package>,
     /// Caches, the nearest to the cores first.
     pub caches: Vec<Cache>,
+    /// What the processor says of its APIC ids, where it was asked (`status --apic`).
+    pub apic: Option<ApicIds>,
     /// Memory nodes; one for the whole machine where the kernel knows none.
     pub nodes: Vec<Node>,
     /// Memory tiers, the fastest first.
@@ -102,7 +111,7 @@ pub struct Machine {
 impl Machine {
     /// Reads a machine from files below a root, and from nothing else.
     pub fn read(root: &Root) -> Result<Machine, MachineError> {
-        if !root.path().is_dir() {
+        if !root.exists() {
             return Err(MachineError::NoRoot { path: root.path().to_owned() });
         }
         let (proc, sys) = (root.has("proc/cpuinfo"), root.has("sys/devices"));
@@ -139,6 +148,25 @@ impl Machine {
         Ok(machine)
     }
 
+    /// A machine of which only CPUs and memory are known, because somebody described it.
+    pub(crate) fn described(mut topology: Topology, nodes: Vec<Node>) -> Machine {
+        topology.assign_nodes(&nodes);
+        let online = topology.cpus.iter().filter(|cpu| cpu.online).count();
+        Machine {
+            cpus_online: u32::try_from(online).ok().filter(|count| *count > 0),
+            memory_bytes: bytes_of(&nodes),
+            cpus: topology.cpus,
+            cores: topology.cores,
+            core_kinds: topology.core_kinds,
+            clusters: topology.clusters,
+            dies: topology.dies,
+            packages: topology.packages,
+            caches: topology.caches,
+            nodes,
+            ..Machine::default()
+        }
+    }
+
     /// The mode of transparent huge pages: `always`, `madvise` or `never`; `None` if the kernel has none.
     pub fn thp_mode(&self) -> Option<&str> {
         self.thp.enabled.as_deref()
@@ -163,27 +191,32 @@ fn collect(reader: &Reader<'_>) -> Machine {
     let mut topology = Topology::read(reader, cpuinfo.as_deref());
     let online: Vec<u32> = topology.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let tiers = tiers(reader);
-    let nodes = nodes(reader, &online, &memory, &tiers);
+    let cpu_model = cpuinfo.as_deref().and_then(sysinfo::cpu_model);
+    let mut nodes = nodes(reader, &online, &memory, &tiers);
+    assign_kinds(reader, &mut nodes, cpu_model.as_deref());
     topology.assign_nodes(&nodes);
-    let of_nodes =
-        || nodes.iter().map(|node| node.size_bytes).sum::<Option<u64>>().filter(|_| !nodes.is_empty());
+    let devices = devices(reader, &nodes);
     Machine {
-        cpu_model: cpuinfo.as_deref().and_then(sysinfo::cpu_model),
+        cpu_model,
         cpus_online: u32::try_from(online.len()).ok().filter(|count| *count > 0),
         kernel: kernel(reader),
         product: host.product,
         virtual_machine: host.virtual_machine,
         hypervisor: host.hypervisor,
-        memory_bytes: memory.total_bytes.or_else(of_nodes),
+        memory_bytes: memory.total_bytes.or_else(|| bytes_of(&nodes)),
         memory_available_bytes: memory.available_bytes,
         swap_bytes: memory.swap_total_bytes,
         cpus: topology.cpus,
         cores: topology.cores,
+        core_kinds: topology.core_kinds,
+        clusters: topology.clusters,
+        dies: topology.dies,
         packages: topology.packages,
         caches: topology.caches,
+        apic: None,
         nodes,
         tiers,
-        devices: devices(reader),
+        devices,
         thp: pages::thp(reader),
         pools: pages::pools(reader),
         interleave_weights: interleave_weights(reader),
@@ -198,6 +231,11 @@ fn collect(reader: &Reader<'_>) -> Machine {
         traps: Vec::new(),
         unreadable: Vec::new(),
     }
+}
+
+/// The memory of all nodes; `None` when that of one is not known.
+fn bytes_of(nodes: &[Node]) -> Option<u64> {
+    nodes.iter().map(|node| node.size_bytes).sum::<Option<u64>>().filter(|_| !nodes.is_empty())
 }
 
 fn kernel(reader: &Reader<'_>) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Memory nodes: size, distances, what the firmware says of their speed, and the tiers the kernel sorts them into.
 
+use crate::kind::MemoryKind;
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::sysinfo::{self, Meminfo};
@@ -24,17 +25,49 @@ pub struct Node {
     pub distances: Option<BTreeMap<u32, u32>>,
     /// The kernel's memory tier, by the id in `tiers`.
     pub tier: Option<u32>,
-    /// Speed as the firmware's table (HMAT) has it, from the nearest initiators.
-    pub access: Option<Access>,
+    /// What the memory is; `None` when nothing tells.
+    pub kind: Option<MemoryKind>,
+    /// Speed as the firmware's table (HMAT) has it, for each class of initiators that it was stated for.
+    pub access: Vec<Access>,
     /// Caches in front of the node's memory.
     pub side_caches: Vec<SideCache>,
+}
+
+impl Node {
+    /// A node of which nothing is known but its CPUs.
+    pub(crate) fn new(id: u32, cpus: Vec<u32>) -> Node {
+        Node {
+            id,
+            cpus,
+            size_bytes: None,
+            free_bytes: None,
+            distances: None,
+            tier: None,
+            kind: None,
+            access: Vec::new(),
+            side_caches: Vec::new(),
+        }
+    }
+
+    /// The speed that the nearest CPUs see. Class 0 may be that of a nearer device (Linux 5.10 and later tell the two
+    /// apart).
+    pub fn speed_from_cpus(&self) -> Option<&Access> {
+        let of = |class| self.access.iter().find(|access| access.class == class);
+        of(1).or_else(|| of(0))
+    }
+
+    /// Whether memory is to be had here without asking for it by name: there is some, and it is not a graphics
+    /// card's.
+    pub fn is_ordinary(&self) -> bool {
+        self.size_bytes != Some(0) && self.kind != Some(MemoryKind::Gpu)
+    }
 }
 
 /// What the firmware says of a node's speed. The kernel shows the nearest initiators only: the speed from
 /// elsewhere has to be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Access {
-    /// 0: the nearest initiators of any kind, 1: the nearest CPUs.
+    /// 0: the nearest initiators of any kind, 1: the nearest CPUs (Linux 5.10).
     pub class: u32,
     /// The nodes it was stated for.
     pub initiators: Vec<u32>,
@@ -82,14 +115,9 @@ pub(crate) fn nodes(reader: &Reader<'_>, online: &[u32], memory: &Meminfo, tiers
     let ids = reader.numbered(NODES, "node");
     if ids.is_empty() {
         let single = Node {
-            id: 0,
-            cpus: online.to_vec(),
             size_bytes: memory.total_bytes,
             free_bytes: memory.free_bytes,
-            distances: None,
-            tier: None,
-            access: None,
-            side_caches: Vec::new(),
+            ..Node::new(0, online.to_vec())
         };
         return if memory.total_bytes.is_some() { vec![single] } else { Vec::new() };
     }
@@ -125,14 +153,13 @@ fn node(
     let mut cpus = reader.set(&["cpulist"], &["cpumap"], &folder).unwrap_or_default();
     cpus.retain(|cpu| online.contains(cpu));
     Node {
-        id,
-        cpus,
         size_bytes: memory.total_bytes,
         free_bytes: memory.free_bytes,
         distances,
         tier: tiers.iter().find(|tier| tier.nodes.contains(&id)).map(|tier| tier.id),
-        access: [0, 1].into_iter().find_map(|class| access(reader, &folder, class)),
+        access: [0, 1].into_iter().filter_map(|class| access(reader, &folder, class)).collect(),
         side_caches: side_caches(reader, &folder),
+        ..Node::new(id, cpus)
     }
 }
 

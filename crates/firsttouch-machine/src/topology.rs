@@ -1,5 +1,6 @@
-//! CPUs, cores, packages and caches.
+//! CPUs, cores, clusters, dies, packages and caches.
 
+use crate::core_kinds::{CoreKind, core_kinds};
 use crate::nodes::Node;
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
@@ -20,8 +21,21 @@ pub struct Cpu {
     pub core: Option<usize>,
     /// Its package, by the id in `packages`.
     pub package: Option<u32>,
+    /// Its die, as an index into `dies`.
+    pub die: Option<usize>,
+    /// Its cluster, as an index into `clusters`.
+    pub cluster: Option<usize>,
     /// Its memory node.
     pub node: Option<u32>,
+    /// The number by which interrupts and firmware know it (x86).
+    pub apic_id: Option<u32>,
+}
+
+impl Cpu {
+    /// A CPU of which nothing is known but that it is there.
+    pub(crate) fn new(id: u32, online: bool) -> Cpu {
+        Cpu { id, online, core: None, package: None, die: None, cluster: None, node: None, apic_id: None }
+    }
 }
 
 /// One core: the CPUs that share its execution units.
@@ -46,6 +60,17 @@ pub struct Package {
     pub cores: Option<usize>,
 }
 
+/// A part of a package: a die, or a cluster of cores that share some cache or interconnect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The kernel's number, unique within its package at best.
+    pub id: Option<u32>,
+    /// Its package.
+    pub package: Option<u32>,
+    /// Its CPUs that are online.
+    pub cpus: Vec<u32>,
+}
+
 /// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cache {
@@ -63,30 +88,63 @@ pub struct Cache {
     pub cpus: Vec<u32>,
 }
 
+#[derive(Default)]
 pub(crate) struct Topology {
     pub(crate) cpus: Vec<Cpu>,
     pub(crate) cores: Vec<Core>,
+    pub(crate) core_kinds: Vec<CoreKind>,
+    pub(crate) clusters: Vec<Part>,
+    pub(crate) dies: Vec<Part>,
     pub(crate) packages: Vec<Package>,
     pub(crate) caches: Vec<Cache>,
 }
 
 impl Topology {
     pub(crate) fn read(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Topology {
-        let mut cpus = cpus(reader, cpuinfo);
+        let cpus = cpus(reader, cpuinfo);
         let online: Vec<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
-        let cores = cores(reader, &online);
-        for cpu in &mut cpus {
-            cpu.core = cores.iter().position(|core| core.cpus.contains(&cpu.id));
+        let mut topology = Topology {
+            cores: cores(reader, &online),
+            core_kinds: core_kinds(reader, &online),
+            clusters: parts(reader, &online, "cluster"),
+            dies: parts(reader, &online, "die"),
+            packages: Vec::new(),
+            caches: caches(reader, &online),
+            cpus,
+        };
+        topology.join();
+        topology
+    }
+
+    /// Tells each CPU what it belongs to, and makes the packages of that.
+    pub(crate) fn join(&mut self) {
+        let cores = owners(self.cores.iter().map(|core| &core.cpus));
+        let clusters = owners(self.clusters.iter().map(|cluster| &cluster.cpus));
+        let dies = owners(self.dies.iter().map(|die| &die.cpus));
+        for cpu in &mut self.cpus {
+            let of = |owners: &BTreeMap<u32, usize>| owners.get(&cpu.id).copied();
+            (cpu.core, cpu.cluster, cpu.die) = (of(&cores), of(&clusters), of(&dies));
         }
-        let packages = packages(&cpus, !cores.is_empty());
-        Topology { caches: caches(reader, &online), packages, cores, cpus }
+        self.packages = packages(&self.cpus, !self.cores.is_empty());
     }
 
     pub(crate) fn assign_nodes(&mut self, nodes: &[Node]) {
+        let owners = owners(nodes.iter().map(|node| &node.cpus));
         for cpu in &mut self.cpus {
-            cpu.node = nodes.iter().find(|node| node.cpus.contains(&cpu.id)).map(|node| node.id);
+            cpu.node = owners.get(&cpu.id).and_then(|index| nodes.get(*index)).map(|node| node.id);
         }
     }
+}
+
+/// For each CPU the first list that has it.
+fn owners<'a>(lists: impl Iterator<Item = &'a Vec<u32>>) -> BTreeMap<u32, usize> {
+    let mut owners = BTreeMap::new();
+    for (index, cpus) in lists.enumerate() {
+        for cpu in cpus {
+            owners.entry(*cpu).or_insert(index);
+        }
+    }
+    owners
 }
 
 fn cpus(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Vec<Cpu> {
@@ -96,6 +154,8 @@ fn cpus(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Vec<Cpu> {
     if ids.is_empty() {
         ids = cpuinfo.map(processors).unwrap_or_default();
     }
+    let apic_ids: BTreeMap<u32, u32> =
+        cpuinfo.map(sysinfo::apic_ids).unwrap_or_default().into_iter().collect();
     ids.into_iter()
         .map(|id| {
             let online = match &listed {
@@ -104,7 +164,8 @@ fn cpus(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Vec<Cpu> {
                 None => reader.flag(&format!("{CPUS}/cpu{id}/online")).unwrap_or(true),
             };
             let package = if online { topology_number(reader, id, "physical_package_id") } else { None };
-            Cpu { id, online, core: None, package, node: None }
+            let apic_id = apic_ids.get(&id).copied();
+            Cpu { package, apic_id, ..Cpu::new(id, online) }
         })
         .collect()
 }
@@ -136,6 +197,29 @@ fn cores(reader: &Reader<'_>, online: &[u32]) -> Vec<Core> {
         }
     }
     cores
+}
+
+/// Dies or clusters. A number of -1, or 65535 in a field of 16 bits, is the kernel's word for "there is none".
+fn parts(reader: &Reader<'_>, online: &[u32], word: &str) -> Vec<Part> {
+    const NONE: u32 = 65_535;
+    let mut parts: Vec<Part> = Vec::new();
+    for &cpu in online {
+        if parts.iter().any(|part| part.cpus.contains(&cpu)) {
+            continue;
+        }
+        let Some(id) = topology_number(reader, cpu, &format!("{word}_id")).filter(|id| *id != NONE) else {
+            continue;
+        };
+        let folder = format!("{CPUS}/cpu{cpu}/topology");
+        let (list, mask) = (format!("{word}_cpus_list"), format!("{word}_cpus"));
+        let Some(mut cpus) = reader.set(&[&list], &[&mask], &folder) else { continue };
+        cpus.retain(|cpu| online.contains(cpu));
+        if cpus.contains(&cpu) {
+            let package = topology_number(reader, cpu, "physical_package_id");
+            parts.push(Part { id: Some(id), package, cpus });
+        }
+    }
+    parts
 }
 
 fn packages(cpus: &[Cpu], cores_known: bool) -> Vec<Package> {

@@ -3,7 +3,7 @@
 mod written;
 
 use firsttouch_linux::{cpulist, sysinfo};
-use firsttouch_machine::{Root, StatusReport};
+use firsttouch_machine::{Machine, MemoryKind, Root, Source, StatusReport};
 use proptest::prelude::*;
 
 /// Text that looks enough like the real thing to get past the first checks.
@@ -16,6 +16,62 @@ fn near_misses() -> impl Strategy<Value = String> {
         "[0-9 :/]{0,12} /[a-z\\\\04]{0,9} (- )?cgroup2? [a-z]{0,5} rw,memory",
         "(always|madvise|\\[never\\]|\\[|\\]){1,4}",
     ]
+}
+
+fn near_descriptions() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        "(pack|numa|die|group|l3|l2|l1i|core|pu):[0-9]{1,2}",
+        "(pack|numa|pu):[1-4]\\((memory|size|indexes|memorysidecachesize)=[0-9a-zKMG,*:]{0,8}\\)",
+        "\\[(numa|node|core)(\\((memory|indexes)=[0-9,GB]{0,6}\\))?\\]",
+        "[0-9]{1,3}",
+        "[\\[\\]():= ]{0,3}",
+    ];
+    (prop::collection::vec(word, 0..6), "( ?pu:[1-9])?").prop_map(|(words, last)| words.join(" ") + &last)
+}
+
+fn near_topologies() -> impl Strategy<Value = String> {
+    let number = "(0x[0-9a-f]{1,8}(,0x[0-9a-f]{0,8})?|[0-9]{0,12}|-1|0xf\\.\\.\\.f)";
+    let attribute = ("(os_index|cpuset|complete_cpuset|nodeset|depth|cache_size|cache_type|local_memory|gp_index|osdev_type|name|value|subtype|type|pci_busid|latency_base)", number)
+        .prop_map(|(name, value)| format!(" {name}=\"{value}\""));
+    let object = (
+        "(Machine|Package|NUMANode|MemCache|L2Cache|Core|PU|PCIDev|OSDev|Die|Group)",
+        prop::collection::vec(attribute, 0..4),
+    )
+        .prop_map(|(kind, attributes)| format!("<object type=\"{kind}\"{}>", attributes.concat()));
+    let inside = prop_oneof![
+        8 => Just(String::new()),
+        2 => "<(info|latency|memattr|memattr_value|cpukind|distances|distances2|indexes|u64values) name=\"[A-Za-z]{0,9}\"/>",
+        1 => "[<>&;!\"]{0,3}[0-9 ]{0,6}",
+    ];
+    // Objects inside each other; after each, some of the open ones are closed.
+    prop::collection::vec((object, inside, 0_usize..3), 0..24).prop_map(|objects| {
+        let mut text = "<topology>".to_owned();
+        let mut open = 0;
+        for (object, inside, closed) in objects {
+            text += &(object + &inside);
+            let closed = closed.min(open + 1);
+            text += &"</object>".repeat(closed);
+            open = open + 1 - closed;
+        }
+        text + &"</object>".repeat(open) + "</topology>"
+    })
+}
+
+/// What is true of every machine, however odd its description.
+fn consistent(machine: &Machine) -> Result<(), TestCaseError> {
+    for cpu in &machine.cpus {
+        prop_assert!(cpu.core.is_none_or(|core| machine.cores[core].cpus.contains(&cpu.id)));
+        prop_assert!(
+            cpu.node.is_none_or(|id| machine
+                .nodes
+                .iter()
+                .any(|node| node.id == id && node.cpus.contains(&cpu.id)))
+        );
+    }
+    let housed: usize = machine.nodes.iter().map(|node| node.cpus.len()).sum();
+    prop_assert!(housed <= machine.cpus.len(), "a CPU in two nodes");
+    prop_assert!(serde_json::to_string(&StatusReport::of(machine.clone())).is_ok());
+    Ok(())
 }
 
 proptest! {
@@ -37,6 +93,22 @@ proptest! {
         let _ = sysinfo::mounts(&text);
         let _ = sysinfo::virtio_feature(&text, bit);
         let _ = sysinfo::distances(&text);
+        let _ = sysinfo::apic_ids(&text);
+        let _ = text.parse::<MemoryKind>();
+    }
+
+    #[test]
+    fn descriptions_survive(text in prop_oneof![any::<String>(), near_descriptions()]) {
+        if let Ok(machine) = Source::Synthetic(text).machine() {
+            consistent(&machine)?;
+        }
+    }
+
+    #[test]
+    fn topologies_survive(text in prop_oneof![any::<String>(), near_topologies()]) {
+        if let Ok(machine) = Source::HwlocXml("any.xml".into(), text).machine() {
+            consistent(&machine)?;
+        }
     }
 
     #[test]

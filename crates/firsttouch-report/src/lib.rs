@@ -1,9 +1,10 @@
-//! What a person sees of a session: `tune` documents and receipts as text, Markdown, CSV, JSON and one-file HTML,
+//! What a person sees of a session: `tune` documents, receipts and machines as text, Markdown, CSV, JSON and one-file HTML,
 //! and the way back from JSON and HTML to the document.
 //!
 //! - [`text`]: the terminal, with or without colour;
 //! - [`markdown`], [`csv`], [`json`]: the exports;
 //! - [`html`]: one file with inline SVG plots, that holds the document too, so that it can be re-opened;
+//! - [`picture`]: a machine drawn as text and as SVG;
 //! - [`open`]: reads either of JSON and our HTML.
 //!
 //! The number that is printed large comes from the confirmation phase only; a winner of the search that was not
@@ -22,6 +23,7 @@ pub mod html;
 pub mod json;
 pub mod markdown;
 mod number;
+pub mod picture;
 mod plots;
 mod remarks;
 mod scale;

@@ -32,3 +32,79 @@ fn a_folder_that_is_no_machine_is_refused() {
         assert!(stderr(&output).contains(root), "{}", stderr(&output));
     }
 }
+
+#[test]
+fn a_described_machine_gives_the_same_document() {
+    let live = json(&stdout(&run(&["status", "--json"])));
+    let output = run(&["status", "--machine", "pack:4 [numa] l3:1 core:6 pu:1", "--json"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let keys = |document: &serde_json::Value| {
+        document["machine"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&document), keys(&live));
+    assert_eq!(document["machine"]["cpus_online"], 24);
+    assert_eq!(document["machine"]["nodes"][3]["kind"], "dram");
+    assert_eq!(document["machine"]["memory_available_bytes"], serde_json::Value::Null, "not known, not 0");
+}
+
+#[test]
+fn a_recorded_machine_reads_the_same_as_a_folder_and_by_either_option() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("proc")).unwrap();
+    std::fs::write(folder.path().join("proc/cpuinfo"), "processor : 0\nmodel name : \u{1b}[31mTest\n")
+        .unwrap();
+    let path = folder.path().to_str().unwrap();
+    let by_root = run(&["status", "--root", path, "--json"]);
+    let by_machine = run(&["status", "--machine", path, "--json"]);
+    assert_code(&by_root, 0);
+    assert_eq!(stdout(&by_root), stdout(&by_machine));
+    let text = stdout(&run(&["status", "--machine", path]));
+    assert!(text.contains("Test") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn machines_that_are_none_are_refused_with_a_hint() {
+    for named in ["pack:4 rack:2 pu:1", "/no/such/file.xml", "/etc/passwd"] {
+        let output = run(&["status", "--machine", named]);
+        assert_code(&output, 1);
+        assert!(stderr(&output).contains("hint:"), "{}", stderr(&output));
+    }
+    assert_code(&run(&["status", "--machine", "pu:1", "--root", "/tmp"]), 2);
+    assert_code(&run(&["status", "--machine", "pu:1", "--apic"]), 2);
+}
+
+#[test]
+fn a_picture_is_text_or_a_figure() {
+    let machine = "pack:2 [numa] core:2 pu:2";
+    let output = run(&["status", "--machine", machine, "--picture"]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("─ package 1 ─"), "{}", stdout(&output));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("machine.svg");
+    let output = run(&["status", "--machine", machine, "--picture", file.to_str().unwrap()]);
+    assert_code(&output, 0);
+    assert!(output.stdout.is_empty());
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg xmlns="));
+    let output = run(&["status", "--picture", "/no/such/folder/m.svg"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("/no/such/folder/m.svg"));
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn every_cpu_tells_its_apic_id() {
+    let document = json(&stdout(&run(&["status", "--apic", "--json"])));
+    let apic = &document["machine"]["apic"];
+    assert!(apic["leaf"].as_u64().is_some_and(|leaf| [1, 11, 31].contains(&leaf)), "{apic}");
+    let cpus = document["machine"]["cpus"].as_array().unwrap();
+    let unanswered = apic["unanswered"].as_array().unwrap().len();
+    let online = cpus.iter().filter(|cpu| cpu["online"] == true).count();
+    assert!(unanswered < online);
+    let mut ids: Vec<u64> = cpus.iter().filter_map(|cpu| cpu["apic_id"].as_u64()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "no two CPUs have one id");
+    assert!(stdout(&run(&["status", "--apic"])).contains("\napic ids\n"));
+}

@@ -1,6 +1,7 @@
 //! Machines that the tests write themselves.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,233 @@
+//! The tree of boxes that a machine is drawn as.
+
+use firsttouch_machine::{Cache, Machine, Node};
+use firsttouch_placement::format_bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a box stands for: it decides the colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Machine,
+    Package,
+    Node,
+    /// Memory without CPUs.
+    Memory,
+    Group,
+    Cache,
+}
+
+/// A box.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) kind: Kind,
+    pub(super) title: String,
+    /// Facts about it.
+    pub(super) lines: Vec<String>,
+    /// CPUs of the cores that are directly inside it.
+    pub(super) cores: Vec<Vec<u32>>,
+    /// Boxes inside it.
+    pub(super) parts: Vec<Part>,
+    cpus: BTreeSet<u32>,
+}
+
+impl Part {
+    fn new(kind: Kind, title: String, cpus: impl IntoIterator<Item = u32>) -> Part {
+        let cpus = cpus.into_iter().collect();
+        Part { kind, title, lines: Vec::new(), cores: Vec::new(), parts: Vec::new(), cpus }
+    }
+
+    /// The whole machine.
+    pub(super) fn of(machine: &Machine) -> Part {
+        let online = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id);
+        let title = machine.cpu_model.clone().unwrap_or_else(|| "machine".to_owned());
+        let mut root = Part::new(Kind::Machine, title, online);
+        for part in by_size(machine) {
+            root.insert(part);
+        }
+        for cpus in core_lists(machine) {
+            root.insert_core(&cpus);
+        }
+        root.name_own_caches(machine);
+        for node in machine.nodes.iter().filter(|node| node.cpus.is_empty()) {
+            let mut part = Part::new(Kind::Memory, node_title(node), []);
+            part.lines.push("no cpus".to_owned());
+            part.lines.extend(node_lines(machine, node));
+            root.parts.push(part);
+        }
+        root.lines.extend(machine_lines(machine));
+        root
+    }
+
+    /// Puts a box into the innermost one around it. One that holds the same CPUs becomes a line there; one that holds
+    /// a part of another's CPUs fits nowhere, and is left out.
+    fn insert(&mut self, part: Part) {
+        if part.cpus == self.cpus {
+            self.lines.push(part.title);
+            self.lines.extend(part.lines);
+            return;
+        }
+        if let Some(around) = self.parts.iter_mut().find(|own| own.cpus.is_superset(&part.cpus)) {
+            return around.insert(part);
+        }
+        if part.cpus.is_subset(&self.cpus) && self.parts.iter().all(|own| own.cpus.is_disjoint(&part.cpus)) {
+            self.parts.push(part);
+        }
+    }
+
+    fn insert_core(&mut self, cpus: &[u32]) {
+        match self.parts.iter_mut().find(|own| cpus.iter().all(|cpu| own.cpus.contains(cpu))) {
+            Some(around) => around.insert_core(cpus),
+            None => self.cores.push(cpus.to_vec()),
+        }
+    }
+
+    /// Says of each box with cores in it which caches each of them has for itself.
+    fn name_own_caches(&mut self, machine: &Machine) {
+        for part in &mut self.parts {
+            part.name_own_caches(machine);
+        }
+        let Some(largest) = self.cores.iter().max_by_key(|core| core.len()) else { return };
+        let own =
+            |cache: &&Cache| !cache.cpus.is_empty() && cache.cpus.iter().all(|cpu| largest.contains(cpu));
+        let mut names: Vec<String> = Vec::new();
+        for cache in machine.caches.iter().rev().filter(own) {
+            let name = cache_title(cache);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if !names.is_empty() {
+            self.lines.push(format!("each core: {}", names.join(", ")));
+        }
+    }
+}
+
+/// All boxes that hold CPUs, those with the most first; of equals the outer kind first.
+fn by_size(machine: &Machine) -> Vec<Part> {
+    let mut parts: Vec<(u32, Part)> = Vec::new();
+    for package in &machine.packages {
+        parts.push((0, Part::new(Kind::Package, format!("package {}", package.id), package.cpus.clone())));
+    }
+    if machine.dies.len() > machine.packages.len() {
+        for die in &machine.dies {
+            let name = die.id.map_or_else(|| "die".to_owned(), |id| format!("die {id}"));
+            parts.push((1, Part::new(Kind::Group, name, die.cpus.clone())));
+        }
+    }
+    for node in machine.nodes.iter().filter(|node| !node.cpus.is_empty()) {
+        let mut part = Part::new(Kind::Node, node_title(node), node.cpus.clone());
+        part.lines.extend(node_lines(machine, node));
+        parts.push((2, part));
+    }
+    let cores = core_lists(machine);
+    let shared = |cpus: &[u32]| {
+        !cores.iter().any(|core| cpus.iter().all(|cpu| core.contains(cpu))) && !cpus.is_empty()
+    };
+    let package_of_several = |cpus: &[u32]| machine.packages.iter().any(|package| package.cpus == cpus);
+    for cluster in &machine.clusters {
+        if shared(&cluster.cpus) && !package_of_several(&cluster.cpus) {
+            let name = cluster.id.map_or_else(|| "cluster".to_owned(), |id| format!("cluster {id}"));
+            parts.push((3, Part::new(Kind::Group, name, cluster.cpus.clone())));
+        }
+    }
+    for cache in machine.caches.iter().filter(|cache| shared(&cache.cpus)) {
+        parts.push((
+            4 + 8_u32.saturating_sub(cache.level),
+            Part::new(Kind::Cache, cache_title(cache), cache.cpus.clone()),
+        ));
+    }
+    parts.sort_by_key(|(rank, part)| {
+        (usize::MAX - part.cpus.len(), *rank, part.cpus.first().copied().unwrap_or_default())
+    });
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// The CPUs of each core; each CPU alone where cores are not known.
+fn core_lists(machine: &Machine) -> Vec<Vec<u32>> {
+    let mut lists: Vec<Vec<u32>> = machine.cores.iter().map(|core| core.cpus.clone()).collect();
+    let known: BTreeSet<u32> = lists.iter().flatten().copied().collect();
+    let alone = machine.cpus.iter().filter(|cpu| cpu.online && !known.contains(&cpu.id));
+    lists.extend(alone.map(|cpu| vec![cpu.id]));
+    lists.sort();
+    lists
+}
+
+fn cache_title(cache: &Cache) -> String {
+    let letter = match cache.kind.as_deref() {
+        Some("data") => "d",
+        Some("instruction") => "i",
+        _ => "",
+    };
+    let size = cache.size_bytes.map(|bytes| format!(" {}", format_bytes(bytes))).unwrap_or_default();
+    format!("L{}{letter}{size}", cache.level)
+}
+
+fn node_title(node: &Node) -> String {
+    let size = node.size_bytes.map_or_else(|| "memory of unknown size".to_owned(), format_bytes);
+    let kind = node.kind.map(|kind| format!(" {kind}")).unwrap_or_default();
+    format!("node {}: {size}{kind}", node.id)
+}
+
+fn node_lines(machine: &Machine, node: &Node) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cache in &node.side_caches {
+        let size = cache.size_bytes.map(|bytes| format!(" {}", format_bytes(bytes))).unwrap_or_default();
+        lines.push(format!("memory-side cache{size}"));
+    }
+    if let Some(names) = device_names(machine, Some(node.id)) {
+        lines.push(format!("devices {names}"));
+    }
+    lines
+}
+
+/// Names of the devices at a node, or of those whose place nobody states.
+fn device_names(machine: &Machine, node: Option<u32>) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    let here = || machine.devices.iter().filter(move |device| device.node == node);
+    names.extend(here().filter(|device| device.class != "pci").map(|device| device.name.clone()));
+    // A PCI device that no driver gave another name.
+    let named = |address: &str| {
+        let mut others = machine.devices.iter().filter(|device| device.class != "pci");
+        others.any(|device| device.address.as_deref() == Some(address))
+    };
+    names.extend(
+        here()
+            .filter(|device| device.class == "pci" && !named(&device.name))
+            .map(|device| device.name.clone()),
+    );
+    (!names.is_empty()).then(|| names.join(" "))
+}
+
+fn machine_lines(machine: &Machine) -> Vec<String> {
+    let list = |cpus: &[u32]| cpu_list(cpus);
+    let mut lines = Vec::new();
+    for kind in &machine.core_kinds {
+        lines.push(format!("{} cores: cpus {}", kind.name, list(&kind.cpus)));
+    }
+    let offline: Vec<u32> = machine.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.id).collect();
+    if !offline.is_empty() {
+        lines.push(format!("offline: cpus {}", list(&offline)));
+    }
+    if let Some(names) = device_names(machine, None) {
+        let place = if machine.nodes.len() > 1 { "devices of unknown place:" } else { "devices" };
+        lines.push(format!("{place} {names}"));
+    }
+    lines
+}
+
+/// CPUs as short as can be: `0-3,8`.
+pub(super) fn cpu_list(cpus: &[u32]) -> String {
+    let sorted: BTreeSet<u32> = cpus.iter().copied().collect();
+    // Runs, keyed by what stays the same in one.
+    let mut runs: BTreeMap<i64, (u32, u32)> = BTreeMap::new();
+    for (index, cpu) in sorted.into_iter().enumerate() {
+        let key = i64::from(cpu) - index as i64;
+        runs.entry(key).and_modify(|(_, last)| *last = cpu).or_insert((cpu, cpu));
+    }
+    let text = |(first, last): &(u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first},{last}"),
+        _ => format!("{first}-{last}"),
+    };
+    runs.values().map(text).collect::<Vec<_>>().join(",")
+}
