@@ -9,6 +9,8 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]
+pub mod affinity;
+#[cfg(feature = "std")]
 pub mod apic;
 #[cfg(feature = "std")]
 pub mod cpulist;
@@ -34,3 +36,5 @@ pub mod sys;
 pub mod sysinfo;
 #[cfg(feature = "std")]
 pub mod tree;
+#[cfg(feature = "std")]
+pub mod trials;

@@ -418,7 +418,7 @@ impl Arena {
         // SAFETY: the range was mapped just now; the advice changes no contents.
         let _ = unsafe { sys::advise(address, bytes, advice) };
         if self.backing == Backing::Multi {
-            self.keep_below_2m(first, until);
+            keep_below_2m(address, until.min(MOST_SPLIT_CHUNKS).saturating_sub(first) as usize);
         }
         Ok(())
     }
@@ -466,18 +466,6 @@ impl Arena {
         }
     }
 
-    /// Keeps the kernel from giving 2 MiB pages where smaller ones were asked for: it takes the largest size that is
-    /// enabled and fits into the mapping, so every second mebibyte is made a mapping of its own, by an advice
-    /// (`MADV_RANDOM`) that means nothing for anonymous memory. Mappings are few in number, so only so many chunks.
-    fn keep_below_2m(&mut self, first: u32, until: u32) {
-        const MOST_CHUNKS: u32 = 8192;
-        for chunk in first..until.min(MOST_CHUNKS) {
-            let address = self.base + chunk as usize * HUGE;
-            // SAFETY: the chunk was mapped just now; the advice changes no contents.
-            let _ = unsafe { sys::advise(address, HUGE / 2, libc::MADV_RANDOM) };
-        }
-    }
-
     fn unmap_chunk(&mut self, chunk: u32) {
         let bytes = self.backing.chunk_bytes();
         let address = self.base + chunk as usize * bytes;
@@ -498,5 +486,18 @@ impl Arena {
         (0..self.used_to / self.chunk_pages())
             .filter(|chunk| self.tables.is_mapped(*chunk))
             .map(move |chunk| (chunk, self.base + chunk as usize * bytes))
+    }
+}
+
+/// Mappings are few in number, so only so many chunks are split.
+pub(crate) const MOST_SPLIT_CHUNKS: u32 = 8192;
+
+/// Keeps the kernel from giving 2 MiB pages where smaller ones were asked for: it takes the largest size that is
+/// enabled and fits into the mapping, so every second mebibyte is made a mapping of its own, by an advice
+/// (`MADV_RANDOM`) that means nothing for anonymous memory. Nobody else may use the memory yet.
+pub(crate) fn keep_below_2m(address: usize, chunks: usize) {
+    for chunk in 0..chunks {
+        // SAFETY: the chunk was mapped just now by the caller; the advice changes no contents.
+        let _ = unsafe { sys::advise(address + chunk * HUGE, HUGE / 2, libc::MADV_RANDOM) };
     }
 }

@@ -98,7 +98,7 @@ impl Snapshot {
 }
 
 /// Why pages of a huge-page arena would be small.
-fn why_small(asked: Pages, forks: u32) -> Reason {
+pub(crate) fn why_small(asked: Pages, forks: u32) -> Reason {
     const ENABLED: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
     let of_size: &CStr = match asked {
         Pages::Multi(0x4000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled",
