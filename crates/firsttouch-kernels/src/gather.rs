@@ -5,6 +5,8 @@
 //! cover the table. [`gather`] lets the processor overlap the misses; [`chase`] makes each read wait for the
 //! one before, as in linked data.
 
+#![forbid(unsafe_code)]
+
 /// The table: a power of two of 8-byte values, each a mix of its place.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -44,7 +46,7 @@ pub fn chase(table: &Table, reads: u64, seed: u64) -> u64 {
 }
 
 /// Scatters a number over all 64 bits: multiply and shift, with the odd constant of the golden ratio.
-fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let scattered = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (scattered ^ (scattered >> 29)).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ (scattered >> 32)
 }

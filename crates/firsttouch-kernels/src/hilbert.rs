@@ -7,6 +7,8 @@
 //! and each move walks along every *row* of a matrix stored by *columns*: every step lands `8 N` bytes further,
 //! on another page. That walk, and not the arithmetic, is what large pages speed up.
 
+#![forbid(unsafe_code)]
+
 /// A dense matrix of doubles, stored by columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
