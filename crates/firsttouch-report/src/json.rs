@@ -1,6 +1,7 @@
 //! JSON: the contract for programs, written and read.
 
 use crate::OpenError;
+use firsttouch_machine::Measurement;
 use firsttouch_placement::{Ratio, Receipt, SCHEMA_VERSION, TuneReport};
 use serde_json::Value;
 use serde_json::error::Category;
@@ -20,6 +21,18 @@ pub fn receipt(receipt: &Receipt) -> String {
     let mut text = serde_json::to_string_pretty(receipt).expect(ALWAYS_JSON);
     text.push('\n');
     text
+}
+
+/// A measurement as indented JSON, ending in a newline.
+pub fn measurement(measurement: &Measurement) -> String {
+    let mut text = serde_json::to_string_pretty(measurement).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// A measurement on one line, for the data block of the HTML.
+pub(crate) fn compact_measurement(measurement: &Measurement) -> String {
+    serde_json::to_string(measurement).expect(ALWAYS_JSON)
 }
 
 /// The session on one line, for the data block of the HTML.

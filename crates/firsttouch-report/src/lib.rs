@@ -1,11 +1,11 @@
-//! What a person sees of a session: `tune` documents, receipts and machines as text, Markdown, CSV, JSON and one-file HTML,
-//! and the way back from JSON and HTML to the document.
+//! What a person sees of a session: `tune` documents, receipts, measurements and machines as text, Markdown, CSV, JSON
+//! and one-file HTML, and the way back from JSON and HTML to the document.
 //!
 //! - [`text`]: the terminal, with or without colour;
 //! - [`markdown`], [`csv`], [`json`]: the exports;
 //! - [`html`]: one file with inline SVG plots, that holds the document too, so that it can be re-opened;
 //! - [`picture`]: a machine drawn as text and as SVG;
-//! - [`open`]: reads either of JSON and our HTML.
+//! - [`open`] and [`open_measurement`]: read either of JSON and our HTML.
 //!
 //! The number that is printed large comes from the confirmation phase only; a winner of the search that was not
 //! confirmed is named, never praised. What is unknown is shown as unknown, never as 0.
@@ -19,6 +19,7 @@
 mod cells;
 pub mod csv;
 mod error;
+mod heat;
 pub mod html;
 pub mod json;
 pub mod markdown;
@@ -39,7 +40,15 @@ mod visible;
 pub use error::OpenError;
 pub use style::Style;
 
+use firsttouch_machine::Measurement;
 use firsttouch_placement::TuneReport;
+
+/// Reads a measurement from JSON or from our HTML; `None` if it is something else.
+pub fn open_measurement(text: &str) -> Option<Measurement> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let document = if text.starts_with('<') { html::block(text).ok()? } else { text };
+    serde_json::from_str(document).ok()
+}
 
 /// Reads a `tune` document from the text of a file: JSON (`--export-json`) or our HTML (`--export-html`).
 pub fn open(text: &str) -> Result<TuneReport, OpenError> {

@@ -90,6 +90,17 @@ fn numbers_that_json_cannot_hold_become_unknown() {
     assert!(!text::tune(&report, 200, Style::Plain).contains("NaN"));
 }
 
+#[test]
+fn measurements_are_as_they_were() {
+    let (three, one) = (common::measured::three_nodes(), common::measured::one_node());
+    expect("measured-three-nodes.txt", &text::measurement(&three, 100, Style::Plain));
+    // Too narrow for the matrix: it comes in parts.
+    expect("measured-narrow.ansi.txt", &text::measurement(&three, 40, Style::Ansi));
+    expect("measured-one-node.txt", &text::measurement(&one, 100, Style::Plain));
+    expect("measured-three-nodes.html", &html::measurement(&three));
+    expect("measured-one-node.json", &json::measurement(&one));
+}
+
 const RECORD: &str = "firsttouch-record 1\nprogram /usr/bin/a b\u{7}\nstate final\nplaced 440401920\npeak 536870912\n\
     blocks 57\nrecycled 1073741824\npage 2097152 419430400\npage 4096 20971520\nnode 0 220200960\nnode 1 220200960\n\
     process 2097152 419430400\nprocess 4096 99000000\nshort pool-empty 8388608\nshort thp-never 0\n\

@@ -4,7 +4,7 @@ mod common;
 
 use common::markup::{Tag, tags};
 use firsttouch_placement::TuneReport;
-use firsttouch_report::{OpenError, html, open};
+use firsttouch_report::{OpenError, html, json, open, open_measurement};
 
 /// Attributes the report uses; anything else (`on…`, `src`, `href`, `style`) has no business in it.
 const ATTRIBUTES: [&str; 34] = [
@@ -45,8 +45,11 @@ const ATTRIBUTES: [&str; 34] = [
 ];
 
 fn checked(name: &str, report: &TuneReport) -> Vec<Tag> {
-    let page = html::tune(report);
-    let tags = tags(&page).unwrap_or_else(|error| panic!("{name}: {error}"));
+    checked_page(name, &html::tune(report))
+}
+
+fn checked_page(name: &str, page: &str) -> Vec<Tag> {
+    let tags = tags(page).unwrap_or_else(|error| panic!("{name}: {error}"));
     for tag in &tags {
         for key in tag.attributes.keys() {
             assert!(ATTRIBUTES.contains(&key.as_str()) || key == "y2", "{name}: <{} {key}=…>", tag.name);
@@ -74,6 +77,21 @@ fn every_report_opens_again_as_the_same_document() {
     for (name, report) in common::all() {
         assert_eq!(open(&html::tune(&report)).unwrap(), report, "{name}");
     }
+}
+
+#[test]
+fn measurements_are_well_formed_and_open_again() {
+    use common::measured::{one_node, three_nodes};
+    // One figure for each kind of value; without a second CPU there is no loaded latency.
+    for (name, measurement, figures) in [("three nodes", three_nodes(), 9), ("one node", one_node(), 8)] {
+        let page = html::measurement(&measurement);
+        let tags = checked_page(name, &page);
+        assert_eq!(tags.iter().filter(|tag| tag.name == "svg").count(), figures, "{name}");
+        assert_eq!(open_measurement(&page).as_ref(), Some(&measurement), "{name}");
+        assert_eq!(open_measurement(&json::measurement(&measurement)).as_ref(), Some(&measurement), "{name}");
+    }
+    assert_eq!(open_measurement(&html::tune(&common::usual())), None);
+    assert_eq!(open_measurement(""), None);
 }
 
 #[test]

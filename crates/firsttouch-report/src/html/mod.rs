@@ -4,7 +4,10 @@
 //! block at its end is the whole document, so the file can be opened again.
 
 mod machine;
+mod measurement;
 mod tables;
+
+pub use measurement::measurement;
 
 use crate::cells::shortfalls;
 use crate::remarks::{method, remarks};
@@ -101,11 +104,14 @@ pub fn tune(report: &TuneReport) -> String {
 
 /// Reads the session back from a file that [`tune`] wrote.
 pub fn data(html: &str) -> Result<TuneReport, OpenError> {
+    json::read(block(html)?)
+}
+
+/// The document in a page of ours, as JSON.
+pub(crate) fn block(html: &str) -> Result<&str, OpenError> {
     let (_, rest) = html.split_once(DATA_OPENS).ok_or(OpenError::NoData)?;
-    match rest.split_once(DATA_CLOSES) {
-        Some((text, _)) => json::read(text),
-        None => Err(OpenError::Truncated { line: html.lines().count() }),
-    }
+    let document = rest.split_once(DATA_CLOSES).map(|(text, _)| text);
+    document.ok_or_else(|| OpenError::Truncated { line: html.lines().count() })
 }
 
 /// The document, such that no string in it can end the block: `<` stands in JSON strings only, where it may be

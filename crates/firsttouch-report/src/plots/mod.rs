@@ -4,6 +4,7 @@
 mod convergence;
 mod counters;
 mod forest;
+pub(crate) mod matrix;
 mod order;
 mod pages;
 mod runs;

@@ -1,8 +1,10 @@
 //! Text for the terminal. Everything reads the same without colour, and nothing of a stranger's text is obeyed.
 
+mod measurement;
 mod receipt;
 mod table;
 
+pub use measurement::measurement;
 pub use receipt::receipt;
 
 use crate::cells;

@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "a module of several binaries, each of which uses some of it")]
 
 pub mod markup;
+pub mod measured;
 
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, Ratio, Reason, Receipt,

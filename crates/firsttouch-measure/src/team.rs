@@ -1,0 +1,109 @@
+//! Threads of our own, each on its CPU, that begin together and are timed together.
+
+use crate::MeasureError;
+use firsttouch_linux::affinity::pin_this_thread;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A CPU that was idle takes a while to run at its speed: so long it is kept busy before anything is timed.
+const WARM_UP: Duration = Duration::from_millis(5);
+/// After so many looks in vain somebody else may need the CPU we wait on.
+const PATIENCE: u32 = 100_000;
+
+/// Where threads wait for each other without going to sleep: waking up is slow, in virtual machines above all.
+#[derive(Debug)]
+pub(crate) struct Start {
+    missing: AtomicUsize,
+}
+
+impl Start {
+    /// For so many threads.
+    pub(crate) fn new(threads: usize) -> Start {
+        Start { missing: AtomicUsize::new(threads) }
+    }
+
+    /// Warms this thread's CPU up and returns when all have come.
+    pub(crate) fn together(&self) {
+        let begin = Instant::now();
+        while begin.elapsed() < WARM_UP {
+            spin_loop();
+        }
+        self.missing.fetch_sub(1, Ordering::AcqRel);
+        let mut looks = 0_u32;
+        while self.missing.load(Ordering::Acquire) > 0 {
+            looks += 1;
+            if looks.is_multiple_of(PATIENCE) {
+                thread::yield_now();
+            } else {
+                spin_loop();
+            }
+        }
+    }
+}
+
+/// Puts the calling thread on one CPU.
+pub(crate) fn pin(cpu: u32) -> Result<(), MeasureError> {
+    pin_this_thread(&[cpu]).map_err(|source| MeasureError::Pin { cpu, source })
+}
+
+/// Runs each piece of work on its CPU, all at once, and answers the seconds from the first begin to the last end.
+pub(crate) fn timed<W: FnOnce() + Send>(
+    work: impl IntoIterator<Item = (u32, W)>,
+) -> Result<f64, MeasureError> {
+    let work: Vec<(u32, W)> = work.into_iter().collect();
+    let start = Start::new(work.len());
+    let times = thread::scope(|scope| {
+        let threads: Vec<_> = work
+            .into_iter()
+            .map(|(cpu, work)| {
+                let start = &start;
+                scope.spawn(move || {
+                    let pinned = pin(cpu);
+                    start.together();
+                    let begin = Instant::now();
+                    work();
+                    pinned.map(|()| (begin, Instant::now()))
+                })
+            })
+            .collect();
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<(Instant, Instant)>, MeasureError>>()
+    })?;
+    let begin = times.iter().map(|(begin, _)| *begin).min();
+    let end = times.iter().map(|(_, end)| *end).max();
+    Ok(begin.zip(end).map_or(0.0, |(begin, end)| (end - begin).as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_linux::affinity::cpus_of_this_thread;
+    use std::sync::Mutex;
+
+    #[test]
+    fn each_piece_runs_on_its_cpu_and_all_are_timed() {
+        let cpus = cpus_of_this_thread().unwrap();
+        let seen = Mutex::new(Vec::new());
+        let work = cpus.iter().map(|cpu| {
+            let seen = &seen;
+            (*cpu, move || seen.lock().unwrap().push(cpus_of_this_thread().unwrap()))
+        });
+        let seconds = timed(work).unwrap();
+        assert!((0.0..60.0).contains(&seconds));
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort();
+        assert_eq!(seen.concat(), cpus);
+        assert_eq!(cpus_of_this_thread().unwrap(), cpus, "the caller's own thread stays where it was");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_an_error_and_nobody_waits_for_ever() {
+        let cpu = cpus_of_this_thread().unwrap()[0];
+        let error = timed([cpu, 100_000].map(|cpu| (cpu, || ()))).unwrap_err();
+        assert!(matches!(error, MeasureError::Pin { cpu: 100_000, .. }), "{error}");
+    }
+}

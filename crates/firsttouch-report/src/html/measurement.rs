@@ -1,0 +1,62 @@
+//! A measurement as one HTML file, its document inside.
+
+use super::{DATA_CLOSES, DATA_OPENS, STYLE, escape, section};
+use crate::heat;
+use crate::number::plural;
+use crate::plots::matrix;
+use firsttouch_machine::Measurement;
+use std::fmt::Write as _;
+
+/// A measurement as one HTML file: a heat map for each kind of value.
+pub fn measurement(measurement: &Measurement) -> String {
+    let processor = measurement.machine.cpu_model.as_deref().unwrap_or("unknown processor");
+    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    let _ = writeln!(
+        page,
+        "<title>firsttouch measure: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>firsttouch measure</h1>",
+        escape(processor)
+    );
+    let nodes = plural(measurement.nodes.len(), "node");
+    let _ = writeln!(
+        page,
+        "<p class=\"verdict\"><strong>{}, {nodes}</strong></p>\n</header>\n<main>",
+        escape(processor)
+    );
+    items(
+        &mut page,
+        "Disagreements with the firmware",
+        " class=\"warnings\"",
+        &heat::disagreements(measurement),
+    );
+    for sheet in heat::sheets(measurement) {
+        let plot = matrix::plot(&measurement.nodes, &sheet);
+        let figure =
+            format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", plot.svg, escape(&plot.caption));
+        section(&mut page, plot.title, &figure);
+    }
+    if let Some(latency) = &measurement.page_latency {
+        let words = format!(
+            "<p>Over {}: {:.1} ns on 4 KiB pages, {:.1} ns on {} pages.</p>\n",
+            firsttouch_placement::format_bytes(latency.size_bytes),
+            latency.small_ns,
+            latency.huge_ns,
+            escape(&measurement.pages.asked),
+        );
+        section(&mut page, "Page sizes", &words);
+    }
+    items(&mut page, "Notes", "", &measurement.notes);
+    let method = format!("<p>{}; {}.</p>\n", escape(&heat::basis(measurement)), escape(&measurement.date));
+    section(&mut page, "Method", &method);
+    // No string of the document can end the block: `<` stands in JSON strings only.
+    let data = crate::json::compact_measurement(measurement).replace('<', "\\u003c");
+    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+    page
+}
+
+fn items(page: &mut String, heading: &str, class: &str, texts: &[String]) {
+    if !texts.is_empty() {
+        let items: String = texts.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+        section(page, heading, &format!("<ul{class}>\n{items}</ul>\n"));
+    }
+}
