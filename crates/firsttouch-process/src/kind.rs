@@ -144,6 +144,36 @@ fn has_capabilities(path: &CString) -> bool {
     bytes > 0
 }
 
+impl ProgramKind {
+    /// Why the agent does not reach this program, whose file is `image`, in words; `None` if it does.
+    pub fn out_of_reach(&self, image: &str) -> Option<String> {
+        if self.foreign.is_some() {
+            return Some(format!("{image} is a program for another word size or processor"));
+        }
+        if let Some(privilege) = self.privilege {
+            let how = match privilege {
+                Privilege::SetUser => "runs as another user (setuid)",
+                Privilege::SetGroup => "runs as another group (setgid)",
+                Privilege::Capabilities => "carries capabilities",
+            };
+            return Some(format!("{image} {how}, so the loader ignores preloaded libraries"));
+        }
+        match &self.linkage {
+            Linkage::Unreadable => return Some(format!("{image} cannot be read")),
+            Linkage::Static => return Some(format!("{image} is statically linked")),
+            Linkage::OtherLibc { loader } => return Some(format!("{image} uses the C library of {loader}")),
+            Linkage::Glibc => {}
+        }
+        if let Some(sign) = &self.sanitizer {
+            return Some(format!("{image} was built with a sanitizer ({sign})"));
+        }
+        if let Some(sign) = &self.allocator {
+            return Some(format!("{image} brings its own allocator ({sign})"));
+        }
+        self.go.then(|| format!("{image} was built by Go, whose heap is its own"))
+    }
+}
+
 /// Whether the agent, a preload library of this machine's word size for the GNU C library, can place the memory of such
 /// a program; if not, why.
 pub fn agent_reach(kind: &ProgramKind) -> Result<(), Reason> {
@@ -215,6 +245,9 @@ mod tests {
 
     #[test]
     fn reach_follows_from_what_the_file_says() {
+        let words = |elf: &Elf| ProgramKind::of(elf).out_of_reach("/bin/x");
+        assert_eq!(words(&elf(GLIBC, &["libc.so.6"], &["main"])), None);
+        assert_eq!(words(&elf(None, &[], &[])).as_deref(), Some("/bin/x is statically linked"));
         assert_eq!(reach(&elf(GLIBC, &["libc.so.6"], &["main"])), Ok(()));
         assert_eq!(reach(&elf(None, &[], &[])), Err(Reason::StaticProgram));
         assert_eq!(

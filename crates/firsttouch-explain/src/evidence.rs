@@ -1,0 +1,144 @@
+//! What there is to see before a program runs.
+
+use firsttouch_linux::cpulist::parse_list;
+use firsttouch_linux::trials::{self, Trial};
+use firsttouch_machine::{Machine, MachineError, Root, StatusReport};
+use firsttouch_placement::{Pages, Via};
+use firsttouch_process::{Environment, ProgramKind};
+use std::path::PathBuf;
+
+/// What was asked, as far as it can be overridden.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The kind of pages.
+    pub pages: Pages,
+    /// The means.
+    pub via: Via,
+    /// The memory policy in words (`bind=1`); `None` where memory is left alone.
+    pub memory: Option<String>,
+    /// The placement of threads in words (`compact`); `None` where threads are left alone.
+    pub threads: Option<String>,
+    /// The nodes and CPUs that this comes to on this machine, or why it cannot be given and what would mend that.
+    pub resolved: Result<Resolution, (String, String)>,
+}
+
+/// Nodes and CPUs by number; empty where they are left alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolution {
+    /// The nodes that memory is to come from.
+    pub nodes: Vec<u32>,
+    /// The CPUs that threads are to run on.
+    pub cpus: Vec<u32>,
+}
+
+/// The program, looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The words after `--`.
+    pub words: Vec<String>,
+    /// The file whose code runs in the end: of a script its interpreter.
+    pub image: PathBuf,
+    /// What kind of program that is.
+    pub kind: ProgramKind,
+    /// An allocator that `LD_PRELOAD` brings.
+    pub preloaded_allocator: Option<String>,
+}
+
+/// What this process was started with, and so what the program would inherit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// The text of `/proc/self/status`.
+    pub status: Option<String>,
+    /// The first line of `/proc/self/numa_maps`, which begins with the policy in force.
+    pub policy: Option<String>,
+}
+
+/// Everything that rules look at.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// What was asked.
+    pub wanted: Wanted,
+    /// The machine, its limits, and what can be done on it.
+    pub report: StatusReport,
+    /// The environment the program would get.
+    pub environment: Environment,
+    /// The program.
+    pub target: Target,
+    /// What it would inherit.
+    pub inherited: Inherited,
+    /// Calls of placement, tried in children; empty for a recorded machine, whose kernel cannot be asked.
+    pub trials: Vec<(&'static str, Trial)>,
+    /// CPUs that the scheduler leaves alone (`isolcpus=`).
+    pub isolated: Vec<u32>,
+    /// CPUs without a clock tick (`nohz_full=`).
+    pub tickless: Vec<u32>,
+}
+
+impl Evidence {
+    /// Looks at everything below a root; of the live machine also what only trying tells.
+    pub fn collect(
+        root: &Root,
+        wanted: Wanted,
+        target: Target,
+        environment: Environment,
+    ) -> Result<Evidence, MachineError> {
+        let report = StatusReport::of(Machine::examine(root)?);
+        // A file that is missing or cannot be read is evidence of nothing.
+        let text = |file: &str| root.read(file).ok().flatten();
+        let cpus = |file: &str| {
+            text(&format!("sys/devices/system/cpu/{file}"))
+                .and_then(|text| parse_list(&text))
+                .unwrap_or_default()
+        };
+        Ok(Evidence {
+            wanted,
+            target,
+            environment,
+            inherited: Inherited {
+                status: text("proc/self/status"),
+                policy: text("proc/self/numa_maps").and_then(|text| text.lines().next().map(str::to_owned)),
+            },
+            trials: if root.is_live() { trials::placement_calls().unwrap_or_default() } else { Vec::new() },
+            isolated: cpus("isolated"),
+            tickless: cpus("nohz_full"),
+            report,
+        })
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.report.machine
+    }
+
+    /// The value of a variable that is set and not empty, as text.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let value = self.environment.get(name)?.to_string_lossy().into_owned();
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// A field of `/proc/self/status`.
+    pub(crate) fn status(&self, field: &str) -> Option<&str> {
+        firsttouch_linux::sysinfo::status_field(self.inherited.status.as_deref()?, field)
+    }
+
+    /// The CPUs the program may run on if nothing is asked.
+    pub(crate) fn allowed_cpus(&self) -> &[u32] {
+        self.machine().limits.allowed_cpus.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn online_cpus(&self) -> Vec<u32> {
+        self.machine().cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
+    }
+
+    pub(crate) fn asks_memory(&self) -> bool {
+        self.wanted.memory.is_some()
+    }
+
+    pub(crate) fn asks_threads(&self) -> bool {
+        self.wanted.threads.is_some()
+    }
+
+    /// CPUs that were asked for; none where threads are left alone.
+    pub(crate) fn wanted_cpus(&self) -> &[u32] {
+        self.wanted.resolved.as_ref().map_or(&[], |resolved| &resolved.cpus)
+    }
+}

@@ -1,0 +1,18 @@
+//! Who will override what was asked of a program's memory and threads, told before it runs.
+//!
+//! Placement fails in silence: a runtime binds its threads itself, a sandbox answers EPERM to a call nobody checks, a
+//! mask set three layers above leaves one CPU. [`Evidence::collect`] reads what there is to see, and [`explain`] makes
+//! findings of it: what it is, where it is written, what it does to the placement, and the command that mends it.
+//!
+//! Architecture invariants: [`explain`] is a pure function of its evidence, so every rule is tested on written evidence;
+//! nothing is changed, and the program is not started; a rule never guesses: what cannot be seen makes no finding.
+
+#![forbid(unsafe_code)]
+
+mod evidence;
+mod finding;
+mod rules;
+
+pub use evidence::{Evidence, Inherited, Resolution, Target, Wanted};
+pub use finding::{Finding, Proof, Weight};
+pub use rules::explain;

@@ -1,0 +1,158 @@
+//! Batch systems, MPI, and programs that start the program: who bound what before us, and who will after us.
+
+use crate::{Evidence, Finding, Weight};
+
+pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    slurm(evidence, findings);
+    ranks(evidence, findings);
+    starters(evidence, findings);
+}
+
+/// A step of Slurm that binds: the masks are in force when we start.
+fn slurm(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let settings = [
+        ("slurm-cpu-bind", "SLURM_CPU_BIND", "--cpu-bind=none", evidence.asks_threads(), "CPUs"),
+        ("slurm-mem-bind", "SLURM_MEM_BIND", "--mem-bind=none", evidence.asks_memory(), "memory"),
+    ];
+    for (id, name, option, asked, what) in settings {
+        let Some(value) = evidence.variable(name) else { continue };
+        if value.split(',').any(|word| word == "none" || word == "no") {
+            continue;
+        }
+        let (weight, effect) = if asked {
+            (
+                Weight::Weakens,
+                format!("each task starts bound by srun; a placement can choose among these {what} only"),
+            )
+        } else {
+            (Weight::Remark, format!("the program inherits srun's binding of {what}"))
+        };
+        findings.push(
+            Finding::new(id, weight, format!("srun binds the {what} of this step"), effect)
+                .proof("environment", format!("{name}={value}"))
+                .mend(format!("srun {option} firsttouch run …")),
+        );
+    }
+}
+
+/// Variables that say how many ranks there are on this node.
+const LOCAL_RANKS: [(&str, &str); 4] = [
+    ("OMPI_COMM_WORLD_LOCAL_SIZE", "mpirun --bind-to none"),
+    ("MPI_LOCALNRANKS", "mpiexec -bind-to none"),
+    ("MV2_COMM_WORLD_LOCAL_SIZE", "MV2_ENABLE_AFFINITY=0 mpirun"),
+    ("SLURM_STEP_TASKS_PER_NODE", "srun --cpu-bind=none"),
+];
+
+/// Variables with which an MPI library binds its ranks, and values that mean "do not".
+const RANK_BINDING: [(&str, &[&str]); 7] = [
+    ("OMPI_MCA_hwloc_base_binding_policy", &["none"]),
+    ("OMPI_MCA_rmaps_base_mapping_policy", &[]),
+    ("PRTE_MCA_hwloc_default_binding_policy", &["none"]),
+    ("PRTE_MCA_rmaps_default_mapping_policy", &[]),
+    ("I_MPI_PIN", &["0", "no", "off", "false", "disable"]),
+    ("MV2_ENABLE_AFFINITY", &["0"]),
+    ("HYDRA_BINDING", &["none"]),
+];
+
+fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let local = LOCAL_RANKS.iter().find_map(|(name, unbound)| {
+        let value = evidence.variable(name)?;
+        // Slurm writes `4(x2),3`: the first number is that of the first nodes.
+        let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+        let ranks: u32 = value[..digits].parse().ok()?;
+        (ranks > 1).then_some((name, unbound, value, ranks))
+    });
+    if let Some((name, unbound, value, ranks)) = local
+        && evidence.asks_threads()
+    {
+        findings.push(
+            Finding::new(
+                "mpi-ranks",
+                Weight::Overrides,
+                format!("{ranks} ranks run on this machine, each with the same placement"),
+                "every rank puts its first thread on the same CPU: they take turns on a few CPUs, the others are idle",
+            )
+            .proof("environment", format!("{name}={value}"))
+            .mend(format!("let the launcher bind ranks and leave --threads out, or bind each rank by its number: {unbound}")),
+        );
+    }
+    for (name, off) in RANK_BINDING {
+        let Some(value) =
+            evidence.variable(name).filter(|value| !off.contains(&value.to_lowercase().as_str()))
+        else {
+            continue;
+        };
+        let (weight, effect) = if evidence.asks_threads() {
+            (Weight::Weakens, "ranks are bound by MPI before or after us; the later one wins")
+        } else {
+            (Weight::Remark, "ranks are bound by MPI")
+        };
+        findings.push(
+            Finding::new("mpi-binding", weight, format!("{name} makes MPI bind its ranks"), effect)
+                .proof("environment", format!("{name}={value}"))
+                .mend(format!("unset {name}")),
+        );
+    }
+}
+
+/// What a program that starts others does to the placement of those.
+enum Starter {
+    /// Binds what it starts, after us.
+    Binds,
+    /// Hands the work to a service: what runs is no child of ours.
+    Elsewhere,
+    /// Cleans the environment, and with it the agent.
+    Cleans,
+}
+
+fn starter(name: &str) -> Option<Starter> {
+    Some(match name {
+        "numactl" | "taskset" | "hwloc-bind" | "likwid-pin" | "likwid-mpirun" | "srun" | "mpirun"
+        | "mpiexec" | "mpiexec.hydra" | "orterun" | "prterun" | "prun" | "aprun" | "jsrun" | "chrt" => {
+            Starter::Binds
+        }
+        "docker" | "podman" | "nerdctl" | "systemd-run" | "ssh" | "sbatch" | "kubectl" | "at" | "batch" => {
+            Starter::Elsewhere
+        }
+        "sudo" | "su" | "doas" | "pkexec" | "runuser" => Starter::Cleans,
+        _ => return None,
+    })
+}
+
+fn starters(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let Some(word) = evidence.target.words.first() else { return };
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let Some(starter) = starter(name) else { return };
+    let line = evidence.target.words.join(" ");
+    let asked = evidence.asks_threads() || evidence.asks_memory();
+    let finding = match starter {
+        Starter::Binds if !asked => Finding::new(
+            "starter-binds",
+            Weight::Remark,
+            format!("{name} places what it starts"),
+            "CPUs and nodes are as it says; pages are placed by us",
+        ),
+        Starter::Binds => Finding::new(
+            "starter-binds",
+            Weight::Overrides,
+            format!("{name} places what it starts, after us"),
+            "its policy and its mask replace ours",
+        )
+        .mend(format!("put it outside: {name} … firsttouch run … -- PROGRAM, or leave it out")),
+        Starter::Elsewhere => Finding::new(
+            "starter-elsewhere",
+            Weight::Overrides,
+            format!("{name} lets a service start the program"),
+            "the program is no child of ours: nothing of the placement reaches it",
+        )
+        .mend(format!("put firsttouch inside: {name} … firsttouch run … -- PROGRAM")),
+        Starter::Cleans => Finding::new(
+            "starter-cleans",
+            Weight::Overrides,
+            format!("{name} starts the program as another user, with a clean environment"),
+            "the agent does not get there; policy and CPUs are inherited",
+        )
+        .mend(format!("put firsttouch inside: {name} firsttouch run … -- PROGRAM")),
+    };
+    findings.push(finding.proof("command line", line));
+}

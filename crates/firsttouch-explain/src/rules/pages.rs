@@ -1,0 +1,101 @@
+//! What stands between the program and the pages that were asked for.
+
+use crate::{Evidence, Finding, Weight};
+use firsttouch_machine::Bound;
+use firsttouch_placement::{Pages, format_bytes};
+
+const THP_FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const HUGE: u64 = 2 << 20;
+const GIGANTIC: u64 = 1 << 30;
+
+pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    ability(evidence, findings);
+    always(evidence, findings);
+    pool_limits(evidence, findings);
+}
+
+/// The machine model knows whether such pages can be had, why not, and what allows them.
+fn ability(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let pages = evidence.wanted.pages;
+    let word = match pages {
+        Pages::Base => return,
+        Pages::Auto => Pages::Transparent.to_string(),
+        pages => pages.to_string(),
+    };
+    let Some(ability) = evidence.report.can(&word).filter(|ability| ability.possible == Some(false)) else {
+        return;
+    };
+    let (weight, effect) = match pages {
+        Pages::Huge2M | Pages::Huge1G => {
+            (Weight::Weakens, "each block falls back to the next smaller pages, with a reason in the receipt")
+        }
+        _ => (Weight::Overrides, "the program gets pages of 4 KiB"),
+    };
+    let file = match pages {
+        Pages::Huge2M | Pages::Huge1G => {
+            format!("/sys/kernel/mm/hugepages/hugepages-{}kB", pages.bytes() >> 10)
+        }
+        Pages::Multi(bytes) => {
+            format!("/sys/kernel/mm/transparent_hugepage/hugepages-{}kB/enabled", bytes >> 10)
+        }
+        _ => THP_FILE.to_owned(),
+    };
+    let text = match pages {
+        Pages::Huge2M | Pages::Huge1G => pool_text(evidence, pages.bytes() as u64),
+        _ => evidence.machine().thp_mode().unwrap_or("(not there)").to_owned(),
+    };
+    let mut finding =
+        Finding::new("pages", weight, format!("{word}: {}", ability.why), effect).proof(file, text);
+    finding.mend.clone_from(&ability.command);
+    findings.push(finding);
+}
+
+fn pool_text(evidence: &Evidence, page_bytes: u64) -> String {
+    let Some(pool) = evidence.machine().pool(page_bytes) else { return "(not there)".to_owned() };
+    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+    format!("nr_hugepages {}, free_hugepages {}", count(pool.pages), count(pool.free))
+}
+
+/// With the mode `always` small pages are hard to get, and a comparison compares huge pages with huge pages.
+fn always(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    if evidence.machine().thp_mode() != Some("always") {
+        return;
+    }
+    let effect = match evidence.wanted.pages {
+        Pages::Base => "only memory of the agent is kept on 4 KiB pages; the C library's own gets huge ones",
+        _ => "the program gets huge pages without us as well: expect little difference",
+    };
+    findings.push(
+        Finding::new("thp-always", Weight::Remark, "all memory gets transparent huge pages", effect)
+            .proof(THP_FILE, "always")
+            .mend(format!("echo madvise | sudo tee {THP_FILE}")),
+    );
+}
+
+fn pool_limits(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let page_bytes = match evidence.wanted.pages {
+        Pages::Huge2M | Pages::Auto => HUGE,
+        Pages::Huge1G => GIGANTIC,
+        _ => return,
+    };
+    for limit in &evidence.machine().limits.cgroup_hugetlb {
+        let Bound::Bytes(bytes) = limit.limit_bytes else { continue };
+        if limit.page_bytes != page_bytes {
+            continue;
+        }
+        findings.push(
+            Finding::new(
+                "cgroup-hugetlb",
+                Weight::Weakens,
+                format!(
+                    "the control group may use {} of {} pages",
+                    format_bytes(bytes),
+                    format_bytes(page_bytes)
+                ),
+                "blocks beyond that fall back to transparent pages",
+            )
+            .proof(&limit.file, bytes.to_string())
+            .mend(format!("echo max | sudo tee {}", limit.file)),
+        );
+    }
+}

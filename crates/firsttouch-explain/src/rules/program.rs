@@ -1,0 +1,60 @@
+//! Programs that the means does not reach.
+
+use crate::{Evidence, Finding, Weight};
+use firsttouch_placement::Via;
+use firsttouch_process::agent_reach;
+
+pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    if evidence.wanted.via != Via::Supervise {
+        reach(evidence, findings);
+    }
+    tunables(evidence, findings);
+}
+
+fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let target = &evidence.target;
+    let image = target.image.display().to_string();
+    let also = if evidence.asks_threads() { "pages and threads are" } else { "pages are" };
+    let effect = format!(
+        "the agent does not get into it: {also} not placed; policy and CPUs are inherited all the same"
+    );
+    if let Err(reason) = agent_reach(&target.kind) {
+        let what = target.kind.out_of_reach(&image).unwrap_or_else(|| image.clone());
+        findings.push(
+            Finding::new("program", Weight::Overrides, what, effect)
+                .proof(image, reason.word())
+                .mend(reason.remedy()),
+        );
+    } else if let Some(library) = &target.preloaded_allocator {
+        let value = evidence.variable("LD_PRELOAD").unwrap_or_default();
+        findings.push(
+            Finding::new(
+                "preloaded-allocator",
+                Weight::Overrides,
+                format!("LD_PRELOAD brings another allocator ({library})"),
+                effect,
+            )
+            .proof("environment", format!("LD_PRELOAD={value}"))
+            .mend("unset LD_PRELOAD, or: firsttouch run --via supervise"),
+        );
+    }
+}
+
+/// glibc's own huge pages serve what is too small for the agent, and the other way round.
+fn tunables(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let Some(value) = evidence.variable("GLIBC_TUNABLES") else { return };
+    let hugetlb =
+        value.split(':').any(|word| word.starts_with("glibc.malloc.hugetlb=") && !word.ends_with("=0"));
+    if hugetlb && evidence.wanted.via == Via::Agent {
+        findings.push(
+            Finding::new(
+                "glibc-tunables",
+                Weight::Remark,
+                "glibc was told to use huge pages, too",
+                "allocations below --min-size get glibc's huge pages; a receipt counts them for the process, not as placed",
+            )
+            .proof("environment", format!("GLIBC_TUNABLES={value}"))
+            .mend("unset GLIBC_TUNABLES"),
+        );
+    }
+}
