@@ -21,7 +21,8 @@ const EXAMPLES: &str = "Examples:
   firsttouch tune --demo                      see it work, with nothing but this binary
   firsttouch tune -- Rscript model.R          find the best placement of a program
   firsttouch run --pages thp -- ./simulate    run a program with large pages
-  firsttouch status                           what this machine has and allows";
+  firsttouch status                           what this machine has and allows
+  firsttouch measure                          how fast its memory is, from every node to every node";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Run(Run),
     Tune(Box<Tune>),
     Report(Report),
+    Measure(Measure),
+    Explain(Explain),
     /// The program of `tune --demo`
     #[command(hide = true)]
     DemoWorkload(DemoWorkload),
@@ -239,16 +242,71 @@ pub(crate) struct Export {
     pub(crate) export_html: Vec<PathBuf>,
 }
 
-/// Print a document of `tune` or `run --receipt` again, in any format
+/// Print a document of `tune`, `measure` or `run --receipt` again, in any format
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch report model.html                    the page holds its document
   firsttouch report model.json --export-md model.md")]
 pub(crate) struct Report {
-    /// A JSON document, an HTML page of `--export-html`, or a receipt
+    /// A JSON document, an HTML page of `--export-html`, a measurement or a receipt
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) export: Export,
+}
+
+/// Measure latency and bandwidth between the CPUs and the memory of every pair of nodes
+///
+/// The result is kept, and placement and balancing use it. Takes some seconds on one node and some minutes on many;
+/// nothing else should run meanwhile.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch measure
+  firsttouch measure --quick --json | jq .numa_factor
+  firsttouch measure --export-html machine.html     heat maps in one file")]
+pub(crate) struct Measure {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Fewer and shorter repetitions
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Kind of pages to measure on: thp, 2m, 1g, auto or 4k
+    #[arg(long, value_parser = pages, value_name = "KIND", default_value = "thp")]
+    pub(crate) pages: Pages,
+    /// Size of each region; two or three are taken on every node [default: 1G, or 4 times the caches]
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) size: Option<u64>,
+    /// Keep the result in FILE [default: firsttouch/measured.json in the user's cache folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Do not keep the result
+    #[arg(long, conflicts_with = "save")]
+    pub(crate) no_save: bool,
+    /// Write the JSON document to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_json: Vec<PathBuf>,
+    /// Write a page with heat maps to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_html: Vec<PathBuf>,
+}
+
+/// Tell who will override a placement, before the program runs
+///
+/// Looks at cpusets, masks, sandboxes, limits, the variables of OpenMP, MKL, Slurm and MPI, the kernel's settings and
+/// the program itself. The program is not started. What is found is no failure: the exit code is 0.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch explain -- Rscript model.R
+  firsttouch explain --pages 2m --json -- ./simulate | jq '.findings[].what'")]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

@@ -10,7 +10,9 @@ mod args;
 mod clock;
 mod demo;
 mod environment;
+mod explain;
 mod export;
+mod measure;
 mod output;
 mod outside;
 mod program;
@@ -53,6 +55,8 @@ fn dispatch(command: Command) -> Outcome {
         Command::Run(run) => run::run(&run),
         Command::Tune(tune) => tune::run(&tune),
         Command::Report(report) => report::run(&report),
+        Command::Explain(explain) => explain::run(&explain),
+        Command::Measure(measure) => measure::run(&measure),
         Command::DemoWorkload(workload) => demo::run(&workload),
         Command::Warm(warm) => warm::run(&warm),
         Command::Completions { shell } => completions(shell),

@@ -1,10 +1,10 @@
 //! The program to be run: found, looked at, and ready to be started.
 
 use crate::output::Failure;
+use firsttouch_explain::Target;
 use firsttouch_placement::{Reason, Via};
 use firsttouch_process::{
-    Environment, Launch, LaunchError, Linkage, Privilege, Program, ProgramError, ProgramKind, agent_reach,
-    inspect, preloaded_allocator,
+    Environment, Launch, LaunchError, Program, ProgramError, agent_reach, inspect, preloaded_allocator,
 };
 use std::ffi::OsString;
 
@@ -38,6 +38,16 @@ impl Subject {
         self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
+    /// The program as evidence.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            words: self.command(),
+            image: self.program.image.clone(),
+            kind: self.program.kind.clone(),
+            preloaded_allocator: self.preloaded_allocator.clone(),
+        }
+    }
+
     pub(crate) fn launch(&self, environment: Environment) -> Launch {
         let mut launch = Launch::new(&self.program.file, &self.words[1..], environment);
         // Some programs look at the name they were called by.
@@ -51,39 +61,11 @@ impl Subject {
             return None;
         }
         if let Err(reason) = agent_reach(&self.program.kind) {
-            return Some((reason, self.explain()));
+            let words = self.program.kind.out_of_reach(&self.image());
+            return Some((reason, words.unwrap_or_else(|| self.image())));
         }
         let library = self.preloaded_allocator.as_ref()?;
         Some((Reason::ForeignAllocator, format!("LD_PRELOAD brings another allocator ({library})")))
-    }
-
-    fn explain(&self) -> String {
-        let image = self.image();
-        let kind: &ProgramKind = &self.program.kind;
-        if kind.foreign.is_some() {
-            return format!("{image} is a program for another word size or processor");
-        }
-        if let Some(privilege) = kind.privilege {
-            let how = match privilege {
-                Privilege::SetUser => "runs as another user (setuid)",
-                Privilege::SetGroup => "runs as another group (setgid)",
-                Privilege::Capabilities => "carries capabilities",
-            };
-            return format!("{image} {how}, so the loader ignores preloaded libraries");
-        }
-        match &kind.linkage {
-            Linkage::Unreadable => return format!("{image} cannot be read"),
-            Linkage::Static => return format!("{image} is statically linked"),
-            Linkage::OtherLibc { loader } => return format!("{image} uses the C library of {loader}"),
-            Linkage::Glibc => {}
-        }
-        if let Some(sign) = &kind.sanitizer {
-            return format!("{image} was built with a sanitizer ({sign})");
-        }
-        if let Some(sign) = &kind.allocator {
-            return format!("{image} brings its own allocator ({sign})");
-        }
-        format!("{image} was built by Go, whose heap is its own")
     }
 }
 

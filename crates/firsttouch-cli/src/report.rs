@@ -1,9 +1,10 @@
-//! `report`: prints again what `tune` and `run --receipt` wrote.
+//! `report`: prints again what `tune`, `measure` and `run --receipt` wrote.
 
 use crate::args::{Export, Report};
 use crate::output::{self, Failure, Outcome};
-use crate::{USAGE, export};
+use crate::{USAGE, export, measure};
 use anyhow::Context;
+use firsttouch_machine::Measurement;
 use firsttouch_placement::{Receipt, SCHEMA_VERSION};
 use firsttouch_report::{Style, json, text};
 use std::fs;
@@ -16,11 +17,22 @@ pub(crate) fn run(report: &Report) -> Outcome {
     if let Ok(receipt) = serde_json::from_str::<Receipt>(&content) {
         return of_receipt(&receipt, &report.export);
     }
+    if let Some(measurement) = firsttouch_report::open_measurement(&content) {
+        return of_measurement(&measurement, &report.export);
+    }
     let document =
         firsttouch_report::open(&content).with_context(|| format!("cannot show {shown}")).map_err(
             |error| Failure::new(error).hint("firsttouch tune --export-json FILE -- PROGRAM writes one"),
         )?;
     export::tune(&document, &report.export)?;
+    Ok(0)
+}
+
+fn of_measurement(measurement: &Measurement, export: &Export) -> Outcome {
+    if !(export.export_csv.is_empty() && export.export_md.is_empty()) {
+        return Err(Failure::message("a measurement can be shown as text, JSON and HTML only").code(USAGE));
+    }
+    measure::show(measurement, export.json, &export.export_json, &export.export_html)?;
     Ok(0)
 }
 

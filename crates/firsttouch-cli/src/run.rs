@@ -56,7 +56,7 @@ pub(crate) fn run(run: &Run) -> Outcome {
 }
 
 /// The placement asked for: the profile's, or the default, with the options over it.
-fn placement(args: &PlacementArgs) -> Outcome<Placement> {
+pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
     let start = match &args.profile {
         None => Placement::default(),
         Some(file) => {

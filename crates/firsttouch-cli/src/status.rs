@@ -6,10 +6,11 @@ mod page;
 
 pub(crate) use command::run;
 
+use crate::output::wrap;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Ability, Access, Bound, Machine, Node, Pool, Probe, StatusReport};
 use firsttouch_placement::format_bytes;
-use page::{LABEL, Page, WIDTH, wrap};
+use page::{LABEL, Page, WIDTH};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

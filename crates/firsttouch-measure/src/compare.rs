@@ -68,7 +68,7 @@ fn distances(machine: &Machine, nodes: &[MeasuredNode], latency_ns: &Matrix, fou
 
 fn speeds(machine: &Machine, nodes: &[MeasuredNode], measured: [&Matrix; 3], found: &mut Vec<Disagreement>) {
     for (column, node) in machine.nodes.iter().enumerate() {
-        let Some(access) = &node.access else { continue };
+        let Some(access) = node.speed_from_cpus() else { continue };
         let gbps = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / 1e9);
         let stated = [
             ("read_latency_ns", access.read_latency_ns.map(|ns| ns as f64)),

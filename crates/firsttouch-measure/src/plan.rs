@@ -165,12 +165,17 @@ fn cpu_nodes(machine: &Machine) -> Vec<CpuNode> {
 /// The nodes with memory we may use, each with the bytes that may be taken of it.
 fn memory_nodes(machine: &Machine, notes: &mut Vec<String>) -> Vec<(MemoryNode, u64)> {
     let allowed = machine.limits.allowed_nodes.as_ref();
-    let with_memory: Vec<(usize, &Node)> = machine
-        .nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.size_bytes.is_some_and(|size| size > 0))
-        .collect();
+    let mut with_memory: Vec<(usize, &Node)> = Vec::new();
+    for (place, node) in machine.nodes.iter().enumerate() {
+        if node.size_bytes.is_none_or(|size| size == 0) {
+            continue;
+        }
+        if node.is_ordinary() {
+            with_memory.push((place, node));
+        } else {
+            notes.push(format!("node {} was left out: it is the memory of a graphics processor", node.id));
+        }
+    }
     let only = with_memory.len() == 1;
     let (usable, closed): (Vec<_>, Vec<_>) =
         with_memory.into_iter().partition(|(_, node)| may_use(allowed, node.id));

@@ -1,5 +1,6 @@
 //! Sections, labelled values and tables in plain text.
 
+use crate::output::wrap;
 use std::fmt::Write as _;
 
 /// The widest line.
@@ -56,35 +57,5 @@ impl Page {
             });
             self.line(&cells.collect::<Vec<_>>().join("  "));
         }
-    }
-}
-
-/// Breaks a text between words; a word that is longer than the width stays whole.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn long_texts_break_between_words() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
-        assert_eq!(wrap("", 3), [""]);
     }
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "every failure here is a failed test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
+mod explain;
+mod measure;
 mod report;
 mod run;
 mod status;

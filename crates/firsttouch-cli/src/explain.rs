@@ -1,0 +1,132 @@
+//! `explain`: who will override a placement, told before the program runs.
+
+use crate::args::Explain;
+use crate::output::{self, Outcome};
+use crate::program::{self, Subject};
+use crate::{environment, run};
+use firsttouch_explain::{Evidence, Finding, Resolution, Wanted, Weight, explain};
+use firsttouch_machine::Root;
+use firsttouch_placement::{Placement, SCHEMA_VERSION};
+use serde::Serialize;
+
+/// The document of `explain --json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    program: &'a [String],
+    asked: &'a Placement,
+    findings: &'a [Finding],
+}
+
+pub(crate) fn run(args: &Explain) -> Outcome {
+    let asked = run::placement(&args.placement)?;
+    let own = environment::own();
+    let subject = Subject::find(&args.program, &own).map_err(program::not_runnable)?;
+    let target = subject.target();
+    let words = target.words.clone();
+    let evidence = Evidence::collect(&Root::live(), wanted(&asked), target, own)?;
+    let findings = explain(&evidence);
+    output::data(&if args.json {
+        let document =
+            Document { schema_version: SCHEMA_VERSION, program: &words, asked: &asked, findings: &findings };
+        serde_json::to_string_pretty(&document)? + "\n"
+    } else {
+        text(&findings, output::width())
+    })?;
+    Ok(0)
+}
+
+fn wanted(asked: &Placement) -> Wanted {
+    Wanted {
+        pages: asked.pages,
+        via: asked.via,
+        memory: None,
+        threads: None,
+        resolved: Ok(Resolution::default()),
+    }
+}
+
+/// Where the words of a finding begin.
+const INDENT: usize = 11;
+/// Narrower than this, lines are not broken any further.
+const NARROWEST: usize = 40;
+
+fn text(findings: &[Finding], width: usize) -> String {
+    if findings.is_empty() {
+        return "nothing here overrides what was asked\n".to_owned();
+    }
+    let room = width.max(NARROWEST) - INDENT;
+    let mut text = String::new();
+    for (index, finding) in findings.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        let style = style(finding.weight);
+        let mut lead = format!(
+            "{}{:<width$}{}",
+            style.render(),
+            finding.weight.word(),
+            style.render_reset(),
+            width = INDENT
+        );
+        for line in output::wrap(&finding.what, room) {
+            text.push_str(&format!("{lead}{line}\n"));
+            lead = " ".repeat(INDENT);
+        }
+        for proof in &finding.evidence {
+            text.push_str(&format!("{lead}{}: {}\n", proof.source, visible(&proof.text)));
+        }
+        for line in output::wrap(&finding.effect, room) {
+            text.push_str(&format!("{lead}{line}\n"));
+        }
+        if let Some(mend) = &finding.mend {
+            // Never broken: it is there to be copied.
+            text.push_str(&format!("{lead}mend: {mend}\n"));
+        }
+    }
+    text
+}
+
+fn style(weight: Weight) -> anstyle::Style {
+    match weight {
+        Weight::Overrides => anstyle::AnsiColor::Red.on_default().bold(),
+        Weight::Weakens => anstyle::AnsiColor::Yellow.on_default(),
+        Weight::Remark => anstyle::Style::new().dimmed(),
+    }
+}
+
+/// The value of a variable may hold anything: control characters are shown, not obeyed.
+fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_explain::Proof;
+
+    #[test]
+    fn a_finding_prints_as_what_where_why_and_how() {
+        let finding = Finding {
+            id: "thread-runtime",
+            weight: Weight::Overrides,
+            what: "OMP_PROC_BIND makes the program's runtime bind its threads".to_owned(),
+            evidence: vec![Proof {
+                source: "environment".to_owned(),
+                text: "OMP_PROC_BIND=a\u{1b}[2Jb".to_owned(),
+            }],
+            effect: "its word is the last".to_owned(),
+            mend: Some("unset OMP_PROC_BIND".to_owned()),
+        };
+        let printed = anstream::adapter::strip_str(&text(&[finding], 50)).to_string();
+        assert_eq!(
+            printed,
+            "overrides  OMP_PROC_BIND makes the program's\n           runtime bind its threads\n           \
+             environment: OMP_PROC_BIND=a\\u{1b}[2Jb\n           its word is the last\n           \
+             mend: unset OMP_PROC_BIND\n"
+        );
+        assert_eq!(text(&[], 80), "nothing here overrides what was asked\n");
+    }
+}

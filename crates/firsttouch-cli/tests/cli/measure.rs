@@ -1,0 +1,90 @@
+//! `measure`: the document, where it is kept, and what is refused.
+
+use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
+use std::fs;
+
+/// As little as can be measured: the numbers are those of the caches, the rest is as always.
+const SMALL: [&str; 4] = ["measure", "--quick", "--size", "16M"];
+
+fn small(rest: &[&str]) -> std::process::Output {
+    run(&[&SMALL[..], rest].concat())
+}
+
+#[test]
+fn the_document_has_the_keys_of_the_contract() {
+    let output = small(&["--json", "--no-save"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    assert_eq!(document["schema_version"], 1);
+    let nodes = document["nodes"].as_array().unwrap().len();
+    for key in ["latency_ns", "read_gbps", "write_gbps", "copy_gbps", "numa_factor"] {
+        let rows = document[key].as_array().unwrap();
+        assert_eq!(rows.len(), nodes, "{key}");
+        assert!(rows.iter().all(|row| row.as_array().unwrap().len() == nodes), "{key}");
+        let measured: Vec<f64> = rows
+            .iter()
+            .flat_map(|row| row.as_array().unwrap())
+            .filter_map(serde_json::Value::as_f64)
+            .collect();
+        assert!(!measured.is_empty() && measured.iter().all(|value| *value > 0.0), "{key}: {measured:?}");
+    }
+    assert_eq!(document["numa_factor"][0][0], 1.0);
+    assert_eq!(document["pages"]["asked"], "thp");
+    assert_eq!(document["pages"]["latency_bytes"], 16 << 20);
+    assert_eq!(document["method"]["quick"], true);
+    let spread = &document["spread"]["latency_ns"];
+    let (low, high) = (spread["low"][0][0].as_f64().unwrap(), spread["high"][0][0].as_f64().unwrap());
+    assert!((low..=high).contains(&document["latency_ns"][0][0].as_f64().unwrap()), "{spread}");
+}
+
+#[test]
+fn what_was_asked_on_small_pages_is_measured_on_small_pages() {
+    let output = small(&["--json", "--no-save", "--pages", "4k"]);
+    assert_code(&output, 0);
+    let pages = &json(&stdout(&output))["pages"];
+    assert_eq!(pages["asked"], "4k");
+    assert!(pages["huge_share"].is_null() || pages["huge_share"] == 0.0, "{pages}");
+}
+
+#[test]
+fn the_result_is_kept_once_for_a_machine() {
+    let scratch = tempfile::tempdir().unwrap();
+    let usual = scratch.path().join("firsttouch/measured.json");
+    for _ in 0..2 {
+        let output = firsttouch().args(SMALL).env("XDG_CACHE_HOME", scratch.path()).output().unwrap();
+        assert_code(&output, 0);
+        assert!(stderr(&output).contains(&format!("kept in {}", usual.display())), "{}", stderr(&output));
+        assert!(stdout(&output).contains("latency, idle"), "{}", stdout(&output));
+    }
+    assert_eq!(json_file(&usual).as_array().unwrap().len(), 1);
+    let named = scratch.path().join("named.json");
+    let page = scratch.path().join("page.html");
+    let output = small(&["--save", named.to_str().unwrap(), "--export-html", page.to_str().unwrap()]);
+    assert_code(&output, 0);
+    assert_eq!(json_file(&named).as_array().unwrap().len(), 1);
+    let again = run(&["report", page.to_str().unwrap()]);
+    assert_code(&again, 0);
+    assert_eq!(stdout(&again), stdout(&output));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && !page.contains("http://") && page.ends_with("</html>\n"));
+}
+
+#[test]
+fn a_file_that_holds_something_else_is_left_alone() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("mine.json");
+    fs::write(&file, "{\"my\": \"data\"}").unwrap();
+    let output = small(&["--save", file.to_str().unwrap()]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("is not a file of `firsttouch measure --save`"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"my\": \"data\"}");
+}
+
+#[test]
+fn too_little_memory_is_refused_with_a_hint() {
+    let output = run(&["measure", "--no-save", "--size", "1000000G"]);
+    assert_code(&output, 1);
+    let message = stderr(&output);
+    assert!(message.contains("of free memory") && message.contains("hint: "), "{message}");
+    assert!(output.stdout.is_empty());
+}
