@@ -117,11 +117,10 @@ fn cpus(machine: &Machine) -> String {
     if !machine.cores.is_empty() {
         let _ = write!(text, ", {}", counted(machine.cores.len(), "core"));
     }
-    // A cluster per core, or a die per package, is no news.
-    if machine.clusters.len() > machine.packages.len() && machine.clusters.len() < machine.cores.len() {
+    if !machine.clusters.is_empty() {
         let _ = write!(text, ", {}", counted(machine.clusters.len(), "cluster"));
     }
-    if machine.dies.len() > machine.packages.len() {
+    if !machine.dies.is_empty() {
         let _ = write!(text, ", {}", counted(machine.dies.len(), "die"));
     }
     if !machine.packages.is_empty() {

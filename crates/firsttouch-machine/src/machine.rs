@@ -63,9 +63,9 @@ pub struct Machine {
     pub cores: Vec<Core>,
     /// Kinds of cores, the fastest first; none when all cores are alike.
     pub core_kinds: Vec<CoreKind>,
-    /// Clusters of cores, where the machine has them.
+    /// Clusters of cores, where they are more than a core and less than a die or package.
     pub clusters: Vec<Part>,
-    /// Dies, where the kernel tells them (Linux 5.2).
+    /// Dies, where a package has several and the kernel tells them (Linux 5.2).
     pub dies: Vec<Part>,
     /// Packages.
     pub packages: Vec<Package>,

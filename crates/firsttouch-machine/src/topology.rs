@@ -113,7 +113,20 @@ impl Topology {
             cpus,
         };
         topology.join();
+        topology.leave_out_repetitions();
         topology
+    }
+
+    /// A die that is its package, and a cluster that is its core, its die or its package, say nothing more.
+    fn leave_out_repetitions(&mut self) {
+        let Topology { dies, clusters, packages, cores, .. } = self;
+        dies.retain(|die| packages.iter().all(|package| package.cpus != die.cpus));
+        clusters.retain(|cluster| {
+            packages.iter().all(|package| package.cpus != cluster.cpus)
+                && dies.iter().all(|die| die.cpus != cluster.cpus)
+                && cores.iter().all(|core| core.cpus != cluster.cpus)
+        });
+        self.join();
     }
 
     /// Tells each CPU what it belongs to, and makes the packages of that.
@@ -190,10 +203,14 @@ fn cores(reader: &Reader<'_>, online: &[u32]) -> Vec<Core> {
         let folder = format!("{CPUS}/cpu{cpu}/topology");
         let lists = ["core_cpus_list", "thread_siblings_list"];
         let Some(siblings) = reader.set(&lists, &["core_cpus", "thread_siblings"], &folder) else { continue };
-        let cpus: Vec<u32> = siblings.into_iter().filter(|cpu| online.contains(cpu)).collect();
+        let core_id = |cpu| topology_number(reader, cpu, "core_id");
+        let id = core_id(cpu);
+        // AMD's compute units of two cores are siblings to the kernel, and have core numbers of their own.
+        let cpus: Vec<u32> =
+            siblings.into_iter().filter(|other| online.contains(other) && core_id(*other) == id).collect();
         if cpus.contains(&cpu) {
             let package = topology_number(reader, cpu, "physical_package_id");
-            cores.push(Core { id: topology_number(reader, cpu, "core_id"), package, cpus });
+            cores.push(Core { id, package, cpus });
         }
     }
     cores
@@ -214,7 +231,8 @@ fn parts(reader: &Reader<'_>, online: &[u32], word: &str) -> Vec<Part> {
         let (list, mask) = (format!("{word}_cpus_list"), format!("{word}_cpus"));
         let Some(mut cpus) = reader.set(&[&list], &[&mask], &folder) else { continue };
         cpus.retain(|cpu| online.contains(cpu));
-        if cpus.contains(&cpu) {
+        // Some architectures call every CPU a die, or a cluster.
+        if cpus.len() > 1 && cpus.contains(&cpu) {
             let package = topology_number(reader, cpu, "physical_package_id");
             parts.push(Part { id: Some(id), package, cpus });
         }
@@ -246,7 +264,10 @@ fn caches(reader: &Reader<'_>, online: &[u32]) -> Vec<Cache> {
         for index in reader.numbered(&folder, "index") {
             let folder = format!("{folder}/index{index}");
             let Some(level) = reader.number(&format!("{folder}/level")) else { continue };
-            let shared = reader.set(&["shared_cpu_list"], &["shared_cpu_map"], &folder);
+            // The mask first: a recording of compute units has lists that name one CPU where the masks name both.
+            let shared = reader
+                .set(&[], &["shared_cpu_map"], &folder)
+                .or_else(|| reader.set(&["shared_cpu_list"], &[], &folder));
             let mut cpus: Vec<u32> = shared.unwrap_or_default();
             cpus.retain(|cpu| online.contains(cpu));
             if cpus.is_empty() {

@@ -10,23 +10,22 @@ use written::Written;
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
-/// Eight CPUs in two packages of two dies; each die is a cluster of a core with two CPUs.
-fn eight_cpus() -> Written {
+/// Sixteen CPUs: two packages of two dies of two clusters of two cores.
+fn sixteen_cpus() -> Written {
     let machine = Written::new();
     machine.file("proc/cpuinfo", "processor : 0\napicid : 16\n\nprocessor : 7\napicid : 37\n");
-    machine.file(&format!("{CPU}/online"), "0-7\n");
-    for cpu in 0..8_u32 {
-        let (package, die, core) = (cpu / 4, cpu / 2 % 2, cpu / 2);
-        let pair = format!("{}-{}\n", core * 2, core * 2 + 1);
+    machine.file(&format!("{CPU}/online"), "0-15\n");
+    for cpu in 0..16_u32 {
+        let around = |size: u32| format!("{}-{}\n", cpu / size * size, cpu / size * size + size - 1);
         let folder = format!("{CPU}/cpu{cpu}/topology");
         machine
-            .file(&format!("{folder}/physical_package_id"), &format!("{package}\n"))
-            .file(&format!("{folder}/core_id"), &format!("{core}\n"))
-            .file(&format!("{folder}/core_cpus_list"), &pair)
-            .file(&format!("{folder}/die_id"), &format!("{die}\n"))
-            .file(&format!("{folder}/die_cpus_list"), &pair)
-            .file(&format!("{folder}/cluster_id"), &format!("{die}\n"))
-            .file(&format!("{folder}/cluster_cpus_list"), &pair);
+            .file(&format!("{folder}/physical_package_id"), &format!("{}\n", cpu / 8))
+            .file(&format!("{folder}/core_id"), &format!("{}\n", cpu % 8))
+            .file(&format!("{folder}/core_cpus_list"), &format!("{cpu}\n"))
+            .file(&format!("{folder}/die_id"), &format!("{}\n", cpu / 4 % 2))
+            .file(&format!("{folder}/die_cpus_list"), &around(4))
+            .file(&format!("{folder}/cluster_id"), &format!("{}\n", cpu / 2 % 4))
+            .file(&format!("{folder}/cluster_cpus_list"), &around(2));
     }
     machine
 }
@@ -37,21 +36,24 @@ fn read(machine: &Written) -> Machine {
 
 #[test]
 fn dies_and_clusters_have_numbers_within_their_package() {
-    let machine = read(&eight_cpus());
+    let machine = read(&sixteen_cpus());
     let dies: Vec<_> = machine.dies.iter().map(|die| (die.package, die.id, die.cpus.clone())).collect();
     assert_eq!(
         dies,
         [
-            (Some(0), Some(0), vec![0, 1]),
-            (Some(0), Some(1), vec![2, 3]),
-            (Some(1), Some(0), vec![4, 5]),
-            (Some(1), Some(1), vec![6, 7]),
+            (Some(0), Some(0), vec![0, 1, 2, 3]),
+            (Some(0), Some(1), vec![4, 5, 6, 7]),
+            (Some(1), Some(0), vec![8, 9, 10, 11]),
+            (Some(1), Some(1), vec![12, 13, 14, 15]),
         ]
     );
-    assert_eq!(machine.clusters, machine.dies);
+    assert_eq!(
+        machine.clusters.iter().map(|cluster| cluster.id).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 0, 1, 2, 3].map(Some)
+    );
     assert_eq!(
         (machine.cpus[5].die, machine.cpus[5].cluster, machine.cpus[5].core),
-        (Some(2), Some(2), Some(2))
+        (Some(1), Some(2), Some(5))
     );
     assert_eq!(
         (machine.cpus[0].apic_id, machine.cpus[1].apic_id, machine.cpus[7].apic_id),
@@ -61,21 +63,38 @@ fn dies_and_clusters_have_numbers_within_their_package() {
 }
 
 #[test]
-fn what_the_kernel_does_not_know_is_no_cluster() {
-    let written = eight_cpus();
-    for cpu in 0..8 {
-        let unknown = if cpu < 4 { "-1\n" } else { "65535\n" };
-        written.file(&format!("{CPU}/cpu{cpu}/topology/cluster_id"), unknown);
+fn what_the_kernel_does_not_know_or_says_twice_is_left_out() {
+    let written = sixteen_cpus();
+    for cpu in 0..16_u32 {
+        let folder = format!("{CPU}/cpu{cpu}/topology");
+        let package = if cpu < 8 { "0-7\n" } else { "8-15\n" };
+        written
+            .file(&format!("{folder}/cluster_id"), if cpu < 8 { "-1\n" } else { "65535\n" })
+            .file(&format!("{folder}/die_cpus_list"), package);
     }
     let machine = read(&written);
-    assert!(machine.clusters.is_empty());
-    assert_eq!(machine.cpus[0].cluster, None);
+    assert!(machine.clusters.is_empty() && machine.dies.is_empty());
+    assert_eq!((machine.cpus[0].cluster, machine.cpus[0].die), (None, None));
+}
+
+#[test]
+fn cores_of_a_compute_unit_are_cores() {
+    let written = sixteen_cpus();
+    for cpu in 0..16_u32 {
+        let pair = format!("{}-{}\n", cpu & !1, cpu | 1);
+        written.file(&format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), &pair);
+    }
+    assert_eq!(read(&written).cores.len(), 16, "siblings with core numbers of their own");
+    for cpu in 0..16_u32 {
+        written.file(&format!("{CPU}/cpu{cpu}/topology/core_id"), &format!("{}\n", cpu / 2));
+    }
+    assert_eq!(read(&written).cores.len(), 8);
 }
 
 #[test]
 fn kinds_of_cores_by_name_and_by_speed() {
-    let written = eight_cpus();
-    for cpu in 0..8 {
+    let written = sixteen_cpus();
+    for cpu in 0..16 {
         let capacity = if cpu < 4 { 1024 } else { 446 };
         written.file(&format!("{CPU}/cpu{cpu}/cpu_capacity"), &format!("{capacity}\n"));
     }
@@ -86,16 +105,16 @@ fn kinds_of_cores_by_name_and_by_speed() {
             .map(|kind| (kind.name.clone(), kind.capacity, kind.cpus.len()))
             .collect::<Vec<_>>()
     };
-    let by_speed = [("capacity-1024".to_owned(), Some(1024), 4), ("capacity-446".to_owned(), Some(446), 4)];
+    let by_speed = [("capacity-1024".to_owned(), Some(1024), 4), ("capacity-446".to_owned(), Some(446), 12)];
     assert_eq!(kinds(&read(&written)), by_speed);
-    written.file("sys/devices/cpu_core/cpus", "0-3,9\n").file("sys/devices/cpu_atom/cpus", "4-7\n");
-    let by_name = [("performance".to_owned(), Some(1024), 4), ("efficient".to_owned(), Some(446), 4)];
+    written.file("sys/devices/cpu_core/cpus", "0-3,99\n").file("sys/devices/cpu_atom/cpus", "4-15\n");
+    let by_name = [("performance".to_owned(), Some(1024), 4), ("efficient".to_owned(), Some(446), 12)];
     assert_eq!(kinds(&read(&written)), by_name);
 }
 
 #[test]
 fn both_classes_of_initiators_are_kept() {
-    let written = eight_cpus();
+    let written = sixteen_cpus();
     let folder = format!("{NODE}/node0");
     written
         .file(&format!("{folder}/cpulist"), "0-7\n")
@@ -114,7 +133,7 @@ fn both_classes_of_initiators_are_kept() {
 
 #[test]
 fn a_row_of_distances_that_fits_no_list_of_nodes_is_unknown() {
-    let written = eight_cpus();
+    let written = sixteen_cpus();
     for (node, distances) in [(0, "10 20"), (2, "20 10"), (5, "20 20 10")] {
         let folder = format!("{NODE}/node{node}");
         written
@@ -129,7 +148,7 @@ fn a_row_of_distances_that_fits_no_list_of_nodes_is_unknown() {
 
 #[test]
 fn pci_devices_that_move_memory_are_listed_with_their_place() {
-    let written = eight_cpus();
+    let written = sixteen_cpus();
     let node = |node: u32, cpus: &str| {
         let folder = format!("{NODE}/node{node}");
         written
@@ -137,7 +156,7 @@ fn pci_devices_that_move_memory_are_listed_with_their_place() {
             .file(&format!("{folder}/meminfo"), &format!("Node {node} MemTotal: 4 kB\n"));
     };
     node(0, "0-3");
-    node(1, "4-7");
+    node(1, "4-15");
     let pci = |address: &str, class: &str, node: &str, cpus: &str| {
         let folder = format!("sys/devices/pci0000:00/{address}");
         written
@@ -151,7 +170,7 @@ fn pci_devices_that_move_memory_are_listed_with_their_place() {
     pci("0000:00:1f.3", "0c0500", "0", "0-3");
     pci("0000:01:00.0", "010802", "1", "4-7");
     pci("0000:02:00.0", "020000", "-1", "4-7");
-    pci("0000:03:00.0", "120000", "-1", "0-7");
+    pci("0000:03:00.0", "120000", "-1", "0-15");
     let devices = read(&written).devices;
     let found: Vec<_> = devices
         .iter()

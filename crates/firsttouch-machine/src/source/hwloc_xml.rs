@@ -30,6 +30,7 @@ pub(super) fn machine(text: &str) -> Result<Machine, XmlError> {
     }
     let cpu_model =
         document.objects("Package").chain([root]).find_map(|object| document.info(object, "CPUModel"));
+    let cpu_model = cpu_model.map(|model| model.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut nodes = document.nodes(&topology.cpus);
     kinds_of_described(&mut nodes, cpu_model.as_deref());
     let devices = document.devices(&nodes);
@@ -368,7 +369,11 @@ impl Document<'_> {
             // `0208 [8086:24f0] [8086:24f0] 11`
             let mut words = element.get("pci_type").unwrap_or_default().split_whitespace();
             device.pci_class = words.next().map(str::to_owned);
-            device.pci_id = words.next().map(|id| id.trim_matches(['[', ']']).to_owned());
+            device.pci_id = words
+                .next()
+                .map(|id| id.trim_matches(['[', ']']).to_owned())
+                // hwloc writes zeros for what it could not read.
+                .filter(|id| id != "0000:0000");
             devices.push(device);
         }
         devices.sort_by(|a, b| {

@@ -2,6 +2,7 @@
 
 use firsttouch_machine::{Cache, Machine, Node};
 use firsttouch_placement::format_bytes;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a box stands for: it decides the colour.
@@ -81,23 +82,31 @@ impl Part {
         }
     }
 
-    /// Says of each box with cores in it which caches each of them has for itself.
+    /// Says which caches each core has for itself: once where that is the same everywhere, else of each box.
     fn name_own_caches(&mut self, machine: &Machine) {
+        let mut found = BTreeSet::new();
+        self.own_caches(machine, &mut |_, line| {
+            found.insert(line);
+        });
+        match found.into_iter().collect::<Vec<_>>().as_slice() {
+            [line] => self.lines.push(line.clone()),
+            _ => self.own_caches(machine, &mut |part, line| part.lines.push(line)),
+        }
+    }
+
+    fn own_caches(&mut self, machine: &Machine, tell: &mut dyn FnMut(&mut Part, String)) {
         for part in &mut self.parts {
-            part.name_own_caches(machine);
+            part.own_caches(machine, tell);
         }
         let Some(largest) = self.cores.iter().max_by_key(|core| core.len()) else { return };
         let own =
             |cache: &&Cache| !cache.cpus.is_empty() && cache.cpus.iter().all(|cpu| largest.contains(cpu));
-        let mut names: Vec<String> = Vec::new();
-        for cache in machine.caches.iter().rev().filter(own) {
-            let name = cache_title(cache);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let mut caches: Vec<&Cache> = machine.caches.iter().filter(own).collect();
+        caches.sort_by_key(|cache| Reverse(cache.level));
+        let mut names: Vec<String> = caches.into_iter().map(cache_title).collect();
+        names.dedup();
         if !names.is_empty() {
-            self.lines.push(format!("each core: {}", names.join(", ")));
+            tell(self, format!("each core: {}", names.join(", ")));
         }
     }
 }
@@ -108,11 +117,9 @@ fn by_size(machine: &Machine) -> Vec<Part> {
     for package in &machine.packages {
         parts.push((0, Part::new(Kind::Package, format!("package {}", package.id), package.cpus.clone())));
     }
-    if machine.dies.len() > machine.packages.len() {
-        for die in &machine.dies {
-            let name = die.id.map_or_else(|| "die".to_owned(), |id| format!("die {id}"));
-            parts.push((1, Part::new(Kind::Group, name, die.cpus.clone())));
-        }
+    for die in &machine.dies {
+        let name = die.id.map_or_else(|| "die".to_owned(), |id| format!("die {id}"));
+        parts.push((1, Part::new(Kind::Group, name, die.cpus.clone())));
     }
     for node in machine.nodes.iter().filter(|node| !node.cpus.is_empty()) {
         let mut part = Part::new(Kind::Node, node_title(node), node.cpus.clone());
@@ -123,12 +130,9 @@ fn by_size(machine: &Machine) -> Vec<Part> {
     let shared = |cpus: &[u32]| {
         !cores.iter().any(|core| cpus.iter().all(|cpu| core.contains(cpu))) && !cpus.is_empty()
     };
-    let package_of_several = |cpus: &[u32]| machine.packages.iter().any(|package| package.cpus == cpus);
     for cluster in &machine.clusters {
-        if shared(&cluster.cpus) && !package_of_several(&cluster.cpus) {
-            let name = cluster.id.map_or_else(|| "cluster".to_owned(), |id| format!("cluster {id}"));
-            parts.push((3, Part::new(Kind::Group, name, cluster.cpus.clone())));
-        }
+        let name = cluster.id.map_or_else(|| "cluster".to_owned(), |id| format!("cluster {id}"));
+        parts.push((3, Part::new(Kind::Group, name, cluster.cpus.clone())));
     }
     for cache in machine.caches.iter().filter(|cache| shared(&cache.cpus)) {
         parts.push((

@@ -28,7 +28,6 @@ fn frame(part: &Part, most: usize) -> Vec<String> {
     let title = shortened(&title, room.saturating_sub(1)).into_owned();
     let width =
         inside.iter().map(|line| columns(line)).chain([columns(&title) + 1, LEAST]).max().unwrap_or(LEAST);
-    let width = width.min(room.max(LEAST));
     let memory = if part.kind == Kind::Memory { '╌' } else { '─' };
     let rule = |count: usize| memory.to_string().repeat(count);
     let mut lines = vec![format!("┌{} {title} {}┐", rule(1), rule(width - columns(&title) - 1))];
@@ -40,14 +39,35 @@ fn frame(part: &Part, most: usize) -> Vec<String> {
     lines
 }
 
-/// Boxes side by side as far as they fit, then below. Those of one row get one height.
+/// Boxes side by side as far as they fit, then below; so wide that they take the least height.
 fn rows(parts: &[Part], room: usize) -> Vec<String> {
-    let frames: Vec<Vec<String>> = parts.iter().map(|part| narrow(part, room, parts.len())).collect();
+    const BESIDE: usize = 4;
+    let widest = |count: usize| ((room + GAP) / count - GAP).max(LEAST + SIDES);
+    let titles = parts.iter().map(least_width).max().unwrap_or(0);
+    let mut counts = vec![parts.len().clamp(1, BESIDE), parts.len().clamp(1, 3), parts.len().clamp(1, 2)];
+    // A title that is cut off is no picture of the thing.
+    counts.retain(|count| widest(*count) >= titles);
+    counts.push(1);
+    counts.dedup();
+    let drawn = counts
+        .into_iter()
+        .map(|count| in_rows(&parts.iter().map(|part| frame(part, widest(count))).collect::<Vec<_>>(), room));
+    // The first of equals is the narrowest.
+    drawn.min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The width at which no title inside a box is cut off.
+fn least_width(part: &Part) -> usize {
+    let inside = part.parts.iter().map(least_width).max().unwrap_or(0);
+    inside.max(columns(&visible(&part.title)) + 1) + SIDES
+}
+
+fn in_rows(frames: &[Vec<String>], room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut row: Vec<&Vec<String>> = Vec::new();
     let width = |frame: &Vec<String>| frame.first().map_or(0, |line| columns(line));
     let mut used = 0;
-    for frame in &frames {
+    for frame in frames {
         if !row.is_empty() && used + GAP + width(frame) > room {
             lines.extend(beside(&row));
             row.clear();
@@ -58,23 +78,6 @@ fn rows(parts: &[Part], room: usize) -> Vec<String> {
     }
     lines.extend(beside(&row));
     lines
-}
-
-/// A box drawn narrow enough that its neighbours fit beside it, where its contents allow it.
-fn narrow(part: &Part, room: usize, neighbours: usize) -> Vec<String> {
-    const BESIDE: usize = 4;
-    let mut counts = vec![neighbours.clamp(1, BESIDE), neighbours.clamp(1, 2), 1];
-    counts.dedup();
-    let mut best: Option<Vec<String>> = None;
-    for count in counts {
-        let most = ((room + GAP) / count - GAP).max(LEAST + SIDES);
-        let drawn = frame(part, most);
-        // A wider box is worth it when it saves a good part of the height.
-        if best.as_ref().is_none_or(|best| drawn.len() * 3 < best.len() * 2) {
-            best = Some(drawn);
-        }
-    }
-    best.unwrap_or_default()
 }
 
 fn beside(frames: &[&Vec<String>]) -> Vec<String> {

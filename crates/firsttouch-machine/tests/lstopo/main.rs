@@ -1,0 +1,180 @@
+//! The model against lstopo, hwloc's own reader, on every recorded machine, every format of its XML that it writes, and
+//! descriptions.
+//!
+//! lstopo reads the same input and writes XML; the model reads both, and every CPU, core, package, cache, node, distance,
+//! size and device has to be the same. Where the two mean different things, `expected` says which and why. A machine
+//! that cannot be compared here is said on stderr as `skipped: name: why`, and counted.
+
+#![allow(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program of its own prints its results")]
+
+mod compare;
+
+use compare::{Differences, differences};
+use firsttouch_machine::{Machine, Root};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const LSTOPO: [&str; 2] = ["lstopo-no-graphics", "lstopo"];
+
+/// Recorded machines: copies of /proc and /sys.
+const RECORDED: [&str; 10] = [
+    "128ia64-17n4s2c",
+    "16amd64-8n2c",
+    "32amd64-4s2n4c-cgroup2",
+    "40intel64-2g2n4c+pcilocality",
+    "48amd64-4pa2n6c-sparse",
+    "64amd64-4s2n4ca2co",
+    "fakeheteromemtiers",
+    "memorysidecaches",
+    "nvidiagpunumanodes",
+    "offline-cpu0-node0",
+];
+
+/// Machines in a line: the two whose recordings hold answers of CPUID and no memory, then the rest of the grammar.
+const DESCRIBED: [&str; 12] = [
+    // Istanbul: eight Opteron 8439 SE. Nehalem: two Xeon X5550.
+    "pack:8 [numa] l3:1(size=5118KiB) l2:6(size=512KiB) l1d:1(size=64KiB) core:1 pu:1",
+    "pack:2 [numa(memory=12GiB)] l3:1(size=8MiB) l2:4(size=256KiB) l1d:1(size=32KiB) core:1 pu:2",
+    "pack:4 [numa] l3:1 core:6 pu:1",
+    "pack:2 [numa] l3:1 core:4 pu:2(indexes=core:pack)",
+    "pack:2 node:1 l2:1 core:2 pu:1",
+    "package:1 group:4 [numa] [numa(memory=4GB)] core:16 pu:4",
+    "2 3 4 5 6",
+    "node:3(memory=16MB) l2i:2(size=32kB) core:2 pu:2(indexes=8*3:4*2:1*4)",
+    "pack:2 die:2 [numa(memory=1TiB)] core:2 pu:2",
+    "[numa(indexes=5,3,1)] pack:2 [numa] pu:4",
+    "socket:2(indexes=3,7) numanode:2(indexes=1,0,9,4) l3u:1 l2:2 core:2 pu:1",
+    "pu:3",
+];
+
+enum Outcome {
+    Same,
+    Skipped(String),
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let listing = std::env::args().any(|argument| argument == "--list");
+    let mut tests: Vec<(String, Box<dyn Fn() -> Outcome>)> = Vec::new();
+    for name in RECORDED {
+        tests.push((name.to_owned(), Box::new(move || recorded(name))));
+    }
+    tests.push(("knl-quad-flat-hwloc1".to_owned(), Box::new(|| xml("knl-quad-flat-hwloc1.xml"))));
+    for description in DESCRIBED {
+        tests.push((description.to_owned(), Box::new(move || described(description))));
+    }
+    tests.push(("live".to_owned(), Box::new(live)));
+    tests.retain(|(name, _)| words.is_empty() || words.iter().any(|word| name.contains(word)));
+    if listing {
+        tests.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    for (name, test) in &tests {
+        match catch_unwind(AssertUnwindSafe(test)) {
+            Ok(Outcome::Same) => {
+                passed += 1;
+                println!("test {name} ... ok");
+            }
+            Ok(Outcome::Skipped(why)) => {
+                skipped += 1;
+                eprintln!("skipped: {name}: {why}");
+            }
+            Err(_) => {
+                failed += 1;
+                println!("test {name} ... FAILED");
+            }
+        }
+    }
+    println!("\nlstopo: {passed} passed, {skipped} skipped, {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn recordings() -> Result<PathBuf, Outcome> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/machines");
+    if folder.is_dir() { Ok(folder) } else { Err(Outcome::Skipped(format!("no {}", folder.display()))) }
+}
+
+/// What lstopo makes of an input; `None` where it is not installed.
+fn lstopo(input: &[&str], folder: &Path) -> Option<Machine> {
+    let program = LSTOPO.iter().find(|name| Command::new(name).arg("--version").output().is_ok())?;
+    let file = folder.join("lstopo.xml");
+    let output = Command::new(program)
+        // Everything: CPUs outside the control group, every level, every kind of cache, memory of graphics cards.
+        .args(["--disallowed", "--filter", "all:all", "--filter", "io:important", "--filter", "misc:none"])
+        .env("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1")
+        // The files alone, not the processor that runs the test.
+        .env("HWLOC_COMPONENTS", "-x86")
+        .args(input)
+        .args(["--of", "xml", "-f"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{program} {input:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(Machine::from_source(file.to_str().unwrap()).unwrap())
+}
+
+fn check(name: &str, ours: &Machine, theirs: Option<Machine>, expected: &Differences) -> Outcome {
+    let Some(theirs) = theirs else {
+        return Outcome::Skipped("lstopo is not installed (Debian: hwloc-nox)".to_owned());
+    };
+    let found = differences(ours, &theirs);
+    for (what, lines) in found.iter().filter(|(what, lines)| expected.get(*what) != Some(lines)) {
+        eprintln!("{name}: {what} (+ the model alone, - lstopo alone), {} lines:", lines.len());
+        lines.iter().for_each(|line| eprintln!("    {line}"));
+    }
+    assert!(&found == expected, "{name}: differences found, {} explained", expected.len());
+    Outcome::Same
+}
+
+fn recorded(name: &str) -> Outcome {
+    let recordings = match recordings() {
+        Ok(folder) => folder,
+        Err(skipped) => return skipped,
+    };
+    let archive = recordings.join(format!("{name}.tar.bz2"));
+    let ours = Machine::from_source(archive.to_str().unwrap()).unwrap();
+    // lstopo reads folders.
+    let folder = tempfile::tempdir().unwrap();
+    let tar = Command::new("tar").arg("-xjf").arg(&archive).arg("-C").arg(folder.path()).status().unwrap();
+    assert!(tar.success());
+    let mut tops = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let top = tops.find(|top| top.join("sys").is_dir()).unwrap();
+    assert_eq!(Machine::read(&Root::at(&top)).unwrap(), ours, "{name}: from the folder and from the archive");
+    let theirs = lstopo(&["-i", top.to_str().unwrap(), "--if", "fsroot"], folder.path());
+    check(name, &ours, theirs, &compare::explained(name))
+}
+
+fn xml(name: &str) -> Outcome {
+    let recordings = match recordings() {
+        Ok(folder) => folder,
+        Err(skipped) => return skipped,
+    };
+    let file = recordings.join(name);
+    let file = file.to_str().unwrap();
+    let ours = Machine::from_source(file).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = lstopo(&["-i", file, "--if", "xml"], folder.path());
+    check(name, &ours, theirs, &compare::explained(name))
+}
+
+fn described(description: &str) -> Outcome {
+    let ours = Machine::from_source(description).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut theirs = lstopo(&["-i", description, "--if", "synthetic"], folder.path());
+    // hwloc's documentation gives a node 1 GiB; lstopo 2.9 forgets that of nodes in brackets.
+    for node in theirs.iter_mut().flat_map(|machine| &mut machine.nodes) {
+        node.size_bytes = node.size_bytes.or(Some(1 << 30));
+    }
+    check(description, &ours, theirs, &compare::explained(description))
+}
+
+fn live() -> Outcome {
+    let ours = Machine::read(&Root::live()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = lstopo(&[], folder.path());
+    check("live", &ours, theirs, &compare::explained("live"))
+}
