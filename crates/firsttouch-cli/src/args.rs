@@ -1,5 +1,9 @@
 //! The command line: every word it understands, once. Help texts, completions and man pages come from here.
 
+mod lab;
+
+pub(crate) use lab::Lab;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firsttouch_placement::{Pages, Placement, Via, parse_size};
 use std::ffi::OsString;
@@ -40,6 +44,13 @@ pub(crate) enum Command {
     Report(Report),
     Measure(Measure),
     Explain(Explain),
+    Lab(Box<Lab>),
+    /// The first process of a lab's guest
+    #[command(hide = true)]
+    GuestInit,
+    /// The shell of a lab's guest
+    #[command(hide = true)]
+    GuestShell,
     /// The program of `tune --demo`
     #[command(hide = true)]
     DemoWorkload(DemoWorkload),

@@ -12,6 +12,7 @@ mod demo;
 mod environment;
 mod explain;
 mod export;
+mod lab;
 mod measure;
 mod output;
 mod outside;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 
 /// Exit code of wrong usage, and of failures where no other is agreed on.
 const USAGE: u8 = 2;
-/// Exit code of our own failures in `run`, where every smaller one may be the program's.
+/// Exit code of our own failures in `run` and `lab`, where every smaller one may be the program's.
 const OURS: u8 = 125;
 
 fn main() -> ExitCode {
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let general = if matches!(cli.command, Command::Run(_)) { OURS } else { 1 };
+    let general = if matches!(cli.command, Command::Run(_) | Command::Lab(_)) { OURS } else { 1 };
     ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| failure.report(general)))
 }
 
@@ -57,6 +58,9 @@ fn dispatch(command: Command) -> Outcome {
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
         Command::Measure(measure) => measure::run(&measure),
+        Command::Lab(lab) => lab::run(&lab),
+        Command::GuestInit => Err(lab::not_a_guest(firsttouch_lab::guest::init())),
+        Command::GuestShell => Err(lab::not_a_guest(firsttouch_lab::guest::shell())),
         Command::DemoWorkload(workload) => demo::run(&workload),
         Command::Warm(warm) => warm::run(&warm),
         Command::Completions { shell } => completions(shell),
@@ -70,7 +74,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     let printed = error.print();
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if printed.is_err() || running.is_none_or(|word| word != "run") => ExitCode::from(USAGE),
+        _ if printed.is_err() || running.is_none_or(|word| word != "run" && word != "lab") => {
+            ExitCode::from(USAGE)
+        }
         _ => ExitCode::from(OURS),
     }
 }

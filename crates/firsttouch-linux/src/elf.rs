@@ -62,6 +62,12 @@ pub struct Elf {
     pub interpreter: Option<String>,
     /// The libraries it asks for (`DT_NEEDED`), in order. Read for 64-bit files only.
     pub needed: Vec<String>,
+    /// The folders it wants them looked for in (`DT_RUNPATH`, or `DT_RPATH` where that is absent), `$ORIGIN` as it
+    /// stands. Read for 64-bit files only.
+    pub run_path: Vec<String>,
+    /// Where in the file the last segment ends: what lies beyond (sections, debugging information) is for tools, not
+    /// for running it. Read for 64-bit files only.
+    pub segments_end: u64,
     /// The names of the dynamic symbols it defines itself. Read for 64-bit files only.
     pub defined: Vec<String>,
     /// It was built by the Go tool chain. Read for 64-bit files only.
@@ -146,6 +152,8 @@ impl<'a, I: Image + ?Sized> Reader<'a, I> {
             machine: self.machine,
             interpreter: None,
             needed: Vec::new(),
+            run_path: Vec::new(),
+            segments_end: 0,
             defined: Vec::new(),
             go: false,
         };
@@ -154,6 +162,8 @@ impl<'a, I: Image + ?Sized> Reader<'a, I> {
         }
         let segments = self.segments()?;
         let sections = self.sections().unwrap_or_default();
+        let ends = segments.iter().map(|segment| segment.offset.saturating_add(segment.file_bytes));
+        elf.segments_end = ends.max().unwrap_or(0);
         if let Some(segment) = segments.iter().find(|segment| segment.kind == PT_INTERP) {
             elf.interpreter = Some(text(&self.bytes(segment.offset, segment.file_bytes.min(4096))?));
         }
@@ -217,6 +227,7 @@ impl<'a, I: Image + ?Sized> Reader<'a, I> {
     ) -> Option<()> {
         let table = self.bytes(dynamic.offset, dynamic.file_bytes)?;
         let (mut names_at, mut names_bytes, mut symbols_at, mut needed) = (None, None, None, Vec::new());
+        let (mut run_path, mut old_run_path) = (None, None);
         let (entries, _) = table.as_chunks::<16>();
         for entry in entries {
             let (words, _) = entry.as_chunks::<8>();
@@ -227,6 +238,8 @@ impl<'a, I: Image + ?Sized> Reader<'a, I> {
                 DT_STRTAB => names_at = Some(value),
                 DT_STRSZ => names_bytes = Some(value),
                 DT_SYMTAB => symbols_at = Some(value),
+                DT_RPATH => old_run_path = Some(value),
+                DT_RUNPATH => run_path = Some(value),
                 _ => {}
             }
         }
@@ -235,6 +248,10 @@ impl<'a, I: Image + ?Sized> Reader<'a, I> {
         let names = self.bytes(offset_of(segments, names_address)?, names_bytes)?;
         let name = |at: u64| names.get(usize::try_from(at).ok()?..).map(text);
         elf.needed = needed.into_iter().map(name).collect::<Option<_>>()?;
+        if let Some(folders) = run_path.or(old_run_path).and_then(name) {
+            let folders = folders.split(':').filter(|folder| !folder.is_empty());
+            elf.run_path = folders.map(str::to_owned).collect();
+        }
         // A program whose symbols cannot be found still runs; it just does not tell about itself.
         if let Some(symbols_address) = symbols_at {
             let section = sections.iter().find(|(_, section)| section.kind == SHT_DYNSYM);
@@ -325,6 +342,8 @@ const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_STRSZ: u64 = 10;
+const DT_RPATH: u64 = 15;
+const DT_RUNPATH: u64 = 29;
 const SHT_DYNSYM: u32 = 11;
 
 /// Where in the file an address of the running program comes from.

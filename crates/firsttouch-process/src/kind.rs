@@ -232,6 +232,8 @@ mod tests {
             machine: Machine::native().unwrap(),
             interpreter: loader.map(str::to_owned),
             needed: needed.iter().map(|&name| name.to_owned()).collect(),
+            run_path: Vec::new(),
+            segments_end: 0,
             defined: defined.iter().map(|&name| name.to_owned()).collect(),
             go: false,
         }

@@ -1,0 +1,213 @@
+//! `lab`: a program on a machine that is not there.
+
+use crate::args;
+use crate::output::{self, Failure, Outcome};
+use anyhow::Context;
+use firsttouch_lab::{
+    Acceleration, Command, CopiedFile, Cpuset, Description, Ending, Finished, Kernel, KernelStore, Lab,
+    LabError, Qemu, Release, Stream, built_in_names,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Version of the documents of this command.
+const SCHEMA_VERSION: u32 = 1;
+
+pub(crate) fn run(args: &args::Lab) -> Outcome {
+    if args.list {
+        return list(args.json);
+    }
+    if args.fetch {
+        return fetch(args);
+    }
+    let machine = description(&args.machine)?;
+    let acceleration = if args.kvm { Acceleration::Kvm } else { Acceleration::Software };
+    let path = env::var_os("PATH");
+    let qemu = Qemu::find(path.as_deref(), acceleration).map_err(failure)?;
+    let kernel = kernel(&args.kernel)?;
+    let version = kernel.version.clone();
+    let own = env::current_exe().context("cannot find this program's own file")?;
+    let folder = env::current_dir().context("the current folder is gone")?;
+    let mut lab = Lab::new(machine, kernel, qemu, own).folder(folder).limit(args.timeout).shell(args.keep);
+    if let Some(path) = path {
+        lab = lab.path(path);
+    }
+    for path in &args.copy_in {
+        lab = lab.copy_in(path);
+    }
+    let commands: Vec<Command> = if args.program.is_empty() { Vec::new() } else { vec![command(args)?] };
+    let (mut stdout, mut stderr, mut closed) = (Vec::new(), Vec::new(), false);
+    let outcome = lab.run(&commands, &mut |_, stream, bytes| {
+        if args.json {
+            if stream == Stream::Stdout { &mut stdout } else { &mut stderr }.extend_from_slice(bytes);
+        } else if !closed {
+            closed = forward(stream, bytes).is_err();
+        }
+    });
+    let outcome = outcome.map_err(failure)?;
+    let Some(finished) = outcome.commands.first() else { return Ok(0) };
+    let here = copy_out(args, finished)?;
+    if args.json {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let document = json!({
+            "schema_version": SCHEMA_VERSION,
+            "machine": args.machine,
+            "kernel": version,
+            "command": args.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+            "exit_code": finished.ending.code(),
+            "signal": signal(&finished.ending),
+            "boot_s": outcome.boot.as_secs_f64(),
+            "program_s": finished.took.as_secs_f64(),
+            "stdout": text(&stdout),
+            "stderr": text(&stderr),
+            "copied_out": here,
+        });
+        output::data(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+    }
+    if let Ending::NotStarted(why) = &finished.ending {
+        output::warning(&format!("the guest could not start the program: {why}"), None);
+    }
+    Ok(finished.ending.code())
+}
+
+fn signal(ending: &Ending) -> Option<u8> {
+    match ending {
+        Ending::Signaled(signal) => Some(*signal),
+        _ => None,
+    }
+}
+
+/// Writes what the program wrote to the same stream of ours, byte for byte.
+fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let mut stderr = io::stderr().lock();
+    let to: &mut dyn Write = if stream == Stream::Stdout { &mut stdout } else { &mut stderr };
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+fn description(word: &str) -> Outcome<Description> {
+    if built_in_names().contains(&word) || !(word.contains(['/', '.']) || Path::new(word).exists()) {
+        return Description::named(word)
+            .map_err(|error| Failure::new(error).hint("firsttouch lab --list tells what each of them is"));
+    }
+    let text = fs::read_to_string(word).with_context(|| format!("cannot read the machine {word}"))?;
+    Description::parse(&text)
+        .with_context(|| format!("cannot use {word}"))
+        .map_err(|error| Failure::new(error).hint("docs/lab.md has the words of a description"))
+}
+
+fn kernel(word: &str) -> Outcome<Kernel> {
+    match word.parse::<Release>() {
+        Ok(release) => Ok(KernelStore::at(store()?).find(release).map_err(failure)?),
+        Err(_) if word.contains('/') || Path::new(word).exists() => {
+            Ok(Kernel::from_file(Path::new(word)).map_err(failure)?)
+        }
+        Err(why) => Err(Failure::message(format!("{why}, nor a file"))),
+    }
+}
+
+/// Where kernels are kept.
+fn store() -> Outcome<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    match cache {
+        Some(cache) => Ok(cache.join("firsttouch/lab")),
+        None => Err(Failure::message("there is no folder for kernels").hint("set XDG_CACHE_HOME or HOME")),
+    }
+}
+
+fn command(args: &args::Lab) -> Outcome<Command> {
+    let cpuset = Cpuset { cpus: args.cpus.clone(), nodes: args.mems.clone() };
+    let mut command = Command::new(args.program.clone()).cpuset(cpuset);
+    for variable in &args.env {
+        let Some((name, value)) = variable.split_once('=') else {
+            return Err(Failure::message(format!("--env {variable}: expected NAME=VALUE")));
+        };
+        command = command.env(name, value);
+    }
+    let files: BTreeSet<PathBuf> = args.copy_out.iter().map(|place| there_and_here(place).0).collect();
+    Ok(files.into_iter().fold(command, Command::copy_out))
+}
+
+/// The file of the guest, and the file here: by default one of the same name in the current folder.
+fn there_and_here(place: &str) -> (PathBuf, PathBuf) {
+    match place.split_once(':') {
+        Some((there, here)) => (there.into(), here.into()),
+        None => (place.into(), Path::new(place).file_name().map(PathBuf::from).unwrap_or_default()),
+    }
+}
+
+/// Writes the files that came back; answers where.
+fn copy_out(args: &args::Lab, finished: &Finished) -> Outcome<Vec<String>> {
+    for (path, why) in &finished.missing {
+        output::warning(&format!("the guest has no file {}: {why}", path.display()), None);
+    }
+    let mut written = Vec::new();
+    for CopiedFile { path, mode, contents } in &finished.files {
+        let places = args.copy_out.iter().map(|place| there_and_here(place));
+        for (_, here) in places.filter(|(there, _)| there == path) {
+            let shown = here.display().to_string();
+            let cannot = || format!("cannot write {shown}");
+            fs::write(&here, contents).with_context(cannot)?;
+            // A program of the guest's must not become a privileged one here.
+            fs::set_permissions(&here, Permissions::from_mode(mode & 0o777)).with_context(cannot)?;
+            written.push(shown);
+        }
+    }
+    Ok(written)
+}
+
+fn fetch(args: &args::Lab) -> Outcome {
+    let release: Release = args.kernel.parse().map_err(|why| Failure::message(format!("--fetch: {why}")))?;
+    output::message(&format!("fetching Debian's kernel {release} …\n"));
+    let kernel = KernelStore::at(store()?).fetch(release).map_err(failure)?;
+    output::message(&format!("{} in {}\n", kernel.version, kernel.image.display()));
+    Ok(0)
+}
+
+fn list(as_json: bool) -> Outcome {
+    let machines = built_in_names().into_iter().map(|name| Ok((name, Description::named(name)?)));
+    let machines = machines.collect::<Outcome<Vec<_>>>()?;
+    if as_json {
+        let entry = |(name, machine): &(&str, Description)| -> Value {
+            let nodes = machine
+                .nodes
+                .iter()
+                .map(|node| json!({"id": node.id, "cpus": node.cpus, "bytes": node.bytes()}));
+            json!({"name": name, "about": machine.about, "nodes": nodes.collect::<Vec<_>>()})
+        };
+        let all: Vec<Value> = machines.iter().map(entry).collect();
+        let document = json!({"schema_version": SCHEMA_VERSION, "machines": all});
+        output::data(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+        return Ok(0);
+    }
+    let width = machines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = machines.iter().map(|(name, machine)| format!("{name:width$}  {}\n", machine.about));
+    output::data(&lines.collect::<String>())?;
+    Ok(0)
+}
+
+/// An error of the lab, with the guest's last words and what mends it.
+fn failure(error: LabError) -> Failure {
+    let hint = error.hint();
+    let console = error.console().map(|text| format!("{error}\nits console ended with\n{text}"));
+    let failure = match console {
+        Some(text) => Failure::message(text),
+        None => Failure::new(error),
+    };
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// A guest's command that was called elsewhere.
+pub(crate) fn not_a_guest(error: io::Error) -> Failure {
+    Failure::new(error)
+}

@@ -1,0 +1,84 @@
+//! `lab` without a machine: what is refused before anything is booted, and what it lists.
+
+use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use std::fs;
+
+#[test]
+fn machines_are_listed() {
+    let output = run(&["lab", "--list"]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("knl-flat"), "{}", stdout(&output));
+    let document = json(&stdout(&run(&["lab", "--list", "--json"])));
+    let machines = document["machines"].as_array().unwrap();
+    let holes = machines.iter().find(|machine| machine["name"] == "holes").unwrap();
+    let ids: Vec<u64> =
+        holes["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, [0, 2, 5]);
+}
+
+#[test]
+fn a_bad_machine_is_refused_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let cases = [
+        ("", "cannot use"),
+        ("about = 'x'", "missing field"),
+        ("about = 'x'\nnodes = []\nprocessor = { packages = 1, cores = 1 }", "there is no node"),
+        (
+            "about = 'x'\nnodes = [{ id = 0, cpus = '0', memory = '1G' }]\nprocessor = { packages = 1, cores = 2 }",
+            "CPUs 1 are in no node",
+        ),
+        ("about = 'x'\nspeed = 3", "unknown field `speed`"),
+    ];
+    for (text, why) in cases {
+        fs::write(&file, text).unwrap();
+        let output = run(&["lab", "--machine", file.to_str().unwrap(), "--", "true"]);
+        assert_code(&output, 125);
+        let said = stderr(&output);
+        assert!(
+            said.contains(why) && said.contains("mine.toml") && said.contains("\nhint: "),
+            "{text}: {said}"
+        );
+    }
+    for (machine, why) in [("nowhere", "there is no machine `nowhere`"), ("./absent.toml", "cannot read")] {
+        let output = run(&["lab", "--machine", machine, "--", "true"]);
+        assert_code(&output, 125);
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn what_is_missing_says_how_to_get_it() {
+    let empty = tempfile::tempdir().unwrap();
+    let output = firsttouch().args(["lab", "--", "true"]).env("PATH", empty.path()).output().unwrap();
+    assert_code(&output, 125);
+    assert!(
+        stderr(&output).contains("hint: sudo apt-get install --no-install-recommends qemu-system-x86"),
+        "{}",
+        stderr(&output)
+    );
+
+    // Any program of that name will do: the kernel is asked for before it runs.
+    let qemu = empty.path().join("qemu-system-x86_64");
+    std::os::unix::fs::symlink("/bin/true", qemu).unwrap();
+    let command = |kernel: &str| {
+        let mut command = firsttouch();
+        command.env("PATH", empty.path()).env("XDG_CACHE_HOME", empty.path());
+        command.args(["lab", "--kernel", kernel, "--", "true"]).output().unwrap()
+    };
+    let output = command("6.12");
+    assert_code(&output, 125);
+    assert!(stderr(&output).contains("hint: firsttouch lab --fetch --kernel 6.12"), "{}", stderr(&output));
+    let output = command("5.10");
+    assert_code(&output, 125);
+    assert!(stderr(&output).contains("`5.10` is none of 6.1, 6.12"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_guests_commands_do_nothing_here() {
+    for word in ["guest-init", "guest-shell"] {
+        let output = run(&[word]);
+        assert_code(&output, 1);
+        assert!(stderr(&output).contains("of a lab's guest may do this"), "{}", stderr(&output));
+    }
+}

@@ -1,0 +1,143 @@
+//! What the tests stand on: a machine and a kernel, the test programs, and the commands that share a boot.
+
+use firsttouch_lab::{
+    Acceleration, Collected, Command, Description, Kernel, KernelStore, Lab, LabError, Qemu, Release,
+};
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::Duration;
+
+/// The slowest machine, on a busy host.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// Why tests did not run.
+#[derive(Debug)]
+pub(crate) struct Skip(pub(crate) String);
+
+/// A test that fails panics.
+pub(crate) struct Test {
+    pub(crate) name: String,
+    pub(crate) setting: Setting,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) check: Box<dyn Fn(&Description, &[Collected])>,
+}
+
+impl Test {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        setting: Setting,
+        commands: Vec<Command>,
+        check: impl Fn(&Description, &[Collected]) + 'static,
+    ) -> Test {
+        Test { name: name.into(), setting, commands, check: Box::new(check) }
+    }
+}
+
+/// What is booted. Tests that agree on it share the boot.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Setting {
+    machine: &'static str,
+    newer: bool,
+    /// Plugged memory stays as it was plugged.
+    left_offline: bool,
+}
+
+impl Setting {
+    /// A built-in machine with the older kernel.
+    pub(crate) fn of(machine: &'static str) -> Setting {
+        Setting { machine, newer: false, left_offline: false }
+    }
+
+    /// The newer kernel: weighted interleaving, tiers from the speed tables.
+    pub(crate) fn newer(mut self) -> Setting {
+        self.newer = true;
+        self
+    }
+
+    /// Nobody makes plugged memory usable.
+    pub(crate) fn left_offline(mut self) -> Setting {
+        self.left_offline = true;
+        self
+    }
+
+    pub(crate) fn release(&self) -> Release {
+        if self.newer { Release::V6_12 } else { Release::V6_1 }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} with Linux {}", self.machine, self.release())?;
+        if self.left_offline { f.write_str(", plugged memory left offline") } else { Ok(()) }
+    }
+}
+
+/// A lab that is ready to boot.
+pub(crate) struct Bench {
+    pub(crate) machine: Description,
+    pub(crate) lab: Lab,
+}
+
+impl Bench {
+    pub(crate) fn new(setting: &Setting) -> Result<Bench, Skip> {
+        let mut machine = Description::named(setting.machine).unwrap();
+        if setting.left_offline {
+            machine.nodes.iter_mut().for_each(|node| node.online = false);
+        }
+        let path = env::var_os("PATH");
+        let qemu = Qemu::find(path.as_deref(), Acceleration::Software).map_err(|error| skip(&error))?;
+        let kernel = kernel(setting.release())?;
+        let own = env!("CARGO_BIN_EXE_firsttouch");
+        let lab = Lab::new(machine.clone(), kernel, qemu, own).path(path.unwrap_or_default()).limit(LIMIT);
+        Ok(Bench { machine, lab })
+    }
+}
+
+fn skip(error: &LabError) -> Skip {
+    Skip(format!("{error}; {}", error.hint().unwrap_or_default()))
+}
+
+fn kernel(release: Release) -> Result<Kernel, Skip> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
+    let Some(cache) = cache else { return Err(Skip("neither XDG_CACHE_HOME nor HOME is set".to_owned())) };
+    KernelStore::at(cache.join("firsttouch/lab")).find(release).map_err(|error| skip(&error))
+}
+
+/// A command of words.
+pub(crate) fn command(words: &[&str]) -> Command {
+    Command::new(words.iter().map(OsString::from))
+}
+
+/// A command of the shell's.
+pub(crate) fn shell(line: &str) -> Command {
+    command(&["sh", "-c", line])
+}
+
+/// A test program with arguments, separated by spaces.
+pub(crate) fn program(name: &str, arguments: &str) -> Command {
+    let file = compiled(name);
+    Command::new([file.into_os_string()].into_iter().chain(arguments.split_whitespace().map(OsString::from)))
+}
+
+/// Compiles `c/NAME.c` once for each run of the tests.
+fn compiled(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{}", process::id()));
+    let file = folder.join(name);
+    if file.exists() {
+        return file;
+    }
+    fs::create_dir_all(&folder).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/lab/c/{name}.c"));
+    let output = process::Command::new("cc")
+        .args(["-O1", "-Wall", "-Wno-unused-function", "-pthread", "-o"])
+        .args([&file, &source])
+        .output()
+        .expect("a C compiler");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    file
+}

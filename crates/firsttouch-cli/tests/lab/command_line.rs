@@ -1,0 +1,76 @@
+//! The command itself, a boot each: what it forwards, and what it says when a guest does not come to its end.
+
+use crate::bench::{Bench, Setting, Skip};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A test that boots for itself.
+pub(crate) type Single = (&'static str, fn() -> Result<(), Skip>);
+
+pub(crate) fn tests() -> Vec<Single> {
+    vec![
+        ("the command forwards streams, status and files", forwards),
+        ("the command tells everything as JSON", tells),
+        ("a guest that takes too long is stopped", hangs),
+        ("a kernel that panics is told with its last words", panics),
+    ]
+}
+
+/// Runs `firsttouch lab` on the machine of two nodes, in a folder of its own.
+fn lab(folder: &Path, options: &[&str], program: &[&str]) -> Result<Output, Skip> {
+    Bench::new(&Setting::of("two-node"))?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
+    command.current_dir(folder).args(["lab", "--machine", "two-node"]).args(options).arg("--").args(program);
+    Ok(command.output().unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn forwards() -> Result<(), Skip> {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::write(scratch.path().join("given"), "from here\n").unwrap();
+    let options = ["--copy-in", "given", "--copy-out", "made", "--copy-out", "made:renamed", "--cpus", "2"];
+    // The shell alone: other programs would have to be taken in.
+    let line = "read word < given; echo got $word; echo problem >&2; while read name value; do \
+                case $name in Cpus_allowed_list:) echo $value > made;; esac; done < /proc/self/status; exit 3";
+    let output = lab(scratch.path(), &options, &["sh", "-c", line])?;
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("got from here\n".into(), "problem\n".into()));
+    for file in ["made", "renamed"] {
+        assert_eq!(fs::read_to_string(scratch.path().join(file)).unwrap(), "2\n");
+    }
+    Ok(())
+}
+
+fn tells() -> Result<(), Skip> {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = lab(scratch.path(), &["--json"], &["sh", "-c", "echo out; kill -TERM $$"])?;
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["stdout"], "out\n");
+    assert_eq!((&document["signal"], &document["exit_code"]), (&15.into(), &143.into()));
+    assert!(document["boot_s"].as_f64().unwrap() > 0.0);
+    Ok(())
+}
+
+fn hangs() -> Result<(), Skip> {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = lab(scratch.path(), &["--timeout", "2s"], &["sleep", "1000"])?;
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("error: the guest took longer than 2 s") && said.contains("hint: "), "{said}");
+    Ok(())
+}
+
+fn panics() -> Result<(), Skip> {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = lab(scratch.path(), &[], &["sh", "-c", "echo c > /proc/sysrq-trigger"])?;
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("the guest ended before") && said.contains("sysrq triggered crash"), "{said}");
+    Ok(())
+}

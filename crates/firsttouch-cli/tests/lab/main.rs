@@ -1,0 +1,128 @@
+//! Promises about nodes, kept or not on machines with several: each test runs commands in a lab's guest and looks at
+//! where pages and threads came to lie, by the kernel's own account.
+//!
+//! Tests of the same machine and kernel share one boot (see `bench`): a boot costs seconds, a command a fraction of one.
+//! Without QEMU, or the kernel, the tests are skipped and say how to get it: a test that did not run has not passed.
+//!
+//! `cargo test -p firsttouch-cli --test lab -- hbm cxl` runs the tests with one of these words in their name;
+//! `--list` names them all.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test program of its own prints its results"
+)]
+
+mod bench;
+mod command_line;
+mod confined;
+mod counts;
+mod endings;
+mod model;
+mod policies;
+mod threads;
+
+use bench::{Bench, Setting, Skip, Test};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let mut tests: Vec<Test> =
+        [model::tests(), policies::tests(), threads::tests(), confined::tests(), endings::tests()]
+            .into_iter()
+            .flatten()
+            .filter(|test| wanted(&test.name))
+            .collect();
+    let single = command_line::tests().into_iter().filter(|(name, _)| wanted(name));
+    let single: Vec<command_line::Single> = single.collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        tests.iter().for_each(|test| println!("{}: test", test.name));
+        single.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    tests.sort_by_key(|test| test.setting.clone());
+    let begun = Instant::now();
+    let mut tally = Tally::default();
+    for group in tests.chunk_by(|a, b| a.setting == b.setting) {
+        tally.run(group);
+    }
+    for (name, test) in single {
+        tally.count(name, catch_unwind(test));
+    }
+    println!(
+        "\nlab: {} passed, {} skipped, {} failed in {:.0} s",
+        tally.passed,
+        tally.skipped,
+        tally.failed.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    tally.failed.iter().for_each(|name| println!("    {name}"));
+    if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: u32,
+    skipped: u32,
+    failed: Vec<String>,
+}
+
+impl Tally {
+    /// Boots a machine once and gives each of its tests what its commands wrote.
+    fn run(&mut self, tests: &[Test]) {
+        let setting: &Setting = &tests[0].setting;
+        let begun = Instant::now();
+        let bench = match Bench::new(setting) {
+            Ok(bench) => bench,
+            Err(Skip(why)) => {
+                tests.iter().for_each(|test| self.count(&test.name, Ok(Err(Skip(why.clone())))));
+                return;
+            }
+        };
+        let all: Vec<_> = tests.iter().flat_map(|test| test.commands.iter().cloned()).collect();
+        let collected = match bench.lab.collect(&all) {
+            Ok(collected) => collected,
+            Err(error) => {
+                eprintln!("{setting}: {error}\n{}", error.console().unwrap_or_default());
+                self.failed.extend(tests.iter().map(|test| test.name.clone()));
+                return;
+            }
+        };
+        println!("{setting}: {} commands in {:.1} s", all.len(), begun.elapsed().as_secs_f64());
+        let mut rest = collected.as_slice();
+        for test in tests {
+            let (own, others) = rest.split_at(test.commands.len());
+            rest = others;
+            let result = catch_unwind(AssertUnwindSafe(|| (test.check)(&bench.machine, own)));
+            if result.is_err() {
+                for one in own {
+                    eprintln!("{:?}\n{}{}", one.finished.ending, one.stdout, one.stderr);
+                }
+            }
+            self.count(&test.name, result.map(Ok));
+        }
+    }
+
+    fn count(&mut self, name: &str, result: thread::Result<Result<(), Skip>>) {
+        match result {
+            Ok(Ok(())) => {
+                self.passed += 1;
+                println!("test {name} ... ok");
+            }
+            Ok(Err(Skip(why))) => {
+                self.skipped += 1;
+                eprintln!("skipped: {name}: {why}");
+            }
+            Err(_) => {
+                self.failed.push(name.to_owned());
+                println!("test {name} ... FAILED");
+            }
+        }
+    }
+}

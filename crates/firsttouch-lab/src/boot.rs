@@ -1,0 +1,231 @@
+//! Starts the emulator, listens to the guest and keeps the time.
+//!
+//! Three serial lines: the kernel's console, which goes to a file; our frames, which come by a socket; and, where a shell
+//! is wanted, the terminal. Two threads wait, one for the guest's words and one for the emulator's end, so that neither
+//! a guest that says nothing nor an emulator that never connects is waited for beyond the limit.
+
+use crate::LabError;
+use crate::lab::{CopiedFile, Finished, Stream};
+use crate::wire::{Frame, Receiver, Report};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver as Queue, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How much of the console an error shows.
+const TAIL_LINES: usize = 25;
+
+/// What is booted, and how.
+pub(crate) struct Boot<'a> {
+    pub(crate) program: &'a Path,
+    /// All but the serial lines.
+    pub(crate) arguments: Vec<String>,
+    /// A folder for the lines' ends.
+    pub(crate) folder: &'a Path,
+    /// A file that the emulator has read when the guest speaks.
+    pub(crate) file_system: &'a Path,
+    pub(crate) limit: Duration,
+    /// The third line is our terminal; the limit ends where the shell begins.
+    pub(crate) shell: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) boot: Duration,
+    pub(crate) finished: Vec<Finished>,
+    pub(crate) console: String,
+}
+
+enum Event {
+    Frame(Frame),
+    /// The line ended, or broke.
+    Silence(io::Result<()>),
+    /// The emulator ended, with what it wrote on stderr.
+    Gone(String),
+}
+
+/// A process that does not outlive us.
+struct Emulator(Child);
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Boot<'_> {
+    pub(crate) fn run(self, watch: &mut dyn FnMut(usize, Stream, &[u8])) -> Result<Heard, LabError> {
+        let line = self.folder.join("line");
+        let listener =
+            UnixListener::bind(&line).map_err(LabError::io("cannot make a socket for the guest"))?;
+        let mut emulator = self.start(&line)?;
+        let (sender, events) = channel();
+        let frames = sender.clone();
+        thread::spawn(move || {
+            let end = listen(&listener, &frames);
+            // Nobody listens any more when the main thread has given up.
+            let _ = frames.send(Event::Silence(end));
+        });
+        let stderr = emulator.0.stderr.take();
+        thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut said));
+            let _ = sender.send(Event::Gone(String::from_utf8_lossy(&said).trim().to_owned()));
+            // An emulator that ended before it connected leaves the other thread waiting.
+            let _ = UnixStream::connect(line);
+        });
+        self.listen_to(&events, watch)
+    }
+
+    fn start(&self, line: &Path) -> Result<Emulator, LabError> {
+        let mut command = Command::new(self.program);
+        command.args(&self.arguments);
+        command.arg("-serial").arg(format!("file:{}", self.console().display()));
+        command.arg("-chardev").arg(format!("socket,id=line,path={}", line.display()));
+        command.args(["-serial", "chardev:line"]);
+        if self.shell {
+            command.args(["-chardev", "stdio,id=shell,signal=off", "-serial", "chardev:shell"]);
+        } else {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        let child = command.stderr(Stdio::piped()).spawn();
+        child.map(Emulator).map_err(LabError::io(format!("cannot start {}", self.program.display())))
+    }
+
+    fn console(&self) -> PathBuf {
+        self.folder.join("console")
+    }
+
+    fn listen_to(
+        &self,
+        events: &Queue<Event>,
+        watch: &mut dyn FnMut(usize, Stream, &[u8]),
+    ) -> Result<Heard, LabError> {
+        let deadline = Instant::now() + self.limit;
+        let mut story = Story::default();
+        let mut gone = None;
+        loop {
+            let event = if story.done && self.shell {
+                events.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                events.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            };
+            match event {
+                Ok(Event::Frame(frame)) => {
+                    if matches!(frame, Frame::Report(Report::Ready { .. })) {
+                        // Whatever ends us from now on, the large file is gone.
+                        let _ = fs::remove_file(self.file_system);
+                    }
+                    story.add(frame, watch);
+                }
+                Ok(Event::Silence(Err(error))) if !story.done => {
+                    let why = format!("the line to the guest is damaged: {error}");
+                    return Err(LabError::Guest { why, console: self.tail() });
+                }
+                Ok(Event::Silence(_)) => {}
+                Ok(Event::Gone(said)) => gone = Some(said),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(LabError::Timeout { limit: self.limit, console: self.tail() });
+                }
+                // Both threads have ended: everything was said.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if let Some(why) = story.failed {
+            return Err(LabError::Guest { why, console: self.tail() });
+        }
+        if !story.done {
+            let console = self.tail();
+            return Err(match gone {
+                Some(said) if story.boot.is_none() && console.is_empty() => LabError::Refused { said },
+                _ => LabError::Died { console },
+            });
+        }
+        Ok(Heard { boot: story.boot.unwrap_or_default(), finished: story.finished, console: self.text() })
+    }
+
+    fn text(&self) -> String {
+        let bytes = fs::read(self.console()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\r', "")
+    }
+
+    fn tail(&self) -> String {
+        let text = self.text();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        // A panic says in its first line why, and then much that is only for the kernel's makers.
+        let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+        let start = panic.unwrap_or(lines.len().saturating_sub(TAIL_LINES));
+        lines[start..].iter().take(TAIL_LINES).copied().collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn listen(listener: &UnixListener, frames: &Sender<Event>) -> io::Result<()> {
+    let (line, _) = listener.accept()?;
+    let Some(mut receiver) = Receiver::new(io::BufReader::new(line))? else { return Ok(()) };
+    while let Some(frame) = receiver.next()? {
+        if frames.send(Event::Frame(frame)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What the guest has said so far.
+#[derive(Default)]
+struct Story {
+    boot: Option<Duration>,
+    finished: Vec<Finished>,
+    /// The file whose contents come now, and how many bytes it has.
+    file: Option<(CopiedFile, u64)>,
+    failed: Option<String>,
+    done: bool,
+}
+
+impl Story {
+    fn add(&mut self, frame: Frame, watch: &mut dyn FnMut(usize, Stream, &[u8])) {
+        match frame {
+            Frame::Stdout(bytes) => watch(self.finished.len(), Stream::Stdout, &bytes),
+            Frame::Stderr(bytes) => watch(self.finished.len(), Stream::Stderr, &bytes),
+            Frame::Contents(bytes) => {
+                if let Some((file, _)) = &mut self.file {
+                    file.contents.extend(bytes);
+                }
+                self.keep_file();
+            }
+            Frame::Report(Report::Ready { uptime_s }) => {
+                self.boot = Some(Duration::try_from_secs_f64(uptime_s).unwrap_or_default());
+            }
+            Frame::Report(Report::Ended { ending, seconds }) => {
+                let took = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+                self.finished.push(Finished { ending, took, files: Vec::new(), missing: Vec::new() });
+            }
+            Frame::Report(Report::File { path, mode, bytes }) => {
+                self.file = Some((CopiedFile { path, mode, contents: Vec::new() }, bytes));
+                self.keep_file();
+            }
+            Frame::Report(Report::Missing { path, why }) => {
+                if let Some(last) = self.finished.last_mut() {
+                    last.missing.push((path, why));
+                }
+            }
+            Frame::Report(Report::Failed { why }) => self.failed = Some(why),
+            Frame::Report(Report::Done) => self.done = true,
+        }
+    }
+
+    /// A file whose last byte has come belongs to the command that ended last.
+    fn keep_file(&mut self) {
+        let whole = |(file, bytes): &mut (CopiedFile, u64)| file.contents.len() as u64 >= *bytes;
+        if let Some((file, _)) = self.file.take_if(whole)
+            && let Some(last) = self.finished.last_mut()
+        {
+            last.files.push(file);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What a program needs besides itself: the loader and the libraries its ELF file names, the interpreter of a script.
+//!
+//! By the loader's own rules (`ld.so(8)`), read from files; the program is never executed to find out. Libraries that a
+//! program opens by name while it runs are in no file: those are taken in by hand.
+
+use crate::LabError;
+use crate::tree::{Entry, Tree};
+use firsttouch_linux::elf::{Elf, Machine};
+use firsttouch_process::{inspect, resolve};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Where the loader looks last, whatever the configuration.
+const LAST_FOLDERS: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/usr/local/lib/x86_64-linux-gnu",
+];
+/// `include` lines in a row.
+const MOST_INCLUDES: u32 = 8;
+/// Libraries in a row, each needed by the one before.
+const DEEPEST: u32 = 64;
+
+/// Takes programs and their needs into a tree.
+pub(crate) struct Closure {
+    /// Folders of the loader's configuration, and its last ones.
+    folders: Vec<PathBuf>,
+    done: BTreeSet<PathBuf>,
+}
+
+impl Closure {
+    /// Reads the loader's configuration.
+    pub(crate) fn new() -> Closure {
+        let mut folders = Vec::new();
+        configured(Path::new("/etc/ld.so.conf"), MOST_INCLUDES, &mut folders);
+        folders.extend(LAST_FOLDERS.map(PathBuf::from));
+        Closure { folders, done: BTreeSet::new() }
+    }
+
+    /// Takes in the program of that name, looked up in `path` (the value of `PATH`). Answers its file.
+    pub(crate) fn program(
+        &mut self,
+        name: &OsStr,
+        path: Option<&OsStr>,
+        tree: &mut Tree,
+    ) -> Result<PathBuf, LabError> {
+        let program = inspect(name, path)?;
+        for file in program.interpreters.iter().chain([&program.file, &program.image]) {
+            self.file(&absolute(file)?, tree)?;
+        }
+        // `#!/usr/bin/env python3` names two programs.
+        if !program.interpreters.is_empty()
+            && let Ok(env) = resolve(OsStr::new("env"), path)
+        {
+            self.file(&absolute(&env)?, tree)?;
+        }
+        absolute(&program.file)
+    }
+
+    /// Takes in a file and, if it is a program or a library, what that needs.
+    pub(crate) fn file(&mut self, path: &Path, tree: &mut Tree) -> Result<(), LabError> {
+        let real = tree.copy(path)?;
+        self.needs_of(&real, &[], DEEPEST, tree)
+    }
+
+    /// Takes in what a program needs, without the program.
+    pub(crate) fn needs(&mut self, program: &Path, tree: &mut Tree) -> Result<(), LabError> {
+        self.needs_of(program, &[], DEEPEST, tree)
+    }
+
+    /// Takes in a file, or a folder with everything below it.
+    pub(crate) fn all_below(&mut self, path: &Path, tree: &mut Tree) -> Result<(), LabError> {
+        let real = tree.copy(path)?;
+        if !real.is_dir() {
+            return self.needs_of(&real, &[], DEEPEST, tree);
+        }
+        let refused = |error: std::io::Error| LabError::CopyIn { path: real.clone(), why: error.to_string() };
+        for entry in fs::read_dir(&real).map_err(refused)? {
+            let entry = entry.map_err(refused)?;
+            let kind = entry.file_type().map_err(refused)?;
+            if kind.is_symlink() {
+                // As it stands: it may well lead nowhere, here as there.
+                let target = fs::read_link(entry.path()).map_err(refused)?;
+                tree.put(entry.path(), Entry::Link { target });
+            } else if kind.is_dir() || kind.is_file() {
+                self.all_below(&entry.path(), tree)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `inherited` are the folders named by the files that led here, which an old-style RPATH passes on.
+    fn needs_of(
+        &mut self,
+        file: &Path,
+        inherited: &[PathBuf],
+        deeper: u32,
+        tree: &mut Tree,
+    ) -> Result<(), LabError> {
+        if deeper == 0 || !self.done.insert(file.to_owned()) {
+            return Ok(());
+        }
+        let Some(elf) = File::open(file).ok().and_then(|file| Elf::read(&file).ok()) else { return Ok(()) };
+        if Some(elf.machine) != Machine::native() {
+            return Ok(());
+        }
+        if let Some(loader) = &elf.interpreter {
+            let real = tree.copy(Path::new(loader))?;
+            self.done.insert(real);
+        }
+        let origin = file.parent().unwrap_or(Path::new("/"));
+        let own = elf.run_path.iter().map(|folder| named_folder(folder, origin));
+        let folders: Vec<PathBuf> = own.chain(inherited.iter().cloned()).collect();
+        for name in &elf.needed {
+            let Some(library) = self.find(name, &folders) else {
+                let why = format!("its library {name} is in no folder of the loader's");
+                return Err(LabError::CopyIn { path: file.to_owned(), why });
+            };
+            let real = tree.copy(&library)?;
+            self.needs_of(&real, &folders, deeper - 1, tree)?;
+        }
+        Ok(())
+    }
+
+    /// The file of a library: named by a path, or in the first folder that has one for this machine.
+    fn find(&self, name: &str, first: &[PathBuf]) -> Option<PathBuf> {
+        if name.contains('/') {
+            return Some(PathBuf::from(name)).filter(|path| path.is_file());
+        }
+        first.iter().chain(&self.folders).map(|folder| folder.join(name)).find(|path| {
+            let elf = File::open(path).ok().and_then(|file| Elf::read(&file).ok());
+            elf.is_some_and(|elf| Some(elf.machine) == Machine::native())
+        })
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, LabError> {
+    std::path::absolute(path)
+        .map_err(|error| LabError::CopyIn { path: path.to_owned(), why: error.to_string() })
+}
+
+/// A folder of a run path, with the loader's words filled in.
+fn named_folder(folder: &str, origin: &Path) -> PathBuf {
+    let origin = origin.to_string_lossy();
+    let mut text = folder.to_owned();
+    for (word, value) in
+        [("ORIGIN", origin.as_ref()), ("LIB", "lib/x86_64-linux-gnu"), ("PLATFORM", "x86_64")]
+    {
+        text = text.replace(&format!("${{{word}}}"), value).replace(&format!("${word}"), value);
+    }
+    PathBuf::from(text)
+}
+
+/// The folders of a configuration file of the loader and of those it includes.
+fn configured(file: &Path, deeper: u32, folders: &mut Vec<PathBuf>) {
+    // A machine without the file has the last folders only.
+    let Ok(text) = fs::read_to_string(file) else { return };
+    for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
+        match line.strip_prefix("include").filter(|rest| rest.starts_with(char::is_whitespace)) {
+            Some(pattern) if deeper > 0 => {
+                let pattern = file.parent().unwrap_or(Path::new("/")).join(pattern.trim());
+                matching(&pattern).iter().for_each(|file| configured(file, deeper - 1, folders));
+            }
+            None if line.starts_with('/') => folders.push(PathBuf::from(line)),
+            _ => {}
+        }
+    }
+}
+
+/// The files that a pattern with at most one `*` in its last name means, in order.
+fn matching(pattern: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (pattern.parent(), pattern.file_name().map(OsStr::to_string_lossy))
+    else {
+        return Vec::new();
+    };
+    let Some((start, end)) = name.split_once('*') else { return vec![pattern.to_owned()] };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let fits = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(fits).collect();
+    files.sort();
+    files
+}
+
+/// A program without what only tools read: everything behind its last segment, where a debugging build has most of its
+/// size. The heads say then that there are no sections.
+pub(crate) fn slim(program: &Path) -> Result<Vec<u8>, LabError> {
+    let refused = |why: String| LabError::CopyIn { path: program.to_owned(), why };
+    let mut bytes = fs::read(program).map_err(|error| refused(error.to_string()))?;
+    let elf = Elf::read(bytes.as_slice()).map_err(|error| refused(error.to_string()))?;
+    let end = usize::try_from(elf.segments_end).unwrap_or(usize::MAX).min(bytes.len());
+    // Offset, count and index of names of the section table, in the head of a 64-bit file.
+    if elf.machine.wide && end >= 64 {
+        bytes.truncate(end);
+        bytes[40..48].fill(0);
+        bytes[60..64].fill(0);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    #[test]
+    fn the_shell_comes_with_its_loader_and_library() {
+        let mut tree = Tree::default();
+        let file = Closure::new().program(OsStr::new("sh"), None, &mut tree).unwrap();
+        assert!(tree.contains(&file.canonicalize().unwrap()));
+        let has = |part: &str| tree.entries().any(|(path, _)| path.to_string_lossy().contains(part));
+        assert!(has("libc.so.6") && has("ld-linux"), "{tree:?}");
+    }
+
+    #[test]
+    fn a_script_comes_with_its_interpreter() {
+        let scratch = tempfile::tempdir().unwrap();
+        let script = scratch.path().join("script");
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut tree = Tree::default();
+        Closure::new().program(script.as_os_str(), None, &mut tree).unwrap();
+        assert!(tree.contains(&script.canonicalize().unwrap()));
+        assert!(tree.entries().any(|(path, _)| path.to_string_lossy().contains("libc.so.6")));
+    }
+
+    #[test]
+    fn the_loaders_words_are_filled_in() {
+        assert_eq!(named_folder("$ORIGIN/../lib", Path::new("/a/b")), Path::new("/a/b/../lib"));
+        assert_eq!(named_folder("/x/$LIB", Path::new("/")), Path::new("/x/lib/x86_64-linux-gnu"));
+    }
+
+    #[test]
+    fn a_slim_program_runs_as_before() {
+        let scratch = tempfile::tempdir().unwrap();
+        let slimmed = scratch.path().join("sh");
+        fs::write(&slimmed, slim(Path::new("/bin/sh")).unwrap()).unwrap();
+        fs::set_permissions(&slimmed, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(fs::metadata(&slimmed).unwrap().len() < fs::metadata("/bin/sh").unwrap().len());
+        let output = Command::new(&slimmed).args(["-c", "echo $((6 * 7))"]).output().unwrap();
+        assert_eq!(output.stdout, b"42\n");
+    }
+}
