@@ -18,12 +18,15 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[derive(Debug)]
 pub(crate) struct Skip(pub(crate) String);
 
+/// Looks at what the commands wrote, on the machine they ran on.
+type Check = Box<dyn Fn(&Description, &[Collected])>;
+
 /// A test that fails panics.
 pub(crate) struct Test {
     pub(crate) name: String,
     pub(crate) setting: Setting,
     pub(crate) commands: Vec<Command>,
-    pub(crate) check: Box<dyn Fn(&Description, &[Collected])>,
+    pub(crate) check: Check,
 }
 
 impl Test {

@@ -13,6 +13,8 @@ pub(crate) fn tests() -> Vec<Test> {
         built_in_names().into_iter().map(|machine| described(Setting::of(machine), machine)).collect();
     tests.push(described(Setting::of("knl-flat").newer(), "knl-flat"));
     tests.push(described(Setting::of("cxl").newer(), "cxl"));
+    tests.extend([false, true].map(|newer| kinds("knl-flat", &["dram", "hbm"], newer)));
+    tests.extend([false, true].map(|newer| kinds("cxl", &["dram", "dram", "cxl"], newer)));
     tests.extend([tiers(), plugged_later()]);
     tests
 }
@@ -77,7 +79,9 @@ fn speeds(machine: &Description, told: &Value) {
     let Some(latencies) = &machine.latencies_ns else { return };
     for (column, node) in machine.nodes.iter().enumerate() {
         let best = latencies.iter().map(|row| row[column]).min().unwrap();
-        let access = &told["nodes"][column]["access"];
+        // Class 1 is what CPUs see; every initiator here is one.
+        let classes = told["nodes"][column]["access"].as_array().unwrap();
+        let access = classes.iter().find(|access| access["class"] == 1).unwrap();
         assert_eq!(access["read_latency_ns"], json!(best), "node {}: {access}", node.id);
         let rates = machine.bandwidths.as_ref().unwrap().iter().map(|row| row[column].0);
         let (best, told) = (rates.max().unwrap(), access["read_bandwidth_bytes_per_s"].as_u64().unwrap());
@@ -96,6 +100,17 @@ fn devices(machine: &Description, told: &Value) {
         nodes.sort_unstable();
         assert_eq!(nodes, wanted, "{class}: {}", told["devices"]);
     }
+}
+
+/// What each node's memory is, by the firmware's speeds alone or with the kernel's tiers.
+fn kinds(name: &'static str, wanted: &'static [&str], newer: bool) -> Test {
+    let setting = if newer { Setting::of(name).newer() } else { Setting::of(name) };
+    let title = format!("memory of {name} is {} (Linux {})", wanted.join(", "), setting.release());
+    Test::new(title, setting, vec![status()], move |_, ran| {
+        let told = machine_of(&ran[0]);
+        let kinds: Vec<&Value> = told["nodes"].as_array().unwrap().iter().map(|node| &node["kind"]).collect();
+        assert_eq!(kinds, wanted, "{told}");
+    })
 }
 
 /// From Linux 6.12 on, the tables sort nodes into tiers: lower is faster.

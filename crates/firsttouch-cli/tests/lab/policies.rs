@@ -15,9 +15,11 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
+/// Machine, name, policy, the CPU it runs on, and the shares that 16 MiB must come to lie in.
+type Case = (&'static str, &'static str, &'static str, u32, &'static [(u32, u64)]);
+
 fn policies() -> Vec<Test> {
-    // What, policy, CPU it runs on, where 16 MiB must lie (weights).
-    let cases: [(&str, &str, &str, u32, &[(u32, u64)]); 8] = [
+    let cases: [Case; 8] = [
         ("two-node", "local on the second package", "local -", 2, &[(1, 1)]),
         ("two-node", "none, so local", "none -", 3, &[(1, 1)]),
         ("two-node", "bind to the other node", "bind 1", 0, &[(1, 1)]),
