@@ -221,6 +221,20 @@ fn format_1_of_hwloc() {
     assert_eq!(machine.devices[2].pci_id.as_deref(), Some("15b3:1013"));
 }
 
+#[test]
+fn a_machine_with_one_node_may_be_that_node_or_have_none() {
+    let package = r#"<object type="Package" os_index="0" cpuset="0x3"><object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/></object>"#;
+    for kind in ["NUMANode", "Machine"] {
+        let text = format!(
+            r#"<topology><object type="{kind}" os_index="0" cpuset="0x3" complete_cpuset="0x3" local_memory="4096">{package}</object></topology>"#
+        );
+        let machine = xml(&text).unwrap();
+        let nodes: Vec<_> =
+            machine.nodes.iter().map(|node| (node.id, node.cpus.clone(), node.size_bytes)).collect();
+        assert_eq!(nodes, [(0, vec![0, 1], Some(4096))], "{kind}");
+    }
+}
+
 /// What formats 2 and 3 share; the version and the type of the device differ.
 fn format_2_or_3(version: &str, osdev_type: &str) -> String {
     format!(

@@ -23,7 +23,7 @@ const MOST_NODES: usize = 1024;
 pub(super) fn machine(text: &str) -> Result<Machine, XmlError> {
     let elements = elements(text)?;
     let document = Document { elements: &elements };
-    let root = document.objects("Machine").next().ok_or(XmlError::NotHwloc)?;
+    let root = document.root().ok_or(XmlError::NotHwloc)?;
     let topology = document.topology(root);
     if topology.cpus.is_empty() {
         return Err(XmlError::NotHwloc);
@@ -31,7 +31,7 @@ pub(super) fn machine(text: &str) -> Result<Machine, XmlError> {
     let cpu_model =
         document.objects("Package").chain([root]).find_map(|object| document.info(object, "CPUModel"));
     let cpu_model = cpu_model.map(|model| model.split_whitespace().collect::<Vec<_>>().join(" "));
-    let mut nodes = document.nodes(&topology.cpus);
+    let mut nodes = document.nodes(root, &topology.cpus);
     kinds_of_described(&mut nodes, cpu_model.as_deref());
     let devices = document.devices(&nodes);
     let maker: Vec<String> =
@@ -73,6 +73,15 @@ impl Document<'_> {
     fn objects<'b>(&'b self, kind: &'b str) -> impl Iterator<Item = usize> + 'b {
         (0..self.elements.len())
             .filter(move |index| self.kind(*index).is_some_and(|own| same_type(own, kind)))
+    }
+
+    /// The outermost object. In format 1 that of a machine with one node may be the node.
+    fn root(&self) -> Option<usize> {
+        (0..self.elements.len()).find(|index| {
+            let outside = self.element(*index).parent;
+            self.kind(*index).is_some()
+                && outside.is_some_and(|outside| self.element(outside).name == "topology")
+        })
     }
 
     fn children<'b>(&'b self, parent: usize, name: &'b str) -> impl Iterator<Item = &'b Element> {
@@ -202,7 +211,8 @@ impl Document<'_> {
         if kinds.len() < 2 { Vec::new() } else { kinds.into_iter().map(|(_, kind)| kind).collect() }
     }
 
-    fn nodes(&self, cpus: &[Cpu]) -> Vec<Node> {
+    /// The nodes; a machine without any is one node that has all CPUs and all memory.
+    fn nodes(&self, root: usize, cpus: &[Cpu]) -> Vec<Node> {
         let online: BTreeSet<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
         let mut claims: Vec<(Node, Vec<u32>)> = self
             .objects("NUMANode")
@@ -216,6 +226,11 @@ impl Document<'_> {
                 Some((node, self.set(object, "cpuset").unwrap_or_default()))
             })
             .collect();
+        if claims.is_empty() {
+            let size_bytes = self.element(root).number("local_memory");
+            let all = Node { size_bytes, ..Node::new(0, Vec::new()) };
+            claims.push((all, online.iter().copied().collect()));
+        }
         let foreign = |node: &Node| node.kind.is_some_and(|kind| kind != MemoryKind::Dram);
         claims.sort_by_key(|(node, cpus)| (foreign(node), cpus.len(), node.id));
         let mut housed = BTreeSet::new();

@@ -56,6 +56,13 @@ pub(crate) fn differences(ours: &Machine, theirs: &Machine) -> Differences {
             (&device.class, &device.name, &device.address, device.node, &device.pci_class, &device.pci_id)
         }))
     });
+    compare("allowed cpus", &|machine| {
+        // The control group's, or all: lstopo looks at nothing else in a recording.
+        let online: Vec<u32> = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+        let limits = &machine.limits;
+        let set = limits.cpuset_cpus.as_ref().or(limits.allowed_cpus.as_ref()).unwrap_or(&online);
+        shown([set.iter().filter(|cpu| online.contains(cpu)).collect::<Vec<_>>()])
+    });
     compare("processor", &|machine| shown([&machine.cpu_model]));
     found
 }
@@ -92,19 +99,26 @@ fn between_known(machine: &Machine, node: u32) -> Option<Vec<(u32, u32)>> {
 
 /// Where the two say different things of one machine, and why.
 pub(crate) fn explained(name: &str) -> Differences {
-    let devices = match name {
+    match name {
         // The card's own files say node 2. lstopo asks the bridge above it, whose firmware says nothing; hwloc's own test
         // of this recording names the place of that bus by hand.
-        "40intel64-2g2n4c+pcilocality" => ["+", "-"].map(|sign| {
-            let node = if sign == "+" { "Some(2)" } else { "None" };
-            let address = "\"0000:43:00.0\"";
-            [
-                format!("{sign} (\"infiniband\", \"qib0\", Some({address}), {node}, None, None)"),
-                format!("{sign} (\"net\", \"ib0\", Some({address}), {node}, None, None)"),
-                format!("{sign} (\"pci\", {address}, Some({address}), {node}, Some(\"0c06\"), Some(\"1077:7322\"))"),
-            ]
-        }),
-        _ => return Differences::new(),
-    };
-    Differences::from([("devices", devices.concat())])
+        "40intel64-2g2n4c+pcilocality" => {
+            let lines = [("+", "Some(2)"), ("-", "None")].map(|(sign, node)| {
+                let address = "\"0000:43:00.0\"";
+                [
+                    format!("{sign} (\"infiniband\", \"qib0\", Some({address}), {node}, None, None)"),
+                    format!("{sign} (\"net\", \"ib0\", Some({address}), {node}, None, None)"),
+                    format!("{sign} (\"pci\", {address}, Some({address}), {node}, Some(\"0c06\"), Some(\"1077:7322\"))"),
+                ]
+            });
+            Differences::from([("devices", lines.concat())])
+        }
+        // lstopo takes what the group asked for (cpuset.cpus), the model what it has (cpuset.effective_cpus).
+        "nvidiagpunumanodes" => {
+            let has: Vec<u32> = (0..16).collect();
+            let asked: Vec<u32> = (0..16).chain(88..104).collect();
+            Differences::from([("allowed cpus", vec![format!("+ {has:?}"), format!("- {asked:?}")])])
+        }
+        _ => Differences::new(),
+    }
 }
