@@ -3,6 +3,7 @@
 //! Release numbers lie (distributions carry features back, sandboxes take calls away), so nothing here looks at
 //! them. Each probe leaves the process as it was.
 
+use crate::numa::{self, Mode};
 use crate::sys::{self, PAGE_IS_HUGE, PageRegion};
 use std::hint::black_box;
 use std::io;
@@ -12,10 +13,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 const BLOCK: usize = 2 << 20;
 const MADV_POPULATE_WRITE: i32 = 23;
 const MADV_COLLAPSE: i32 = 25;
-const MPOL_WEIGHTED_INTERLEAVE: usize = 6;
-const MPOL_F_MEMS_ALLOWED: usize = 4;
-/// Enough for every kernel: node masks of 1024 bits.
-const MASK_WORDS: usize = 16;
 
 /// Collapses one touched block and reads back whether it became a huge page; `Ok(None)` when the kernel accepted
 /// the call and offers no way to read the result.
@@ -66,17 +63,18 @@ pub fn process_madvise_collapse() -> io::Result<()> {
 
 /// Whether a mapping may carry the policy of weighted interleaving (Linux 6.9).
 pub fn weighted_interleave() -> io::Result<()> {
+    mapping_policy(Mode::WeightedInterleave)
+}
+
+/// Whether a mapping may prefer several nodes (Linux 5.15).
+pub fn preferred_many() -> io::Result<()> {
+    mapping_policy(Mode::PreferredMany)
+}
+
+fn mapping_policy(mode: Mode) -> io::Result<()> {
     let memory = Scratch::new(page_bytes())?;
-    let mut nodes = [0_u64; MASK_WORDS];
-    let bits = MASK_WORDS * 64;
-    // SAFETY: the kernel fills a mask of as many bits as it is told.
-    answer(unsafe {
-        sys::call(libc::SYS_get_mempolicy, [0, nodes.as_mut_ptr() as usize, bits, 0, MPOL_F_MEMS_ALLOWED, 0])
-    })?;
-    let arguments =
-        [memory.address, memory.bytes, MPOL_WEIGHTED_INTERLEAVE, nodes.as_ptr() as usize, bits, 0];
-    // SAFETY: sets the policy of the scratch mapping only; the mask has the length named.
-    answer(unsafe { sys::call(libc::SYS_mbind, arguments) }).map(drop)
+    let nodes = answer(numa::allowed_nodes())?;
+    answer(numa::set_policy_of(memory.address, memory.bytes, mode, &nodes)).map(drop)
 }
 
 /// How many instructions the processor counted over a short loop. A virtual machine may accept the counter and
@@ -167,7 +165,7 @@ fn scan(start: usize, bytes: usize) -> io::Result<u64> {
     Ok(regions.iter().take(filled).fold(0, |all, region| all | region.categories))
 }
 
-fn answer(answer: sys::Answer) -> io::Result<usize> {
+fn answer<T>(answer: Result<T, i32>) -> io::Result<T> {
     answer.map_err(io::Error::from_raw_os_error)
 }
 

@@ -4,7 +4,7 @@
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
 //! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
-//! [`sys`] and [`libraries`] are left, which the agent is made of.
+//! [`sys`], [`numa`] and [`libraries`] are left, which the agent is made of.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -21,6 +21,7 @@ pub mod features;
 pub mod libraries;
 #[cfg(feature = "std")]
 pub mod maps;
+pub mod numa;
 #[cfg(feature = "std")]
 pub mod perf;
 #[cfg(feature = "std")]
