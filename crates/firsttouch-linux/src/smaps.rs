@@ -152,6 +152,8 @@ pub struct NodeRegion {
     pub pages_by_node: BTreeMap<u32, u64>,
     /// The page size the counts are in, in bytes; `None` where nothing is resident.
     pub kernel_page_bytes: Option<u64>,
+    /// It maps a file, whose pages lie where whoever read them first had them: no policy of the process governs them.
+    pub is_of_file: bool,
 }
 
 impl NodeRegion {
@@ -159,17 +161,27 @@ impl NodeRegion {
         let mut words = line.split(' ');
         let start = hex(words.next()?)?;
         let policy = words.next()?.to_owned();
-        let mut region =
-            NodeRegion { start, policy, pages_by_node: BTreeMap::new(), kernel_page_bytes: None };
+        let mut region = NodeRegion {
+            start,
+            policy,
+            pages_by_node: BTreeMap::new(),
+            kernel_page_bytes: None,
+            is_of_file: false,
+        };
+        let mut is_huge = false;
         // A file name may hold escaped blanks only, so every word stands for itself.
         for word in words {
+            // Reserved huge pages are those of a file that only the kernel knows.
+            is_huge |= word == "huge";
             let Some((key, value)) = word.split_once('=') else { continue };
+            region.is_of_file |= key == "file";
             if key == "kernelpagesize_kB" {
                 region.kernel_page_bytes = Some(value.parse::<u64>().ok()?.checked_mul(1024)?);
             } else if let Some(node) = key.strip_prefix('N').and_then(|node| node.parse().ok()) {
                 region.pages_by_node.insert(node, value.parse().ok()?);
             }
         }
+        region.is_of_file &= !is_huge;
         Some(region)
     }
 

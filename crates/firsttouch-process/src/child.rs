@@ -4,6 +4,7 @@
 //! the parent may have held any lock at the moment of the fork.
 
 use crate::environment::{Environment, PID_DIGITS, digits, placeholder_in};
+use crate::inheritance::{Inheritance, Step};
 use std::ffi::{CString, NulError, OsString, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -174,10 +175,12 @@ pub(crate) struct ChildPlan<'a> {
     pub(crate) release: RawFd,
     /// The other end of that pipe, which the child must not keep open.
     pub(crate) release_writer: RawFd,
-    /// Takes the child's use of resources so far, and the error number if the exec fails.
+    /// Takes the child's use of resources so far, and, if the program does not start, the error number and the step.
     pub(crate) report: RawFd,
     /// What is blocked in the program.
     pub(crate) mask: &'a Signals,
+    /// Its memory policy and CPUs.
+    pub(crate) inheritance: &'a Inheritance,
 }
 
 /// The whole life of the child up to the program.
@@ -189,7 +192,12 @@ pub(crate) unsafe fn run(plan: &ChildPlan<'_>) -> ! {
     unsafe {
         libc::close(plan.release_writer);
         default_handlers();
-        let mut failure = redirect(plan.streams);
+        let mut failure = [redirect(plan.streams), Step::Execute as c_int];
+        if failure[0] == 0
+            && let Err((step, error)) = plan.inheritance.apply()
+        {
+            failure = [error, step as c_int];
+        }
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         write_all(plan.report, usage.as_ptr().cast(), size_of::<libc::rusage>());
@@ -197,11 +205,11 @@ pub(crate) unsafe fn run(plan: &ChildPlan<'_>) -> ! {
         if libc::read(plan.release, (&raw mut byte).cast(), 1) != 1 {
             libc::_exit(127);
         }
-        if failure == 0 {
+        if failure[0] == 0 {
             plan.mask.restore();
-            failure = plan.image.exec();
+            failure[0] = plan.image.exec();
         }
-        write_all(plan.report, (&raw const failure).cast(), size_of::<c_int>());
+        write_all(plan.report, failure.as_ptr().cast(), size_of_val(&failure));
         libc::_exit(127)
     }
 }

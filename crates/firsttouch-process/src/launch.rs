@@ -4,6 +4,7 @@ use crate::child::{ChildPlan, Image, Signals, redirect, run};
 use crate::counters::Counters;
 use crate::ending::Finished;
 use crate::environment::Environment;
+use crate::inheritance::{Inheritance, Step};
 use crate::program::ProgramError;
 use crate::running::Held;
 use firsttouch_linux::perf::Event;
@@ -11,7 +12,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -40,6 +41,8 @@ pub struct Launch {
     pub environment: Environment,
     /// Standard input, output and error.
     pub streams: [Stream; 3],
+    /// Memory policy and CPUs.
+    pub inheritance: Inheritance,
 }
 
 /// A program that could not be started.
@@ -64,6 +67,16 @@ pub enum LaunchError {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// The kernel refused the memory policy or the CPUs; the program was not started.
+    #[error("cannot start {} as asked: {step} failed", .program.display())]
+    Inheritance {
+        /// The program.
+        program: PathBuf,
+        /// What was asked of the kernel.
+        step: Step,
+        /// What it answered.
+        source: io::Error,
+    },
     /// The kernel refused something else that starting a program takes.
     #[error("cannot start {}: {call} failed", .program.display())]
     Kernel {
@@ -77,6 +90,18 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
+    /// A start that failed at a step.
+    pub(crate) fn at(step: Step, program: &Path, error: i32) -> LaunchError {
+        match step {
+            Step::Execute => ProgramError::of_exec(program, error).into(),
+            step => LaunchError::Inheritance {
+                program: program.to_owned(),
+                step,
+                source: io::Error::from_raw_os_error(error),
+            },
+        }
+    }
+
     /// The exit status of programs that start others: 127 not found, 126 cannot invoke, 125 our own failure.
     pub fn exit_status(&self) -> u8 {
         match self {
@@ -91,6 +116,20 @@ impl LaunchError {
             LaunchError::Program(error) => error.hint(),
             LaunchError::ZeroByte { .. } => "remove the zero byte; no program can receive one".to_owned(),
             LaunchError::Stream { file, .. } => format!("ls -l {}", file.display()),
+            LaunchError::Inheritance { step, source, .. } => match (step, source.raw_os_error()) {
+                (_, Some(libc::EPERM | libc::ENOSYS)) => format!(
+                    "a sandbox (seccomp) forbids {step}: docker run --cap-add SYS_NICE allows it, podman and Kubernetes \
+                     with a profile that lists it"
+                ),
+                (Step::MemoryPolicy, Some(libc::EINVAL)) => {
+                    "grep Mems_allowed_list /proc/self/status   # the cpuset may have changed, or the kernel lacks the policy"
+                        .to_owned()
+                }
+                (_, Some(libc::EINVAL)) => {
+                    "grep Cpus_allowed_list /proc/self/status   # the cpuset may have changed".to_owned()
+                }
+                _ => "firsttouch status".to_owned(),
+            },
             LaunchError::Kernel { source, .. } => match source.raw_os_error() {
                 Some(libc::EAGAIN) => "ulimit -u   # the number of processes may be limited".to_owned(),
                 Some(libc::EMFILE | libc::ENFILE) => {
@@ -119,7 +158,13 @@ impl Launch {
         let arguments = std::iter::once(program.clone().into_os_string())
             .chain(arguments.into_iter().map(Into::into))
             .collect();
-        Launch { program, arguments, environment, streams: Default::default() }
+        Launch {
+            program,
+            arguments,
+            environment,
+            streams: Default::default(),
+            inheritance: Inheritance::default(),
+        }
     }
 
     /// Forks a child that waits right before its exec, so that counters can be attached to it.
@@ -142,6 +187,7 @@ impl Launch {
             release_writer: release_writer.as_raw_fd(),
             report: report_writer.as_raw_fd(),
             mask: mask.unwrap_or(&before),
+            inheritance: &self.inheritance,
         };
         // SAFETY: the child only runs `child::run`, which keeps to async-signal-safe calls.
         let pid = unsafe { libc::fork() };
@@ -186,17 +232,18 @@ impl Launch {
             Err(error) => return error,
         };
         // SAFETY: sets a disposition, puts prepared descriptors in place and gives up this image; nothing of it is used
-        // afterwards unless the exec fails, and then it is as it was but for the streams.
-        let error = unsafe {
+        // afterwards unless the exec fails, and then it is as it was but for the streams, memory policy and CPUs.
+        let (step, error) = unsafe {
             let pipe_action = libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-            let error = match redirect(&streams) {
-                0 => image.exec(),
-                error => error,
+            let (step, error) = match (redirect(&streams), self.inheritance.apply()) {
+                (0, Ok(())) => (Step::Execute, image.exec()),
+                (0, Err(refused)) => refused,
+                (error, _) => (Step::Execute, error),
             };
             libc::signal(libc::SIGPIPE, pipe_action);
-            error
+            (step, error)
         };
-        ProgramError::of_exec(&self.program, error).into()
+        LaunchError::at(step, &self.program, error)
     }
 
     fn image(&self) -> Result<Image, LaunchError> {

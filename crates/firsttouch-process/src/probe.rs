@@ -16,7 +16,7 @@ pub struct ProcessReading {
     pub peak_rss_bytes: Option<u64>,
     /// Resident bytes by page size at the fullest look; multi-size pages count as base pages.
     pub bytes_by_page_size: BTreeMap<u64, u64>,
-    /// Resident bytes by node then; `None` if the kernel does not say.
+    /// Resident bytes by node then, but for pages of files; `None` if the kernel does not say.
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
 }
 

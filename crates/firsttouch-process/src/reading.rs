@@ -13,10 +13,14 @@ pub fn process_pages(root: &Root, pid: u32) -> io::Result<Option<BTreeMap<u64, u
     Ok(regions.filter(|regions| !regions.is_empty()).map(|regions| smaps::bytes_by_page_size(&regions)))
 }
 
-/// Resident bytes of a process by NUMA node; `None` if it has ended or the kernel does not say.
+/// Resident bytes of a process by NUMA node, but for pages of files, which lie where others have them; `None` if it has
+/// ended or the kernel does not say.
 pub fn process_nodes(root: &Root, pid: u32) -> io::Result<Option<BTreeMap<u32, u64>>> {
     let regions = unless_ended(smaps::read_numa_maps(root, pid))?;
-    Ok(regions.filter(|regions| !regions.is_empty()).and_then(|regions| smaps::bytes_by_node(&regions)))
+    Ok(regions.filter(|regions| !regions.is_empty()).and_then(|mut regions| {
+        regions.retain(|region| !region.is_of_file);
+        smaps::bytes_by_node(&regions)
+    }))
 }
 
 /// Turns the error of a process that is gone into `None`.

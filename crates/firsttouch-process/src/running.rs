@@ -1,8 +1,8 @@
 //! A child process: held before its exec, then running.
 
 use crate::ending::{Ending, Finished};
+use crate::inheritance::Step;
 use crate::launch::LaunchError;
-use crate::program::ProgramError;
 use firsttouch_linux::remote::ProcessHandle;
 use std::fs::File;
 use std::io::{self, Read};
@@ -54,15 +54,17 @@ impl Held {
                 source,
             })?;
         }
-        // The exec closes the child's end; before that comes only the error number of an exec that failed.
+        // The exec closes the child's end; before that come only error number and step of a start that failed.
         let mut failure = Vec::new();
         let answer = self.report.read_to_end(&mut failure);
         let pid = std::mem::replace(&mut self.pid, 0);
-        if let Some(number) = failure.first_chunk() {
+        if let Some((number, step)) = failure.split_first_chunk() {
             let mut collected = Running { pid, before, started, signalled: false };
             // Nothing to be learnt from a child that was never the program.
             let _ = collected.collect();
-            return Err(ProgramError::of_exec(&self.program, i32::from_ne_bytes(*number)).into());
+            let step =
+                step.first_chunk().map_or(Step::Execute, |step| Step::of_number(i32::from_ne_bytes(*step)));
+            return Err(LaunchError::at(step, &self.program, i32::from_ne_bytes(*number)));
         }
         answer.map_err(|source| LaunchError::Kernel {
             program: self.program.clone(),
