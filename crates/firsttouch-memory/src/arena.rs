@@ -4,7 +4,9 @@ use crate::dirty::Dirty;
 use crate::extents::{Block, Entry, Extents, Page};
 use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
 use crate::reason::Reason;
+use crate::shares::Shares;
 use crate::tables::Tables;
+use firsttouch_linux::numa::{self, Mode, NodeBits};
 use firsttouch_linux::sys;
 
 /// What backs an arena: the concrete kinds of [`Pages`].
@@ -25,6 +27,7 @@ impl Backing {
     /// What to try in turn for a kind of pages: each falls back to the next smaller.
     pub(crate) fn chain(pages: Pages) -> &'static [Backing] {
         match pages {
+            Pages::Plain => &[],
             Pages::Base => &[Backing::Base],
             Pages::Multi(_) => &[Backing::Multi],
             Pages::Transparent => &[Backing::Transparent],
@@ -70,6 +73,8 @@ const GROW_PAGES: u32 = (64 << 20) / BASE as u32;
 pub(crate) struct Arena {
     pub(crate) backing: Backing,
     pub(crate) base: usize,
+    /// How chunks are laid out over nodes.
+    pub(crate) shares: Shares,
     /// The range is reserved address space of ours; otherwise every chunk is mapped only while in use.
     reserved: bool,
     extents: Extents,
@@ -84,11 +89,18 @@ pub(crate) struct Arena {
 
 impl Arena {
     /// An arena that may grow to `bytes` of address space at `base`; both multiples of 1 GiB.
-    pub(crate) fn new(backing: Backing, base: usize, bytes: usize, reserved: bool) -> Option<Arena> {
+    pub(crate) fn new(
+        backing: Backing,
+        base: usize,
+        bytes: usize,
+        reserved: bool,
+        shares: Shares,
+    ) -> Option<Arena> {
         let chunk_pages = (backing.chunk_bytes() / BASE) as u32;
         Some(Arena {
             backing,
             base,
+            shares,
             reserved,
             extents: Extents::new(),
             tables: Tables::reserve(u32::try_from(bytes / BASE).ok()?, chunk_pages)?,
@@ -339,6 +351,7 @@ impl Arena {
                 if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
             // SAFETY: mapped just now; the advice changes no contents.
             let _ = unsafe { sys::advise(address, bytes, advice) };
+            self.lay_out(address, start, pages);
             self.set_fresh(start, pages);
         }
     }
@@ -417,6 +430,7 @@ impl Arena {
         let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
         // SAFETY: the range was mapped just now; the advice changes no contents.
         let _ = unsafe { sys::advise(address, bytes, advice) };
+        self.lay_out(address, first * self.chunk_pages(), (until - first) * self.chunk_pages());
         if self.backing == Backing::Multi {
             keep_below_2m(address, until.min(MOST_SPLIT_CHUNKS).saturating_sub(first) as usize);
         }
@@ -434,6 +448,7 @@ impl Arena {
         // SAFETY: a new mapping where nothing is.
         let at = unsafe { sys::map_anonymous(wish, bytes, READ_WRITE, libc::MAP_HUGETLB | size | fixed) }
             .map_err(|_| Reason::PoolEmpty)?;
+        self.lay_out(at, ((address - self.base) / BASE) as u32, (bytes / BASE) as u32);
         // SAFETY: the range was mapped just now; creating its pages changes no contents.
         let populated = unsafe { sys::advise(at, bytes, libc::MADV_POPULATE_WRITE) };
         let reason = match populated {
@@ -455,6 +470,22 @@ impl Arena {
         // SAFETY: the mapping was made just now and is not used.
         let _ = unsafe { sys::unmap(at, bytes) };
         Err(reason)
+    }
+
+    /// Lays pages from `start` on, which are mapped at `address` for now and hold nothing, out over the nodes. A node is
+    /// preferred, not forced: when it is full, others serve, as with all interleaving. What the kernel refuses is left to
+    /// the memory policy.
+    fn lay_out(&self, address: usize, start: Page, pages: u32) {
+        let (chunk, end) = (self.chunk_pages(), start + pages);
+        let mut at = start;
+        while at < end {
+            let Some((node, until)) = self.shares.at(at / chunk) else { return };
+            let next = until.saturating_mul(chunk).min(end);
+            let Some(nodes) = NodeBits::of(&[node]) else { return };
+            let from = address + (at - start) as usize * BASE;
+            let _ = numa::set_policy_of(from, (next - at) as usize * BASE, Mode::Preferred, &nodes);
+            at = next;
+        }
     }
 
     /// Closes the hole in the span that a failed fixed mapping may have left, unless somebody was quicker.

@@ -124,35 +124,54 @@ fn smaps(start: usize, end: usize) -> Option<Coverage> {
     Some(coverage)
 }
 
-/// Nodes above this number are not told apart (none is known to exist).
-pub(crate) const NODES: usize = 64;
+/// Nodes that are told apart. Their numbers may be any: POWER9 counts its graphics cards' memory down from 255.
+const NODES: usize = 64;
+
+/// Resident bytes by node, in a form that fits the smallest stack a thread may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByNode {
+    nodes: [u16; NODES],
+    pages: [u32; NODES],
+    count: usize,
+}
+
+impl ByNode {
+    const NOTHING: ByNode = ByNode { nodes: [0; NODES], pages: [0; NODES], count: 0 };
+
+    /// `None` if there are more nodes than can be told apart.
+    fn add(&mut self, node: usize, bytes: usize) -> Option<()> {
+        let node = u16::try_from(node).ok()?;
+        let index = self.nodes[..self.count].iter().position(|known| *known == node).unwrap_or(self.count);
+        *self.nodes.get_mut(index)? = node;
+        self.pages[index] = self.pages[index].checked_add(u32::try_from(bytes / BASE).ok()?)?;
+        self.count = self.count.max(index + 1);
+        Some(())
+    }
+
+    /// Node and bytes, in the order they were met.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u16, usize)> {
+        let pages = self.pages.into_iter().map(|pages| pages as usize * BASE);
+        self.nodes.into_iter().zip(pages).take(self.count)
+    }
+}
 
 /// Resident bytes by node of the mappings inside `[start, end)`; `None` on kernels without NUMA.
-pub(crate) fn nodes(start: usize, end: usize) -> Option<[usize; NODES]> {
+pub(crate) fn nodes(start: usize, end: usize) -> Option<ByNode> {
     let mut lines = Lines::open(c"/proc/self/numa_maps")?;
-    let mut nodes = [0; NODES];
+    let mut nodes = ByNode::NOTHING;
     while let Some(line) = lines.next() {
-        let mut words = line.split(|byte| *byte == b' ');
-        let Some(address) = words.next().and_then(|word| number(word, 16)) else { continue };
+        let words = || line.split(|byte| *byte == b' ');
+        let Some(address) = words().next().and_then(|word| number(word, 16)) else { continue };
         if !(start..end).contains(&address) {
             continue;
         }
-        let mut pages = [0; NODES];
-        let mut page_bytes = 4096;
-        for word in words {
-            if let Some(kib) = word.strip_prefix(b"kernelpagesize_kB=").and_then(|kib| number(kib, 10)) {
-                page_bytes = kib << 10;
-            } else if let Some(rest) = word.strip_prefix(b"N") {
-                let mut parts = rest.splitn(2, |byte| *byte == b'=');
-                let node = parts.next().and_then(|node| number(node, 10));
-                let count = parts.next().and_then(|count| number(count, 10));
-                if let (Some(node), Some(count)) = (node.filter(|node| *node < NODES), count) {
-                    pages[node] = count;
-                }
+        let kib = words().find_map(|word| number(word.strip_prefix(b"kernelpagesize_kB=")?, 10));
+        for rest in words().filter_map(|word| word.strip_prefix(b"N")) {
+            let mut parts = rest.splitn(2, |byte| *byte == b'=');
+            let mut part = || number(parts.next()?, 10);
+            if let (Some(node), Some(pages)) = (part(), part()) {
+                nodes.add(node, pages * kib.map_or(BASE, |kib| kib << 10))?;
             }
-        }
-        for (sum, pages) in nodes.iter_mut().zip(pages) {
-            *sum += pages * page_bytes;
         }
     }
     Some(nodes)
@@ -246,6 +265,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::HUGE;
 
     #[test]
     fn both_readers_agree_about_fresh_memory() {
@@ -265,10 +285,20 @@ mod tests {
             assert_eq!(reader.read(at, at + BYTES), Some(expected));
         }
         if let Some(nodes) = nodes(at, at + BYTES) {
-            assert_eq!(nodes.iter().sum::<usize>(), expected.small);
+            assert_eq!(nodes.iter().map(|(_, bytes)| bytes).sum::<usize>(), expected.small);
         }
         // SAFETY: not used any more.
         unsafe { firsttouch_linux::sys::unmap(at, BYTES) }.unwrap();
+    }
+
+    #[test]
+    fn as_many_nodes_as_there_is_room_for_are_told_apart() {
+        let mut nodes = ByNode::NOTHING;
+        for node in 0..NODES {
+            assert!(nodes.add(255 - node, BASE).and_then(|()| nodes.add(255 - node, HUGE)).is_some());
+        }
+        assert!(nodes.iter().all(|(_, bytes)| bytes == BASE + HUGE) && nodes.iter().count() == NODES);
+        assert!(nodes.add(256, BASE).is_none());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::snapshot::BlockInfo;
 use crate::span::Span;
 use crate::state::Inner;
 use core::ffi::CStr;
+use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
@@ -69,7 +70,12 @@ impl Heap {
 
     /// From now on, places allocations as the settings say.
     pub fn enable(&self, settings: Settings) {
-        self.inner.lock().settings = settings;
+        let mut inner = self.inner.lock();
+        inner.settings = settings;
+        for arena in inner.arenas.iter_mut().flatten() {
+            arena.shares = settings.shares;
+        }
+        drop(inner);
         self.most.store(settings.max_bytes, Ordering::Relaxed);
         self.least.store(settings.min_bytes, Ordering::Relaxed);
     }
@@ -298,10 +304,10 @@ impl Heap {
         self.inner.lock().record_path = Some(path);
     }
 
-    /// Writes the record of a program that ends now, if one is wanted.
-    pub fn finish_record(&self) {
+    /// Writes the record of a program that ends now, if one is wanted, with the lines that `more` adds.
+    pub fn finish_record(&self, more: &dyn Fn(&mut dyn fmt::Write) -> fmt::Result) {
         if let Some(mut inner) = self.inner.try_lock(TRIES_AT_EXIT) {
-            inner.finish_record();
+            inner.finish_record(more);
         }
     }
 

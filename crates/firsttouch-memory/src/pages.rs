@@ -13,6 +13,8 @@ pub const BASE: usize = 4096;
 /// What kind of pages is wanted for a placed allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pages {
+    /// Whatever the program would have without us: nothing is placed.
+    Plain,
     /// Base pages of 4 KiB, transparent huge pages forbidden.
     Base,
     /// A multi-size transparent huge page (Linux 6.8+): a power of two from 16 KiB to 1 MiB.
@@ -40,6 +42,7 @@ impl Pages {
     /// ```
     pub fn parse(word: &str) -> Option<Pages> {
         Some(match word {
+            "plain" => Pages::Plain,
             "4k" => Pages::Base,
             "thp" => Pages::Transparent,
             "2m" => Pages::Huge2M,
@@ -59,7 +62,7 @@ impl Pages {
     /// The size of one such page in bytes; for [`Pages::Auto`] that of the smallest acceptable one.
     pub fn bytes(self) -> usize {
         match self {
-            Pages::Base => BASE,
+            Pages::Plain | Pages::Base => BASE,
             Pages::Multi(bytes) => bytes as usize,
             Pages::Transparent | Pages::Huge2M | Pages::Auto => HUGE,
             Pages::Huge1G => GIGANTIC,
@@ -70,6 +73,7 @@ impl Pages {
 impl fmt::Display for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Pages::Plain => f.write_str("plain"),
             Pages::Base => f.write_str("4k"),
             Pages::Transparent => f.write_str("thp"),
             Pages::Huge2M => f.write_str("2m"),

@@ -3,7 +3,7 @@
 //! Written through a buffer on the stack; nothing allocates. The format is documented where it is read, in
 //! `firsttouch-placement`.
 
-use crate::coverage;
+use crate::coverage::{self, ByNode};
 use crate::pages::Pages;
 use crate::reason::Reason;
 use crate::settings::Totals;
@@ -39,8 +39,10 @@ impl Write for Writer {
     }
 }
 
+/// Lines that somebody else knows.
+pub(crate) type More<'a> = &'a dyn Fn(&mut dyn Write) -> fmt::Result;
+
 /// What a record says.
-#[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) asked: Pages,
     pub(crate) totals: Totals,
@@ -49,6 +51,8 @@ pub(crate) struct Record<'a> {
     pub(crate) refused: Option<(Reason, usize)>,
     /// The program ends now; otherwise this is a peak, and there may be more to come.
     pub(crate) complete: bool,
+    /// Writes further lines.
+    pub(crate) more: More<'a>,
 }
 
 /// Whether the process may write a file of a record's size: beyond its limit (`ulimit -f`) SIGXFSZ would end it.
@@ -91,7 +95,8 @@ impl Record<'_> {
                 writeln!(out, "page {page} {bytes}")?;
             }
         }
-        for (node, bytes) in snapshot.nodes.iter().flatten().enumerate().filter(|(_, bytes)| **bytes > 0) {
+        for (node, bytes) in snapshot.nodes.into_iter().flat_map(ByNode::iter).filter(|(_, bytes)| *bytes > 0)
+        {
             writeln!(out, "node {node} {bytes}")?;
         }
         if self.complete
@@ -115,6 +120,7 @@ impl Record<'_> {
         if matches!(self.asked, Pages::Multi(_)) && snapshot.multi_bytes.is_none() {
             writeln!(out, "note only CAP_SYS_ADMIN sees multi-size pages: they count as 4 KiB pages here")?;
         }
+        (self.more)(out)?;
         writeln!(out, "end")
     }
 }

@@ -4,11 +4,12 @@
 //! wants once, may create the pages ahead, and reads back what it got.
 
 use crate::arena::{Backing, MOST_SPLIT_CHUNKS, keep_below_2m};
-use crate::coverage::{self, Coverage, NODES, Reader};
+use crate::coverage::{self, Coverage, Reader};
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
 use crate::snapshot::why_small;
 use core::fmt;
+use firsttouch_linux::numa::{self, Mode, NodeBits};
 use firsttouch_linux::sys;
 
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -153,17 +154,12 @@ impl Region {
 
     fn bind(&self, node: Option<u32>) -> Result<(), RegionError> {
         let Some(node) = node else { return Ok(()) };
-        let mut mask = [0_u64; 16];
-        let Some(word) = mask.get_mut(node as usize / 64) else {
+        let Some(nodes) = NodeBits::of(&[node]) else {
             return Err(RegionError::Bind { node, errno: libc::EINVAL });
         };
-        *word = 1 << (node % 64);
-        // The kernel takes one bit off the number it is told.
-        let bits = mask.len() * 64 + 1;
-        let arguments = [self.address, self.bytes, libc::MPOL_BIND as usize, mask.as_ptr() as usize, bits, 0];
-        // SAFETY: sets the policy of a mapping of ours; the mask is as long as it is said to be.
-        let answer = unsafe { sys::call(libc::SYS_mbind, arguments) };
-        answer.map(drop).map_err(|errno| RegionError::Bind { node, errno })
+        numa::set_policy_of(self.address, self.bytes, Mode::Bind, &nodes)
+            .map(drop)
+            .map_err(|errno| RegionError::Bind { node, errno })
     }
 
     fn advise(&self) {
@@ -204,8 +200,8 @@ impl Region {
 
     /// The bytes that exist now on each node that has some; `None` on kernels without NUMA.
     pub fn bytes_by_node(&self) -> Option<impl Iterator<Item = (u32, usize)> + use<>> {
-        let bytes: [usize; NODES] = coverage::nodes(self.address, self.address + self.bytes)?;
-        Some((0_u32..).zip(bytes).filter(|(_, bytes)| *bytes > 0))
+        let bytes = coverage::nodes(self.address, self.address + self.bytes)?;
+        Some(bytes.iter().map(|(node, bytes)| (u32::from(node), bytes)).filter(|(_, bytes)| *bytes > 0))
     }
 
     /// The kind of pages behind the region: what was asked for, or what it fell back to.

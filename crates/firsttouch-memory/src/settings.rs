@@ -1,6 +1,7 @@
 //! What is asked of a heap, and its totals.
 
 use crate::pages::Pages;
+use crate::shares::Shares;
 
 /// How large allocations are placed from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Settings {
     pub recycle_bytes: Option<usize>,
     /// Kept bytes that nobody needed for this long are given back.
     pub idle_ns: u64,
+    /// How placed memory is laid out over nodes, if not as the memory policy says.
+    pub shares: Shares,
 }
 
 impl Settings {
@@ -26,6 +29,7 @@ impl Settings {
         max_bytes: usize::MAX,
         recycle_bytes: None,
         idle_ns: 10_000_000_000,
+        shares: Shares::NONE,
     };
 }
 

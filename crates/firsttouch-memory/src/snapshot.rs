@@ -5,7 +5,7 @@
 //! `PAGEMAP_SCAN` needs (about 0.5 ms for a gigabyte of huge pages).
 
 use crate::arena::{Arena, Backing};
-use crate::coverage::{self, Coverage, NODES, Reader};
+use crate::coverage::{self, ByNode, Coverage, Reader};
 use crate::extents::Extents;
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
@@ -38,7 +38,7 @@ pub(crate) struct Snapshot {
     pub(crate) multi_bytes: Option<usize>,
     pub(crate) huge_bytes: usize,
     pub(crate) gigantic_bytes: usize,
-    pub(crate) nodes: Option<[usize; NODES]>,
+    pub(crate) nodes: Option<ByNode>,
     /// Bytes by reason, in the order of [`Reason::ALL`].
     pub(crate) reasons: [usize; Reason::ALL.len()],
     pub(crate) blocks: [BlockInfo; NAMED_BLOCKS],

@@ -4,7 +4,7 @@ use crate::arena::{Arena, Backing, Taken};
 use crate::extents::{Block, Extents};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
-use crate::record::{self, Record};
+use crate::record::{self, More, Record};
 use crate::settings::{Settings, Totals};
 use crate::snapshot::Snapshot;
 use crate::span::Span;
@@ -85,7 +85,13 @@ impl Inner {
             let slot = *backing as usize;
             let span = self.span.as_ref()?;
             if self.arenas[slot].is_none() && !self.rationed {
-                self.arenas[slot] = Arena::new(*backing, span.part(slot), span.part_bytes, span.reserved);
+                self.arenas[slot] = Arena::new(
+                    *backing,
+                    span.part(slot),
+                    span.part_bytes,
+                    span.reserved,
+                    self.settings.shares,
+                );
             }
             let Some(arena) = self.arenas[slot].as_mut() else { continue };
             match arena.take(pages, alignment, phase) {
@@ -216,7 +222,7 @@ impl Inner {
             return;
         }
         if self.look() {
-            self.write_record(false);
+            self.write_record(false, &|_| Ok(()));
         }
         let after = sys::now_ns();
         self.next_look_ns = after + 20 * (after - before);
@@ -234,17 +240,18 @@ impl Inner {
     }
 
     /// The last record of a program that ends, if one is wanted.
-    pub(crate) fn finish_record(&mut self) {
+    pub(crate) fn finish_record(&mut self, more: More<'_>) {
         if self.record_path.is_some() {
             self.look();
-            self.write_record(true);
+            self.write_record(true, more);
         }
     }
 
-    fn write_record(&self, complete: bool) {
+    fn write_record(&self, complete: bool, more: More<'_>) {
         if let Some(path) = self.record_path.filter(|_| record::may_be_written()) {
             let (asked, totals) = (self.settings.pages, self.totals);
-            Record { asked, totals, snapshot: &self.snapshot, refused: self.refused, complete }.write(path);
+            Record { asked, totals, snapshot: &self.snapshot, refused: self.refused, complete, more }
+                .write(path);
         }
     }
 }

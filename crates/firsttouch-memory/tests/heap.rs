@@ -45,6 +45,23 @@ fn has_transparent_pages() -> bool {
 }
 
 #[test]
+fn blocks_are_laid_out_over_nodes_by_weight() {
+    let Ok(allowed) = firsttouch_linux::numa::allowed_nodes() else { return };
+    let node = allowed.iter().next().expect("some node is allowed");
+    let shares = firsttouch_memory::Shares::parse(&format!("{node}:3")).expect("reads");
+    for pages in [Pages::Transparent, Pages::Base, Pages::Huge2M] {
+        let heap = heap_of(Settings { pages, shares, ..Settings::STANDARD });
+        let block = heap.allocate(20 * MIB, 0, false);
+        let preferred = firsttouch_linux::numa::Mode::Preferred as usize;
+        for at in [0, 9 * MIB, 20 * MIB - 1] {
+            let (mode, nodes) = firsttouch_linux::numa::policy_at(block as usize + at).expect("is mapped");
+            assert_eq!((mode, nodes.iter().collect::<Vec<_>>()), (preferred, vec![node]), "{pages} at {at}");
+        }
+        assert!(heap.free(block));
+    }
+}
+
+#[test]
 fn sizes_outside_the_range_are_not_wanted() {
     let heap = Heap::new();
     assert!(

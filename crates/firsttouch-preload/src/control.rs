@@ -69,7 +69,7 @@ pub unsafe extern "C" fn firsttouch_agent_enable(
     };
     let (min_bytes, max_bytes) = (min_bytes as usize, max_bytes as usize);
     match pages {
-        Some(pages) if min_bytes > 0 && min_bytes <= max_bytes => {
+        Some(pages) if pages != Pages::Plain && min_bytes > 0 && min_bytes <= max_bytes => {
             HEAP.enable(Settings { pages, min_bytes, max_bytes, ..before });
             0
         }

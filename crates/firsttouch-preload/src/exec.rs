@@ -6,12 +6,14 @@
 //! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed. So
 //! they do, wherever they are called, for a program that must not have it (see `target`).
 //!
+//! A thread that we have bound to a CPU hands on all that the program may use.
+//!
 //! What glibc starts by itself (system(3), popen(3)) is a shell: there the agent loads, stands down and leaves the
 //! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any
 //! number of arguments and so cannot be replaced from Rust.
 
-use crate::VARIABLE;
 use crate::target::refuses_agent;
+use crate::{VARIABLE, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -246,7 +248,9 @@ unsafe fn with_file<T>(name: *const c_char, decide: impl FnOnce(*const c_char) -
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     let start = |environment: Strings| {
         // SAFETY: the caller's path and arguments, and an environment of the same form.
-        let error = unsafe { sys::execute(path.cast(), arguments.cast(), environment.cast()) };
+        let error = threads::with_all_cpus(|| unsafe {
+            sys::execute(path.cast(), arguments.cast(), environment.cast())
+        });
         // SAFETY: the thread's errno.
         unsafe { *libc::__errno_location() = error };
         -1
@@ -277,7 +281,9 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, enviro
     // SAFETY: the contract of execvpe.
     unsafe {
         let leave = with_file(file, |path| leaves(path));
-        with_environment(environment, leave, |environment| real(file, arguments, environment))
+        with_environment(environment, leave, |environment| {
+            threads::with_all_cpus(|| real(file, arguments, environment))
+        })
     }
 }
 
@@ -333,7 +339,9 @@ unsafe fn spawn_by(
     let real: Spawn = unsafe { core::mem::transmute(found) };
     let start = |environment| {
         // SAFETY: the caller's values, and an environment of the same form.
-        unsafe { real(process, program, actions, attributes, arguments, environment) }
+        threads::with_all_cpus(|| unsafe {
+            real(process, program, actions, attributes, arguments, environment)
+        })
     };
     // SAFETY: the contract of posix_spawn.
     unsafe { with_environment(environment, with_file(program, |path| child_leaves(path)), start) }

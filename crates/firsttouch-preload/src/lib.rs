@@ -18,6 +18,7 @@
 #[cfg(not(feature = "freestanding"))]
 extern crate std;
 
+mod binding;
 mod control;
 mod exec;
 mod hooks;
@@ -25,6 +26,7 @@ mod mapping;
 mod prefault;
 mod setup;
 mod target;
+mod threads;
 
 use firsttouch_memory::Heap;
 

@@ -2,6 +2,7 @@
 //!
 //! Only when asked for: the threads live for the time of one call.
 
+use crate::{binding, threads};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -71,13 +72,15 @@ fn start_thread(handle: &mut libc::pthread_t, argument: *mut c_void) -> bool {
         let mut before: libc::sigset_t = core::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let error = libc::pthread_create(handle, ptr::null(), populate, argument);
+        let error = binding::create_helper(handle, populate, argument);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
         error == 0
     }
 }
 
 extern "C" fn populate(share: *mut c_void) -> *mut c_void {
+    // Where the program's threads are bound, all helpers would share the CPU of the one that allocates.
+    threads::roam();
     // SAFETY: the argument is a share of a block that is new and known to nobody else.
     let Share { start, bytes } = unsafe { *share.cast::<Share>() };
     // SAFETY: creates pages; contents do not change.

@@ -6,15 +6,18 @@
 //! pid=4711 pages=thp min=1048576 max=18446744073709551615 prefault=0 follow=0 recycle=0 record=/path
 //! ```
 //!
+//! `shares=0:2,1:1` lays placed memory out over nodes by weight. `cpus=4-7,0` binds threads in that order, but for those
+//! in `skip=1-3`; only in the process `pid` itself, because every other would begin with the same CPU.
+//!
 //! `pid` is the process to place; it keeps its number when it executes another program (Rscript, sh, R). In other
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
 //! reads it first. `record`, if there, is last and goes to the end of the value.
 
-use crate::{HEAP, VARIABLE, exec, hooks, prefault};
+use crate::{HEAP, VARIABLE, binding, exec, hooks, prefault, threads};
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::{Fork, Pages, Settings};
+use firsttouch_memory::{Fork, Pages, Settings, Shares};
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;
@@ -34,6 +37,8 @@ unsafe impl<T> Sync for Once<T> {}
 static RECORD_PATH: Once<[u8; PATH_BYTES]> = Once(core::cell::UnsafeCell::new([0; PATH_BYTES]));
 /// Between the handlers of one fork, under the heap's lock.
 static FORK: Once<Option<Fork>> = Once(core::cell::UnsafeCell::new(None));
+/// The thread that forks is bound; likewise.
+static IS_BOUND: AtomicBool = AtomicBool::new(false);
 
 /// What the variable says.
 struct Asked<'a> {
@@ -42,12 +47,19 @@ struct Asked<'a> {
     prefault: bool,
     follow: bool,
     record: Option<&'a [u8]>,
+    threads: threads::Asked,
 }
 
 /// Reads the settings; `None` if a word does not read, so that nothing is done by half.
 fn read(text: &[u8]) -> Option<Asked<'_>> {
-    let mut asked =
-        Asked { settings: Settings::STANDARD, process: 0, prefault: false, follow: false, record: None };
+    let mut asked = Asked {
+        settings: Settings::STANDARD,
+        process: 0,
+        prefault: false,
+        follow: false,
+        record: None,
+        threads: threads::Asked::NOTHING,
+    };
     let mut rest = text;
     while !rest.is_empty() {
         if let Some(path) = rest.strip_prefix(b"record=") {
@@ -68,6 +80,9 @@ fn read(text: &[u8]) -> Option<Asked<'_>> {
             "min" => asked.settings.min_bytes = number()?,
             "max" => asked.settings.max_bytes = number()?,
             "recycle" => asked.settings.recycle_bytes = Some(number()?),
+            "shares" => asked.settings.shares = Shares::parse(value)?,
+            "cpus" => asked.threads.read_cpus(value)?,
+            "skip" => asked.threads.read_skip(value)?,
             "prefault" => asked.prefault = number()? == 1,
             "follow" => asked.follow = number()? == 1,
             _ => return None,
@@ -91,9 +106,16 @@ pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-extern "C" fn construct() {
+/// Reads the settings and begins, once: by the loader, or before it by a library that needs us earlier; no other thread
+/// exists then.
+pub(crate) extern "C" fn construct() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.load(Ordering::Relaxed) || BEGUN.swap(true, Ordering::Relaxed) {
+        return;
+    }
     hooks::resolve();
     exec::resolve();
+    binding::resolve();
     // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down.
     // SAFETY: reads the auxiliary vector.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -122,13 +144,20 @@ extern "C" fn construct() {
     // SAFETY: registers functions of this library, which is never unloaded (a preload library).
     unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
     prefault::enable(asked.prefault);
-    HEAP.enable(asked.settings);
+    if asked.settings.pages != Pages::Plain {
+        HEAP.enable(asked.settings);
+    }
+    if chosen {
+        // SAFETY: no other thread exists yet.
+        unsafe { threads::begin(&asked.threads) };
+    }
 }
 
 extern "C" fn before_fork() {
     let fork = HEAP.before_fork();
     // SAFETY: the heap's lock is held from here to the end of both other handlers.
     unsafe { *FORK.0.get() = Some(fork) };
+    IS_BOUND.store(threads::bound_here().is_some(), Ordering::Relaxed);
 }
 
 extern "C" fn after_fork_in_parent() {
@@ -140,6 +169,7 @@ extern "C" fn after_fork_in_parent() {
 }
 
 extern "C" fn after_fork_in_child() {
+    threads::end_in_child(IS_BOUND.load(Ordering::Relaxed));
     // SAFETY: as in `before_fork`.
     if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
         // SAFETY: the value of the fork that ends here.
@@ -151,7 +181,7 @@ extern "C" fn after_fork_in_child() {
 fn finish() {
     if RECORDING_PROCESS.load(Ordering::Relaxed) == sys::process_id() {
         RECORDING_PROCESS.store(0, Ordering::Relaxed);
-        HEAP.finish_record();
+        HEAP.finish_record(&|out| threads::report(out));
     }
 }
 
