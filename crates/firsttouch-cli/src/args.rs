@@ -5,9 +5,10 @@ mod lab;
 pub(crate) use lab::Lab;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firsttouch_placement::{Pages, Placement, Via, parse_size};
+use firsttouch_placement::{MemoryPolicy, Pages, Placement, ThreadPlacement, Via, parse_order, parse_size};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Decides the pages of a program's memory at first touch, and proves what that was worth.
@@ -108,6 +109,10 @@ pub(crate) struct Status {
   firsttouch run -- Rscript model.R                           transparent huge pages from 1 MiB up
   firsttouch run --pages 2m --receipt - -- ./simulate         reserved pages, and what was obtained
   firsttouch run --profile model.toml -- Rscript model.R      as `tune --save` found best
+  firsttouch run --memory interleave=all -- ./simulate        memory from all nodes in turn
+  firsttouch run --memory prefer=hbm --threads compact -- ./simulate
+  firsttouch run --pages plain --threads groups=6x4 -- ./simulate
+  firsttouch run --near nvme0n1 -- ./load                     on the CPUs and the memory next to a disk
   sudo firsttouch run --via supervise -- ./static-go-program  from outside, where no library reaches")]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -128,7 +133,7 @@ pub(crate) struct Run {
 /// The fields of a placement. What is not given comes from the profile, or is the default.
 #[derive(Args, Debug, Default)]
 pub(crate) struct PlacementArgs {
-    /// Kind of pages: 4k, thp, 16k…1024k (multi-size), 2m, 1g (both reserved) or auto [default: thp]
+    /// Kind of pages: plain (as without us), 4k, thp, 16k…1024k (multi-size), 2m, 1g (both reserved) or auto [default: thp]
     #[arg(long, value_parser = pages, value_name = "KIND")]
     pub(crate) pages: Option<Pages>,
     /// Leave allocations smaller than SIZE alone [default: 1M]
@@ -149,7 +154,33 @@ pub(crate) struct PlacementArgs {
     /// Place the programs that the program starts, too
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Where memory comes from: local, bind=NODES, prefer=NODES, interleave=NODES, weighted, weighted=NODES or none
+    ///
+    /// NODES are numbers such as 0-3,5; all; or kinds of memory: hbm, dram, cxl, pmem, gpu. `weighted` gives each node
+    /// its part by bandwidth, as `firsttouch measure` found it. It holds for all memory of the program and its children.
+    #[arg(long, value_parser = placement_word::<MemoryPolicy>, value_name = "POLICY")]
+    pub(crate) memory: Option<MemoryPolicy>,
+    /// CPUs of the threads: compact, scatter, groups=CORESxGROUPS, CPUs such as 0,2,4-7, or none
+    ///
+    /// Threads are bound one after another as they are created, the main thread to the first CPU; when every CPU has its
+    /// thread, the order begins again. A program that binds its threads itself has the last word. Threads made by
+    /// clone(2) without the C library are not seen: they, and static programs, run on any of these CPUs.
+    #[arg(long, value_parser = placement_word::<ThreadPlacement>, value_name = "PLACEMENT")]
+    pub(crate) threads: Option<ThreadPlacement>,
+    /// Threads not to be bound, by the number of their creation: 1-14 (0 is the main thread)
+    ///
+    /// For helpers that do no work of the program's, of the Java virtual machine for example; a receipt lists the threads
+    /// with their numbers and names.
+    #[arg(long, value_parser = thread_numbers, value_name = "NUMBERS")]
+    pub(crate) skip_threads: Option<SkipThreads>,
+    /// Run on the CPUs next to a device, with memory from there: nvme0n1, eth0, md0, 0000:05:00.0, /dev/dri/renderD128
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) near: Option<String>,
 }
+
+/// Numbers of threads; a type of its own, because clap takes a list for an option that is given several times.
+#[derive(Clone, Debug)]
+pub(crate) struct SkipThreads(Vec<u32>);
 
 impl PlacementArgs {
     /// These fields over those of `start`.
@@ -161,6 +192,14 @@ impl PlacementArgs {
             prefault: self.prefault || start.prefault,
             via: self.via.unwrap_or(start.via),
             follow: self.follow || start.follow,
+            memory: self.memory.as_ref().unwrap_or(&start.memory).clone(),
+            threads: self.threads.as_ref().unwrap_or(&start.threads).clone(),
+            skip_threads: match (&self.skip_threads, &self.threads) {
+                (Some(SkipThreads(numbers)), _) => numbers.clone(),
+                (None, Some(ThreadPlacement::None)) => Vec::new(),
+                (None, _) => start.skip_threads.clone(),
+            },
+            near: self.near.as_ref().or(start.near.as_ref()).cloned(),
         }
     }
 }
@@ -339,11 +378,22 @@ pub(crate) struct Warm {
 }
 
 fn pages(text: &str) -> Result<Pages, String> {
-    Pages::parse(text).ok_or_else(|| "expected 4k, thp, 16k, 32k, 64k … 1024k, 2m, 1g or auto".to_owned())
+    Pages::parse(text)
+        .ok_or_else(|| "expected plain, 4k, thp, 16k, 32k, 64k … 1024k, 2m, 1g or auto".to_owned())
 }
 
 fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "expected a size, for example 65536, 512K, 1.5G".to_owned())
+}
+
+fn placement_word<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn thread_numbers(text: &str) -> Result<SkipThreads, String> {
+    parse_order(text)
+        .map(SkipThreads)
+        .ok_or_else(|| "expected numbers of threads, for example 1-14 or 1,3".to_owned())
 }
 
 fn via(text: &str) -> Result<Via, String> {
@@ -405,6 +455,28 @@ mod tests {
         let start: Placement = "2m,min-size=4M,prefault".parse().unwrap();
         let args = PlacementArgs { pages: Some(Pages::Transparent), ..PlacementArgs::default() };
         assert_eq!(args.over(&start), "thp,min-size=4M,prefault".parse().unwrap());
+    }
+
+    #[test]
+    fn the_words_of_a_placement_ask_for_it_again() {
+        for text in [
+            "thp,bind=hbm+2,threads=4-7+0,skip-threads=1+3,near=eth0",
+            "plain,interleave=all,threads=groups=6x4",
+        ] {
+            let placement: Placement = text.parse().unwrap();
+            let words = ["firsttouch", "run"].map(str::to_owned).into_iter();
+            let words = words.chain(placement.arguments()).chain(["--".to_owned(), "true".to_owned()]);
+            let Command::Run(run) = Cli::parse_from(words).command else { panic!("not run") };
+            assert_eq!(run.placement.over(&Placement::default()), placement);
+            let none = PlacementArgs {
+                memory: Some(MemoryPolicy::None),
+                threads: Some(ThreadPlacement::None),
+                ..PlacementArgs::default()
+            };
+            let reset = none.over(&placement);
+            assert_eq!((reset.memory, reset.threads), (MemoryPolicy::None, ThreadPlacement::None));
+            assert!(reset.skip_threads.is_empty());
+        }
     }
 
     #[test]

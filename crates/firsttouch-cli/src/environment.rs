@@ -1,7 +1,7 @@
 //! What a placement changes in the environment of the program.
 
 use crate::rivals::{NotInstalled, Variable};
-use firsttouch_placement::Placement;
+use firsttouch_placement::{Pages, Placement, Resolved, format_order};
 use firsttouch_process::{AGENT_VARIABLE, Environment, PID_PLACEHOLDER};
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,15 +19,40 @@ pub(crate) fn set_up_agent(
     environment: &mut Environment,
     library: &Path,
     placement: &Placement,
+    resolved: &Resolved,
     record: Option<&Path>,
 ) {
     prepend(environment, PRELOAD, library.as_os_str().to_owned());
-    set_agent(environment, placement, record);
+    set_agent(environment, placement, resolved, record);
+    if !resolved.order.is_empty() {
+        keep_openmp_from_binding(environment, resolved.order.len());
+    }
 }
 
 /// Gives an agent that is set up already other settings.
-pub(crate) fn set_agent(environment: &mut Environment, placement: &Placement, record: Option<&Path>) {
-    environment.set(AGENT_VARIABLE, settings(placement, record));
+pub(crate) fn set_agent(
+    environment: &mut Environment,
+    placement: &Placement,
+    resolved: &Resolved,
+    record: Option<&Path>,
+) {
+    environment.set(AGENT_VARIABLE, settings(placement, resolved, record));
+}
+
+/// The OpenMP library of LLVM and Intel gives every thread all CPUs when nothing is asked of it, and so would undo ours.
+/// Whoever asks it for anything about CPUs is served by it. Kept from that, it takes all CPUs of the machine for its own
+/// and has to be told how many there are.
+fn keep_openmp_from_binding(environment: &mut Environment, cpus: usize) {
+    const AFFINITY: &str = "KMP_AFFINITY";
+    const THREADS: &str = "OMP_NUM_THREADS";
+    let asked = [AFFINITY, "KMP_HW_SUBSET", "OMP_PROC_BIND", "OMP_PLACES"];
+    if asked.iter().any(|name| environment.get(name).is_some()) {
+        return;
+    }
+    environment.set(AFFINITY, "disabled");
+    if environment.get(THREADS).is_none() {
+        environment.set(THREADS, cpus.to_string());
+    }
 }
 
 /// Makes the changes of another allocator's own way.
@@ -54,15 +79,27 @@ fn prepend(environment: &mut Environment, name: &str, mut value: OsString) {
 }
 
 /// The agent's settings in one variable. The record comes last: a path may hold spaces.
-fn settings(placement: &Placement, record: Option<&Path>) -> OsString {
+fn settings(placement: &Placement, resolved: &Resolved, record: Option<&Path>) -> OsString {
+    // Where another means places, the agent binds threads only.
+    let pages = if placement.is_placed_by_agent() { placement.pages } else { Pages::Plain };
     let mut settings = OsString::from(format!(
-        "{PID_PLACEHOLDER} pages={} min={} max={} prefault={} follow={}",
-        placement.pages,
+        "{PID_PLACEHOLDER} pages={pages} min={} max={} prefault={} follow={}",
         placement.min_size,
         placement.max_size.unwrap_or(u64::MAX),
         u8::from(placement.prefault),
         u8::from(placement.follow),
     ));
+    if !resolved.weights.is_empty() {
+        let shares: Vec<String> =
+            resolved.weights.iter().map(|(node, weight)| format!("{node}:{weight}")).collect();
+        settings.push(format!(" shares={}", shares.join(",")));
+    }
+    if !resolved.order.is_empty() {
+        settings.push(format!(" cpus={}", format_order(&resolved.order)));
+        if !placement.skip_threads.is_empty() {
+            settings.push(format!(" skip={}", format_order(&placement.skip_threads)));
+        }
+    }
     if let Some(record) = record {
         settings.push(" record=");
         settings.push(record);
@@ -92,9 +129,27 @@ mod tests {
     fn the_settings_are_those_the_agent_reads() {
         let placement: Placement = "2m,min-size=4M,prefault".parse().unwrap();
         assert_eq!(
-            settings(&placement, Some(Path::new("/tmp/a b"))),
+            settings(&placement, &Resolved::default(), Some(Path::new("/tmp/a b"))),
             "pid=0000000000 pages=2m min=4194304 max=18446744073709551615 prefault=1 follow=0 record=/tmp/a b"
         );
+        let placement: Placement = "thp,weighted,via=glibc,threads=4-7+0,skip-threads=1-3".parse().unwrap();
+        let resolved =
+            Resolved { weights: vec![(0, 5), (2, 1)], order: vec![4, 5, 6, 7, 0], ..Resolved::default() };
+        let settings = settings(&placement, &resolved, None).into_string().unwrap();
+        assert!(settings.contains(" pages=plain "), "{settings}");
+        assert!(settings.ends_with(" follow=0 shares=0:5,2:1 cpus=4-7,0 skip=1-3"), "{settings}");
+    }
+
+    #[test]
+    fn openmp_is_kept_from_undoing_our_work_unless_it_was_asked() {
+        let mut environment = Environment::default();
+        keep_openmp_from_binding(&mut environment, 6);
+        assert_eq!(environment.get("KMP_AFFINITY"), Some(OsStr::new("disabled")));
+        assert_eq!(environment.get("OMP_NUM_THREADS"), Some(OsStr::new("6")));
+        let mut environment = Environment::default();
+        environment.set("OMP_PROC_BIND", "close");
+        keep_openmp_from_binding(&mut environment, 6);
+        assert_eq!((environment.get("KMP_AFFINITY"), environment.get("OMP_NUM_THREADS")), (None, None));
     }
 
     #[test]
@@ -102,10 +157,10 @@ mod tests {
         let mut environment = Environment::default();
         let library = Path::new("/a/agent.so");
         let placement = Placement::default();
-        set_up_agent(&mut environment, library, &placement, None);
+        set_up_agent(&mut environment, library, &placement, &Resolved::default(), None);
         assert_eq!(environment.get(PRELOAD), Some(OsStr::new("/a/agent.so")));
         environment.set(PRELOAD, "/b.so /c.so");
-        set_up_agent(&mut environment, library, &placement, None);
+        set_up_agent(&mut environment, library, &placement, &Resolved::default(), None);
         assert_eq!(environment.get(PRELOAD), Some(OsStr::new("/a/agent.so:/b.so /c.so")));
     }
 

@@ -3,10 +3,10 @@
 use crate::args::Explain;
 use crate::output::{self, Outcome};
 use crate::program::{self, Subject};
-use crate::{environment, run};
+use crate::{environment, here, run};
 use firsttouch_explain::{Evidence, Finding, Resolution, Wanted, Weight, explain};
 use firsttouch_machine::Root;
-use firsttouch_placement::{Placement, SCHEMA_VERSION};
+use firsttouch_placement::{MemoryPolicy, Placement, SCHEMA_VERSION, ThreadPlacement};
 use serde::Serialize;
 
 /// The document of `explain --json`.
@@ -40,9 +40,11 @@ fn wanted(asked: &Placement) -> Wanted {
     Wanted {
         pages: asked.pages,
         via: asked.via,
-        memory: None,
-        threads: None,
-        resolved: Ok(Resolution::default()),
+        memory: (asked.memory != MemoryPolicy::None).then(|| asked.memory.to_string()),
+        threads: (asked.threads != ThreadPlacement::None).then(|| asked.threads.to_string()),
+        resolved: here::resolve(asked)
+            .map(|resolved| Resolution { nodes: resolved.nodes, cpus: resolved.cpus })
+            .map_err(|error| (error.to_string(), error.hint())),
     }
 }
 

@@ -12,6 +12,7 @@ mod demo;
 mod environment;
 mod explain;
 mod export;
+mod here;
 mod lab;
 mod measure;
 mod output;

@@ -2,7 +2,7 @@
 
 use crate::output::Failure;
 use firsttouch_explain::Target;
-use firsttouch_placement::{Reason, Via};
+use firsttouch_placement::{Placement, Reason, Via};
 use firsttouch_process::{
     Environment, Launch, LaunchError, Program, ProgramError, agent_reach, inspect, preloaded_allocator,
 };
@@ -55,9 +55,10 @@ impl Subject {
         launch
     }
 
-    /// Why this means cannot reach the program, if so, and in words.
-    pub(crate) fn beyond(&self, via: Via) -> Option<(Reason, String)> {
-        if via == Via::Supervise {
+    /// Why the means of a placement cannot reach the program, if so, and in words. Memory policy and CPUs are inherited,
+    /// which reaches every program.
+    pub(crate) fn beyond(&self, asked: &Placement) -> Option<(Reason, String)> {
+        if asked.via == Via::Supervise || asked.via == Via::Agent && !asked.needs_agent() {
             return None;
         }
         if let Err(reason) = agent_reach(&self.program.kind) {

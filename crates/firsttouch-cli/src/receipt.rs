@@ -45,6 +45,14 @@ pub(crate) fn of_record(path: &Path, asked: &Placement, image: String) -> Receip
     }
 }
 
+/// Adds what the agent's record says of threads, for a program whose memory another means has placed.
+pub(crate) fn add_threads(receipt: &mut Receipt, record: &Path) {
+    let record = std::fs::read_to_string(record).ok().and_then(|text| Record::parse(&text).ok());
+    if let Some(record) = record {
+        receipt.obtained.get_or_insert_default().threads = record.obtained.threads;
+    }
+}
+
 /// The receipt where nothing could be read, with the reason if it is one of the list.
 pub(crate) fn without_reading(
     asked: &Placement,

@@ -5,10 +5,10 @@ use crate::output::{self, Failure, Outcome};
 use crate::outside::Visitor;
 use crate::program::{self, Subject};
 use crate::receipt::{self, RecordPlace};
-use crate::{agent, environment, export, rivals};
+use crate::{agent, environment, export, here, rivals};
 use anyhow::Context;
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::{Placement, Profile, Reason, Receipt, Via};
+use firsttouch_placement::{Placement, Profile, Reason, Receipt, Resolved, Via};
 use firsttouch_process::{Ending, Environment, Finished, Launch, run_and_wait};
 use firsttouch_report::json;
 use std::path::Path;
@@ -17,38 +17,58 @@ pub(crate) fn run(run: &Run) -> Outcome {
     let asked = placement(&run.placement)?;
     let own = environment::own();
     let subject = Subject::find(&run.program, &own).map_err(program::not_runnable)?;
-    let shortfall = reach(&subject, asked.via, run.strict)?;
+    let resolved = here::resolve(&asked).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(error).hint(hint)
+    })?;
+    let shortfall = reach(&subject, &asked, run.strict)?;
     warn_of_ignored_sizes(&asked);
+    let launch = |environment: Environment| {
+        let mut launch = subject.launch(environment);
+        launch.inheritance = here::inheritance(&resolved);
+        launch
+    };
 
     let Some(file) = &run.receipt else {
         if shortfall.is_some() {
-            return Err(become_it(&subject.launch(own)));
+            return Err(become_it(&launch(own)));
         }
         if asked.via == Via::Supervise {
-            let (finished, _) = visited(&subject.launch(own), Visitor::supervising(&asked, false))?;
+            let (finished, _) = visited(&launch(own), Visitor::supervising(&asked, false))?;
             return Ok(finished.ending.plan().carry_out());
         }
-        return Err(become_it(&subject.launch(placed(own, &asked, None)?)));
+        return Err(become_it(&launch(placed(own, &asked, &resolved, None)?)));
     };
 
     let record = RecordPlace::new().context("cannot make a folder for the agent's record")?;
-    let (finished, receipt) = if let Some(reason) = shortfall {
-        let note = "the program ran as it is".to_owned();
-        let receipt = receipt::without_reading(&asked, subject.image(), Some(reason), vec![note]);
-        (visited(&subject.launch(own), Visitor::default())?.0, receipt)
-    } else if asked.via == Via::Agent {
-        let launch = subject.launch(placed(own, &asked, Some(&record.path()))?);
+    let (finished, mut receipt) = if let Some(reason) = shortfall {
+        let mut receipt = receipt::without_reading(&asked, subject.image(), Some(reason), Vec::new());
+        let visitor = if asked.needs_resolving() { Visitor::looking() } else { Visitor::default() };
+        let (finished, visitor) = visited(&launch(own), visitor)?;
+        let inherited = if asked.needs_resolving() {
+            receipt.obtained = visitor.into_receipt(&asked, subject.image(), false).obtained;
+            ", with the memory policy and the CPUs that were asked"
+        } else {
+            ""
+        };
+        receipt.notes.push(format!("the program ran as it is{inherited}"));
+        (finished, receipt)
+    } else if asked.is_placed_by_agent() {
+        let launch = launch(placed(own, &asked, &resolved, Some(&record.path()))?);
         let (finished, _) = visited(&launch, Visitor::default())?;
         (finished, receipt::of_record(&record.path(), &asked, subject.image()))
     } else {
         let (launch, visitor) = match asked.via {
-            Via::Supervise => (subject.launch(own), Visitor::supervising(&asked, true)),
-            _ => (subject.launch(placed(own, &asked, None)?), Visitor::looking()),
+            Via::Supervise => (launch(own), Visitor::supervising(&asked, true)),
+            _ => (launch(placed(own, &asked, &resolved, Some(&record.path()))?), Visitor::looking()),
         };
         let (finished, visitor) = visited(&launch, visitor)?;
         let killed = matches!(finished.ending, Ending::Signaled(_));
-        (finished, visitor.into_receipt(&asked, subject.image(), killed))
+        let mut receipt = visitor.into_receipt(&asked, subject.image(), killed);
+        receipt::add_threads(&mut receipt, &record.path());
+        (finished, receipt)
     };
+    receipt.hold_against(&resolved);
     hand_over(&receipt, file)?;
     // What the record lay in must go before a signal can end us.
     drop(record);
@@ -79,8 +99,8 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
 }
 
 /// Whether the means reaches the program; with `strict` it must.
-fn reach(subject: &Subject, via: Via, strict: bool) -> Outcome<Option<Reason>> {
-    if strict && via == Via::Supervise {
+fn reach(subject: &Subject, asked: &Placement, strict: bool) -> Outcome<Option<Reason>> {
+    if strict && asked.via == Via::Supervise {
         let status = StatusReport::examine(&Root::live())?;
         if let Some(ability) = status.can("supervise").filter(|ability| ability.possible == Some(false)) {
             let failure =
@@ -91,13 +111,18 @@ fn reach(subject: &Subject, via: Via, strict: bool) -> Outcome<Option<Reason>> {
             });
         }
     }
-    let Some((reason, explanation)) = subject.beyond(via) else { return Ok(None) };
+    let Some((reason, explanation)) = subject.beyond(asked) else { return Ok(None) };
     if strict {
         return Err(
             Failure::message(format!("{explanation}: the placement cannot reach it")).hint(reason.remedy())
         );
     }
-    output::warning(&format!("{explanation}: it runs without the placement"), Some(reason.remedy()));
+    let inherited =
+        if asked.needs_resolving() { ", but for memory policy and CPUs of the whole program" } else { "" };
+    output::warning(
+        &format!("{explanation}: it runs without the placement{inherited}"),
+        Some(reason.remedy()),
+    );
     Ok(Some(reason))
 }
 
@@ -113,16 +138,19 @@ fn warn_of_ignored_sizes(placement: &Placement) {
 }
 
 /// The environment with the placement in it.
-fn placed(mut environment: Environment, asked: &Placement, record: Option<&Path>) -> Outcome<Environment> {
-    match asked.via {
-        Via::Agent => environment::set_up_agent(&mut environment, &agent::install()?, asked, record),
-        _ => {
-            let variables = rivals::variables(asked, &rivals::library_directories());
-            environment::set_up_rival(&mut environment, variables).map_err(|missing| {
-                let remedy = missing.remedy();
-                Failure::new(missing).hint(remedy)
-            })?;
-        }
+fn placed(
+    mut environment: Environment,
+    asked: &Placement,
+    resolved: &Resolved,
+    record: Option<&Path>,
+) -> Outcome<Environment> {
+    let variables = rivals::variables(asked, &rivals::library_directories());
+    environment::set_up_rival(&mut environment, variables).map_err(|missing| {
+        let remedy = missing.remedy();
+        Failure::new(missing).hint(remedy)
+    })?;
+    if asked.needs_agent() {
+        environment::set_up_agent(&mut environment, &agent::install()?, asked, resolved, record);
     }
     Ok(environment)
 }

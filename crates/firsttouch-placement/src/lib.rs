@@ -7,23 +7,32 @@
 //! The JSON and TOML documents made of them are a contract: a key changes only together with
 //! [`SCHEMA_VERSION`] and the changelog.
 //!
-//! Architecture invariant: this crate does no I/O. It parses and prints text that others read and write.
+//! [`Placement::resolve`] turns wishes about nodes and CPUs into numbers on one machine, or says why that cannot be.
+//!
+//! Architecture invariant: this crate does no I/O. It parses and prints text that others read and write, and machines
+//! are given to it.
 
 #![forbid(unsafe_code)]
 
+mod memory;
 mod placement;
 mod profile;
 mod receipt;
 mod record;
+mod resolve;
 mod size;
+mod threads;
 mod tune;
 
 pub use firsttouch_memory::{Pages, Reason};
+pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
 pub use placement::{Placement, PlacementError, Via};
 pub use profile::{Evidence, MachineKey, Profile, ProfileError};
-pub use receipt::{BlockReport, Obtained, Receipt, Shortfall};
+pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};
 pub use record::{Record, RecordError};
+pub use resolve::{Policies, ResolveError, Resolved, Surroundings};
 pub use size::{format_bytes, parse_size};
+pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
 pub use tune::{
     ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict,
 };

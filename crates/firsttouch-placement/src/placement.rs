@@ -1,6 +1,9 @@
 //! Asked: the placement of a program.
 
-use crate::{format_bytes, parse_size};
+use crate::threads::{format_order, parse_order};
+use crate::{
+    MemoryPolicy, MemoryPolicyError, ThreadPlacement, ThreadPlacementError, format_bytes, parse_size,
+};
 use firsttouch_memory::Pages;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -45,9 +48,10 @@ impl fmt::Display for Via {
     }
 }
 
-/// What somebody wants for a program's memory.
+/// What somebody wants for a program's memory and threads.
 ///
-/// The default asks for transparent huge pages for allocations of at least 1 MiB, through the agent.
+/// The default asks for transparent huge pages for allocations of at least 1 MiB, through the agent, and decides nothing
+/// about nodes and CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
@@ -66,6 +70,15 @@ pub struct Placement {
     pub via: Via,
     /// Place the program's children (other programs it starts) too.
     pub follow: bool,
+    /// The nodes that memory comes from. It holds for all memory of the program and of its children.
+    pub memory: MemoryPolicy,
+    /// The CPUs that threads are bound to.
+    pub threads: ThreadPlacement,
+    /// Threads that are not bound and take no CPU of the order, by the number of their creation: 0 is the main thread.
+    pub skip_threads: Vec<u32>,
+    /// A device: the program runs on the CPUs next to it, with memory from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<String>,
 }
 
 impl Default for Placement {
@@ -77,6 +90,10 @@ impl Default for Placement {
             prefault: false,
             via: Via::Agent,
             follow: false,
+            memory: MemoryPolicy::None,
+            threads: ThreadPlacement::None,
+            skip_threads: Vec::new(),
+            near: None,
         }
     }
 }
@@ -108,8 +125,25 @@ pub enum PlacementError {
         /// The setting, as its command-line option.
         setting: &'static str,
     },
+    /// Pages are left alone, so that settings about placed memory mean nothing.
+    #[error("--pages plain places nothing, so there is no {setting}")]
+    NothingPlaced {
+        /// The setting, as its command-line option.
+        setting: &'static str,
+    },
+    /// Threads are to be skipped, and none is bound.
+    #[error("--skip-threads without --threads: no thread is bound")]
+    NothingToSkip,
+    /// The memory policy does not read.
+    #[error(transparent)]
+    Memory(#[from] MemoryPolicyError),
+    /// The placement of threads does not read.
+    #[error(transparent)]
+    Threads(#[from] ThreadPlacementError),
     /// A key or word of the short form is unknown.
-    #[error("`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, via=, follow)")]
+    #[error(
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, via=, follow, local, bind=, prefer=, interleave=, weighted, threads=, skip-threads=, near=)"
+    )]
     UnknownWord {
         /// The offending word.
         word: String,
@@ -147,7 +181,27 @@ impl Placement {
         if self.via != Via::Agent && self.prefault {
             return Err(PlacementError::SettingNotBy { via: self.via, setting: "--prefault" });
         }
+        if self.pages == Pages::Plain && self.prefault {
+            return Err(PlacementError::NothingPlaced { setting: "--prefault" });
+        }
+        // Threads are bound by the agent, which cannot be loaded beside another allocator and never is by `supervise`.
+        if self.threads != ThreadPlacement::None && !matches!(self.via, Via::Agent | Via::Glibc) {
+            return Err(PlacementError::SettingNotBy { via: self.via, setting: "--threads" });
+        }
+        if self.threads == ThreadPlacement::None && !self.skip_threads.is_empty() {
+            return Err(PlacementError::NothingToSkip);
+        }
         Ok(())
+    }
+
+    /// Whether the agent has something to do in the program.
+    pub fn needs_agent(&self) -> bool {
+        self.threads != ThreadPlacement::None || self.is_placed_by_agent()
+    }
+
+    /// Whether the agent places memory, so that its record tells what was obtained.
+    pub fn is_placed_by_agent(&self) -> bool {
+        self.via == Via::Agent && self.pages != Pages::Plain
     }
 
     /// The words after `firsttouch run` that ask for this placement; defaults are left out.
@@ -169,11 +223,72 @@ impl Placement {
         if self.follow {
             words.push("--follow".to_owned());
         }
+        if self.memory != default.memory {
+            words.extend(["--memory".to_owned(), self.memory.to_string()]);
+        }
+        if self.threads != default.threads {
+            words.extend(["--threads".to_owned(), self.threads.to_string()]);
+        }
+        if !self.skip_threads.is_empty() {
+            words.extend(["--skip-threads".to_owned(), format_order(&self.skip_threads)]);
+        }
+        if let Some(device) = &self.near {
+            words.extend(["--near".to_owned(), device.clone()]);
+        }
         words
     }
 }
 
-/// The short form of `tune --configs`: `thp`, `2m,prefault`, `pages=thp,via=glibc,min-size=4M`.
+/// Sizes exactly, in the largest unit that leaves no remainder: `4M`, `1500K`, `12345`.
+fn exact_size(bytes: u64) -> String {
+    for (shift, suffix) in [(30, "G"), (20, "M"), (10, "K")] {
+        if bytes != 0 && bytes.trailing_zeros() >= shift {
+            return format!("{}{suffix}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+/// The short form; defaults are left out.
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Placement::default();
+        write!(f, "{}", self.pages)?;
+        if self.min_size != default.min_size {
+            write!(f, ",min-size={}", exact_size(self.min_size))?;
+        }
+        if let Some(max) = self.max_size {
+            write!(f, ",max-size={}", exact_size(max))?;
+        }
+        if self.prefault {
+            f.write_str(",prefault")?;
+        }
+        if self.via != default.via {
+            write!(f, ",via={}", self.via)?;
+        }
+        if self.follow {
+            f.write_str(",follow")?;
+        }
+        // A comma would end the setting.
+        let inside = |text: String| text.replace(',', "+");
+        if self.memory != default.memory {
+            write!(f, ",{}", inside(self.memory.to_string()))?;
+        }
+        if self.threads != default.threads {
+            write!(f, ",threads={}", inside(self.threads.to_string()))?;
+        }
+        if !self.skip_threads.is_empty() {
+            write!(f, ",skip-threads={}", inside(format_order(&self.skip_threads)))?;
+        }
+        if let Some(device) = &self.near {
+            write!(f, ",near={device}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The short form of `tune --configs`: `thp`, `2m,prefault`, `pages=thp,via=glibc,min-size=4M`,
+/// `plain,interleave=0-3+8,threads=groups=6x4`.
 impl FromStr for Placement {
     type Err = PlacementError;
 
@@ -191,8 +306,18 @@ impl FromStr for Placement {
                     placement.via =
                         Via::ALL.into_iter().find(|via| via.word() == value).ok_or_else(unknown)?
                 }
+                Some(("memory", value)) => placement.memory = value.parse()?,
+                Some(("bind" | "prefer" | "interleave" | "weighted", _)) => {
+                    placement.memory = word.parse()?
+                }
+                Some(("threads", value)) => placement.threads = value.parse()?,
+                Some(("skip-threads", value)) => {
+                    placement.skip_threads = parse_order(value).ok_or_else(unknown)?
+                }
+                Some(("near", device)) if !device.is_empty() => placement.near = Some(device.to_owned()),
                 None if word == "prefault" => placement.prefault = true,
                 None if word == "follow" => placement.follow = true,
+                None if matches!(word, "local" | "weighted") => placement.memory = word.parse()?,
                 None => placement.pages = Pages::parse(word).ok_or_else(unknown)?,
                 Some(_) => return Err(unknown()),
             }
@@ -209,7 +334,9 @@ fn pages_out<S: Serializer>(pages: &Pages, serializer: S) -> Result<S::Ok, S::Er
 fn pages_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pages, D::Error> {
     let word = String::deserialize(deserializer)?;
     Pages::parse(&word).ok_or_else(|| {
-        de::Error::custom(format!("`{word}` is not a kind of pages (4k, thp, 16k…1024k, 2m, 1g, auto)"))
+        de::Error::custom(format!(
+            "`{word}` is not a kind of pages (plain, 4k, thp, 16k…1024k, 2m, 1g, auto)"
+        ))
     })
 }
 
@@ -260,5 +387,58 @@ mod tests {
     fn the_arguments_ask_for_the_same_again() {
         let placement: Placement = "1g,max-size=1G,follow".parse().unwrap();
         assert_eq!(placement.arguments(), ["--pages", "1g", "--max-size", "1073741824", "--follow"]);
+        let placement: Placement =
+            "plain,bind=hbm+2,threads=4-7+0,skip-threads=1-3,near=eth0".parse().unwrap();
+        assert_eq!(
+            placement.arguments(),
+            [
+                "--pages",
+                "plain",
+                "--memory",
+                "bind=hbm,2",
+                "--threads",
+                "4-7,0",
+                "--skip-threads",
+                "1-3",
+                "--near",
+                "eth0"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_short_form_reads_back() {
+        for text in [
+            "thp",
+            "2m,min-size=4M,max-size=1G,prefault,follow",
+            "thp,min-size=1500K,via=glibc,threads=scatter",
+            "plain,local",
+            "plain,weighted",
+            "4k,weighted=dram+cxl,threads=compact,skip-threads=1+3",
+            "plain,bind=0-3+8,threads=groups=6x4,near=0000:05:00.0",
+            "plain,prefer=hbm,near=/dev/nvme0n1",
+        ] {
+            assert_eq!(text.parse::<Placement>().unwrap().to_string(), text);
+        }
+        let same: Placement = "memory=bind=0-3+8,threads=compact".parse().unwrap();
+        assert_eq!(same.to_string(), "thp,bind=0-3+8,threads=compact");
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused() {
+        for text in [
+            "thp,via=mimalloc,threads=compact",
+            "thp,via=supervise,threads=compact",
+            "plain,prefault",
+            "plain,via=glibc",
+            "thp,skip-threads=1",
+            "thp,bind",
+            "thp,threads=close",
+            "thp,near=",
+        ] {
+            assert!(text.parse::<Placement>().is_err(), "{text}");
+        }
+        assert!("thp,via=glibc,threads=compact".parse::<Placement>().unwrap().needs_agent());
+        assert!(!"plain,bind=0".parse::<Placement>().unwrap().needs_agent());
     }
 }

@@ -1,6 +1,7 @@
 //! Obtained: what the kernel really gave.
 
-use crate::{Placement, Via};
+use crate::{Placement, Resolved, Via};
+use firsttouch_linux::cpulist::format_list;
 use firsttouch_memory::Reason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
@@ -37,6 +38,30 @@ pub struct BlockReport {
     pub huge_bytes: u64,
 }
 
+/// One thread of a program whose threads were to be bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// In the order of creation; 0 is the main thread.
+    pub number: u32,
+    /// Its name at the end of the program; `None` if it had ended before.
+    pub name: Option<String>,
+    /// The CPU it was to run on; `None` if it was skipped, or the program had bound it itself.
+    pub cpu_asked: Option<u32>,
+    /// The CPUs it could run on at the end of the program, or, if it had ended before, right after it was bound; `None`
+    /// if that could not be read.
+    pub cpus_obtained: Option<Vec<u32>>,
+}
+
+impl ThreadReport {
+    /// Whether it was to be bound and ran elsewhere.
+    pub fn is_elsewhere(&self) -> bool {
+        match (self.cpu_asked, &self.cpus_obtained) {
+            (Some(asked), Some(obtained)) => *obtained != [asked],
+            _ => false,
+        }
+    }
+}
+
 /// What was obtained, at the moment when placed memory was at its peak.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obtained {
@@ -52,12 +77,21 @@ pub struct Obtained {
     pub placed_blocks: u64,
     /// Bytes that came from recycled blocks instead of the kernel, over the life of the program.
     pub recycled_bytes: u64,
+    /// The threads that were to be bound, in the order of their creation, at most 256 of them; empty where none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadReport>,
     /// The whole process at its end, resident bytes by page size; `None` if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_bytes_by_page_size: Option<BTreeMap<u64, u64>>,
 }
 
 impl Obtained {
+    /// Resident placed bytes that lie on other nodes than these; `None` if the kernel does not say where they lie.
+    pub fn bytes_outside(&self, nodes: &[u32]) -> Option<u64> {
+        let by_node = self.bytes_by_node.as_ref()?;
+        Some(by_node.iter().filter(|(node, _)| !nodes.contains(node)).map(|(_, bytes)| bytes).sum())
+    }
+
     /// Share of the resident placed bytes that lies on pages of at least `page_bytes`; `None` when nothing is resident.
     pub fn share_on_pages_of(&self, page_bytes: u64) -> Option<f64> {
         let total: u64 = self.bytes_by_page_size.values().sum();
@@ -90,6 +124,41 @@ pub struct Receipt {
     pub notes: Vec<String>,
 }
 
+impl Receipt {
+    /// Notes what a resolved placement expected and did not come about: pages on other nodes, threads on other CPUs.
+    pub fn hold_against(&mut self, resolved: &Resolved) {
+        self.notes.extend(resolved.notes.iter().cloned());
+        let Some(obtained) = &self.obtained else { return };
+        if !resolved.nodes.is_empty() {
+            let list = format_list(&resolved.nodes);
+            match obtained.bytes_outside(&resolved.nodes) {
+                None => self.notes.push("the kernel does not say which nodes pages lie on".to_owned()),
+                Some(0) => {}
+                Some(bytes) => self.shortfalls.push(Shortfall {
+                    reason: Reason::PolicyOverridden,
+                    bytes,
+                    remedy: format!(
+                        "node {list} was full (numactl --hardware shows what is free), or the program has a policy of its \
+                         own"
+                    ),
+                }),
+            }
+        }
+        let elsewhere = obtained.threads.iter().filter(|thread| thread.is_elsewhere()).count();
+        let own = obtained.threads.iter().filter(|thread| thread.cpu_asked.is_none()).count();
+        if elsewhere > 0 {
+            self.notes.push(format!(
+                "{elsewhere} of {} threads run on other CPUs than asked: the program binds them itself, which counts more \
+                 (OMP_PROC_BIND, KMP_AFFINITY, taskset, an MPI launcher?)",
+                obtained.threads.len()
+            ));
+        }
+        if own > 0 {
+            self.notes.push(format!("{own} threads were skipped, or bound by the program itself"));
+        }
+    }
+}
+
 fn reason_out<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(reason.word())
 }
@@ -97,4 +166,55 @@ fn reason_out<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S:
 fn reason_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
     let word = String::deserialize(deserializer)?;
     Reason::parse(&word).ok_or_else(|| de::Error::custom(format!("`{word}` is not a reason of the list")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipt(obtained: Obtained) -> Receipt {
+        Receipt {
+            schema_version: crate::SCHEMA_VERSION,
+            program: "/bin/x".to_owned(),
+            asked: Placement::default(),
+            obtained: Some(obtained),
+            shortfalls: Vec::new(),
+            via: Via::Agent,
+            blocks: Vec::new(),
+            complete: true,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn pages_on_other_nodes_are_a_shortfall() {
+        let by_node = BTreeMap::from([(0, 10), (1, 30), (2, 2)]);
+        let mut receipt = receipt(Obtained { bytes_by_node: Some(by_node), ..Obtained::default() });
+        let resolved = Resolved { nodes: vec![1], notes: vec!["so".to_owned()], ..Resolved::default() };
+        receipt.hold_against(&resolved);
+        assert_eq!(
+            (receipt.shortfalls[0].reason, receipt.shortfalls[0].bytes),
+            (Reason::PolicyOverridden, 12)
+        );
+        assert!(receipt.shortfalls[0].remedy.contains("node 1 was full"), "{}", receipt.shortfalls[0].remedy);
+        assert_eq!(receipt.notes, ["so"]);
+        receipt.shortfalls.clear();
+        receipt.hold_against(&Resolved { nodes: vec![0, 1, 2], ..Resolved::default() });
+        assert!(receipt.shortfalls.is_empty());
+    }
+
+    #[test]
+    fn threads_elsewhere_are_told() {
+        let thread = |number, cpu_asked, cpus: &[u32]| ThreadReport {
+            number,
+            name: None,
+            cpu_asked,
+            cpus_obtained: Some(cpus.to_vec()),
+        };
+        let threads = vec![thread(0, Some(0), &[0]), thread(1, Some(1), &[0, 1]), thread(2, None, &[3])];
+        let mut receipt = receipt(Obtained { threads, ..Obtained::default() });
+        receipt.hold_against(&Resolved::default());
+        assert!(receipt.notes[0].starts_with("1 of 3 threads run on other CPUs"), "{:?}", receipt.notes);
+        assert!(receipt.notes[1].starts_with("1 threads were skipped"), "{:?}", receipt.notes);
+    }
 }

@@ -14,11 +14,13 @@
 //! process 4096 9437184
 //! short no-whole-block 2097152
 //! block 3 0x10000200000 400000048 399507456
+//! thread 1 4 4 worker
 //! note asan
 //! end
 //! ```
 
-use crate::{BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall};
+use crate::{BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport};
+use firsttouch_linux::cpulist::parse_list;
 use firsttouch_memory::Reason;
 use std::collections::BTreeMap;
 
@@ -114,6 +116,7 @@ impl Record {
                 let mut number = || words.next()?.parse::<u64>().ok();
                 self.blocks.push(BlockReport { id, address, bytes: number()?, huge_bytes: number()? });
             }
+            "thread" => self.obtained.threads.push(thread(rest)?),
             "note" => self.notes.push(rest.to_owned()),
             _ => return None,
         }
@@ -140,6 +143,22 @@ impl Record {
     }
 }
 
+/// `NUMBER CPU CPUS NAME`: the CPU asked, `-` if none; the CPUs obtained, `-` if unknown; the name, empty if unknown.
+fn thread(text: &str) -> Option<ThreadReport> {
+    let mut words = text.splitn(4, ' ');
+    let number = words.next()?.parse().ok()?;
+    let cpu_asked = match words.next()? {
+        "-" => None,
+        cpu => Some(cpu.parse().ok()?),
+    };
+    let cpus_obtained = match words.next()? {
+        "-" => None,
+        cpus => Some(parse_list(cpus)?),
+    };
+    let name = words.next().filter(|name| !name.is_empty()).map(str::to_owned);
+    Some(ThreadReport { number, name, cpu_asked, cpus_obtained })
+}
+
 fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, bytes: u64) {
     *map.entry(key).or_insert(0) += bytes;
 }
@@ -151,7 +170,7 @@ mod tests {
 
     const SAMPLE: &str = "firsttouch-record 1\nprogram /usr/bin/a b\nstate final\nplaced 30\npeak 40\nblocks 2\n\
         recycled 0\npage 2097152 20\npage 4096 10\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
-        block 1 0x10 10 0\nblock 2 0x20 20 20\nend\n";
+        block 1 0x10 10 0\nblock 2 0x20 20 20\nthread 0 4 4 a b\nthread 1 - 0-2,5 \nthread 2 7 - \nend\n";
 
     #[test]
     fn a_record_becomes_a_receipt() {
@@ -162,6 +181,21 @@ mod tests {
         assert_eq!(obtained.share_on_pages_of(2 << 20), Some(2.0 / 3.0));
         assert_eq!(receipt.shortfalls, [Shortfall::new(Reason::PoolEmpty, 10)]);
         assert_eq!(receipt.blocks[0].id, 2, "largest first");
+        let threads: Vec<_> = obtained
+            .threads
+            .iter()
+            .map(|thread| {
+                (thread.number, thread.name.as_deref(), thread.cpu_asked, thread.cpus_obtained.clone())
+            })
+            .collect();
+        assert_eq!(
+            threads,
+            [
+                (0, Some("a b"), Some(4), Some(vec![4])),
+                (1, None, None, Some(vec![0, 1, 2, 5])),
+                (2, None, Some(7), None)
+            ]
+        );
         let json = serde_json::to_string(&receipt).unwrap();
         assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
     }

@@ -1,6 +1,6 @@
 //! Asked and obtained in the few words of a table cell, and the shortfalls of a session put together.
 
-use crate::number::{UNKNOWN, bytes, exact_size, percent};
+use crate::number::{UNKNOWN, bytes, percent};
 use crate::sentence::Sentence;
 use firsttouch_placement::{
     ConfigurationReport, Obtained, Pages, Placement, Reason, Receipt, TuneReport, Via,
@@ -9,25 +9,7 @@ use std::collections::BTreeMap;
 
 /// The placement in the short form that `tune --configs` takes: `thp,min-size=4M,via=glibc`.
 pub(crate) fn asked(placement: Option<&Placement>) -> String {
-    let Some(placement) = placement else { return UNKNOWN.to_owned() };
-    let default = Placement::default();
-    let mut words = vec![placement.pages.to_string()];
-    if placement.min_size != default.min_size {
-        words.push(format!("min-size={}", exact_size(placement.min_size)));
-    }
-    if let Some(max) = placement.max_size {
-        words.push(format!("max-size={}", exact_size(max)));
-    }
-    if placement.prefault {
-        words.push("prefault".to_owned());
-    }
-    if placement.via != default.via {
-        words.push(format!("via={}", placement.via));
-    }
-    if placement.follow {
-        words.push("follow".to_owned());
-    }
-    words.join(",")
+    placement.map_or(UNKNOWN.to_owned(), ToString::to_string)
 }
 
 /// `99 % on 2 MiB, 381 MiB placed`.
@@ -48,7 +30,7 @@ pub(crate) fn receipt_words(receipt: &Receipt, pages: Option<Pages>) -> String {
 }
 
 fn obtained_words(obtained: &Obtained, pages: Option<Pages>) -> String {
-    let pages = pages.unwrap_or(Pages::Transparent);
+    let pages = pages.filter(|pages| *pages != Pages::Plain).unwrap_or(Pages::Transparent);
     let label = bytes(pages.bytes() as f64);
     if let Some(share) = share(&obtained.bytes_by_page_size, pages) {
         return format!("{} on {label}, {} placed", percent(share), bytes(obtained.placed_bytes as f64));

@@ -114,16 +114,6 @@ pub(crate) fn plural(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// A size as `--configs` takes it: `4M` where it is whole, bytes where it is not.
-pub(crate) fn exact_size(bytes: u64) -> String {
-    for (shift, suffix) in [(30, "G"), (20, "M"), (10, "K")] {
-        if bytes != 0 && bytes.trailing_zeros() >= shift {
-            return format!("{}{suffix}", bytes >> shift);
-        }
-    }
-    bytes.to_string()
-}
-
 /// Bytes that may be a mean.
 pub(crate) fn bytes(value: f64) -> String {
     if value.is_finite() { format_bytes(value as u64) } else { UNKNOWN.to_owned() }
@@ -177,12 +167,5 @@ mod tests {
         assert_eq!(count(104_123.0), "104k");
         assert_eq!(count(1_204_000.0), "1.20M");
         assert_eq!(count(3.5), "3.5");
-    }
-
-    #[test]
-    fn sizes_read_back() {
-        for bytes in [0, 1, 4096, 5 << 20, 3 << 30, 1_000_000] {
-            assert_eq!(firsttouch_placement::parse_size(&exact_size(bytes)), Some(bytes));
-        }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use common::markup;
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Pages, Placement, Ratio, Reason,
-    Receipt, SCHEMA_VERSION, Shortfall, SkippedConfiguration, TuneReport, Verdict, Via,
+    Receipt, SCHEMA_VERSION, Shortfall, SkippedConfiguration, ThreadReport, TuneReport, Verdict, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -73,7 +73,19 @@ fn placement() -> impl Strategy<Value = Placement> {
             prefault,
             via,
             follow,
+            ..Placement::default()
         })
+}
+
+prop_compose! {
+    fn thread()(
+        number: u32,
+        name in proptest::option::of(words()),
+        cpu_asked: Option<u32>,
+        cpus_obtained in proptest::option::of(vec(any::<u32>(), 0..4)),
+    ) -> ThreadReport {
+        ThreadReport { number, name, cpu_asked, cpus_obtained }
+    }
 }
 
 prop_compose! {
@@ -82,10 +94,11 @@ prop_compose! {
         bytes_by_node in proptest::option::of(btree_map(any::<u32>(), any::<u64>(), 0..3)),
         process_bytes_by_page_size in proptest::option::of(btree_map(any::<u64>(), any::<u64>(), 0..3)),
         (placed_bytes, peak_bytes, placed_blocks, recycled_bytes) in any::<(u64, u64, u64, u64)>(),
+        threads in vec(thread(), 0..40),
     ) -> Obtained {
         Obtained {
             bytes_by_page_size, bytes_by_node, placed_bytes, peak_bytes, placed_blocks, recycled_bytes,
-            process_bytes_by_page_size,
+            process_bytes_by_page_size, threads,
         }
     }
 }

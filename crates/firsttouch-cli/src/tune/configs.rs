@@ -1,5 +1,6 @@
 //! Which configurations a session compares, and which it cannot and why.
 
+use super::nodes::{Candidate, ONE_NODE};
 use firsttouch_placement::{Pages, Placement, PlacementError, SkippedConfiguration, Via};
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ pub(crate) enum Means {
     Placed(Placement),
     /// With mimalloc as it comes, without its large-page settings.
     PlainMimalloc,
-    /// Through `numactl --localalloc`.
-    Numactl,
+    /// Through `numactl` with these options.
+    Numactl(String),
 }
 
 /// One way of running the program.
@@ -28,7 +29,7 @@ impl Configuration {
     pub(crate) fn placement(&self) -> Option<&Placement> {
         match &self.means {
             Means::Placed(placement) => Some(placement),
-            Means::Plain | Means::PlainMimalloc | Means::Numactl => None,
+            Means::Plain | Means::PlainMimalloc | Means::Numactl(_) => None,
         }
     }
 }
@@ -52,8 +53,12 @@ pub(crate) struct Obstacle {
 pub(crate) struct Abilities {
     /// What cannot be done, by its word (`thp`, `64k`, `2m`, `1g`).
     pub(crate) obstacles: BTreeMap<String, Obstacle>,
-    /// Number of nodes with memory.
-    pub(crate) nodes: usize,
+    /// Nodes with memory that may be used.
+    pub(crate) nodes: Vec<u32>,
+    /// The first of them that has CPUs.
+    pub(crate) first_node: Option<u32>,
+    /// What to try over nodes and CPUs.
+    pub(crate) over_nodes: Vec<Candidate>,
     /// `numactl` is on the search path.
     pub(crate) numactl: bool,
     /// Why no library can be loaded into the program; `None` if one can.
@@ -152,6 +157,14 @@ impl Choice {
                 self.try_it(name, means, obstacle);
             }
         }
+        for Candidate { name, placement, obstacle } in &abilities.over_nodes {
+            let means = if obstacle.is_some() { Means::Plain } else { placed(placement) };
+            let beyond = match &means {
+                Means::Placed(placement) if placement.needs_agent() => abilities.unreachable.as_ref(),
+                _ => None,
+            };
+            self.try_it(name, means, obstacle.as_ref().or(beyond));
+        }
         // Where no library reaches, pages can still be collapsed from outside.
         if abilities.unreachable.is_some() {
             self.try_it("supervise", placed("thp,via=supervise"), abilities.obstacles.get("supervise"));
@@ -170,14 +183,20 @@ impl Choice {
             reason: reason.to_owned(),
             remedy: remedy.map(str::to_owned),
         };
-        let obstacle = if abilities.nodes < 2 {
-            Some(obstacle("there is only one node to choose from", None))
+        let obstacle = if abilities.nodes.len() < 2 {
+            Some(obstacle(ONE_NODE, None))
         } else if !abilities.numactl {
             Some(obstacle("numactl is not installed", Some("sudo apt install numactl")))
         } else {
             None
         };
-        self.try_it("numactl-local", Means::Numactl, obstacle.as_ref());
+        let numactl = |options: &str| Means::Numactl(options.to_owned());
+        self.try_it("numactl-local", numactl("--localalloc"), obstacle.as_ref());
+        self.try_it("numactl-interleave", numactl("--interleave=all"), obstacle.as_ref());
+        let node = abilities.first_node.unwrap_or(0);
+        // Preferred and not bound: a node that is too small must not bring down the machine's other programs.
+        let bound = format!("--cpunodebind={node} --preferred={node}");
+        self.try_it("numactl-bind", Means::Numactl(bound), obstacle.as_ref());
     }
 }
 
@@ -186,7 +205,7 @@ mod tests {
     use super::*;
 
     fn able() -> Abilities {
-        Abilities { nodes: 2, numactl: true, ..Abilities::default() }
+        Abilities { nodes: vec![0, 1], numactl: true, ..Abilities::default() }
     }
 
     fn unable(words: &[(&str, Option<&str>)]) -> Abilities {
@@ -218,7 +237,9 @@ mod tests {
                 "mimalloc",
                 "mimalloc-large",
                 "jemalloc-thp",
-                "numactl-local"
+                "numactl-local",
+                "numactl-interleave",
+                "numactl-bind"
             ]
         );
         assert!(choice.skipped.is_empty());
@@ -241,13 +262,34 @@ mod tests {
     fn a_program_no_library_reaches_is_supervised() {
         let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         let choice = choose("plain", &[], true, &Abilities { unreachable, ..able() }).unwrap();
-        assert_eq!(names(&choice), ["baseline", "supervise", "numactl-local"]);
+        assert_eq!(
+            names(&choice),
+            ["baseline", "supervise", "numactl-local", "numactl-interleave", "numactl-bind"]
+        );
         let unreachable = choice.skipped[0].reason.clone();
         assert_eq!(unreachable, "statically linked");
         let nothing = unable(&[("supervise", None)]);
         let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
         let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
         assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 6));
+    }
+
+    #[test]
+    fn several_nodes_add_their_configurations() {
+        let over_nodes = ["interleave", "compact"].map(|name| Candidate {
+            name: name.to_owned(),
+            placement: if name == "compact" { "plain,threads=compact" } else { "plain,interleave=all" }
+                .to_owned(),
+            obstacle: None,
+        });
+        let several = Abilities { over_nodes: over_nodes.into(), ..able() };
+        let choice = choose("plain", &[], false, &several).unwrap();
+        assert_eq!(names(&choice)[6..], ["interleave", "compact"]);
+        // Threads take the agent, a memory policy does not.
+        let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
+        let choice = choose("plain", &[], false, &Abilities { unreachable, ..several }).unwrap();
+        assert_eq!(names(&choice), ["baseline", "interleave", "supervise"]);
+        assert!(choice.skipped.iter().any(|skipped| skipped.name == "compact"));
     }
 
     #[test]

@@ -5,12 +5,13 @@ use super::interrupt::Interrupt;
 use super::preparation::Preparation;
 use crate::args::ProgramOutput;
 use crate::environment;
+use crate::here::{self, Here, NotHere};
 use crate::outside::Visitor;
 use crate::program::Subject;
 use crate::receipt;
 use crate::rivals::{self, NotInstalled};
 use firsttouch_experiment::{Launcher, RunRequest, Sample};
-use firsttouch_placement::{Placement, Receipt, Via};
+use firsttouch_placement::{Pages, Placement, Receipt, Resolved, Via};
 use firsttouch_process::{Counters, Ending, Environment, Event, Finished, Launch, LaunchError, Stream};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,27 @@ pub(crate) struct Probe {
 pub(crate) struct Variant {
     pub(crate) configuration: Configuration,
     launch: Launch,
+    resolved: Resolved,
     image: String,
+}
+
+/// Why a configuration cannot run here.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotReady {
+    #[error(transparent)]
+    NotInstalled(#[from] NotInstalled),
+    #[error(transparent)]
+    NotHere(#[from] NotHere),
+}
+
+impl NotReady {
+    /// The line that mends it.
+    pub(crate) fn remedy(&self) -> String {
+        match self {
+            NotReady::NotInstalled(missing) => missing.remedy().to_owned(),
+            NotReady::NotHere(error) => error.hint(),
+        }
+    }
 }
 
 impl Variant {
@@ -62,26 +83,30 @@ impl Variant {
         subject: &Subject,
         own: &Environment,
         agent: &Path,
-    ) -> Result<Variant, NotInstalled> {
+        here: &Here,
+    ) -> Result<Variant, NotReady> {
         let mut environment = own.clone();
         let directories = rivals::library_directories();
+        let mut resolved = Resolved::default();
         match &configuration.means {
-            Means::Plain | Means::Numactl => {}
+            Means::Plain | Means::Numactl(_) => {}
             Means::PlainMimalloc => {
                 environment::set_up_rival(&mut environment, rivals::plain_mimalloc(&directories))?;
             }
-            Means::Placed(placement) if placement.via == Via::Agent => {
-                environment::set_up_agent(&mut environment, agent, placement, None);
-            }
             Means::Placed(placement) => {
+                resolved = here.resolve(placement)?;
                 environment::set_up_rival(&mut environment, rivals::variables(placement, &directories))?;
+                if placement.needs_agent() {
+                    environment::set_up_agent(&mut environment, agent, placement, &resolved, None);
+                }
             }
         }
         let mut launch = subject.launch(environment);
-        if configuration.means == Means::Numactl {
-            launch = through_numactl(&launch);
+        launch.inheritance = here::inheritance(&resolved);
+        if let Means::Numactl(options) = &configuration.means {
+            launch = through_numactl(&launch, options);
         }
-        Ok(Variant { configuration, launch, image: subject.image() })
+        Ok(Variant { configuration, launch, resolved, image: subject.image() })
     }
 
     /// Runs the program once, untimed, and looks at what it gets.
@@ -94,13 +119,13 @@ impl Variant {
         launch.environment.set("OPENBLAS_VERBOSE", "2");
         let placement = self.configuration.placement();
         let visitor = match placement {
-            Some(placement) if placement.via == Via::Agent => {
-                environment::set_agent(&mut launch.environment, placement, Some(&record));
-                Visitor::default()
-            }
+            Some(placement) if placement.is_placed_by_agent() => Visitor::default(),
             Some(placement) if placement.via == Via::Supervise => Visitor::supervising(placement, true),
             _ => Visitor::looking(),
         };
+        if let Some(placement) = placement.filter(|placement| placement.needs_agent()) {
+            environment::set_agent(&mut launch.environment, placement, &self.resolved, Some(&record));
+        }
         let (finished, visitor) = drive(&launch, &[], stop, visitor)?;
         let said = std::fs::read(&words).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -112,12 +137,17 @@ impl Variant {
             });
         }
         let asked = placement.cloned().unwrap_or_default();
-        let receipt = match placement {
-            Some(placement) if placement.via == Via::Agent => {
+        let mut receipt = match placement {
+            Some(placement) if placement.is_placed_by_agent() => {
                 receipt::of_record(&record, &asked, self.image.clone())
             }
-            _ => visitor.into_receipt(&asked, self.image.clone(), false),
+            _ => {
+                let mut receipt = visitor.into_receipt(&asked, self.image.clone(), false);
+                receipt::add_threads(&mut receipt, &record);
+                receipt
+            }
         };
+        receipt.hold_against(&self.resolved);
         Ok(Probe { receipt, max_rss_bytes: finished.max_rss_bytes, openblas_core: openblas_core(&said) })
     }
 
@@ -128,13 +158,14 @@ impl Variant {
     }
 }
 
-/// The same program with memory from the node of the CPU that asks for it.
-fn through_numactl(launch: &Launch) -> Launch {
+/// The same program, started by numactl with these options.
+fn through_numactl(launch: &Launch, options: &str) -> Launch {
     let path = launch.environment.get("PATH").map(std::ffi::OsStr::to_owned);
     let numactl = firsttouch_process::resolve("numactl".as_ref(), path.as_deref())
         .unwrap_or_else(|_| PathBuf::from("/usr/bin/numactl"));
-    let words = ["--localalloc".into(), "--".into(), launch.program.clone().into_os_string()];
-    let words = words.into_iter().chain(launch.arguments[1..].iter().cloned());
+    let options = options.split(' ').map(std::ffi::OsString::from);
+    let words = options.chain(["--".into(), launch.program.clone().into_os_string()]);
+    let words = words.chain(launch.arguments[1..].iter().cloned());
     Launch::new(numactl, words, launch.environment.clone())
 }
 
@@ -237,6 +268,11 @@ fn sample(finished: Finished) -> Sample {
 /// A placement obtained what it asked for when nearly all of what is there lies on pages of that size.
 pub(crate) fn obtained_enough(asked: &Placement, receipt: &Receipt) -> bool {
     const ENOUGH: f64 = 0.95;
+    if asked.pages == Pages::Plain {
+        let elsewhere: u64 = receipt.shortfalls.iter().map(|shortfall| shortfall.bytes).sum();
+        let all = receipt.obtained.as_ref().map_or(0, |obtained| obtained.placed_bytes);
+        return elsewhere as f64 <= all as f64 * (1.0 - ENOUGH);
+    }
     let share =
         receipt.obtained.as_ref().and_then(|obtained| obtained.share_on_pages_of(asked.pages.bytes() as u64));
     share.is_none_or(|share| share >= ENOUGH) && (receipt.obtained.is_some() || receipt.shortfalls.is_empty())

@@ -3,12 +3,14 @@
 mod configs;
 mod interrupt;
 mod launcher;
+mod nodes;
 mod preparation;
 mod progress;
 mod save;
 mod surroundings;
 
 use crate::args::Tune;
+use crate::here::Here;
 use crate::output::{self, Failure, Outcome};
 use crate::program::{self, Subject};
 use crate::{USAGE, agent, clock, environment, export};
@@ -17,7 +19,7 @@ use configs::{Choice, ChoiceError, Configuration, Obstacle};
 use firsttouch_experiment::Plan;
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{
-    Receipt, SCHEMA_VERSION, SkippedConfiguration, TuneReport, Verdict, Via, format_bytes,
+    Placement, Receipt, SCHEMA_VERSION, SkippedConfiguration, TuneReport, Verdict, format_bytes,
 };
 use firsttouch_process::{Environment, Event};
 use interrupt::{INTERRUPTED, Interrupt};
@@ -45,8 +47,9 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
 
-    let mut choice = choose(tune, &subject, &status)?;
-    let variants = prepare(&mut choice, &subject, &own)?;
+    let here = Here::on(status.machine.clone());
+    let mut choice = choose(tune, &subject, &status, &here)?;
+    let variants = prepare(&mut choice, &subject, &own, &here)?;
     let seed = tune.seed.unwrap_or_else(random_seed);
     announce(&variants, &choice.skipped, seed);
 
@@ -140,9 +143,9 @@ fn openblas_warning(own: &mut Environment) -> Vec<String> {
     )]
 }
 
-fn choose(tune: &Tune, subject: &Subject, status: &StatusReport) -> Outcome<Choice> {
-    let mut abilities = surroundings::abilities(status);
-    abilities.unreachable = subject.beyond(Via::Agent).map(|(reason, explanation)| Obstacle {
+fn choose(tune: &Tune, subject: &Subject, status: &StatusReport, here: &Here) -> Outcome<Choice> {
+    let mut abilities = surroundings::abilities(status, here.is_measured());
+    abilities.unreachable = subject.beyond(&Placement::default()).map(|(reason, explanation)| Obstacle {
         reason: explanation,
         remedy: Some(reason.remedy().to_owned()),
     });
@@ -166,15 +169,15 @@ fn choose(tune: &Tune, subject: &Subject, status: &StatusReport) -> Outcome<Choi
 
 /// Makes the configurations ready; those whose allocator is not installed, or whose means cannot reach the program,
 /// are skipped.
-fn prepare(choice: &mut Choice, subject: &Subject, own: &Environment) -> Outcome<Vec<Variant>> {
+fn prepare(choice: &mut Choice, subject: &Subject, own: &Environment, here: &Here) -> Outcome<Vec<Variant>> {
     let agent = agent::install()?;
     let mut variants = Vec::new();
     for configuration in std::mem::take(&mut choice.configurations) {
         let name = configuration.name.clone();
-        let beyond = configuration.placement().and_then(|placement| subject.beyond(placement.via));
+        let beyond = configuration.placement().and_then(|placement| subject.beyond(placement));
         let obstacle = match beyond {
-            Some((reason, explanation)) => (explanation, reason.remedy()),
-            None => match Variant::prepare(configuration, subject, own, &agent) {
+            Some((reason, explanation)) => (explanation, reason.remedy().to_owned()),
+            None => match Variant::prepare(configuration, subject, own, &agent, here) {
                 Ok(variant) => {
                     variants.push(variant);
                     continue;
@@ -186,7 +189,7 @@ fn prepare(choice: &mut Choice, subject: &Subject, own: &Environment) -> Outcome
         if variants.is_empty() {
             return Err(Failure::message(format!("the baseline cannot run here: {reason}")).hint(remedy));
         }
-        choice.skipped.push(SkippedConfiguration { name, reason, remedy: Some(remedy.to_owned()) });
+        choice.skipped.push(SkippedConfiguration { name, reason, remedy: Some(remedy) });
     }
     if variants.len() < 2 {
         let failure = Failure::message("nothing is left to compare with the baseline");
@@ -328,5 +331,7 @@ fn met(report: &TuneReport) -> bool {
     let decided = report.configurations.iter().all(|configuration| {
         configuration.verdict != Some(Verdict::Undecided) && !configuration.runs.is_empty()
     });
-    report.skipped.is_empty() && obtained && decided
+    // Nothing is missing on a machine without a second node.
+    let all_ran = report.skipped.iter().all(|skipped| skipped.reason == nodes::ONE_NODE);
+    all_ran && obtained && decided
 }

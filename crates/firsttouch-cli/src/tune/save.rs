@@ -88,7 +88,10 @@ mod tests {
         let configurations = [
             Configuration { name: "baseline".to_owned(), means: Means::Plain },
             Configuration { name: "2m".to_owned(), means: Means::Placed(placement.clone()) },
-            Configuration { name: "numactl-local".to_owned(), means: Means::Numactl },
+            Configuration {
+                name: "numactl-local".to_owned(),
+                means: Means::Numactl("--localalloc".to_owned()),
+            },
         ];
         let of = |winner, verdict| profile(&report(winner, verdict), &configurations, None);
         let kept = of(Some("2m"), Some(Verdict::Faster)).unwrap();

@@ -2,6 +2,7 @@
 //! found it.
 
 use super::configs::{Abilities, Obstacle};
+use super::nodes::{candidates, usable_nodes};
 use firsttouch_machine::{Machine, Root, StatusReport};
 use firsttouch_placement::MachineKey;
 use std::path::Path;
@@ -9,7 +10,8 @@ use std::path::Path;
 /// The words of the placements that depend on the machine.
 const DEPENDENT: [&str; 5] = ["thp", "64k", "2m", "1g", "supervise"];
 
-pub(crate) fn abilities(status: &StatusReport) -> Abilities {
+/// `measured`: the bandwidth between the nodes is known.
+pub(crate) fn abilities(status: &StatusReport, measured: bool) -> Abilities {
     let obstacles = DEPENDENT.into_iter().filter_map(|word| {
         let obstacle = match status.can(word) {
             Some(ability) if ability.possible == Some(true) => return None,
@@ -18,14 +20,12 @@ pub(crate) fn abilities(status: &StatusReport) -> Abilities {
         };
         Some((word.to_owned(), obstacle))
     });
+    let nodes = usable_nodes(&status.machine);
     Abilities {
         obstacles: obstacles.collect(),
-        nodes: status
-            .machine
-            .nodes
-            .iter()
-            .filter(|node| node.size_bytes.is_none_or(|bytes| bytes > 0))
-            .count(),
+        first_node: nodes.iter().find(|node| !node.cpus.is_empty()).map(|node| node.id),
+        nodes: nodes.iter().map(|node| node.id).collect(),
+        over_nodes: candidates(&status.machine, measured),
         numactl: on_path("numactl"),
         unreachable: None,
     }
@@ -135,7 +135,7 @@ mod tests {
         write(pool.join("nr_hugepages"), "8\n");
         write(pool.join("free_hugepages"), "5\n");
         let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
-        let abilities = abilities(&status);
+        let abilities = abilities(&status, false);
         let obstacle = |word: &str| abilities.obstacles.get(word).map(|obstacle| obstacle.remedy.is_some());
         assert_eq!([obstacle("thp"), obstacle("64k"), obstacle("2m")], [None, Some(true), None]);
         assert_eq!(key(&status.machine), None);

@@ -6,6 +6,7 @@
 mod explain;
 mod lab;
 mod measure;
+mod place;
 mod report;
 mod run;
 mod status;

@@ -15,3 +15,4 @@ mod requirements;
 mod shell;
 mod sqlite;
 mod subject;
+mod threads;

@@ -5,11 +5,13 @@ use super::{NARROWEST, Page};
 use crate::cells::{asked, other_means, receipt_words, shortfall_bytes, total};
 use crate::number::{UNKNOWN, percent};
 use crate::style::{Style, Tone};
-use firsttouch_placement::{Obtained, Receipt, format_bytes};
+use firsttouch_placement::{Obtained, Receipt, ThreadReport, format_bytes, format_order};
 use std::collections::BTreeMap;
 
 /// Blocks listed; the JSON has up to 64.
 const BLOCKS_SHOWN: usize = 10;
+/// Threads listed; the JSON has up to 256.
+const THREADS_SHOWN: usize = 32;
 
 /// A receipt: asked, obtained by page size and node, shortfalls with their remedies, the largest blocks.
 pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
@@ -37,6 +39,16 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
             ),
             Some(Tone::Faint),
         );
+        page.blank();
+    }
+    if let Some(threads) =
+        receipt.obtained.as_ref().map(|obtained| &obtained.threads).filter(|t| !t.is_empty())
+    {
+        page.heading("threads");
+        page.text.push_str(&threads_table(threads).print(page.width, style));
+        if threads.len() > THREADS_SHOWN {
+            page.line("", &format!("and {} more in the JSON", threads.len() - THREADS_SHOWN));
+        }
         page.blank();
     }
     if !receipt.shortfalls.is_empty() {
@@ -120,6 +132,25 @@ fn share_row(label: &str, bytes: Option<&u64>, all: f64) -> Vec<Cell> {
         ],
         None => vec![Cell::new(label), Cell::new(UNKNOWN), Cell::new(UNKNOWN)],
     }
+}
+
+fn threads_table(threads: &[ThreadReport]) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("", "thread", Align::Right),
+        Column::new("", "name", Align::Left),
+        Column::new("", "CPU asked", Align::Right),
+        Column::new("", "CPUs obtained", Align::Right),
+    ]);
+    for thread in threads.iter().take(THREADS_SHOWN) {
+        let obtained = thread.cpus_obtained.as_ref().map_or(UNKNOWN.to_owned(), |cpus| format_order(cpus));
+        table.row(vec![
+            Cell::new(thread.number.to_string()),
+            Cell::new(thread.name.as_deref().unwrap_or("(ended)")),
+            Cell::new(thread.cpu_asked.map_or(UNKNOWN.to_owned(), |cpu| cpu.to_string())),
+            Cell::new(obtained),
+        ]);
+    }
+    table
 }
 
 fn blocks_table(receipt: &Receipt) -> Table {

@@ -87,6 +87,7 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             peak_bytes: placed,
             placed_blocks: 57,
             recycled_bytes: 3 * placed,
+            threads: Vec::new(),
             process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),
         }),
         shortfalls: if huge < placed {

@@ -1,0 +1,280 @@
+//! `run --memory`, `--threads`, `--near`: what the kernel was told is read back from inside the program, and what it
+//! cannot be told is refused before the program starts.
+
+use crate::{assert_code, json_file, run, static_program, stderr, stdout};
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+/// `Mems_allowed_list` or `Cpus_allowed_list` of ours: the first number of it.
+fn first_allowed(what: &str) -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix(&format!("{what}:"))).unwrap();
+    list.trim().split(['-', ',']).next().unwrap().parse().unwrap()
+}
+
+/// The policy that a program sees for its own stack, from numa_maps.
+fn policy_under(memory: &str) -> String {
+    let output = run(&["run", "--pages", "plain", "--memory", memory, "--", "cat", "/proc/self/numa_maps"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let stack =
+        text.lines().find(|line| line.contains(" stack ") || line.contains("stack ")).unwrap_or_default();
+    stack.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_program_inherits_the_memory_policy() {
+    if fs::read_to_string("/proc/self/numa_maps").is_err() {
+        return eprintln!("skipped: the kernel has no NUMA");
+    }
+    let node = first_allowed("Mems_allowed_list");
+    assert_eq!(policy_under(&format!("bind={node}")), format!("bind:{node}"));
+    assert_eq!(policy_under(&format!("prefer={node}")), format!("prefer:{node}"));
+    assert_eq!(policy_under(&format!("interleave={node}")), format!("interleave:{node}"));
+    assert_eq!(policy_under("local"), "local");
+    assert!(policy_under("bind=all").starts_with("bind:"));
+}
+
+#[test]
+fn a_static_program_inherits_it_too() {
+    let Some(_) = static_program() else { return };
+    let node = first_allowed("Mems_allowed_list");
+    let cpu = first_allowed("Cpus_allowed_list");
+    let scratch = tempfile::tempdir().unwrap();
+    let receipt = scratch.path().join("receipt");
+    // Reads its own state through the loader's eyes: busybox would be better, and is not everywhere.
+    let words = [
+        "run",
+        "--memory",
+        &format!("bind={node}"),
+        "--threads",
+        &cpu.to_string(),
+        "--receipt",
+        receipt.to_str().unwrap(),
+        "--",
+        "/sbin/ldconfig",
+        "--version",
+    ];
+    let output = run(&words);
+    assert_code(&output, 0);
+    assert!(stderr(&output).contains("but for memory policy and CPUs"), "{}", stderr(&output));
+    let receipt = json_file(&receipt);
+    assert_eq!(receipt["shortfalls"][0]["reason"], "static-program");
+    assert!(receipt["notes"].to_string().contains("with the memory policy"), "{receipt}");
+}
+
+#[test]
+fn the_receipt_tells_nodes_asked_and_obtained() {
+    let node = first_allowed("Mems_allowed_list");
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let scratch = tempfile::tempdir().unwrap();
+    for pages in ["thp", "plain"] {
+        let file = scratch.path().join(pages);
+        let memory = format!("bind={node}");
+        let output = run(&[
+            "run",
+            "--pages",
+            pages,
+            "--memory",
+            &memory,
+            "--receipt",
+            file.to_str().unwrap(),
+            "--",
+            own,
+            "demo-workload",
+            "--table",
+            "64M",
+            "--reads",
+            "1000000",
+            "--order",
+            "20",
+        ]);
+        assert_code(&output, 0);
+        let receipt = json_file(&file);
+        assert_eq!(receipt["asked"]["memory"], memory);
+        let bytes = receipt["obtained"]["bytes_by_node"][node.to_string()].as_u64().unwrap();
+        assert!(bytes >= 60 << 20, "{receipt}");
+        let overridden = |shortfall: &serde_json::Value| shortfall["reason"] == "policy-overridden";
+        // Pages of the C library are shared with others, and lie wherever those had them.
+        let elsewhere = receipt["obtained"]["bytes_by_node"].as_object().unwrap().len() > 1;
+        assert_eq!(receipt["shortfalls"].as_array().unwrap().iter().any(overridden), elsewhere, "{receipt}");
+    }
+}
+
+#[track_caller]
+fn refused(options: &[&str], reason: &str, hint: &str) {
+    let scratch = tempfile::tempdir().unwrap();
+    let mark = scratch.path().join("mark");
+    let output = run(&[&["run"][..], options, &["--", "touch", mark.to_str().unwrap()]].concat());
+    assert_code(&output, 125);
+    let said = stderr(&output);
+    assert!(said.starts_with("error: ") && said.contains(reason), "{said}");
+    assert!(said.contains("\n\nhint: ") && said.contains(hint), "{said}");
+    assert!(!mark.exists(), "the program was started all the same");
+}
+
+#[test]
+fn what_this_machine_cannot_give_is_refused_before_the_program_starts() {
+    refused(&["--memory", "bind=999"], "there is no node 999: this machine has", "firsttouch status");
+    refused(&["--memory", "interleave=0-999"], "there is no node", "firsttouch status");
+    refused(&["--memory", "bind=pmem"], "no node has memory of the kind `pmem`", "firsttouch status");
+    refused(&["--threads", "7000"], "there is no CPU 7000", "firsttouch status");
+    refused(&["--threads", "groups=5000x2"], "a group of 5000 cores fits into no node", "groups=");
+    refused(&["--threads", "groups=1x5000"], "there is room for", "groups=1x");
+    refused(&["--near", "no-such-device"], "no-such-device", "firsttouch status");
+}
+
+#[test]
+fn words_that_do_not_read_are_wrong_usage() {
+    for options in [
+        ["--memory", "spread"],
+        ["--memory", "bind"],
+        ["--threads", "close"],
+        ["--threads", "groups=6"],
+        ["--skip-threads", "x"],
+        ["--skip-threads", "1"],
+    ] {
+        let output = run(&["run", options[0], options[1], "--", "true"]);
+        assert_code(&output, 125);
+        assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    }
+    assert_code(&run(&["run", "--via", "mimalloc", "--threads", "compact", "--", "true"]), 125);
+}
+
+#[test]
+fn an_affinity_from_outside_is_respected_and_said() {
+    let Ok(output) = Command::new("taskset").args(["-c", "0", "true"]).output() else {
+        return eprintln!("skipped: taskset is not installed");
+    };
+    if !output.status.success() || first_allowed("Cpus_allowed_list") != 0 {
+        return eprintln!("skipped: CPU 0 may not be used");
+    }
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let under = |threads: &str| {
+        Command::new("taskset")
+            .args(["-c", "0", own, "run", "--threads", threads, "--", "true"])
+            .output()
+            .unwrap()
+    };
+    assert_code(&under("compact"), 0);
+    if std::thread::available_parallelism().map_or(1, usize::from) > 1 {
+        let output = under("0,1");
+        assert_code(&output, 125);
+        assert!(stderr(&output).contains("CPU 1 is outside the affinity"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("hint: start firsttouch without taskset"), "{}", stderr(&output));
+    }
+}
+
+/// Forbids the call whose number is its first argument by a filter, as containers do, and becomes the rest.
+const SANDBOX: &str = r#"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, atoi(words[1]), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 99;
+    execvp(words[2], words + 2);
+    return 98;
+}
+"#;
+
+#[test]
+fn a_sandbox_that_forbids_it_is_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, sandbox) = (scratch.path().join("sandbox.c"), scratch.path().join("sandbox"));
+    fs::write(&source, SANDBOX).unwrap();
+    let compiled = Command::new("cc").arg("-o").arg(&sandbox).arg(&source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no C compiler with the kernel's headers");
+    }
+    let node = format!("bind={}", first_allowed("Mems_allowed_list"));
+    #[cfg(target_arch = "x86_64")]
+    const CALLS: [(&str, i32); 2] = [("set_mempolicy", 238), ("sched_setaffinity", 203)];
+    #[cfg(target_arch = "aarch64")]
+    const CALLS: [(&str, i32); 2] = [("set_mempolicy", 237), ("sched_setaffinity", 122)];
+    for ((call, number), option) in CALLS.into_iter().zip([["--memory", &node], ["--threads", "compact"]]) {
+        for way in [&[][..], &["--receipt", "/dev/null"]] {
+            let mark = scratch.path().join("mark");
+            let output = Command::new(&sandbox)
+                .arg(number.to_string())
+                .args([env!("CARGO_BIN_EXE_firsttouch"), "run"])
+                .args(option)
+                .args(way)
+                .args(["--", "touch"])
+                .arg(&mark)
+                .output()
+                .unwrap();
+            if output.status.code() == Some(99) {
+                return eprintln!("skipped: no filter may be set here");
+            }
+            assert_code(&output, 125);
+            let said = stderr(&output);
+            assert!(
+                said.contains(&format!("{call} failed")) && said.contains("hint: a sandbox (seccomp)"),
+                "{said}"
+            );
+            assert!(!mark.exists(), "the program was started all the same");
+        }
+    }
+}
+
+#[test]
+fn a_profile_keeps_nodes_and_threads() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("model.toml");
+    let node = first_allowed("Mems_allowed_list");
+    let cpu = first_allowed("Cpus_allowed_list");
+    let text = format!(
+        "schema_version = 1\n[placement]\npages = \"plain\"\nmemory = \"bind={node}\"\nthreads = \"{cpu}\"\n"
+    );
+    fs::write(&file, text).unwrap();
+    let words =
+        ["run", "--profile", file.to_str().unwrap(), "--", "grep", "Cpus_allowed_list", "/proc/self/status"];
+    let output = run(&words);
+    assert_code(&output, 0);
+    assert_eq!(stdout(&output).split_whitespace().nth(1), Some(cpu.to_string().as_str()));
+}
+
+/// Milliseconds of the fastest of several starts of a program that does nothing, for each way, taken in turn.
+fn fastest_starts(ways: &[&[&str]]) -> Vec<f64> {
+    const ROUNDS: usize = 40;
+    let mut fastest = vec![f64::INFINITY; ways.len()];
+    for _ in 0..ROUNDS {
+        for (way, fastest) in ways.iter().zip(&mut fastest) {
+            let begun = Instant::now();
+            assert_code(&run(way), 0);
+            *fastest = fastest.min(begun.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    fastest
+}
+
+/// What binding threads adds to the start of a program: two milliseconds at most, most of which is reading the machine.
+/// `cargo test --release -p firsttouch-cli --test cli starting -- --nocapture` prints it.
+#[test]
+fn starting_with_bound_threads_costs_next_to_nothing() {
+    let plain: &[&str] = &["run", "--pages", "plain", "--", "true"];
+    let bound: &[&str] = &["run", "--pages", "plain", "--threads", "compact", "--", "true"];
+    let placed: &[&str] = &["run", "--", "true"];
+    let both: &[&str] = &["run", "--threads", "compact", "--", "true"];
+    let times = fastest_starts(&[plain, bound, placed, both]);
+    let (alone, beside) = (times[1] - times[0], times[3] - times[2]);
+    eprintln!(
+        "run {:.2} ms, with --threads {alone:+.2} ms; with placed memory {:.2} ms, {beside:+.2} ms",
+        times[0], times[2]
+    );
+    // Without optimisation our own part is several times slower.
+    let limit = if cfg!(debug_assertions) { 20.0 } else { 2.0 };
+    assert!(beside < limit, "{beside:.2} ms");
+}

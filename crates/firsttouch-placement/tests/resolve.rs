@@ -1,0 +1,287 @@
+//! What a placement means on machines that are not ours.
+
+#![allow(clippy::print_stderr, reason = "a missing recording is said, not passed over")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+use firsttouch_linux::numa::Mode;
+use firsttouch_machine::{Access, Machine, MemoryKind, Near};
+use firsttouch_placement::{Placement, Policies, ResolveError, Resolved, Surroundings};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const EVERYTHING: Policies = Policies { preferred_many: true, weighted_interleave: true };
+
+/// Four nodes of six cores.
+fn istanbul() -> Machine {
+    machine("pack:4 [numa] l3:1 core:6 pu:1")
+}
+
+fn machine(text: &str) -> Machine {
+    let mut machine = Machine::from_source(text).unwrap();
+    machine.limits.allowed_cpus = None;
+    machine.limits.allowed_nodes = None;
+    machine.limits.cpuset_cpus = None;
+    machine
+}
+
+/// Two nodes with CPUs and ordinary memory, one of high bandwidth, one behind CXL, and a graphics card's.
+fn tiers() -> Machine {
+    let mut machine = machine("[numa] [numa] [numa] pack:2 [numa] core:4 pu:1");
+    let mut kinds = vec![MemoryKind::Hbm, MemoryKind::Cxl, MemoryKind::Gpu];
+    for node in &mut machine.nodes {
+        node.kind = if node.cpus.len() == 4 { Some(MemoryKind::Dram) } else { kinds.pop() };
+    }
+    machine
+        .nodes
+        .iter_mut()
+        .filter(|node| node.kind != Some(MemoryKind::Dram))
+        .for_each(|node| node.cpus.clear());
+    machine
+}
+
+fn of_kind(machine: &Machine, kind: MemoryKind) -> Vec<u32> {
+    machine.nodes.iter().filter(|node| node.kind == Some(kind)).map(|node| node.id).collect()
+}
+
+fn resolve_with(
+    text: &str,
+    machine: &Machine,
+    near: Option<&Near>,
+    kernel: Policies,
+) -> Result<Resolved, ResolveError> {
+    let placement: Placement = text.parse().unwrap();
+    placement.resolve(&Surroundings { machine, near, measured: None, kernel })
+}
+
+fn resolve(text: &str, machine: &Machine) -> Result<Resolved, ResolveError> {
+    resolve_with(text, machine, None, EVERYTHING)
+}
+
+#[track_caller]
+fn refused(text: &str, machine: &Machine, reason: &str, hint: &str) {
+    let error = resolve(text, machine).unwrap_err();
+    assert!(error.to_string().contains(reason), "{error}");
+    assert!(error.hint().contains(hint), "{}", error.hint());
+}
+
+#[test]
+fn policies_become_modes_and_numbers() {
+    let machine = istanbul();
+    for (text, mode, nodes) in [
+        ("thp,bind=1+3", Mode::Bind, vec![1, 3]),
+        ("thp,interleave=all", Mode::Interleave, vec![0, 1, 2, 3]),
+        ("thp,interleave=0-2+1", Mode::Interleave, vec![0, 1, 2]),
+        ("thp,prefer=2", Mode::Preferred, vec![2]),
+        ("thp,prefer=1-2", Mode::PreferredMany, vec![1, 2]),
+        ("thp,local", Mode::Local, vec![]),
+    ] {
+        let resolved = resolve(text, &machine).unwrap();
+        assert_eq!(resolved.memory, Some((mode, nodes.clone())), "{text}");
+        assert_eq!(resolved.nodes, nodes, "{text}");
+        assert!(resolved.cpus.is_empty() && resolved.order.is_empty());
+    }
+    assert_eq!(resolve("thp", &machine).unwrap(), Resolved::default());
+}
+
+#[test]
+fn an_old_kernel_prefers_one_node_and_says_so() {
+    let resolved = resolve_with("thp,prefer=1-3", &istanbul(), None, Policies::default()).unwrap();
+    assert_eq!(resolved.memory, Some((Mode::Preferred, vec![1])));
+    assert_eq!(resolved.nodes, [1]);
+    assert!(resolved.notes[0].contains("Linux 5.15"), "{:?}", resolved.notes);
+}
+
+#[test]
+fn nodes_that_cannot_be_had_are_refused() {
+    let mut machine = istanbul();
+    refused("thp,bind=4", &machine, "there is no node 4: this machine has nodes 0-3", "firsttouch status");
+    machine.nodes[2].size_bytes = Some(0);
+    refused("thp,bind=0-3", &machine, "node 2 has no memory", "");
+    assert_eq!(resolve("thp,bind=all", &machine).unwrap().nodes, [0, 1, 3], "all that have memory");
+    machine.nodes[2].distances = Some(BTreeMap::from([(0, 20), (1, 16), (2, 10), (3, 22)]));
+    refused("thp,interleave=2", &machine, "the nearest memory is that of node 1", "--memory bind=1");
+    machine.limits.allowed_nodes = Some(vec![1, 3]);
+    refused("thp,bind=0", &machine, "node 0 is outside the cpuset, which allows nodes 1,3", "cpuset.mems");
+    assert_eq!(resolve("thp,interleave=all", &machine).unwrap().nodes, [1, 3]);
+}
+
+#[test]
+fn words_for_kinds_of_memory_find_their_nodes() {
+    let machine = tiers();
+    for kind in [MemoryKind::Hbm, MemoryKind::Cxl, MemoryKind::Gpu, MemoryKind::Dram] {
+        let nodes = resolve(&format!("thp,bind={kind}"), &machine).unwrap().nodes;
+        assert_eq!(nodes, of_kind(&machine, kind), "{kind}");
+    }
+    // A graphics card's memory is never meant unless it is named.
+    let all = resolve("thp,interleave=all", &machine).unwrap().nodes;
+    assert_eq!(all.len(), 4);
+    assert!(!all.contains(&of_kind(&machine, MemoryKind::Gpu)[0]));
+    assert_eq!(resolve("thp,bind=hbm+dram", &machine).unwrap().nodes.len(), 3);
+    refused(
+        "thp,bind=pmem",
+        &machine,
+        "no node has memory of the kind `pmem` (there is dram and hbm and cxl",
+        "status",
+    );
+    refused("thp,bind=hbm", &istanbul(), "no node has memory of the kind `hbm`", "status");
+}
+
+#[test]
+fn threads_become_an_order_and_a_mask() {
+    let machine = istanbul();
+    let resolved = resolve("plain,threads=scatter", &machine).unwrap();
+    assert_eq!(resolved.order[..5], [0, 6, 12, 18, 1]);
+    assert_eq!(resolved.cpus, (0..24).collect::<Vec<u32>>());
+    let resolved = resolve("plain,threads=4-7+0", &machine).unwrap();
+    assert_eq!((resolved.order, resolved.cpus), (vec![4, 5, 6, 7, 0], vec![0, 4, 5, 6, 7]));
+    let resolved = resolve("plain,threads=groups=3x2", &machine).unwrap();
+    assert_eq!(resolved.order, [0, 1, 2, 12, 13, 14]);
+    refused("plain,threads=groups=7x2", &machine, "fits into no node: the largest has 6", "groups=6xN");
+    refused("plain,threads=groups=6x5", &machine, "room for 4 groups", "--threads groups=6x4");
+}
+
+#[test]
+fn cpus_that_cannot_be_had_are_refused() {
+    let mut machine = istanbul();
+    refused(
+        "plain,threads=24",
+        &machine,
+        "there is no CPU 24: this machine has CPUs 0-23",
+        "firsttouch status",
+    );
+    machine.cpus[5].online = false;
+    refused(
+        "plain,threads=4-6",
+        &machine,
+        "CPU 5 is offline",
+        "echo 1 | sudo tee /sys/devices/system/cpu/cpu5/online",
+    );
+    machine.limits.allowed_cpus = Some((0..12).collect());
+    refused(
+        "plain,threads=13",
+        &machine,
+        "CPU 13 is outside the affinity that we were started with: 0-11",
+        "taskset",
+    );
+    machine.limits.cpuset_cpus = Some((0..12).collect());
+    refused("plain,threads=13", &machine, "CPU 13 is outside the cpuset, which allows 0-11", "cpuset.cpus");
+    let resolved = resolve("plain,threads=compact", &machine).unwrap();
+    assert_eq!(resolved.order, [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11]);
+}
+
+#[test]
+fn a_device_gives_its_cpus_and_its_memory() {
+    let machine = istanbul();
+    let near = Near {
+        device: "nvme0n1".to_owned(),
+        via: vec!["nvme0n1".to_owned(), "0000:05:00.0".to_owned()],
+        nodes: vec![2],
+        cpus: (12..18).collect(),
+    };
+    let resolve = |text: &str| resolve_with(text, &machine, Some(&near), EVERYTHING).unwrap();
+    let resolved = resolve("plain,near=nvme0n1");
+    assert_eq!(resolved.memory, Some((Mode::Preferred, vec![2])));
+    assert_eq!(
+        (resolved.cpus, resolved.order),
+        ((12..18).collect(), vec![]),
+        "its CPUs, and no thread on one of them"
+    );
+    let resolved = resolve("plain,near=nvme0n1,local,threads=scatter");
+    assert_eq!(resolved.memory, Some((Mode::Local, vec![])));
+    assert_eq!(resolved.order, [12, 13, 14, 15, 16, 17]);
+    let mut elsewhere = machine.clone();
+    elsewhere.limits.allowed_cpus = Some(vec![0, 1]);
+    let error = resolve_with("plain,near=nvme0n1", &elsewhere, Some(&near), EVERYTHING).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "none of the CPUs next to nvme0n1 may be used: they are 12-17, and we may use 0-1"
+    );
+}
+
+fn with_bandwidths(machine: &mut Machine, of: impl Fn(u32) -> u64) {
+    for node in &mut machine.nodes {
+        node.access = vec![Access {
+            class: 1,
+            initiators: vec![0],
+            read_latency_ns: None,
+            write_latency_ns: None,
+            read_bandwidth_bytes_per_s: Some(of(node.id) * 1_000_000_000),
+            write_bandwidth_bytes_per_s: None,
+        }];
+    }
+}
+
+#[test]
+fn weights_come_from_bandwidths_or_not_at_all() {
+    let mut machine = istanbul();
+    refused("thp,weighted", &machine, "the bandwidth of nodes 0-3 is not known", "firsttouch measure");
+    with_bandwidths(&mut machine, |node| if node < 2 { 200 } else { 100 });
+    let resolved = resolve("thp,weighted", &machine).unwrap();
+    assert_eq!(resolved.weights, [(0, 2), (1, 2), (2, 1), (3, 1)], "by us: the kernel has no weights");
+    assert_eq!((resolved.memory, resolved.nodes), (None, vec![0, 1, 2, 3]));
+    assert!(
+        resolved.notes[0].contains("0:2 1:2 2:1 3:1") && resolved.notes[0].contains("firmware"),
+        "{:?}",
+        resolved.notes
+    );
+    let some = resolve("thp,weighted=1+2", &machine).unwrap();
+    assert_eq!(some.weights, [(1, 2), (2, 1)]);
+}
+
+#[test]
+fn the_kernel_interleaves_where_its_weights_are_the_wanted_ones() {
+    let mut machine = istanbul();
+    with_bandwidths(&mut machine, |node| if node < 2 { 200 } else { 100 });
+    machine.interleave_weights = Some(BTreeMap::from([(0, 10), (1, 10), (2, 5), (3, 5)]));
+    let resolved = resolve("thp,weighted", &machine).unwrap();
+    assert_eq!(resolved.memory, Some((Mode::WeightedInterleave, vec![0, 1, 2, 3])));
+    assert!(resolved.weights.is_empty());
+    let old = resolve_with("thp,weighted", &machine, None, Policies::default()).unwrap();
+    assert_eq!(old.weights.len(), 4);
+    assert!(old.notes[1].contains("Linux 6.9"));
+    machine.interleave_weights = Some(BTreeMap::from([(0, 1), (1, 1), (2, 1), (3, 1)]));
+    let other = resolve("thp,weighted", &machine).unwrap();
+    assert!(
+        other.memory.is_none() && other.notes[1].contains("the kernel's weights are others"),
+        "{:?}",
+        other.notes
+    );
+}
+
+fn recorded(name: &str) -> Option<Machine> {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../../shared/data/machines/{name}.tar.bz2"));
+    if !path.is_file() {
+        eprintln!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(machine(path.to_str().unwrap()))
+}
+
+#[test]
+fn recorded_machines_resolve() {
+    if let Some(machine) = recorded("48amd64-4pa2n6c-sparse") {
+        assert_eq!(resolve("thp,interleave=all", &machine).unwrap().nodes, [0, 1, 2, 33, 34, 45, 72, 73]);
+        refused(
+            "thp,bind=0-3",
+            &machine,
+            "there is no node 3: this machine has nodes 0-2,33-34,45,72-73",
+            "status",
+        );
+        assert_eq!(resolve("plain,threads=groups=6x8", &machine).unwrap().order.len(), 48);
+    }
+    if let Some(machine) = recorded("nvidiagpunumanodes") {
+        let all = resolve("thp,interleave=all", &machine).unwrap().nodes;
+        assert_eq!(all, [0, 8], "not the memory of the graphics cards");
+        assert_eq!(resolve("thp,bind=gpu", &machine).unwrap().nodes, [250, 251, 252, 253, 254, 255]);
+    }
+    if let Some(machine) = recorded("128ia64-17n4s2c") {
+        // Node 16 is memory without CPUs.
+        assert_eq!(resolve("thp,bind=16", &machine).unwrap().nodes, [16]);
+        assert_eq!(resolve("plain,threads=compact", &machine).unwrap().order.len(), 128);
+    }
+    if let Some(machine) = recorded("offline-cpu0-node0") {
+        refused("plain,threads=0", &machine, "CPU 0 is offline", "echo 1");
+        refused("thp,bind=0", &machine, "there is no node 0: this machine has node 1", "status");
+    }
+}
