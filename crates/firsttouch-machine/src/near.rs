@@ -140,7 +140,9 @@ impl Machine {
         let mut nodes: Vec<u32> = match (locality.node.and_then(node), self.nodes.as_slice()) {
             (Some(node), _) => vec![node.id],
             (None, [only]) => vec![only.id],
-            (None, _) => self.nodes_of(&cpus),
+            (None, _) if !cpus.is_empty() => self.nodes_of(&cpus),
+            // Where one node has all CPUs, every bus ends there.
+            (None, _) => Some(self.nodes_of(&online)).filter(|nodes| nodes.len() == 1).unwrap_or_default(),
         };
         if cpus.is_empty() {
             cpus = nodes.iter().flat_map(|id| self.nearest(*id, |node| !node.cpus.is_empty())).collect();

@@ -1,6 +1,7 @@
 //! From a device to its nodes, on trees written as the kernel lays them out.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+#![allow(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod written;
 
@@ -182,6 +183,54 @@ fn a_bridge_above_may_know_what_the_device_does_not() {
         .file(&format!("{card}/local_cpus"), "c\n")
         .link("sys/bus/pci/devices/0000:0a:00.0", &format!("/{card}"));
     check(&machine, "0a:00.0", &["0000:0a:00.0"], &[1], &[2, 3]);
+}
+
+#[test]
+fn where_one_node_has_all_cpus_every_device_is_near_it() {
+    let machine = two_nodes();
+    card(&machine, "eth0", "0000:08:00.0", -1, "0,8");
+    check(&machine, "eth0", &["eth0", "0000:08:00.0"], &[0], &[0, 8]);
+    let machine = four_nodes();
+    card(&machine, "eth0", "0000:08:00.0", -1, "0-4");
+    let error = near(&machine, "eth0").unwrap_err();
+    assert!(matches!(&error, NearError::Unplaced { via, .. } if via.len() == 2), "{error}");
+}
+
+#[test]
+fn devices_of_the_live_machine_have_one_place_by_all_their_names() {
+    let root = Root::live();
+    let machine = Machine::read(&root).unwrap();
+    let in_dev = |name: &str| std::path::Path::new("/dev").join(name).exists();
+    let disks = machine.devices.iter().filter(|device| device.class == "block" && in_dev(&device.name));
+    if disks.clone().next().is_none() {
+        eprintln!("skipped: this machine has no disk in /dev");
+    }
+    for device in disks {
+        let path = format!("/dev/{}", device.name);
+        let (by_name, by_path) = (machine.near(&root, &device.name), machine.near(&root, &path));
+        match (by_name, by_path) {
+            (Ok(by_name), Ok(by_path)) => {
+                assert_eq!(
+                    (by_name.via, by_name.nodes, by_name.cpus),
+                    (by_path.via, by_path.nodes, by_path.cpus)
+                );
+            }
+            (by_name, by_path) => {
+                assert!(machine.nodes.len() > 1, "one node is near everything: {by_name:?} {by_path:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_device_file_is_known_by_its_numbers() {
+    let root = Root::live();
+    let folder = tempfile::tempdir().unwrap();
+    // Another name for it, that says nothing.
+    let link = folder.path().join("nothing");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    let error = Machine::read(&root).unwrap().near(&root, link.to_str().unwrap()).unwrap_err();
+    assert!(matches!(&error, NearError::NoHardware { via, .. } if via == &["null"]), "{error:?}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub fn svg(machine: &Machine) -> String {
 mod tests {
     use super::*;
     use firsttouch_machine::Machine;
+    use proptest::prelude::*;
 
     fn described(text: &str) -> Machine {
         Machine::from_source(text).unwrap()
@@ -68,6 +69,18 @@ mod tests {
             let drawn = text(&described(description), width);
             let widths: Vec<usize> = drawn.lines().map(crate::visible::columns).collect();
             assert!(widths.iter().all(|own| *own == widths[0] && *own <= width), "{description}\n{drawn}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_machine_is_drawn(words in prop::collection::vec("(pack|die|l3|l2|core):[1-3]|\\[numa\\]|\\[numa\\(memory=[0-9]GB\\)\\]", 0..6), width in 0_usize..150) {
+            if let Ok(machine) = Machine::from_source(&format!("{} pu:2", words.join(" "))) {
+                let drawn = text(&machine, width);
+                let widths: Vec<usize> = drawn.lines().map(crate::visible::columns).collect();
+                prop_assert!(widths.iter().all(|own| *own == widths[0]), "{drawn}");
+                prop_assert!(svg(&machine).ends_with("</svg>\n"));
+            }
         }
     }
 
