@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `firsttouch measure` with other programs that measure memory, in turn, in one session.
 
-    benches/measure_peers.py [ROUNDS]          3 rounds if not given; one takes about a minute
+    benches/measure_peers.py [ROUNDS]          3 rounds if not given; one takes some minutes with all peers
 
 Every round runs each program once, so that a change of the machine's speed meets all alike. Peers are looked for in
 PATH; a variable names one elsewhere: FIRSTTOUCH, MEMORY_PEER, LAT_MEM_RD (lmbench), STREAM, LIKWID_BENCH, SYSBENCH, MBW.
@@ -60,18 +60,25 @@ def stream(program):
 
 def likwid(program):
     values = {}
-    tests = {"read_gbps": ["load_avx512", "load_avx", "load_sse", "load"],
-             "write_gbps": ["store_mem_avx512", "store_mem_avx", "store_avx512", "store_avx", "store"],
-             "copy_gbps": ["copy_mem_avx512", "copy_mem_avx", "copy_avx512", "copy_avx", "copy"]}
+    kernels = {"read_gbps": ["load"], "write_gbps": ["store_mem", "store"], "copy_gbps": ["copy_mem", "copy"]}
     known = output([program, "-a"])
-    for name, kinds in tests.items():
+    for name, kinds in kernels.items():
         for kind in kinds:
-            if re.search(rf"^{kind}\b", known, re.M):
-                text = output([program, "-t", kind, "-w", f"N:1GB:{CPUS}"], **HUGE)
-                rate = number(r"^MByte/s:\s+([\d.]+)", text)
-                if rate:
-                    values[name + " best"] = max(values.get(name + " best", 0), rate / 1e3)
+            # The widest that this processor has.
+            widths = [f"{kind}{width}" for width in ["_avx512", "_avx", "_sse", ""]]
+            usable = [kernel for kernel in widths if re.search(rf"^{kernel}\b", known, re.M) and flag(kernel)]
+            text = output([program, "-t", usable[0], "-w", f"N:1GB:{CPUS}"], **HUGE)
+            rate = number(r"^MByte/s:\s+([\d.]+)", text)
+            if rate:
+                values[name + " best"] = max(values.get(name + " best", 0), rate / 1e3)
     return values
+
+
+def flag(kernel):
+    """Whether the processor has what a kernel of likwid-bench needs."""
+    needed = "avx512f" if "avx512" in kernel else "avx" if "avx" in kernel else ""
+    with open("/proc/cpuinfo") as cpuinfo:
+        return needed in cpuinfo.read()
 
 
 def sysbench(program):
