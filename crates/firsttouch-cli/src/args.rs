@@ -346,7 +346,7 @@ pub(crate) struct Measure {
 /// the program itself. The program is not started. What is found is no failure: the exit code is 0.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  firsttouch explain -- Rscript model.R
+  firsttouch explain --memory bind=0 --threads compact -- Rscript model.R
   firsttouch explain --pages 2m --json -- ./simulate | jq '.findings[].what'")]
 pub(crate) struct Explain {
     #[command(flatten)]

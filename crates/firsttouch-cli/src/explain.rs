@@ -38,9 +38,15 @@ pub(crate) fn run(args: &Explain) -> Outcome {
 
 fn wanted(asked: &Placement) -> Wanted {
     Wanted {
+        words: asked.arguments().join(" "),
         pages: asked.pages,
         via: asked.via,
-        memory: (asked.memory != MemoryPolicy::None).then(|| asked.memory.to_string()),
+        needs_agent: asked.needs_agent(),
+        memory: match (&asked.memory, &asked.near) {
+            // Memory next to the device is preferred.
+            (MemoryPolicy::None, near) => near.as_ref().map(|device| format!("near {device}")),
+            (memory, _) => Some(memory.to_string()),
+        },
         threads: (asked.threads != ThreadPlacement::None).then(|| asked.threads.to_string()),
         resolved: here::resolve(asked)
             .map(|resolved| Resolution { nodes: resolved.nodes, cpus: resolved.cpus })

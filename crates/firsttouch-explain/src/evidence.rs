@@ -10,10 +10,14 @@ use std::path::PathBuf;
 /// What was asked, as far as it can be overridden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
+    /// All of it, as options.
+    pub words: String,
     /// The kind of pages.
     pub pages: Pages,
     /// The means.
     pub via: Via,
+    /// Whether the agent has something to do in the program.
+    pub needs_agent: bool,
     /// The memory policy in words (`bind=1`); `None` where memory is left alone.
     pub memory: Option<String>,
     /// The placement of threads in words (`compact`); `None` where threads are left alone.

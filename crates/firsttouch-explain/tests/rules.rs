@@ -58,8 +58,10 @@ fn target(words: &[&str]) -> Target {
 
 fn pages_only() -> Wanted {
     Wanted {
+        words: "--pages thp".to_owned(),
         pages: Pages::Transparent,
         via: Via::Agent,
+        needs_agent: true,
         memory: None,
         threads: None,
         resolved: Ok(Resolution::default()),
@@ -279,8 +281,10 @@ fn programs_out_of_reach() {
     let findings = found(pages_only(), &[], &[], unreached);
     assert_eq!(ids(&findings), [("program", Weight::Overrides)]);
     assert_eq!(findings[0].what, "/bin/x is statically linked");
-    let supervised = Wanted { via: Via::Supervise, ..pages_only() };
+    let supervised = Wanted { via: Via::Supervise, needs_agent: false, ..pages_only() };
     assert_eq!(found(supervised, &[], &[], unreached), []);
+    let inherited = Wanted { pages: Pages::Plain, threads: None, needs_agent: false, ..placed() };
+    assert_eq!(found(inherited, &[], &[], unreached), [], "policy and CPUs reach every program");
     let preloaded: Change =
         |evidence| evidence.target.preloaded_allocator = Some("libjemalloc.so.2".to_owned());
     let findings = found(pages_only(), &[], &[("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")], preloaded);
@@ -293,7 +297,8 @@ fn programs_out_of_reach() {
 #[test]
 fn a_placement_that_cannot_be_given_is_the_first_finding() {
     let resolved = Err(("there is no node 7".to_owned(), "firsttouch status".to_owned()));
-    let wanted = Wanted { memory: Some("bind=7".to_owned()), threads: None, resolved, ..pages_only() };
+    let words = "--memory bind=7".to_owned();
+    let wanted = Wanted { words, memory: Some("bind=7".to_owned()), resolved, ..pages_only() };
     let findings = found(wanted, &[("proc/sys/kernel/numa_balancing", "1\n")], &[], nothing);
     assert_eq!(ids(&findings), [("impossible", Weight::Overrides), ("numa-balancing", Weight::Weakens)]);
     assert_eq!(findings[0].evidence[0].text, "--memory bind=7");

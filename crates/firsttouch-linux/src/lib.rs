@@ -9,8 +9,6 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]
-pub mod affinity;
-#[cfg(feature = "std")]
 pub mod apic;
 #[cfg(feature = "std")]
 pub mod cpulist;

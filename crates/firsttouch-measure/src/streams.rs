@@ -94,11 +94,11 @@ fn gbps(words: usize, seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_linux::affinity::cpus_of_this_thread;
+    use crate::team::own_cpus;
 
     #[test]
     fn passes_cover_everything_whatever_the_number_of_cpus() {
-        let cpus = cpus_of_this_thread().unwrap();
+        let cpus = own_cpus();
         let mut words = vec![7_u64; 5 * PAGE_WORDS];
         let stream = Stream::writers()[0];
         assert!(read(stream, &cpus, &words).unwrap() > 0.0);

@@ -1,12 +1,15 @@
 //! Threads of our own, each on its CPU, that begin together and are timed together.
 
 use crate::MeasureError;
-use firsttouch_linux::affinity::pin_this_thread;
+use firsttouch_linux::numa::{self, CpuBits};
 use std::hint::spin_loop;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The error number for a CPU that no set can hold.
+const EINVAL: i32 = 22;
 /// A CPU that was idle takes a while to run at its speed: so long it is kept busy before anything is timed.
 const WARM_UP: Duration = Duration::from_millis(5);
 /// After so many looks in vain somebody else may need the CPU we wait on.
@@ -45,7 +48,17 @@ impl Start {
 
 /// Puts the calling thread on one CPU.
 pub(crate) fn pin(cpu: u32) -> Result<(), MeasureError> {
-    pin_this_thread(&[cpu]).map_err(|source| MeasureError::Pin { cpu, source })
+    const THIS_THREAD: u32 = 0;
+    let cpus = CpuBits::of(&[cpu]).ok_or(EINVAL);
+    cpus.and_then(|cpus| numa::set_affinity(THIS_THREAD, &cpus))
+        .map(drop)
+        .map_err(|errno| MeasureError::Pin { cpu, source: io::Error::from_raw_os_error(errno) })
+}
+
+/// The CPUs of the calling thread.
+#[cfg(test)]
+pub(crate) fn own_cpus() -> Vec<u32> {
+    numa::affinity(0).map(|cpus| cpus.iter().collect()).unwrap_or_default()
 }
 
 /// Runs each piece of work on its CPU, all at once, and answers the seconds from the first begin to the last end.
@@ -81,28 +94,27 @@ pub(crate) fn timed<W: FnOnce() + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_linux::affinity::cpus_of_this_thread;
     use std::sync::Mutex;
 
     #[test]
     fn each_piece_runs_on_its_cpu_and_all_are_timed() {
-        let cpus = cpus_of_this_thread().unwrap();
+        let cpus = own_cpus();
         let seen = Mutex::new(Vec::new());
         let work = cpus.iter().map(|cpu| {
             let seen = &seen;
-            (*cpu, move || seen.lock().unwrap().push(cpus_of_this_thread().unwrap()))
+            (*cpu, move || seen.lock().unwrap().push(own_cpus()))
         });
         let seconds = timed(work).unwrap();
         assert!((0.0..60.0).contains(&seconds));
         let mut seen = seen.into_inner().unwrap();
         seen.sort();
         assert_eq!(seen.concat(), cpus);
-        assert_eq!(cpus_of_this_thread().unwrap(), cpus, "the caller's own thread stays where it was");
+        assert_eq!(own_cpus(), cpus, "the caller's own thread stays where it was");
     }
 
     #[test]
     fn a_cpu_that_is_not_there_is_an_error_and_nobody_waits_for_ever() {
-        let cpu = cpus_of_this_thread().unwrap()[0];
+        let cpu = own_cpus()[0];
         let error = timed([cpu, 100_000].map(|cpu| (cpu, || ()))).unwrap_err();
         assert!(matches!(error, MeasureError::Pin { cpu: 100_000, .. }), "{error}");
     }

@@ -66,3 +66,24 @@ fn a_mask_that_was_set_around_us_is_found() {
     }
     assert!(findings(&output).iter().any(|(id, _)| id == "affinity"), "{}", stdout(&output));
 }
+
+#[test]
+fn threads_that_a_runtime_binds_are_overridden() {
+    let output = firsttouch()
+        .args(["explain", "--json", "--threads", "compact", "--", "true"])
+        .env("OMP_PROC_BIND", "close")
+        .output()
+        .unwrap();
+    let found = findings(&output);
+    assert!(found.contains(&("thread-runtime".to_owned(), "overrides".to_owned())), "{found:?}");
+}
+
+#[test]
+fn a_placement_that_cannot_be_given_is_told_and_is_no_failure() {
+    let output = run(&["explain", "--json", "--memory", "bind=900", "--", "true"]);
+    assert_eq!(findings(&output)[0], ("impossible".to_owned(), "overrides".to_owned()));
+    let finding = &json(&stdout(&output))["findings"][0];
+    assert!(finding["what"].as_str().unwrap().contains("no node 900"), "{finding}");
+    assert!(finding["evidence"][0]["text"].as_str().unwrap().contains("--memory bind=900"), "{finding}");
+    assert!(!finding["mend"].as_str().unwrap().is_empty(), "{finding}");
+}

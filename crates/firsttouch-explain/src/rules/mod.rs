@@ -29,16 +29,12 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
 /// The placement cannot be given on this machine at all.
 fn impossible(evidence: &Evidence, findings: &mut Vec<Finding>) {
     if let Err((why, mend)) = &evidence.wanted.resolved {
-        let asked: Vec<String> = [("memory", &evidence.wanted.memory), ("threads", &evidence.wanted.threads)]
-            .into_iter()
-            .filter_map(|(option, words)| Some(format!("--{option} {}", words.as_ref()?)))
-            .collect();
         let finding = Finding::new(
             "impossible",
             Weight::Overrides,
             why,
             "`run` refuses with exit status 125 and does not start the program",
         );
-        findings.push(finding.proof("command line", asked.join(" ")).mend(mend));
+        findings.push(finding.proof("command line", &evidence.wanted.words).mend(mend));
     }
 }

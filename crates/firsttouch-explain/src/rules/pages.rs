@@ -18,7 +18,7 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
 fn ability(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let pages = evidence.wanted.pages;
     let word = match pages {
-        Pages::Base => return,
+        Pages::Plain | Pages::Base => return,
         Pages::Auto => Pages::Transparent.to_string(),
         pages => pages.to_string(),
     };

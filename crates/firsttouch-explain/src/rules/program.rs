@@ -1,11 +1,13 @@
 //! Programs that the means does not reach.
 
 use crate::{Evidence, Finding, Weight};
-use firsttouch_placement::Via;
+use firsttouch_placement::{Pages, Via};
 use firsttouch_process::agent_reach;
 
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    if evidence.wanted.via != Via::Supervise {
+    // Memory policy and CPUs are inherited, which reaches every program; other means than these are preloaded.
+    let wanted = &evidence.wanted;
+    if wanted.needs_agent || !matches!(wanted.via, Via::Agent | Via::Supervise) {
         reach(evidence, findings);
     }
     tunables(evidence, findings);
@@ -14,9 +16,13 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
 fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let target = &evidence.target;
     let image = target.image.display().to_string();
-    let also = if evidence.asks_threads() { "pages and threads are" } else { "pages are" };
+    let what = match (evidence.wanted.pages, evidence.asks_threads()) {
+        (Pages::Plain, _) => "threads are",
+        (_, true) => "pages and threads are",
+        (_, false) => "pages are",
+    };
     let effect = format!(
-        "the agent does not get into it: {also} not placed; policy and CPUs are inherited all the same"
+        "no preloaded library gets into it: {what} not placed; policy and CPUs are inherited all the same"
     );
     if let Err(reason) = agent_reach(&target.kind) {
         let what = target.kind.out_of_reach(&image).unwrap_or_else(|| image.clone());
