@@ -19,6 +19,7 @@ mod command_line;
 mod confined;
 mod counts;
 mod endings;
+mod measure;
 mod model;
 mod policies;
 mod threads;
@@ -33,12 +34,18 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
-    let mut tests: Vec<Test> =
-        [model::tests(), policies::tests(), threads::tests(), confined::tests(), endings::tests()]
-            .into_iter()
-            .flatten()
-            .filter(|test| wanted(&test.name))
-            .collect();
+    let mut tests: Vec<Test> = [
+        model::tests(),
+        policies::tests(),
+        threads::tests(),
+        confined::tests(),
+        endings::tests(),
+        measure::tests(),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|test| wanted(&test.name))
+    .collect();
     let single = command_line::tests().into_iter().filter(|(name, _)| wanted(name));
     let single: Vec<command_line::Single> = single.collect();
     if arguments.iter().any(|argument| argument == "--list") {

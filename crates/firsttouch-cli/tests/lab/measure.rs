@@ -1,0 +1,46 @@
+//! `measure` on machines with several nodes: every pair that can be measured is, on the node it is said to be. The
+//! numbers mean nothing under emulation; that they are there, and where they are not, does.
+
+use crate::bench::{Setting, Test, command};
+use crate::counts::succeeded;
+use firsttouch_lab::Collected;
+use serde_json::Value;
+
+pub(crate) fn tests() -> Vec<Test> {
+    vec![
+        pairs("two-node", "measure finds every pair of nodes", &[&[0, 1], &[0, 1]]),
+        pairs("knl-flat", "measure knows memory without CPUs", &[&[0, 1], &[]]),
+    ]
+}
+
+/// The memory nodes, by place, that the CPUs of each node are measured with.
+fn pairs(machine: &'static str, name: &str, expected: &'static [&'static [usize]]) -> Test {
+    let run = command(&["firsttouch", "measure", "--quick", "--size", "2M", "--no-save", "--json"]);
+    Test::new(format!("{name} ({machine})"), Setting::of(machine), vec![run], move |_, ran| {
+        let document = document(&ran[0]);
+        for key in ["latency_ns", "read_gbps", "write_gbps", "copy_gbps"] {
+            let rows = document[key].as_array().unwrap();
+            assert_eq!(rows.len(), expected.len(), "{key}: {document}");
+            for (row, columns) in rows.iter().zip(expected) {
+                let measured: Vec<usize> = row
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, value)| value.as_f64().is_some_and(|value| value > 0.0))
+                    .map(|(column, _)| column)
+                    .collect();
+                assert_eq!(&measured, columns, "{key}: {document}");
+            }
+        }
+        for (place, columns) in expected.iter().enumerate() {
+            let own = &document["numa_factor"][place][place];
+            assert_eq!(own.as_f64(), (!columns.is_empty()).then_some(1.0), "{document}");
+        }
+    })
+}
+
+fn document(one: &Collected) -> Value {
+    succeeded(one);
+    serde_json::from_str(&one.stdout).unwrap()
+}
