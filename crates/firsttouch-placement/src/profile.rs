@@ -109,7 +109,9 @@ mod tests {
     fn what_is_saved_reads_back() {
         let profile = Profile {
             schema_version: SCHEMA_VERSION,
-            placement: "2m,min-size=4M".parse().unwrap(),
+            placement: "2m,min-size=4M,weighted=hbm+1-3,threads=4-7+0,skip-threads=1+2,near=nvme0n1"
+                .parse()
+                .unwrap(),
             evidence: Some(Evidence {
                 command: vec!["Rscript".into(), "lm.R".into()],
                 ratio: Some(Ratio { value: 2.9, low: 2.8, high: 3.0 }),

@@ -219,3 +219,28 @@ fn a_static_program_is_supervised_or_refused() {
     let skipped = document["skipped"].as_array().unwrap();
     assert!(skipped.iter().any(|skip| skip["name"] == "thp"), "{skipped:?}");
 }
+
+#[test]
+fn nodes_and_threads_are_placements_like_others() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let first = |what: &str| {
+        let list = status.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+        list.trim().split(['-', ',']).next().unwrap().to_owned()
+    };
+    let (node, cpu) = (first("Mems_allowed_list:"), first("Cpus_allowed_list:"));
+    let (bound, on_cpu) = (format!("plain,bind={node}"), format!("thp,threads={cpu}"));
+    let list = format!("{bound} {on_cpu} plain,bind=999");
+    let output = tiny(&[&list, "--json", "--", "sh", "-c", "exit 0"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let configurations = document["configurations"].as_array().unwrap();
+    let names: Vec<&str> = configurations.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["baseline", &bound, &on_cpu]);
+    assert_eq!(configurations[1]["asked"]["memory"], format!("bind={node}"));
+    assert_eq!(configurations[2]["asked"]["threads"], cpu);
+    let thread = &configurations[2]["obtained"]["obtained"]["threads"][0];
+    assert_eq!(thread["cpus_obtained"], serde_json::json!([cpu.parse::<u32>().unwrap()]), "{thread}");
+    let skipped = &document["skipped"][0];
+    assert_eq!(skipped["name"], "plain,bind=999");
+    assert!(skipped["reason"].as_str().unwrap().contains("no node 999"), "{skipped}");
+}
