@@ -153,6 +153,14 @@ pub enum ResolveError {
         /// The nodes without a figure.
         nodes: Vec<u32>,
     },
+    /// Neither the kernel nor the agent can lay memory out by these weights.
+    #[error("{why}, and nothing is placed by the agent that could be laid out instead")]
+    NothingToLayOut {
+        /// Why the kernel does not interleave so.
+        why: &'static str,
+        /// A node and its weight, for the kernel.
+        node: (u32, u32),
+    },
     /// A number is larger than any kernel has.
     #[error("{what} {number} is beyond what the kernel can count")]
     TooLarge {
@@ -198,6 +206,10 @@ impl ResolveError {
                 format!("--threads groups={cores}x{possible}")
             }
             ResolveError::NoWeights { .. } => "firsttouch measure   # measures and keeps them".to_owned(),
+            ResolveError::NothingToLayOut { node: (node, weight), .. } => format!(
+                "--pages thp --memory weighted, or give the kernel the weights: echo {weight} | sudo tee \
+                 /sys/kernel/mm/mempolicy/weighted_interleave/node{node}"
+            ),
             ResolveError::TooLarge { .. } => "firsttouch status   # lists what there is".to_owned(),
         }
     }
@@ -296,7 +308,7 @@ impl Placement {
             }
             MemoryPolicy::Weighted(set) => {
                 let nodes = nodes_of(set.as_ref().unwrap_or(&NodeSet::all()), machine)?;
-                return weigh(nodes, around, resolved);
+                return weigh(nodes, self.is_placed_by_agent(), around, resolved);
             }
             MemoryPolicy::Bind(set) => (Mode::Bind, set),
             MemoryPolicy::Interleave(set) => (Mode::Interleave, set),
@@ -326,7 +338,12 @@ fn prefer(nodes: Vec<u32>, around: &Surroundings<'_>, resolved: &mut Resolved) {
 }
 
 /// Weights from the measurement, else from the firmware; by the kernel where its own weights are the same.
-fn weigh(nodes: Vec<u32>, around: &Surroundings<'_>, resolved: &mut Resolved) -> Result<(), ResolveError> {
+fn weigh(
+    nodes: Vec<u32>,
+    agent_places: bool,
+    around: &Surroundings<'_>,
+    resolved: &mut Resolved,
+) -> Result<(), ResolveError> {
     let machine = around.machine;
     let (weights, source) = match measured_weights(&nodes, around, &resolved.cpus) {
         Some(weights) => (weights, "as measured"),
@@ -346,6 +363,9 @@ fn weigh(nodes: Vec<u32>, around: &Surroundings<'_>, resolved: &mut Resolved) ->
         } else {
             "this kernel has no weighted interleaving (Linux 6.9)"
         };
+        if !agent_places {
+            return Err(ResolveError::NothingToLayOut { why, node: weights[0] });
+        }
         resolved.notes.push(format!("{why}: placed blocks are laid out by firsttouch, all else is left"));
         resolved.weights = weights;
     }

@@ -224,6 +224,13 @@ fn weights_come_from_bandwidths_or_not_at_all() {
         "{:?}",
         resolved.notes
     );
+    refused("plain,weighted", &machine, "nothing is placed by the agent", "--pages thp");
+    refused(
+        "thp,weighted,via=glibc",
+        &machine,
+        "the kernel's weights are others",
+        "weighted_interleave/node0",
+    );
     let some = resolve("thp,weighted=1+2", &machine).unwrap();
     assert_eq!(some.weights, [(1, 2), (2, 1)]);
 }
