@@ -37,7 +37,7 @@ impl Memory {
         })?;
         let mut memory = Memory { chains: Vec::new(), streams: Vec::new(), small: None, notes: Vec::new() };
         for (node, (chain, stream, small)) in plan.memory_nodes.iter().zip(created) {
-            memory.notes.extend(shortfall(node, &chain));
+            memory.notes.extend(shortfall(node, plan.pages, &chain));
             memory.chains.push(chain);
             memory.streams.push(stream);
             memory.small = memory.small.or(small);
@@ -71,13 +71,13 @@ fn region(plan: &Plan, node: &MemoryNode, pages: Pages) -> Result<Region, Measur
     Ok(region)
 }
 
-/// What to know when pages are smaller than asked.
-fn shortfall(node: &MemoryNode, region: &Region) -> Option<String> {
+/// What to know when pages are not those that were asked for.
+fn shortfall(node: &MemoryNode, asked: Pages, region: &Region) -> Option<String> {
     let reason = region.shortfall()?;
-    Some(format!(
-        "node {}: not all pages are as large as asked ({}), so latency includes translation misses; {}",
-        node.id,
-        reason.word(),
-        reason.remedy()
-    ))
+    let what = if region.pages() == asked || asked == Pages::Auto {
+        "not all pages are huge, so latency includes translation misses".to_owned()
+    } else {
+        format!("{} pages in place of {asked}", region.pages())
+    };
+    Some(format!("node {}: {what} ({}); {}", node.id, reason.word(), reason.remedy()))
 }
