@@ -45,7 +45,7 @@ pub(crate) fn set_agent(
 fn keep_openmp_from_binding(environment: &mut Environment, cpus: usize) {
     const AFFINITY: &str = "KMP_AFFINITY";
     const THREADS: &str = "OMP_NUM_THREADS";
-    let asked = [AFFINITY, "KMP_HW_SUBSET", "OMP_PROC_BIND", "OMP_PLACES"];
+    let asked = [AFFINITY, "KMP_HW_SUBSET", "GOMP_CPU_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"];
     if asked.iter().any(|name| environment.get(name).is_some()) {
         return;
     }

@@ -258,6 +258,31 @@ fn every_thread_of_java_is_where_it_was_asked_to_be() {
 }
 
 #[test]
+fn workers_of_tbb_are_where_they_were_asked_to_be() {
+    let (Some(order), Some(compiler)) = (order(), installed("g++")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("pool.cpp"), folder.path().join("pool"));
+    std::fs::write(&source, include_str!("pool.cpp")).unwrap();
+    let compiled = Command::new(compiler)
+        .args(["-std=c++17", "-O1", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .args(["-ltbb", "-pthread"])
+        .output()
+        .unwrap();
+    if !compiled.status.success() {
+        return skipped("the workers of TBB: its headers are not installed");
+    }
+    let (processors, threads) = team(&run(&["--threads", &words(&order)], &program, &[], &[]));
+    assert_eq!(processors, [format!("processors {}", order.len())]);
+    let mut cpus: Vec<u32> = threads.into_values().flatten().collect();
+    cpus.sort_unstable();
+    let mut asked = order.clone();
+    asked.sort_unstable();
+    assert_eq!(cpus, asked, "each worker on a CPU of its own");
+}
+
+#[test]
 fn python_threads_are_bound_and_its_workers_are_not() {
     let (Some(order), Some(python)) = (order(), installed("python3")) else { return };
     let code = "\
