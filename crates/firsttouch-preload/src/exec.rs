@@ -6,7 +6,8 @@
 //! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed. So
 //! they do, wherever they are called, for a program that must not have it (see `target`).
 //!
-//! A thread that we have bound to a CPU hands on all that the program may use.
+//! A thread that we have bound to a CPU hands on all that the program may use; but for `execl` and its relatives, after
+//! which the agent in the new program sees to it, and a program without the agent stays on that CPU.
 //!
 //! What glibc starts by itself (system(3), popen(3)) is a shell: there the agent loads, stands down and leaves the
 //! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any

@@ -3,6 +3,8 @@
 //! It stands in front of the C library's allocation functions. Allocations within the asked range of sizes go to a
 //! [`firsttouch_memory::Heap`]; everything else, and every pointer that is not ours, goes to glibc untouched.
 //!
+//! Where it is asked to, it also binds threads to CPUs as the program creates them (`threads`, `binding`).
+//!
 //! Architecture invariants: whatever happens in here fails towards "as if we were not there". No lookup by name in any
 //! allocation path (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
 //! thread but for prefaulting, which is asked for; no signal handler; the environment is read by our own parser;
