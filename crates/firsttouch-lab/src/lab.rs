@@ -232,7 +232,7 @@ impl Lab {
 
     fn kernel_words(&self) -> String {
         // A panic ends the emulator, which must not start the guest again.
-        let mut words = "console=ttyS0 quiet panic=-1 random.trust_cpu=on".to_owned();
+        let mut words = "console=ttyS0 quiet panic=-1 random.trust_cpu=on cryptomgr.notests".to_owned();
         if self.machine.nodes.iter().any(|node| node.plugged.0 > 0 && !node.online) {
             words += " memhp_default_state=offline";
         }
