@@ -123,8 +123,23 @@ pub(crate) fn shell(line: &str) -> Command {
 
 /// A test program with arguments, separated by spaces.
 pub(crate) fn program(name: &str, arguments: &str) -> Command {
-    let file = compiled(name);
-    Command::new([file.into_os_string()].into_iter().chain(arguments.split_whitespace().map(OsString::from)))
+    Command::new(words_of(name, arguments))
+}
+
+/// The same under `firsttouch run` with options, separated by spaces; its receipt is [`RECEIPT`].
+pub(crate) fn placed(options: &str, name: &str, arguments: &str) -> Command {
+    let ours = ["firsttouch", "run", "--receipt", RECEIPT].into_iter().chain(options.split_whitespace());
+    let ours = ours.chain(["--"]).map(OsString::from);
+    Command::new(ours.chain(words_of(name, arguments))).copy_out(RECEIPT)
+}
+
+/// The file of a placed program's receipt.
+pub(crate) const RECEIPT: &str = "receipt.json";
+
+/// The words of a test program, or of `firsttouch` itself.
+pub(crate) fn words_of(name: &str, arguments: &str) -> Vec<OsString> {
+    let file = if name == "firsttouch" { name.into() } else { compiled(name).into_os_string() };
+    [file].into_iter().chain(arguments.split_whitespace().map(OsString::from)).collect()
 }
 
 /// Compiles `c/NAME.c` once for each run of the tests.

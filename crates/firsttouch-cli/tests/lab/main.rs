@@ -21,6 +21,7 @@ mod counts;
 mod endings;
 mod measure;
 mod model;
+mod placed;
 mod policies;
 mod threads;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let mut tests: Vec<Test> = [
         model::tests(),
         policies::tests(),
+        placed::tests(),
         threads::tests(),
         confined::tests(),
         endings::tests(),
