@@ -52,6 +52,12 @@ pub(crate) enum Command {
     /// The shell of a lab's guest
     #[command(hide = true)]
     GuestShell,
+    /// Becomes the emulator of a lab
+    #[command(hide = true)]
+    LabEmulator {
+        #[arg(last = true)]
+        words: Vec<OsString>,
+    },
     /// The program of `tune --demo`
     #[command(hide = true)]
     DemoWorkload(DemoWorkload),

@@ -207,7 +207,7 @@ fn failure(error: LabError) -> Failure {
     }
 }
 
-/// A guest's command that was called elsewhere.
-pub(crate) fn not_a_guest(error: io::Error) -> Failure {
+/// A process of a lab that could not become what it is for.
+pub(crate) fn did_not_become(error: io::Error) -> Failure {
     Failure::new(error)
 }

@@ -7,9 +7,12 @@
 use crate::LabError;
 use crate::lab::{CopiedFile, Finished, Stream};
 use crate::wire::{Frame, Receiver, Report};
+use rustix::process::Signal;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver as Queue, RecvTimeoutError, Sender, channel};
@@ -19,9 +22,14 @@ use std::time::{Duration, Instant};
 /// How much of the console an error shows.
 const TAIL_LINES: usize = 25;
 
+/// The hidden subcommand that becomes the emulator.
+const EMULATOR_WORD: &str = "lab-emulator";
+
 /// What is booted, and how.
 pub(crate) struct Boot<'a> {
     pub(crate) program: &'a Path,
+    /// Our own program, which becomes the emulator (see [`become_emulator`]).
+    pub(crate) own: &'a Path,
     /// All but the serial lines.
     pub(crate) arguments: Vec<String>,
     /// A folder for the lines' ends.
@@ -47,6 +55,16 @@ enum Event {
     Silence(io::Result<()>),
     /// The emulator ended, with what it wrote on stderr.
     Gone(String),
+}
+
+/// Becomes the emulator, with its arguments, in a way that ends it when whoever asked for it is killed: a guest that
+/// nobody listens to would run on for as long as its program does. Returns only if it cannot.
+pub fn become_emulator(words: &[OsString]) -> io::Error {
+    let Some((program, arguments)) = words.split_first() else { return io::ErrorKind::InvalidInput.into() };
+    match rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        Ok(()) => Command::new(program).args(arguments).exec(),
+        Err(error) => error.into(),
+    }
 }
 
 /// A process that does not outlive us.
@@ -84,8 +102,8 @@ impl Boot<'_> {
     }
 
     fn start(&self, line: &Path) -> Result<Emulator, LabError> {
-        let mut command = Command::new(self.program);
-        command.args(&self.arguments);
+        let mut command = Command::new(self.own);
+        command.args([EMULATOR_WORD, "--"]).arg(self.program).args(&self.arguments);
         command.arg("-serial").arg(format!("file:{}", self.console().display()));
         command.arg("-chardev").arg(format!("socket,id=line,path={}", line.display()));
         command.args(["-serial", "chardev:line"]);

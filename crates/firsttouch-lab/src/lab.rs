@@ -199,6 +199,7 @@ impl Lab {
         arguments.extend(Qemu::kernel_arguments(&self.kernel.image, &file_system, &self.kernel_words()));
         let boot = Boot {
             program: &self.qemu.program,
+            own: &self.own,
             arguments,
             folder: scratch.path(),
             file_system: &file_system,

@@ -31,6 +31,7 @@ mod qemu;
 mod tree;
 mod wire;
 
+pub use boot::become_emulator;
 pub use description::{
     Bytes, Description, DescriptionError, Device, DeviceKind, LabNode, Processor, SideCache, built_in_names,
 };

@@ -313,3 +313,54 @@ fn devices(line: &mut Line, machine: &Description) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(name: &str) -> Vec<String> {
+        let qemu = Qemu { program: PathBuf::from(PROGRAM), acceleration: Acceleration::Software };
+        qemu.machine_arguments(&Description::named(name).unwrap())
+    }
+
+    #[track_caller]
+    fn assert_has(arguments: &[String], wanted: &str) {
+        assert!(arguments.iter().any(|argument| argument == wanted), "no {wanted} in {arguments:#?}");
+    }
+
+    #[test]
+    fn a_gap_in_the_numbers_is_an_empty_socket() {
+        let all = arguments("holes");
+        // Nodes 0, 2 and 5 are sockets 0, 2 and 5 of nine: more CPUs than a mask addresses.
+        assert_has(&all, "cpus=1,maxcpus=9,sockets=9,dies=1,cores=1,threads=1");
+        for socket in [2, 5] {
+            assert_has(&all, &format!("max-x86_64-cpu,socket-id={socket},die-id=0,core-id=0,thread-id=0"));
+        }
+        assert_has(&all, "node,nodeid=0,cpus=0,cpus=6-8,memdev=ram0");
+        assert_has(&all, "node,nodeid=1,cpus=1");
+        assert_has(&all, "node,nodeid=5,cpus=5,memdev=ram5");
+    }
+
+    #[test]
+    fn speeds_go_from_every_node_with_cpus_to_every_node() {
+        let all = arguments("cxl");
+        assert_has(&all, "q35,hmat=on");
+        assert_has(&all, "node,nodeid=2,memdev=ram2,initiator=1");
+        assert_eq!(all.iter().filter(|argument| argument.starts_with("hmat-lb,")).count(), 2 * 3 * 2);
+        assert!(!arguments("two-node").iter().any(|argument| argument.contains("hmat")));
+    }
+
+    #[test]
+    fn every_pair_of_numbers_has_one_distance() {
+        for (name, nodes) in [("istanbul", 4), ("holes", 6)] {
+            let mut pairs: Vec<String> = arguments(name)
+                .into_iter()
+                .filter_map(|argument| Some(argument.strip_prefix("dist,")?.split_once(",val")?.0.to_owned()))
+                .collect();
+            assert_eq!(pairs.len(), nodes * nodes, "{name}");
+            pairs.sort();
+            pairs.dedup();
+            assert_eq!(pairs.len(), nodes * nodes, "{name}");
+        }
+    }
+}

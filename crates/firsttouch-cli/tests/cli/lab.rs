@@ -2,6 +2,7 @@
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn machines_are_listed() {
@@ -72,6 +73,25 @@ fn what_is_missing_says_how_to_get_it() {
     let output = command("5.10");
     assert_code(&output, 125);
     assert!(stderr(&output).contains("`5.10` is none of 6.1, 6.12"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_emulator_that_refuses_is_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let qemu = folder.path().join("qemu-system-x86_64");
+    fs::write(&qemu, "#!/bin/sh\necho 'Invalid CPU topology' >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    let kernel = folder.path().join("vmlinuz");
+    fs::write(&kernel, "").unwrap();
+    let path = format!("{}:/bin:/usr/bin", folder.path().display());
+    let words = ["lab", "--kernel", kernel.to_str().unwrap(), "--", "true"];
+    let output = firsttouch().args(words).env("PATH", path).output().unwrap();
+    assert_code(&output, 125);
+    assert!(
+        stderr(&output).contains("QEMU refuses the machine: Invalid CPU topology"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
