@@ -88,6 +88,9 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new(setting: &Setting) -> Result<Bench, Skip> {
         let mut machine = Description::named(setting.machine).unwrap();
+        // Pages that the kernel watches for balancing are hidden from move_pages(2) in Linux 6.1, and it may move them: both
+        // would be seen now and then only, in programs that happen to run for seconds.
+        machine.kernel_options = format!("{} numa_balancing=disable", machine.kernel_options);
         if setting.left_offline {
             machine.nodes.iter_mut().for_each(|node| node.online = false);
         }
@@ -142,9 +145,14 @@ pub(crate) fn words_of(name: &str, arguments: &str) -> Vec<OsString> {
     [file].into_iter().chain(arguments.split_whitespace().map(OsString::from)).collect()
 }
 
+/// A folder for the test programs of this run.
+pub(crate) fn workshop() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{}", process::id()))
+}
+
 /// Compiles `c/NAME.c` once for each run of the tests.
 fn compiled(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{}", process::id()));
+    let folder = workshop();
     let file = folder.join(name);
     if file.exists() {
         return file;

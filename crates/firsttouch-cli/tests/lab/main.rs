@@ -26,6 +26,7 @@ mod policies;
 mod threads;
 
 use bench::{Bench, Setting, Skip, Test};
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::thread;
@@ -64,6 +65,8 @@ fn main() -> ExitCode {
     for (name, test) in single {
         tally.count(name, catch_unwind(test));
     }
+    // It was made only if a test needed a program.
+    let _ = fs::remove_dir_all(bench::workshop());
     println!(
         "\nlab: {} passed, {} skipped, {} failed in {:.0} s",
         tally.passed,

@@ -38,7 +38,9 @@ fn bytes(receipt: &Value) -> Counts {
 type Case = (&'static str, &'static str, &'static [(u32, u64)]);
 
 fn memory() -> Vec<Test> {
-    let cases: [Case; 11] = [
+    let cases: [Case; 13] = [
+        ("two-node", "local", &[(0, 1)]),
+        ("istanbul", "prefer=1,3", &[(1, 1)]),
         ("two-node", "bind=1", &[(1, 1)]),
         ("two-node", "prefer=1", &[(1, 1)]),
         ("two-node", "interleave=all", &[(0, 1), (1, 1)]),
