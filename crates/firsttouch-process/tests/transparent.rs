@@ -30,6 +30,12 @@ fn main() {
             std::process::exit(error.exit_status().into());
         }
         _ => {
+            // A job in the background, or under nohup, starts with these ignored, and no shell can trap a signal that was
+            // ignored when it began.
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+                // SAFETY: sets a disposition that holds no handler.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
             for (name, case) in CASES {
                 eprintln!("transparent: {name}");
                 case();
