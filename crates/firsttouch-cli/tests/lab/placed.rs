@@ -89,7 +89,8 @@ fn full() -> Test {
     Test::new("run tells that fast memory was full", Setting::of("knl-flat"), vec![run], |_, ran| {
         let (receipt, mib) = (receipt(&ran[0]), 1 << 20);
         let placed = bytes(&receipt);
-        assert!(placed[&1] > 200 * mib && placed[&0] > 30 * mib, "{receipt}");
+        // The kernel keeps a part of either node for itself, now of one, now of the other.
+        assert!(placed[&1] > 128 * mib && placed[&0] > 30 * mib, "{receipt}");
         let mut reasons = receipt["shortfalls"].as_array().unwrap().iter();
         let overridden = reasons.find(|shortfall| shortfall["reason"] == "policy-overridden");
         assert!(overridden.unwrap()["bytes"].as_u64().unwrap() > 30 * mib, "{receipt}");
