@@ -114,6 +114,7 @@ pub(crate) struct Status {
 #[command(after_help = "Examples:
   firsttouch run -- Rscript model.R                           transparent huge pages from 1 MiB up
   firsttouch run --pages 2m --receipt - -- ./simulate         reserved pages, and what was obtained
+  firsttouch run --heap -- python3 graph.py                   small objects on them, too
   firsttouch run --profile model.toml -- Rscript model.R      as `tune --save` found best
   firsttouch run --memory interleave=all -- ./simulate        memory from all nodes in turn
   firsttouch run --memory prefer=hbm --threads compact -- ./simulate
@@ -151,6 +152,12 @@ pub(crate) struct PlacementArgs {
     /// Create the pages when memory is allocated, before the program touches it
     #[arg(long)]
     pub(crate) prefault: bool,
+    /// Put the C library's heap, with all smaller allocations, on transparent huge pages too (glibc 2.35)
+    ///
+    /// For programs that hold many small objects. Sets glibc's tunable, which the programs that the program starts
+    /// inherit.
+    #[arg(long)]
+    pub(crate) heap: bool,
     /// The means: agent, supervise, glibc, mimalloc or jemalloc [default: agent]
     #[arg(long, value_parser = via, value_name = "MEANS")]
     pub(crate) via: Option<Via>,
@@ -196,6 +203,7 @@ impl PlacementArgs {
             min_size: self.min_size.unwrap_or(start.min_size),
             max_size: self.max_size.or(start.max_size),
             prefault: self.prefault || start.prefault,
+            heap: self.heap || start.heap,
             via: self.via.unwrap_or(start.via),
             follow: self.follow || start.follow,
             memory: self.memory.as_ref().unwrap_or(&start.memory).clone(),

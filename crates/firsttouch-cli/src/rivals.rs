@@ -42,12 +42,16 @@ pub(crate) fn library_directories() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What `placement` sets for the program when its means is another allocator's own; nothing for ours.
+/// What `placement` sets for the program when its means is another allocator's own; for ours, what takes glibc's heap
+/// along.
 pub(crate) fn variables(
     placement: &Placement,
     directories: &[PathBuf],
 ) -> Result<Vec<Variable>, NotInstalled> {
     Ok(match placement.via {
+        Via::Agent if placement.heap => {
+            vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(Pages::Transparent).to_owned())]
+        }
         Via::Agent | Via::Supervise => Vec::new(),
         Via::Glibc => vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(placement.pages).to_owned())],
         Via::Mimalloc => {
@@ -143,7 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn our_own_means_set_nothing_here() {
+    fn our_own_means_sets_nothing_here_but_for_the_heap() {
         assert_eq!(variables(&asked("thp"), &[]), Ok(Vec::new()));
+        // Whatever the large blocks lie on: a heap on reserved pages would take the pool from them.
+        let tunable = Variable::Prepend("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1".to_owned());
+        assert_eq!(variables(&asked("2m,heap"), &[]), Ok(vec![tunable]));
     }
 }

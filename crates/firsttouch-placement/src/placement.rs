@@ -66,6 +66,9 @@ pub struct Placement {
     pub max_size: Option<u64>,
     /// Create the pages when memory is allocated, before the program touches it.
     pub prefault: bool,
+    /// Put what the C library allocates itself, below `min_size`, on transparent huge pages too, by its tunable
+    /// `glibc.malloc.hugetlb` (glibc 2.35). Programs that the program starts inherit it.
+    pub heap: bool,
     /// The means.
     pub via: Via,
     /// Place the program's children (other programs it starts) too.
@@ -88,6 +91,7 @@ impl Default for Placement {
             min_size: 1 << 20,
             max_size: None,
             prefault: false,
+            heap: false,
             via: Via::Agent,
             follow: false,
             memory: MemoryPolicy::None,
@@ -142,7 +146,7 @@ pub enum PlacementError {
     Threads(#[from] ThreadPlacementError),
     /// A key or word of the short form is unknown.
     #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, via=, follow, local, bind=, prefer=, interleave=, weighted, threads=, skip-threads=, near=)"
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, heap, via=, follow, local, bind=, prefer=, interleave=, weighted, threads=, skip-threads=, near=)"
     )]
     UnknownWord {
         /// The offending word.
@@ -178,11 +182,14 @@ impl Placement {
         if !possible {
             return Err(PlacementError::PagesNotBy { via: self.via, pages: self.pages.to_string() });
         }
-        if self.via != Via::Agent && self.prefault {
-            return Err(PlacementError::SettingNotBy { via: self.via, setting: "--prefault" });
-        }
-        if self.pages == Pages::Plain && self.prefault {
-            return Err(PlacementError::NothingPlaced { setting: "--prefault" });
+        // Glibc's own means places its heap anyway, and other allocators have none.
+        for (setting, asked) in [("--prefault", self.prefault), ("--heap", self.heap)] {
+            if asked && self.via != Via::Agent {
+                return Err(PlacementError::SettingNotBy { via: self.via, setting });
+            }
+            if asked && self.pages == Pages::Plain {
+                return Err(PlacementError::NothingPlaced { setting });
+            }
         }
         // Threads are bound by the agent, which cannot be loaded beside another allocator and never is by `supervise`.
         if self.threads != ThreadPlacement::None && !matches!(self.via, Via::Agent | Via::Glibc) {
@@ -216,6 +223,9 @@ impl Placement {
         }
         if self.prefault {
             words.push("--prefault".to_owned());
+        }
+        if self.heap {
+            words.push("--heap".to_owned());
         }
         if self.via != default.via {
             words.extend(["--via".to_owned(), self.via.to_string()]);
@@ -262,6 +272,9 @@ impl fmt::Display for Placement {
         }
         if self.prefault {
             f.write_str(",prefault")?;
+        }
+        if self.heap {
+            f.write_str(",heap")?;
         }
         if self.via != default.via {
             write!(f, ",via={}", self.via)?;
@@ -316,6 +329,7 @@ impl FromStr for Placement {
                 }
                 Some(("near", device)) if !device.is_empty() => placement.near = Some(device.to_owned()),
                 None if word == "prefault" => placement.prefault = true,
+                None if word == "heap" => placement.heap = true,
                 None if word == "follow" => placement.follow = true,
                 None if matches!(word, "local" | "weighted") => placement.memory = word.parse()?,
                 None => placement.pages = Pages::parse(word).ok_or_else(unknown)?,
@@ -410,7 +424,7 @@ mod tests {
     fn the_short_form_reads_back() {
         for text in [
             "thp",
-            "2m,min-size=4M,max-size=1G,prefault,follow",
+            "2m,min-size=4M,max-size=1G,prefault,heap,follow",
             "thp,min-size=1500K,via=glibc,threads=scatter",
             "plain,local",
             "plain,weighted",
@@ -430,6 +444,7 @@ mod tests {
             "thp,via=mimalloc,threads=compact",
             "thp,via=supervise,threads=compact",
             "plain,prefault",
+            "plain,heap",
             "plain,via=glibc",
             "thp,skip-threads=1",
             "thp,bind",

@@ -19,8 +19,11 @@
 //! end
 //! ```
 
-use crate::{BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport};
+use crate::{
+    BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport, format_bytes,
+};
 use firsttouch_linux::cpulist::parse_list;
+use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use std::collections::BTreeMap;
 
@@ -124,7 +127,10 @@ impl Record {
     }
 
     /// The receipt: this record against what was asked.
-    pub fn into_receipt(self, asked: Placement) -> Receipt {
+    pub fn into_receipt(mut self, asked: Placement) -> Receipt {
+        if asked.heap {
+            self.notes.extend(heap_note(&self.obtained));
+        }
         Receipt {
             schema_version: SCHEMA_VERSION,
             program: self.program,
@@ -141,6 +147,18 @@ impl Record {
             notes: self.notes,
         }
     }
+}
+
+/// The heap is the C library's: only the whole process tells what it got.
+fn heap_note(obtained: &Obtained) -> Option<String> {
+    let process = obtained.process_bytes_by_page_size.as_ref()?;
+    let resident: u64 = process.values().sum();
+    let huge: u64 = process.range(PMD_BYTES..).map(|(_, bytes)| bytes).sum();
+    Some(format!(
+        "--heap: at its end the program had {} of {} on huge pages, heap and placed blocks together",
+        format_bytes(huge),
+        format_bytes(resident)
+    ))
 }
 
 /// `NUMBER CPU CPUS NAME`: the CPU asked, `-` if none; the CPUs obtained, `-` if unknown; the name, empty if unknown.

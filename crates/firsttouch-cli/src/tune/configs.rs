@@ -148,6 +148,7 @@ impl Choice {
             ("plain", Means::Plain, None),
             ("thp", placed("thp"), can("thp")),
             ("thp-prefault", placed("thp,prefault"), can("thp")),
+            ("thp-heap", placed("thp,heap"), can("thp")),
             ("64k", placed("64k"), can("64k")),
             ("2m", placed("2m"), can("2m")),
             ("1g", placed("1g"), can("1g")),
@@ -229,6 +230,7 @@ mod tests {
                 "baseline",
                 "thp",
                 "thp-prefault",
+                "thp-heap",
                 "64k",
                 "2m",
                 "1g",
@@ -252,7 +254,7 @@ mod tests {
     fn what_cannot_run_is_listed_with_its_remedy() {
         let poor = unable(&[("64k", Some("echo")), ("2m", Some("echo")), ("1g", None)]);
         let choice = choose("plain", &[], false, &poor).unwrap();
-        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault"]);
+        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault", "thp-heap"]);
         let skipped: Vec<_> =
             choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
         assert_eq!(skipped, [("64k", true), ("2m", true), ("1g", false)]);
@@ -271,7 +273,7 @@ mod tests {
         let nothing = unable(&[("supervise", None)]);
         let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
         let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
-        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 6));
+        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 7));
     }
 
     #[test]
@@ -284,7 +286,7 @@ mod tests {
         });
         let several = Abilities { over_nodes: over_nodes.into(), ..able() };
         let choice = choose("plain", &[], false, &several).unwrap();
-        assert_eq!(names(&choice)[6..], ["interleave", "compact"]);
+        assert_eq!(names(&choice)[7..], ["interleave", "compact"]);
         // Threads take the agent, a memory policy does not.
         let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         let choice = choose("plain", &[], false, &Abilities { unreachable, ..several }).unwrap();
@@ -311,6 +313,6 @@ mod tests {
     #[test]
     fn a_default_that_is_the_baseline_is_not_compared_with_itself() {
         let choice = choose("thp", &[], false, &unable(&[("2m", None), ("1g", None)])).unwrap();
-        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "64k"]);
+        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "thp-heap", "64k"]);
     }
 }
