@@ -1,7 +1,9 @@
 //! The command line: every word it understands, once. Help texts, completions and man pages come from here.
 
+mod attach;
 mod lab;
 
+pub(crate) use attach::Attach;
 pub(crate) use lab::Lab;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     Report(Report),
     Measure(Measure),
     Explain(Explain),
+    Attach(Box<Attach>),
     Lab(Box<Lab>),
     /// The first process of a lab's guest
     #[command(hide = true)]
@@ -429,17 +432,18 @@ fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit_s = match unit.trim() {
+        "ms" => 1e-3,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err("expected a time, for example 90s, 10m, 1h".to_owned()),
+        _ => return Err("expected a time, for example 20ms, 90s, 10m, 1h".to_owned()),
     };
     number
         .parse::<f64>()
         .ok()
         .and_then(|number| Duration::try_from_secs_f64(number * unit_s).ok())
         .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "expected a time, for example 90s, 10m, 1h".to_owned())
+        .ok_or_else(|| "expected a time, for example 20ms, 90s, 10m, 1h".to_owned())
 }
 
 #[cfg(test)]
@@ -495,6 +499,7 @@ mod tests {
 
     #[test]
     fn times_read_as_people_write_them() {
+        assert_eq!(duration("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));

@@ -47,6 +47,11 @@ impl Here {
         Here { machine, measured }
     }
 
+    /// The machine.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// Whether `firsttouch measure` ran on this machine.
     pub(crate) fn is_measured(&self) -> bool {
         self.measured.is_some()

@@ -7,6 +7,7 @@
 
 mod agent;
 mod args;
+mod attach;
 mod clock;
 mod demo;
 mod environment;
@@ -33,7 +34,8 @@ use std::process::ExitCode;
 
 /// Exit code of wrong usage, and of failures where no other is agreed on.
 const USAGE: u8 = 2;
-/// Exit code of our own failures in `run` and `lab`, where every smaller one may be the program's.
+/// Exit code of our own failures in `run` and `lab`, where every smaller one may be the program's, and in `attach`, where it
+/// says that nothing was changed.
 const OURS: u8 = 125;
 
 fn main() -> ExitCode {
@@ -47,7 +49,8 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let general = if matches!(cli.command, Command::Run(_) | Command::Lab(_)) { OURS } else { 1 };
+    let general =
+        if matches!(cli.command, Command::Run(_) | Command::Lab(_) | Command::Attach(_)) { OURS } else { 1 };
     ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| failure.report(general)))
 }
 
@@ -59,6 +62,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
         Command::Measure(measure) => measure::run(&measure),
+        Command::Attach(attach) => attach::run(&attach),
         Command::Lab(lab) => lab::run(&lab),
         Command::LabEmulator { words } => Err(lab::did_not_become(firsttouch_lab::become_emulator(&words))),
         Command::GuestInit => Err(lab::did_not_become(firsttouch_lab::guest::init())),

@@ -3,9 +3,13 @@
 use crate::maps::{process_file, read_text, unreadable};
 use crate::root::Root;
 use crate::smaps::kilobytes;
+use crate::sys::{self, PAGE_IS_HUGE, PageRegion};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Fields of `/proc/PID/status`; `None` is a field this kernel (or this state of the process) does not print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +28,14 @@ pub struct Status {
     pub threads: Option<u32>,
     /// Transparent huge pages are not forbidden by `PR_SET_THP_DISABLE`.
     pub thp_enabled: Option<bool>,
+    /// The process that a thread belongs to; of a process its own number.
+    pub process: Option<u32>,
+    /// The user that it acts as.
+    pub effective_user: Option<u32>,
+    /// Who traces it (a debugger, strace); 0 is nobody.
+    pub tracer: Option<u32>,
+    /// `R` running, `S` sleeping, `T` stopped, `t` stopped by its tracer, `Z` ended and not collected…
+    pub state: Option<char>,
 }
 
 impl Status {
@@ -39,6 +51,10 @@ impl Status {
                 "VmRSS" => status.vm_rss_bytes = kilobytes(value),
                 "HugetlbPages" => status.hugetlb_bytes = kilobytes(value),
                 "Threads" => status.threads = value.parse().ok(),
+                "Tgid" => status.process = value.parse().ok(),
+                "Uid" => status.effective_user = value.split('\t').nth(1).and_then(|id| id.parse().ok()),
+                "TracerPid" => status.tracer = value.parse().ok(),
+                "State" => status.state = value.chars().next(),
                 "THP_enabled" => status.thp_enabled = value.parse::<u8>().ok().map(|word| word != 0),
                 _ => {}
             }
@@ -80,6 +96,11 @@ pub struct Stat {
     pub system_ticks: u64,
     /// When it started, in clock ticks after boot: together with the number, the identity of a process.
     pub start_ticks: u64,
+    /// It is a thread of the kernel itself, without memory of its own.
+    pub kernel_thread: bool,
+    /// Where its code begins and where its stack began, which an `exec` changes; 0 for readers that may not look into
+    /// the process, `None` where the line ends early.
+    pub image: Option<(u64, u64)>,
 }
 
 impl Stat {
@@ -108,15 +129,28 @@ impl Stat {
             user_ticks: number(11)?,
             system_ticks: number(12)?,
             start_ticks: number(19)?,
+            kernel_thread: number(6)? & PF_KTHREAD != 0,
+            image: number(23).zip(number(25)),
         })
     }
 
     /// The stat line of a process.
     pub fn read(root: &Root, pid: u32) -> io::Result<Stat> {
-        let path = process_file(root, pid, "stat");
-        Stat::parse(&read_text(&path)?).ok_or_else(|| unreadable(&path))
+        Stat::of_file(&process_file(root, pid, "stat"))
+    }
+
+    /// The stat line of one thread; not found where it is no thread (any more) of this process.
+    pub fn read_thread(root: &Root, pid: u32, thread: u32) -> io::Result<Stat> {
+        Stat::of_file(&process_file(root, pid, &format!("task/{thread}/stat")))
+    }
+
+    fn of_file(path: &Path) -> io::Result<Stat> {
+        Stat::parse(&read_text(path)?).ok_or_else(|| unreadable(path))
     }
 }
+
+/// A thread of the kernel (`include/linux/sched.h`).
+const PF_KTHREAD: u64 = 0x0020_0000;
 
 /// One entry of `pagemap`: whether the page exists. (Frame numbers are hidden from unprivileged readers and not read.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +210,53 @@ impl Pagemap {
         let (words, _) = bytes[..filled].as_chunks::<8>();
         Ok(words.iter().map(|word| PageEntry::from_raw(u64::from_ne_bytes(*word))).collect())
     }
+
+    /// The resident parts of a range, ascending, each with whether it lies on huge pages mapped by one entry (transparent
+    /// ones of 2 MiB, hugetlb); `None` before Linux 6.7, which cannot tell.
+    ///
+    /// Unlike a reading of `smaps` it holds up the process's changes of its mappings for moments only, however large the
+    /// range is.
+    pub fn resident_runs(&self, start: u64, end: u64) -> io::Result<Option<Vec<ResidentRun>>> {
+        let mut found: Vec<ResidentRun> = Vec::new();
+        let mut regions = [PageRegion::default(); 128];
+        let mut at = start;
+        while at < end {
+            let piece_end = end.min(at + BYTES_PER_SCAN);
+            let answer =
+                sys::scan_pages(self.file.as_raw_fd(), at as usize, piece_end as usize, &mut regions);
+            let (filled, walked) = match answer {
+                Ok(answer) => answer,
+                Err(libc::ENOTTY | libc::EINVAL) => return Ok(None),
+                Err(libc::EINTR) => continue,
+                Err(error) => return Err(io::Error::from_raw_os_error(error)),
+            };
+            for region in regions.iter().take(filled) {
+                let huge = region.categories & PAGE_IS_HUGE != 0;
+                match found.last_mut() {
+                    Some(last) if last.range.end == region.start && last.huge == huge => {
+                        last.range.end = region.end;
+                    }
+                    _ => found.push(ResidentRun { range: region.start..region.end, huge }),
+                }
+            }
+            // A walk that does not get on would never end.
+            at = if walked as u64 > at { walked as u64 } else { piece_end };
+        }
+        Ok(Some(found))
+    }
 }
+
+/// Pages that are in memory, one after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResidentRun {
+    /// Their addresses.
+    pub range: Range<u64>,
+    /// They are parts of huge pages mapped by one entry.
+    pub huge: bool,
+}
+
+/// Memory that one scan walks through: the lock on the mappings is held as long.
+const BYTES_PER_SCAN: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -77,6 +77,56 @@ impl ProcessHandle {
     }
 }
 
+/// The node of each page of a process, by address, or a negative error number (`-ENOENT`: nothing there,
+/// `-EFAULT`: no such mapping). See move_pages(2); the process must be one that we may look into.
+///
+/// The call knows the process by its number alone: the caller makes sure, with a [`ProcessHandle`], that it still means
+/// the same one.
+pub fn nodes_of(pid: u32, addresses: &[u64], nodes: &mut [i32]) -> io::Result<()> {
+    move_or_ask(pid, addresses, None, nodes)
+}
+
+/// Moves pages of a process, each to a node; `status` gets the node of each page afterwards, or a negative error number
+/// (`-EACCES`: shared with others, `-EBUSY`: in use by the kernel or moved already with its neighbour, `-ENOMEM`: the node
+/// is full). Pages that others map too are left. One address moves the whole page that it lies in, however large.
+///
+/// An answer above 0 means that some pages were not moved for a passing reason. As with [`nodes_of`], the caller makes
+/// sure that the number still means the same process.
+pub fn move_pages(pid: u32, addresses: &[u64], nodes: &[i32], status: &mut [i32]) -> io::Result<()> {
+    move_or_ask(pid, addresses, Some(nodes), status)
+}
+
+fn move_or_ask(pid: u32, addresses: &[u64], nodes: Option<&[i32]>, status: &mut [i32]) -> io::Result<()> {
+    let fits = status.len() == addresses.len() && nodes.is_none_or(|nodes| nodes.len() == addresses.len());
+    // Number 0 would be ourselves.
+    if !fits || pid == 0 {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    const MPOL_MF_MOVE: libc::c_int = 1 << 1;
+    let flags = if nodes.is_some() { MPOL_MF_MOVE } else { 0 };
+    // SAFETY: the kernel reads as many addresses and nodes, and writes as many answers, as the slices have; the addresses
+    // are the other process's, and a page keeps its contents wherever it lies.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            pid as libc::pid_t,
+            addresses.len(),
+            addresses.as_ptr(),
+            nodes.map_or(std::ptr::null(), <[i32]>::as_ptr),
+            status.as_mut_ptr(),
+            flags,
+        )
+    };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+impl From<OwnedFd> for ProcessHandle {
+    /// A handle from a pidfd that somebody else has opened.
+    fn from(fd: OwnedFd) -> ProcessHandle {
+        ProcessHandle { fd }
+    }
+}
+
 impl AsFd for ProcessHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

@@ -15,6 +15,8 @@ pub const PMD_BYTES: u64 = 2 << 20;
 pub struct Figures {
     /// Resident, hugetlb pages not included.
     pub rss: Option<u64>,
+    /// Of these, on pages whose accessed bit is set: used since somebody last cleared it.
+    pub referenced: Option<u64>,
     /// Of these, anonymous memory on huge pages mapped by one entry. Multi-size pages are invisible here.
     pub anon_huge_pages: Option<u64>,
     /// Shared memory on such pages.
@@ -43,6 +45,7 @@ impl Figures {
     fn take(&mut self, key: &str, bytes: u64) {
         let field = match key {
             "Rss" => &mut self.rss,
+            "Referenced" => &mut self.referenced,
             "AnonHugePages" => &mut self.anon_huge_pages,
             "ShmemPmdMapped" => &mut self.shmem_pmd_mapped,
             "FilePmdMapped" => &mut self.file_pmd_mapped,

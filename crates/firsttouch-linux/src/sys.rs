@@ -254,24 +254,7 @@ impl Descriptor {
         end: usize,
         regions: &mut [PageRegion],
     ) -> Result<(usize, usize), i32> {
-        let mut arguments = ScanArguments {
-            size: size_of::<ScanArguments>() as u64,
-            flags: 0,
-            start: start as u64,
-            end: end as u64,
-            walk_end: 0,
-            vec: regions.as_mut_ptr() as u64,
-            vec_len: regions.len() as u64,
-            max_pages: 0,
-            category_inverted: 0,
-            category_mask: PAGE_IS_PRESENT,
-            category_anyof_mask: 0,
-            return_mask: PAGE_IS_PRESENT | PAGE_IS_HUGE | PAGE_IS_PFNZERO,
-        };
-        let address = &raw mut arguments as usize;
-        // SAFETY: the argument block has the kernel's layout and points to a buffer of the length it names.
-        let filled = unsafe { call(libc::SYS_ioctl, [self.0 as usize, PAGEMAP_SCAN, address, 0, 0, 0]) }?;
-        Ok((filled, arguments.walk_end as usize))
+        scan_pages(self.0, start, end, regions)
     }
 }
 
@@ -280,6 +263,33 @@ impl Drop for Descriptor {
         // SAFETY: the descriptor is ours and is not used again.
         let _ = unsafe { call(libc::SYS_close, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
+}
+
+/// [`Descriptor::scan_pages`] on a descriptor that somebody else keeps.
+pub(crate) fn scan_pages(
+    pagemap: i32,
+    start: usize,
+    end: usize,
+    regions: &mut [PageRegion],
+) -> Result<(usize, usize), i32> {
+    let mut arguments = ScanArguments {
+        size: size_of::<ScanArguments>() as u64,
+        flags: 0,
+        start: start as u64,
+        end: end as u64,
+        walk_end: 0,
+        vec: regions.as_mut_ptr() as u64,
+        vec_len: regions.len() as u64,
+        max_pages: 0,
+        category_inverted: 0,
+        category_mask: PAGE_IS_PRESENT,
+        category_anyof_mask: 0,
+        return_mask: PAGE_IS_PRESENT | PAGE_IS_HUGE | PAGE_IS_PFNZERO,
+    };
+    let address = &raw mut arguments as usize;
+    // SAFETY: the argument block has the kernel's layout and points to a buffer of the length it names.
+    let filled = unsafe { call(libc::SYS_ioctl, [pagemap as usize, PAGEMAP_SCAN, address, 0, 0, 0]) }?;
+    Ok((filled, arguments.walk_end as usize))
 }
 
 /// `write` of a message to standard error; what cannot be written is lost.

@@ -42,11 +42,17 @@ pub enum Reason {
     ForeignArchitecture,
     /// An address-space limit (`RLIMIT_AS`) left no room for the mapping.
     AddressSpaceLimit,
+    /// Other processes map the page too, so that it is not this one's to move.
+    SharedPages,
+    /// The node that pages were to go to has no free memory left.
+    NodeFull,
+    /// The kernel or a device uses the page at the moment (pinned, under I/O).
+    BusyPages,
 }
 
 impl Reason {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Reason; 19] = [
+    pub const ALL: [Reason; 22] = [
         Reason::ThpNever,
         Reason::ThpDisabledByPrctl,
         Reason::TooSmall,
@@ -66,6 +72,9 @@ impl Reason {
         Reason::LostAfterMprotect,
         Reason::ForeignArchitecture,
         Reason::AddressSpaceLimit,
+        Reason::SharedPages,
+        Reason::NodeFull,
+        Reason::BusyPages,
     ];
 
     /// The word of the contract, for example `pool-empty`.
@@ -90,6 +99,9 @@ impl Reason {
             Reason::LostAfterMprotect => "lost-after-mprotect",
             Reason::ForeignArchitecture => "foreign-architecture",
             Reason::AddressSpaceLimit => "address-space-limit",
+            Reason::SharedPages => "shared-pages",
+            Reason::NodeFull => "node-full",
+            Reason::BusyPages => "busy-pages",
         }
     }
 
@@ -134,6 +146,11 @@ impl Reason {
             Reason::LostAfterMprotect => "avoid changing the protection of parts of a placed block",
             Reason::ForeignArchitecture => "use --via supervise, or a 64-bit build of the program",
             Reason::AddressSpaceLimit => "raise the address-space limit: ulimit -v unlimited",
+            Reason::SharedPages => {
+                "attach to the processes that share the memory before they do, or start them placed"
+            }
+            Reason::NodeFull => "firsttouch status shows what is free; free memory there, or name more nodes",
+            Reason::BusyPages => "attach again when the input and output of the program is over",
         }
     }
 }

@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attach;
 mod memory;
 mod placement;
 mod profile;
@@ -24,6 +25,7 @@ mod size;
 mod threads;
 mod tune;
 
+pub use attach::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachVia};
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
 pub use placement::{Placement, PlacementError, Via};

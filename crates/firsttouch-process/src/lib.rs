@@ -4,7 +4,8 @@
 //! - [`inspect`] resolves a program and says what kind it is; [`agent_reach`] whether a preload library reaches it.
 //! - [`Launch`] starts a program: [`Launch::measure`] times it, [`Launch::exec`] becomes it, and
 //!   [`run_and_wait`] stands in for it, passing signals on.
-//! - [`Supervisor`] puts the memory of a running process onto huge pages from outside.
+//! - [`Supervisor`] puts the memory of a running process onto huge pages from outside; [`whole_blocks`] finds what of it is
+//!   worth that.
 //! - [`process_pages`] and [`Watch`] read back what a process has.
 //!
 //! Architecture invariants: nothing allocates between fork and exec; the timed region holds no work of ours; this
@@ -38,5 +39,7 @@ pub use probe::{ProcessReading, Watch, probe};
 pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
 pub use reading::{process_nodes, process_pages};
 pub use running::{Held, Running};
-pub use supervise::{Pass, SuperviseError, SuperviseRange, Supervisor};
+pub use supervise::{
+    Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special, is_thread_stack, whole_blocks,
+};
 pub use transparent::run_and_wait;

@@ -10,7 +10,8 @@
 mod candidates;
 
 use crate::reading::unless_ended;
-use candidates::{Candidate, candidates, whole_blocks};
+use candidates::{Candidate, candidates};
+pub use candidates::{is_plain, is_special, is_thread_stack, whole_blocks};
 use firsttouch_linux::process::{Pagemap, Status};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;

@@ -2,7 +2,7 @@
 
 use crate::OpenError;
 use firsttouch_machine::Measurement;
-use firsttouch_placement::{Ratio, Receipt, SCHEMA_VERSION, TuneReport};
+use firsttouch_placement::{AttachReport, Ratio, Receipt, SCHEMA_VERSION, TuneReport};
 use serde_json::Value;
 use serde_json::error::Category;
 use std::borrow::Cow;
@@ -19,6 +19,13 @@ pub fn tune(report: &TuneReport) -> String {
 /// A receipt as indented JSON, ending in a newline.
 pub fn receipt(receipt: &Receipt) -> String {
     let mut text = serde_json::to_string_pretty(receipt).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// What was done to a running process as indented JSON, ending in a newline.
+pub fn attach(report: &AttachReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text
 }

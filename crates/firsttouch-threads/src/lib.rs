@@ -13,4 +13,4 @@ mod read;
 mod seats;
 
 pub use order::{GroupsError, compact, groups, scatter};
-pub use read::{ThreadState, threads_of};
+pub use read::{ThreadState, thread_of, threads_of};

@@ -29,12 +29,14 @@ pub fn threads_of(root: &Root, process: u32) -> io::Result<Vec<ThreadState>> {
         .filter_map(|name| name.parse().ok())
         .collect();
     ids.sort_unstable();
-    let state = |id: u32| {
-        let text = root.read(&format!("{folder}/{id}/status")).ok().flatten()?;
-        let name = status_field(&text, "Name")?.trim().to_owned();
-        Some(ThreadState { id, name, cpus: parse_list(status_field(&text, "Cpus_allowed_list")?)? })
-    };
-    Ok(ids.into_iter().filter_map(state).collect())
+    Ok(ids.into_iter().filter_map(|id| thread_of(root, process, id)).collect())
+}
+
+/// One thread of a process; `None` if it has ended, or is another's.
+pub fn thread_of(root: &Root, process: u32, thread: u32) -> Option<ThreadState> {
+    let text = root.read(&format!("proc/{process}/task/{thread}/status")).ok().flatten()?;
+    let name = status_field(&text, "Name")?.trim().to_owned();
+    Some(ThreadState { id: thread, name, cpus: parse_list(status_field(&text, "Cpus_allowed_list")?)? })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `tune`: finds the best placement of a program, and proves it.
 
 mod configs;
-mod interrupt;
+pub(crate) mod interrupt;
 mod launcher;
 mod nodes;
 mod preparation;

@@ -1,7 +1,7 @@
 //! Which memory of another process is worth collapsing. Pure: everything read comes in as values.
 
 use super::{Pass, SuperviseRange};
-use firsttouch_linux::maps::Backing;
+use firsttouch_linux::maps::{Backing, Mapping};
 use firsttouch_linux::process::{PageEntry, Pagemap};
 use firsttouch_linux::smaps::{PMD_BYTES, Region};
 use firsttouch_memory::Reason;
@@ -27,6 +27,27 @@ const ENOUGH_PAGES: usize = PAGES_PER_BLOCK / 2;
 /// Pagemap entries read at a time: 64 blocks.
 const PAGES_PER_READ: usize = 64 * PAGES_PER_BLOCK;
 
+/// Whether a mapping, with the one right `below` it, is private memory that a program fills itself: no file, nothing of the
+/// kernel's, and no stack of a thread.
+pub fn is_plain(mapping: &Mapping, below: Option<&Mapping>) -> bool {
+    let plain = mapping.backing() == Backing::Anonymous && mapping.write && mapping.read && !mapping.shared;
+    plain && !is_thread_stack(mapping, below)
+}
+
+/// Whether a mapping looks like the stack of a thread: not large, with a guard of no access right below it.
+pub fn is_thread_stack(mapping: &Mapping, below: Option<&Mapping>) -> bool {
+    let guarded = below.is_some_and(|below| {
+        below.end == mapping.start && below.is_inaccessible() && below.bytes() <= LARGEST_GUARD
+    });
+    guarded && mapping.bytes() <= DEFAULT_STACK
+}
+
+/// Whether the kernel treats a mapping in a way of its own: it grows down, or is hugetlb, device memory, mixed, or under a
+/// userfaultfd, whose pages must not be touched from outside.
+pub fn is_special(region: &Region) -> bool {
+    ["gd", "ht", "io", "pf", "mm", "um", "uw", "ui"].iter().any(|flag| region.has_flag(flag))
+}
+
 /// The mappings that could get more huge pages, and a pass with the figures of those in the range.
 pub(super) fn candidates(regions: &[Region], range: SuperviseRange) -> (Vec<Candidate>, Pass) {
     let mut pass = Pass::default();
@@ -34,17 +55,9 @@ pub(super) fn candidates(regions: &[Region], range: SuperviseRange) -> (Vec<Cand
     for (index, region) in regions.iter().enumerate() {
         let mapping = &region.mapping;
         let below = index.checked_sub(1).map(|index| &regions[index].mapping);
-        let guarded = below.is_some_and(|below| {
-            below.end == mapping.start && below.is_inaccessible() && below.bytes() <= LARGEST_GUARD
-        });
         let sized =
             mapping.bytes() >= range.min_size && range.max_size.is_none_or(|max| mapping.bytes() <= max);
-        let plain =
-            mapping.backing() == Backing::Anonymous && mapping.write && mapping.read && !mapping.shared;
-        // Grows down; hugetlb; device memory; mixed; userfaultfd; pages that must not be touched from outside.
-        let special =
-            ["gd", "ht", "io", "pf", "mm", "um", "uw", "ui"].iter().any(|flag| region.has_flag(flag));
-        if !plain || !sized || special || (guarded && mapping.bytes() <= DEFAULT_STACK) {
+        if !sized || !is_plain(mapping, below) || is_special(region) {
             continue;
         }
         let rss_bytes = region.figures.rss.unwrap_or(0);
@@ -66,8 +79,9 @@ pub(super) fn candidates(regions: &[Region], range: SuperviseRange) -> (Vec<Cand
     (candidates, pass)
 }
 
-/// The runs of whole blocks in a range that are worth collapsing. `entries` reads the pagemap.
-pub(super) fn whole_blocks(
+/// The runs of whole blocks in a range that are worth collapsing: mostly there already, and nothing of them in swap.
+/// `entries` reads the pagemap.
+pub fn whole_blocks(
     start: u64,
     end: u64,
     entries: impl Fn(u64, usize) -> io::Result<Vec<PageEntry>>,

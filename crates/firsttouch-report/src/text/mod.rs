@@ -1,9 +1,11 @@
 //! Text for the terminal. Everything reads the same without colour, and nothing of a stranger's text is obeyed.
 
+mod attach;
 mod measurement;
 mod receipt;
 mod table;
 
+pub use attach::attach;
 pub use measurement::measurement;
 pub use receipt::receipt;
 

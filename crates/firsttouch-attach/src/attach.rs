@@ -1,0 +1,330 @@
+//! An attach from its first look to its last: threads, collapsing, moving, and the report.
+
+use crate::areas::{Area, areas};
+use crate::bind::{self, Seats};
+use crate::collapse;
+use crate::destination::Destination;
+use crate::hand::Hand;
+use crate::journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError};
+use crate::migrate;
+use crate::reading::{self, Reading};
+use crate::store::boot_id;
+use crate::target::Target;
+use crate::work::{Halt, Progress, Shortfalls, Watcher, Work, reason_of};
+use firsttouch_linux::process::Status;
+use firsttouch_memory::Reason;
+use firsttouch_placement::{
+    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
+};
+use firsttouch_threads::threads_of;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What is to be done, with everything resolved for this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// What was asked, for the journal and the report.
+    pub asked: AttachAsked,
+    /// Where pages are to lie; `None` leaves them.
+    pub destination: Option<Destination>,
+    /// The CPUs of threads.
+    pub seats: Seats,
+    /// The longest pause that a thread of the process may have because of us.
+    pub stall_limit: Duration,
+    /// What was decided while resolving.
+    pub notes: Vec<String>,
+}
+
+/// Where an attach takes place.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// The folder of the journals.
+    pub journals: PathBuf,
+    /// The date (RFC 3339).
+    pub now: String,
+    /// The nodes that have memory.
+    pub nodes: Vec<u32>,
+    /// Becomes true when we are to stop.
+    pub stop: &'a AtomicBool,
+}
+
+/// Why an attach did not begin. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// The kernel, or the agent, does not let us.
+    #[error("cannot {what} of process {pid}: {}", reason.word())]
+    Refused {
+        /// The process.
+        pid: u32,
+        /// What was tried.
+        what: &'static str,
+        /// Why, with its remedy.
+        reason: Reason,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// Something of the process cannot be read.
+    #[error("cannot read {what} of process {pid}")]
+    Unreadable {
+        /// The process.
+        pid: u32,
+        /// What.
+        what: &'static str,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// It ended, or changed, before the first step.
+    #[error("process {pid}: {}", ended.sentence())]
+    Gone {
+        /// The process.
+        pid: u32,
+        /// How.
+        ended: AttachEnded,
+    },
+    /// There is no journal, and no step without one.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl AttachError {
+    /// The line that mends it.
+    pub fn hint(&self) -> String {
+        match self {
+            AttachError::Refused { reason, .. } => reason.remedy().to_owned(),
+            AttachError::Unreadable { .. } => "run firsttouch as root".to_owned(),
+            AttachError::Gone { .. } => "nothing was changed".to_owned(),
+            AttachError::Journal(error) => error.hint(),
+        }
+    }
+
+    pub(crate) fn of(halt: Halt, pid: u32, what: &'static str) -> AttachError {
+        match halt {
+            Halt::Ended(ended) => AttachError::Gone { pid, ended },
+            Halt::Journal(error) => AttachError::Journal(error),
+            Halt::Refused(reason, source) => AttachError::Refused { pid, what, reason, source },
+            Halt::Unreadable(what, source) => AttachError::Unreadable { pid, what, source },
+        }
+    }
+}
+
+/// Carries a wish out, or only says what it would change.
+pub fn attach(
+    target: &Target,
+    hand: &mut dyn Hand,
+    wish: &Wish,
+    around: &Around<'_>,
+    dry_run: bool,
+    watcher: &mut dyn FnMut(&Progress),
+) -> Result<AttachReport, AttachError> {
+    let pid = target.pid();
+    may(target, hand, wish)?;
+    let only_node = match around.nodes.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let read = || reading::read(target, &wish.asked, &wish.seats, only_node);
+    let unreadable = |source| AttachError::Unreadable { pid, what: "memory", source };
+    let before = read().map_err(unreadable)?;
+    target.check().map_err(|ended| AttachError::Gone { pid, ended })?;
+
+    let boot = boot_id(target.root());
+    let mut journal = if dry_run {
+        Journal::nowhere()
+    } else {
+        Journal::open(&around.journals, pid, target.start_ticks(), &boot)?
+    };
+    let mut work = Work {
+        target,
+        hand,
+        journal: &mut journal,
+        stop: around.stop,
+        watcher: Watcher(watcher),
+        stall_limit: wish.stall_limit,
+        several_nodes: only_node.is_none(),
+        shortfalls: Shortfalls::default(),
+        notes: wish.notes.clone(),
+        worst_pause: Duration::ZERO,
+        moved_bytes: 0,
+        bound_threads: 0,
+    };
+    let mut seen = areas(&before.regions, wish.asked.files);
+    let job =
+        plan(&mut work, wish, &seen).map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
+    let begun = Instant::now();
+    let mut obstacles = collapse::Obstacles::default();
+    let ended = if dry_run {
+        AttachEnded::Done
+    } else {
+        let begin = Begin {
+            schema_version: JOURNAL_VERSION,
+            pid,
+            start_ticks: target.start_ticks(),
+            boot_id: boot,
+            image: target.image().clone(),
+            command: target.command().to_owned(),
+            began: around.now.clone(),
+            asked: wish.asked.clone(),
+        };
+        if work.journal.story().is_cut_off() {
+            work.notes.push(
+                "an earlier attach was cut off: this one goes on, and --undo goes back over both".to_owned(),
+            );
+        }
+        work.note(Entry::Begin(begin)).map_err(|halt| AttachError::of(halt, pid, ""))?;
+        let outcome = carry_out(&mut work, wish, &job, &seen, &mut obstacles);
+        finish(&mut work, outcome)
+    };
+    let wall_s = begun.elapsed().as_secs_f64();
+    let mut after = before.receipt.clone();
+    let mut collapsed_bytes = 0;
+    if !dry_run {
+        match read().and_then(|now| target.check().map(|()| now).map_err(|_| io::Error::other("gone"))) {
+            Ok(now) => {
+                collapsed_bytes = gained(&before, &now);
+                seen = areas(&now.regions, wish.asked.files);
+                after = now.receipt;
+            }
+            Err(_) => {
+                after = reading::without_reading(target, &wish.asked);
+                after.notes.push("the process could not be read after the last step".to_owned());
+                seen.clear();
+            }
+        }
+    }
+    if wish.asked.huge_pages && !dry_run {
+        collapse::account(&mut work, &seen, obstacles);
+    }
+    if thp_is_forbidden(target) && wish.asked.huge_pages {
+        work.shortfalls.add(Reason::ThpDisabledByPrctl, 0);
+    }
+    let (worst_pause, moved_bytes, bound_threads) = (work.worst_pause, work.moved_bytes, work.bound_threads);
+    let (shortfalls, notes) = (work.shortfalls.list(), std::mem::take(&mut work.notes));
+    let via = work.hand.via();
+    after.shortfalls.clone_from(&shortfalls);
+    Ok(AttachReport {
+        schema_version: SCHEMA_VERSION,
+        pid,
+        action: if dry_run { AttachAction::DryRun } else { AttachAction::Attach },
+        asked: wish.asked.clone(),
+        planned: job.plan,
+        before: before.receipt,
+        after,
+        moved_bytes,
+        collapsed_bytes,
+        bound_threads,
+        worst_pause_ms: worst_pause.as_secs_f64() * 1e3,
+        stall_limit_ms: wish.stall_limit.as_secs_f64() * 1e3,
+        wall_s,
+        shortfalls,
+        journal: journal.discard_if_empty().map(|path| path.display().to_string()),
+        via,
+        ended,
+        notes,
+        children: Vec::new(),
+    })
+}
+
+/// Asks the kernel whether every kind of step is allowed, before the first is made.
+fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), AttachError> {
+    let pid = target.pid();
+    let refused = |what: &'static str, source: io::Error| match source.raw_os_error() {
+        Some(libc::ESRCH) => AttachError::Gone { pid, ended: AttachEnded::TargetEnded },
+        // Asked with nothing to do, the kernel has no other reason for EINVAL than not to know the advice.
+        Some(libc::EINVAL) => AttachError::Refused { pid, what, reason: Reason::KernelTooOld, source },
+        _ => match reason_of(&source) {
+            Some(reason) => AttachError::Refused { pid, what, reason, source },
+            None => AttachError::Unreadable { pid, what: "memory", source },
+        },
+    };
+    if wish.asked.huge_pages {
+        hand.may_collapse().map_err(|error| refused("collapse pages", error))?;
+    }
+    if wish.destination.is_some() {
+        hand.nodes_of(&[0], &mut [0]).map_err(|error| refused("move pages", error))?;
+    }
+    Ok(())
+}
+
+fn thp_is_forbidden(target: &Target) -> bool {
+    Status::read(target.root(), target.pid()).is_ok_and(|status| status.thp_enabled == Some(false))
+}
+
+/// What is to be gone through.
+struct Job {
+    plan: AttachPlan,
+    blocks: Vec<std::ops::Range<u64>>,
+}
+
+fn plan(work: &mut Work<'_>, wish: &Wish, seen: &[Area]) -> Result<Job, Halt> {
+    let mut job = Job { plan: AttachPlan::default(), blocks: Vec::new() };
+    if wish.asked.huge_pages && !thp_is_forbidden(work.target) {
+        job.blocks = collapse::blocks(work, seen)?;
+        job.plan.collapse_bytes = job.blocks.iter().map(|run| run.end - run.start).sum();
+    }
+    if let Some(destination) = &wish.destination {
+        job.plan.move_bytes = migrate::bytes_elsewhere(work, seen, destination)?;
+    }
+    if !wish.seats.is_none() {
+        let threads = threads_of(work.target.root(), work.target.pid());
+        job.plan.threads =
+            bind::elsewhere(&threads.map_err(|error| Halt::Unreadable("threads", error))?, &wish.seats);
+    }
+    Ok(job)
+}
+
+/// Threads first, so that what they touch from now on is near them; then collapsing, because large pages are quicker to
+/// move; and collapsing again what had to be split on the way.
+fn carry_out(
+    work: &mut Work<'_>,
+    wish: &Wish,
+    job: &Job,
+    seen: &[Area],
+    obstacles: &mut collapse::Obstacles,
+) -> Result<(), Halt> {
+    if !wish.seats.is_none() {
+        bind::bind(work, &wish.seats)?;
+    }
+    if !job.blocks.is_empty() {
+        *obstacles = collapse::collapse(work, &job.blocks)?;
+    }
+    if let Some(destination) = &wish.destination {
+        migrate::migrate(work, seen, destination, job.plan.move_bytes)?;
+        if wish.asked.huge_pages && work.moved_bytes > 0 && !job.blocks.is_empty() {
+            let again = collapse::blocks(work, seen)?;
+            if !again.is_empty() {
+                *obstacles = collapse::collapse(work, &again)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The end, written down if it still can be.
+pub(crate) fn finish(work: &mut Work<'_>, outcome: Result<(), Halt>) -> AttachEnded {
+    let ended = match outcome {
+        Ok(()) => AttachEnded::Done,
+        Err(Halt::Ended(ended)) => ended,
+        Err(Halt::Journal(error)) => {
+            work.notes.push(format!("{error}: {}", error.hint()));
+            return AttachEnded::JournalFailed;
+        }
+        Err(Halt::Refused(reason, error)) => {
+            work.notes.push(format!("the kernel refused a step ({error})"));
+            work.shortfalls.add(reason, 0);
+            AttachEnded::Refused
+        }
+        Err(Halt::Unreadable(what, error)) => {
+            work.notes.push(format!("cannot read {what} of the process ({error})"));
+            AttachEnded::Refused
+        }
+    };
+    // A journal without an end says as much: it was cut off.
+    let _ = work.journal.write(Entry::End { ended });
+    ended
+}
+
+fn gained(before: &Reading, now: &Reading) -> u64 {
+    now.huge_bytes().saturating_sub(before.huge_bytes())
+}

@@ -1,0 +1,160 @@
+//! Threads onto their CPUs.
+
+use crate::journal::Entry;
+use crate::work::{Halt, Phase, Work};
+use firsttouch_linux::cpulist::format_list;
+use firsttouch_linux::numa::CpuBits;
+use firsttouch_linux::process::Stat;
+use firsttouch_memory::Reason;
+use firsttouch_threads::{ThreadState, thread_of, threads_of};
+use std::collections::HashSet;
+use std::time::Instant;
+
+/// The CPUs that threads are given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seats {
+    /// One each, in the order of the threads' numbers; when every CPU has its thread, the order begins again.
+    pub order: Vec<u32>,
+    /// Where there is no order: any of these, for every thread.
+    pub cpus: Vec<u32>,
+}
+
+impl Seats {
+    /// Whether threads are left where they are.
+    pub fn is_none(&self) -> bool {
+        self.order.is_empty() && self.cpus.is_empty()
+    }
+
+    /// The CPUs of the thread that comes at this place, ascending.
+    pub fn of(&self, place: usize) -> Vec<u32> {
+        match self.order.len() {
+            0 => self.cpus.clone(),
+            length => vec![self.order[place % length]],
+        }
+    }
+}
+
+/// Threads that are made while others are bound are looked for so often.
+const MOST_ROUNDS: u32 = 4;
+
+/// Threads that have other CPUs than they are to be given.
+pub(crate) fn elsewhere(threads: &[ThreadState], seats: &Seats) -> u32 {
+    let other = threads.iter().enumerate().filter(|(place, thread)| thread.cpus != seats.of(*place));
+    if seats.is_none() { 0 } else { other.count() as u32 }
+}
+
+/// Binds every thread.
+pub(crate) fn bind(work: &mut Work<'_>, seats: &Seats) -> Result<(), Halt> {
+    let begun = Instant::now();
+    let mut seen: HashSet<(u32, u64)> = HashSet::new();
+    let mut place = 0;
+    for _ in 0..MOST_ROUNDS {
+        work.may_go_on()?;
+        let threads = threads(work)?;
+        let of = threads.len() as u64;
+        let mut is_new = false;
+        for thread in threads {
+            let Some(started) = start_of(work, thread.id) else { continue };
+            if !seen.insert((thread.id, started)) {
+                continue;
+            }
+            is_new = true;
+            let given = seats.of(place);
+            place += 1;
+            if thread.cpus != given {
+                work.may_go_on()?;
+                one(work, &thread, started, &given)?;
+            }
+            work.progress(Phase::Threads, place as u64, of.max(place as u64), begun);
+        }
+        if !is_new {
+            return Ok(());
+        }
+    }
+    work.notes.push(
+        "the process makes threads faster than they can be bound: some have the CPUs of their maker"
+            .to_owned(),
+    );
+    Ok(())
+}
+
+fn one(work: &mut Work<'_>, thread: &ThreadState, started: u64, given: &[u32]) -> Result<(), Halt> {
+    let Some(bits) = CpuBits::of(given) else { return Ok(()) };
+    work.note(Entry::Affinity {
+        thread: thread.id,
+        start_ticks: started,
+        before: format_list(&thread.cpus),
+        given: format_list(given),
+    })?;
+    match set(work, thread.id, started, &bits)? {
+        Set::Done => work.bound_threads += 1,
+        Set::Gone => {}
+        Set::Refused => work.notes.push(format!(
+            "thread {} ({}) could not be bound to {}: the cpuset of its control group leaves them out",
+            thread.id,
+            thread.name,
+            format_list(given)
+        )),
+    }
+    Ok(())
+}
+
+/// What became of a thread that was to have other CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// It has them, read back.
+    Done,
+    /// It has ended.
+    Gone,
+    /// The kernel has no CPU of these for it.
+    Refused,
+}
+
+/// Gives CPUs to a thread that started then, and reads back.
+pub(crate) fn set(work: &mut Work<'_>, thread: u32, started: u64, cpus: &CpuBits) -> Result<Set, Halt> {
+    if start_of(work, thread) != Some(started) {
+        return Ok(Set::Gone);
+    }
+    let answer = work.hand.set_affinity(thread, cpus);
+    let is_there = start_of(work, thread) == Some(started);
+    match answer.map_err(|error| (error.raw_os_error(), error)) {
+        _ if !is_there => Ok(Set::Gone),
+        Ok(()) => {
+            // A cpuset cuts what it does not allow off without a word.
+            let now = thread_of(work.target.root(), work.target.pid(), thread);
+            let has = |state: ThreadState| state.cpus.iter().all(|cpu| cpus.contains(*cpu));
+            Ok(if now.is_none_or(has) { Set::Done } else { Set::Refused })
+        }
+        Err((Some(libc::ESRCH), _)) => Ok(Set::Gone),
+        Err((Some(libc::EINVAL), _)) => Ok(Set::Refused),
+        Err((Some(libc::EPERM), error)) => Err(Halt::Refused(Reason::NoCapability, error)),
+        Err((_, error)) => Err(work.halt_of(error)),
+    }
+}
+
+/// When a thread of the process started; `None` if it has ended.
+pub(crate) fn start_of(work: &Work<'_>, thread: u32) -> Option<u64> {
+    let stat = Stat::read_thread(work.target.root(), work.target.pid(), thread).ok()?;
+    (!matches!(stat.state, 'Z' | 'X')).then_some(stat.start_ticks)
+}
+
+pub(crate) fn threads(work: &Work<'_>) -> Result<Vec<ThreadState>, Halt> {
+    threads_of(work.target.root(), work.target.pid()).map_err(|error| Halt::Unreadable("threads", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_begins_again_and_a_set_is_for_all() {
+        let order = Seats { order: vec![4, 2], cpus: vec![2, 4] };
+        assert_eq!([order.of(0), order.of(1), order.of(2)], [[4], [2], [4]]);
+        let any = Seats { order: Vec::new(), cpus: vec![0, 1] };
+        assert_eq!(any.of(7), [0, 1]);
+        let thread = |id, cpus: &[u32]| ThreadState { id, name: "x".to_owned(), cpus: cpus.to_vec() };
+        let threads = [thread(10, &[0, 1]), thread(11, &[1])];
+        assert_eq!((elsewhere(&threads, &any), elsewhere(&threads, &order)), (1, 2));
+        assert_eq!(elsewhere(&threads, &Seats::default()), 0);
+    }
+}

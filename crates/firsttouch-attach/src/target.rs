@@ -1,0 +1,312 @@
+//! Who is attached to: one process, by a handle that cannot come to mean another, with the program that it is.
+//!
+//! Invariant: [`Target::check`] is called before every step. A number that was reused, a process that ended, became another
+//! program, or that somebody began to trace or stopped, ends the attach before the step is made.
+
+use firsttouch_linux::process::{Pagemap, Stat, Status};
+use firsttouch_linux::remote::ProcessHandle;
+use firsttouch_linux::root::Root;
+use firsttouch_placement::AttachEnded;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+/// The program that a process is. Its start time stays when it becomes another by `exec`; this does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// The file it was started from.
+    pub program: String,
+    /// Where its code begins.
+    pub start_code: u64,
+    /// Where its stack began.
+    pub start_stack: u64,
+}
+
+/// Why a process cannot be attached to. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoSuchProcess {
+        /// As asked.
+        pid: u32,
+    },
+    /// The number is that of a thread.
+    #[error("{pid} is a thread of process {process}")]
+    Thread {
+        /// As asked.
+        pid: u32,
+        /// Its process.
+        process: u32,
+    },
+    /// It has ended, and its parent has not collected it.
+    #[error("process {pid} has ended; it is left over as a zombie")]
+    Zombie {
+        /// As asked.
+        pid: u32,
+        /// Who should collect it.
+        parent: u32,
+    },
+    /// It is a part of the kernel.
+    #[error("process {pid} ({name}) is a thread of the kernel: it has no memory of its own")]
+    KernelThread {
+        /// As asked.
+        pid: u32,
+        /// Its name.
+        name: String,
+    },
+    /// It is the first process.
+    #[error("process 1 is not attached to: if anything happened to it, the whole system would end")]
+    Init,
+    /// It is this process.
+    #[error("process {pid} is this firsttouch itself")]
+    Ourselves {
+        /// As asked.
+        pid: u32,
+    },
+    /// It belongs to somebody else.
+    #[error("process {pid} belongs to user {owner}, and we are user {ourselves}")]
+    OtherUser {
+        /// As asked.
+        pid: u32,
+        /// Whom it acts as.
+        owner: u32,
+        /// Whom we act as.
+        ourselves: u32,
+    },
+    /// It lets nobody look into it.
+    #[error("process {pid} lets nobody look into it (it is not dumpable)")]
+    NotDumpable {
+        /// As asked.
+        pid: u32,
+    },
+    /// Something of it cannot be read.
+    #[error("cannot read {what} of process {pid}")]
+    Unreadable {
+        /// As asked.
+        pid: u32,
+        /// What.
+        what: &'static str,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+}
+
+impl TargetError {
+    /// The line that mends it.
+    pub fn hint(&self) -> String {
+        match self {
+            TargetError::NoSuchProcess { .. } => {
+                "ps -e -o pid,rss,args --sort=-rss | head   # lists processes by memory".to_owned()
+            }
+            TargetError::Thread { process, .. } => format!("firsttouch attach {process}"),
+            TargetError::Zombie { parent, .. } => {
+                format!("nothing is left of it to place; its parent {parent} has to collect it")
+            }
+            TargetError::KernelThread { .. } => {
+                "name a program: ps -e -o pid,ppid,args lists kernel threads in [brackets]".to_owned()
+            }
+            TargetError::Init => "name one of the services that it started".to_owned(),
+            TargetError::Ourselves { .. } => "name the process of another program".to_owned(),
+            TargetError::OtherUser { .. } => "run firsttouch as that user or as root".to_owned(),
+            TargetError::NotDumpable { .. } => {
+                "run firsttouch as root; a program that has set PR_SET_DUMPABLE to 0, or has file capabilities or setuid, \
+                 keeps its own user out"
+                    .to_owned()
+            }
+            TargetError::Unreadable { .. } => {
+                "mount -t proc proc /proc, without hidepid; in a container, share the PID namespace of the process".to_owned()
+            }
+        }
+    }
+}
+
+/// A process that is attached to.
+#[derive(Debug)]
+pub struct Target {
+    root: Root,
+    pid: u32,
+    handle: ProcessHandle,
+    start_ticks: u64,
+    image: Image,
+    command: String,
+    /// Bound to the memory that the process had when this was opened.
+    pagemap: Pagemap,
+    tracer: u32,
+    stopped: bool,
+}
+
+impl Target {
+    /// Takes hold of a process that may be attached to.
+    pub fn open(root: Root, pid: u32) -> Result<Target, TargetError> {
+        if pid == 1 {
+            return Err(TargetError::Init);
+        }
+        if pid == std::process::id() {
+            return Err(TargetError::Ourselves { pid });
+        }
+        let unreadable = |what| move |source| TargetError::Unreadable { pid, what, source };
+        let handle = match ProcessHandle::open(pid) {
+            Ok(handle) => handle,
+            Err(error) => {
+                return Err(match error.raw_os_error() {
+                    // Not the first thread of its process: EINVAL, from Linux 6.9 on ENOENT.
+                    Some(libc::EINVAL | libc::ENOENT) => thread_or_nothing(&root, pid),
+                    Some(libc::ESRCH) => TargetError::NoSuchProcess { pid },
+                    _ => unreadable("a handle")(error),
+                });
+            }
+        };
+        let stat = Stat::read(&root, pid).map_err(|error| gone_or(error, pid, "stat"))?;
+        if stat.kernel_thread {
+            return Err(TargetError::KernelThread { pid, name: stat.command });
+        }
+        if matches!(stat.state, 'Z' | 'X') {
+            return Err(TargetError::Zombie { pid, parent: stat.parent });
+        }
+        let status = Status::read(&root, pid).map_err(|error| gone_or(error, pid, "status"))?;
+        let pagemap = match Pagemap::open(&root, pid) {
+            Ok(pagemap) => pagemap,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(who_may_not(&root, pid, &status));
+            }
+            Err(error) => return Err(gone_or(error, pid, "pagemap")),
+        };
+        let (start_code, start_stack) = stat.image.unwrap_or((0, 0));
+        let folder = root.path().join(format!("proc/{pid}"));
+        let program = fs::read_link(folder.join("exe"))
+            .map_err(|error| gone_or(error, pid, "exe"))?
+            .display()
+            .to_string();
+        let command = fs::read(folder.join("cmdline")).unwrap_or_default();
+        let words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let target = Target {
+            root,
+            pid,
+            handle,
+            start_ticks: stat.start_ticks,
+            image: Image { program, start_code, start_stack },
+            command: words.collect::<Vec<_>>().join(" ").trim_end().to_owned(),
+            pagemap,
+            tracer: status.tracer.unwrap_or(0),
+            stopped: status.state == Some('T'),
+        };
+        // What was read under its number was read of it, if the handle still has its process now.
+        match target.check() {
+            Ok(()) => Ok(target),
+            Err(_) => Err(TargetError::NoSuchProcess { pid }),
+        }
+    }
+
+    /// Whether the process is still the one that was taken hold of, still the same program, and left alone by others;
+    /// if not, why to end.
+    pub fn check(&self) -> Result<(), AttachEnded> {
+        let read = (Stat::read(&self.root, self.pid), Status::read(&self.root, self.pid));
+        // After the reading: a process that has not ended until now was the one that was read.
+        if self.handle.wait_ended(Some(Duration::ZERO)).unwrap_or(true) {
+            return Err(AttachEnded::TargetEnded);
+        }
+        let (Ok(stat), Ok(status)) = read else { return Err(AttachEnded::TargetEnded) };
+        if stat.start_ticks != self.start_ticks || matches!(stat.state, 'Z' | 'X') {
+            return Err(AttachEnded::TargetEnded);
+        }
+        let image = stat.image.unwrap_or((0, 0));
+        let same_memory = self.pagemap.entries(0, 1).is_ok_and(|entries| !entries.is_empty());
+        if image != (self.image.start_code, self.image.start_stack) || !same_memory {
+            return Err(AttachEnded::TargetExec);
+        }
+        let tracer = status.tracer.unwrap_or(0);
+        if tracer != 0 && tracer != self.tracer {
+            return Err(AttachEnded::TargetTraced);
+        }
+        if status.state == Some('T') && !self.stopped {
+            return Err(AttachEnded::TargetStopped);
+        }
+        Ok(())
+    }
+
+    /// Waits, at most so long; ends early when the process ends.
+    pub fn pause(&self, time: Duration) {
+        // A signal ends the wait early as well: the caller looks whether it is to stop.
+        let _ = self.handle.wait_ended(Some(time));
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The handle on it.
+    pub fn handle(&self) -> &ProcessHandle {
+        &self.handle
+    }
+
+    /// When it started, in clock ticks after boot.
+    pub fn start_ticks(&self) -> u64 {
+        self.start_ticks
+    }
+
+    /// The program that it is.
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Its words, as it was started with.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Which of its pages exist.
+    pub fn pagemap(&self) -> &Pagemap {
+        &self.pagemap
+    }
+
+    /// Where /proc is.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+}
+
+/// The descendants of a process that are not threads, children before grandchildren.
+pub fn descendants(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
+    let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
+    let ids = names.iter().filter_map(|name| name.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> =
+        ids.filter_map(|id| Some((id, Stat::read(root, id).ok()?.parent))).collect();
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        // A number twice would be a circle, which the kernel does not make but a torn reading could.
+        let children = parents.iter().filter(|(id, of)| *of == parent && !family.contains(id));
+        let children: Vec<u32> = children.map(|(id, _)| *id).collect();
+        family.extend(children);
+        next += 1;
+    }
+    family.remove(0);
+    Ok(family)
+}
+
+fn thread_or_nothing(root: &Root, pid: u32) -> TargetError {
+    match Status::read(root, pid) {
+        Ok(Status { process: Some(process), .. }) if process != pid => TargetError::Thread { pid, process },
+        _ => TargetError::NoSuchProcess { pid },
+    }
+}
+
+fn gone_or(error: io::Error, pid: u32, what: &'static str) -> TargetError {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ESRCH) => TargetError::NoSuchProcess { pid },
+        _ => TargetError::Unreadable { pid, what, source: error },
+    }
+}
+
+fn who_may_not(root: &Root, pid: u32, status: &Status) -> TargetError {
+    let ourselves = Status::read(root, std::process::id()).ok().and_then(|own| own.effective_user);
+    match (status.effective_user, ourselves) {
+        (Some(owner), Some(ourselves)) if owner != ourselves => {
+            TargetError::OtherUser { pid, owner, ourselves }
+        }
+        _ => TargetError::NotDumpable { pid },
+    }
+}

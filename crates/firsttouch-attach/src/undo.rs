@@ -1,0 +1,197 @@
+//! The way back: affinity and node placement as the journal has them, newest step first.
+
+use crate::attach::{Around, AttachError, finish};
+use crate::bind::{self, Seats, Set};
+use crate::hand::Hand;
+use crate::journal::{Entry, Journal};
+use crate::migrate::{Mover, put_back};
+use crate::reading;
+use crate::runs::NodeRuns;
+use crate::store::boot_id;
+use crate::target::Target;
+use crate::work::{Halt, Phase, Progress, Shortfalls, Watcher, Work};
+use firsttouch_linux::cpulist::parse_list;
+use firsttouch_linux::numa::CpuBits;
+use firsttouch_placement::{
+    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
+};
+use firsttouch_threads::thread_of;
+use std::collections::{BTreeSet, HashSet};
+use std::time::{Duration, Instant};
+
+/// Takes back what the journal of a process says. Without a step to take back, that is said in the notes.
+pub fn undo(
+    target: &Target,
+    hand: &mut dyn Hand,
+    around: &Around<'_>,
+    stall_limit: Duration,
+    watcher: &mut dyn FnMut(&Progress),
+) -> Result<AttachReport, AttachError> {
+    let pid = target.pid();
+    let mut journal = Journal::open(&around.journals, pid, target.start_ticks(), &boot_id(target.root()))?;
+    let steps: Vec<(usize, Entry)> =
+        journal.story().open_steps().into_iter().map(|(line, entry)| (line, entry.clone())).collect();
+    let same_program = journal.story().entries.iter().rev().find_map(|entry| match entry {
+        Entry::Begin(begin) => Some(begin.image == *target.image()),
+        _ => None,
+    });
+    let only_node = match around.nodes.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let asked = AttachAsked::default();
+    let read = || reading::read(target, &asked, &Seats::default(), only_node);
+    let before = read().map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?.receipt;
+    let begun = Instant::now();
+    let mut work = Work {
+        target,
+        hand,
+        journal: &mut journal,
+        stop: around.stop,
+        watcher: Watcher(watcher),
+        stall_limit,
+        several_nodes: only_node.is_none(),
+        shortfalls: Shortfalls::default(),
+        notes: Vec::new(),
+        worst_pause: Duration::ZERO,
+        moved_bytes: 0,
+        bound_threads: 0,
+    };
+    let ended = if steps.is_empty() {
+        work.notes.push("there is nothing to take back".to_owned());
+        AttachEnded::Done
+    } else {
+        let outcome = take_back(&mut work, &steps, same_program.unwrap_or(false));
+        finish(&mut work, outcome)
+    };
+    let wall_s = begun.elapsed().as_secs_f64();
+    let after = read().ok().filter(|_| target.check().is_ok()).map(|now| now.receipt);
+    let (worst_pause, moved_bytes, bound_threads) = (work.worst_pause, work.moved_bytes, work.bound_threads);
+    let (shortfalls, notes) = (work.shortfalls.list(), std::mem::take(&mut work.notes));
+    let via = work.hand.via();
+    Ok(AttachReport {
+        schema_version: SCHEMA_VERSION,
+        pid,
+        action: AttachAction::Undo,
+        planned: AttachPlan::default(),
+        before,
+        after: after.unwrap_or_else(|| reading::without_reading(target, &asked)),
+        asked,
+        moved_bytes,
+        collapsed_bytes: 0,
+        bound_threads,
+        worst_pause_ms: worst_pause.as_secs_f64() * 1e3,
+        stall_limit_ms: stall_limit.as_secs_f64() * 1e3,
+        wall_s,
+        shortfalls,
+        journal: journal.discard_if_empty().map(|path| path.display().to_string()),
+        via,
+        ended,
+        notes,
+        children: Vec::new(),
+    })
+}
+
+fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) -> Result<(), Halt> {
+    let begun = Instant::now();
+    let mut mover = Mover::new(work.stall_limit);
+    let mut collapsed = false;
+    heirs(work, steps)?;
+    for (done, (line, entry)) in steps.iter().enumerate() {
+        work.may_go_on()?;
+        match entry {
+            Entry::Affinity { thread, start_ticks, before, given } => {
+                affinity(work, *thread, *start_ticks, before, given)?;
+            }
+            Entry::Collapse { start, nodes: Some(nodes), .. } | Entry::Move { start, nodes }
+                if same_program =>
+            {
+                // What was written by us reads; what does not was changed by somebody else.
+                if let Ok(nodes) = nodes.parse::<NodeRuns>() {
+                    put_back(work, &mut mover, *start, &nodes)?;
+                } else {
+                    work.notes.push(format!("line {} of the journal does not tell nodes", line + 1));
+                }
+            }
+            _ => {}
+        }
+        collapsed |= matches!(entry, Entry::Collapse { .. });
+        work.note(Entry::Undone { line: *line })?;
+        work.progress(Phase::Back, done as u64 + 1, steps.len() as u64, begun);
+    }
+    if !same_program {
+        work.notes.push(
+            "the process has become another program since: its memory is its own, only CPUs were given back"
+                .to_owned(),
+        );
+    } else if collapsed {
+        work.notes.push(
+            "pages that were collapsed stay huge: no call from outside splits them. The program's own writes, forks and \
+             unmappings do"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Threads that were made since have the CPUs of their maker: those with a mask that we gave, and no line of their own, get
+/// what the main thread had.
+fn heirs(work: &mut Work<'_>, steps: &[(usize, Entry)]) -> Result<(), Halt> {
+    let mut known: HashSet<(u32, u64)> = HashSet::new();
+    let mut given_masks: BTreeSet<Vec<u32>> = BTreeSet::new();
+    let mut main = None;
+    for (_, entry) in steps {
+        if let Entry::Affinity { thread, start_ticks, before, given } = entry {
+            known.insert((*thread, *start_ticks));
+            given_masks.extend(parse_list(given));
+            if *thread == work.target.pid() {
+                // The oldest is last.
+                main = parse_list(before);
+            }
+        }
+    }
+    if given_masks.is_empty() {
+        return Ok(());
+    }
+    for thread in bind::threads(work)? {
+        let Some(started) = bind::start_of(work, thread.id) else { continue };
+        if known.contains(&(thread.id, started)) || !given_masks.contains(&thread.cpus) {
+            continue;
+        }
+        // The main thread had these CPUs by itself where it has no line.
+        let Some(bits) = main.as_deref().and_then(CpuBits::of) else { continue };
+        work.may_go_on()?;
+        if bind::set(work, thread.id, started, &bits)? == Set::Done {
+            work.bound_threads += 1;
+        }
+    }
+    Ok(())
+}
+
+fn affinity(work: &mut Work<'_>, thread: u32, started: u64, before: &str, given: &str) -> Result<(), Halt> {
+    let (Some(before), Some(given)) = (parse_list(before), parse_list(given)) else { return Ok(()) };
+    if bind::start_of(work, thread) != Some(started) {
+        return Ok(());
+    }
+    let Some(now) = thread_of(work.target.root(), work.target.pid(), thread) else { return Ok(()) };
+    if now.cpus == before {
+        return Ok(());
+    }
+    if now.cpus != given {
+        work.notes.push(format!(
+            "thread {thread} ({}) has other CPUs than it was given: the program has bound it since, and it is left so",
+            now.name
+        ));
+        return Ok(());
+    }
+    let Some(bits) = CpuBits::of(&before) else { return Ok(()) };
+    match bind::set(work, thread, started, &bits)? {
+        Set::Done => work.bound_threads += 1,
+        Set::Gone => {}
+        Set::Refused => work.notes.push(format!(
+            "thread {thread} ({}) cannot have its CPUs back: the cpuset leaves them out",
+            now.name
+        )),
+    }
+    Ok(())
+}

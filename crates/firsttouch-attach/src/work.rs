@@ -1,0 +1,151 @@
+//! What every step goes through: look whether to go on, write the journal, make the call, measure it.
+
+use crate::hand::Hand;
+use crate::journal::{Entry, Journal, JournalError};
+use crate::target::Target;
+use firsttouch_placement::{AttachEnded, Reason, Shortfall};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Threads are bound to CPUs.
+    Threads,
+    /// Memory is collapsed onto huge pages.
+    Collapse,
+    /// Pages are moved to other nodes.
+    Move,
+    /// Steps of a journal are taken back.
+    Back,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: Phase,
+    /// Bytes, threads or steps gone through.
+    pub done: u64,
+    /// Bytes, threads or steps to go through.
+    pub of: u64,
+    /// Time since the phase began.
+    pub elapsed: Duration,
+    /// The longest call so far.
+    pub worst_pause: Duration,
+}
+
+/// Why no further step is made.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The process is not what it was, or we were asked to stop.
+    Ended(AttachEnded),
+    /// The step could not be written down.
+    Journal(JournalError),
+    /// The kernel does not let us.
+    Refused(Reason, io::Error),
+    /// Something of the process cannot be read, though it is there.
+    Unreadable(&'static str, io::Error),
+}
+
+/// One attach or undo at work.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) hand: &'a mut dyn Hand,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) watcher: Watcher<'a>,
+    pub(crate) stall_limit: Duration,
+    /// Pages can lie on more than one node.
+    pub(crate) several_nodes: bool,
+    pub(crate) shortfalls: Shortfalls,
+    pub(crate) notes: Vec<String>,
+    pub(crate) worst_pause: Duration,
+    pub(crate) moved_bytes: u64,
+    pub(crate) bound_threads: u32,
+}
+
+/// Whoever is told of progress.
+pub(crate) struct Watcher<'a>(pub(crate) &'a mut dyn FnMut(&Progress));
+
+impl std::fmt::Debug for Watcher<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
+impl Work<'_> {
+    /// Whether to make another step.
+    pub(crate) fn may_go_on(&self) -> Result<(), Halt> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Halt::Ended(AttachEnded::Interrupted));
+        }
+        self.target.check().map_err(Halt::Ended)
+    }
+
+    /// Writes down a step that is about to be made; returns its line.
+    pub(crate) fn note(&mut self, entry: Entry) -> Result<usize, Halt> {
+        self.journal.write(entry).map_err(Halt::Journal)
+    }
+
+    /// Makes a call and measures it.
+    pub(crate) fn timed<T>(&mut self, call: impl FnOnce(&mut dyn Hand) -> T) -> (T, Duration) {
+        let begun = Instant::now();
+        let answer = call(self.hand);
+        let took = begun.elapsed();
+        self.worst_pause = self.worst_pause.max(took);
+        (answer, took)
+    }
+
+    /// What an error means that is not of the step itself: the process has gone, or we may not.
+    pub(crate) fn halt_of(&self, error: io::Error) -> Halt {
+        if let Err(ended) = self.target.check() {
+            return Halt::Ended(ended);
+        }
+        match reason_of(&error) {
+            Some(reason) => Halt::Refused(reason, error),
+            None => Halt::Unreadable("memory", error),
+        }
+    }
+
+    pub(crate) fn progress(&mut self, phase: Phase, done: u64, of: u64, begun: Instant) {
+        let progress = Progress { phase, done, of, elapsed: begun.elapsed(), worst_pause: self.worst_pause };
+        (self.watcher.0)(&progress);
+    }
+}
+
+/// The reason of the closed list that an error number of a whole call stands for.
+pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
+    match error.raw_os_error()? {
+        libc::EPERM => Some(Reason::NoCapability),
+        libc::EACCES => Some(Reason::NotDumpable),
+        libc::ENOSYS => Some(Reason::KernelTooOld),
+        _ => None,
+    }
+}
+
+/// Bytes that did not get what was asked, by reason and remedy.
+#[derive(Debug, Default)]
+pub(crate) struct Shortfalls(BTreeMap<(Reason, Option<&'static str>), u64>);
+
+impl Shortfalls {
+    pub(crate) fn add(&mut self, reason: Reason, bytes: u64) {
+        *self.0.entry((reason, None)).or_insert(0) += bytes;
+    }
+
+    /// With a remedy that fits better than that of the reason.
+    pub(crate) fn add_with(&mut self, reason: Reason, bytes: u64, remedy: &'static str) {
+        *self.0.entry((reason, Some(remedy))).or_insert(0) += bytes;
+    }
+
+    pub(crate) fn list(&self) -> Vec<Shortfall> {
+        let one = |((reason, remedy), bytes): (&(Reason, Option<&'static str>), &u64)| {
+            let usual = Shortfall::new(*reason, *bytes);
+            Shortfall { remedy: remedy.map_or(usual.remedy, str::to_owned), ..usual }
+        };
+        self.0.iter().map(one).collect()
+    }
+}

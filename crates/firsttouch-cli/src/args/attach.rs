@@ -1,0 +1,80 @@
+//! The words of `attach`.
+
+use super::{duration, placement_word};
+use clap::Args;
+use firsttouch_placement::{MemoryPolicy, ThreadPlacement};
+use std::time::Duration;
+
+/// Change the placement of a program that already runs
+///
+/// Collapses its memory onto huge pages, moves its pages to other nodes, binds its threads: from outside, without its
+/// help, in short steps. What was there before each step is written to a journal first, so that `--undo` can go back, also
+/// after an attach that was cut off. Without a wish, memory is collapsed. Exit codes: 0 done (shortfalls are told, and are no failure), 1
+/// the process ended or changed in the middle, 2 wrong usage, 125 nothing was changed, 130 interrupted.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  sudo firsttouch attach 4711                              its memory onto huge pages
+  sudo firsttouch attach 4711 --dry-run                    what would change
+  sudo firsttouch attach 4711 --node 1 --pages thp         memory and threads to node 1
+  firsttouch attach 4711 --memory interleave=all           pages over all nodes; threads stay
+  firsttouch attach 4711 --threads compact --tree          its descendants too
+  firsttouch attach --undo 4711                            back to where it was
+  firsttouch attach --list                                 what is attached to")]
+pub(crate) struct Attach {
+    /// The process
+    #[arg(required_unless_present_any = ["list", "forget"])]
+    pub(crate) pid: Option<u32>,
+    /// thp: collapse memory onto transparent huge pages; plain: leave pages as they are [default: thp, unless nodes or
+    /// CPUs are asked for]
+    #[arg(long, value_parser = outside_pages, value_name = "KIND")]
+    pub(crate) pages: Option<bool>,
+    /// Move the process to a node: its memory, and its threads unless --threads says otherwise
+    #[arg(long, value_name = "N", conflicts_with = "memory")]
+    pub(crate) node: Option<u32>,
+    /// Move its pages: bind=NODES, prefer=NODES, interleave=NODES, weighted or weighted=NODES
+    ///
+    /// Pages that exist are moved; those that the program creates later follow its own policy.
+    #[arg(long, value_parser = placement_word::<MemoryPolicy>, value_name = "POLICY")]
+    pub(crate) memory: Option<MemoryPolicy>,
+    /// CPUs of its threads: compact, scatter, groups=CORESxGROUPS, or CPUs such as 0,2,4-7
+    ///
+    /// Threads are bound in the order of their numbers. Threads made later have the CPUs of their maker.
+    #[arg(long, value_parser = placement_word::<ThreadPlacement>, value_name = "PLACEMENT")]
+    pub(crate) threads: Option<ThreadPlacement>,
+    /// Move pages of files and shared memory too
+    #[arg(long)]
+    pub(crate) files: bool,
+    /// Its descendants too, each with a journal of its own
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// The longest pause that a thread of the process may have because of us: 20ms, 1s
+    #[arg(long, value_parser = duration, default_value = "20ms", value_name = "TIME")]
+    pub(crate) budget_stall: Duration,
+    /// Only say what would change
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) dry_run: bool,
+    /// Go back: threads get their CPUs, pages their nodes
+    #[arg(long, conflicts_with_all = ["pages", "node", "memory", "threads", "files"])]
+    pub(crate) undo: bool,
+    /// List the journals
+    #[arg(long, conflicts_with_all = ["pid", "forget"])]
+    pub(crate) list: bool,
+    /// Remove the journals of processes that are gone
+    #[arg(long, conflicts_with = "pid")]
+    pub(crate) forget: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Whether to collapse. What else `run` offers cannot be had from outside.
+fn outside_pages(text: &str) -> Result<bool, String> {
+    match text {
+        "thp" => Ok(true),
+        "plain" => Ok(false),
+        "4k" | "2m" | "1g" | "auto" => Err("of a running program only `thp` can be had: the kernel collapses pages from \
+                                            outside, and neither splits them nor exchanges them for reserved ones"
+            .to_owned()),
+        _ => Err("expected thp or plain".to_owned()),
+    }
+}

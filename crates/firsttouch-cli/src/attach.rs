@@ -1,0 +1,329 @@
+//! `attach`: a process that already runs, placed, and put back.
+
+use crate::args::Attach;
+use crate::clock;
+use crate::here::Here;
+use crate::output::{self, Failure, Outcome};
+use crate::tune::interrupt::INTERRUPTED;
+use firsttouch_attach::{
+    Around, AttachError, Destination, Outside, Phase, Progress, Seats, Target, TargetError, Wish, descendants,
+};
+use firsttouch_machine::{Machine, Root};
+use firsttouch_placement::{
+    AttachAsked, AttachEnded, AttachReport, MemoryPolicy, NodeSet, Placement, ThreadPlacement, format_bytes,
+};
+use firsttouch_process::Mode;
+use firsttouch_report::{Style, json, text};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// The process ended, or became something else, in the middle.
+const CUT_SHORT: u8 = 1;
+
+pub(crate) fn run(args: &Attach) -> Outcome {
+    let journals = journals()?;
+    let Some(pid) = args.pid else {
+        return if args.list { list(&journals, args.json) } else { forget(&journals, args.json) };
+    };
+    let target = Target::open(Root::live(), pid).map_err(|error| not_attached(error, &journals))?;
+    let here = Here::read().map_err(|error| {
+        let hint = error.hint();
+        Failure::new(error).hint(hint)
+    })?;
+    let wish = if args.undo { Wish::default() } else { wish(args, &here)? };
+    let stop = listen()?;
+    let around = Around {
+        journals,
+        now: clock::now(),
+        nodes: here
+            .machine()
+            .nodes
+            .iter()
+            .filter(|node| node.size_bytes != Some(0))
+            .map(|node| node.id)
+            .collect(),
+        stop: &stop,
+    };
+    let mut report = one(&target, args, &wish, &around)?;
+    if args.tree {
+        for child in descendants(&Root::live(), pid)? {
+            if report.ended == AttachEnded::Interrupted {
+                break;
+            }
+            let done = Target::open(Root::live(), child)
+                .map_err(|error| error.to_string())
+                .and_then(|target| one(&target, args, &wish, &around).map_err(|failure| failure.to_string()));
+            match done {
+                Ok(done) => report.children.push(done),
+                Err(error) => report.notes.push(format!("descendant {child} was left as it is: {error}")),
+            }
+        }
+    }
+    output::data(&if args.json {
+        json::attach(&report)
+    } else {
+        text::attach(&report, output::width(), Style::Ansi)
+    })?;
+    Ok(match report.ended {
+        AttachEnded::Done => 0,
+        AttachEnded::Interrupted => INTERRUPTED,
+        _ => CUT_SHORT,
+    })
+}
+
+/// One process, there or back.
+fn one(target: &Target, args: &Attach, wish: &Wish, around: &Around<'_>) -> Outcome<AttachReport> {
+    let mut hand = Outside::new(target.pid(), target.handle())?;
+    let mut teller = Teller::new();
+    let mut tell = |progress: &Progress| teller.tell(progress);
+    let report = if args.undo {
+        firsttouch_attach::undo(target, &mut hand, around, args.budget_stall, &mut tell)
+    } else {
+        firsttouch_attach::attach(target, &mut hand, wish, around, args.dry_run, &mut tell)
+    };
+    teller.end();
+    report.map_err(|error: AttachError| {
+        let hint = error.hint();
+        Failure::new(error).hint(hint)
+    })
+}
+
+/// What was asked, resolved for this machine.
+fn wish(args: &Attach, here: &Here) -> Outcome<Wish> {
+    let asked = asked(args)?;
+    let placement = Placement {
+        memory: asked.memory.clone(),
+        threads: asked.threads.clone(),
+        // Weights are needed here where the kernel would not use them.
+        ..Placement::default()
+    };
+    let resolved = here.resolve(&placement).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(error).hint(hint)
+    })?;
+    let mut wish = Wish { stall_limit: args.budget_stall, notes: resolved.notes.clone(), ..Wish::default() };
+    wish.destination = match (&resolved.memory, resolved.weights.as_slice()) {
+        (_, weights @ [_, ..]) => Some(Destination::Turns(weights.to_vec())),
+        (Some((Mode::Interleave, nodes)), _) => {
+            Some(Destination::Turns(nodes.iter().map(|node| (*node, 1)).collect()))
+        }
+        (Some((Mode::WeightedInterleave, nodes)), _) => {
+            let weights = here.machine().interleave_weights.clone().unwrap_or_default();
+            let weight = |node: &u32| (*node, weights.get(node).copied().unwrap_or(1));
+            Some(Destination::Turns(nodes.iter().map(weight).collect()))
+        }
+        (Some((_, nodes)), _) => Some(Destination::Among(nodes.clone())),
+        (None, _) => None,
+    };
+    wish.seats = Seats { order: resolved.order, cpus: resolved.cpus };
+    if let Some(node) = asked.node {
+        sit_on_node(&mut wish, here.machine(), node, asked.threads == ThreadPlacement::None)?;
+    }
+    if wish.destination.is_some() {
+        wish.notes.push(
+            "pages that the program creates from now on follow its own policy: mostly, the node of the thread that touches \
+             first"
+                .to_owned(),
+        );
+    }
+    if !wish.seats.order.is_empty() {
+        wish.notes.push("threads that the program makes from now on have the CPUs of their maker".to_owned());
+    }
+    wish.asked = asked;
+    Ok(wish)
+}
+
+fn asked(args: &Attach) -> Outcome<AttachAsked> {
+    let memory = match (args.node, &args.memory) {
+        (Some(node), _) => MemoryPolicy::Bind(NodeSet::of(&[node])),
+        (None, Some(MemoryPolicy::Local)) => {
+            return Err(Failure::message(
+                "`local` means nothing for pages that exist: nobody knows from outside which thread uses one",
+            )
+            .hint("--memory bind=NODES with --threads, or --node N for both"));
+        }
+        (None, memory) => memory.clone().unwrap_or_default(),
+    };
+    let threads = args.threads.clone().unwrap_or_default();
+    let elsewhere = memory != MemoryPolicy::None || threads != ThreadPlacement::None;
+    let asked = AttachAsked {
+        huge_pages: args.pages.unwrap_or(!elsewhere),
+        memory,
+        threads,
+        node: args.node,
+        near: Vec::new(),
+        files: args.files,
+        tree: args.tree,
+    };
+    if !asked.huge_pages && !elsewhere {
+        return Err(Failure::message("--pages plain alone asks for nothing")
+            .hint("--pages thp, --node N, --memory or --threads"));
+    }
+    Ok(asked)
+}
+
+/// The threads of a process that goes to a node: on its CPUs, in the order that was asked for or in any.
+fn sit_on_node(wish: &mut Wish, machine: &Machine, node: u32, any: bool) -> Outcome<()> {
+    let there = machine.nodes.iter().find(|known| known.id == node).map_or(&[][..], |node| &node.cpus);
+    let allowed =
+        |cpu: &u32| machine.limits.allowed_cpus.as_ref().is_none_or(|allowed| allowed.contains(cpu));
+    let usable: Vec<u32> = there.iter().copied().filter(allowed).collect();
+    if usable.is_empty() {
+        wish.notes.push(format!("node {node} has no CPUs that may be used: threads are left where they are"));
+        wish.seats = Seats::default();
+    } else if any {
+        wish.seats = Seats { order: Vec::new(), cpus: usable };
+    } else {
+        wish.seats.order.retain(|cpu| usable.contains(cpu));
+        if wish.seats.order.is_empty() {
+            return Err(Failure::message(format!("none of the CPUs that were asked for is on node {node}"))
+                .hint("--memory bind=N places memory alone"));
+        }
+        wish.seats.cpus.retain(|cpu| usable.contains(cpu));
+    }
+    Ok(())
+}
+
+/// The folder of the journals.
+fn journals() -> Outcome<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    match state {
+        Some(state) => Ok(state.join("firsttouch/attach")),
+        None => Err(Failure::message("there is no folder for the journal, and no step is made without one")
+            .hint("set XDG_STATE_HOME or HOME")),
+    }
+}
+
+/// Ctrl-C ends the attach after the step that is being made; a second one ends it at once.
+fn listen() -> Outcome<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+fn not_attached(error: TargetError, journals: &std::path::Path) -> Failure {
+    let hint = error.hint();
+    let kept = firsttouch_attach::kept(&Root::live(), journals).unwrap_or_default();
+    let is_gone =
+        |pid: u32| kept.iter().any(|kept| !kept.alive && kept.begin.as_ref().is_some_and(|b| b.pid == pid));
+    let hint = match &error {
+        TargetError::NoSuchProcess { pid } if is_gone(*pid) => {
+            "firsttouch attach --forget   # there is nothing to take back from a process that has ended"
+                .to_owned()
+        }
+        _ => hint,
+    };
+    Failure::new(error).hint(hint)
+}
+
+fn list(journals: &std::path::Path, as_json: bool) -> Outcome {
+    let kept = firsttouch_attach::kept(&Root::live(), journals)?;
+    if as_json {
+        let entry = |kept: &firsttouch_attach::Kept| {
+            serde_json::json!({
+                "journal": kept.path.display().to_string(),
+                "pid": kept.begin.as_ref().map(|begin| begin.pid),
+                "command": kept.begin.as_ref().map(|begin| &begin.command),
+                "began": kept.begin.as_ref().map(|begin| &begin.began),
+                "alive": kept.alive,
+                "cut_off": kept.cut_off,
+                "steps": kept.open_steps,
+            })
+        };
+        let all: Vec<_> = kept.iter().map(entry).collect();
+        output::data(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        return Ok(0);
+    }
+    if kept.is_empty() {
+        output::message("no process is attached to\n");
+    }
+    for kept in kept {
+        let Some(begin) = &kept.begin else {
+            output::data(&format!("{}: does not read\n", kept.path.display()))?;
+            continue;
+        };
+        let state = match (kept.alive, kept.cut_off) {
+            (false, _) => "gone",
+            (true, true) => "alive, cut off",
+            (true, false) => "alive",
+        };
+        let command: String = begin.command.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        output::data(&format!(
+            "{}  {state}  {}  {} steps  {command}\n",
+            begin.pid, begin.began, kept.open_steps
+        ))?;
+    }
+    Ok(0)
+}
+
+fn forget(journals: &std::path::Path, as_json: bool) -> Outcome {
+    let gone = firsttouch_attach::forget(&Root::live(), journals)?;
+    let names: Vec<String> = gone.iter().map(|path| path.display().to_string()).collect();
+    if as_json {
+        output::data(&format!("{}\n", serde_json::to_string_pretty(&names)?))?;
+    } else {
+        output::message(&format!("{} of processes that are gone removed\n", names.len()));
+    }
+    Ok(0)
+}
+
+/// Tells on stderr how far it is: one line that changes on a terminal, one line for each phase elsewhere.
+#[derive(Debug)]
+struct Teller {
+    redraws: bool,
+    last: Option<Progress>,
+    told: Option<Instant>,
+}
+
+const REDRAW: Duration = Duration::from_millis(100);
+
+impl Teller {
+    fn new() -> Teller {
+        Teller { redraws: output::terminal().is_some(), last: None, told: None }
+    }
+
+    fn tell(&mut self, progress: &Progress) {
+        if self.last.is_some_and(|last| last.phase != progress.phase) {
+            self.end();
+        }
+        self.last = Some(*progress);
+        if self.redraws && self.told.is_none_or(|told| told.elapsed() >= REDRAW) {
+            self.told = Some(Instant::now());
+            output::message(&format!("\r\x1b[K{}", words(progress)));
+        }
+    }
+
+    /// The last words of a phase.
+    fn end(&mut self) {
+        if let Some(last) = self.last.take() {
+            let lead = if self.redraws { "\r\x1b[K" } else { "" };
+            output::message(&format!("{lead}{}\n", words(&last)));
+        }
+    }
+}
+
+fn words(progress: &Progress) -> String {
+    let Progress { phase, done, of, elapsed, worst_pause } = *progress;
+    let what = match phase {
+        Phase::Threads => return format!("bound {done} of {of} threads"),
+        Phase::Back => return format!("took back {done} of {of} steps"),
+        Phase::Collapse => "gone through",
+        Phase::Move => "moved",
+    };
+    let rate = done as f64 / elapsed.as_secs_f64().max(1e-9) / 1e9;
+    format!(
+        "{what} {} of {} in {:.1} s ({rate:.1} GB/s), longest pause {:.1} ms",
+        format_bytes(done),
+        format_bytes(of),
+        elapsed.as_secs_f64(),
+        worst_pause.as_secs_f64() * 1e3
+    )
+}
