@@ -1,15 +1,14 @@
 //! Threads of our own, each on its CPU, that begin together and are timed together.
 
 use crate::MeasureError;
-use firsttouch_linux::numa::{self, CpuBits};
+#[cfg(test)]
+use firsttouch_linux::numa;
+use firsttouch_threads::bind_this_thread;
 use std::hint::spin_loop;
-use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The error number for a CPU that no set can hold.
-const EINVAL: i32 = 22;
 /// A CPU that was idle takes a while to run at its speed: so long it is kept busy before anything is timed.
 const WARM_UP: Duration = Duration::from_millis(5);
 /// After so many looks in vain somebody else may need the CPU we wait on.
@@ -48,11 +47,7 @@ impl Start {
 
 /// Puts the calling thread on one CPU.
 pub(crate) fn pin(cpu: u32) -> Result<(), MeasureError> {
-    const THIS_THREAD: u32 = 0;
-    let cpus = CpuBits::of(&[cpu]).ok_or(EINVAL);
-    cpus.and_then(|cpus| numa::set_affinity(THIS_THREAD, &cpus))
-        .map(drop)
-        .map_err(|errno| MeasureError::Pin { cpu, source: io::Error::from_raw_os_error(errno) })
+    bind_this_thread(cpu).map_err(|source| MeasureError::Pin { cpu, source })
 }
 
 /// The CPUs of the calling thread.

@@ -1,16 +1,23 @@
 //! Which CPU each thread gets, and what the threads of a process really have.
 //!
 //! [`compact`], [`scatter`] and [`groups`] put the CPUs of a machine in an order; the first thread gets the first CPU, and
-//! so on. [`threads_of`] reads the threads of a process back.
+//! so on. [`threads_of`] reads the threads of a process back. A [`Team`] is threads of our own on such CPUs, for programs
+//! that share work out themselves.
 //!
 //! Architecture invariants: the orders are pure functions of a machine and of the CPUs that may be used; an order never
-//! holds a CPU that is offline or not allowed, and never one twice.
+//! holds a CPU that is offline or not allowed, and never one twice. A team calls the work it is given while the caller
+//! waits, never later; its one unsafe step is to forget, for that time, how long the work lives.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod bind;
 mod order;
 mod read;
 mod seats;
+#[expect(unsafe_code, reason = "work that is lent to threads that outlive it")]
+mod team;
 
+pub use bind::bind_this_thread;
 pub use order::{GroupsError, compact, groups, scatter};
 pub use read::{ThreadState, thread_of, threads_of};
+pub use team::{Member, PerGroup, Schedule, Team, TeamError};
