@@ -2,9 +2,11 @@
 
 mod attach;
 mod lab;
+mod watch;
 
 pub(crate) use attach::Attach;
 pub(crate) use lab::Lab;
+pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firsttouch_placement::{MemoryPolicy, Pages, Placement, ThreadPlacement, Via, parse_order, parse_size};
@@ -28,6 +30,7 @@ const EXAMPLES: &str = "Examples:
   firsttouch tune --demo                      see it work, with nothing but this binary
   firsttouch tune -- Rscript model.R          find the best placement of a program
   firsttouch run --pages thp -- ./simulate    run a program with large pages
+  firsttouch watch 1234                       see where the memory of a running process lies
   firsttouch status                           what this machine has and allows
   firsttouch measure                          how fast its memory is, from every node to every node";
 
@@ -48,6 +51,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Explain(Explain),
     Attach(Box<Attach>),
+    Watch(Watch),
     Lab(Box<Lab>),
     /// The first process of a lab's guest
     #[command(hide = true)]
@@ -309,16 +313,20 @@ pub(crate) struct Export {
     pub(crate) export_html: Vec<PathBuf>,
 }
 
-/// Print a document of `tune`, `measure` or `run --receipt` again, in any format
+/// Print a document of `tune`, `measure`, `run --receipt` or `watch --record` again, in any format
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch report model.html                    the page holds its document
+  firsttouch report model.watch --export-html over-time.html
   firsttouch report model.json --export-md model.md")]
 pub(crate) struct Report {
-    /// A JSON document, an HTML page of `--export-html`, a measurement or a receipt
+    /// A JSON document, an HTML page of `--export-html`, a measurement, a receipt or a recording
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) export: Export,
+    /// Write the figures of a recording to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_svg: Vec<PathBuf>,
 }
 
 /// Measure latency and bandwidth between the CPUs and the memory of every pair of nodes
@@ -502,6 +510,7 @@ mod tests {
         assert_eq!(duration("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("50ms"), Ok(Duration::from_millis(50)));
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
         for text in ["", "m", "-1s", "1d", "0", "1e3s", "999999999999999999999h"] {
             assert!(duration(text).is_err(), "{text}");

@@ -26,6 +26,7 @@ mod run;
 mod status;
 mod tune;
 mod warm;
+mod watch;
 
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};
@@ -34,8 +35,8 @@ use std::process::ExitCode;
 
 /// Exit code of wrong usage, and of failures where no other is agreed on.
 const USAGE: u8 = 2;
-/// Exit code of our own failures in `run` and `lab`, where every smaller one may be the program's, and in `attach`, where it
-/// says that nothing was changed.
+/// Exit code of our own failures in `run`, `watch` and `lab`, where every smaller one may be the program's, and in `attach`,
+/// where it says that nothing was changed.
 const OURS: u8 = 125;
 
 fn main() -> ExitCode {
@@ -49,8 +50,9 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let general =
-        if matches!(cli.command, Command::Run(_) | Command::Lab(_) | Command::Attach(_)) { OURS } else { 1 };
+    let stands_in =
+        matches!(cli.command, Command::Run(_) | Command::Watch(_) | Command::Lab(_) | Command::Attach(_));
+    let general = if stands_in { OURS } else { 1 };
     ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| failure.report(general)))
 }
 
@@ -63,6 +65,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Explain(explain) => explain::run(&explain),
         Command::Measure(measure) => measure::run(&measure),
         Command::Attach(attach) => attach::run(&attach),
+        Command::Watch(watch) => watch::run(&watch),
         Command::Lab(lab) => lab::run(&lab),
         Command::LabEmulator { words } => Err(lab::did_not_become(firsttouch_lab::become_emulator(&words))),
         Command::GuestInit => Err(lab::did_not_become(firsttouch_lab::guest::init())),
@@ -80,10 +83,12 @@ fn usage(error: &clap::Error) -> ExitCode {
     let printed = error.print();
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if printed.is_err() || running.is_none_or(|word| word != "run" && word != "lab") => {
-            ExitCode::from(USAGE)
+        _ if printed.is_ok()
+            && running.is_some_and(|word| word == "run" || word == "watch" || word == "lab") =>
+        {
+            ExitCode::from(OURS)
         }
-        _ => ExitCode::from(OURS),
+        _ => ExitCode::from(USAGE),
     }
 }
 

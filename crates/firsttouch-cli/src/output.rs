@@ -80,10 +80,26 @@ struct ClosedPipe;
 /// Writes data to stdout.
 pub(crate) fn data(text: &str) -> Outcome<()> {
     let mut stdout = anstream::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+fn written(answer: io::Result<()>) -> Outcome<()> {
+    answer.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::new(ClosedPipe),
         _ => Failure::new(anyhow::Error::new(error).context("cannot write to stdout")),
     })
+}
+
+/// Writes to stdout without taking anything out: cursor movements have to pass even where colour is not wanted.
+pub(crate) fn raw_data(text: &str) -> Outcome<()> {
+    let mut stdout = io::stdout().lock();
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// The same to stderr, where nobody could be told of a failure.
+pub(crate) fn raw_message(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Writes a message to stderr. A stderr that cannot be written to has nobody to tell.

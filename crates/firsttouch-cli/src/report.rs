@@ -1,18 +1,28 @@
-//! `report`: prints again what `tune`, `measure` and `run --receipt` wrote.
+//! `report`: prints again what `tune`, `measure`, `run --receipt` and `watch --record` wrote.
 
 use crate::args::{Export, Report};
 use crate::output::{self, Failure, Outcome};
 use crate::{USAGE, export, measure};
 use anyhow::Context;
 use firsttouch_machine::Measurement;
-use firsttouch_placement::{Receipt, SCHEMA_VERSION};
-use firsttouch_report::{Style, json, text};
+use firsttouch_placement::{Receipt, Recording, SCHEMA_VERSION};
+use firsttouch_report::{Style, csv, html, json, text};
 use std::fs;
+use std::path::PathBuf;
 
 pub(crate) fn run(report: &Report) -> Outcome {
     let shown = report.file.display();
     let bytes = fs::read(&report.file).with_context(|| format!("cannot read {shown}"))?;
     let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
+    if let Some(recording) = firsttouch_report::open_recording(&content) {
+        let recording = recording.with_context(|| format!("cannot show {shown}"))?;
+        return of_recording(&recording, report);
+    }
+    if !report.export_svg.is_empty() {
+        return Err(Failure::message("only a recording can be shown as SVG alone")
+            .hint("firsttouch report FILE --export-html PAGE.html holds the figures of the others")
+            .code(USAGE));
+    }
     // Only the keys tell a receipt from a session, and a session lacks those a receipt must have.
     if let Ok(receipt) = serde_json::from_str::<Receipt>(&content) {
         return of_receipt(&receipt, &report.export);
@@ -25,6 +35,33 @@ pub(crate) fn run(report: &Report) -> Outcome {
             |error| Failure::new(error).hint("firsttouch tune --export-json FILE -- PROGRAM writes one"),
         )?;
     export::tune(&document, &report.export)?;
+    Ok(0)
+}
+
+fn of_recording(recording: &Recording, report: &Report) -> Outcome {
+    let export = &report.export;
+    if !export.export_md.is_empty() {
+        return Err(
+            Failure::message("a recording can be shown as text, JSON, CSV, HTML and SVG only").code(USAGE)
+        );
+    }
+    type Render = fn(&Recording) -> String;
+    let formats: [(&[PathBuf], Render); 4] = [
+        (&export.export_json, json::recording),
+        (&export.export_csv, csv::recording),
+        (&export.export_html, html::recording),
+        (&report.export_svg, firsttouch_report::recording_figure),
+    ];
+    for (files, render) in formats {
+        for file in files {
+            export::write(file, &render(recording))?;
+        }
+    }
+    output::data(&if export.json {
+        json::recording(recording)
+    } else {
+        text::recording(recording, output::width(), Style::Ansi)
+    })?;
     Ok(0)
 }
 

@@ -11,6 +11,8 @@
 #[cfg(feature = "std")]
 pub mod apic;
 #[cfg(feature = "std")]
+pub mod clock;
+#[cfg(feature = "std")]
 pub mod cpulist;
 #[cfg(feature = "std")]
 pub mod elf;
@@ -37,3 +39,5 @@ pub mod sysinfo;
 pub mod tree;
 #[cfg(feature = "std")]
 pub mod trials;
+#[cfg(feature = "std")]
+pub mod vmstat;

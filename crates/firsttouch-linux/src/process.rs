@@ -1,4 +1,4 @@
-//! One process as procfs shows it: `status`, `stat` and which of its pages exist (`pagemap`).
+//! One process as procfs shows it: `status`, `stat`, its threads, and which of its pages exist (`pagemap`).
 
 use crate::maps::{process_file, read_text, unreadable};
 use crate::root::Root;
@@ -22,6 +22,14 @@ pub struct Status {
     pub vm_hwm_bytes: Option<u64>,
     /// Resident set now, in bytes; hugetlb pages not included.
     pub vm_rss_bytes: Option<u64>,
+    /// Of the resident set, anonymous memory, in bytes (Linux 4.5).
+    pub rss_anon_bytes: Option<u64>,
+    /// Of the resident set, pages of files, in bytes (Linux 4.5).
+    pub rss_file_bytes: Option<u64>,
+    /// Of the resident set, shared memory, in bytes (Linux 4.5).
+    pub rss_shmem_bytes: Option<u64>,
+    /// Swapped out, in bytes; shared memory not included.
+    pub swap_bytes: Option<u64>,
     /// Hugetlb pages now, in bytes.
     pub hugetlb_bytes: Option<u64>,
     /// Number of threads.
@@ -49,6 +57,10 @@ impl Status {
                 "VmPeak" => status.vm_peak_bytes = kilobytes(value),
                 "VmHWM" => status.vm_hwm_bytes = kilobytes(value),
                 "VmRSS" => status.vm_rss_bytes = kilobytes(value),
+                "RssAnon" => status.rss_anon_bytes = kilobytes(value),
+                "RssFile" => status.rss_file_bytes = kilobytes(value),
+                "RssShmem" => status.rss_shmem_bytes = kilobytes(value),
+                "VmSwap" => status.swap_bytes = kilobytes(value),
                 "HugetlbPages" => status.hugetlb_bytes = kilobytes(value),
                 "Threads" => status.threads = value.parse().ok(),
                 "Tgid" => status.process = value.parse().ok(),
@@ -73,7 +85,9 @@ impl Status {
     }
 }
 
-/// Fields of `/proc/PID/stat`.
+/// Fields of `/proc/PID/stat`, or of one thread's `/proc/PID/task/TID/stat`.
+///
+/// Of a process the counts are those of all its threads, the ended ones too; of a thread its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The process.
@@ -101,7 +115,12 @@ pub struct Stat {
     /// Where its code begins and where its stack began, which an `exec` changes; 0 for readers that may not look into
     /// the process, `None` where the line ends early.
     pub image: Option<(u64, u64)>,
+    /// The CPU it ran on last; of a process that of its first thread.
+    pub processor: Option<u32>,
 }
+
+/// Clock ticks in a second, as procfs counts them (`USER_HZ`): 100 on every architecture we are built for.
+pub const TICKS_PER_S: u64 = 100;
 
 impl Stat {
     /// Reads the text of a `stat` file; `None` if it is something else.
@@ -131,7 +150,13 @@ impl Stat {
             start_ticks: number(19)?,
             kernel_thread: number(6)? & PF_KTHREAD != 0,
             image: number(23).zip(number(25)),
+            processor: number(36).and_then(|number| number.try_into().ok()),
         })
+    }
+
+    /// Time in user mode and in the kernel, in clock ticks.
+    pub fn ticks(&self) -> u64 {
+        self.user_ticks.saturating_add(self.system_ticks)
     }
 
     /// The stat line of a process.
@@ -151,6 +176,61 @@ impl Stat {
 
 /// A thread of the kernel (`include/linux/sched.h`).
 const PF_KTHREAD: u64 = 0x0020_0000;
+/// The program and its arguments as the process was started with them, or has written over them since; its name alone
+/// where it has none (a zombie, a thread of the kernel).
+pub fn command_line(root: &Root, pid: u32) -> io::Result<Vec<String>> {
+    let text = read_text(&process_file(root, pid, "cmdline"))?;
+    let words: Vec<String> =
+        text.trim_end_matches('\0').split('\0').map(str::to_owned).filter(|_| !text.is_empty()).collect();
+    if words.is_empty() { Ok(vec![Stat::read(root, pid)?.command]) } else { Ok(words) }
+}
+
+/// The threads of a process, ascending by number.
+pub fn threads(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(process_file(root, pid, "task"))?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let mut threads: Vec<u32> = names.collect();
+    threads.sort_unstable();
+    Ok(threads)
+}
+
+/// How often the scheduler has moved a thread to another CPU (`/proc/PID/task/TID/sched`, a file of kernels with
+/// `CONFIG_SCHED_DEBUG`); `None` where it does not say.
+pub fn migrations(root: &Root, pid: u32, thread: u32) -> io::Result<Option<u64>> {
+    Ok(parse_migrations(&read_text(&process_file(root, pid, &format!("task/{thread}/sched")))?))
+}
+
+/// Reads the text of a `sched` file.
+pub fn parse_migrations(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("se.nr_migrations"))?;
+    line.split_once(':')?.1.trim().parse().ok()
+}
+
+/// The processes that descend from one, itself first; those whose parent has ended belong to another by then. Reads the
+/// stat line of every process there is.
+pub fn descendants(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(root.path().join("proc"))?;
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    // One that ends meanwhile is no descendant any more.
+    let parents: Vec<(u32, u32)> =
+        numbers.filter_map(|number| Some((number, Stat::read(root, number).ok()?.parent))).collect();
+    Ok(below(pid, &parents))
+}
+
+/// The process and all below it, among pairs of a process and its parent.
+fn below(pid: u32, parents: &[(u32, u32)]) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        for (number, of) in parents {
+            if *of == parent && !found.contains(number) {
+                found.push(*number);
+            }
+        }
+        next += 1;
+    }
+    found
+}
 
 /// One entry of `pagemap`: whether the page exists. (Frame numbers are hidden from unprivileged readers and not read.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,6 +352,42 @@ mod tests {
         let stat = Stat::read(root, std::process::id()).unwrap();
         assert_eq!(stat.pid, std::process::id());
         assert!(stat.minor_faults > 0 && stat.start_ticks > 0);
+        let kinds = [status.rss_anon_bytes, status.rss_file_bytes, status.rss_shmem_bytes];
+        let sum: u64 = kinds.into_iter().flatten().sum();
+        assert_eq!(Some(sum), status.vm_rss_bytes);
+        assert!(status.swap_bytes.is_some());
+    }
+
+    #[test]
+    fn our_own_threads_are_listed_with_what_they_did() {
+        let (root, pid) = (&Root::live(), std::process::id());
+        let threads = threads(root, pid).unwrap();
+        assert!(threads.contains(&pid) && threads.is_sorted());
+        let own = Stat::read_thread(root, pid, crate::numa::thread_id()).unwrap();
+        assert_eq!((own.pid, own.state), (crate::numa::thread_id(), 'R'));
+        assert!(own.processor.is_some());
+        assert!(migrations(root, pid, pid).is_ok());
+    }
+
+    #[test]
+    fn migrations_read() {
+        let text = "a (1, #threads: 1)\n----\nse.vruntime      :   1.5\nse.nr_migrations    :     14\nnr_switches : 2\n";
+        assert_eq!(parse_migrations(text), Some(14));
+        assert_eq!(parse_migrations("nr_switches : 2\n"), None);
+        assert_eq!(parse_migrations("se.nr_migrations : many"), None);
+    }
+
+    #[test]
+    fn a_family_is_found_through_generations() {
+        let parents = [(1, 0), (7, 1), (9, 7), (8, 9), (10, 1), (11, 8), (3, 3)];
+        assert_eq!(below(7, &parents), [7, 9, 8, 11]);
+        assert_eq!(below(3, &parents), [3], "a process is not below itself");
+        let own = std::process::id();
+        let mut child =
+            std::process::Command::new("cat").arg("-").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        assert!(descendants(&Root::live(), own).unwrap().contains(&child.id()));
+        drop(child.stdin.take());
+        child.wait().unwrap();
     }
 
     #[test]
@@ -301,6 +417,20 @@ mod tests {
         fn any_text_is_survived(text in ".{0,40}\\)?( [0-9A-Z-]{1,22}){0,24}", lines in "([A-Za-z_]{1,12}:.{0,20}\n){0,6}") {
             let _ = Stat::parse(&text);
             let _ = Status::parse(&lines);
+        }
+
+        #[test]
+        fn any_sched_is_survived(text in "(se.nr_migrations|nr_switches|[a-z._]{0,9}) {0,3}:? {0,3}[0-9.a]{0,22}\n?") {
+            let _ = parse_migrations(&text);
+        }
+
+        #[test]
+        fn any_family_ends(parents in proptest::collection::vec((0_u32..9, 0_u32..9), 0..20), pid in 0_u32..9) {
+            let found = below(pid, &parents);
+            let mut once = found.clone();
+            once.sort_unstable();
+            once.dedup();
+            prop_assert_eq!((found[0], found.len()), (pid, once.len()));
         }
     }
 }

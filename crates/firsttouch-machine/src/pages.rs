@@ -1,6 +1,7 @@
 //! Page sizes: the settings of transparent huge pages and the pools of reserved ones.
 
 use crate::reader::Reader;
+use firsttouch_linux::root::Root;
 use firsttouch_linux::sysinfo::chosen;
 use serde::Serialize;
 
@@ -81,6 +82,11 @@ pub struct NodePool {
 }
 
 impl Pool {
+    /// The pools as they are now, ascending by size; what cannot be read is not known.
+    pub fn read_all(root: &Root) -> Vec<Pool> {
+        pools(&Reader::new(root))
+    }
+
     /// Pages a new mapping can have: free ones that are not promised, and what may be taken beyond the pool.
     pub fn available(&self) -> Option<u64> {
         let unpromised = self.free?.saturating_sub(self.reserved.unwrap_or(0));

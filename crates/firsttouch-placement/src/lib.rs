@@ -24,6 +24,7 @@ mod resolve;
 mod size;
 mod threads;
 mod tune;
+mod watch;
 
 pub use attach::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachVia};
 pub use firsttouch_memory::{Pages, Reason};
@@ -37,6 +38,10 @@ pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
 pub use tune::{
     ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict,
+};
+pub use watch::{
+    PoolLevel, Recording, RecordingError, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchKind,
+    WatchSample, WatchedFaults, WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,
 };
 
 /// Version of the JSON documents (receipt, tune, status, profile).

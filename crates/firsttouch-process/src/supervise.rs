@@ -12,6 +12,7 @@ mod candidates;
 use crate::reading::unless_ended;
 use candidates::{Candidate, candidates};
 pub use candidates::{is_plain, is_special, is_thread_stack, whole_blocks};
+use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{Pagemap, Status};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
@@ -155,7 +156,7 @@ impl Supervisor {
 
     /// Looks at the memory of the process and collapses what is worth it.
     pub fn pass(&mut self) -> Result<Pass, SuperviseError> {
-        let begun = processor_time();
+        let begun = thread_processor_time();
         let Some(before) = self.regions()? else { return Ok(Pass { ended: true, ..Pass::default() }) };
         self.check_prctl()?;
         let (wanted, mut pass) = candidates(&before, self.range);
@@ -177,7 +178,7 @@ impl Supervisor {
             let Some(after) = self.regions()? else { return Ok(Pass { ended: true, ..pass }) };
             pass.collapsed_bytes = self.settle(&asked, &after);
         }
-        self.space_out(&pass, processor_time().saturating_sub(begun));
+        self.space_out(&pass, thread_processor_time().saturating_sub(begun));
         Ok(pass)
     }
 
@@ -245,12 +246,12 @@ impl Supervisor {
 
     /// One call, with one more try where the kernel asks for it.
     fn collapse(&mut self, start: u64, bytes: u64) -> Result<Answer, SuperviseError> {
-        let begun = processor_time();
+        let begun = thread_processor_time();
         let answer = match self.handle.collapse(start, bytes) {
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => self.handle.collapse(start, bytes),
             answer => answer,
         };
-        let took = processor_time().saturating_sub(begun);
+        let took = thread_processor_time().saturating_sub(begun);
         if took > LONG_CALL {
             self.chunk_bytes = (self.chunk_bytes / 2).max(SMALLEST_CHUNK);
         } else if took < SHORT_CALL && bytes == self.chunk_bytes {
@@ -316,14 +317,6 @@ impl Supervisor {
             _ => SuperviseError::Unreadable { pid: self.pid, source },
         }
     }
-}
-
-/// Processor time of this thread. On a busy machine most of a call is waiting, which costs nobody anything.
-fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills the live struct; with this clock the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
 struct Asked {

@@ -1,7 +1,9 @@
-//! CSV: one line per raw run, in the order they were made (RFC 4180 quoting, lines ending in a newline).
+//! CSV: one line per raw run, in the order they were made, or per sample of a recording (RFC 4180 quoting, lines ending
+//! in a newline).
 
+use crate::series::{Series, panels};
 use crate::summary::{Metric, metrics, raw_runs};
-use firsttouch_placement::TuneReport;
+use firsttouch_placement::{Recording, TuneReport};
 use std::fmt::Write as _;
 
 /// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none.
@@ -42,6 +44,30 @@ pub fn tune(report: &TuneReport) -> String {
             text.push(',');
             if let Some(value) = run.counters.get(counter) {
                 let _ = write!(text, "{value}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A recording: one line per sample, with a column for each value of its figures; empty where it was not read.
+pub fn recording(recording: &Recording) -> String {
+    let panels = panels(recording);
+    let series: Vec<(&str, &Series)> =
+        panels.iter().flat_map(|panel| panel.series.iter().map(|series| (panel.title, series))).collect();
+    let mut text = String::from("t_s,resident_bytes");
+    for (title, series) in &series {
+        let _ = write!(text, ",{}", field(&format!("{title}: {}", series.label)));
+    }
+    text.push('\n');
+    let mut values: Vec<_> = series.iter().map(|(_, series)| series.points.iter().peekable()).collect();
+    for (index, sample) in recording.samples.iter().enumerate() {
+        let _ = write!(text, "{},{}", sample.t_s, sample.resident_bytes);
+        for points in &mut values {
+            text.push(',');
+            if let Some(point) = points.next_if(|point| point.sample == index) {
+                let _ = write!(text, "{}", point.value);
             }
         }
         text.push('\n');

@@ -2,7 +2,8 @@
 
 use crate::OpenError;
 use firsttouch_machine::Measurement;
-use firsttouch_placement::{AttachReport, Ratio, Receipt, SCHEMA_VERSION, TuneReport};
+use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::error::Category;
 use std::borrow::Cow;
@@ -35,6 +36,25 @@ pub fn measurement(measurement: &Measurement) -> String {
     let mut text = serde_json::to_string_pretty(measurement).expect(ALWAYS_JSON);
     text.push('\n');
     text
+}
+
+/// A recording as one indented JSON document, ending in a newline.
+pub fn recording(recording: &Recording) -> String {
+    let mut text = serde_json::to_string_pretty(recording).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// A line of a recording or of `watch --json`: its header, a sample or its end.
+pub fn line(part: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(part).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// A recording on one line, for the data block of the HTML.
+pub(crate) fn compact_recording(recording: &Recording) -> String {
+    serde_json::to_string(recording).expect(ALWAYS_JSON)
 }
 
 /// A measurement on one line, for the data block of the HTML.

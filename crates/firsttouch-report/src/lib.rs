@@ -1,11 +1,12 @@
-//! What a person sees of a session: `tune` documents, receipts, measurements and machines as text, Markdown, CSV, JSON
-//! and one-file HTML, and the way back from JSON and HTML to the document.
+//! What a person sees of a session: `tune` documents, receipts, measurements, recordings and machines as text, Markdown,
+//! CSV, JSON and one-file HTML, and the way back from JSON and HTML to the document.
 //!
 //! - [`text`]: the terminal, with or without colour;
 //! - [`markdown`], [`csv`], [`json`]: the exports;
 //! - [`html`]: one file with inline SVG plots, that holds the document too, so that it can be re-opened;
 //! - [`picture`]: a machine drawn as text and as SVG;
-//! - [`open`] and [`open_measurement`]: read either of JSON and our HTML.
+//! - [`live`]: a process as it runs, in the terminal;
+//! - [`open`], [`open_measurement`] and [`open_recording`]: read either of JSON and our HTML.
 //!
 //! The number that is printed large comes from the confirmation phase only; a winner of the search that was not
 //! confirmed is named, never praised. What is unknown is shown as unknown, never as 0.
@@ -16,12 +17,14 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod cells;
 pub mod csv;
 mod error;
 mod heat;
 pub mod html;
 pub mod json;
+pub mod live;
 pub mod markdown;
 mod number;
 pub mod picture;
@@ -29,6 +32,7 @@ mod plots;
 mod remarks;
 mod scale;
 mod sentence;
+mod series;
 pub mod shell;
 mod style;
 mod summary;
@@ -41,13 +45,33 @@ pub use error::OpenError;
 pub use style::Style;
 
 use firsttouch_machine::Measurement;
-use firsttouch_placement::TuneReport;
+use firsttouch_placement::{Recording, RecordingError, SCHEMA_VERSION, TuneReport};
 
 /// Reads a measurement from JSON or from our HTML; `None` if it is something else.
 pub fn open_measurement(text: &str) -> Option<Measurement> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let document = if text.starts_with('<') { html::block(text).ok()? } else { text };
     serde_json::from_str(document).ok()
+}
+
+/// Reads a recording from its lines, from JSON or from our HTML; `None` if it is something else.
+pub fn open_recording(text: &str) -> Option<Result<Recording, RecordingError>> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let document = if text.starts_with('<') { html::block(text).ok()? } else { text };
+    // One document, or lines of them.
+    match serde_json::from_str::<Recording>(document) {
+        Ok(recording) => Some(match recording.header.schema_version {
+            SCHEMA_VERSION => Ok(recording),
+            found => Err(RecordingError::Version { found }),
+        }),
+        Err(_) => Recording::parse(document),
+    }
+}
+
+/// A recording as one SVG: a figure for each kind of value over time, below each other.
+pub fn recording_figure(recording: &Recording) -> String {
+    let label = format!("Process {} over time", recording.header.pid);
+    plots::timeline::figure(recording, &label)
 }
 
 /// Reads a `tune` document from the text of a file: JSON (`--export-json`) or our HTML (`--export-html`).

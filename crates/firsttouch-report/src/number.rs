@@ -36,6 +36,15 @@ pub(crate) fn seconds(value: f64) -> String {
     if value.is_finite() { format!("{} {unit}", significant(value * factor, 3)) } else { UNKNOWN.to_owned() }
 }
 
+/// A time that may be long: `12.3 s`, `2 min 5 s`, `3 h 7 min`.
+pub(crate) fn span(value_s: f64) -> String {
+    match value_s.round() {
+        s if !(100.0..1e12).contains(&s) => seconds(value_s),
+        s if s < 3600.0 => format!("{} min {} s", s as u64 / 60, s as u64 % 60),
+        s => format!("{} h {} min", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
 fn unit_of(value_s: f64) -> (&'static str, f64) {
     match value_s.abs() {
         s if s >= 1.0 || s == 0.0 => ("s", 1.0),
@@ -136,6 +145,12 @@ mod tests {
             assert_eq!(significant(value, 3), shown);
         }
         assert_eq!(significant(f64::NAN, 3), UNKNOWN);
+    }
+
+    #[test]
+    fn long_times_have_two_units() {
+        assert_eq!([12.34, 125.0, 11_220.0].map(span), ["12.3 s", "2 min 5 s", "3 h 7 min"]);
+        assert_eq!(span(f64::INFINITY), UNKNOWN);
     }
 
     #[test]

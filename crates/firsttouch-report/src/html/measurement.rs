@@ -1,6 +1,6 @@
 //! A measurement as one HTML file, its document inside.
 
-use super::{DATA_CLOSES, DATA_OPENS, STYLE, escape, section};
+use super::{DATA_CLOSES, DATA_OPENS, STYLE, escape, items, section};
 use crate::heat;
 use crate::number::plural;
 use crate::plots::matrix;
@@ -52,11 +52,4 @@ pub fn measurement(measurement: &Measurement) -> String {
     let data = crate::json::compact_measurement(measurement).replace('<', "\\u003c");
     let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
     page
-}
-
-fn items(page: &mut String, heading: &str, class: &str, texts: &[String]) {
-    if !texts.is_empty() {
-        let items: String = texts.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
-        section(page, heading, &format!("<ul{class}>\n{items}</ul>\n"));
-    }
 }

@@ -5,9 +5,11 @@
 
 mod machine;
 mod measurement;
+mod recording;
 mod tables;
 
 pub use measurement::measurement;
+pub use recording::recording;
 
 use crate::cells::shortfalls;
 use crate::remarks::{method, remarks};
@@ -168,6 +170,13 @@ fn section_of(page: &mut String, heading: &str, content: Option<String>) {
 fn list(page: &mut String, heading: &str, class: &str, items: &[Sentence]) {
     if !items.is_empty() {
         let items: String = items.iter().map(|item| format!("<li>{}</li>\n", written(item))).collect();
+        section(page, heading, &format!("<ul{class}>\n{items}</ul>\n"));
+    }
+}
+
+fn items(page: &mut String, heading: &str, class: &str, texts: &[String]) {
+    if !texts.is_empty() {
+        let items: String = texts.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
         section(page, heading, &format!("<ul{class}>\n{items}</ul>\n"));
     }
 }

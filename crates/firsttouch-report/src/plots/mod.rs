@@ -8,6 +8,7 @@ pub(crate) mod matrix;
 mod order;
 mod pages;
 mod runs;
+pub(crate) mod timeline;
 
 use crate::number::seconds;
 use crate::scale::Scale;

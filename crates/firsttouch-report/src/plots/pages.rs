@@ -4,6 +4,7 @@ use super::{LEFT, Plot, RIGHT, WIDTH, range_of, row_name};
 use crate::cells::total;
 use crate::number::{bytes, percent};
 use crate::scale::Scale;
+use crate::series::{IN_TURN, ink_of_pages};
 use crate::svg::{Anchor, Shape, Svg, colour, rect};
 use firsttouch_placement::{ConfigurationReport, Obtained, TuneReport, format_bytes};
 use std::collections::BTreeMap;
@@ -14,9 +15,6 @@ const BETWEEN: f64 = 12.0;
 const TOP: f64 = 34.0;
 /// Where the bars begin: after the words that say what each bar is.
 const BARS: f64 = LEFT + 62.0;
-/// Columns of the page size are coloured from small to large; nodes take the same colours in turn.
-const NODES: [&str; 4] = [colour::GREEN, colour::PURPLE, colour::OCHRE, colour::BLUE];
-
 /// One bar: a word for it, and its parts with label and colour.
 struct Bar {
     word: &'static str,
@@ -70,15 +68,19 @@ fn bars(obtained: &Obtained) -> Vec<Bar> {
     let by_size = |word, map: &BTreeMap<u64, u64>| Bar {
         word,
         // Largest pages first: that is what was hoped for.
-        parts: map.iter().rev().map(|(size, bytes)| (format_bytes(*size), *bytes, ink_of(*size))).collect(),
+        parts: map
+            .iter()
+            .rev()
+            .map(|(size, bytes)| (format_bytes(*size), *bytes, ink_of_pages(*size)))
+            .collect(),
     };
     let mut bars = Vec::new();
     if total(&obtained.bytes_by_page_size) > 0.0 {
         bars.push(by_size("pages", &obtained.bytes_by_page_size));
         if let Some(nodes) = obtained.bytes_by_node.as_ref().filter(|nodes| total(nodes) > 0.0) {
-            let parts = nodes
-                .iter()
-                .map(|(node, bytes)| (format!("node {node}"), *bytes, NODES[*node as usize % NODES.len()]));
+            let parts = nodes.iter().map(|(node, bytes)| {
+                (format!("node {node}"), *bytes, IN_TURN[*node as usize % IN_TURN.len()])
+            });
             bars.push(Bar { word: "nodes", parts: parts.collect() });
         }
     } else if let Some(process) = obtained.process_bytes_by_page_size.as_ref().filter(|map| total(map) > 0.0)
@@ -86,15 +88,6 @@ fn bars(obtained: &Obtained) -> Vec<Bar> {
         bars.push(by_size("process", process));
     }
     bars
-}
-
-fn ink_of(page_bytes: u64) -> &'static str {
-    match page_bytes {
-        0..=4096 => colour::GREY,
-        4097..=0x1f_ffff => colour::OCHRE,
-        0x20_0000..=0x3fff_ffff => colour::BLUE,
-        _ => colour::PURPLE,
-    }
 }
 
 fn legend(svg: &mut Svg, rows: &[(&ConfigurationReport, &Obtained, Vec<Bar>)]) {

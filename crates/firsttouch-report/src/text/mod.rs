@@ -3,11 +3,13 @@
 mod attach;
 mod measurement;
 mod receipt;
+mod recording;
 mod table;
 
 pub use attach::attach;
 pub use measurement::measurement;
 pub use receipt::receipt;
+pub use recording::recording;
 
 use crate::cells;
 use crate::cells::{asked, obtained, shortfalls};

@@ -1,0 +1,186 @@
+//! `watch`: a process over time, in the terminal, as lines of JSON, and in a recording.
+
+mod events;
+mod view;
+
+use crate::args::Watch;
+use crate::output::{self, Failure, Outcome};
+use crate::program::{self, Subject};
+use crate::{clock, environment};
+use anyhow::Context;
+use events::{Event, Events};
+use firsttouch_machine::{Machine, Root};
+use firsttouch_placement::{WatchEnding, WatchSample};
+use firsttouch_process::{Stream, run_and_wait};
+use firsttouch_report::json;
+use firsttouch_watch::{Options, Sampler, WatchError};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use view::{Place, View};
+
+pub(crate) fn run(watch: &Watch) -> Outcome {
+    let machine = Machine::read(&Root::live())?;
+    let record = watch.record.as_ref().map(Record::create).transpose()?;
+    match watch.pid {
+        Some(pid) => of_process(watch, &machine, record, pid),
+        None => of_program(watch, &machine, record),
+    }
+}
+
+fn of_process(watch: &Watch, machine: &Machine, record: Option<Record>, pid: u32) -> Outcome {
+    let mut events = Events::listen().context("cannot listen for signals")?;
+    let view = View::new(watch.json, Place::Stdout);
+    let mut session = Session::begin(watch, machine, record, view, pid)?;
+    loop {
+        let Some(pause) = session.step()? else { return Ok(0) };
+        let due = Instant::now() + pause;
+        loop {
+            match events.wait(session.sampler.handle(), due)? {
+                Event::Due => break,
+                Event::Resized => session.view.redraw()?,
+                Event::Interrupted => {
+                    session.end(WatchEnding::Interrupted)?;
+                    return Ok(0);
+                }
+            }
+        }
+    }
+}
+
+fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outcome {
+    let own = environment::own();
+    let subject = Subject::find(&watch.program, &own).map_err(program::not_runnable)?;
+    let mut launch = subject.launch(own);
+    if watch.json {
+        // Ours is for the samples.
+        let stderr = io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
+        launch.streams[1] = Stream::Descriptor(Arc::new(stderr));
+    }
+    let mut start = Some((record, View::new(watch.json, Place::Stderr)));
+    let mut session = None;
+    let mut failure = None;
+    // Whatever goes wrong with watching is told when the program has ended, and never costs it its run.
+    let finished = run_and_wait(&launch, |pid| {
+        let stepped = match start.take() {
+            Some((record, view)) => Session::begin(watch, machine, record, view, pid)
+                .and_then(|begun| session.insert(begun).step()),
+            None => session.as_mut().map_or(Ok(None), Session::step),
+        };
+        stepped.unwrap_or_else(|error| {
+            failure = Some(error);
+            None
+        })
+    })
+    .map_err(program::not_started)?;
+    if let Some(session) = session.filter(|session| failure.is_none() && !session.ended)
+        && let Err(error) = { session }.end(WatchEnding::TargetEnded)
+    {
+        failure = Some(error);
+    }
+    if let Some(failure) = failure {
+        failure.report(crate::OURS);
+    }
+    Ok(finished.ending.plan().carry_out())
+}
+
+/// Samples of one process on their way to the view and the recording.
+struct Session {
+    sampler: Sampler,
+    view: View,
+    record: Option<Record>,
+    /// When watching is to end, and after how many samples.
+    until: (Option<Instant>, Option<u64>),
+    taken: u64,
+    warned: bool,
+    ended: bool,
+}
+
+impl Session {
+    fn begin(
+        watch: &Watch,
+        machine: &Machine,
+        mut record: Option<Record>,
+        mut view: View,
+        pid: u32,
+    ) -> Outcome<Session> {
+        let options = Options { interval: watch.interval, budget: watch.budget, tree: watch.tree };
+        let sampler = Sampler::new(Root::live(), machine, pid, options).map_err(explained)?;
+        let header = sampler.header(clock::now());
+        if let Some(record) = &mut record {
+            record.write(&json::line(&header))?;
+        }
+        view.begin(&header);
+        let deadline = watch.duration.and_then(|duration| Instant::now().checked_add(duration));
+        let until = (deadline, watch.samples);
+        Ok(Session { sampler, view, record, until, taken: 0, warned: false, ended: false })
+    }
+
+    /// Takes a sample; answers how long to wait for the next, or `None` at the end.
+    fn step(&mut self) -> Outcome<Option<Duration>> {
+        let Some(sample) = self.sampler.sample().map_err(explained)? else {
+            self.end(WatchEnding::TargetEnded)?;
+            return Ok(None);
+        };
+        self.taken += 1;
+        if let Some(record) = &mut self.record {
+            record.write(&json::line(&sample))?;
+        }
+        self.warn(&sample);
+        self.view.show(&sample)?;
+        let (deadline, most) = self.until;
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) || most.is_some_and(|most| self.taken >= most) {
+            self.end(WatchEnding::Limit)?;
+            return Ok(None);
+        }
+        let pause = self.sampler.pause();
+        Ok(Some(left.map_or(pause, |left| pause.min(left))))
+    }
+
+    /// Says once what cannot be seen.
+    fn warn(&mut self, sample: &WatchSample) {
+        if let Some(first) = sample.unreadable.first().filter(|_| !self.warned) {
+            self.warned = true;
+            output::warning(
+                &format!("not everything can be seen: {first}"),
+                Some("watch as its user, or as root"),
+            );
+        }
+    }
+
+    fn end(&mut self, ending: WatchEnding) -> Outcome<()> {
+        self.ended = true;
+        if let Some(record) = &mut self.record {
+            record.write(&json::line(&self.sampler.end(ending)))?;
+        }
+        self.view.end();
+        Ok(())
+    }
+}
+
+fn explained(error: WatchError) -> Failure {
+    let hint = error.hint();
+    Failure::new(error).hint(hint)
+}
+
+/// A recording being written, line by line: what is in it when we are killed is whole but for the last line.
+struct Record {
+    file: File,
+    path: PathBuf,
+}
+
+impl Record {
+    fn create(path: &PathBuf) -> Outcome<Record> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Record { file, path: path.clone() })
+    }
+
+    fn write(&mut self, line: &str) -> Outcome<()> {
+        let written = self.file.write_all(line.as_bytes());
+        Ok(written.with_context(|| format!("cannot write {}", self.path.display()))?)
+    }
+}

@@ -1,0 +1,65 @@
+//! A recording as one HTML file, its document inside.
+
+use super::{DATA_CLOSES, DATA_OPENS, STYLE, escape, items, section, section_of};
+use crate::account::Account;
+use crate::plots::timeline;
+use crate::series::panels;
+use crate::shell;
+use crate::visible::shortened;
+use firsttouch_placement::Recording;
+use std::fmt::Write as _;
+
+/// A recording as one HTML file: a figure for each kind of value over time.
+pub fn recording(recording: &Recording) -> String {
+    let program = shell::command(&recording.header.command);
+    let account = Account::of(recording);
+    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    let _ = writeln!(
+        page,
+        "<title>firsttouch watch: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>firsttouch watch</h1>",
+        escape(&shortened(&program, 80))
+    );
+    let _ = writeln!(page, "<pre><code>{}</code></pre>", escape(&program));
+    let _ = writeln!(
+        page,
+        "<p class=\"verdict\"><strong>{}</strong></p>\n</header>\n<main>",
+        escape(&account.headline)
+    );
+    items(&mut page, "Notes", " class=\"warnings\"", &account.notes);
+    section_of(&mut page, "Values", values(recording));
+    for plot in timeline::plots(recording) {
+        let figure =
+            format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", plot.svg, escape(&plot.caption));
+        section(&mut page, plot.title, &figure);
+    }
+    section(&mut page, "Method", &format!("<p>{}.</p>\n", escape(&account.footer)));
+    // No string of the document can end the block: `<` stands in JSON strings only.
+    let data = crate::json::compact_recording(recording).replace('<', "\\u003c");
+    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+    page
+}
+
+/// Every value at first, at last, at its least and its most.
+fn values(recording: &Recording) -> Option<String> {
+    let mut rows = String::new();
+    for panel in panels(recording) {
+        for series in &panel.series {
+            let name = format!("{}: {}", panel.title, series.label);
+            let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", escape(&name));
+            for value in series.ends() {
+                let _ = write!(rows, "<td class=\"n\">{}</td>", escape(&panel.unit.words(value)));
+            }
+            rows.push_str("</tr>\n");
+        }
+    }
+    let head = ["", "first", "last", "least", "most"]
+        .map(|title| format!("<th scope=\"col\" class=\"n\">{title}</th>"));
+    (!rows.is_empty()).then(|| {
+        format!(
+            "<div class=\"scroll\">\n<table>\n<thead>\n<tr>{}</tr>\n</thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
+            head.concat()
+        )
+    })
+}
