@@ -35,6 +35,11 @@ impl Failure {
         self
     }
 
+    /// The error itself, if it is of this type.
+    pub(crate) fn cause<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+
     /// Prints the error and returns the exit code; `general` is that of the command's failures in general.
     pub(crate) fn report(&self, general: u8) -> u8 {
         // Whoever read our output has seen enough: nothing failed.

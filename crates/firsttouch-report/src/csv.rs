@@ -1,7 +1,7 @@
 //! CSV: one line per raw run, in the order they were made, or per sample of a recording (RFC 4180 quoting, lines ending
 //! in a newline).
 
-use crate::series::{Series, panels};
+use crate::series::{Panel, Series, panels};
 use crate::summary::{Metric, metrics, raw_runs};
 use firsttouch_placement::{Recording, TuneReport};
 use std::fmt::Write as _;
@@ -54,11 +54,11 @@ pub fn tune(report: &TuneReport) -> String {
 /// A recording: one line per sample, with a column for each value of its figures; empty where it was not read.
 pub fn recording(recording: &Recording) -> String {
     let panels = panels(recording);
-    let series: Vec<(&str, &Series)> =
-        panels.iter().flat_map(|panel| panel.series.iter().map(|series| (panel.title, series))).collect();
+    let series: Vec<(&Panel, &Series)> =
+        panels.iter().flat_map(|panel| panel.series.iter().map(move |series| (panel, series))).collect();
     let mut text = String::from("t_s,resident_bytes");
-    for (title, series) in &series {
-        let _ = write!(text, ",{}", field(&format!("{title}: {}", series.label)));
+    for (panel, series) in &series {
+        let _ = write!(text, ",{}", field(&series.name_in(panel)));
     }
     text.push('\n');
     let mut values: Vec<_> = series.iter().map(|(_, series)| series.points.iter().peekable()).collect();

@@ -32,6 +32,8 @@ pub struct Live {
     machine: Option<(f64, WatchedMachine)>,
     coverage: Vec<f64>,
     faults: Vec<f64>,
+    /// What could not be read when memory was last asked for.
+    unreadable: Vec<String>,
 }
 
 /// A row of a frame.
@@ -97,7 +99,7 @@ impl Live {
         let family = if header.tree { " and its descendants" } else { "" };
         let command = shortened(&shell::command(&header.command), 60).into_owned();
         Live {
-            title: format!("{command} (process {}{family})", header.pid),
+            title: format!("process {}{family}: {command}", header.pid),
             budget: header.budget,
             nodes: header.nodes.iter().map(|node| node.id).collect(),
             latest: WatchSample::default(),
@@ -106,6 +108,7 @@ impl Live {
             machine: None,
             coverage: Vec::new(),
             faults: Vec::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -115,6 +118,10 @@ impl Live {
         if let Some(memory) = &sample.memory {
             remember(&mut self.coverage, memory.huge_share.unwrap_or(0.0));
             self.memory = Some((t_s, memory.clone()));
+            self.unreadable.clear();
+        }
+        if !sample.unreadable.is_empty() {
+            self.unreadable.clone_from(&sample.unreadable);
         }
         if let Some(threads) = &sample.threads {
             self.threads = Some((t_s, threads.clone()));
@@ -145,8 +152,8 @@ impl Live {
         self.activity(&mut lines, width);
         self.machine(&mut lines);
         self.processes(&mut lines);
-        for note in &self.latest.unreadable {
-            lines.push(Line::named("unreadable").toned(Tone::Caution, note));
+        for note in &self.unreadable {
+            lines.push(Line::named("not read").toned(Tone::Caution, note));
         }
         lines.push(self.cost());
         lines.iter().take(rows.saturating_sub(1).max(2)).map(|line| line.print(width, style)).collect()
@@ -221,7 +228,7 @@ impl Live {
             );
         }
         if let (Some(share), Some(anonymous)) = (memory.huge_share, self.latest.anonymous_bytes) {
-            let of = format!("of {} that is of no file", bytes(anonymous as f64));
+            let of = format!("of {} anonymous memory", bytes(anonymous as f64));
             lines.push(
                 Line::named("  huge")
                     .words(format!("{:>9} ", ""))

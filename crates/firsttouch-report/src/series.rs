@@ -1,5 +1,6 @@
 //! What a recording holds, as series over time: the one list that its table, figures and CSV are made of.
 
+use crate::account::fine_percent;
 use crate::number;
 use crate::svg::colour;
 use firsttouch_placement::{PoolLevel, Recording, WatchSample, WatchedMachine, WatchedThreads, format_bytes};
@@ -11,6 +12,8 @@ pub(crate) enum Unit {
     Bytes,
     /// Of one, from 0 to 1.
     Share,
+    /// Of one, and small.
+    FineShare,
     /// Events per second.
     PerSecond,
     /// Things, or cores: whole or not.
@@ -23,6 +26,7 @@ impl Unit {
         match self {
             Unit::Bytes => number::bytes(value),
             Unit::Share => number::percent(value),
+            Unit::FineShare => fine_percent(value),
             Unit::PerSecond => format!("{} /s", number::count(value)),
             Unit::Count if value.fract() == 0.0 => number::count(value),
             Unit::Count => number::significant(value, 2),
@@ -42,6 +46,7 @@ pub(crate) struct Point {
 /// One value over time. Never empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
+    /// What it is among those of its panel; empty where the panel's title says it all.
     pub(crate) label: String,
     pub(crate) ink: &'static str,
     pub(crate) points: Vec<Point>,
@@ -155,10 +160,10 @@ impl Reading<'_> {
         let share = |sample: &WatchSample| sample.memory.as_ref()?.huge_share;
         Panel {
             title: "Huge-page coverage",
-            caption: "Share of the memory of no file that lies on huge pages.",
+            caption: "Share of anonymous, shared and reserved memory that lies on huge pages.",
             unit: Unit::Share,
             stacked: false,
-            series: self.line("coverage", colour::BLUE, share).into_iter().collect(),
+            series: self.line("", colour::BLUE, share).into_iter().collect(),
         }
     }
 
@@ -196,7 +201,7 @@ impl Reading<'_> {
         let (stacked, series) = if by_node.len() > 1 {
             (true, by_node)
         } else {
-            (false, self.line("cores", colour::GREEN, |sample| sample.cores).into_iter().collect())
+            (false, self.line("", colour::GREEN, |sample| sample.cores).into_iter().collect())
         };
         Panel {
             title: "Busy cores",
@@ -213,7 +218,7 @@ impl Reading<'_> {
         let (stacked, series) = if by_node.len() > 1 {
             (true, by_node)
         } else {
-            (false, self.line("threads", colour::GREEN, count).into_iter().collect())
+            (false, self.line("", colour::GREEN, count).into_iter().collect())
         };
         Panel {
             title: "Threads",
@@ -231,7 +236,7 @@ impl Reading<'_> {
             caption: "How often the scheduler moved a thread to another CPU.",
             unit: Unit::PerSecond,
             stacked: false,
-            series: self.line("moves", colour::PURPLE, moves).into_iter().collect(),
+            series: self.line("", colour::PURPLE, moves).into_iter().collect(),
         }
     }
 
@@ -314,12 +319,9 @@ impl Reading<'_> {
         Panel {
             title: "Cost of watching",
             caption: "Share of one core that watching had taken since it began.",
-            unit: Unit::Share,
+            unit: Unit::FineShare,
             stacked: false,
-            series: self
-                .line("of a core", colour::GREY, |sample| sample.cost.core_share)
-                .into_iter()
-                .collect(),
+            series: self.line("", colour::GREY, |sample| sample.cost.core_share).into_iter().collect(),
         }
     }
 }
@@ -337,6 +339,20 @@ fn node(node: u32) -> (String, &'static str) {
 }
 
 impl Series {
+    /// Its name outside its panel.
+    pub(crate) fn name_in(&self, panel: &Panel) -> String {
+        if self.label.is_empty() {
+            panel.title.to_owned()
+        } else {
+            format!("{}: {}", panel.title, self.label)
+        }
+    }
+
+    /// Words after its label.
+    pub(crate) fn labelled(&self, words: &str) -> String {
+        if self.label.is_empty() { words.to_owned() } else { format!("{}: {words}", self.label) }
+    }
+
     /// The first, last, smallest and largest value.
     pub(crate) fn ends(&self) -> [f64; 4] {
         let values = || self.points.iter().map(|point| point.value);
@@ -350,13 +366,14 @@ impl Series {
 pub(crate) fn sparkline(values: &[f64], range: (f64, f64), columns: usize) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (low, high) = range;
-    let part = values.len().div_ceil(columns.max(1)).max(1);
-    let block = |values: &[f64]| {
+    let parts = values.len().min(columns.max(1));
+    let block = |part: usize| {
+        let values = &values[part * values.len() / parts..(part + 1) * values.len() / parts];
         let value = values.iter().copied().fold(f64::MIN, f64::max);
         let share = if high > low { (value - low) / (high - low) } else { 0.0 };
         BLOCKS[((share * 7.0).round().clamp(0.0, 7.0)) as usize]
     };
-    values.chunks(part).map(block).collect()
+    (0..parts).map(block).collect()
 }
 
 #[cfg(test)]
@@ -367,6 +384,7 @@ mod tests {
     fn a_sparkline_fits_and_keeps_the_peaks() {
         assert_eq!(sparkline(&[0.0, 0.5, 1.0], (0.0, 1.0), 9), "▁▅█");
         assert_eq!(sparkline(&[0.0, 0.0, 0.0, 9.0, 0.0, 0.0], (0.0, 9.0), 3), "▁█▁");
+        assert_eq!(sparkline(&[0.0, 1.0, 0.0, 1.0, 0.0], (0.0, 1.0), 4), "▁█▁█");
         assert_eq!(sparkline(&[5.0, 5.0], (5.0, 5.0), 4), "▁▁");
         assert_eq!(sparkline(&[], (0.0, 1.0), 4), "");
         assert_eq!(sparkline(&[f64::MAX, f64::MIN], (0.0, 1.0), 0).chars().count(), 1);

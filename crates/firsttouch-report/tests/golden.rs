@@ -5,7 +5,8 @@
 mod common;
 
 use firsttouch_placement::{Placement, Ratio, Record, Verdict};
-use firsttouch_report::{Style, csv, html, json, markdown, open, text};
+use firsttouch_report::live::Live;
+use firsttouch_report::{Style, csv, html, json, markdown, open, recording_figure, text};
 use std::path::PathBuf;
 
 fn expect(name: &str, actual: &str) {
@@ -99,6 +100,44 @@ fn measurements_are_as_they_were() {
     expect("measured-one-node.txt", &text::measurement(&one, 100, Style::Plain));
     expect("measured-three-nodes.html", &html::measurement(&three));
     expect("measured-one-node.json", &json::measurement(&one));
+}
+
+#[test]
+fn recordings_are_as_they_were() {
+    use common::recorded::{awkward, empty, two_nodes};
+    expect("recorded.txt", &text::recording(&two_nodes(), 120, Style::Plain));
+    expect("recorded-narrow.ansi.txt", &text::recording(&two_nodes(), 60, Style::Ansi));
+    expect("recorded-awkward.txt", &text::recording(&awkward(), 100, Style::Plain));
+    expect("recorded-empty.txt", &text::recording(&empty(), 100, Style::Plain));
+    expect("recorded.csv", &csv::recording(&two_nodes()));
+    expect("recorded.html", &html::recording(&two_nodes()));
+    expect("recorded.svg", &recording_figure(&two_nodes()));
+}
+
+#[test]
+fn a_live_view_is_as_it_was() {
+    use common::recorded::{awkward, two_nodes};
+    let frame = |live: &Live, width, rows, style| -> String {
+        live.frame(width, rows, style).iter().map(|row| format!("{}\n", row.text)).collect()
+    };
+    let recording = two_nodes();
+    let mut live = Live::new(&recording.header);
+    let mut lines = String::new();
+    for sample in &recording.samples[..27] {
+        live.take(sample);
+        lines += &live.line();
+    }
+    expect("live-lines.txt", &lines);
+    expect("live.txt", &frame(&live, 100, 40, Style::Plain));
+    expect("live-small.ansi.txt", &frame(&live, 50, 12, Style::Ansi));
+    for width in 0..120 {
+        let rows = live.frame(width, 9, Style::Plain);
+        assert!(rows.len() <= 8 && rows.iter().all(|row| row.columns <= width.max(21) - 1), "{rows:?}");
+    }
+    let recording = awkward();
+    let mut live = Live::new(&recording.header);
+    recording.samples.iter().for_each(|sample| live.take(sample));
+    expect("live-awkward.txt", &(frame(&live, 80, 40, Style::Plain) + &live.line()));
 }
 
 const RECORD: &str = "firsttouch-record 1\nprogram /usr/bin/a b\u{7}\nstate final\nplaced 440401920\npeak 536870912\n\

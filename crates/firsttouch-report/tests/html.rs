@@ -4,7 +4,7 @@ mod common;
 
 use common::markup::{Tag, tags};
 use firsttouch_placement::TuneReport;
-use firsttouch_report::{OpenError, html, json, open, open_measurement};
+use firsttouch_report::{OpenError, html, json, open, open_measurement, open_recording};
 
 /// Attributes the report uses; anything else (`on…`, `src`, `href`, `style`) has no business in it.
 const ATTRIBUTES: [&str; 34] = [
@@ -92,6 +92,36 @@ fn measurements_are_well_formed_and_open_again() {
     }
     assert_eq!(open_measurement(&html::tune(&common::usual())), None);
     assert_eq!(open_measurement(""), None);
+}
+
+#[test]
+fn recordings_are_well_formed_and_open_again() {
+    use common::recorded::{awkward, empty, two_nodes};
+    for (name, recording, figures) in
+        [("two nodes", two_nodes(), 12), ("awkward", awkward(), 0), ("empty", empty(), 0)]
+    {
+        let page = html::recording(&recording);
+        let tags = checked_page(name, &page);
+        assert_eq!(tags.iter().filter(|tag| tag.name == "svg").count(), figures, "{name}");
+        let lines: String = [json::line(&recording.header)]
+            .into_iter()
+            .chain(recording.samples.iter().map(json::line))
+            .chain(recording.end.iter().map(json::line))
+            .collect();
+        for text in [page, json::recording(&recording), lines] {
+            assert_eq!(open_recording(&text).unwrap().unwrap(), recording, "{name}");
+        }
+        assert!(
+            open_recording(
+                &json::recording(&recording).replace("\"schema_version\": 1", "\"schema_version\": 9")
+            )
+            .unwrap()
+            .is_err()
+        );
+    }
+    for other in [html::tune(&common::usual()), json::tune(&common::usual()), String::new()] {
+        assert!(open_recording(&other).is_none());
+    }
 }
 
 #[test]

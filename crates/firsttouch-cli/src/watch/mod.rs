@@ -76,13 +76,12 @@ fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outco
         })
     })
     .map_err(program::not_started)?;
-    if let Some(session) = session.filter(|session| failure.is_none() && !session.ended)
-        && let Err(error) = { session }.end(WatchEnding::TargetEnded)
-    {
-        failure = Some(error);
-    }
+    let failure = match (session, failure) {
+        (Some(mut session), None) if !session.ended => session.end(WatchEnding::TargetEnded).err(),
+        (_, failure) => failure,
+    };
     if let Some(failure) = failure {
-        failure.report(crate::OURS);
+        told(failure);
     }
     Ok(finished.ending.plan().carry_out())
 }
@@ -143,7 +142,8 @@ impl Session {
 
     /// Says once what cannot be seen.
     fn warn(&mut self, sample: &WatchSample) {
-        if let Some(first) = sample.unreadable.first().filter(|_| !self.warned) {
+        // A frame says so itself, and would be torn by it.
+        if let Some(first) = sample.unreadable.first().filter(|_| !self.warned && !self.view.is_frame()) {
             self.warned = true;
             output::warning(
                 &format!("not everything can be seen: {first}"),
@@ -159,6 +159,18 @@ impl Session {
         }
         self.view.end();
         Ok(())
+    }
+}
+
+/// Tells what went wrong with watching a program. That it was too quick for us is nothing wrong.
+fn told(failure: Failure) {
+    match failure.cause::<WatchError>() {
+        Some(WatchError::Ended { .. } | WatchError::NoSuchProcess { .. }) => {
+            output::warning("the program ended before it could be looked at", None);
+        }
+        _ => {
+            failure.report(crate::OURS);
+        }
     }
 }
 

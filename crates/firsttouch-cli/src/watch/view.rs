@@ -54,6 +54,11 @@ impl View {
         View { kind, place, live: None, drawn: Vec::new() }
     }
 
+    /// Whether a frame is drawn in place.
+    pub(super) fn is_frame(&self) -> bool {
+        matches!(self.kind, Kind::Frame(_))
+    }
+
     pub(super) fn begin(&mut self, header: &WatchHeader) {
         self.live = Some(Live::new(header));
     }
@@ -88,7 +93,7 @@ impl View {
 
     /// Leaves the last frame as it is. Nothing of the terminal was changed but the cursor's row, where `^C` may stand.
     pub(super) fn end(&mut self) {
-        if matches!(self.kind, Kind::Frame(_)) && !self.drawn.is_empty() {
+        if self.is_frame() && !self.drawn.is_empty() {
             // A terminal that went away needs no tidying.
             let _ = self.put("\r\x1b[K");
         }

@@ -12,6 +12,7 @@ mod run;
 mod status;
 mod tune;
 mod usage;
+mod watch;
 
 use serde_json::Value;
 use std::path::Path;

@@ -24,6 +24,7 @@ mod model;
 mod placed;
 mod policies;
 mod threads;
+mod watch;
 
 use bench::{Bench, Setting, Skip, Test};
 use std::fs;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         confined::tests(),
         endings::tests(),
         measure::tests(),
+        watch::tests(),
     ]
     .into_iter()
     .flatten()

@@ -46,8 +46,7 @@ fn values(recording: &Recording) -> Option<String> {
     let mut rows = String::new();
     for panel in panels(recording) {
         for series in &panel.series {
-            let name = format!("{}: {}", panel.title, series.label);
-            let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", escape(&name));
+            let _ = write!(rows, "<tr><th scope=\"row\">{}</th>", escape(&series.name_in(&panel)));
             for value in series.ends() {
                 let _ = write!(rows, "<td class=\"n\">{}</td>", escape(&panel.unit.words(value)));
             }

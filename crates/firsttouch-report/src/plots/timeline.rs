@@ -99,8 +99,7 @@ fn draw(svg: &mut Svg, panel: &Panel, time: &Time, top: f64) {
 /// From 0 to the largest value or sum.
 fn value_scale(panel: &Panel, pixels: (f64, f64)) -> Scale {
     let most = match (panel.unit, panel.stacked) {
-        // Shares of a core are small; shares of memory are judged against all of it.
-        (Unit::Share, _) if panel.series.iter().any(|series| series.ends()[3] > 0.1) => 1.0,
+        (Unit::Share, _) => 1.0,
         (_, true) => {
             let first = panel.series.first().map_or(&[][..], |series| &series.points);
             let sum = |index: usize| {
@@ -116,7 +115,9 @@ fn value_scale(panel: &Panel, pixels: (f64, f64)) -> Scale {
 fn value_ticks(unit: Unit, y: &Scale) -> Vec<(f64, String)> {
     match unit {
         Unit::Bytes => y.byte_ticks(3),
-        Unit::Share => y.ticks(3).into_iter().map(|(value, _)| (value, share(value))).collect(),
+        Unit::Share | Unit::FineShare => {
+            y.ticks(3).into_iter().map(|(value, _)| (value, share(value))).collect()
+        }
         Unit::PerSecond => y.ticks(3).into_iter().map(|(value, _)| (value, count(value))).collect(),
         Unit::Count => y.ticks(3),
     }
@@ -132,7 +133,7 @@ fn legend(svg: &mut Svg, panel: &Panel, y: f64) {
     let mut x = AREA.0 + 6.0;
     for series in &panel.series {
         let last = panel.unit.words(series.ends()[1]);
-        let label = format!("{}: {last} at last", series.label);
+        let label = series.labelled(&format!("{last} at last"));
         let width = 30.0 + 6.3 * label.chars().count() as f64;
         if x + width > AREA.1 {
             svg.note((x, y + 4.0), Anchor::Start, "…");
@@ -152,7 +153,8 @@ fn line(svg: &mut Svg, panel: &Panel, series: &Series, time: &Time, y: &Scale) {
     }
     if points.len() <= MOST_MARKS {
         for point in &points {
-            let words = format!("{}: {} at {:.1} s", series.label, panel.unit.words(point.value), point.t_s);
+            let words = format!("{} at {:.1} s", panel.unit.words(point.value), point.t_s);
+            let words = series.labelled(&words);
             svg.mark(Shape::Disc, at(point), 2.0, series.ink, &words);
         }
     }
@@ -180,7 +182,7 @@ fn stacked(svg: &mut Svg, panel: &Panel, time: &Time, y: &Scale) {
         let [_, last, least, most] = series.ends();
         let words = |value| panel.unit.words(value);
         let tooltip =
-            format!("{}: {} to {}, {} at last", series.label, words(least), words(most), words(last));
+            series.labelled(&format!("{} to {}, {} at last", words(least), words(most), words(last)));
         // A moment alone has no area: its outline is what shows.
         let layer = Element::new("polygon")
             .set("points", &corners.join(" "))

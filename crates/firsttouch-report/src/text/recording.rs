@@ -31,13 +31,8 @@ pub fn recording(recording: &Recording, width: usize, style: Style) -> String {
         ]);
         for panel in &panels {
             for series in &panel.series {
-                let name = if panel.series.len() == 1 {
-                    panel.title.to_lowercase()
-                } else {
-                    format!("{}: {}", panel.title.to_lowercase(), series.label)
-                };
                 let ends = series.ends();
-                let mut cells = vec![Cell::new(name)];
+                let mut cells = vec![Cell::new(series.name_in(panel))];
                 cells.extend(ends.map(|value| Cell::new(panel.unit.words(value))));
                 let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
                 cells.push(Cell::toned(sparkline(&values, (ends[2].min(0.0), ends[3]), COURSE), Tone::Good));

@@ -5,6 +5,7 @@
 
 pub mod markup;
 pub mod measured;
+pub mod recorded;
 
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, Ratio, Reason, Receipt,

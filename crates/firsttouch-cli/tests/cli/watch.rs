@@ -1,0 +1,327 @@
+//! `watch`: what a program does step by step is seen, what watching costs is kept, and the program does not notice.
+
+use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+const MIB: u64 = 1 << 20;
+
+/// The program that does what it is told; `None` without a compiler.
+fn steps_program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let compile = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/c/steps.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steps-{}", std::process::id()));
+        let made = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).output();
+        let Ok(output) = made else {
+            eprintln!("skipped: there is no compiler `cc`");
+            return None;
+        };
+        assert!(output.status.success(), "{}", stderr(&output));
+        Some(program)
+    };
+    PROGRAM.get_or_init(compile).as_deref()
+}
+
+/// A program that does one step at a time.
+struct Steps {
+    child: Child,
+    told: Option<ChildStdin>,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Steps {
+    fn start() -> Option<Steps> {
+        let mut child =
+            Command::new(steps_program()?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap()).lines();
+        let told = child.stdin.take();
+        Some(Steps { child, told, answers })
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// Does one step and returns when it is done.
+    fn step(&mut self, words: &str) {
+        writeln!(self.told.as_mut().unwrap(), "{words}").unwrap();
+        assert_eq!(self.answers.next().unwrap().unwrap(), "ok", "{words}");
+    }
+
+    fn end(mut self) {
+        drop(self.told.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// `firsttouch watch --json`, as it runs. Looks often, at a price that is no matter here.
+struct Watching {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Watching {
+    fn start(options: &[&str]) -> Watching {
+        let mut child = firsttouch()
+            .args(["watch", "--json", "--interval", "10ms", "--budget", "50%"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Watching { child, lines }
+    }
+
+    /// The first sample of which something is true.
+    #[track_caller]
+    fn until(&mut self, what: &str, is_true: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        // Some seconds, even where every sample comes late.
+        for _ in 0..1000 {
+            let line = self.lines.next().unwrap_or_else(|| panic!("no more samples, and not {what}: {last}"));
+            last = json(&line.unwrap());
+            if is_true(&last) {
+                return last;
+            }
+        }
+        panic!("not {what}: {last}")
+    }
+
+    /// Reads to its end.
+    fn end(mut self) -> Output {
+        for line in self.lines.by_ref() {
+            line.unwrap();
+        }
+        self.child.wait_with_output().unwrap()
+    }
+}
+
+fn bytes_on(sample: &Value, page_bytes: u64) -> u64 {
+    sample["memory"]["bytes_by_page_size"][page_bytes.to_string()].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn memory_is_followed_step_by_step() {
+    let Some(mut steps) = Steps::start() else { return };
+    let mut watching = Watching::start(&[&steps.pid()]);
+    let first = watching.until("read", |sample| !sample["memory"].is_null());
+    assert_eq!(first["schema_version"], 1);
+    assert_eq!(first["processes"][0]["pid"].to_string(), steps.pid());
+    assert!(first["resident_bytes"].as_u64().unwrap() < 16 * MIB, "{first}");
+    steps.step("map 64");
+    steps.step("touch");
+    let touched = watching.until("64 MiB of small pages", |sample| bytes_on(sample, 4096) >= 64 * MIB);
+    assert_eq!(bytes_on(&touched, 2 << 20), 0, "{touched}");
+    assert_eq!(touched["memory"]["huge_share"], 0.0);
+    let nodes = touched["memory"]["bytes_by_node"].as_object().unwrap().values();
+    assert!(nodes.map(|bytes| bytes.as_u64().unwrap()).sum::<u64>() >= 64 * MIB, "{touched}");
+    steps.step("collapse");
+    let huge = watching.until("64 MiB of huge pages", |sample| bytes_on(sample, 2 << 20) >= 64 * MIB);
+    assert!(huge["memory"]["huge_share"].as_f64().unwrap() > 0.9, "{huge}");
+    assert!(huge["memory"]["longest_call_s"].as_f64() <= huge["memory"]["took_s"].as_f64(), "{huge}");
+    steps.end();
+    assert_code(&watching.end(), 0);
+}
+
+#[test]
+fn faults_threads_and_moves_are_counted() {
+    let Some(mut steps) = Steps::start() else { return };
+    let mut watching = Watching::start(&[&steps.pid()]);
+    let before = watching.until("there", |sample| !sample["threads"].is_null());
+    let minor = |sample: &Value| sample["faults"]["minor"].as_u64().unwrap();
+    steps.step("faults 5000");
+    let after = watching.until("5000 faults", |sample| minor(sample) >= minor(&before) + 5000);
+    assert!(minor(&after) < minor(&before) + 5200, "{before}\n{after}");
+    steps.step("threads 5");
+    let threads = watching.until("6 threads", |sample| sample["threads"]["count"] == 6);
+    let sum = |key: &str| -> u64 {
+        let counts = threads["threads"][key].as_object().unwrap();
+        counts.values().map(|count| count.as_u64().unwrap()).sum()
+    };
+    assert_eq!((sum("by_cpu"), sum("by_node")), (6, 6), "{threads}");
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let moves = |sample: &Value| sample["threads"]["migrations"].as_u64();
+    if let Some(moved) = moves(&threads).filter(|_| cpus > 1) {
+        steps.step("hop 100");
+        watching.until("99 moves", |sample| moves(sample).is_some_and(|now| now >= moved + 99));
+    } else {
+        eprintln!("skipped: moves of threads: there is one CPU, or the kernel does not count them");
+    }
+    steps.end();
+    assert_code(&watching.end(), 0);
+}
+
+#[test]
+fn a_family_is_watched_as_a_whole() {
+    let Some(mut steps) = Steps::start() else { return };
+    let mut alone = Watching::start(&[&steps.pid()]);
+    let mut family = Watching::start(&["--tree", &steps.pid()]);
+    steps.step("child 48");
+    let both = family.until("two processes", |sample| {
+        sample["processes"].as_array().unwrap().len() == 2 && bytes_on(sample, 4096) >= 48 * MIB
+    });
+    assert!(both["resident_bytes"].as_u64().unwrap() >= 48 * MIB && both["peak_bytes"].is_null(), "{both}");
+    let one = alone.until("read", |sample| !sample["memory"].is_null());
+    assert_eq!(one["processes"].as_array().unwrap().len(), 1);
+    assert!(one["resident_bytes"].as_u64().unwrap() < 48 * MIB, "{one}");
+    steps.end();
+    for watching in [alone, family] {
+        assert_code(&watching.end(), 0);
+    }
+}
+
+/// The default keeps to 1 % of a core, also where walking the memory takes long.
+#[test]
+fn ten_thousand_mappings_cost_no_more() {
+    let Some(mut steps) = Steps::start() else { return };
+    steps.step("scatter 10000 256");
+    let output = run(&["watch", "--json", "--duration", "6s", &steps.pid()]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let last = json(text.lines().last().unwrap());
+    assert!(last["resident_bytes"].as_u64().unwrap() >= 230 * MIB, "{last}");
+    let share = last["cost"]["core_share"].as_f64().unwrap();
+    assert!(share > 0.0 && share < 0.01, "{share}");
+    assert!(text.lines().count() >= 4, "{text}");
+    steps.end();
+}
+
+/// Records a program that ends by itself.
+fn recorded(scratch: &Path) -> Option<String> {
+    let mut steps = Steps::start()?;
+    let file = scratch.join("steps.watch").to_str().unwrap().to_owned();
+    let mut watching = Watching::start(&["--record", &file, &steps.pid()]);
+    steps.step("map 32");
+    steps.step("touch");
+    watching.until("small", |sample| bytes_on(sample, 4096) >= 32 * MIB);
+    steps.step("collapse");
+    watching.until("huge", |sample| bytes_on(sample, 2 << 20) >= 32 * MIB);
+    steps.end();
+    assert_code(&watching.end(), 0);
+    Some(file)
+}
+
+#[test]
+fn a_recording_is_drawn_over_time_and_opens_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(file) = recorded(scratch.path()) else { return };
+    let lines: Vec<Value> = fs::read_to_string(&file).unwrap().lines().map(json).collect();
+    assert_eq!((&lines[0]["kind"], &lines[0]["schema_version"]), (&"watch".into(), &1.into()));
+    assert_eq!(lines.last().unwrap()["ended"], "target-ended");
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let (page, figure, table, document) = (path("a.html"), path("a.svg"), path("a.csv"), path("a.json"));
+    let output = run(&[
+        "report",
+        &file,
+        "--export-html",
+        &page,
+        "--export-svg",
+        &figure,
+        "--export-csv",
+        &table,
+        "--export-json",
+        &document,
+    ]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.contains("until it ended") && text.contains("huge-page coverage"), "{text}");
+    for again in [&page, &document] {
+        assert_eq!(stdout(&run(&["report", again])), text);
+    }
+    assert_eq!(json_file(Path::new(&document))["samples"].as_array().unwrap().len(), lines.len() - 2);
+    assert_eq!(fs::read_to_string(&table).unwrap().lines().count(), lines.len() - 1);
+    assert!(fs::read_to_string(&figure).unwrap().starts_with("<svg xmlns="));
+    assert_code(&run(&["report", &file, "--export-md", &path("a.md")]), 2);
+
+    // What a killed recorder leaves behind.
+    let torn = path("torn.watch");
+    let whole = fs::read(&file).unwrap();
+    fs::write(&torn, &whole[..whole.len() * 2 / 3]).unwrap();
+    let output = run(&["report", &torn]);
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains("cut short"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_program_keeps_its_output_and_its_status() {
+    let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().count();
+    // Long enough to be looked at.
+    let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let script = |rest: &str| format!("{busy}; {rest}");
+    let ends = script("echo out; echo err >&2; exit 7");
+    let output = run(&["watch", "--interval", "10ms", "--", "sh", "-c", &ends]);
+    assert_code(&output, 7);
+    assert_eq!(stdout(&output), "out\n");
+    assert!(lines(&output.stderr) >= 2 && stderr(&output).contains(" MiB "), "{}", stderr(&output));
+
+    let output = run(&["watch", "--json", "--", "sh", "-c", &script("echo out; exit 3")]);
+    assert_code(&output, 3);
+    assert!(!output.stdout.is_empty());
+    assert!(stdout(&output).lines().all(|line| json(line)["schema_version"] == 1), "{}", stdout(&output));
+    assert!(stderr(&output).contains("out\n"));
+
+    let output = run(&["watch", "--samples", "1", "--", "sh", "-c", "kill -TERM $$"]);
+    assert_eq!(output.status.signal(), Some(15));
+    // One that is too quick is no failure, whether it was seen or not.
+    let output = run(&["watch", "--", "true"]);
+    assert_code(&output, 0);
+    assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
+    assert_code(&run(&["watch", "--", "no-such-program-here"]), 127);
+    let output = run(&["watch", "--record", "/no/such/folder/x", "--", "echo", "started"]);
+    assert_code(&output, 125);
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_limit_or_a_signal_ends_watching() {
+    let Some(steps) = Steps::start() else { return };
+    let output = run(&["watch", "--samples", "3", "--interval", "10ms", &steps.pid()]);
+    assert_code(&output, 0);
+    assert_eq!(stdout(&output).lines().count(), 3);
+
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("a.watch");
+    let mut watching = Watching::start(&["--record", file.to_str().unwrap(), &steps.pid()]);
+    watching.until("there", |_| true);
+    let kill = Command::new("kill").args(["-INT", &watching.child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert_code(&watching.end(), 0);
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(json(text.lines().last().unwrap())["ended"], "interrupted");
+    steps.end();
+}
+
+#[test]
+fn what_cannot_be_watched_is_told_with_a_hint() {
+    let mut ended = Command::new("true").spawn().unwrap();
+    let pid = ended.id().to_string();
+    ended.wait().unwrap();
+    let output = run(&["watch", &pid]);
+    assert_code(&output, 125);
+    let message = stderr(&output);
+    assert!(
+        message.contains(&format!("there is no process {pid}")) && message.contains("hint: "),
+        "{message}"
+    );
+    for words in
+        [&["watch"][..], &["watch", "0"], &["watch", "1", "--", "true"], &["watch", "--budget", "0", "1"]]
+    {
+        assert_code(&run(words), 125);
+    }
+    // Number 2 starts the kernel's threads, where they are to be seen.
+    if fs::read_link("/proc/2/exe").is_err()
+        && fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n")
+    {
+        let output = run(&["watch", "2"]);
+        assert_code(&output, 125);
+        assert!(stderr(&output).contains("thread of the kernel"), "{}", stderr(&output));
+    } else {
+        eprintln!("skipped: no thread of the kernel is to be seen here");
+    }
+}
