@@ -81,7 +81,7 @@ fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outco
         (_, failure) => failure,
     };
     if let Some(failure) = failure {
-        told(failure);
+        told(&failure);
     }
     Ok(finished.ending.plan().carry_out())
 }
@@ -163,7 +163,7 @@ impl Session {
 }
 
 /// Tells what went wrong with watching a program. That it was too quick for us is nothing wrong.
-fn told(failure: Failure) {
+fn told(failure: &Failure) {
     match failure.cause::<WatchError>() {
         Some(WatchError::Ended { .. } | WatchError::NoSuchProcess { .. }) => {
             output::warning("the program ended before it could be looked at", None);

@@ -230,7 +230,7 @@ fn a_recording_is_drawn_over_time_and_opens_again() {
     ]);
     assert_code(&output, 0);
     let text = stdout(&output);
-    assert!(text.contains("until it ended") && text.contains("huge-page coverage"), "{text}");
+    assert!(text.contains("until it ended") && text.contains("Huge-page coverage"), "{text}");
     for again in [&page, &document] {
         assert_eq!(stdout(&run(&["report", again])), text);
     }

@@ -77,7 +77,7 @@ fn sample(second: u64) -> WatchSample {
         swap_bytes: Some(0),
         anonymous_bytes: Some(2000 * MIB),
         // Walks come every fourth second.
-        memory: (second % 4 == 0).then_some(memory),
+        memory: second.is_multiple_of(4).then_some(memory),
         faults: WatchedFaults {
             minor: second * 1000,
             major: 0,
