@@ -1,16 +1,21 @@
 /* watched: 16 MiB on node 1, looked at by `firsttouch watch` before and after half of them, and the program, move to node 0. */
 #include "numa.h"
+#include <sys/wait.h>
 
 #define BYTES (16UL << 20)
 #define HALF (BYTES / PAGE / 2)
 
 static void look(void) {
-    char words[128];
-    /* Both on CPUs of their own choice but for the one who is looked at. */
-    snprintf(words, sizeof words, "exec firsttouch watch --json --samples 1 %d", getpid());
-    fflush(stdout);
-    if (system(words))
-        exit(1);
+    char self[16];
+    int status;
+    snprintf(self, sizeof self, "%d", getpid());
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("firsttouch", "firsttouch", "watch", "--json", "--samples", "1", self, NULL);
+        give_up("firsttouch");
+    }
+    if (waitpid(child, &status, 0) != child || status)
+        give_up("watch");
 }
 
 int main(void) {
