@@ -15,6 +15,7 @@ extern crate std;
 
 mod arena;
 mod clear;
+mod control;
 mod coverage;
 mod dirty;
 mod extents;
@@ -30,10 +31,12 @@ mod settings;
 mod shares;
 mod snapshot;
 mod span;
+pub mod stand_in;
 mod state;
 mod tables;
 
 pub use clear::{Clearer, Means};
+pub use control::{AgentBlock, AgentStatus};
 pub use coverage::Coverage;
 pub use fork::Fork;
 pub use heap::{Heap, Resized};
@@ -44,3 +47,4 @@ pub use settings::{Settings, Totals};
 pub use shares::Shares;
 pub use snapshot::BlockInfo;
 pub use span::may_be_placed;
+pub use stand_in::StandIn;

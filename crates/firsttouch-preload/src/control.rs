@@ -1,56 +1,11 @@
 //! The control interface: what a program, or a binding loaded into it, may ask of the agent while it runs.
 //!
 //! Found by `dlsym(RTLD_DEFAULT, "firsttouch_agent_…")`: a null answer means that the agent is not there. All functions
-//! may be called from any thread, and none fails half-way. Sizes are bytes.
+//! may be called from any thread, and none fails half-way. Sizes are bytes. The structures are `firsttouch-memory`'s.
 
 use crate::{HEAP, prefault};
 use core::ffi::{CStr, c_char, c_int};
-use firsttouch_memory::{BlockInfo, Pages, Settings};
-
-/// Version of this interface: it grows at the end of structures only.
-const VERSION: u32 = 1;
-
-/// What `firsttouch_agent_status` fills in.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AgentStatus {
-    /// Version of this structure.
-    pub version: u32,
-    /// 1 if large allocations are placed now.
-    pub enabled: u32,
-    /// Size of the pages asked for.
-    pub page_bytes: u64,
-    /// Smallest allocation that is placed.
-    pub min_bytes: u64,
-    /// Largest allocation that is placed.
-    pub max_bytes: u64,
-    /// Bytes in live placed blocks.
-    pub live_bytes: u64,
-    /// Live placed blocks.
-    pub live_blocks: u64,
-    /// The most bytes in placed blocks at any time.
-    pub peak_bytes: u64,
-    /// Blocks placed over the life of the process.
-    pub placed_blocks: u64,
-    /// Bytes served from recycled memory over the life of the process.
-    pub recycled_bytes: u64,
-    /// Freed bytes held for reuse.
-    pub held_bytes: u64,
-}
-
-/// One row of `firsttouch_agent_list`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AgentBlock {
-    /// Running number in the process, from 1.
-    pub id: u64,
-    /// Address of the first byte.
-    pub address: u64,
-    /// Bytes the program asked for.
-    pub bytes: u64,
-    /// Of these, bytes on huge pages now.
-    pub huge_bytes: u64,
-}
+use firsttouch_memory::{AgentBlock, AgentStatus, Pages, Settings};
 
 /// Places allocations of `min_bytes` to `max_bytes` on pages of a kind (`"4k" "thp" "64k" "2m" "1g" "auto"`; null keeps
 /// the present kind) from now on. 0, or `EINVAL` and nothing is changed.
@@ -92,48 +47,17 @@ pub extern "C" fn firsttouch_agent_prefault(on: c_int) {
 /// Fills in the status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firsttouch_agent_status(status: *mut AgentStatus) {
-    let (settings, totals) = (HEAP.settings(), HEAP.totals());
-    let now = AgentStatus {
-        version: VERSION,
-        enabled: u32::from(HEAP.is_enabled()),
-        page_bytes: settings.pages.bytes() as u64,
-        min_bytes: settings.min_bytes as u64,
-        max_bytes: settings.max_bytes as u64,
-        live_bytes: totals.live_bytes as u64,
-        live_blocks: totals.live_blocks as u64,
-        peak_bytes: totals.peak_bytes as u64,
-        placed_blocks: totals.placed_blocks,
-        recycled_bytes: totals.recycled_bytes,
-        held_bytes: totals.held_bytes as u64,
-    };
     // SAFETY: the caller's structure, by contract.
-    unsafe { *status = now };
+    unsafe { *status = AgentStatus::of(&HEAP) };
 }
 
 /// Fills `blocks` with at most `room` live blocks in order of address; answers how many there are altogether.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firsttouch_agent_list(blocks: *mut AgentBlock, room: usize) -> usize {
-    const AT_ONCE: usize = 32;
-    let mut rows = [BlockInfo::default(); AT_ONCE];
-    let mut done = 0;
-    loop {
-        let total = HEAP.blocks_from(done, &mut rows);
-        let count = total.saturating_sub(done).min(AT_ONCE);
-        for (index, row) in rows.iter().take(count).enumerate().take_while(|(index, _)| done + index < room) {
-            let row = AgentBlock {
-                id: u64::from(row.id),
-                address: row.address as u64,
-                bytes: row.bytes as u64,
-                huge_bytes: row.huge_bytes as u64,
-            };
-            // SAFETY: the caller's array has `room` rows.
-            unsafe { *blocks.add(done + index) = row };
-        }
-        done += count;
-        if count < AT_ONCE || done >= room {
-            return total;
-        }
-    }
+    AgentBlock::list(&HEAP, room, |index, row| {
+        // SAFETY: the caller's array has `room` rows, by contract.
+        unsafe { *blocks.add(index) = row };
+    })
 }
 
 /// Gives all memory that is held for reuse back to the kernel.
