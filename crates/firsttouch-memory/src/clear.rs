@@ -1,4 +1,4 @@
-//! Filling mapped memory with zeroes, by the means that is fastest on this machine now.
+//! Filling mapped memory, by the means that is fastest on this machine now.
 //!
 //! What wins depends on the processor, on the size and on the minute (virtual machines wander between host cores), so
 //! nothing is compiled in: the means the processor has are tried on real pieces of work and the best rate is followed,
@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use firsttouch_linux::sys;
 
-/// A means of clearing.
+/// A means of filling memory with one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Means {
@@ -15,11 +15,32 @@ pub enum Means {
     String = 0,
     /// Non-temporal vector stores, which do not read the lines first.
     Streaming = 1,
-    /// AMD's `clzero`, one whole line an instruction.
+    /// AMD's `clzero`, one whole line an instruction. For zero only: other bytes are streamed.
     Clzero = 2,
 }
 
-const MEANS: [Means; 3] = [Means::String, Means::Streaming, Means::Clzero];
+impl Means {
+    /// Every means.
+    pub const ALL: [Means; 3] = [Means::String, Means::Streaming, Means::Clzero];
+
+    /// Whether the processor has it. Asks the processor, which in a virtual machine takes tens of microseconds.
+    pub fn is_available(self) -> bool {
+        match self {
+            Means::String => true,
+            Means::Streaming => cfg!(target_arch = "x86_64"),
+            Means::Clzero => processor_has_clzero(),
+        }
+    }
+
+    /// Fills a range with a byte. When it returns, all stores are visible to whoever is told.
+    ///
+    /// # Safety
+    /// The range must be writable and nobody else may access it meanwhile; the processor must have the means.
+    pub unsafe fn fill(self, address: *mut u8, bytes: usize, value: u8) {
+        // SAFETY: the same contract.
+        unsafe { fill_by(self, address, bytes, value) };
+    }
+}
 
 /// Pieces below this many bytes are cleared by the string instruction at once: what the caller touches next is then
 /// in cache (streaming pays from 4 MiB up when the memory is read right after).
@@ -33,7 +54,7 @@ const RETRY_PIECES: u32 = 512;
 #[derive(Debug)]
 pub struct Clearer {
     /// Smoothed nanoseconds per piece, 0 = not tried yet.
-    piece_ns: [AtomicU64; MEANS.len()],
+    piece_ns: [AtomicU64; Means::ALL.len()],
     pieces: AtomicU32,
     /// 0 = not asked, 1 = no, 2 = yes: CPUID traps to the hypervisor, tens of microseconds a time.
     clzero: AtomicU32,
@@ -43,7 +64,7 @@ impl Clearer {
     /// Nothing is known yet.
     pub const fn new() -> Self {
         Clearer {
-            piece_ns: [const { AtomicU64::new(0) }; MEANS.len()],
+            piece_ns: [const { AtomicU64::new(0) }; Means::ALL.len()],
             pieces: AtomicU32::new(0),
             clzero: AtomicU32::new(0),
         }
@@ -56,7 +77,7 @@ impl Clearer {
     pub unsafe fn clear(&self, address: *mut u8, bytes: usize) {
         if bytes < SMALL_BYTES {
             // SAFETY: as for this function.
-            unsafe { clear_by(Means::String, address, bytes) };
+            unsafe { fill_by(Means::String, address, bytes, 0) };
             return;
         }
         let mut done = 0;
@@ -65,7 +86,7 @@ impl Clearer {
             let means = self.choose();
             let before = sys::now_ns();
             // SAFETY: the piece lies inside the range of this function.
-            unsafe { clear_by(means, address.add(done), piece) };
+            unsafe { fill_by(means, address.add(done), piece, 0) };
             if piece == PIECE_BYTES {
                 self.learn(means, sys::now_ns() - before);
             }
@@ -74,8 +95,8 @@ impl Clearer {
     }
 
     /// The rate last seen of each means the processor has, in bytes per second; `None` before its first trial.
-    pub fn rates(&self) -> [(Means, Option<f64>); MEANS.len()] {
-        MEANS.map(|means| {
+    pub fn rates(&self) -> [(Means, Option<f64>); Means::ALL.len()] {
+        Means::ALL.map(|means| {
             let ns = self.piece_ns[means as usize].load(Ordering::Relaxed);
             (means, (ns > 0).then(|| PIECE_BYTES as f64 * 1e9 / ns as f64))
         })
@@ -83,7 +104,7 @@ impl Clearer {
 
     fn choose(&self) -> Means {
         let piece = self.pieces.fetch_add(1, Ordering::Relaxed);
-        let available = || MEANS.into_iter().filter(|means| self.has(*means));
+        let available = || Means::ALL.into_iter().filter(|means| self.has(*means));
         let trial = available().nth((piece % RETRY_PIECES) as usize);
         trial.unwrap_or_else(|| {
             available()
@@ -94,16 +115,13 @@ impl Clearer {
 
     /// Whether the processor has the means.
     fn has(&self, means: Means) -> bool {
-        match means {
-            Means::String => true,
-            Means::Streaming => cfg!(target_arch = "x86_64"),
-            Means::Clzero => {
-                if self.clzero.load(Ordering::Relaxed) == 0 {
-                    self.clzero.store(1 + u32::from(processor_has_clzero()), Ordering::Relaxed);
-                }
-                self.clzero.load(Ordering::Relaxed) == 2
-            }
+        if means != Means::Clzero {
+            return means.is_available();
         }
+        if self.clzero.load(Ordering::Relaxed) == 0 {
+            self.clzero.store(1 + u32::from(means.is_available()), Ordering::Relaxed);
+        }
+        self.clzero.load(Ordering::Relaxed) == 2
     }
 
     fn learn(&self, means: Means, ns: u64) {
@@ -131,17 +149,17 @@ fn processor_has_clzero() -> bool {
     false
 }
 
-/// Clears by one means.
+/// Fills by one means.
 ///
 /// # Safety
-/// As for [`Clearer::clear`]; the processor must have the means.
+/// As for [`Means::fill`].
 #[cfg(target_arch = "x86_64")]
-unsafe fn clear_by(means: Means, address: *mut u8, bytes: usize) {
+unsafe fn fill_by(means: Means, address: *mut u8, bytes: usize, value: u8) {
     use core::arch::asm;
     let string = |from: *mut u8, bytes: usize| {
         // SAFETY: the range lies inside that of this function; the direction flag is clear by the ABI.
         unsafe {
-            asm!("rep stosb", inout("rcx") bytes => _, inout("rdi") from => _, in("al") 0_u8,
+            asm!("rep stosb", inout("rcx") bytes => _, inout("rdi") from => _, in("al") value,
                  options(nostack, preserves_flags));
         }
     };
@@ -155,7 +173,7 @@ unsafe fn clear_by(means: Means, address: *mut u8, bytes: usize) {
     // SAFETY: head <= bytes.
     let body = unsafe { address.add(head) };
     match means {
-        Means::Clzero => {
+        Means::Clzero if value == 0 => {
             for line in 0..lines {
                 // SAFETY: the line lies inside the range and is aligned; clzero takes its address in rax.
                 unsafe {
@@ -164,18 +182,18 @@ unsafe fn clear_by(means: Means, address: *mut u8, bytes: usize) {
             }
         }
         _ => {
-            use core::arch::x86_64::{__m128i, _mm_setzero_si128, _mm_stream_si128};
+            use core::arch::x86_64::{__m128i, _mm_set1_epi8, _mm_stream_si128};
             // SSE2 is part of x86-64; four 16-byte streaming stores fill one line's write-combining buffer, as
             // wider ones do, and no feature has to be looked up.
             // SAFETY: every store lies inside the range and is 16-byte aligned.
             unsafe {
-                let zero = _mm_setzero_si128();
+                let vector = _mm_set1_epi8(value as i8);
                 let mut at = body.cast::<__m128i>();
                 for _ in 0..lines {
-                    _mm_stream_si128(at, zero);
-                    _mm_stream_si128(at.add(1), zero);
-                    _mm_stream_si128(at.add(2), zero);
-                    _mm_stream_si128(at.add(3), zero);
+                    _mm_stream_si128(at, vector);
+                    _mm_stream_si128(at.add(1), vector);
+                    _mm_stream_si128(at.add(2), vector);
+                    _mm_stream_si128(at.add(3), vector);
                     at = at.add(4);
                 }
             }
@@ -188,14 +206,14 @@ unsafe fn clear_by(means: Means, address: *mut u8, bytes: usize) {
     string(unsafe { address.add(done) }, bytes - done);
 }
 
-/// Clears by `memset`, which on arm64 uses `dc zva`.
+/// Fills by `memset`, which on arm64 clears by `dc zva`.
 ///
 /// # Safety
-/// As for [`Clearer::clear`].
+/// As for [`Means::fill`].
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn clear_by(_: Means, address: *mut u8, bytes: usize) {
+unsafe fn fill_by(_: Means, address: *mut u8, bytes: usize, value: u8) {
     // SAFETY: the caller's duty.
-    unsafe { core::ptr::write_bytes(address, 0, bytes) };
+    unsafe { core::ptr::write_bytes(address, value, bytes) };
 }
 
 #[cfg(test)]
@@ -204,22 +222,20 @@ mod tests {
     use std::vec;
 
     #[test]
-    fn every_means_clears_exactly_its_range() {
-        let clearer = Clearer::new();
-        for means in MEANS.into_iter().filter(|means| clearer.has(*means)) {
+    fn every_means_fills_exactly_its_range() {
+        for means in Means::ALL.into_iter().filter(|means| means.is_available()) {
             for (skip, bytes) in [(0, 4096), (1, 63), (3, 200), (64, 64), (60, 4), (17, 0), (5, 3000)] {
-                let mut memory = vec![0xaa_u8; 4200];
-                // SAFETY: the range lies inside the vector.
-                unsafe { clear_by(means, memory.as_mut_ptr().add(skip), bytes) };
-                assert!(memory[..skip].iter().all(|byte| *byte == 0xaa), "{means:?} before {skip}+{bytes}");
-                assert!(
-                    memory[skip..skip + bytes].iter().all(|byte| *byte == 0),
-                    "{means:?} inside {skip}+{bytes}"
-                );
-                assert!(
-                    memory[skip + bytes..].iter().all(|byte| *byte == 0xaa),
-                    "{means:?} after {skip}+{bytes}"
-                );
+                for value in [0, 0x5b, 0xff] {
+                    let mut memory = vec![0xaa_u8; 4200];
+                    // SAFETY: the range lies inside the vector.
+                    unsafe { means.fill(memory.as_mut_ptr().add(skip), bytes, value) };
+                    let all = |range: core::ops::Range<usize>, value| {
+                        memory[range].iter().all(|byte| *byte == value)
+                    };
+                    assert!(all(0..skip, 0xaa), "{means:?} before {skip}+{bytes}");
+                    assert!(all(skip..skip + bytes, value), "{means:?} inside {skip}+{bytes}");
+                    assert!(all(skip + bytes..4200, 0xaa), "{means:?} after {skip}+{bytes}");
+                }
             }
         }
     }

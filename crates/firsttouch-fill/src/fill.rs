@@ -1,0 +1,97 @@
+//! A fill under way, as its owner sees it.
+
+use crate::buffer::Buffer;
+use crate::filler::Knowledge;
+use crate::job::Job;
+use crate::residency::Residency;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How far a fill is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that are filled.
+    pub filled_bytes: usize,
+    /// Bytes to be filled.
+    pub total_bytes: usize,
+}
+
+/// Buffers that are being filled. Dropped before its end, it is cancelled, and the buffers with it.
+#[derive(Debug)]
+#[must_use = "dropping a fill cancels it"]
+pub struct Fill<B: Buffer> {
+    job: Arc<Job>,
+    knowledge: Arc<Knowledge>,
+    /// Empty once they are handed back. Until then nobody touches them but those who fill: if this is leaked, so are they.
+    buffers: Vec<B>,
+}
+
+/// Buffers handed back.
+#[derive(Debug)]
+pub struct Filled<B> {
+    /// As they were handed over, in the same order.
+    pub buffers: Vec<B>,
+    /// What of each is filled, as ranges of its bytes: all of it, or, after a cancel, exactly these. The rest is as it was.
+    pub ranges: Vec<Vec<Range<usize>>>,
+}
+
+impl<B: Buffer> Fill<B> {
+    pub(crate) fn new(job: Arc<Job>, knowledge: Arc<Knowledge>, buffers: Vec<B>) -> Fill<B> {
+        Fill { job, knowledge, buffers }
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress { filled_bytes: self.job.filled_bytes(), total_bytes: self.job.total_bytes() }
+    }
+
+    /// Whether all is filled.
+    pub fn is_done(&self) -> bool {
+        self.job.is_done()
+    }
+
+    /// Waits for the end, and does a share of the work meanwhile if that makes it faster.
+    pub fn wait(mut self) -> Filled<B> {
+        let residency = Residency::open();
+        while !self.job.is_handed_out() {
+            // Refused, more threads than there are would be no faster.
+            if !self.job.work(None, &residency, &self.knowledge.crossovers) {
+                self.job.wait_for_a_place();
+            }
+        }
+        self.job.wait(None);
+        self.hand_back()
+    }
+
+    /// Waits for the end at most so long; true if it has come. Does no share of the work.
+    pub fn wait_for(&self, time: Duration) -> bool {
+        self.job.wait(Some(Instant::now() + time))
+    }
+
+    /// Ends it now: pieces that were begun are finished (a fraction of a millisecond each), no other is begun.
+    pub fn cancel(mut self) -> Filled<B> {
+        self.job.cancel();
+        self.hand_back()
+    }
+
+    fn hand_back(&mut self) -> Filled<B> {
+        // Nobody fills any more: all is done, or nobody may begin. That the last has left is waited for, too.
+        self.job.cancel();
+        let mut buffers = std::mem::take(&mut self.buffers);
+        let mut ranges = self.job.filled(buffers.len());
+        for (buffer, ranges) in buffers.iter_mut().zip(&mut ranges) {
+            let start = buffer.memory().0 as usize;
+            for range in ranges {
+                *range = range.start - start..range.end - start;
+            }
+        }
+        Filled { buffers, ranges }
+    }
+}
+
+impl<B: Buffer> Drop for Fill<B> {
+    fn drop(&mut self) {
+        self.job.cancel();
+    }
+}

@@ -1,0 +1,317 @@
+//! The threads that fill.
+
+use crate::buffer::Buffer;
+use crate::crossovers::{Crossovers, Next};
+use crate::fill::Fill;
+use crate::job::{Job, PIECE, Span};
+use crate::residency::Residency;
+use firsttouch_linux::numa;
+use firsttouch_memory::{Pages, Region, RegionError};
+use firsttouch_threads::bind_this_thread;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// The CPUs that may fill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// CPUs of each node, the first ones to be used first.
+    pub by_node: BTreeMap<u32, Vec<u32>>,
+}
+
+/// A filler that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum FillerError {
+    /// There is no CPU.
+    #[error("a filler needs at least one CPU")]
+    NoCpu,
+    /// A thread cannot be started.
+    #[error("a thread for CPU {cpu} cannot be started")]
+    Start {
+        /// The CPU.
+        cpu: u32,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// There is no memory to measure on.
+    #[error("there is no memory to measure on")]
+    Memory(#[from] RegionError),
+}
+
+impl FillerError {
+    /// What would mend it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            FillerError::NoCpu => "firsttouch status lists the CPUs that may be used",
+            FillerError::Start { .. } => "fewer threads, or a higher limit: ulimit -u, pids.max",
+            FillerError::Memory(error) => error.hint(),
+        }
+    }
+}
+
+/// What was measured when the filler was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Knowledge {
+    /// Which means is fastest for which size.
+    pub crossovers: Crossovers,
+    /// Threads of each node that are used for memory that exists: one more would add less than a fifth.
+    pub threads_in_place: usize,
+    /// The same for memory whose pages have to be created, which is the kernel's work.
+    pub threads_new: usize,
+    /// Rate with so many threads on memory that exists, in bytes per second.
+    pub in_place_bytes_per_s: f64,
+    /// The same on new memory, on huge pages where they can be had.
+    pub new_bytes_per_s: f64,
+    /// Seconds from handing work over to a thread that sleeps until it is done, beyond the work itself.
+    pub wake_s: f64,
+}
+
+/// Threads that fill memory for everybody in the process.
+///
+/// ```
+/// use firsttouch_fill::{Filler, Next, Threads};
+/// use std::collections::BTreeMap;
+///
+/// let filler = Filler::new(&Threads { by_node: BTreeMap::from([(0, vec![0])]) })?;
+/// let fill = filler.fill(vec![vec![1_u8; 5 << 20]], 0, Next::Unknown);
+/// // Something else happens here.
+/// let filled = fill.wait();
+/// assert!(filled.buffers[0].iter().all(|byte| *byte == 0));
+/// # Ok::<(), firsttouch_fill::FillerError>(())
+/// ```
+#[derive(Debug)]
+pub struct Filler {
+    shared: Arc<Shared>,
+    knowledge: Arc<Knowledge>,
+    nodes: usize,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Arc<Job>>,
+    leave: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, job: &Arc<Job>) {
+        self.lock().jobs.push_back(Arc::clone(job));
+        self.arrived.notify_all();
+    }
+
+    /// The first job that this thread may take part in; waits for one. `None` when it is to leave.
+    fn next(&self, place: usize, nodes: usize) -> Option<Arc<Job>> {
+        let mut state = self.lock();
+        loop {
+            if state.leave {
+                return None;
+            }
+            state.jobs.retain(|job| !job.is_handed_out());
+            let wanted = |job: &&Arc<Job>| place * nodes < job.threads();
+            if let Some(job) = state.jobs.iter().find(wanted) {
+                return Some(Arc::clone(job));
+            }
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// One more thread has to add so much to be used.
+const WORTHWHILE: f64 = 1.2;
+/// Memory that one thread fills in a trial.
+const TRIAL: usize = 32 << 20;
+const TRIALS: usize = 3;
+
+impl Filler {
+    /// Starts the threads, and measures for some tenths of a second how fast they are. A CPU that a thread cannot be bound
+    /// to is shared by its thread with others.
+    pub fn new(threads: &Threads) -> Result<Filler, FillerError> {
+        if threads.by_node.values().all(Vec::is_empty) {
+            return Err(FillerError::NoCpu);
+        }
+        let crossovers = Crossovers::measure()?;
+        let unknown = Knowledge {
+            crossovers,
+            threads_in_place: 1,
+            threads_new: 1,
+            in_place_bytes_per_s: crossovers.store_bytes_per_s,
+            new_bytes_per_s: crossovers.store_bytes_per_s,
+            wake_s: 0.0,
+        };
+        let nodes = threads.by_node.len();
+        let mut filler =
+            Filler { shared: Arc::default(), knowledge: Arc::new(unknown), nodes, threads: Vec::new() };
+        for (node, cpus) in &threads.by_node {
+            for (place, cpu) in cpus.iter().copied().enumerate() {
+                let (shared, node) = (Arc::clone(&filler.shared), *node);
+                let life = move || {
+                    // Unbound it fills all the same, from wherever it runs.
+                    let _ = bind_this_thread(cpu);
+                    let residency = Residency::open();
+                    while let Some(job) = shared.next(place, nodes) {
+                        if !job.work(Some(node), &residency, &crossovers) {
+                            job.wait_for_a_place();
+                        }
+                    }
+                };
+                let thread = thread::Builder::new().name(format!("fill {cpu}")).spawn(life);
+                filler.threads.push(thread.map_err(|source| FillerError::Start { cpu, source })?);
+            }
+        }
+        let most = threads.by_node.values().map(Vec::len).max().unwrap_or(1);
+        filler.knowledge = Arc::new(filler.learn(unknown, most)?);
+        Ok(filler)
+    }
+
+    /// What was measured.
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
+    }
+
+    /// Fills buffers with a byte, in the background; small ones at once, by the calling thread, where waking another would
+    /// take longer.
+    pub fn fill<B: Buffer>(&self, mut buffers: Vec<B>, value: u8, next: Next) -> Fill<B> {
+        let known = &*self.knowledge;
+        let spans = spans(&mut buffers);
+        let is_new = value == 0 && B::IS_ANONYMOUS && mostly_absent(&spans);
+        let (threads, rate) = match is_new {
+            true => (known.threads_new, known.new_bytes_per_s),
+            false => (known.threads_in_place, known.in_place_bytes_per_s),
+        };
+        let bytes: usize = spans.iter().map(|span| span.memory.len()).sum();
+        let alone = (bytes as f64) < rate * known.wake_s;
+        let job = Arc::new(Job::new(by_node(spans, self.nodes), value, next, threads * self.nodes));
+        if alone {
+            job.work(None, &Residency::open(), &known.crossovers);
+        } else {
+            self.shared.add(&job);
+        }
+        Fill::new(job, Arc::clone(&self.knowledge), buffers)
+    }
+
+    fn learn(&self, known: Knowledge, most: usize) -> Result<Knowledge, FillerError> {
+        let (threads_in_place, in_place_bytes_per_s) = self.best(most, |filler, threads| {
+            let mut region = Region::map(TRIAL * threads, Pages::Transparent, None)?;
+            region.prefault()?;
+            filler.seconds(region, threads)
+        })?;
+        let (threads_new, new_bytes_per_s) = self.best(most, |filler, threads| {
+            filler.seconds(Region::map(TRIAL * threads, Pages::Transparent, None)?, threads)
+        })?;
+        let mut wake_s = f64::INFINITY;
+        for _ in 0..TRIALS * TRIALS {
+            // One page: less time than the wake-up by far.
+            wake_s = wake_s.min(self.seconds(Region::map(4096, Pages::Base, None)?, self.nodes)?);
+        }
+        Ok(Knowledge {
+            threads_in_place,
+            threads_new,
+            in_place_bytes_per_s,
+            new_bytes_per_s,
+            wake_s,
+            ..known
+        })
+    }
+
+    /// The number of threads of each node after which more add too little, and the rate with them, in bytes per second.
+    fn best(
+        &self,
+        most: usize,
+        seconds: impl Fn(&Filler, usize) -> Result<f64, FillerError>,
+    ) -> Result<(usize, f64), FillerError> {
+        let rate = |threads: usize| -> Result<f64, FillerError> {
+            let mut best = f64::INFINITY;
+            for _ in 0..TRIALS {
+                best = best.min(seconds(self, threads * self.nodes)?);
+            }
+            Ok((TRIAL * threads * self.nodes) as f64 / best)
+        };
+        let mut chosen = (1, rate(1)?);
+        while chosen.0 < most {
+            let threads = (chosen.0 * 2).min(most);
+            let faster = rate(threads)?;
+            if faster < WORTHWHILE * chosen.1 {
+                break;
+            }
+            chosen = (threads, faster);
+        }
+        Ok(chosen)
+    }
+
+    /// Seconds until the filler's threads, so many of them, have cleared a region.
+    fn seconds(&self, region: Region, threads: usize) -> Result<f64, FillerError> {
+        let mut buffers = vec![region];
+        let job = Arc::new(Job::new(by_node(spans(&mut buffers), self.nodes), 0, Next::Leave, threads));
+        let begun = Instant::now();
+        self.shared.add(&job);
+        job.wait(None);
+        let seconds = begun.elapsed().as_secs_f64();
+        job.cancel();
+        Ok(seconds)
+    }
+}
+
+impl Drop for Filler {
+    /// Fills that are under way are finished by their owners when they wait for them.
+    fn drop(&mut self) {
+        self.shared.lock().leave = true;
+        self.shared.arrived.notify_all();
+        for thread in self.threads.drain(..) {
+            // They run no code of others.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spans<B: Buffer>(buffers: &mut [B]) -> Vec<Span> {
+    let span = |(buffer, memory): (usize, &mut B)| {
+        let (address, bytes) = memory.memory();
+        Span { memory: address as usize..address as usize + bytes, buffer, is_anonymous: B::IS_ANONYMOUS }
+    };
+    buffers.iter_mut().enumerate().map(span).filter(|span| !span.memory.is_empty()).collect()
+}
+
+/// The spans of each node, by where the first page of each lies; those that have none yet, or where the kernel does not
+/// tell, are for anybody. With one node nobody asks.
+fn by_node(spans: Vec<Span>, nodes: usize) -> Vec<(Option<u32>, Vec<Span>)> {
+    if nodes < 2 {
+        return vec![(None, spans)];
+    }
+    let addresses: Vec<usize> = spans.iter().map(|span| span.memory.start).collect();
+    let mut found = vec![-1; spans.len()];
+    // On an error all stay unknown.
+    let _ = numa::nodes_of(&addresses, &mut found);
+    let mut by_node: BTreeMap<Option<u32>, Vec<Span>> = BTreeMap::new();
+    for (span, node) in spans.into_iter().zip(found) {
+        by_node.entry(u32::try_from(node).ok()).or_default().push(span);
+    }
+    by_node.into_iter().collect()
+}
+
+/// Whether most of the memory has no pages yet, by a look at some of it.
+fn mostly_absent(spans: &[Span]) -> bool {
+    const LOOKS: usize = 16;
+    let residency = Residency::open();
+    let (mut there_bytes, mut absent_bytes) = (0, 0);
+    for span in spans.iter().step_by(spans.len().div_ceil(LOOKS).max(1)) {
+        let middle = span.memory.start + span.memory.len() / 2;
+        let end = span.memory.end.min(middle + PIECE);
+        residency.runs(middle..end, |run, is_there| match is_there {
+            true => there_bytes += run.len(),
+            false => absent_bytes += run.len(),
+        });
+    }
+    absent_bytes > there_bytes
+}

@@ -1,0 +1,26 @@
+//! Memory created and filled in the background, by the means and with as many threads as are fastest here.
+//!
+//! A [`Filler`] has threads on CPUs of every node. [`Filler::fill`] takes buffers over and answers a [`Fill`] at once,
+//! which tells how far it is, may be cancelled, and hands the buffers back with what was filled. Pages that do not exist
+//! yet are created by touching them, which clears them, and are not cleared again; pages that exist are filled by the
+//! means that [`Crossovers`] found fastest for the size and for what the program will do next.
+//!
+//! Work is cut into pieces of 2 MiB that lie in one huge page each. Whoever is free takes the next piece of its own node,
+//! then one of another: so no thread idles while there is work, whatever the sizes of the buffers are, and a fill that is
+//! cancelled ends within the time of one piece.
+//!
+//! Architecture invariants: a buffer belongs to its fill until it is handed back; what is said to be filled has been
+//! filled; how fast anything is was measured on this machine, in this process. `unsafe` is for stores into memory that was
+//! handed over.
+
+mod buffer;
+mod crossovers;
+mod fill;
+mod filler;
+mod job;
+mod residency;
+
+pub use buffer::Buffer;
+pub use crossovers::{Crossovers, Next};
+pub use fill::{Fill, Filled, Progress};
+pub use filler::{Filler, FillerError, Knowledge, Threads};
