@@ -270,19 +270,7 @@ impl Target {
 
 /// The descendants of a process that are not threads, children before grandchildren.
 pub fn descendants(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
-    let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
-    let ids = names.iter().filter_map(|name| name.parse::<u32>().ok());
-    let parents: Vec<(u32, u32)> =
-        ids.filter_map(|id| Some((id, Stat::read(root, id).ok()?.parent))).collect();
-    let mut family = vec![pid];
-    let mut next = 0;
-    while let Some(parent) = family.get(next).copied() {
-        // A number twice would be a circle, which the kernel does not make but a torn reading could.
-        let children = parents.iter().filter(|(id, of)| *of == parent && !family.contains(id));
-        let children: Vec<u32> = children.map(|(id, _)| *id).collect();
-        family.extend(children);
-        next += 1;
-    }
+    let mut family = firsttouch_linux::process::descendants(root, pid)?;
     family.remove(0);
     Ok(family)
 }

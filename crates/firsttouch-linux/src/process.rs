@@ -209,8 +209,8 @@ pub fn parse_migrations(text: &str) -> Option<u64> {
 /// The processes that descend from one, itself first; those whose parent has ended belong to another by then. Reads the
 /// stat line of every process there is.
 pub fn descendants(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
-    let entries = std::fs::read_dir(root.path().join("proc"))?;
-    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
+    let numbers = names.iter().filter_map(|name| name.parse::<u32>().ok());
     // One that ends meanwhile is no descendant any more.
     let parents: Vec<(u32, u32)> =
         numbers.filter_map(|number| Some((number, Stat::read(root, number).ok()?.parent))).collect();
@@ -223,6 +223,7 @@ fn below(pid: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
         for (number, of) in parents {
+            // A number twice would be a circle, which the kernel does not make but a torn reading could.
             if *of == parent && !found.contains(number) {
                 found.push(*number);
             }

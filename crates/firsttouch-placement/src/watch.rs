@@ -82,6 +82,10 @@ pub struct WatchedMemory {
     pub bytes_by_page_size: BTreeMap<u64, u64>,
     /// Resident bytes by memory node; `None` if the kernel does not say.
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
+    /// How many small pages were asked for their node, where not all were: the bytes by node are estimated from them, each
+    /// share with a standard error of at most half a per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_pages: Option<u64>,
     /// Resident bytes on huge pages, those of files not included.
     pub huge_bytes: u64,
     /// Their share of all memory of no file; `None` where there is none.

@@ -5,9 +5,9 @@
 //! thread, looking at the machine and at the family tree. Each has a share of the budget and is left out of a sample until
 //! it has been paid for, so that a process of any size is watched at the same cost.
 //!
-//! Of the kernel's three ways to ask what is resident, `smaps_rollup` and `numa_maps` are used: the first answers in one
-//! line and lets the process's lock go between mappings when somebody waits for it, the second alone knows nodes.
-//! `smaps`, which tells the same as the first by mapping, is not read.
+//! What lies on huge pages is asked for by `PAGEMAP_SCAN`, and nodes by `move_pages`, in pieces between which the process may
+//! change its mappings. Where that does not do, `smaps_rollup` and `numa_maps` tell: exactly, but the process may have to wait
+//! for as long as a mapping is walked. `smaps` would tell no more, at a higher price.
 //!
 //! Architecture invariants: the process watched must not be able to tell, except by the time a walk holds its lock, which
 //! is measured and said; nothing is written to `/proc`; what was not read is `None`, never the value before.
@@ -18,7 +18,9 @@ mod error;
 mod family;
 mod machine;
 mod memory;
+mod nodes;
 mod sampler;
+mod scan;
 mod threads;
 mod turn;
 

@@ -1,8 +1,12 @@
-//! What walking the page tables of a process tells, and how long its lock may have been held.
+//! What lies on pages of which size, and on which node, and how long the lock of the process may have been held for it.
 
+use crate::nodes;
+use crate::scan::{Huge, Scan, scan};
+use firsttouch_linux::process::Status;
+use firsttouch_linux::remote::nodes_of;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{PMD_BYTES, bytes_by_node, parse_numa_maps, parse_smaps_rollup};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -20,11 +24,74 @@ pub(crate) struct Reading {
     /// On huge pages, those of files not included.
     pub(crate) huge_bytes: u64,
     pub(crate) longest_call: Duration,
+    /// How many small pages told the nodes, where not all were asked.
+    pub(crate) sampled_pages: Option<u64>,
 }
 
-/// Reads one process; `None` if it has ended. Where all memory is on one node, `only_node` says which: then nodes need not
-/// be asked for.
-pub(crate) fn read(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<Option<Reading>> {
+/// Reads processes, and remembers which way is best for each.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// The node that all memory is on, where there is one only: then nodes need not be asked for.
+    only_node: Option<u32>,
+    /// Processes with very many mappings.
+    crowded: HashSet<u32>,
+}
+
+impl Memory {
+    pub(crate) fn new(only_node: Option<u32>) -> Memory {
+        Memory { only_node, crowded: HashSet::new() }
+    }
+
+    /// Reads one process, of which `status` was read just before; `None` if it has ended.
+    pub(crate) fn read(&mut self, root: &Root, pid: u32, status: &Status) -> io::Result<Option<Reading>> {
+        // Hugetlb pages are of sizes that a scan does not tell.
+        if let (Some(rss), None | Some(0)) = (status.vm_rss_bytes, status.hugetlb_bytes)
+            && !self.crowded.contains(&pid)
+        {
+            match scan(root, pid, rss) {
+                Scan::Found(huge) => {
+                    if let Some(reading) = scanned(root, pid, rss, &huge, self.only_node) {
+                        return Ok(Some(reading));
+                    }
+                }
+                Scan::Crowded => {
+                    self.crowded.insert(pid);
+                }
+                Scan::Unsure => {}
+            }
+        }
+        walked(root, pid, self.only_node)
+    }
+}
+
+/// What a scan told, and the nodes of what it found; `None` if the kernel does not let us ask for them.
+fn scanned(root: &Root, pid: u32, rss: u64, huge: &Huge, only_node: Option<u32>) -> Option<Reading> {
+    let small = rss.saturating_sub(huge.bytes);
+    let mut reading = Reading {
+        huge_bytes: huge.bytes - huge.of_files,
+        longest_call: huge.longest_call,
+        ..Reading::default()
+    };
+    reading.add(BASE_BYTES, small);
+    reading.add(PMD_BYTES, huge.bytes);
+    if let Some(node) = only_node {
+        reading.bytes_by_node = Some(BTreeMap::from([(node, rss)]));
+        return Some(reading);
+    }
+    if !root.is_live() {
+        return None;
+    }
+    let seed = u64::from(pid) ^ rss ^ (huge.runs.len() as u64) << 32;
+    let nodes =
+        nodes::nodes(&huge.runs, small, seed, |addresses, nodes| nodes_of(pid, addresses, nodes)).ok()?;
+    reading.bytes_by_node = Some(nodes.bytes);
+    reading.sampled_pages = nodes.sampled_pages;
+    reading.longest_call = reading.longest_call.max(nodes.longest_call);
+    Some(reading)
+}
+
+/// What the kernel's own walks tell: exact everywhere, in calls as long as the largest mapping takes.
+fn walked(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<Option<Reading>> {
     let folder = root.path().join("proc").join(pid.to_string());
     let mut longest = Duration::ZERO;
     let Some(text) = unless_ended(read_timed(&folder.join("smaps_rollup"), &mut longest))? else {
@@ -46,8 +113,8 @@ pub(crate) fn read(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<
             Ok(text) => {
                 let regions = parse_numa_maps(&text).ok_or(io::ErrorKind::InvalidData)?;
                 reading.bytes_by_node = bytes_by_node(&regions);
-                let huge = regions.iter().filter_map(|region| Some((region.kernel_page_bytes?, region)));
-                for (page, region) in huge.filter(|(page, _)| *page > BASE_BYTES) {
+                let sized = regions.iter().filter_map(|region| Some((region.kernel_page_bytes?, region)));
+                for (page, region) in sized.filter(|(page, _)| *page > BASE_BYTES) {
                     reading.add(page, region.bytes_by_node().unwrap_or_default().values().sum());
                 }
             }
@@ -80,6 +147,9 @@ impl Reading {
         });
         self.huge_bytes += other.huge_bytes;
         self.longest_call = self.longest_call.max(other.longest_call);
+        if let Some(pages) = other.sampled_pages {
+            *self.sampled_pages.get_or_insert(0) += pages;
+        }
     }
 }
 
@@ -124,6 +194,10 @@ fn unless_ended<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
 mod tests {
     use super::*;
     use std::fs;
+
+    fn read(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<Option<Reading>> {
+        Memory::new(only_node).read(root, pid, &Status::default())
+    }
 
     const ROLLUP: &str = "55d000000000-7fff00000000 ---p 00000000 00:00 0    [rollup]\nRss: 10240 kB\n\
         AnonHugePages: 4096 kB\nShmemPmdMapped: 0 kB\nFilePmdMapped: 2048 kB\nShared_Hugetlb: 0 kB\n";

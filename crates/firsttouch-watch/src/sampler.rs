@@ -3,7 +3,7 @@
 use crate::WatchError;
 use crate::family::{Family, Look, Since};
 use crate::machine::MachineLooks;
-use crate::memory::{self, Reading};
+use crate::memory::{Memory, Reading};
 use crate::threads::Threads;
 use crate::turn::Turn;
 use firsttouch_linux::clock::thread_processor_time;
@@ -45,8 +45,7 @@ pub struct Sampler {
     threads: Threads,
     machine: MachineLooks,
     about: (MeasuredMachine, Vec<MeasuredNode>),
-    /// The node that all memory is on, where there is one only.
-    only_node: Option<u32>,
+    memory: Memory,
     /// The beginning, by the wall and by the processor time of this thread.
     began: (Instant, Duration),
     /// The last sample: when it was taken, and the processor time when it was done.
@@ -79,10 +78,10 @@ impl Sampler {
             pid,
             family,
             threads: Threads::new(nodes_of_cpus),
-            only_node: match with_memory[..] {
+            memory: Memory::new(match with_memory[..] {
                 [node] => Some(node),
                 _ => None,
-            },
+            }),
             machine: MachineLooks::new(with_memory),
             about: (MeasuredMachine::of(machine), MeasuredNode::all_of(machine)),
             began,
@@ -157,7 +156,7 @@ impl Sampler {
         if self.memory_turn.is_due(now) {
             // Time that the lock may have been held counts like time of ours.
             let begun = Instant::now();
-            let cpu = cost_of(|| self.memory(&mut sample, &pids));
+            let cpu = cost_of(|| self.read_memory(&mut sample, &looks));
             let took = begun.elapsed();
             if let Some(memory) = &mut sample.memory {
                 memory.took_s = took.as_secs_f64();
@@ -212,11 +211,12 @@ impl Sampler {
         sample.processes = looks.iter().map(process).collect();
     }
 
-    fn memory(&self, sample: &mut WatchSample, pids: &[u32]) {
+    fn read_memory(&mut self, sample: &mut WatchSample, looks: &[Look]) {
         let mut sum: Option<Reading> = None;
         let mut whole = true;
-        for &pid in pids {
-            match memory::read(&self.root, pid, self.only_node) {
+        for look in looks {
+            let pid = look.stat.pid;
+            match self.memory.read(&self.root, pid, &look.status) {
                 Ok(Some(reading)) => match &mut sum {
                     Some(sum) => sum.join(reading),
                     None => sum = Some(reading),
@@ -239,6 +239,7 @@ impl Sampler {
             bytes_by_page_size: sum.bytes_by_page_size,
             bytes_by_node: sum.bytes_by_node,
             huge_bytes: sum.huge_bytes,
+            sampled_pages: sum.sampled_pages,
             took_s: 0.0,
             longest_call_s: sum.longest_call.as_secs_f64(),
         });

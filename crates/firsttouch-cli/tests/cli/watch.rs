@@ -187,7 +187,9 @@ fn ten_thousand_mappings_cost_no_more() {
     let last = json(text.lines().last().unwrap());
     assert!(last["resident_bytes"].as_u64().unwrap() >= 230 * MIB, "{last}");
     let share = last["cost"]["core_share"].as_f64().unwrap();
-    assert!(share > 0.0 && share < 0.01, "{share}");
+    // Code that was not optimised takes more of it.
+    let most = if cfg!(debug_assertions) { 0.015 } else { 0.01 };
+    assert!(share > 0.0 && share < most, "{share}");
     assert!(text.lines().count() >= 4, "{text}");
     steps.end();
 }
@@ -294,6 +296,66 @@ fn a_limit_or_a_signal_ends_watching() {
     assert_code(&watching.end(), 0);
     let text = fs::read_to_string(&file).unwrap();
     assert_eq!(json(text.lines().last().unwrap())["ended"], "interrupted");
+    steps.end();
+}
+
+/// On a terminal the frame is drawn over itself; where colour is not wanted, too.
+#[test]
+fn a_terminal_gets_one_frame_drawn_again() {
+    let Some(steps) = Steps::start() else { return };
+    let program = env!("CARGO_BIN_EXE_firsttouch");
+    let watch = format!("stty rows 30 cols 90; {program} watch --samples 3 --interval 20ms {}", steps.pid());
+    for colour in [true, false] {
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &watch, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+        if colour {
+            terminal.env_remove("NO_COLOR")
+        } else {
+            terminal.env("NO_COLOR", "1")
+        };
+        let Ok(output) = terminal.output() else {
+            eprintln!("skipped: there is no `script` to make a terminal");
+            return;
+        };
+        assert_code(&output, 0);
+        let text = stdout(&output);
+        assert_eq!(text.matches("process ").count(), 3, "{text:?}");
+        // Back to the first row, twice; nothing else of the terminal is touched.
+        let escapes: Vec<&str> = text
+            .split('\x1b')
+            .skip(1)
+            .map(|rest| &rest[..=rest.find(char::is_alphabetic).unwrap()])
+            .collect();
+        assert_eq!(escapes.iter().filter(|escape| escape.ends_with('A')).count(), 2, "{escapes:?}");
+        assert!(escapes.iter().all(|escape| escape.ends_with(['A', 'K', 'J', 'm'])), "{escapes:?}");
+        assert_eq!(escapes.iter().any(|escape| escape.ends_with('m')), colour, "{escapes:?}");
+    }
+    steps.end();
+}
+
+/// Who may not look into a process sees what is open to all, and is told what is not.
+#[test]
+fn a_stranger_sees_what_is_open_to_all() {
+    let Some(steps) = Steps::start() else { return };
+    let nobody = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_firsttouch")])
+        .args(["watch", "--json", "--samples", "2", "--interval", "20ms", &steps.pid()])
+        .output();
+    match nobody {
+        Ok(output) if output.status.code() != Some(127) && !stderr(&output).starts_with("setpriv") => {
+            assert_code(&output, 0);
+            for line in stdout(&output).lines() {
+                let sample = json(line);
+                assert!(
+                    sample["memory"].is_null() && sample["resident_bytes"].as_u64() > Some(0),
+                    "{sample}"
+                );
+                assert!(sample["unreadable"][0].as_str().unwrap().contains("permission denied"), "{sample}");
+            }
+            assert_eq!(stderr(&output).matches("warning:").count(), 1, "{}", stderr(&output));
+        }
+        _ => eprintln!("skipped: no other user's program can be run here"),
+    }
     steps.end();
 }
 
