@@ -9,8 +9,10 @@
 //! then one of another: so no thread idles while there is work, whatever the sizes of the buffers are, and a fill that is
 //! cancelled ends within the time of one piece.
 //!
+//! A [`Pool`] has regions ready that were created and cleared when nobody needed the processor.
+//!
 //! Architecture invariants: a buffer belongs to its fill until it is handed back; what is said to be filled has been
-//! filled; how fast anything is was measured on this machine, in this process. `unsafe` is for stores into memory that was
+//! filled, and what a pool hands out has been cleared; how fast anything is was measured on this machine, in this process. `unsafe` is for stores into memory that was
 //! handed over.
 
 mod buffer;
@@ -18,9 +20,11 @@ mod crossovers;
 mod fill;
 mod filler;
 mod job;
+mod pool;
 mod residency;
 
 pub use buffer::Buffer;
 pub use crossovers::{Crossovers, Next};
 pub use fill::{Fill, Filled, Progress};
 pub use filler::{Filler, FillerError, Knowledge, Threads};
+pub use pool::{Level, Pool, Stock, Taken};

@@ -304,6 +304,16 @@ pub fn process_id() -> u32 {
     unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// Lets the calling thread run only where no other wants to (`SCHED_IDLE`); see sched(7).
+pub fn set_idle_priority() -> Result<(), i32> {
+    const THIS_THREAD: usize = 0;
+    // All that the structure holds: for this policy the priority is zero.
+    let parameters: libc::c_int = 0;
+    let arguments = [THIS_THREAD, libc::SCHED_IDLE as usize, &raw const parameters as usize, 0, 0, 0];
+    // SAFETY: decides when a thread runs; the kernel reads one number.
+    unsafe { call(libc::SYS_sched_setscheduler, arguments) }.map(drop)
+}
+
 /// The soft limit of the address space, `None` when there is none.
 pub fn address_space_limit() -> Option<usize> {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
