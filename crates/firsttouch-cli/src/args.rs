@@ -9,6 +9,7 @@ pub(crate) use lab::Lab;
 pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use firsttouch_measure::Engine;
 use firsttouch_placement::{MemoryPolicy, Pages, Placement, ThreadPlacement, Via, parse_order, parse_size};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Tune(Box<Tune>),
     Report(Report),
     Measure(Measure),
+    Fill(Fill),
     Explain(Explain),
     Attach(Box<Attach>),
     Watch(Watch),
@@ -365,6 +367,34 @@ pub(crate) struct Measure {
     pub(crate) export_html: Vec<PathBuf>,
 }
 
+/// Measure what creating, clearing and handing out memory costs
+///
+/// Zeroed memory can be had from the kernel, page by page (new), by clearing what is there (in place), and from a pool
+/// that cleared it before (handed out). Each way gets the same amount of memory, three times; medians are shown, against
+/// the bandwidth with which this machine can store at all, and every byte is read back. Nothing else should run meanwhile.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch fill
+  firsttouch fill --size 4G --pages thp,2m,1g,4k
+  firsttouch fill --engines filler,pool --json | jq .crossovers")]
+pub(crate) struct Fill {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// One round in place of three
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Memory of each trial; twice as much is taken
+    #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1G")]
+    pub(crate) size: u64,
+    /// Kinds of pages: 4k, thp, 16k…1024k, 2m, 1g
+    #[arg(long, value_parser = pages, value_name = "KINDS", value_delimiter = ',', default_value = "4k,thp")]
+    pub(crate) pages: Vec<Pages>,
+    /// Ways to try: touch and populate (the kernel's), string, streaming and clzero (stores), filler, pool [default: all]
+    #[arg(long, value_parser = engine, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) engines: Vec<Engine>,
+}
+
 /// Tell who will override a placement, before the program runs
 ///
 /// Looks at cpusets, masks, sandboxes, limits, the variables of OpenMP, MKL, Slurm and MPI, the kernel's settings and
@@ -426,6 +456,13 @@ fn via(text: &str) -> Result<Via, String> {
         .into_iter()
         .find(|via| via.word() == text)
         .ok_or_else(|| format!("expected one of {}", Via::ALL.map(Via::word).join(", ")))
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    Engine::ALL
+        .into_iter()
+        .find(|engine| engine.word() == text)
+        .ok_or_else(|| format!("expected some of {}", Engine::ALL.map(Engine::word).join(", ")))
 }
 
 /// `1%` or `1` as 0.01.

@@ -13,6 +13,7 @@ mod demo;
 mod environment;
 mod explain;
 mod export;
+mod fill;
 mod here;
 mod lab;
 mod measure;
@@ -64,6 +65,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
         Command::Measure(measure) => measure::run(&measure),
+        Command::Fill(fill) => fill::run(&fill),
         Command::Attach(attach) => attach::run(&attach),
         Command::Watch(watch) => watch::run(&watch),
         Command::Lab(lab) => lab::run(&lab),

@@ -1,8 +1,8 @@
 //! One fill: its ranges cut into pieces, who takes which, and what is done.
 
+use crate::by_hand::populate_pages;
 use crate::crossovers::{Crossovers, Next};
 use crate::residency::{PAGE, Residency};
-use firsttouch_linux::sys;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -251,7 +251,7 @@ impl Job {
 /// Makes the kernel create zeroed pages in a range of whole pages that has none.
 fn create(range: Range<usize>) {
     // SAFETY: the range lies in a buffer that was handed over; creating its pages changes no contents.
-    if unsafe { sys::advise(range.start, range.len(), MADV_POPULATE_WRITE) }.is_ok() {
+    if unsafe { populate_pages(range.clone()) }.is_ok() {
         return;
     }
     // Before Linux 5.14, or the kernel has no memory left: then writing ends as it would for anybody.
@@ -260,9 +260,6 @@ fn create(range: Range<usize>) {
         unsafe { std::ptr::write_volatile(page as *mut u8, 0) };
     }
 }
-
-/// The kernel's number; see madvise(2).
-const MADV_POPULATE_WRITE: i32 = 23;
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@
 //! handed over.
 
 mod buffer;
+mod by_hand;
 mod crossovers;
 mod fill;
 mod filler;
@@ -24,6 +25,7 @@ mod pool;
 mod residency;
 
 pub use buffer::Buffer;
+pub use by_hand::{populate, store};
 pub use crossovers::{Crossovers, Next};
 pub use fill::{Fill, Filled, Progress};
 pub use filler::{Filler, FillerError, Knowledge, Threads};

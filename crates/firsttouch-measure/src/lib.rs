@@ -9,6 +9,8 @@
 //! Memory is created, written and read back before anything is timed, and stays mapped until the end: memory that a
 //! guest frees may go back to the host, and is slow when it comes again.
 //!
+//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every way there is.
+//!
 //! Architecture invariants: a value that was not measured is `None`; no thread of the caller is moved (all work is done
 //! by threads of our own); nothing of the machine is changed; this crate prints nothing and reads no clock but the
 //! monotonic one.
@@ -17,6 +19,7 @@
 
 mod compare;
 mod error;
+mod filling;
 mod memory;
 mod plan;
 mod rounds;
@@ -25,6 +28,7 @@ mod streams;
 mod team;
 
 pub use error::MeasureError;
+pub use filling::{Engine, FillOptions, FillingError, measure_filling};
 pub use plan::Options;
 
 use firsttouch_machine::{

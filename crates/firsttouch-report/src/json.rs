@@ -1,7 +1,7 @@
 //! JSON: the contract for programs, written and read.
 
 use crate::OpenError;
-use firsttouch_machine::Measurement;
+use firsttouch_machine::{FillReport, Measurement};
 use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
 use serde::Serialize;
 use serde_json::Value;
@@ -26,6 +26,13 @@ pub fn receipt(receipt: &Receipt) -> String {
 
 /// What was done to a running process as indented JSON, ending in a newline.
 pub fn attach(report: &AttachReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// What filling memory costs as indented JSON, ending in a newline.
+pub fn filling(report: &FillReport) -> String {
     let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod explain;
+mod fill;
 mod lab;
 mod measure;
 mod place;

@@ -1,12 +1,14 @@
 //! Text for the terminal. Everything reads the same without colour, and nothing of a stranger's text is obeyed.
 
 mod attach;
+mod filling;
 mod measurement;
 mod receipt;
 mod recording;
 mod table;
 
 pub use attach::attach;
+pub use filling::filling;
 pub use measurement::measurement;
 pub use receipt::receipt;
 pub use recording::recording;

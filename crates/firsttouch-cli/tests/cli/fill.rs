@@ -1,0 +1,49 @@
+//! `firsttouch fill`: the contract of its document, and what it refuses.
+
+use crate::{assert_code, json, run, stderr, stdout};
+
+#[test]
+fn every_way_is_measured_and_read_back() {
+    let output = run(&["fill", "--size", "8M", "--quick", "--pages", "4k,thp", "--json"]);
+    assert_code(&output, 0);
+    let report = json(&stdout(&output));
+    assert_eq!(report["verified"], true, "{report}");
+    assert_eq!(report["size_bytes"], 8 << 20);
+    let bandwidth = report["store_bandwidth_gbps"].as_array().unwrap();
+    assert!(!bandwidth.is_empty() && bandwidth.iter().all(|gbps| gbps.as_f64().unwrap() > 0.0), "{report}");
+    let rows = report["rows"].as_array().unwrap();
+    for state in ["new", "in_place", "pooled", "handed_out"] {
+        assert!(rows.iter().any(|row| row["state"] == state), "{state}: {report}");
+    }
+    for row in rows {
+        for key in ["gbps", "ns_per_page", "share_of_store_bandwidth"] {
+            assert!(row[key].as_f64().unwrap() > 0.0, "{key}: {row}");
+        }
+        assert!(row["threads"].as_u64().unwrap() >= 1 && row["page_size"].as_u64().unwrap() >= 4096, "{row}");
+    }
+    for key in ["past_caches", "left_from_bytes", "read_from_bytes"] {
+        assert!(report["crossovers"].get(key).is_some(), "{key}: {report}");
+    }
+    assert!(report["wake_us"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn chosen_ways_are_the_only_ones() {
+    let output = run(&["fill", "--size", "4M", "--quick", "--pages", "thp", "--engines", "populate,pool"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.contains("populate") && text.contains("handed out") && !text.contains("touch"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_hint() {
+    let output = run(&["fill", "--size", "900T"]);
+    assert_code(&output, 1);
+    assert!(
+        stderr(&output).contains("no room") && stderr(&output).contains("hint: firsttouch fill --size"),
+        "{}",
+        stderr(&output)
+    );
+    assert_code(&run(&["fill", "--engines", "magic"]), 2);
+    assert_code(&run(&["fill", "--pages", "3k"]), 2);
+}

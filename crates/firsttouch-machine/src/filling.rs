@@ -1,0 +1,86 @@
+//! What `firsttouch fill` found: how fast memory is created, cleared and handed out here.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the memory of a row came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FillState {
+    /// From the kernel, which creates and clears every page.
+    New,
+    /// It was there, with other contents.
+    InPlace,
+    /// Given back to a pool, until it was ready again.
+    Pooled,
+    /// Ready in a pool, until it could be used.
+    HandedOut,
+}
+
+impl FillState {
+    /// The word of documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            FillState::New => "new",
+            FillState::InPlace => "in_place",
+            FillState::Pooled => "pooled",
+            FillState::HandedOut => "handed_out",
+        }
+    }
+}
+
+/// One way of getting zeroed memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FillRow {
+    /// `touch`, `populate`, `string`, `streaming`, `clzero`, `filler` or `pool`.
+    pub method: String,
+    /// The kind of pages asked for (`4k`, `thp`, …).
+    pub pages: String,
+    /// Their size in bytes, as obtained.
+    pub page_size: u64,
+    /// Threads that worked on it at the same time.
+    pub threads: u32,
+    /// Where the memory came from.
+    pub state: FillState,
+    /// 10⁹ bytes per second: the median of the rounds.
+    pub gbps: f64,
+    /// Nanoseconds for each page.
+    pub ns_per_page: f64,
+    /// `gbps` as a part of the highest store bandwidth.
+    pub share_of_store_bandwidth: f64,
+}
+
+/// From which sizes on stores past the caches are faster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillCrossovers {
+    /// The means that passes them.
+    pub past_caches: String,
+    /// Bytes from which on it is, for memory that is not read next; `None` if it never is.
+    pub left_from_bytes: Option<u64>,
+    /// The same for memory that is read next.
+    pub read_from_bytes: Option<u64>,
+}
+
+/// The document of `fill --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FillReport {
+    /// Version of the document.
+    pub schema_version: u32,
+    /// When it was measured (RFC 3339).
+    pub date: String,
+    /// Bytes of memory of every row.
+    pub size_bytes: u64,
+    /// Store bandwidth on memory that is there, by number of threads from 1 on, in 10⁹ bytes per second.
+    pub store_bandwidth_gbps: Vec<f64>,
+    /// All that was tried.
+    pub rows: Vec<FillRow>,
+    /// What decides between the means.
+    pub crossovers: FillCrossovers,
+    /// Threads that the filler uses on each node: on memory that is there, and on new memory.
+    pub filler_threads: [u32; 2],
+    /// Microseconds until a thread that sleeps has done a page of work.
+    pub wake_us: f64,
+    /// Every byte of every row was read back as zero.
+    pub verified: bool,
+    /// What to know about the numbers.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,462 @@
+//! What creating, clearing and handing out memory costs on this machine.
+//!
+//! Every way gets the same amount of memory, some rounds each; the median counts. New memory is warmed up right before:
+//! as much of the same kind is created and given back, because a virtual machine's host takes freed memory away, and what
+//! it gives again is slow. After each round all bytes are read back.
+
+use crate::series::Series;
+use firsttouch_fill::{Filler, FillerError, Next, Pool, Stock, Threads, store};
+use firsttouch_linux::numa;
+use firsttouch_machine::{FillCrossovers, FillReport, FillRow, FillState, MEASUREMENT_VERSION, Machine};
+use firsttouch_memory::{Means, Pages, Region, RegionError};
+use firsttouch_threads::{Team, TeamError, compact};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::io;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// What is tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillOptions {
+    /// Bytes of memory of every trial.
+    pub size_bytes: u64,
+    /// The kinds of pages.
+    pub pages: Vec<Pages>,
+    /// The engines; empty is all.
+    pub engines: Vec<Engine>,
+    /// One round in place of three.
+    pub quick: bool,
+}
+
+/// A way of getting zeroed memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Writing to every page, as programs do.
+    Touch,
+    /// `MADV_POPULATE_WRITE`, Linux 5.14.
+    Populate,
+    /// Storing into memory that is there, by one means.
+    Store(Means),
+    /// [`Filler`], on new memory and on memory that is there.
+    Filler,
+    /// [`Pool`].
+    Pool,
+}
+
+impl Engine {
+    /// Every engine.
+    pub const ALL: [Engine; 7] = [
+        Engine::Touch,
+        Engine::Populate,
+        Engine::Store(Means::String),
+        Engine::Store(Means::Streaming),
+        Engine::Store(Means::Clzero),
+        Engine::Filler,
+        Engine::Pool,
+    ];
+
+    /// The word of the command line and of documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            Engine::Touch => "touch",
+            Engine::Populate => "populate",
+            Engine::Store(Means::String) => "string",
+            Engine::Store(Means::Streaming) => "streaming",
+            Engine::Store(Means::Clzero) => "clzero",
+            Engine::Filler => "filler",
+            Engine::Pool => "pool",
+        }
+    }
+}
+
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum FillingError {
+    /// There is less memory than asked for.
+    #[error("there is no room for {what}: {available} bytes are available, {needed} are needed")]
+    NoRoom {
+        /// What was to be made.
+        what: &'static str,
+        /// Bytes that are there.
+        available: u64,
+        /// Bytes that it takes.
+        needed: u64,
+    },
+    /// Memory cannot be had.
+    #[error(transparent)]
+    Memory(#[from] RegionError),
+    /// Threads cannot be had.
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    /// The filler cannot be had.
+    #[error(transparent)]
+    Filler(#[from] FillerError),
+    /// The pool's thread cannot be had.
+    #[error("the pool's thread cannot be started")]
+    Pool(#[source] io::Error),
+    /// The kernel does not tell where we may run.
+    #[error("the kernel does not tell which CPUs may be used")]
+    Affinity(#[source] io::Error),
+}
+
+impl FillingError {
+    /// What would mend it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            FillingError::NoRoom { .. } => "firsttouch fill --size 256M",
+            FillingError::Memory(error) => error.hint(),
+            FillingError::Team(error) => error.hint(),
+            FillingError::Filler(error) => error.hint(),
+            FillingError::Pool(_) | FillingError::Affinity(_) => {
+                "firsttouch status shows the limits of this process"
+            }
+        }
+    }
+}
+
+const ROUNDS: usize = 3;
+const PAGE: usize = 4096;
+/// For work that takes seconds at most.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Tries everything. `progress` is told the step, how many there are, and what it is.
+pub fn measure_filling(
+    machine: &Machine,
+    options: &FillOptions,
+    date: String,
+    progress: &mut dyn FnMut(usize, usize, &str),
+) -> Result<FillReport, FillingError> {
+    // A region, and in a pool or for the warm-up a second one.
+    let needed = options.size_bytes.saturating_mul(2);
+    if let Some(available) = machine.memory_available_bytes.filter(|available| *available < needed) {
+        return Err(FillingError::NoRoom { what: "two regions of that size", available, needed });
+    }
+    let allowed: Vec<u32> = numa::affinity(0)
+        .map_err(|errno| FillingError::Affinity(io::Error::from_raw_os_error(errno)))?
+        .iter()
+        .collect();
+    let cpus = compact(machine, &allowed);
+    let cpus = if cpus.is_empty() { allowed } else { cpus };
+    let mut survey = Survey::new(machine, options, &cpus)?;
+    let store_bandwidth_gbps = survey.store_bandwidth(progress)?;
+    for pages in &options.pages {
+        survey.kind(*pages, progress)?;
+    }
+    let most = store_bandwidth_gbps.iter().copied().fold(0.0, f64::max);
+    for row in &mut survey.rows {
+        row.share_of_store_bandwidth = row.gbps / most;
+    }
+    let known = *survey.filler.knowledge();
+    Ok(FillReport {
+        schema_version: MEASUREMENT_VERSION,
+        date,
+        size_bytes: options.size_bytes,
+        store_bandwidth_gbps,
+        rows: survey.rows,
+        crossovers: FillCrossovers {
+            past_caches: Engine::Store(known.crossovers.past_caches).word().to_owned(),
+            left_from_bytes: known.crossovers.left_from_bytes.map(|bytes| bytes as u64),
+            read_from_bytes: known.crossovers.read_from_bytes.map(|bytes| bytes as u64),
+        },
+        filler_threads: [known.threads_in_place as u32, known.threads_new as u32],
+        wake_us: known.wake_s * 1e6,
+        verified: survey.verified,
+        notes: survey.notes,
+    })
+}
+
+struct Survey<'a> {
+    options: &'a FillOptions,
+    bytes: usize,
+    rounds: usize,
+    means: Vec<Means>,
+    filler: Filler,
+    /// With one thread, and with all.
+    teams: Vec<Team>,
+    nodes: usize,
+    rows: Vec<FillRow>,
+    notes: Vec<String>,
+    verified: bool,
+    step: usize,
+}
+
+impl<'a> Survey<'a> {
+    fn new(machine: &Machine, options: &'a FillOptions, cpus: &[u32]) -> Result<Survey<'a>, FillingError> {
+        let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for cpu in cpus {
+            let node = machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map_or(0, |node| node.id);
+            by_node.entry(node).or_default().push(*cpu);
+        }
+        let nodes = by_node.len();
+        let filler = Filler::new(&Threads { by_node })?;
+        let mut sizes = vec![1, cpus.len()];
+        sizes.dedup();
+        let teams: Result<Vec<Team>, TeamError> =
+            sizes.iter().map(|size| Team::new(&[cpus[..*size].to_vec()])).collect();
+        Ok(Survey {
+            options,
+            bytes: options.size_bytes as usize,
+            rounds: if options.quick { 1 } else { ROUNDS },
+            means: Means::ALL.into_iter().filter(|means| means.is_available()).collect(),
+            filler,
+            teams: teams?,
+            nodes,
+            rows: Vec::new(),
+            notes: Vec::new(),
+            verified: true,
+            step: 0,
+        })
+    }
+
+    fn wants(&self, engine: Engine) -> bool {
+        self.options.engines.is_empty() || self.options.engines.contains(&engine)
+    }
+
+    fn steps(&self) -> usize {
+        1 + self.options.pages.len() * Engine::ALL.into_iter().filter(|engine| self.wants(*engine)).count()
+    }
+
+    fn tell(&mut self, what: &str, progress: &mut dyn FnMut(usize, usize, &str)) {
+        progress(self.step, self.steps(), what);
+        self.step += 1;
+    }
+
+    /// The fastest that memory which is there can be filled, by 1, 2, … threads.
+    fn store_bandwidth(
+        &mut self,
+        progress: &mut dyn FnMut(usize, usize, &str),
+    ) -> Result<Vec<f64>, FillingError> {
+        self.tell("store bandwidth", progress);
+        let mut region = self.existing(Pages::Transparent)?;
+        let mut bandwidth = Vec::new();
+        for team in &mut self.teams {
+            let mut fastest = 0_f64;
+            for means in &self.means {
+                for _ in 0..self.rounds {
+                    let seconds = together(team, &mut region, |part| store(*means, part, 0));
+                    fastest = fastest.max(self.bytes as f64 / seconds / 1e9);
+                }
+            }
+            bandwidth.push((team.size(), fastest));
+        }
+        // Between one and all, what was measured of fewer holds.
+        let all = bandwidth.last().map_or(1, |(size, _)| *size);
+        let at = |threads: usize| {
+            bandwidth.iter().rev().find(|(size, _)| *size <= threads).map_or(0.0, |(_, rate)| *rate)
+        };
+        Ok((1..=all).map(at).collect())
+    }
+
+    /// Everything on one kind of pages.
+    fn kind(
+        &mut self,
+        pages: Pages,
+        progress: &mut dyn FnMut(usize, usize, &str),
+    ) -> Result<(), FillingError> {
+        let probe = Region::map(self.bytes, pages, None)?;
+        if let Some(reason) = probe.shortfall().filter(|_| probe.pages() != pages && pages != Pages::Auto) {
+            self.notes.push(format!("no {pages} pages ({}): {}", reason.word(), reason.remedy()));
+            drop(probe);
+            self.step += self.steps() / self.options.pages.len().max(1);
+            return Ok(());
+        }
+        drop(probe);
+        for engine in Engine::ALL {
+            if !self.wants(engine) {
+                continue;
+            }
+            self.tell(&format!("{} on {pages} pages", engine.word()), progress);
+            match engine {
+                Engine::Touch => {
+                    self.new_memory(engine, pages, |team, region| together(team, region, touch))?
+                }
+                Engine::Populate => {
+                    self.new_memory(engine, pages, |team, region| together(team, region, populate))?
+                }
+                Engine::Store(means) if self.means.contains(&means) => self.in_place(means, pages)?,
+                // The processor does not have it.
+                Engine::Store(_) => {}
+                Engine::Filler => self.filler(pages)?,
+                Engine::Pool => self.pool(pages)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn new_memory(
+        &mut self,
+        engine: Engine,
+        pages: Pages,
+        create: impl Fn(&mut Team, &mut Region) -> f64,
+    ) -> Result<(), FillingError> {
+        let mut teams = std::mem::take(&mut self.teams);
+        for team in &mut teams {
+            let mut seconds = Series::default();
+            let mut page_size = 0;
+            for _ in 0..self.rounds {
+                self.warm(pages)?;
+                let begun = Instant::now();
+                let mut region = Region::map(self.bytes, pages, None)?;
+                // Reserved pages are created by mapping them already.
+                let mapping = begun.elapsed().as_secs_f64();
+                seconds.add(mapping + create(team, &mut region));
+                page_size = self.seen(&region);
+            }
+            self.row(engine, pages, page_size, team.size(), FillState::New, &seconds);
+        }
+        self.teams = teams;
+        Ok(())
+    }
+
+    fn in_place(&mut self, means: Means, pages: Pages) -> Result<(), FillingError> {
+        let mut region = self.existing(pages)?;
+        let mut teams = std::mem::take(&mut self.teams);
+        for team in &mut teams {
+            let mut seconds = Series::default();
+            for _ in 0..self.rounds {
+                together(team, &mut region, dirty);
+                seconds.add(together(team, &mut region, |part| store(means, part, 0)));
+            }
+            let page_size = self.seen(&region);
+            self.row(Engine::Store(means), pages, page_size, team.size(), FillState::InPlace, &seconds);
+        }
+        self.teams = teams;
+        Ok(())
+    }
+
+    fn filler(&mut self, pages: Pages) -> Result<(), FillingError> {
+        let known = *self.filler.knowledge();
+        let (mut new, mut in_place) = (Series::default(), Series::default());
+        let mut page_size = 0;
+        for _ in 0..self.rounds {
+            self.warm(pages)?;
+            let begun = Instant::now();
+            let region = Region::map(self.bytes, pages, None)?;
+            let filled = self.filler.fill(vec![region], 0, Next::Leave).wait();
+            new.add(begun.elapsed().as_secs_f64());
+            let mut buffers = filled.buffers;
+            for region in &mut buffers {
+                page_size = self.seen(region);
+                dirty(region.as_mut_slice());
+            }
+            let begun = Instant::now();
+            let filled = self.filler.fill(buffers, 0, Next::Leave).wait();
+            in_place.add(begun.elapsed().as_secs_f64());
+            for region in &filled.buffers {
+                self.seen(region);
+            }
+        }
+        self.row(Engine::Filler, pages, page_size, known.threads_new * self.nodes, FillState::New, &new);
+        self.row(
+            Engine::Filler,
+            pages,
+            page_size,
+            known.threads_in_place * self.nodes,
+            FillState::InPlace,
+            &in_place,
+        );
+        Ok(())
+    }
+
+    fn pool(&mut self, pages: Pages) -> Result<(), FillingError> {
+        let stock = Stock { region_bytes: self.bytes, pages, node: None, ready: 0, most: 1, keep: None };
+        let past_caches = self.filler.knowledge().crossovers.past_caches;
+        let pool = Pool::new(stock, Some(past_caches)).map_err(FillingError::Pool)?;
+        let mut region = self.existing(pages)?;
+        let (mut pooled, mut handed_out) = (Series::default(), Series::default());
+        for _ in 0..self.rounds {
+            dirty(region.as_mut_slice());
+            let begun = Instant::now();
+            pool.give(region);
+            pool.wait_ready(1, LONG);
+            pooled.add(begun.elapsed().as_secs_f64());
+            let begun = Instant::now();
+            region = pool.take()?.region;
+            handed_out.add(begun.elapsed().as_secs_f64());
+        }
+        let page_size = self.seen(&region);
+        self.row(Engine::Pool, pages, page_size, 1, FillState::Pooled, &pooled);
+        self.row(Engine::Pool, pages, page_size, 1, FillState::HandedOut, &handed_out);
+        Ok(())
+    }
+
+    fn existing(&self, pages: Pages) -> Result<Region, FillingError> {
+        let mut region = Region::map(self.bytes, pages, None)?;
+        region.prefault()?;
+        Ok(region)
+    }
+
+    /// Creates as much memory as is needed next, and gives it back.
+    fn warm(&self, pages: Pages) -> Result<(), FillingError> {
+        self.existing(pages).map(drop)
+    }
+
+    /// Reads a region back: whether all of it is zero, and the size of its pages.
+    fn seen(&mut self, region: &Region) -> u64 {
+        let (words, rest) = region.as_slice().as_chunks::<64>();
+        let bits = words.iter().fold([0_u8; 64], |bits, line| std::array::from_fn(|at| bits[at] | line[at]));
+        self.verified &= bits.iter().chain(rest).all(|byte| *byte == 0);
+        let small = region.coverage().is_some_and(|seen| seen.small > seen.huge);
+        if small && region.pages() == Pages::Transparent {
+            PAGE as u64
+        } else {
+            region.pages().bytes() as u64
+        }
+    }
+
+    fn row(
+        &mut self,
+        engine: Engine,
+        pages: Pages,
+        page_size: u64,
+        threads: usize,
+        state: FillState,
+        seconds: &Series,
+    ) {
+        // A clock that stood still has measured nothing.
+        let Some(seconds) = seconds.median() else { return };
+        self.rows.push(FillRow {
+            method: engine.word().to_owned(),
+            pages: pages.to_string(),
+            page_size,
+            threads: threads as u32,
+            state,
+            gbps: self.bytes as f64 / seconds / 1e9,
+            ns_per_page: seconds * 1e9 / (self.bytes as f64 / page_size as f64),
+            share_of_store_bandwidth: 0.0,
+        });
+    }
+}
+
+/// Gives every member of a team its part of a region, and answers the seconds until the last is done.
+fn together(team: &mut Team, region: &mut Region, work: impl Fn(&mut [u8]) + Sync) -> f64 {
+    // Parts of whole huge pages, so that no two threads create the same one.
+    let part = region.as_slice().len().div_ceil(team.size()).next_multiple_of(firsttouch_memory::HUGE);
+    let parts: Vec<Mutex<Option<&mut [u8]>>> =
+        region.as_mut_slice().chunks_mut(part).map(|part| Mutex::new(Some(part))).collect();
+    let begun = Instant::now();
+    team.run(|member| {
+        let part = parts.get(member.index()).and_then(|part| part.lock().ok()?.take());
+        if let Some(part) = part {
+            work(part);
+        }
+    });
+    begun.elapsed().as_secs_f64()
+}
+
+fn touch(part: &mut [u8]) {
+    for byte in part.iter_mut().step_by(PAGE) {
+        *black_box(byte) = 0;
+    }
+}
+
+fn populate(part: &mut [u8]) {
+    if firsttouch_fill::populate(part).is_err() {
+        touch(part);
+    }
+}
+
+fn dirty(part: &mut [u8]) {
+    part.fill(0xff);
+}

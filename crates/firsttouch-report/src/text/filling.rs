@@ -1,0 +1,94 @@
+//! What creating, clearing and handing out memory costs, in the terminal.
+
+use super::table::{Align, Cell, Column, Table};
+use super::{NARROWEST, Page};
+use crate::number::plural;
+use crate::style::{Style, Tone};
+use firsttouch_machine::{FillReport, FillRow, FillState};
+use firsttouch_placement::format_bytes;
+
+/// Every way of getting zeroed memory, against the store bandwidth of the machine.
+pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
+    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let bandwidth: Vec<String> = (1..)
+        .zip(&report.store_bandwidth_gbps)
+        .map(|(threads, gbps)| format!("{gbps:.1} GB/s with {}", plural(threads, "thread")))
+        .collect();
+    page.paragraph("", &format!("store bandwidth: {}", bandwidth.join(", ")), Some(Tone::Strong));
+    page.blank();
+    page.text.push_str(&table(&report.rows).print(page.width, style));
+    page.blank();
+    let crossovers = &report.crossovers;
+    let from = |bytes: Option<u64>| {
+        bytes.map_or_else(|| "never".to_owned(), |bytes| format!("from {} on", format_bytes(bytes)))
+    };
+    let facts = [
+        format!(
+            "stores past the caches ({}) pay {} where the memory is not read next, and {} where it is",
+            crossovers.past_caches,
+            from(crossovers.left_from_bytes),
+            from(crossovers.read_from_bytes)
+        ),
+        format!(
+            "the filler uses {} on each node for memory that is there and {} for new memory: one more would add less \
+             than a fifth",
+            plural(report.filler_threads[0] as usize, "thread"),
+            plural(report.filler_threads[1] as usize, "thread")
+        ),
+        format!("waking a thread up for a page takes {:.0} us", report.wake_us),
+        match report.verified {
+            true => "every byte of every row was read back as zero".to_owned(),
+            false => "bytes were read back that are not zero: please report this error".to_owned(),
+        },
+    ];
+    page.list("learnt", &facts, "-", None);
+    page.list("notes", &report.notes, "!", Some(Tone::Caution));
+    let footer = format!("{} for every row; {}", format_bytes(report.size_bytes), report.date);
+    page.paragraph("", &footer, Some(Tone::Faint));
+    page.text
+}
+
+fn table(rows: &[FillRow]) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("", "pages", Align::Left),
+        Column::new("way", "memory", Align::Left),
+        Column::new("way", "by", Align::Left),
+        Column::new("way", "threads", Align::Right),
+        Column::new("cost", "GB/s", Align::Right),
+        Column::new("cost", "of store bandwidth", Align::Right),
+        Column::new("cost", "per page", Align::Right),
+    ]);
+    for row in rows {
+        let instant = row.state == FillState::HandedOut;
+        table.row(vec![
+            Cell::new(pages(row)),
+            Cell::new(row.state.word().replace('_', " ")),
+            Cell::new(&row.method),
+            Cell::new(row.threads.to_string()),
+            // Handed out as it is: nothing is stored, so that a bandwidth says nothing.
+            Cell::new(if instant { "-".to_owned() } else { format!("{:.1}", row.gbps) }),
+            Cell::new(if instant {
+                "-".to_owned()
+            } else {
+                format!("{:.0} %", row.share_of_store_bandwidth * 100.0)
+            }),
+            Cell::new(time(row.ns_per_page)),
+        ]);
+    }
+    table
+}
+
+/// The kind asked for, and the size obtained where it is another.
+fn pages(row: &FillRow) -> String {
+    let is_as_asked = row.pages != "thp" || row.page_size > 4096;
+    if is_as_asked { row.pages.clone() } else { format!("{} ({})", row.pages, format_bytes(row.page_size)) }
+}
+
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 10.0 => format!("{ns:.1} ns"),
+        ns if ns < 10_000.0 => format!("{ns:.0} ns"),
+        ns if ns < 10_000_000.0 => format!("{:.0} us", ns / 1e3),
+        ns => format!("{:.0} ms", ns / 1e6),
+    }
+}
