@@ -21,6 +21,8 @@ pub mod features;
 pub mod libraries;
 #[cfg(feature = "std")]
 pub mod maps;
+#[cfg(feature = "std")]
+pub mod network;
 pub mod numa;
 #[cfg(feature = "std")]
 pub mod perf;

@@ -1,6 +1,7 @@
 //! The mappings of a process: lines of `/proc/PID/maps`, which are also the head lines of `smaps`.
 
 use crate::root::Root;
+use crate::sysinfo::device_number;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,8 @@ pub struct Mapping {
     pub shared: bool,
     /// Offset in the file behind it.
     pub offset: u64,
+    /// Major and minor number of the file system of the file behind it.
+    pub device: (u32, u32),
     /// Inode of the file behind it; 0 is no file.
     pub inode: u64,
     /// Path or bracketed name; empty for most anonymous memory.
@@ -55,7 +58,7 @@ impl Mapping {
         let (permissions, rest) = rest.split_once(' ')?;
         let &[read, write, execute, sharing] = permissions.as_bytes() else { return None };
         let (offset, rest) = rest.split_once(' ')?;
-        let (_device, rest) = rest.split_once(' ')?;
+        let (device, rest) = rest.split_once(' ')?;
         let (inode, name) = rest.split_once(' ').unwrap_or((rest, ""));
         Some(Mapping {
             start,
@@ -69,6 +72,7 @@ impl Mapping {
                 _ => return None,
             },
             offset: hex(offset)?,
+            device: device_number(device, 16)?,
             inode: inode.parse().ok()?,
             name: name.trim_start_matches(' ').to_owned(),
         })
@@ -160,6 +164,7 @@ c000000000-c000400000 rw-p 00000000 00:00 0                              [anon: 
         use Backing::*;
         assert_eq!(backing, [File, Anonymous, Anonymous, Anonymous, File, Anonymous, Kernel, Stack]);
         assert_eq!(maps[0].name, "/usr/bin/a program (deleted)");
+        assert_eq!((maps[0].device, maps[1].device), ((0xfe, 0), (0, 0)));
         assert!(maps[3].is_inaccessible());
         assert!(maps[4].shared && !maps[2].shared);
         assert_eq!(maps[5].bytes(), 4 << 20);

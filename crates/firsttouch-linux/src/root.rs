@@ -112,6 +112,26 @@ impl Root {
         self.walk(file).ok()
     }
 
+    /// What a symbolic link says, without following it; `None` for what is none. The links of `/proc/PID/fd` may say what
+    /// is no path.
+    pub fn link_text(&self, file: &str) -> Option<String> {
+        let path = Path::new(file);
+        let parent = self.locate(&path.parent()?.to_string_lossy()).ok()?;
+        let target = self.link(&parent.join(path.file_name()?)).ok()??;
+        Some(target.to_string_lossy().into_owned())
+    }
+
+    /// Size of a regular file in bytes, with its links followed; `None` for what is none.
+    pub fn file_bytes(&self, file: &str) -> Option<u64> {
+        let path = self.locate(file).ok()?;
+        match &self.tree {
+            Some(tree) => Some(tree.bytes(&path).ok()?.len() as u64),
+            None => {
+                fs::metadata(self.path.join(path)).ok().filter(fs::Metadata::is_file).map(|file| file.len())
+            }
+        }
+    }
+
     fn answer<T>(&self, file: &str, answer: io::Result<T>) -> Result<Option<T>, ReadError> {
         match answer {
             Ok(value) => Ok(Some(value)),
@@ -204,6 +224,19 @@ mod tests {
     fn what_cannot_be_read_is_an_error_with_its_path() {
         let error = Root::at("/proc").read("self").unwrap_err();
         assert!(error.to_string().starts_with("cannot read /proc/self: "), "{error}");
+    }
+
+    #[test]
+    fn a_link_is_read_and_the_file_behind_it_measured() {
+        let scratch = std::env::current_exe().unwrap();
+        let open = std::fs::File::open(&scratch).unwrap();
+        let link = format!("proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
+        let root = Root::live();
+        assert_eq!(root.link_text(&link).as_deref(), scratch.to_str());
+        assert_eq!(root.file_bytes(&link), Some(open.metadata().unwrap().len()));
+        assert_eq!((root.link_text("proc/self/stat"), root.file_bytes("proc/self/fd")), (None, None));
+        // Below another root the same link leads nowhere, and never to the file of this machine.
+        assert_eq!(Root::at("/proc").file_bytes(link.trim_start_matches("proc/")), None);
     }
 
     #[test]

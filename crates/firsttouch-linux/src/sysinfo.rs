@@ -181,12 +181,19 @@ pub fn cgroups(text: &str) -> Vec<CgroupLine> {
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// Its number, by which `/proc/PID/fdinfo` names it; not in `/proc/mounts`.
+    pub id: Option<u32>,
+    /// Major and minor number of the file system: those of the block device below it, or with major 0 a made-up number.
+    /// Not in `/proc/mounts`.
+    pub device: Option<(u32, u32)>,
     /// The folder of the file system that is mounted; `/` unless a part of it is.
     pub part: String,
     /// Where it is mounted.
     pub point: String,
     /// Its type, for example `cgroup2`.
     pub kind: String,
+    /// What is mounted, in the file system's own words: a device, or a server and its folder, or a plain word.
+    pub source: String,
     /// Its own options: for `cgroup`, the controllers.
     pub options: Vec<String>,
 }
@@ -198,22 +205,36 @@ pub fn mounts(text: &str) -> Vec<Mount> {
 
 fn mountinfo_line(line: &str) -> Option<Mount> {
     let (place, kind) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(3);
+    let mut place = place.split(' ');
+    let (id, device) = (place.next()?.parse().ok(), device_number(place.nth(1)?, 10));
     let (part, point) = (unescape(place.next()?), unescape(place.next()?));
     let mut kind = kind.split(' ');
-    let (name, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
-    Some(Mount { part, point, kind: name.to_owned(), options: comma_words(options) })
+    let (name, source) = (kind.next()?.to_owned(), unescape(kind.next().unwrap_or_default()));
+    let options = comma_words(kind.next().unwrap_or_default());
+    Some(Mount { id, device, part, point, kind: name, source, options })
 }
 
 fn mounts_line(line: &str) -> Option<Mount> {
-    let mut words = line.split(' ').skip(1);
-    let (point, kind, options) = (words.next()?, words.next()?, words.next()?);
+    let mut words = line.split(' ');
+    let (source, point, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
     Some(Mount {
+        id: None,
+        device: None,
         part: "/".to_owned(),
         point: unescape(point),
         kind: kind.to_owned(),
+        source: unescape(source),
         options: comma_words(options),
     })
+}
+
+/// Major and minor number as `8:1`, in decimal (mountinfo) or hexadecimal (maps).
+pub(crate) fn device_number(text: &str, radix: u32) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once(':')?;
+    // from_str_radix would take a sign.
+    let number =
+        |text: &str| (!text.starts_with(['+', '-'])).then(|| u32::from_str_radix(text, radix).ok())?;
+    Some((number(major)?, number(minor)?))
 }
 
 fn comma_words(text: &str) -> Vec<String> {

@@ -4,7 +4,8 @@
 //! [`Machine::read`] reads files below a [`Root`] and nothing else, so a recorded machine prints like the live one.
 //! [`Features::probe`] asks the running kernel by trying, on pages of its own. [`StatusReport::examine`] joins the
 //! two and derives from them what can be done here, and by which command the rest could. A [`Measurement`] is what
-//! `firsttouch measure` found out about the speed of the nodes, and the file that keeps it.
+//! `firsttouch measure` found out about the speed of the nodes, and the file that keeps it. [`Machine::near`] tells where
+//! a device is, [`Machine::own_devices`] which devices a running process uses.
 //!
 //! ```
 //! use firsttouch_machine::{Root, StatusReport};
@@ -36,6 +37,7 @@ mod machine;
 mod measurement;
 mod near;
 mod nodes;
+mod own_devices;
 mod pages;
 mod reader;
 mod report;
@@ -59,6 +61,7 @@ pub use measurement::{
 };
 pub use near::{Near, NearError};
 pub use nodes::{Access, Node, SideCache, Tier};
+pub use own_devices::{NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError};
 pub use pages::{NodePool, Pool, Thp, ThpSize};
 pub use report::{SCHEMA_VERSION, StatusReport};
 pub use source::{ArchiveError, Rest, Source, SourceError, SyntheticError, XmlError};

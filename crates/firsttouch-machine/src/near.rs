@@ -95,10 +95,20 @@ impl Machine {
     /// device, a PCI address with or without its domain, or a path below `/dev`.
     pub fn near(&self, root: &Root, device: &str) -> Result<Near, NearError> {
         let reader = Reader::new(root);
-        let Some(start) = find(&reader, device) else {
-            return Err(NearError::NoDevice { device: device.to_owned(), known: self.placed_devices() });
-        };
-        let stack = Stack::below(&reader, &start);
+        match find(&reader, device) {
+            Some(start) => self.near_folder(&reader, device, &start),
+            None => Err(NearError::NoDevice { device: device.to_owned(), known: self.placed_devices() }),
+        }
+    }
+
+    /// The same, of the device in a folder below `sys`.
+    pub(crate) fn near_folder(
+        &self,
+        reader: &Reader<'_>,
+        device: &str,
+        start: &Path,
+    ) -> Result<Near, NearError> {
+        let stack = Stack::below(reader, start);
         let places: Vec<Place> = stack.bottoms.iter().map(|bottom| self.place(bottom)).collect();
         let via = stack.via;
         if places.is_empty() {
@@ -229,6 +239,12 @@ fn lower(reader: &Reader<'_>, folder: &Path) -> Vec<PathBuf> {
         names.filter_map(|name| reader.root.resolve(&format!("{text}{sub}/{name}"))).collect()
     };
     let mut found = below("/slaves", |_| true);
+    // A driver in a program (DPDK, SPDK) has a group of PCI devices.
+    if let Some(group) = text.strip_prefix("sys/devices/virtual/vfio/") {
+        let devices = format!("sys/kernel/iommu_groups/{group}/devices");
+        let names = reader.names(&devices).into_iter();
+        found.extend(names.filter_map(|name| reader.root.resolve(&format!("{devices}/{name}"))));
+    }
     // Bonds, bridges and VLANs link to what they send through; old kernels linked bonds by another name.
     found.extend(below("", |name| name.starts_with("lower_") || name.starts_with("slave_")));
     // A disk with several paths hangs on an NVMe subsystem, and that links to its controllers.
@@ -248,7 +264,7 @@ fn is_controller(name: &str) -> bool {
 }
 
 /// The folder of a device under `sys`, by any of its names.
-fn find(reader: &Reader<'_>, device: &str) -> Option<PathBuf> {
+pub(crate) fn find(reader: &Reader<'_>, device: &str) -> Option<PathBuf> {
     let resolve = |path: String| reader.root.resolve(&path).filter(|path| path.starts_with("sys"));
     if device.starts_with('/') {
         let in_dev = device.trim_start_matches('/');
@@ -256,6 +272,12 @@ fn find(reader: &Reader<'_>, device: &str) -> Option<PathBuf> {
         // The numbers of a device file lead straight to its folder.
         if let Some(folder) = node.as_ref().and_then(|node| by_number(reader, node)) {
             return Some(folder);
+        }
+        if let Some(group) = in_dev.strip_prefix("dev/vfio/") {
+            return resolve(format!("sys/class/vfio/{group}"));
+        }
+        if let Some(minor) = in_dev.strip_prefix("dev/nvidia").and_then(|minor| minor.parse().ok()) {
+            return nvidia(reader, minor).and_then(|address| resolve(format!("{PCI}/{address}")));
         }
         // A recording keeps links, and names, but no device files.
         let name = node.as_deref().unwrap_or(Path::new(in_dev)).file_name()?.to_string_lossy().into_owned();
@@ -283,8 +305,10 @@ fn find_name(reader: &Reader<'_>, name: &str) -> Option<PathBuf> {
     })
 }
 
-fn by_number(reader: &Reader<'_>, node: &Path) -> Option<PathBuf> {
-    let status = fs::symlink_metadata(reader.root.path().join(node)).ok()?;
+/// The folder of the device that a device file stands for.
+pub(crate) fn by_number(reader: &Reader<'_>, node: &Path) -> Option<PathBuf> {
+    // Without links in it, or one of the live /proc/PID/fd, which leads further than its text.
+    let status = fs::metadata(reader.root.path().join(node)).ok()?;
     let kind = match status.file_type() {
         kind if kind.is_block_device() => "block",
         kind if kind.is_char_device() => "char",
@@ -295,4 +319,14 @@ fn by_number(reader: &Reader<'_>, node: &Path) -> Option<PathBuf> {
     let major = number >> 8 & 0xfff | number >> 32 & !0xfff;
     let minor = number & 0xff | number >> 12 & !0xff & 0xffff_ffff;
     reader.root.resolve(&format!("sys/dev/{kind}/{major}:{minor}"))
+}
+
+/// The PCI address of NVIDIA's card with this number. Its driver makes no entry in `/sys` for the device file.
+fn nvidia(reader: &Reader<'_>, minor: u32) -> Option<String> {
+    const CARDS: &str = "proc/driver/nvidia/gpus";
+    reader.names(CARDS).into_iter().find(|address| {
+        let about = reader.text(&format!("{CARDS}/{address}/information")).unwrap_or_default();
+        let stated = about.lines().find_map(|line| line.strip_prefix("Device Minor:"));
+        stated.and_then(|number| number.trim().parse().ok()) == Some(minor)
+    })
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod devices;
+
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
