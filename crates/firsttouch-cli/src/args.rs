@@ -129,6 +129,7 @@ pub(crate) struct Status {
   firsttouch run --memory prefer=hbm --threads compact -- ./simulate
   firsttouch run --pages plain --threads groups=6x4 -- ./simulate
   firsttouch run --near nvme0n1 -- ./load                     on the CPUs and the memory next to a disk
+  firsttouch run --attachable -- ./server                     open for `firsttouch attach` without privilege
   sudo firsttouch run --via supervise -- ./static-go-program  from outside, where no library reaches")]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -138,6 +139,14 @@ pub(crate) struct Run {
     /// Otherwise the program runs as it is, with a warning.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Let `firsttouch attach` of the same user place the program from inside, while it runs
+    ///
+    /// For programs in containers, which nobody may place from outside. A thread of the agent's listens in the program.
+    /// It can be noticed: unshare(2) and setns(2) refuse some things to programs with several threads, Python warns of
+    /// forks, and the C library locks more from the second thread on. Not for programs that filter their own system
+    /// calls.
+    #[arg(long)]
+    pub(crate) attachable: bool,
     /// Write what was obtained as JSON to FILE when the program has ended; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,

@@ -29,6 +29,16 @@ pub(crate) fn set_up_agent(
     }
 }
 
+/// Lets an agent that is set up open its control channel.
+pub(crate) fn make_attachable(environment: &mut Environment) {
+    if let Some(settings) = environment.get(AGENT_VARIABLE) {
+        // In front: a record at the end may hold spaces.
+        let mut with = OsString::from("attachable=1 ");
+        with.push(settings);
+        environment.set(AGENT_VARIABLE, with);
+    }
+}
+
 /// Gives an agent that is set up already other settings.
 pub(crate) fn set_agent(
     environment: &mut Environment,
@@ -138,6 +148,17 @@ mod tests {
         let settings = settings(&placement, &resolved, None).into_string().unwrap();
         assert!(settings.contains(" pages=plain "), "{settings}");
         assert!(settings.ends_with(" follow=0 shares=0:5,2:1 cpus=4-7,0 skip=1-3"), "{settings}");
+    }
+
+    #[test]
+    fn the_control_channel_is_asked_for_in_front() {
+        let mut environment = Environment::default();
+        make_attachable(&mut environment);
+        assert_eq!(environment.get(AGENT_VARIABLE), None, "there is no agent to open it");
+        environment.set(AGENT_VARIABLE, "pid=0000000000 record=/tmp/a b");
+        make_attachable(&mut environment);
+        let settings = "attachable=1 pid=0000000000 record=/tmp/a b";
+        assert_eq!(environment.get(AGENT_VARIABLE), Some(OsStr::new(settings)));
     }
 
     #[test]

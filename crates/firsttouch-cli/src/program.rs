@@ -61,6 +61,11 @@ impl Subject {
         if asked.via == Via::Supervise || asked.via == Via::Agent && !asked.needs_agent() {
             return None;
         }
+        self.beyond_agent()
+    }
+
+    /// Why the agent cannot reach the program, if so, and in words.
+    pub(crate) fn beyond_agent(&self) -> Option<(Reason, String)> {
         if let Err(reason) = agent_reach(&self.program.kind) {
             let words = self.program.kind.out_of_reach(&self.image());
             return Some((reason, words.unwrap_or_else(|| self.image())));

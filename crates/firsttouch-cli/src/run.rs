@@ -21,7 +21,13 @@ pub(crate) fn run(run: &Run) -> Outcome {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    let shortfall = reach(&subject, &asked, run.strict)?;
+    if run.attachable && asked.via == Via::Supervise {
+        return Err(Failure::message(
+            "--attachable needs the agent, which --via supervise keeps out of the program",
+        )
+        .hint("attach needs no preparation where pages can be collapsed from outside"));
+    }
+    let shortfall = reach(&subject, &asked, run)?;
     warn_of_ignored_sizes(&asked);
     let launch = |environment: Environment| {
         let mut launch = subject.launch(environment);
@@ -37,7 +43,7 @@ pub(crate) fn run(run: &Run) -> Outcome {
             let (finished, _) = visited(&launch(own), Visitor::supervising(&asked, false))?;
             return Ok(finished.ending.plan().carry_out());
         }
-        return Err(become_it(&launch(placed(own, &asked, &resolved, None)?)));
+        return Err(become_it(&launch(placed(own, &asked, &resolved, None, run.attachable)?)));
     };
 
     let record = RecordPlace::new().context("cannot make a folder for the agent's record")?;
@@ -54,13 +60,16 @@ pub(crate) fn run(run: &Run) -> Outcome {
         receipt.notes.push(format!("the program ran as it is{inherited}"));
         (finished, receipt)
     } else if asked.is_placed_by_agent() {
-        let launch = launch(placed(own, &asked, &resolved, Some(&record.path()))?);
+        let launch = launch(placed(own, &asked, &resolved, Some(&record.path()), run.attachable)?);
         let (finished, _) = visited(&launch, Visitor::default())?;
         (finished, receipt::of_record(&record.path(), &asked, subject.image()))
     } else {
         let (launch, visitor) = match asked.via {
             Via::Supervise => (launch(own), Visitor::supervising(&asked, true)),
-            _ => (launch(placed(own, &asked, &resolved, Some(&record.path()))?), Visitor::looking()),
+            _ => (
+                launch(placed(own, &asked, &resolved, Some(&record.path()), run.attachable)?),
+                Visitor::looking(),
+            ),
         };
         let (finished, visitor) = visited(&launch, visitor)?;
         let killed = matches!(finished.ending, Ending::Signaled(_));
@@ -98,9 +107,9 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
     Ok(placement)
 }
 
-/// Whether the means reaches the program; with `strict` it must.
-fn reach(subject: &Subject, asked: &Placement, strict: bool) -> Outcome<Option<Reason>> {
-    if strict && asked.via == Via::Supervise {
+/// Whether the means reaches the program; with `--strict` it must.
+fn reach(subject: &Subject, asked: &Placement, run: &Run) -> Outcome<Option<Reason>> {
+    if run.strict && asked.via == Via::Supervise {
         let status = StatusReport::examine(&Root::live())?;
         if let Some(ability) = status.can("supervise").filter(|ability| ability.possible == Some(false)) {
             let failure =
@@ -111,16 +120,19 @@ fn reach(subject: &Subject, asked: &Placement, strict: bool) -> Outcome<Option<R
             });
         }
     }
-    let Some((reason, explanation)) = subject.beyond(asked) else { return Ok(None) };
-    if strict {
+    let beyond = subject.beyond(asked);
+    let beyond = if run.attachable { beyond.or_else(|| subject.beyond_agent()) } else { beyond };
+    let Some((reason, explanation)) = beyond else { return Ok(None) };
+    if run.strict {
         return Err(
             Failure::message(format!("{explanation}: the placement cannot reach it")).hint(reason.remedy())
         );
     }
     let inherited =
         if asked.needs_resolving() { ", but for memory policy and CPUs of the whole program" } else { "" };
+    let channel = if run.attachable { ", and without a control channel" } else { "" };
     output::warning(
-        &format!("{explanation}: it runs without the placement{inherited}"),
+        &format!("{explanation}: it runs without the placement{inherited}{channel}"),
         Some(reason.remedy()),
     );
     Ok(Some(reason))
@@ -143,14 +155,18 @@ fn placed(
     asked: &Placement,
     resolved: &Resolved,
     record: Option<&Path>,
+    attachable: bool,
 ) -> Outcome<Environment> {
     let variables = rivals::variables(asked, &rivals::library_directories());
     environment::set_up_rival(&mut environment, variables).map_err(|missing| {
         let remedy = missing.remedy();
         Failure::new(missing).hint(remedy)
     })?;
-    if asked.needs_agent() {
+    if asked.needs_agent() || attachable {
         environment::set_up_agent(&mut environment, &agent::install()?, asked, resolved, record);
+    }
+    if attachable {
+        environment::make_attachable(&mut environment);
     }
     Ok(environment)
 }

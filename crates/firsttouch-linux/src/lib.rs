@@ -4,12 +4,13 @@
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
 //! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
-//! [`sys`], [`numa`] and [`libraries`] are left, which the agent is made of.
+//! [`sys`], [`numa`], [`socket`], [`channel`] and [`libraries`] are left, which the agent is made of.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]
 pub mod apic;
+pub mod channel;
 #[cfg(feature = "std")]
 pub mod clock;
 #[cfg(feature = "std")]
@@ -34,6 +35,7 @@ pub mod remote;
 pub mod root;
 #[cfg(feature = "std")]
 pub mod smaps;
+pub mod socket;
 pub mod sys;
 #[cfg(feature = "std")]
 pub mod sysinfo;

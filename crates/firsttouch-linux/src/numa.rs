@@ -180,6 +180,19 @@ pub fn nodes_of(addresses: &[usize], nodes: &mut [i32]) -> Answer {
     unsafe { call(libc::SYS_move_pages, arguments) }
 }
 
+/// Moves pages of this process to nodes, by address (`MPOL_MF_MOVE`: only pages that nobody else has); `states` gets what
+/// came of each, a node or a negative error number. `nodes` and `states` must be as long as `addresses`.
+pub fn move_own_pages(addresses: &[usize], nodes: &[i32], states: &mut [i32]) -> Answer {
+    const MPOL_MF_MOVE: usize = 1 << 1;
+    if nodes.len() != addresses.len() || states.len() != addresses.len() {
+        return Err(libc::EINVAL);
+    }
+    let (pages, targets) = (addresses.as_ptr() as usize, nodes.as_ptr() as usize);
+    let arguments = [0, addresses.len(), pages, targets, states.as_mut_ptr() as usize, MPOL_MF_MOVE];
+    // SAFETY: contents and addresses of memory stay; the kernel fills as many answers as there are addresses.
+    unsafe { call(libc::SYS_move_pages, arguments) }
+}
+
 /// Binds a thread to CPUs; 0 is the calling one.
 pub fn set_affinity(thread: u32, cpus: &CpuBits) -> Answer {
     // SAFETY: decides where a thread runs; the kernel reads a set of the length named.
@@ -258,6 +271,10 @@ mod tests {
         nodes_of(&[page], &mut nodes).unwrap();
         assert!(nodes[0] >= 0, "{nodes:?}");
         assert_eq!(nodes_of(&[page], &mut []), Err(libc::EINVAL));
+        let mut states = [-1; 2];
+        move_own_pages(&[page, 0], &[nodes[0]; 2], &mut states).unwrap();
+        assert_eq!(states, [nodes[0], -libc::EFAULT]);
+        assert_eq!(move_own_pages(&[page], &[], &mut states), Err(libc::EINVAL));
     }
 
     #[test]

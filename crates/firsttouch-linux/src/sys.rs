@@ -185,7 +185,7 @@ pub fn exit_now(status: i32) -> ! {
 
 /// An open file, closed when dropped.
 #[derive(Debug)]
-pub struct Descriptor(i32);
+pub struct Descriptor(pub(crate) i32);
 
 impl Descriptor {
     /// `read` into a buffer; 0 at the end.

@@ -138,15 +138,33 @@ fn real_create() -> Option<Create> {
 }
 
 /// Creates a thread of our own, which is neither counted nor bound.
+///
+/// # Safety
+/// As for pthread_create(3).
 pub(crate) unsafe fn create_helper(
     handle: &mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
     function: Function,
     argument: *mut c_void,
 ) -> c_int {
     match real_create() {
-        // SAFETY: the caller's function and argument.
-        Some(real) => unsafe { real(handle, core::ptr::null(), function, argument) },
+        // SAFETY: the caller's attributes, function and argument.
+        Some(real) => unsafe { real(handle, attributes, function, argument) },
         None => libc::EAGAIN,
+    }
+}
+
+/// Does something with all signals blocked: threads that it creates take none of the program's.
+pub(crate) fn without_signals<T>(act: impl FnOnce() -> T) -> T {
+    // SAFETY: plain signal sets; the mask of this thread is restored below.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let answer = act();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
+        answer
     }
 }
 

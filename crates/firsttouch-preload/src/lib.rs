@@ -3,15 +3,16 @@
 //! It stands in front of the C library's allocation functions. Allocations within the asked range of sizes go to a
 //! [`firsttouch_memory::Heap`]; everything else, and every pointer that is not ours, goes to glibc untouched.
 //!
-//! Where it is asked to, it also binds threads to CPUs as the program creates them (`threads`, `binding`).
+//! Where it is asked to, it also binds threads to CPUs as the program creates them (`threads`, `binding`), and listens
+//! for those who want to place the program later, while it runs (`channel`).
 //!
 //! Architecture invariants: whatever happens in here fails towards "as if we were not there". No lookup by name in any
 //! allocation path (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
-//! thread but for prefaulting, which is asked for; no signal handler; the environment is read by our own parser;
-//! nothing is printed but a message before an abort that glibc would have made as well. The prelude is `core`'s, so
-//! that nothing allocates by accident; with the feature `freestanding`, the form in which the agent is used, the
-//! standard library is not even linked, and with it goes the unwinder's library: loading that would cost every program
-//! more than all of the agent.
+//! thread but for prefaulting and the control channel, which are asked for; no signal handler; the environment is read
+//! by our own parser; nothing is printed but a message before an abort that glibc would have made as well. The prelude
+//! is `core`'s, so that nothing allocates by accident; with the feature `freestanding`, the form in which the agent is
+//! used, the standard library is not even linked, and with it goes the unwinder's library: loading that would cost
+//! every program more than all of the agent.
 
 #![no_std]
 #![allow(unreachable_pub, reason = "the functions are exported to C by their names, whatever Rust can reach")]
@@ -21,6 +22,7 @@
 extern crate std;
 
 mod binding;
+mod channel;
 mod control;
 mod exec;
 mod hooks;

@@ -65,17 +65,10 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
 
 /// Starts a thread that takes no signals of the program's.
 fn start_thread(handle: &mut libc::pthread_t, argument: *mut c_void) -> bool {
-    // SAFETY: plain signal sets; the mask of this thread is restored below. The argument outlives the thread, which
-    // is joined before the array of shares ends.
-    unsafe {
-        let mut all: libc::sigset_t = core::mem::zeroed();
-        let mut before: libc::sigset_t = core::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let error = binding::create_helper(handle, populate, argument);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
-        error == 0
-    }
+    // SAFETY: the argument outlives the thread, which is joined before the array of shares ends.
+    binding::without_signals(|| unsafe {
+        binding::create_helper(handle, ptr::null(), populate, argument) == 0
+    })
 }
 
 extern "C" fn populate(share: *mut c_void) -> *mut c_void {

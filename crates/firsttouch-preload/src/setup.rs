@@ -7,13 +7,14 @@
 //! ```
 //!
 //! `shares=0:2,1:1` lays placed memory out over nodes by weight. `cpus=4-7,0` binds threads in that order, but for those
-//! in `skip=1-3`; only in the process `pid` itself, because every other would begin with the same CPU.
+//! in `skip=1-3`; only in the process `pid` itself, because every other would begin with the same CPU. `attachable=1`
+//! opens the control channel.
 //!
 //! `pid` is the process to place; it keeps its number when it executes another program (Rscript, sh, R). In other
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
 //! reads it first. `record`, if there, is last and goes to the end of the value.
 
-use crate::{HEAP, VARIABLE, binding, exec, hooks, prefault, threads};
+use crate::{HEAP, VARIABLE, binding, channel, exec, hooks, prefault, threads};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::sys;
@@ -46,6 +47,7 @@ struct Asked<'a> {
     process: u32,
     prefault: bool,
     follow: bool,
+    attachable: bool,
     record: Option<&'a [u8]>,
     threads: threads::Asked,
 }
@@ -57,6 +59,7 @@ fn read(text: &[u8]) -> Option<Asked<'_>> {
         process: 0,
         prefault: false,
         follow: false,
+        attachable: false,
         record: None,
         threads: threads::Asked::NOTHING,
     };
@@ -85,6 +88,7 @@ fn read(text: &[u8]) -> Option<Asked<'_>> {
             "skip" => asked.threads.read_skip(value)?,
             "prefault" => asked.prefault = number()? == 1,
             "follow" => asked.follow = number()? == 1,
+            "attachable" => asked.attachable = number()? == 1,
             _ => return None,
         }
     }
@@ -150,6 +154,9 @@ pub(crate) extern "C" fn construct() {
     if chosen {
         // SAFETY: no other thread exists yet.
         unsafe { threads::begin(&asked.threads) };
+    }
+    if asked.attachable {
+        channel::open();
     }
 }
 
