@@ -16,7 +16,6 @@ use firsttouch_memory::Reason;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
 };
-use firsttouch_threads::threads_of;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -221,13 +220,14 @@ pub fn attach(
         journal: journal.discard_if_empty().map(|path| path.display().to_string()),
         via,
         ended,
+        own_devices: None,
         notes,
         children: Vec::new(),
     })
 }
 
-/// Asks the kernel whether every kind of step is allowed, before the first is made.
-fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), AttachError> {
+/// Asks the kernel whether a hand may make every kind of step that a wish needs, before the first is made.
+pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), AttachError> {
     let pid = target.pid();
     let refused = |what: &'static str, source: io::Error| match source.raw_os_error() {
         Some(libc::ESRCH) => AttachError::Gone { pid, ended: AttachEnded::TargetEnded },
@@ -267,9 +267,7 @@ fn plan(work: &mut Work<'_>, wish: &Wish, seen: &[Area]) -> Result<Job, Halt> {
         job.plan.move_bytes = migrate::bytes_elsewhere(work, seen, destination)?;
     }
     if !wish.seats.is_none() {
-        let threads = threads_of(work.target.root(), work.target.pid());
-        job.plan.threads =
-            bind::elsewhere(&threads.map_err(|error| Halt::Unreadable("threads", error))?, &wish.seats);
+        job.plan.threads = bind::elsewhere(&bind::threads(work)?, &wish.seats);
     }
     Ok(job)
 }

@@ -1,13 +1,16 @@
 //! Threads onto their CPUs.
 
 use crate::journal::Entry;
+use crate::target::Target;
 use crate::work::{Halt, Phase, Work};
+use firsttouch_linux::channel;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::process::Stat;
 use firsttouch_memory::Reason;
-use firsttouch_threads::{ThreadState, thread_of, threads_of};
+use firsttouch_threads::{ThreadState, thread_of};
 use std::collections::HashSet;
+use std::io;
 use std::time::Instant;
 
 /// The CPUs that threads are given.
@@ -139,7 +142,16 @@ pub(crate) fn start_of(work: &Work<'_>, thread: u32) -> Option<u64> {
 }
 
 pub(crate) fn threads(work: &Work<'_>) -> Result<Vec<ThreadState>, Halt> {
-    threads_of(work.target.root(), work.target.pid()).map_err(|error| Halt::Unreadable("threads", error))
+    threads_of(work.target).map_err(|error| Halt::Unreadable("threads", error))
+}
+
+/// The threads of a process, without the one by which the agent in it listens: that one does none of its work, and must
+/// take no CPU from those that do.
+pub(crate) fn threads_of(target: &Target) -> io::Result<Vec<ThreadState>> {
+    let mut threads = firsttouch_threads::threads_of(target.root(), target.pid())?;
+    threads
+        .retain(|thread| thread.id == target.pid() || thread.name.as_bytes() != channel::THREAD.to_bytes());
+    Ok(threads)
 }
 
 #[cfg(test)]

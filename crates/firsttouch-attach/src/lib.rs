@@ -2,7 +2,7 @@
 //!
 //! - [`Target`] takes hold of a process, and says before every step whether it is still the one that was meant.
 //! - [`attach()`] binds its threads, collapses its memory onto huge pages and moves its pages to other nodes, by a [`Hand`];
-//!   what was asked is a [`Wish`], what became of it an `AttachReport`.
+//!   what was asked is a [`Wish`], what became of it an `AttachReport`. The hand is [`Outside`], or [`Inside`] by the agent.
 //! - [`Journal`] has what was there before each step, written before the step is made; [`undo()`] goes back by it.
 //!
 //! Architecture invariants: the process comes before the result. Nothing that a step does can harm it: contents never
@@ -18,6 +18,7 @@ mod bind;
 mod collapse;
 mod destination;
 mod hand;
+mod inside;
 mod journal;
 mod migrate;
 mod pace;
@@ -28,10 +29,11 @@ mod target;
 mod undo;
 mod work;
 
-pub use attach::{Around, AttachError, Wish, attach};
+pub use attach::{Around, AttachError, Wish, attach, may};
 pub use bind::Seats;
 pub use destination::Destination;
 pub use hand::{Hand, Outside};
+pub use inside::{ChannelError, Inside};
 pub use journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError, Story};
 pub use runs::{NodeRuns, NodeRunsError};
 pub use store::{Kept, boot_id, forget, kept, story_of};

@@ -1,6 +1,6 @@
 //! The receipts of an attach: what the process has, by page size and node, and the CPUs of its threads.
 
-use crate::bind::Seats;
+use crate::bind::{self, Seats};
 use crate::target::Target;
 use firsttouch_linux::process::Status;
 use firsttouch_linux::smaps::{self, Region, read_smaps};
@@ -8,7 +8,6 @@ use firsttouch_placement::{
     AttachAsked, Obtained, Pages, Placement, Receipt, SCHEMA_VERSION, ThreadReport, Via,
 };
 use firsttouch_process::process_nodes;
-use firsttouch_threads::threads_of;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -44,7 +43,7 @@ pub(crate) fn read(
         Some(node) => Some(BTreeMap::from([(node, resident)])),
         None => process_nodes(root, pid)?,
     };
-    let threads = threads_of(root, pid)?;
+    let threads = bind::threads_of(target)?;
     let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
         number: place as u32,
         name: Some(thread.name.clone()),

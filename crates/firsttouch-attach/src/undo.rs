@@ -87,6 +87,7 @@ pub fn undo(
         journal: journal.discard_if_empty().map(|path| path.display().to_string()),
         via,
         ended,
+        own_devices: None,
         notes,
         children: Vec::new(),
     })

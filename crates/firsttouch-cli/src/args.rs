@@ -4,7 +4,7 @@ mod attach;
 mod lab;
 mod watch;
 
-pub(crate) use attach::Attach;
+pub(crate) use attach::{Attach, Via as AttachVia};
 pub(crate) use lab::Lab;
 pub(crate) use watch::Watch;
 

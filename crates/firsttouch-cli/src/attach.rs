@@ -1,12 +1,16 @@
 //! `attach`: a process that already runs, placed, and put back.
 
+mod devices;
+mod hand;
+
 use crate::args::Attach;
 use crate::clock;
 use crate::here::Here;
 use crate::output::{self, Failure, Outcome};
 use crate::tune::interrupt::INTERRUPTED;
+use devices::Place;
 use firsttouch_attach::{
-    Around, AttachError, Destination, Outside, Phase, Progress, Seats, Target, TargetError, Wish, descendants,
+    Around, AttachError, Destination, Phase, Progress, Seats, Target, TargetError, Wish, descendants,
 };
 use firsttouch_machine::{Machine, Root};
 use firsttouch_placement::{
@@ -34,7 +38,8 @@ pub(crate) fn run(args: &Attach) -> Outcome {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    let wish = if args.undo { Wish::default() } else { wish(args, &here)? };
+    let place = devices::place(args, &here, pid)?;
+    let wish = if args.undo { Wish::default() } else { wish(args, &here, place.as_ref())? };
     let stop = listen()?;
     let around = Around {
         journals,
@@ -49,6 +54,7 @@ pub(crate) fn run(args: &Attach) -> Outcome {
         stop: &stop,
     };
     let mut report = one(&target, args, &wish, &around)?;
+    report.own_devices = place.and_then(|place| place.own);
     if args.tree {
         for child in descendants(&Root::live(), pid)? {
             if report.ended == AttachEnded::Interrupted {
@@ -77,24 +83,24 @@ pub(crate) fn run(args: &Attach) -> Outcome {
 
 /// One process, there or back.
 fn one(target: &Target, args: &Attach, wish: &Wish, around: &Around<'_>) -> Outcome<AttachReport> {
-    let mut hand = Outside::new(target.pid(), target.handle())?;
+    let mut hand = hand::choose(target, args, wish)?;
     let mut teller = Teller::new();
     let mut tell = |progress: &Progress| teller.tell(progress);
     let report = if args.undo {
-        firsttouch_attach::undo(target, &mut hand, around, args.budget_stall, &mut tell)
+        firsttouch_attach::undo(target, hand.as_mut(), around, args.budget_stall, &mut tell)
     } else {
-        firsttouch_attach::attach(target, &mut hand, wish, around, args.dry_run, &mut tell)
+        firsttouch_attach::attach(target, hand.as_mut(), wish, around, args.dry_run, &mut tell)
     };
     teller.end();
     report.map_err(|error: AttachError| {
-        let hint = error.hint();
+        let hint = hand::hint(&error);
         Failure::new(error).hint(hint)
     })
 }
 
-/// What was asked, resolved for this machine.
-fn wish(args: &Attach, here: &Here) -> Outcome<Wish> {
-    let asked = asked(args)?;
+/// What was asked, resolved for this machine; `place` is that of the devices it is to be near.
+fn wish(args: &Attach, here: &Here, place: Option<&Place>) -> Outcome<Wish> {
+    let asked = asked(args, place)?;
     let placement = Placement {
         memory: asked.memory.clone(),
         threads: asked.threads.clone(),
@@ -120,8 +126,14 @@ fn wish(args: &Attach, here: &Here) -> Outcome<Wish> {
         (None, _) => None,
     };
     wish.seats = Seats { order: resolved.order, cpus: resolved.cpus };
-    if let Some(node) = asked.node {
-        sit_on_node(&mut wish, here.machine(), node, asked.threads == ThreadPlacement::None)?;
+    let any = asked.threads == ThreadPlacement::None;
+    if let Some(place) = place {
+        sit_on(&mut wish, here.machine(), &place.near.cpus, &place.near.device, any)?;
+        wish.notes.extend(place.notes.iter().cloned());
+    } else if let Some(node) = asked.node {
+        let there = here.machine().nodes.iter().find(|known| known.id == node);
+        let cpus = there.map_or(&[][..], |node| &node.cpus);
+        sit_on(&mut wish, here.machine(), cpus, &format!("node {node}"), any)?;
     }
     if wish.destination.is_some() {
         wish.notes.push(
@@ -137,9 +149,10 @@ fn wish(args: &Attach, here: &Here) -> Outcome<Wish> {
     Ok(wish)
 }
 
-fn asked(args: &Attach) -> Outcome<AttachAsked> {
-    let memory = match (args.node, &args.memory) {
-        (Some(node), _) => MemoryPolicy::Bind(NodeSet::of(&[node])),
+fn asked(args: &Attach, place: Option<&Place>) -> Outcome<AttachAsked> {
+    let nodes = place.map(|place| place.near.nodes.clone()).or_else(|| Some(vec![args.node?]));
+    let memory = match (nodes, &args.memory) {
+        (Some(nodes), _) => MemoryPolicy::Bind(NodeSet::of(&nodes)),
         (None, Some(MemoryPolicy::Local)) => {
             return Err(Failure::message(
                 "`local` means nothing for pages that exist: nobody knows from outside which thread uses one",
@@ -155,7 +168,7 @@ fn asked(args: &Attach) -> Outcome<AttachAsked> {
         memory,
         threads,
         node: args.node,
-        near: Vec::new(),
+        near: place.map(|place| place.devices.clone()).unwrap_or_default(),
         files: args.files,
         tree: args.tree,
     };
@@ -166,21 +179,21 @@ fn asked(args: &Attach) -> Outcome<AttachAsked> {
     Ok(asked)
 }
 
-/// The threads of a process that goes to a node: on its CPUs, in the order that was asked for or in any.
-fn sit_on_node(wish: &mut Wish, machine: &Machine, node: u32, any: bool) -> Outcome<()> {
-    let there = machine.nodes.iter().find(|known| known.id == node).map_or(&[][..], |node| &node.cpus);
+/// The threads of a process that goes to a node or a device: on the CPUs there, in the order that was asked for or in
+/// any.
+fn sit_on(wish: &mut Wish, machine: &Machine, there: &[u32], place: &str, any: bool) -> Outcome<()> {
     let allowed =
         |cpu: &u32| machine.limits.allowed_cpus.as_ref().is_none_or(|allowed| allowed.contains(cpu));
     let usable: Vec<u32> = there.iter().copied().filter(allowed).collect();
     if usable.is_empty() {
-        wish.notes.push(format!("node {node} has no CPUs that may be used: threads are left where they are"));
+        wish.notes.push(format!("{place} has no CPUs that may be used: threads are left where they are"));
         wish.seats = Seats::default();
     } else if any {
         wish.seats = Seats { order: Vec::new(), cpus: usable };
     } else {
         wish.seats.order.retain(|cpu| usable.contains(cpu));
         if wish.seats.order.is_empty() {
-            return Err(Failure::message(format!("none of the CPUs that were asked for is on node {node}"))
+            return Err(Failure::message(format!("{place} has none of the CPUs that were asked for"))
                 .hint("--memory bind=N places memory alone"));
         }
         wish.seats.cpus.retain(|cpu| usable.contains(cpu));

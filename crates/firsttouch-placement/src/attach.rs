@@ -1,6 +1,7 @@
 //! What was done to a process that already ran: asked, obtained before and after, and how to go back.
 
 use crate::{MemoryPolicy, Receipt, Shortfall, ThreadPlacement};
+use firsttouch_machine::OwnDevices;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -159,6 +160,9 @@ pub struct AttachReport {
     pub via: AttachVia,
     /// Why it ended.
     pub ended: AttachEnded,
+    /// The devices that the process uses, where it was to go near them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_devices: Option<OwnDevices>,
     /// Remarks that are no shortfalls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -1,7 +1,7 @@
 //! The words of `attach`.
 
 use super::{duration, placement_word};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use firsttouch_placement::{MemoryPolicy, ThreadPlacement};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use std::time::Duration;
   sudo firsttouch attach 4711                              its memory onto huge pages
   sudo firsttouch attach 4711 --dry-run                    what would change
   sudo firsttouch attach 4711 --node 1 --pages thp         memory and threads to node 1
+  firsttouch attach 4711 --near-own-devices --dry-run      which devices it uses, and where they are
   firsttouch attach 4711 --memory interleave=all           pages over all nodes; threads stay
   firsttouch attach 4711 --threads compact --tree          its descendants too
   firsttouch attach --undo 4711                            back to where it was
@@ -31,6 +32,15 @@ pub(crate) struct Attach {
     /// Move the process to a node: its memory, and its threads unless --threads says otherwise
     #[arg(long, value_name = "N", conflicts_with = "memory")]
     pub(crate) node: Option<u32>,
+    /// Move the process next to the devices that it uses: disks below its files, cards of its connections, device files
+    ///
+    /// Where they are on several nodes, the node with most of them is taken, or else that with most bytes in use;
+    /// `--dry-run` tells what was found.
+    #[arg(long, conflicts_with_all = ["node", "memory", "near"])]
+    pub(crate) near_own_devices: bool,
+    /// Move the process next to a device: nvme0n1, eth0, md0, 0000:05:00.0, /dev/dri/renderD128
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["node", "memory"])]
+    pub(crate) near: Option<String>,
     /// Move its pages: bind=NODES, prefer=NODES, interleave=NODES, weighted or weighted=NODES
     ///
     /// Pages that exist are moved; those that the program creates later follow its own policy.
@@ -50,11 +60,15 @@ pub(crate) struct Attach {
     /// The longest pause that a thread of the process may have because of us: 20ms, 1s
     #[arg(long, value_parser = duration, default_value = "20ms", value_name = "TIME")]
     pub(crate) budget_stall: Duration,
+    /// Who does it: `outside`, by calls on the process; or `agent`, the agent inside a program that was started by
+    /// `firsttouch run --attachable` [default: outside, or where that is not allowed the agent]
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub(crate) via: Option<Via>,
     /// Only say what would change
     #[arg(long, conflicts_with = "undo")]
     pub(crate) dry_run: bool,
     /// Go back: threads get their CPUs, pages their nodes
-    #[arg(long, conflicts_with_all = ["pages", "node", "memory", "threads", "files"])]
+    #[arg(long, conflicts_with_all = ["pages", "node", "near_own_devices", "near", "memory", "threads", "files"])]
     pub(crate) undo: bool,
     /// List the journals
     #[arg(long, conflicts_with_all = ["pid", "forget"])]
@@ -65,6 +79,15 @@ pub(crate) struct Attach {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Who carries the steps out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Via {
+    /// Calls on the process from ours
+    Outside,
+    /// The agent in the process
+    Agent,
 }
 
 /// Whether to collapse. What else `run` offers cannot be had from outside.

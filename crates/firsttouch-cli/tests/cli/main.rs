@@ -5,6 +5,7 @@
 
 mod explain;
 mod fill;
+mod inside;
 mod lab;
 mod measure;
 mod place;

@@ -21,6 +21,7 @@ mod counts;
 mod endings;
 mod measure;
 mod model;
+mod own_devices;
 mod placed;
 mod policies;
 mod threads;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         endings::tests(),
         measure::tests(),
         watch::tests(),
+        own_devices::tests(),
     ]
     .into_iter()
     .flatten()

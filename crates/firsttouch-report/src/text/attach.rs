@@ -5,6 +5,7 @@ use super::{NARROWEST, Page};
 use crate::cells::shortfall_bytes;
 use crate::number::{UNKNOWN, percent, plural, seconds, significant};
 use crate::style::{Style, Tone};
+use firsttouch_machine::OwnDevices;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachReport, MemoryPolicy, Obtained, ThreadPlacement,
     format_bytes, format_order,
@@ -14,6 +15,8 @@ use std::collections::BTreeMap;
 const HUGE: u64 = 2 << 20;
 /// Threads listed; the JSON has up to 256.
 const THREADS_SHOWN: usize = 16;
+/// Uses of one device listed; the JSON has all.
+const USES_SHOWN: usize = 3;
 
 /// A report, and after it those of the descendants.
 pub fn attach(report: &AttachReport, width: usize, style: Style) -> String {
@@ -39,6 +42,9 @@ fn one(page: &mut Page, report: &AttachReport) {
     page.text.push_str(&table(report).print(page.width, page.style));
     page.blank();
     threads(page, report);
+    if let Some(own) = &report.own_devices {
+        devices(page, own);
+    }
     if !report.shortfalls.is_empty() {
         page.heading("asked, but not obtained");
         for shortfall in &report.shortfalls {
@@ -199,6 +205,28 @@ fn threads(page: &mut Page, report: &AttachReport) {
     page.text.push_str(&table.print(page.width, page.style));
     if changed.len() > THREADS_SHOWN {
         page.line("", &format!("and {} more in the JSON", changed.len() - THREADS_SHOWN));
+    }
+    page.blank();
+}
+
+/// The devices that the process uses: where they are, and by what it uses them.
+fn devices(page: &mut Page, own: &OwnDevices) {
+    page.heading("devices in use");
+    for device in &own.devices {
+        let place = match (device.nodes.as_slice(), &device.unplaced) {
+            ([], why) => why.clone().unwrap_or(UNKNOWN.to_owned()),
+            (nodes, _) => format!("node {}", format_order(nodes)),
+        };
+        page.line("  ", &format!("{}: {place}", device.via.join(" -> ")));
+        for how in device.how.iter().take(USES_SHOWN) {
+            page.paragraph("    ", how, None);
+        }
+        if device.how.len() > USES_SHOWN {
+            page.line("    ", &format!("and {} more in the JSON", device.how.len() - USES_SHOWN));
+        }
+    }
+    for unknown in &own.unknown {
+        page.paragraph("  ", unknown, None);
     }
     page.blank();
 }
