@@ -61,7 +61,7 @@ pub use measurement::{
 };
 pub use near::{Near, NearError};
 pub use nodes::{Access, Node, SideCache, Tier};
-pub use own_devices::{NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError};
+pub use own_devices::{NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, OwnPlace};
 pub use pages::{NodePool, Pool, Thp, ThpSize};
 pub use report::{SCHEMA_VERSION, StatusReport};
 pub use source::{ArchiveError, Rest, Source, SourceError, SyntheticError, XmlError};

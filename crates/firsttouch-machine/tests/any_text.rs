@@ -132,6 +132,31 @@ proptest! {
         let report = StatusReport::examine(&Root::at(machine.path())).unwrap();
         prop_assert!(serde_json::to_string(&report).is_ok());
     }
+
+    #[test]
+    fn a_process_with_odd_files_still_has_its_devices(
+        mounts in "([0-9]{1,2} 1 (259|0):[0-9] / /[a-z]{0,3} rw - (ext4|btrfs|overlay|tmpfs|nfs) [a-z0-9/]{0,9} (rw|(upper|lower)dir=/[a-z:]{0,4})\n){0,4}|.{0,60}",
+        maps in "([0-9a-f]{4}-[0-9a-f]{5} r[wx-]-[ps] 0 (103|00):0[0-9] [0-9] +/?[a-z/.]{0,9}\n){0,4}|.{0,60}",
+        links in prop::collection::vec("(/dev/|/sys/devices/|/|socket:\\[)[a-z0-9./]{0,8}\\]?", 0..5),
+        about in "mnt_id:\t[0-9]{1,2}|.{0,20}",
+        net in "( {0,2}[0-9]: [0-9A-F]{8}:[0-9A-F]{4} [0-9A-F]{8}:[0-9A-F]{4} 01 0:0 0:0 0 0 0 [0-9] 1\n){0,3}|.{0,60}",
+    ) {
+        let written = written::two_nodes();
+        written.file("proc/7/mountinfo", &mounts).file("proc/7/maps", &maps).file("proc/7/net/tcp", &net);
+        written.file("proc/7/net/route", &net).file("proc/7/net/if_inet6", &net);
+        written.link("proc/7/fd/99", "/a").link("sys/dev/block/259:1", "/sys/class/block/nvme0n1");
+        for (descriptor, link) in links.iter().enumerate() {
+            written.link(&format!("proc/7/fd/{descriptor}"), link);
+            written.file(&format!("proc/7/fdinfo/{descriptor}"), &about);
+        }
+        let root = Root::at(written.path());
+        let machine = Machine::read(&root).unwrap();
+        let own = machine.own_devices(&root, 7).unwrap();
+        for device in &own.devices {
+            prop_assert!(!device.how.is_empty() && device.nodes.is_empty() == device.unplaced.is_some());
+        }
+        let _ = own.place(&machine, 7);
+    }
 }
 
 /// Files of the written machine, one of each kind.

@@ -5,7 +5,7 @@
 
 mod written;
 
-use firsttouch_machine::{Machine, NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, Root};
+use firsttouch_machine::{Machine, NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, OwnPlace, Root};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use written::Written;
@@ -97,8 +97,9 @@ fn open_files_lead_to_the_disks_below_their_mounts() {
     assert_eq!(disk.via, ["nvme0n1p1", "nvme0n1", "0000:05:00.0"]);
     assert_eq!((disk.nodes.as_slice(), disk.cpus.as_slice(), disk.bytes), (&[1][..], &[2, 3][..], Some(510)));
     assert!(own.unknown.is_empty(), "{own:?}");
-    let (near, why) = own.near(&machine, 7).unwrap();
+    let OwnPlace { near, devices, why } = own.place(&machine, 7).unwrap();
     assert_eq!((near.nodes, near.cpus, near.device.as_str()), (vec![1], vec![2, 3], "nvme0n1p1"));
+    assert_eq!(devices, ["nvme0n1p1"]);
     assert_eq!(why, "its devices (nvme0n1p1) are next to node 1");
 }
 
@@ -108,7 +109,7 @@ fn stacks_and_layers_are_followed() {
     open(&written, 3, "/wide disk/x", 24, 10);
     let (machine, own) = read(&written);
     assert_eq!(device(&own, "md0").nodes, [0, 1]);
-    assert_eq!(own.near(&machine, 7).unwrap().0.nodes, [0, 1], "all its devices are at both");
+    assert_eq!(own.place(&machine, 7).unwrap().near.nodes, [0, 1], "all its devices are at both");
     open(&written, 4, "/merged/x", 27, 10);
     assert_eq!(names(&read(&written).1), ["md0", "nvme0n1p1"], "where the overlay writes");
     open(&written, 5, "/pool/x", 26, 10);
@@ -132,14 +133,14 @@ fn what_cannot_be_followed_is_told() {
             "listening on 198.0.0.7 port 22: no route is known that it goes by",
         ]
     );
-    let error = own.near(&machine, 7).unwrap_err();
+    let error = own.place(&machine, 7).unwrap_err();
     assert!(matches!(&error, NoOwnPlace::NoDevice { unknown, .. } if unknown.len() == 2), "{error}");
     assert!(error.hint().contains("--node"));
     pci(&written, "0000:0b:00.0", -1, "0-4");
     written.link("proc/7/fd/9", "/sys/devices/pci0000:00/0000:0b:00.0/resource0");
     let (machine, own) = read(&written);
     assert_eq!(names(&own), ["0000:0b:00.0"]);
-    let error = own.near(&machine, 7).unwrap_err().to_string();
+    let error = own.place(&machine, 7).unwrap_err().to_string();
     assert!(error.contains("0000:0b:00.0: the firmware does not say"), "{error}");
 }
 
@@ -175,7 +176,7 @@ fn mapped_data_counts_and_what_is_installed_does_not() {
     );
     assert_eq!(device(&own, "renderD128").how, ["mapped device /dev/dri/renderD128"]);
     assert_eq!(device(&own, "renderD128").bytes, None);
-    assert_eq!(own.near(&machine, 7).unwrap().0.nodes, [1]);
+    assert_eq!(own.place(&machine, 7).unwrap().near.nodes, [1]);
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn cards_are_those_of_the_sockets_addresses() {
         device(&own, "eth1").how,
         ["connection to 10.1.2.4 port 22", "listening on port 8080 of every interface"]
     );
-    let error = own.near(&machine, 7).unwrap_err();
+    let error = own.place(&machine, 7).unwrap_err();
     assert!(matches!(&error, NoOwnPlace::Tie { devices, .. } if devices.len() == 2), "{error}");
     assert!(
         error.to_string().contains("eth1 on node 1 (connection to 10.1.2.4 port 22 and 1 more)"),
@@ -227,13 +228,13 @@ fn most_devices_decide_and_then_most_bytes() {
     open(&written, 3, "/var/log", 22, 10);
     open(&written, 4, "/data/x", 23, 500);
     let (machine, own) = read(&written);
-    let (near, why) = own.near(&machine, 7).unwrap();
+    let OwnPlace { near, why, .. } = own.place(&machine, 7).unwrap();
     assert_eq!((near.nodes.as_slice(), near.cpus.as_slice()), (&[1][..], &[2, 3][..]));
     assert_eq!(why, "most of the bytes it has in use (500 of 510) are next to node 1");
     // Two devices against one, whatever the bytes.
     sockets(&written, &[("020200C0:D431", "010200C0:0016")]);
     let (machine, own) = read(&written);
-    let (near, why) = own.near(&machine, 7).unwrap();
+    let OwnPlace { near, why, .. } = own.place(&machine, 7).unwrap();
     assert_eq!((near.nodes.as_slice(), near.cpus.as_slice()), (&[0][..], &[0, 1][..]));
     assert_eq!(why, "2 of its 3 devices are next to node 0");
 }

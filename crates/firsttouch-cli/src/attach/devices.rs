@@ -4,7 +4,7 @@ use crate::args::Attach;
 use crate::here::Here;
 use crate::output::{Failure, Outcome};
 use firsttouch_linux::cpulist::format_list;
-use firsttouch_machine::{Near, OwnDevices, Root};
+use firsttouch_machine::{Near, OwnDevices, OwnPlace, Root};
 
 /// A place next to devices.
 #[derive(Debug)]
@@ -36,12 +36,10 @@ pub(super) fn place(args: &Attach, here: &Here, pid: u32) -> Outcome<Option<Plac
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    let (near, why) = own.near(machine, pid).map_err(|error| {
+    let OwnPlace { near, devices, why } = own.place(machine, pid).map_err(|error| {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    let nodes = format_list(&near.nodes);
-    let notes = vec![format!("the process goes to node {nodes}: {why}")];
-    let devices = near.device.split(", ").map(str::to_owned).collect();
+    let notes = vec![format!("the process goes to node {}: {why}", format_list(&near.nodes))];
     Ok(Some(Place { near, devices, own: Some(own), notes }))
 }

@@ -44,6 +44,17 @@ fn among(unknown: &[String]) -> String {
     if unknown.is_empty() { String::new() } else { format!(" ({})", unknown.join("; ")) }
 }
 
+/// Where a process belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnPlace {
+    /// The place; its device is all that decided.
+    pub near: Near,
+    /// The names of the devices that decided.
+    pub devices: Vec<String>,
+    /// Why there.
+    pub why: String,
+}
+
 impl OwnDevice {
     fn line(&self) -> String {
         let first = self.how.first().map_or("", String::as_str);
@@ -60,8 +71,8 @@ impl OwnDevice {
 
 impl OwnDevices {
     /// Where the process belongs: next to its devices, which are in one place, or next to most of them, or else to most
-    /// of the bytes that it has in use. The second part says why.
-    pub fn near(&self, machine: &Machine, pid: u32) -> Result<(Near, String), NoOwnPlace> {
+    /// of the bytes that it has in use.
+    pub fn place(&self, machine: &Machine, pid: u32) -> Result<OwnPlace, NoOwnPlace> {
         let placed: Vec<&OwnDevice> = self.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
         let Some(first) = placed.first() else {
             let unplaced = self.devices.iter().map(|device| {
@@ -76,7 +87,7 @@ impl OwnDevices {
             let names: Vec<&str> = placed.iter().map(|device| device.name.as_str()).collect();
             let why =
                 format!("its devices ({}) are next to node {}", names.join(", "), format_list(&first.nodes));
-            return Ok((near(&placed, first.nodes.clone(), machine), why));
+            return Ok(place(&placed, first.nodes.clone(), machine, why));
         }
         let Some((node, why)) = by_count(&placed).or_else(|| by_bytes(&placed)) else {
             return Err(NoOwnPlace::Tie {
@@ -87,26 +98,27 @@ impl OwnDevices {
         };
         let there: Vec<&OwnDevice> =
             placed.into_iter().filter(|device| device.nodes.contains(&node)).collect();
-        Ok((near(&there, vec![node], machine), why))
+        Ok(place(&there, vec![node], machine, why))
     }
 }
 
 /// The place of devices that are all next to these nodes.
-fn near(devices: &[&OwnDevice], nodes: Vec<u32>, machine: &Machine) -> Near {
-    let exact = devices.iter().filter(|device| device.nodes == nodes);
+fn place(placed: &[&OwnDevice], nodes: Vec<u32>, machine: &Machine, why: String) -> OwnPlace {
+    let exact = placed.iter().filter(|device| device.nodes == nodes);
     let mut cpus: BTreeSet<u32> = exact.flat_map(|device| device.cpus.iter().copied()).collect();
     if cpus.is_empty() {
         let having = machine.nodes.iter().filter(|node| nodes.contains(&node.id));
         cpus = having.flat_map(|node| node.cpus.iter().copied()).collect();
     }
-    let name = devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+    let devices: Vec<String> = placed.iter().map(|device| device.name.clone()).collect();
     let mut via: Vec<String> = Vec::new();
-    for layer in devices.iter().flat_map(|device| &device.via) {
+    for layer in placed.iter().flat_map(|device| &device.via) {
         if !via.contains(layer) {
             via.push(layer.clone());
         }
     }
-    Near { device: name, via, nodes, cpus: cpus.into_iter().collect() }
+    let near = Near { device: devices.join(", "), via, nodes, cpus: cpus.into_iter().collect() };
+    OwnPlace { near, devices, why }
 }
 
 /// The one value that is greater than all others.

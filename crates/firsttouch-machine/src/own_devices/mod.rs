@@ -8,7 +8,7 @@ mod choice;
 mod files;
 mod sockets;
 
-pub use choice::NoOwnPlace;
+pub use choice::{NoOwnPlace, OwnPlace};
 
 use crate::near::Near;
 use crate::reader::Reader;
