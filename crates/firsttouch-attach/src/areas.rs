@@ -1,8 +1,8 @@
 //! Which mappings of a process are worked on, and in which order. Pure: the readings come in as values.
 
+use crate::survey::Seen;
 use firsttouch_linux::maps::Backing;
-use firsttouch_linux::smaps::Region;
-use firsttouch_process::{is_plain, is_special, is_thread_stack};
+use firsttouch_process::{is_plain, is_thread_stack};
 use std::cmp::Reverse;
 
 /// A mapping that is worked on.
@@ -39,29 +39,28 @@ impl Area {
 
 /// The mappings that are worked on, the most worthwhile first. Stacks of threads, guards, what the kernel treats in a way
 /// of its own and, unless asked for, files are none.
-pub(crate) fn areas(regions: &[Region], files: bool) -> Vec<Area> {
+pub(crate) fn areas(seen: &[Seen], files: bool) -> Vec<Area> {
     let mut areas = Vec::new();
-    for (index, region) in regions.iter().enumerate() {
-        let mapping = &region.mapping;
-        let below = index.checked_sub(1).map(|index| &regions[index].mapping);
+    for (index, one) in seen.iter().enumerate() {
+        let mapping = &one.mapping;
+        let below = index.checked_sub(1).map(|index| &seen[index].mapping);
         let wanted = match mapping.backing() {
             Backing::Anonymous => true,
             Backing::File => files,
             Backing::Stack | Backing::Kernel => false,
         };
-        let resident_bytes = region.figures.rss.unwrap_or(0);
-        let left = is_special(region) || mapping.is_inaccessible() || is_thread_stack(mapping, below);
-        if !wanted || left || resident_bytes == 0 {
+        let left = one.special || mapping.is_inaccessible() || is_thread_stack(mapping, below);
+        if !wanted || left || one.resident_bytes == 0 {
             continue;
         }
         areas.push(Area {
             start: mapping.start,
             end: mapping.end,
-            resident_bytes,
-            huge_bytes: region.figures.transparent_huge(),
-            referenced_bytes: region.figures.referenced,
+            resident_bytes: one.resident_bytes,
+            huge_bytes: one.huge_bytes,
+            referenced_bytes: one.referenced_bytes,
             collapsible: is_plain(mapping, below),
-            forbidden: region.has_flag("nh"),
+            forbidden: one.forbidden,
         });
     }
     areas.sort_by_key(|area| (Reverse(area.worth()), area.start));
@@ -93,11 +92,11 @@ mod tests {
             region("b0000000-b0001000 r--p 0 00:00 0 [vvar]", 4, 4, "rd"),
         ]
         .concat();
-        let regions = parse_smaps(&text).unwrap();
-        let starts = |files| areas(&regions, files).iter().map(|area| area.start).collect::<Vec<_>>();
+        let seen: Vec<Seen> = parse_smaps(&text).unwrap().into_iter().map(Seen::from).collect();
+        let starts = |files| areas(&seen, files).iter().map(|area| area.start).collect::<Vec<_>>();
         assert_eq!(starts(false), [0x2000_0000, 0x3000_0000, 0xa000_0000, 0x1000_0000]);
         assert!(starts(true).contains(&0x5000_0000));
-        let areas = areas(&regions, false);
+        let areas = areas(&seen, false);
         assert!(areas[1].forbidden && areas[1].collapsible && !areas[2].collapsible);
     }
 }

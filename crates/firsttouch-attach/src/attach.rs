@@ -1,17 +1,19 @@
 //! An attach from its first look to its last: threads, collapsing, moving, and the report.
 
-use crate::areas::{Area, areas};
+use crate::areas::Area;
 use crate::bind::{self, Seats};
 use crate::collapse;
 use crate::destination::Destination;
 use crate::hand::Hand;
 use crate::journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError};
 use crate::migrate;
-use crate::reading::{self, Reading};
+use crate::reading::Reader;
 use crate::store::boot_id;
 use crate::target::Target;
 use crate::work::{Halt, Progress, Shortfalls, Watcher, Work, reason_of};
+use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::process::Status;
+use firsttouch_linux::remote::Urgent;
 use firsttouch_memory::Reason;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
@@ -82,6 +84,16 @@ pub enum AttachError {
         /// How.
         ended: AttachEnded,
     },
+    /// The cpuset of the process keeps it from a node.
+    #[error("the cpuset of process {pid} leaves out node {node}: it allows {}", format_list(allowed))]
+    NodeNotAllowed {
+        /// The process.
+        pid: u32,
+        /// As asked.
+        node: u32,
+        /// The nodes that it may have memory of.
+        allowed: Vec<u32>,
+    },
     /// There is no journal, and no step without one.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -94,6 +106,10 @@ impl AttachError {
             AttachError::Refused { reason, .. } => reason.remedy().to_owned(),
             AttachError::Unreadable { .. } => "run firsttouch as root".to_owned(),
             AttachError::Gone { .. } => "nothing was changed".to_owned(),
+            AttachError::NodeNotAllowed { .. } => {
+                "widen cpuset.mems of its control group (docker: --cpuset-mems; systemd: AllowedMemoryNodes=)"
+                    .to_owned()
+            }
             AttachError::Journal(error) => error.hint(),
         }
     }
@@ -117,90 +133,93 @@ pub fn attach(
     dry_run: bool,
     watcher: &mut dyn FnMut(&Progress),
 ) -> Result<AttachReport, AttachError> {
-    let pid = target.pid();
     may(target, hand, wish)?;
-    let only_node = match around.nodes.as_slice() {
-        [only] => Some(*only),
-        _ => None,
-    };
-    let read = || reading::read(target, &wish.asked, &wish.seats, only_node);
-    let unreadable = |source| AttachError::Unreadable { pid, what: "memory", source };
-    let before = read().map_err(unreadable)?;
-    target.check().map_err(|ended| AttachError::Gone { pid, ended })?;
-
     let boot = boot_id(target.root());
     let mut journal = if dry_run {
         Journal::nowhere()
     } else {
-        Journal::open(&around.journals, pid, target.start_ticks(), &boot)?
+        Journal::open(&around.journals, target.pid(), target.start_ticks(), &boot)?
     };
+    let outcome = with_journal(target, hand, wish, around, &mut journal, dry_run, watcher);
+    let path = journal.discard_if_empty();
+    outcome.map(|report| AttachReport { journal: path.map(|path| path.display().to_string()), ..report })
+}
+
+fn with_journal(
+    target: &Target,
+    hand: &mut dyn Hand,
+    wish: &Wish,
+    around: &Around<'_>,
+    journal: &mut Journal,
+    dry_run: bool,
+    watcher: &mut dyn FnMut(&Progress),
+) -> Result<AttachReport, AttachError> {
+    let pid = target.pid();
+    let reader = Reader {
+        target,
+        asked: &wish.asked,
+        seats: &wish.seats,
+        nodes: &around.nodes,
+        stall_limit: wish.stall_limit,
+    };
+    let before =
+        reader.read(hand).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?;
+    target.check().map_err(|ended| AttachError::Gone { pid, ended })?;
     let mut work = Work {
         target,
         hand,
-        journal: &mut journal,
+        journal,
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit: wish.stall_limit,
-        several_nodes: only_node.is_none(),
+        several_nodes: around.nodes.len() > 1,
         shortfalls: Shortfalls::default(),
         notes: wish.notes.clone(),
         worst_pause: Duration::ZERO,
         moved_bytes: 0,
         bound_threads: 0,
     };
-    let mut seen = areas(&before.regions, wish.asked.files);
-    let job =
-        plan(&mut work, wish, &seen).map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
-    let begun = Instant::now();
-    let mut obstacles = collapse::Obstacles::default();
-    let ended = if dry_run {
-        AttachEnded::Done
-    } else {
-        let begin = Begin {
-            schema_version: JOURNAL_VERSION,
-            pid,
-            start_ticks: target.start_ticks(),
-            boot_id: boot,
-            image: target.image().clone(),
-            command: target.command().to_owned(),
-            began: around.now.clone(),
-            asked: wish.asked.clone(),
-        };
-        if work.journal.story().is_cut_off() {
-            work.notes.push(
-                "an earlier attach was cut off: this one goes on, and --undo goes back over both".to_owned(),
-            );
-        }
-        work.note(Entry::Begin(begin)).map_err(|halt| AttachError::of(halt, pid, ""))?;
-        let outcome = carry_out(&mut work, wish, &job, &seen, &mut obstacles);
-        finish(&mut work, outcome)
-    };
-    let wall_s = begun.elapsed().as_secs_f64();
-    let mut after = before.receipt.clone();
-    let mut collapsed_bytes = 0;
-    if !dry_run {
-        match read().and_then(|now| target.check().map(|()| now).map_err(|_| io::Error::other("gone"))) {
-            Ok(now) => {
-                collapsed_bytes = gained(&before, &now);
-                seen = areas(&now.regions, wish.asked.files);
-                after = now.receipt;
-            }
-            Err(_) => {
-                after = reading::without_reading(target, &wish.asked);
-                after.notes.push("the process could not be read after the last step".to_owned());
-                seen.clear();
-            }
-        }
-    }
-    if wish.asked.huge_pages && !dry_run {
-        collapse::account(&mut work, &seen, obstacles);
-    }
+    let job = plan(&mut work, wish, &before.areas)
+        .map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
     if thp_is_forbidden(target) && wish.asked.huge_pages {
         work.shortfalls.add(Reason::ThpDisabledByPrctl, 0);
     }
-    let (worst_pause, moved_bytes, bound_threads) = (work.worst_pause, work.moved_bytes, work.bound_threads);
-    let (shortfalls, notes) = (work.shortfalls.list(), std::mem::take(&mut work.notes));
-    let via = work.hand.via();
+    let begun = Instant::now();
+    let mut collapsed = collapse::Outcome::default();
+    let mut after = before.receipt.clone();
+    let mut collapsed_bytes = 0;
+    let mut ended = AttachEnded::Done;
+    let mut wall_s = 0.0;
+    if !dry_run {
+        begin(&mut work, wish, around).map_err(|halt| AttachError::of(halt, pid, "attach to the memory"))?;
+        let outcome = {
+            let _urgent = Urgent::begin();
+            carry_out(&mut work, wish, &job, &before.areas, &mut collapsed)
+        };
+        wall_s = begun.elapsed().as_secs_f64();
+        let now = reader.read(work.hand).ok().filter(|_| target.check().is_ok());
+        // Where the kernel tells, each call was read back; else the whole is compared, of which the program may have done a
+        // part by itself.
+        let gained = now.as_ref().map_or(0, |now| now.huge_bytes().saturating_sub(before.huge_bytes()));
+        collapsed_bytes = collapsed.huge_bytes.unwrap_or(gained.min(collapsed.done_bytes));
+        let is_changed = work.moved_bytes + collapsed_bytes > 0 || work.bound_threads > 0;
+        ended = match outcome {
+            Err(halt @ (Halt::Refused(..) | Halt::Unreadable(..))) if !is_changed => {
+                return Err(AttachError::of(halt, pid, "change the placement"));
+            }
+            outcome => finish(&mut work, outcome),
+        };
+        if let Some(now) = now {
+            if wish.asked.huge_pages {
+                collapse::account(&mut work, &now.areas, &collapsed);
+            }
+            after = now.receipt;
+        } else {
+            after = reader.without_reading();
+            after.notes.push("the process could not be read after the last step".to_owned());
+        }
+    }
+    let shortfalls = work.shortfalls.list();
     after.shortfalls.clone_from(&shortfalls);
     Ok(AttachReport {
         schema_version: SCHEMA_VERSION,
@@ -210,20 +229,41 @@ pub fn attach(
         planned: job.plan,
         before: before.receipt,
         after,
-        moved_bytes,
+        moved_bytes: work.moved_bytes,
         collapsed_bytes,
-        bound_threads,
-        worst_pause_ms: worst_pause.as_secs_f64() * 1e3,
+        bound_threads: work.bound_threads,
+        worst_pause_ms: work.worst_pause.as_secs_f64() * 1e3,
         stall_limit_ms: wish.stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,
-        journal: journal.discard_if_empty().map(|path| path.display().to_string()),
-        via,
+        journal: None,
+        via: work.hand.via(),
         ended,
         own_devices: None,
-        notes,
+        notes: work.notes,
         children: Vec::new(),
     })
+}
+
+/// Writes down that an attach begins.
+fn begin(work: &mut Work<'_>, wish: &Wish, around: &Around<'_>) -> Result<(), Halt> {
+    if work.journal.story().is_cut_off() {
+        work.notes.push(
+            "an earlier attach was cut off: this one goes on, and --undo goes back over both".to_owned(),
+        );
+    }
+    let target = work.target;
+    work.note(Entry::Begin(Begin {
+        schema_version: JOURNAL_VERSION,
+        pid: target.pid(),
+        start_ticks: target.start_ticks(),
+        boot_id: boot_id(target.root()),
+        image: target.image().clone(),
+        command: target.command().to_owned(),
+        began: around.now.clone(),
+        asked: wish.asked.clone(),
+    }))?;
+    Ok(())
 }
 
 /// Asks the kernel whether a hand may make every kind of step that a wish needs, before the first is made.
@@ -241,7 +281,13 @@ pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), Atta
     if wish.asked.huge_pages {
         hand.may_collapse().map_err(|error| refused("collapse pages", error))?;
     }
-    if wish.destination.is_some() {
+    if let Some(destination) = &wish.destination {
+        let allowed = Status::read(target.root(), pid).ok().and_then(|status| status.allowed_nodes);
+        if let Some(allowed) = allowed {
+            if let Some(node) = destination.nodes().into_iter().find(|node| !allowed.contains(node)) {
+                return Err(AttachError::NodeNotAllowed { pid, node, allowed });
+            }
+        }
         hand.nodes_of(&[0], &mut [0]).map_err(|error| refused("move pages", error))?;
     }
     Ok(())
@@ -279,21 +325,19 @@ fn carry_out(
     wish: &Wish,
     job: &Job,
     seen: &[Area],
-    obstacles: &mut collapse::Obstacles,
+    collapsed: &mut collapse::Outcome,
 ) -> Result<(), Halt> {
     if !wish.seats.is_none() {
         bind::bind(work, &wish.seats)?;
     }
     if !job.blocks.is_empty() {
-        *obstacles = collapse::collapse(work, &job.blocks)?;
+        collapse::collapse(work, &job.blocks, collapsed)?;
     }
     if let Some(destination) = &wish.destination {
         migrate::migrate(work, seen, destination, job.plan.move_bytes)?;
         if wish.asked.huge_pages && work.moved_bytes > 0 && !job.blocks.is_empty() {
             let again = collapse::blocks(work, seen)?;
-            if !again.is_empty() {
-                *obstacles = collapse::collapse(work, &again)?;
-            }
+            collapse::collapse(work, &again, &mut collapse::Outcome::default())?;
         }
     }
     Ok(())
@@ -321,8 +365,4 @@ pub(crate) fn finish(work: &mut Work<'_>, outcome: Result<(), Halt>) -> AttachEn
     // A journal without an end says as much: it was cut off.
     let _ = work.journal.write(Entry::End { ended });
     ended
-}
-
-fn gained(before: &Reading, now: &Reading) -> u64 {
-    now.huge_bytes().saturating_sub(before.huge_bytes())
 }

@@ -83,13 +83,18 @@ pub(crate) fn bind(work: &mut Work<'_>, seats: &Seats) -> Result<(), Halt> {
 
 fn one(work: &mut Work<'_>, thread: &ThreadState, started: u64, given: &[u32]) -> Result<(), Halt> {
     let Some(bits) = CpuBits::of(given) else { return Ok(()) };
-    work.note(Entry::Affinity {
+    let line = work.note(Entry::Affinity {
         thread: thread.id,
         start_ticks: started,
         before: format_list(&thread.cpus),
         given: format_list(given),
     })?;
-    match set(work, thread.id, started, &bits)? {
+    let outcome = set(work, thread.id, started, &bits);
+    if !matches!(outcome, Ok(Set::Done)) {
+        // The step was not made: there is nothing to take back.
+        work.note(Entry::Undone { line })?;
+    }
+    match outcome? {
         Set::Done => work.bound_threads += 1,
         Set::Gone => {}
         Set::Refused => work.notes.push(format!(

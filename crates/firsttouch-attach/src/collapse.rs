@@ -1,6 +1,7 @@
 //! Memory onto huge pages, call by call.
 
 use crate::areas::Area;
+use crate::destination::PAGE_BYTES;
 use crate::journal::Entry;
 use crate::pace::Pace;
 use crate::runs::NodeRuns;
@@ -30,83 +31,110 @@ pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Range<u64>>,
             continue;
         }
         let pagemap = work.target.pagemap();
-        let runs = whole_blocks(area.start, area.end, |start, pages| pagemap.entries(start, pages));
-        for run in runs.map_err(|error| work.halt_of(error))? {
-            let there = pagemap.resident_runs(run.start, run.end).map_err(|error| work.halt_of(error))?;
-            // Older kernels do not tell which blocks are huge already, and pass over them quickly.
-            all.extend(there.map_or_else(|| vec![run.clone()], |there| without_huge(run.clone(), &there)));
+        let runs = pagemap.resident_runs(area.start, area.end).map_err(|error| work.halt_of(error))?;
+        // Older kernels do not tell what is there but page by page.
+        let whole = area.start..area.end;
+        let parts = runs.map_or_else(|| vec![whole.clone()], |runs| small_parts(&whole, &runs));
+        for part in parts {
+            let runs = whole_blocks(part.start, part.end, |start, pages| pagemap.entries(start, pages));
+            all.extend(runs.map_err(|error| work.halt_of(error))?);
         }
     }
     Ok(all)
 }
 
-/// The blocks of a run that are not huge already.
-fn without_huge(run: Range<u64>, there: &[ResidentRun]) -> Vec<Range<u64>> {
-    let mut rest = Vec::new();
-    let mut from = run.start;
-    for huge in there.iter().filter(|part| part.huge) {
-        if huge.range.start > from {
-            rest.push(from..huge.range.start);
+/// The parts of an area, in whole blocks, that have base pages.
+fn small_parts(area: &Range<u64>, runs: &[ResidentRun]) -> Vec<Range<u64>> {
+    let mut parts: Vec<Range<u64>> = Vec::new();
+    for run in runs.iter().filter(|run| !run.huge) {
+        let start = (run.range.start / PMD_BYTES * PMD_BYTES).max(area.start);
+        let end = run.range.end.next_multiple_of(PMD_BYTES).min(area.end);
+        match parts.last_mut() {
+            Some(last) if last.end >= start => last.end = last.end.max(end),
+            _ => parts.push(start..end),
         }
-        from = from.max(huge.range.end);
     }
-    if from < run.end {
-        rest.push(from..run.end);
-    }
-    rest
+    parts
 }
 
-/// What stood in the way, as far as the answers tell: the bytes of the calls concerned.
+/// What became of blocks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Obstacles {
-    pub(crate) no_memory_bytes: u64,
-    pub(crate) cgroup_bytes: u64,
-    pub(crate) busy_bytes: u64,
+pub(crate) struct Outcome {
+    /// Bytes on huge pages since; `None` where the kernel does not tell, so that only a second survey does.
+    pub(crate) huge_bytes: Option<u64>,
+    /// Bytes gone through.
+    pub(crate) done_bytes: u64,
+    /// Bytes that were left, by what the kernel answered.
+    left: Left,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Left {
+    no_memory: u64,
+    cgroup: u64,
+    busy: u64,
+    forbidden: u64,
 }
 
 /// Collapses these blocks, in this order.
-pub(crate) fn collapse(work: &mut Work<'_>, blocks: &[Range<u64>]) -> Result<Obstacles, Halt> {
+pub(crate) fn collapse(
+    work: &mut Work<'_>,
+    blocks: &[Range<u64>],
+    outcome: &mut Outcome,
+) -> Result<(), Halt> {
     let of: u64 = blocks.iter().map(|run| run.end - run.start).sum();
     let mut pace = Pace::new(work.stall_limit, PMD_BYTES, FIRST_CALL, LARGEST_CALL);
     let (begun, mut done, mut refusals) = (Instant::now(), 0, 0);
-    let mut obstacles = Obstacles::default();
     for run in blocks {
         let mut start = run.start;
         while start < run.end {
             work.may_go_on()?;
             let bytes = pace.chunk().min(run.end - start);
-            match one(work, &mut pace, start, bytes)? {
-                Answer::Done => refusals = 0,
-                Answer::Busy => obstacles.busy_bytes += bytes,
-                Answer::NoMemory => {
-                    obstacles.no_memory_bytes += bytes;
-                    refusals += 1;
-                }
-                Answer::CgroupFull => {
-                    obstacles.cgroup_bytes += bytes;
-                    refusals += 1;
-                }
+            let answer = one(work, &mut pace, start, bytes)?;
+            let huge = huge_bytes(work, start, bytes)?;
+            if let Some(huge) = huge {
+                *outcome.huge_bytes.get_or_insert(0) += huge;
             }
+            let left_bytes = bytes - huge.unwrap_or(bytes);
+            let left = &mut outcome.left;
+            match answer {
+                Answer::Done => {}
+                Answer::Busy => left.busy += left_bytes,
+                Answer::Forbidden => left.forbidden += left_bytes,
+                Answer::NoMemory => left.no_memory += huge.map_or(bytes, |_| left_bytes),
+                Answer::CgroupFull => left.cgroup += huge.map_or(bytes, |_| left_bytes),
+            }
+            let refused = matches!(answer, Answer::NoMemory | Answer::CgroupFull);
+            refusals = if refused { refusals + 1 } else { 0 };
             start += bytes;
             done += bytes;
+            outcome.done_bytes += bytes;
             work.progress(Phase::Collapse, done, of, begun);
             if refusals >= MOST_REFUSALS {
-                let rest = of - done;
-                match obstacles.no_memory_bytes > 0 {
-                    true => obstacles.no_memory_bytes += rest,
-                    false => obstacles.cgroup_bytes += rest,
-                }
-                return Ok(obstacles);
+                let left =
+                    if matches!(answer, Answer::NoMemory) { &mut left.no_memory } else { &mut left.cgroup };
+                *left += of - done;
+                return Ok(());
             }
         }
     }
-    Ok(obstacles)
+    Ok(())
+}
+
+/// Bytes of a range on huge pages, where the kernel tells.
+fn huge_bytes(work: &Work<'_>, start: u64, bytes: u64) -> Result<Option<u64>, Halt> {
+    let runs =
+        work.target.pagemap().resident_runs(start, start + bytes).map_err(|error| work.halt_of(error))?;
+    let huge = |run: &ResidentRun| if run.huge { run.range.end - run.range.start } else { 0 };
+    Ok(runs.map(|runs| runs.iter().map(huge).sum()))
 }
 
 enum Answer {
-    /// As far as the kernel tells: the second reading knows better.
+    /// As far as the kernel tells: reading it back knows better.
     Done,
     Busy,
+    /// The mapping is none to be collapsed, by the program's own wish or since it was made anew.
+    Forbidden,
     NoMemory,
     CgroupFull,
 }
@@ -116,11 +144,8 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
     let nodes = if work.several_nodes { Some(nodes_of(work, start, bytes)?.to_string()) } else { None };
     work.note(Entry::Collapse { start, bytes, nodes })?;
     for attempt in 1.. {
-        let (answer, took) = work.timed(|hand| hand.collapse(start, bytes));
-        let gap = pace.took(took, bytes);
-        if !gap.is_zero() {
-            work.target.pause(gap);
-        }
+        work.make_ready();
+        let answer = work.call(pace, bytes, |hand| hand.collapse(start, bytes));
         let Err(error) = answer else { return Ok(Answer::Done) };
         match error.raw_os_error() {
             Some(libc::EAGAIN) if attempt < MOST_TRIES => {
@@ -130,8 +155,9 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
             Some(libc::EAGAIN) => return Ok(Answer::Busy),
             Some(libc::EBUSY) => return Ok(Answer::CgroupFull),
             Some(libc::ENOMEM) if is_mapped(work, start) => return Ok(Answer::NoMemory),
-            // Unmapped, or mapped anew in a way that cannot be collapsed: no longer ours to change.
-            Some(libc::ENOMEM | libc::EINVAL) => return Ok(Answer::Done),
+            // Unmapped: no longer ours to change.
+            Some(libc::ENOMEM) => return Ok(Answer::Done),
+            Some(libc::EINVAL) => return Ok(Answer::Forbidden),
             _ => return Err(work.halt_of(error)),
         }
     }
@@ -139,9 +165,8 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
 }
 
 /// The node of every page of a range.
-pub(crate) fn nodes_of(work: &mut Work<'_>, start: u64, bytes: u64) -> Result<NodeRuns, Halt> {
-    let addresses: Vec<u64> =
-        (start..start + bytes).step_by(crate::destination::PAGE_BYTES as usize).collect();
+fn nodes_of(work: &mut Work<'_>, start: u64, bytes: u64) -> Result<NodeRuns, Halt> {
+    let addresses: Vec<u64> = (start..start + bytes).step_by(PAGE_BYTES as usize).collect();
     let mut nodes = vec![-1; addresses.len()];
     work.hand.nodes_of(&addresses, &mut nodes).map_err(|error| work.halt_of(error))?;
     Ok(NodeRuns::of(&nodes))
@@ -153,23 +178,28 @@ fn is_mapped(work: &Work<'_>, address: u64) -> bool {
         .is_ok_and(|maps| maps.iter().any(|mapping| (mapping.start..mapping.end).contains(&address)))
 }
 
-/// Takes note of what was left on base pages, by why.
-pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], obstacles: Obstacles) {
+/// Takes note of what was left on base pages, by why; `areas` are those of afterwards.
+pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Outcome) {
     let collapsible = areas.iter().filter(|area| area.collapsible);
     let (forbidden, open): (Vec<&Area>, Vec<&Area>) = collapsible.partition(|area| area.forbidden);
     let sum = |areas: &[&Area]| areas.iter().map(|area| area.small_bytes()).sum::<u64>();
     let mut rest = sum(&open);
+    let left = outcome.left;
+    let mut shortfalls = vec![(Reason::NohugepageVma, sum(&forbidden))];
     for (reason, bytes) in [
-        (Reason::NohugepageVma, sum(&forbidden)),
-        (Reason::NoContiguousMemory, obstacles.no_memory_bytes.min(rest)),
-        (Reason::CgroupLimit, obstacles.cgroup_bytes.min(rest)),
-        (Reason::BusyPages, obstacles.busy_bytes.min(rest)),
+        (Reason::NohugepageVma, left.forbidden),
+        (Reason::NoContiguousMemory, left.no_memory),
+        (Reason::CgroupLimit, left.cgroup),
+        (Reason::BusyPages, left.busy),
     ] {
+        // What was left then may have been unmapped since.
+        let bytes = bytes.min(rest);
+        rest -= bytes;
+        shortfalls.push((reason, bytes));
+    }
+    for (reason, bytes) in shortfalls {
         if bytes > 0 {
             work.shortfalls.add(reason, bytes);
-        }
-        if reason != Reason::NohugepageVma {
-            rest = rest.saturating_sub(bytes);
         }
     }
     if rest > 0 {
@@ -178,5 +208,46 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], obstacles: Obstacles)
             rest,
             "nothing to mend: edges of mappings, and blocks of which less than half was ever touched",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn blocks_with_base_pages_are_joined() {
+        let run = |start: u64, end: u64, huge| ResidentRun { range: start..end, huge };
+        let mib = 1 << 20;
+        let runs =
+            [run(5 * mib, 6 * mib, false), run(7 * mib, 9 * mib, false), run(10 * mib, 20 * mib, true)];
+        let parts = small_parts(&(5 * mib..64 * mib), &runs);
+        assert_eq!(parts, [5 * mib..10 * mib]);
+        assert!(small_parts(&(0..64 * mib), &[run(10 * mib, 20 * mib, true)]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn parts_hold_every_base_page_once(
+            lengths in proptest::collection::vec((1u64..1000, 1u64..1000), 0..40),
+            start in 0u64..512,
+        ) {
+            let mut at = start * PAGE_BYTES;
+            let mut runs = Vec::new();
+            for (gap, pages) in lengths {
+                at += gap * PAGE_BYTES;
+                runs.push(ResidentRun { range: at..at + pages * PAGE_BYTES, huge: false });
+                at += pages * PAGE_BYTES;
+            }
+            let area = start * PAGE_BYTES..at + PAGE_BYTES;
+            let parts = small_parts(&area, &runs);
+            prop_assert!(parts.windows(2).all(|pair| pair[0].end < pair[1].start));
+            for run in &runs {
+                let holds = |part: &Range<u64>| part.start <= run.range.start && run.range.end <= part.end;
+                prop_assert!(parts.iter().any(holds));
+            }
+            prop_assert!(parts.iter().all(|part| part.start >= area.start && part.end <= area.end));
+        }
     }
 }

@@ -267,7 +267,7 @@ impl Journal {
     }
 
     /// Removes the file where it holds no step that could be taken back.
-    pub fn discard_if_empty(self) -> Option<PathBuf> {
+    pub fn discard_if_empty(mut self) -> Option<PathBuf> {
         if self.file.is_none() {
             None
         } else if self.story.open_steps().is_empty() {
@@ -275,7 +275,16 @@ impl Journal {
             let _ = fs::remove_file(&self.path);
             None
         } else {
-            Some(self.path)
+            Some(std::mem::take(&mut self.path))
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile, and is not its program yet, would keep the lock.
+        if let Some(file) = &self.file {
+            let _ = file.unlock();
         }
     }
 }
@@ -283,4 +292,130 @@ impl Journal {
 /// The name of a process's journal.
 pub(crate) fn path_of(folder: &Path, pid: u32, start_ticks: u64) -> PathBuf {
     folder.join(format!("{pid}-{start_ticks}.jsonl"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn begin(boot_id: &str) -> Entry {
+        Entry::Begin(Begin {
+            schema_version: JOURNAL_VERSION,
+            pid: 7,
+            start_ticks: 99,
+            boot_id: boot_id.to_owned(),
+            image: Image { program: "/bin/x".to_owned(), start_code: 1, start_stack: 2 },
+            command: "x y".to_owned(),
+            began: "2026-01-01T00:00:00Z".to_owned(),
+            asked: AttachAsked { huge_pages: true, ..AttachAsked::default() },
+        })
+    }
+
+    fn entry() -> impl Strategy<Value = Entry> {
+        prop_oneof![
+            (any::<u32>(), any::<u64>()).prop_map(|(thread, start_ticks)| Entry::Affinity {
+                thread,
+                start_ticks,
+                before: "0-3".to_owned(),
+                given: "2".to_owned()
+            }),
+            (any::<u64>(), any::<u64>(), proptest::option::of("[0-9*,-]{0,9}"))
+                .prop_map(|(start, bytes, nodes)| Entry::Collapse { start, bytes, nodes }),
+            (any::<u64>(), "[0-9*,-]{0,9}").prop_map(|(start, nodes)| Entry::Move { start, nodes }),
+            (0usize..20).prop_map(|line| Entry::Undone { line }),
+            Just(Entry::End { ended: AttachEnded::Interrupted }),
+        ]
+    }
+
+    fn text(entries: &[Entry]) -> Vec<u8> {
+        let lines = entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n");
+        lines.collect::<String>().into_bytes()
+    }
+
+    #[test]
+    fn a_journal_is_its_users_alone_and_goes_on_where_it_was_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a/b");
+        let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
+        let step = |start| Entry::Move { start, nodes: "0*2".to_owned() };
+        journal.write(begin("boot")).unwrap();
+        assert_eq!(journal.write(step(4096)).unwrap(), 1);
+        assert!(matches!(Journal::open(&place, 7, 99, "boot"), Err(JournalError::Busy { pid: 7 })));
+        let path = journal.path().to_owned();
+        drop(journal);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&place)), (0o600, 0o700));
+        // Cut off in the middle of a line.
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"step\":\"move\",\"sta").unwrap();
+        let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
+        assert!(journal.story().is_cut_off());
+        assert_eq!(journal.write(step(8192)).unwrap(), 2);
+        drop(journal);
+        let story = Story::parse(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(story.open_steps(), [(2, &step(8192)), (1, &step(4096))]);
+        // Of another boot: another process.
+        let journal = Journal::open(&place, 7, 99, "other boot").unwrap();
+        assert_eq!(journal.story(), &Story::default());
+        assert!(journal.discard_if_empty().is_none() && !path.exists());
+    }
+
+    #[test]
+    fn what_was_taken_back_is_no_longer_open() {
+        let step = Entry::Move { start: 0, nodes: String::new() };
+        let all = [begin("b"), step.clone(), step.clone(), Entry::Undone { line: 2 }];
+        let story = Story::parse(&text(&all)).unwrap();
+        assert_eq!(story.open_steps(), [(1, &step)]);
+        assert!(story.is_cut_off());
+        assert_eq!(story.begin().map(|begin| begin.pid), Some(7));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_not_read() {
+        assert_eq!(Story::parse(b"hello\n"), Err(0));
+        assert_eq!(Story::parse(b"{\"step\":\"undone\",\"line\":1}\n"), Err(0));
+        let mut odd = text(&[begin("b")]);
+        odd.extend_from_slice(b"{}\n");
+        assert_eq!(Story::parse(&odd), Err(1));
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(path_of(folder.path(), 7, 99), &odd).unwrap();
+        let error = Journal::open(folder.path(), 7, 99, "b").unwrap_err();
+        assert!(
+            matches!(error, JournalError::Line { line: 1, .. }) && error.hint().contains("rm "),
+            "{error}"
+        );
+        // A link would lead our lines into somebody's file.
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "").unwrap();
+        std::os::unix::fs::symlink(&victim, path_of(folder.path(), 8, 1)).unwrap();
+        assert!(matches!(Journal::open(folder.path(), 8, 1, "b"), Err(JournalError::Io { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Story::parse(&bytes);
+        }
+
+        #[test]
+        fn a_journal_cut_anywhere_is_its_beginning(
+            entries in proptest::collection::vec(entry(), 0..12),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut all = vec![begin("b")];
+            all.extend(entries);
+            let whole = text(&all);
+            prop_assert_eq!(&Story::parse(&whole).unwrap().entries, &all);
+            let part = &whole[..cut.index(whole.len() + 1)];
+            let story = Story::parse(part).unwrap();
+            prop_assert_eq!(&story.entries[..], &all[..story.entries.len()]);
+            prop_assert!(story.whole_bytes as usize <= part.len());
+            prop_assert_eq!(story.entries.len(), part.iter().filter(|byte| **byte == b'\n').count());
+            for (line, step) in story.open_steps() {
+                prop_assert_eq!(&story.entries[line], step);
+            }
+        }
+    }
 }

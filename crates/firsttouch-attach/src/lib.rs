@@ -25,8 +25,10 @@ mod pace;
 mod reading;
 mod runs;
 mod store;
+mod survey;
 mod target;
 mod undo;
+mod window;
 mod work;
 
 pub use attach::{Around, AttachError, Wish, attach, may};

@@ -8,15 +8,13 @@ use crate::destination::{Destination, PAGE_BYTES};
 use crate::journal::Entry;
 use crate::pace::Pace;
 use crate::runs::NodeRuns;
+use crate::window::{Page, WINDOW, Window, next_window, tells_huge};
 use crate::work::{Halt, Phase, Work};
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_memory::Reason;
-use std::io;
 use std::time::{Duration, Instant};
 
-/// Memory that is looked at, and written down, at a time.
-const WINDOW: u64 = 4 * PMD_BYTES;
 const SMALLEST_CALL: u64 = 16 * PAGE_BYTES;
 const FIRST_CALL: u64 = PMD_BYTES / 2;
 const LARGEST_CALL: u64 = WINDOW;
@@ -28,13 +26,6 @@ const FULL_BELOW: u64 = 32;
 /// Where the kernel has not answered for a page.
 const UNANSWERED: i32 = i32::MIN;
 
-/// A page that is moved as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Page {
-    pub(crate) address: u64,
-    pub(crate) bytes: u64,
-}
-
 /// A page and where it is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticket {
@@ -42,101 +33,31 @@ struct Ticket {
     node: u32,
 }
 
-/// The resident pages of a window with their nodes.
-#[derive(Debug, Default)]
-pub(crate) struct Window {
-    pub(crate) pages: Vec<(Page, i32)>,
-}
-
-impl Window {
-    pub(crate) fn read(work: &mut Work<'_>, start: u64, end: u64, may_be_huge: bool) -> Result<Window, Halt> {
-        let pages = resident(work, start, end).map_err(|error| work.halt_of(error))?;
-        let addresses: Vec<u64> = pages.iter().map(|page| page.address).collect();
-        let mut nodes = vec![-1; pages.len()];
-        if !addresses.is_empty() {
-            work.hand.nodes_of(&addresses, &mut nodes).map_err(|error| work.halt_of(error))?;
-        }
-        let mut window = Window { pages: pages.into_iter().zip(nodes).collect() };
-        if may_be_huge {
-            window.join_blocks();
-        }
-        Ok(window)
-    }
-
-    /// Takes blocks that are there as a whole, on one node, for huge pages, where the kernel does not tell.
-    fn join_blocks(&mut self) {
-        let mut joined: Vec<(Page, i32)> = Vec::new();
-        for block in self.pages.chunk_by(|(a, _), (b, _)| a.address / PMD_BYTES == b.address / PMD_BYTES) {
-            let (first, node) = block[0];
-            let whole = block.len() as u64 == PMD_BYTES / PAGE_BYTES && block.iter().all(|(_, n)| *n == node);
-            if whole {
-                joined.push((Page { address: first.address, bytes: PMD_BYTES }, node));
-            } else {
-                joined.extend_from_slice(block);
-            }
-        }
-        self.pages = joined;
-    }
-
-    /// The nodes of every base page from `start` to `end`.
-    pub(crate) fn nodes(&self, start: u64, end: u64) -> NodeRuns {
-        let mut all = vec![-1; ((end - start) / PAGE_BYTES) as usize];
-        for (page, node) in &self.pages {
-            let first = ((page.address - start) / PAGE_BYTES) as usize;
-            let last = (first + (page.bytes / PAGE_BYTES) as usize).min(all.len());
-            all[first..last].fill(*node);
-        }
-        NodeRuns::of(&all)
-    }
-}
-
-/// The resident pages of a range; huge ones as one where the kernel tells.
-fn resident(work: &Work<'_>, start: u64, end: u64) -> io::Result<Vec<Page>> {
-    let pagemap = work.target.pagemap();
-    let mut pages = Vec::new();
-    match pagemap.resident_runs(start, end)? {
-        Some(runs) => {
-            for run in runs {
-                let mut at = run.range.start;
-                while at < run.range.end {
-                    let whole = run.huge && at % PMD_BYTES == 0 && at + PMD_BYTES <= run.range.end;
-                    let bytes = if whole { PMD_BYTES } else { PAGE_BYTES };
-                    pages.push(Page { address: at, bytes });
-                    at += bytes;
-                }
-            }
-        }
-        None => {
-            let entries = pagemap.entries(start, ((end - start) / PAGE_BYTES) as usize)?;
-            let there =
-                (start..end).step_by(PAGE_BYTES as usize).zip(entries).filter(|(_, entry)| entry.present());
-            pages.extend(there.map(|(address, _)| Page { address, bytes: PAGE_BYTES }));
-        }
-    }
-    Ok(pages)
-}
-
-/// The windows of an area.
-pub(crate) fn windows(area: &Area) -> impl Iterator<Item = (u64, u64)> + use<> {
-    let end = area.end;
-    let mut at = area.start;
-    std::iter::from_fn(move || {
-        let start = at;
-        at = end.min((start + WINDOW) / PMD_BYTES * PMD_BYTES);
-        (start < end).then_some((start, at))
-    })
-}
-
 /// Bytes of these areas that lie on other nodes than asked.
 pub(crate) fn bytes_elsewhere(work: &mut Work<'_>, areas: &[Area], to: &Destination) -> Result<u64, Halt> {
     let mut elsewhere = 0;
     for area in areas {
-        for (start, end) in windows(area) {
-            let window = Window::read(work, start, end, false)?;
+        let mut at = area.start;
+        while let Some((start, end)) = next(work, at, area.end)? {
+            at = end;
+            let window = read(work, start, end, false)?;
             elsewhere += tickets(&window, to).map(|ticket| ticket.page.bytes).sum::<u64>();
         }
     }
     Ok(elsewhere)
+}
+
+fn next(work: &Work<'_>, start: u64, end: u64) -> Result<Option<(u64, u64)>, Halt> {
+    next_window(work.target, start, end).map_err(|error| work.halt_of(error))
+}
+
+fn read(work: &mut Work<'_>, start: u64, end: u64, may_be_huge: bool) -> Result<Window, Halt> {
+    let window = Window::read(work.target, work.hand, start, end);
+    let mut window = window.map_err(|error| work.halt_of(error))?;
+    if may_be_huge {
+        window.join_blocks();
+    }
+    Ok(window)
 }
 
 fn tickets<'w>(window: &'w Window, to: &'w Destination) -> impl Iterator<Item = Ticket> + 'w {
@@ -153,14 +74,18 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
     let begun = Instant::now();
     let mut done = 0;
     // Kernels that do not tell huge pages apart show how much of a mapping is huge.
-    let tells = work.target.pagemap().resident_runs(0, PAGE_BYTES).is_ok_and(|runs| runs.is_some());
+    let tells = tells_huge(work.target);
     for area in areas {
-        for (start, end) in windows(area) {
+        let mut at = area.start;
+        while let Some((start, end)) = next(work, at, area.end)? {
+            at = end;
             if mover.full {
                 return Ok(());
             }
             work.may_go_on()?;
-            let window = Window::read(work, start, end, !tells && area.huge_bytes > 0)?;
+            let window = read(work, start, end, !tells && area.huge_bytes > 0)?;
+            let hidden = window.pages.iter().filter(|(_, node)| *node < 0).map(|(page, _)| page.bytes);
+            mover.hidden_bytes += hidden.sum::<u64>();
             let tickets: Vec<Ticket> = tickets(&window, to).collect();
             if tickets.is_empty() {
                 continue;
@@ -172,7 +97,20 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
         }
     }
     work.progress(Phase::Move, done, of.max(done), begun);
+    if mover.hidden_bytes > 0 && is_balanced(work) {
+        work.shortfalls.add_with(
+            Reason::BusyPages,
+            mover.hidden_bytes,
+            "the kernel watches these pages to move them itself: sysctl kernel.numa_balancing=0, then attach again",
+        );
+    }
     Ok(())
+}
+
+/// Whether the kernel moves pages by itself: those that it watches for that, older kernels hide.
+fn is_balanced(work: &Work<'_>) -> bool {
+    let setting = work.target.root().read("proc/sys/kernel/numa_balancing").ok().flatten();
+    setting.is_some_and(|setting| setting.trim() != "0")
 }
 
 /// Moves pages back to where a journal says that they were; true if every page that is still there lies there now.
@@ -185,12 +123,12 @@ pub(crate) fn put_back(
     let before: Vec<Option<u32>> = nodes.pages().collect();
     let end = start + before.len() as u64 * PAGE_BYTES;
     let mut all_back = true;
+    let tells = tells_huge(work.target);
     let mut at = start;
-    while at < end {
-        let until = end.min((at + WINDOW) / PMD_BYTES * PMD_BYTES);
+    while let Some((from, until)) = next(work, at, end)? {
+        at = until;
         work.may_go_on()?;
-        let tells = work.target.pagemap().resident_runs(at, at + PAGE_BYTES).is_ok_and(|runs| runs.is_some());
-        let window = Window::read(work, at, until, !tells)?;
+        let window = read(work, from, until, !tells)?;
         let tickets: Vec<Ticket> = window
             .pages
             .iter()
@@ -202,7 +140,6 @@ pub(crate) fn put_back(
         if !tickets.is_empty() {
             all_back &= mover.carry_out(work, tickets, !tells)? == 0;
         }
-        at = until;
     }
     Ok(all_back)
 }
@@ -213,11 +150,17 @@ pub(crate) struct Mover {
     pace: Pace,
     /// The node that pages were to go to had no memory left.
     pub(crate) full: bool,
+    /// Bytes that are there, and of which the kernel does not say where.
+    hidden_bytes: u64,
 }
 
 impl Mover {
     pub(crate) fn new(stall_limit: Duration) -> Mover {
-        Mover { pace: Pace::new(stall_limit, SMALLEST_CALL, FIRST_CALL, LARGEST_CALL), full: false }
+        Mover {
+            pace: Pace::new(stall_limit, SMALLEST_CALL, FIRST_CALL, LARGEST_CALL),
+            full: false,
+            hidden_bytes: 0,
+        }
     }
 
     /// Moves pages, with more tries for those that did not go; the bytes that stayed. `guessed`: what looks like a huge
@@ -272,11 +215,8 @@ impl Mover {
         let nodes: Vec<i32> = batch.iter().map(|ticket| ticket.node as i32).collect();
         let bytes: u64 = batch.iter().map(|ticket| ticket.page.bytes).sum();
         let mut status = vec![UNANSWERED; batch.len()];
-        let (answer, took) = work.timed(|hand| hand.move_pages(&addresses, &nodes, &mut status));
-        let gap = self.pace.took(took, bytes);
-        if !gap.is_zero() {
-            work.target.pause(gap);
-        }
+        let answer =
+            work.call(&mut self.pace, bytes, |hand| hand.move_pages(&addresses, &nodes, &mut status));
         if let Err(error) = answer {
             // ENOENT of older kernels: every page was on its node already, or gone.
             if error.raw_os_error() != Some(libc::ENOENT) {

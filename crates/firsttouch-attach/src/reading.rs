@@ -1,88 +1,122 @@
 //! The receipts of an attach: what the process has, by page size and node, and the CPUs of its threads.
 
+use crate::areas::{Area, areas};
 use crate::bind::{self, Seats};
+use crate::hand::Hand;
+use crate::survey::Survey;
 use crate::target::Target;
+use crate::window::{Window, next_window};
+use firsttouch_linux::maps::Backing;
 use firsttouch_linux::process::Status;
-use firsttouch_linux::smaps::{self, Region, read_smaps};
 use firsttouch_placement::{
     AttachAsked, Obtained, Pages, Placement, Receipt, SCHEMA_VERSION, ThreadReport, Via,
 };
 use firsttouch_process::process_nodes;
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 /// Threads in a receipt.
 const MOST_THREADS: usize = 256;
 
+/// How to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) asked: &'a AttachAsked,
+    pub(crate) seats: &'a Seats,
+    /// The nodes that have memory.
+    pub(crate) nodes: &'a [u32],
+    pub(crate) stall_limit: Duration,
+}
+
 /// What was read of a process at one moment.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    pub(crate) regions: Vec<Region>,
+    pub(crate) areas: Vec<Area>,
     pub(crate) receipt: Receipt,
 }
 
 impl Reading {
-    /// Anonymous bytes on huge pages.
+    /// Bytes on huge pages in what is worked on.
     pub(crate) fn huge_bytes(&self) -> u64 {
-        self.regions.iter().filter_map(|region| region.figures.anon_huge_pages).sum()
+        self.areas.iter().map(|area| area.huge_bytes).sum()
     }
 }
 
-/// Reads the process. `only_node`: the one node of a machine that has no other.
-pub(crate) fn read(
-    target: &Target,
-    asked: &AttachAsked,
-    seats: &Seats,
-    only_node: Option<u32>,
-) -> io::Result<Reading> {
-    let (root, pid) = (target.root(), target.pid());
-    let regions = read_smaps(root, pid)?;
-    let bytes_by_page_size = smaps::bytes_by_page_size(&regions);
-    let resident: u64 = bytes_by_page_size.values().sum();
-    let bytes_by_node = match only_node {
-        Some(node) => Some(BTreeMap::from([(node, resident)])),
-        None => process_nodes(root, pid)?,
-    };
-    let threads = bind::threads_of(target)?;
-    let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
-        number: place as u32,
-        name: Some(thread.name.clone()),
-        cpu_asked: seats.order.get(place % seats.order.len().max(1)).copied(),
-        cpus_obtained: Some(thread.cpus.clone()),
-    });
-    let peak = Status::read(root, pid).ok().and_then(|status| status.vm_hwm_bytes);
-    let mut receipt = without_reading(target, asked);
-    receipt.obtained = Some(Obtained {
-        placed_bytes: resident,
-        peak_bytes: peak.unwrap_or(resident).max(resident),
-        process_bytes_by_page_size: Some(bytes_by_page_size.clone()),
-        bytes_by_page_size,
-        bytes_by_node,
-        threads: threads.collect(),
-        ..Obtained::default()
-    });
-    receipt.complete = true;
-    Ok(Reading { regions, receipt })
-}
+impl Reader<'_> {
+    /// The process as it is now.
+    pub(crate) fn read(&self, hand: &mut dyn Hand) -> io::Result<Reading> {
+        let (root, pid) = (self.target.root(), self.target.pid());
+        let survey = Survey::read(self.target, self.stall_limit)?;
+        let resident: u64 = survey.bytes_by_page_size.values().sum();
+        let bytes_by_node = match self.nodes {
+            [only] => Some(BTreeMap::from([(*only, resident)])),
+            _ if survey.in_pieces => self.nodes_in_pieces(&survey, hand)?,
+            _ => process_nodes(root, pid)?,
+        };
+        let threads = bind::threads_of(self.target)?;
+        let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
+            number: place as u32,
+            name: Some(thread.name.clone()),
+            cpu_asked: self.seats.order.get(place % self.seats.order.len().max(1)).copied(),
+            cpus_obtained: Some(thread.cpus.clone()),
+        });
+        let peak = Status::read(root, pid).ok().and_then(|status| status.vm_hwm_bytes);
+        let mut receipt = self.without_reading();
+        receipt.obtained = Some(Obtained {
+            placed_bytes: resident,
+            peak_bytes: peak.unwrap_or(resident).max(resident),
+            process_bytes_by_page_size: Some(survey.bytes_by_page_size.clone()),
+            bytes_by_page_size: survey.bytes_by_page_size,
+            bytes_by_node,
+            threads: threads.collect(),
+            ..Obtained::default()
+        });
+        receipt.complete = true;
+        Ok(Reading { areas: areas(&survey.seen, self.asked.files), receipt })
+    }
 
-/// The receipt of a process that cannot be read any more.
-pub(crate) fn without_reading(target: &Target, asked: &AttachAsked) -> Receipt {
-    Receipt {
-        schema_version: SCHEMA_VERSION,
-        program: target.image().program.clone(),
-        asked: Placement {
-            pages: if asked.huge_pages { Pages::Transparent } else { Pages::Plain },
-            min_size: 0,
+    /// The receipt of a process that cannot be read any more.
+    pub(crate) fn without_reading(&self) -> Receipt {
+        Receipt {
+            schema_version: SCHEMA_VERSION,
+            program: self.target.image().program.clone(),
+            asked: Placement {
+                pages: if self.asked.huge_pages { Pages::Transparent } else { Pages::Plain },
+                min_size: 0,
+                via: Via::Supervise,
+                memory: self.asked.memory.clone(),
+                threads: self.asked.threads.clone(),
+                ..Placement::default()
+            },
+            obtained: None,
+            shortfalls: Vec::new(),
             via: Via::Supervise,
-            memory: asked.memory.clone(),
-            threads: asked.threads.clone(),
-            ..Placement::default()
-        },
-        obtained: None,
-        shortfalls: Vec::new(),
-        via: Via::Supervise,
-        blocks: Vec::new(),
-        complete: false,
-        notes: Vec::new(),
+            blocks: Vec::new(),
+            complete: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The nodes of what is no file's, asked for page by page: `numa_maps` would hold the process up.
+    fn nodes_in_pieces(
+        &self,
+        survey: &Survey,
+        hand: &mut dyn Hand,
+    ) -> io::Result<Option<BTreeMap<u32, u64>>> {
+        let mut bytes_by_node = BTreeMap::new();
+        for seen in survey.seen.iter().filter(|seen| seen.mapping.backing() != Backing::File) {
+            let mut at = seen.mapping.start;
+            while let Some((start, end)) = next_window(self.target, at, seen.mapping.end)? {
+                at = end;
+                for (page, node) in Window::read(self.target, hand, start, end)?.pages {
+                    if let Ok(node) = u32::try_from(node) {
+                        *bytes_by_node.entry(node).or_insert(0) += page.bytes;
+                    }
+                }
+            }
+        }
+        Ok(Some(bytes_by_node))
     }
 }

@@ -10,6 +10,7 @@ use firsttouch_placement::AttachEnded;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// The program that a process is. Its start time stays when it becomes another by `exec`; this does not.
@@ -122,6 +123,10 @@ impl TargetError {
     }
 }
 
+/// How often, and after what time, a process is looked at that becomes another program at this very moment.
+const MOST_LOOKS: u32 = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
 /// A process that is attached to.
 #[derive(Debug)]
 pub struct Target {
@@ -158,22 +163,38 @@ impl Target {
                 });
             }
         };
-        let stat = Stat::read(&root, pid).map_err(|error| gone_or(error, pid, "stat"))?;
+        // A process that has just been started is on its way to its program.
+        for _ in 0..MOST_LOOKS {
+            if let Some(target) = Target::look(&root, pid, &handle)? {
+                return Ok(target);
+            }
+            let _ = handle.wait_ended(Some(BETWEEN_LOOKS));
+        }
+        Err(TargetError::NoSuchProcess { pid })
+    }
+
+    /// Reads who the process is; `None` if it became somebody else meanwhile.
+    fn look(root: &Root, pid: u32, handle: &ProcessHandle) -> Result<Option<Target>, TargetError> {
+        let unreadable = |what| move |source| TargetError::Unreadable { pid, what, source };
+        let stat = Stat::read(root, pid).map_err(|error| gone_or(error, pid, "stat"))?;
         if stat.kernel_thread {
             return Err(TargetError::KernelThread { pid, name: stat.command });
         }
         if matches!(stat.state, 'Z' | 'X') {
             return Err(TargetError::Zombie { pid, parent: stat.parent });
         }
-        let status = Status::read(&root, pid).map_err(|error| gone_or(error, pid, "status"))?;
-        let pagemap = match Pagemap::open(&root, pid) {
+        let status = Status::read(root, pid).map_err(|error| gone_or(error, pid, "status"))?;
+        let pagemap = match Pagemap::open(root, pid) {
             Ok(pagemap) => pagemap,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(who_may_not(&root, pid, &status));
+                return Err(who_may_not(root, pid, &status));
             }
             Err(error) => return Err(gone_or(error, pid, "pagemap")),
         };
-        let (start_code, start_stack) = stat.image.unwrap_or((0, 0));
+        // Nobody who may read the pagemap is refused these.
+        let Some((start_code, start_stack)) = stat.image.filter(|image| *image != (0, 0)) else {
+            return Ok(None);
+        };
         let folder = root.path().join(format!("proc/{pid}"));
         let program = fs::read_link(folder.join("exe"))
             .map_err(|error| gone_or(error, pid, "exe"))?
@@ -181,10 +202,11 @@ impl Target {
             .to_string();
         let command = fs::read(folder.join("cmdline")).unwrap_or_default();
         let words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let fd = handle.as_fd().try_clone_to_owned().map_err(unreadable("a handle"))?;
         let target = Target {
-            root,
+            root: root.clone(),
             pid,
-            handle,
+            handle: ProcessHandle::from(fd),
             start_ticks: stat.start_ticks,
             image: Image { program, start_code, start_stack },
             command: words.collect::<Vec<_>>().join(" ").trim_end().to_owned(),
@@ -194,8 +216,9 @@ impl Target {
         };
         // What was read under its number was read of it, if the handle still has its process now.
         match target.check() {
-            Ok(()) => Ok(target),
-            Err(_) => Err(TargetError::NoSuchProcess { pid }),
+            Err(AttachEnded::TargetEnded) => Err(TargetError::NoSuchProcess { pid }),
+            Err(AttachEnded::TargetExec) => Ok(None),
+            _ => Ok(Some(target)),
         }
     }
 
@@ -212,6 +235,10 @@ impl Target {
             return Err(AttachEnded::TargetEnded);
         }
         let image = stat.image.unwrap_or((0, 0));
+        // Who is about to end has no memory any more, and may take a while to be gone.
+        if image == (0, 0) {
+            return Err(AttachEnded::TargetEnded);
+        }
         let same_memory = self.pagemap.entries(0, 1).is_ok_and(|entries| !entries.is_empty());
         if image != (self.image.start_code, self.image.start_stack) || !same_memory {
             return Err(AttachEnded::TargetExec);

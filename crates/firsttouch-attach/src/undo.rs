@@ -5,13 +5,14 @@ use crate::bind::{self, Seats, Set};
 use crate::hand::Hand;
 use crate::journal::{Entry, Journal};
 use crate::migrate::{Mover, put_back};
-use crate::reading;
+use crate::reading::Reader;
 use crate::runs::NodeRuns;
 use crate::store::boot_id;
 use crate::target::Target;
 use crate::work::{Halt, Phase, Progress, Shortfalls, Watcher, Work};
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::numa::CpuBits;
+use firsttouch_linux::remote::Urgent;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
 };
@@ -35,13 +36,10 @@ pub fn undo(
         Entry::Begin(begin) => Some(begin.image == *target.image()),
         _ => None,
     });
-    let only_node = match around.nodes.as_slice() {
-        [only] => Some(*only),
-        _ => None,
-    };
-    let asked = AttachAsked::default();
-    let read = || reading::read(target, &asked, &Seats::default(), only_node);
-    let before = read().map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?.receipt;
+    let (asked, seats) = (AttachAsked::default(), Seats::default());
+    let reader = Reader { target, asked: &asked, seats: &seats, nodes: &around.nodes, stall_limit };
+    let before =
+        reader.read(hand).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?.receipt;
     let begun = Instant::now();
     let mut work = Work {
         target,
@@ -50,7 +48,7 @@ pub fn undo(
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit,
-        several_nodes: only_node.is_none(),
+        several_nodes: around.nodes.len() > 1,
         shortfalls: Shortfalls::default(),
         notes: Vec::new(),
         worst_pause: Duration::ZERO,
@@ -61,11 +59,12 @@ pub fn undo(
         work.notes.push("there is nothing to take back".to_owned());
         AttachEnded::Done
     } else {
+        let _urgent = Urgent::begin();
         let outcome = take_back(&mut work, &steps, same_program.unwrap_or(false));
         finish(&mut work, outcome)
     };
     let wall_s = begun.elapsed().as_secs_f64();
-    let after = read().ok().filter(|_| target.check().is_ok()).map(|now| now.receipt);
+    let after = reader.read(work.hand).ok().filter(|_| target.check().is_ok()).map(|now| now.receipt);
     let (worst_pause, moved_bytes, bound_threads) = (work.worst_pause, work.moved_bytes, work.bound_threads);
     let (shortfalls, notes) = (work.shortfalls.list(), std::mem::take(&mut work.notes));
     let via = work.hand.via();
@@ -75,8 +74,8 @@ pub fn undo(
         action: AttachAction::Undo,
         planned: AttachPlan::default(),
         before,
-        after: after.unwrap_or_else(|| reading::without_reading(target, &asked)),
-        asked,
+        after: after.unwrap_or_else(|| reader.without_reading()),
+        asked: asked.clone(),
         moved_bytes,
         collapsed_bytes: 0,
         bound_threads,

@@ -2,7 +2,9 @@
 
 use crate::hand::Hand;
 use crate::journal::{Entry, Journal, JournalError};
+use crate::pace::{Pace, Took};
 use crate::target::Target;
+use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_placement::{AttachEnded, Reason, Shortfall};
 use std::collections::BTreeMap;
 use std::io;
@@ -91,13 +93,36 @@ impl Work<'_> {
         self.journal.write(entry).map_err(Halt::Journal)
     }
 
-    /// Makes a call and measures it.
-    pub(crate) fn timed<T>(&mut self, call: impl FnOnce(&mut dyn Hand) -> T) -> (T, Duration) {
-        let begun = Instant::now();
+    /// Makes a call and measures it, then leaves the process alone for as long as the pace says.
+    pub(crate) fn call<T>(
+        &mut self,
+        pace: &mut Pace,
+        bytes: u64,
+        call: impl FnOnce(&mut dyn Hand) -> T,
+    ) -> T {
+        let (begun, processor) = (Instant::now(), thread_processor_time());
         let answer = call(self.hand);
-        let took = begun.elapsed();
-        self.worst_pause = self.worst_pause.max(took);
-        (answer, took)
+        let wall = begun.elapsed();
+        let processor = thread_processor_time().saturating_sub(processor);
+        self.worst_pause = self.worst_pause.max(wall);
+        let gap = pace.took(Took { wall, processor }, bytes);
+        if !gap.is_zero() {
+            self.target.pause(gap);
+        }
+        answer
+    }
+
+    /// What the kernel does first in every call is done here, where nobody waits for it; again where it took long, because
+    /// the machine is busy at this moment.
+    pub(crate) fn make_ready(&mut self) {
+        const MOST_TRIES: u32 = 3;
+        for _ in 0..MOST_TRIES {
+            let begun = Instant::now();
+            self.hand.make_ready();
+            if begun.elapsed() < self.stall_limit / 4 {
+                break;
+            }
+        }
     }
 
     /// What an error means that is not of the step itself: the process has gone, or we may not.

@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     let mut report = one(&target, args, &wish, &around)?;
     report.own_devices = place.and_then(|place| place.own);
     if args.tree {
-        for child in descendants(&Root::live(), pid)? {
+        let family = descendants(&Root::live(), pid)?;
+        for child in family.into_iter().filter(|child| *child != std::process::id()) {
             if report.ended == AttachEnded::Interrupted {
                 break;
             }
@@ -140,6 +141,11 @@ fn wish(args: &Attach, here: &Here, place: Option<&Place>) -> Outcome<Wish> {
             "pages that the program creates from now on follow its own policy: mostly, the node of the thread that touches \
              first"
                 .to_owned(),
+        );
+    }
+    if wish.destination.is_some() && here.machine().numa_balancing == Some(true) {
+        wish.notes.push(
+            "automatic balancing is on, and may move pages again (sysctl kernel.numa_balancing=0)".to_owned(),
         );
     }
     if !wish.seats.order.is_empty() {

@@ -1,5 +1,6 @@
 //! One process as procfs shows it: `status`, `stat`, its threads, and which of its pages exist (`pagemap`).
 
+use crate::cpulist::parse_list;
 use crate::maps::{process_file, read_text, unreadable};
 use crate::root::Root;
 use crate::smaps::kilobytes;
@@ -42,6 +43,8 @@ pub struct Status {
     pub effective_user: Option<u32>,
     /// Who traces it (a debugger, strace); 0 is nobody.
     pub tracer: Option<u32>,
+    /// The nodes that its cpuset lets it have memory of.
+    pub allowed_nodes: Option<Vec<u32>>,
     /// `R` running, `S` sleeping, `T` stopped, `t` stopped by its tracer, `Z` ended and not collected…
     pub state: Option<char>,
 }
@@ -66,6 +69,7 @@ impl Status {
                 "Tgid" => status.process = value.parse().ok(),
                 "Uid" => status.effective_user = value.split('\t').nth(1).and_then(|id| id.parse().ok()),
                 "TracerPid" => status.tracer = value.parse().ok(),
+                "Mems_allowed_list" => status.allowed_nodes = parse_list(value),
                 "State" => status.state = value.chars().next(),
                 "THP_enabled" => status.thp_enabled = value.parse::<u8>().ok().map(|word| word != 0),
                 _ => {}
@@ -299,31 +303,47 @@ impl Pagemap {
     /// range is.
     pub fn resident_runs(&self, start: u64, end: u64) -> io::Result<Option<Vec<ResidentRun>>> {
         let mut found: Vec<ResidentRun> = Vec::new();
-        let mut regions = [PageRegion::default(); 128];
         let mut at = start;
         while at < end {
-            let piece_end = end.min(at + BYTES_PER_SCAN);
-            let answer =
-                sys::scan_pages(self.file.as_raw_fd(), at as usize, piece_end as usize, &mut regions);
-            let (filled, walked) = match answer {
-                Ok(answer) => answer,
-                Err(libc::ENOTTY | libc::EINVAL) => return Ok(None),
-                Err(libc::EINTR) => continue,
-                Err(error) => return Err(io::Error::from_raw_os_error(error)),
-            };
-            for region in regions.iter().take(filled) {
-                let huge = region.categories & PAGE_IS_HUGE != 0;
+            let Some((runs, walked)) = self.scan(at, end, PAGES_PER_SCAN)? else { return Ok(None) };
+            for run in runs {
                 match found.last_mut() {
-                    Some(last) if last.range.end == region.start && last.huge == huge => {
-                        last.range.end = region.end;
+                    Some(last) if last.range.end == run.range.start && last.huge == run.huge => {
+                        last.range.end = run.range.end;
                     }
-                    _ => found.push(ResidentRun { range: region.start..region.end, huge }),
+                    _ => found.push(run),
                 }
             }
-            // A walk that does not get on would never end.
-            at = if walked as u64 > at { walked as u64 } else { piece_end };
+            at = walked;
         }
         Ok(Some(found))
+    }
+
+    /// The first address of a range, from `start` on, that is in memory, or `end`; `None` before Linux 6.7.
+    pub fn first_resident(&self, start: u64, end: u64) -> io::Result<Option<u64>> {
+        let answer = self.scan(start, end, 1)?;
+        Ok(answer.map(|(runs, _)| runs.first().map_or(end, |run| run.range.start)))
+    }
+
+    /// One walk over so many pages that are there at most, and where it stopped.
+    fn scan(&self, start: u64, end: u64, pages: u64) -> io::Result<Option<(Vec<ResidentRun>, u64)>> {
+        let mut regions = [PageRegion::default(); 128];
+        let pagemap = self.file.as_raw_fd();
+        let (filled, walked) = loop {
+            match sys::scan_pages(pagemap, start as usize, end as usize, pages, &mut regions) {
+                Ok(answer) => break answer,
+                Err(libc::ENOTTY | libc::EINVAL) => return Ok(None),
+                Err(libc::EINTR) => {}
+                Err(error) => return Err(io::Error::from_raw_os_error(error)),
+            }
+        };
+        let run = |region: &PageRegion| ResidentRun {
+            range: region.start..region.end,
+            huge: region.categories & PAGE_IS_HUGE != 0,
+        };
+        // A walk that does not get on would be made for ever.
+        let walked = if walked as u64 > start { walked as u64 } else { end };
+        Ok(Some((regions.iter().take(filled).map(run).collect(), walked)))
     }
 }
 
@@ -336,8 +356,8 @@ pub struct ResidentRun {
     pub huge: bool,
 }
 
-/// Memory that one scan walks through: the lock on the mappings is held as long.
-const BYTES_PER_SCAN: u64 = 64 << 20;
+/// Pages that one scan finds before it lets go of the lock on the mappings: less than a millisecond.
+const PAGES_PER_SCAN: u64 = 16384;
 
 #[cfg(test)]
 mod tests {
@@ -397,7 +417,41 @@ mod tests {
         assert_eq!(status.thp_enabled, Some(false));
         assert_eq!((status.threads, status.vm_hwm_bytes), (None, None));
         assert_eq!(status.resident_bytes(), Some(8192));
+        let status = Status::parse(
+            "Tgid:\t7\nUid:\t1\t2\t3\t4\nTracerPid:\t0\nState:\tT (stopped)\nMems_allowed_list:\t0,2\n",
+        );
+        assert_eq!((status.process, status.effective_user, status.tracer), (Some(7), Some(2), Some(0)));
+        assert_eq!((status.state, status.allowed_nodes), (Some('T'), Some(vec![0, 2])));
         assert_eq!(Status::default().resident_bytes(), None);
+    }
+
+    #[test]
+    fn a_scan_finds_what_is_there_and_passes_over_what_is_not() {
+        const PAGE: usize = 4096;
+        let mut block = vec![0u8; 3 * PAGES_PER_SCAN as usize * PAGE];
+        let first = (block.as_ptr() as usize).next_multiple_of(PAGE);
+        let start = first - block.as_ptr() as usize;
+        // Every other page, so that no huge page comes of it, more than one scan finds; nothing behind.
+        for page in (0..2 * PAGES_PER_SCAN as usize).step_by(2) {
+            block[start + page * PAGE] = 1;
+        }
+        let pagemap = Pagemap::open(&Root::live(), std::process::id()).unwrap();
+        let (start, end) = (first as u64, (block.as_ptr() as usize + block.len() - PAGE) as u64);
+        let Some(runs) = pagemap.resident_runs(start, end).unwrap() else { return };
+        let bytes: u64 = runs.iter().map(|run| run.range.end - run.range.start).sum();
+        // Where the machine gives huge pages unasked, all of it is there.
+        assert!(runs.iter().any(|run| run.huge) || bytes == PAGES_PER_SCAN * PAGE as u64, "{bytes}");
+        assert!(runs.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+        assert_eq!(pagemap.first_resident(start, end).unwrap(), Some(start));
+        if bytes == PAGES_PER_SCAN * PAGE as u64 {
+            assert_eq!(
+                pagemap.first_resident(start + PAGE as u64, end).unwrap(),
+                Some(start + 2 * PAGE as u64)
+            );
+            let behind = start + 2 * PAGES_PER_SCAN * PAGE as u64;
+            assert_eq!(pagemap.first_resident(behind, end).unwrap(), Some(end));
+        }
+        assert!(block.iter().any(|byte| *byte == 1));
     }
 
     #[test]

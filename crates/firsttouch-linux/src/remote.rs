@@ -1,8 +1,11 @@
 //! Acting on another process: handles that cannot be recycled (`pidfd`), signals, and advice on its memory.
 
+use crate::sys;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
+
+const MADV_COLLAPSE: libc::c_int = 25;
 
 /// A handle on one process. Unlike its number it never comes to mean another one.
 #[derive(Debug)]
@@ -59,7 +62,6 @@ impl ProcessHandle {
     }
 
     fn advise_collapse(&self, ranges: &[libc::iovec]) -> io::Result<()> {
-        const MADV_COLLAPSE: libc::c_int = 25;
         let flags: libc::c_uint = 0;
         // SAFETY: the kernel reads as many ranges as the slice has; the addresses in them are the other process's, and
         // collapsing keeps the contents of memory, so even our own process would not notice.
@@ -133,6 +135,72 @@ impl AsFd for ProcessHandle {
     }
 }
 
+/// A way to have all processors hand in their batches of pages, which `MADV_COLLAPSE` does first, and while it holds up the
+/// changes of mappings of its process: on a busy machine that can take longer than all the rest. Done beforehand, here, it
+/// holds up nobody, and finds little left to do then.
+#[derive(Debug)]
+pub struct Batches {
+    /// A mapping of ours, large enough to hold a whole block, and never touched.
+    address: usize,
+}
+
+impl Batches {
+    const BYTES: usize = 4 << 20;
+
+    /// Reserves the addresses that the call needs.
+    pub fn new() -> io::Result<Batches> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, at an address that the kernel chooses.
+        let answer = unsafe { sys::map_anonymous(0, Self::BYTES, protection, libc::MAP_NORESERVE) };
+        Ok(Batches { address: answer.map_err(io::Error::from_raw_os_error)? })
+    }
+
+    /// Has the batches handed in (Linux 6.1; before that, nothing happens).
+    pub fn hand_in(&self) {
+        const PAGE: usize = 4096;
+        // What it answers does not matter: a page holds no whole block, so that nothing is collapsed.
+        // SAFETY: the range is ours, and the advice changes no contents.
+        let _ = unsafe { sys::advise(self.address, PAGE, MADV_COLLAPSE) };
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nobody knows its address.
+        let _ = unsafe { sys::unmap(self.address, Self::BYTES) };
+    }
+}
+
+/// The calling thread goes before all others of usual scheduling, until this is dropped; without the right to that
+/// (`CAP_SYS_NICE`) it does not. For who holds what others wait for, and would keep them waiting while it waits itself.
+#[derive(Debug)]
+pub struct Urgent {
+    /// The niceness before, where it was changed.
+    before: Option<libc::c_int>,
+}
+
+impl Urgent {
+    /// From now on.
+    pub fn begin() -> Urgent {
+        const MOST_URGENT: libc::c_int = -20;
+        // SAFETY: reads the niceness of the calling thread. An answer of -1 cannot be told from an error, and is nobody's
+        // usual niceness.
+        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        // SAFETY: changes how the calling thread is scheduled.
+        let changed = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, MOST_URGENT) } == 0;
+        Urgent { before: changed.then_some(before) }
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // SAFETY: as above; going back needs no right.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before) };
+        }
+    }
+}
+
 /// Waits until one of the descriptors is readable (a pidfd: has ended) or the time is up, and tells which are.
 pub fn poll<const N: usize>(fds: &[BorrowedFd<'_>; N], limit: Option<Duration>) -> io::Result<[bool; N]> {
     let mut entries =
@@ -173,6 +241,18 @@ mod tests {
         let pid = child.id();
         child.wait().unwrap();
         assert_eq!(ProcessHandle::open(pid).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+    }
+
+    #[test]
+    fn batches_and_urgency_leave_nothing_behind() {
+        // SAFETY: reads the niceness of the calling thread.
+        let niceness = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let before = niceness();
+        let urgent = Urgent::begin();
+        Batches::new().unwrap().hand_in();
+        assert!(niceness() <= before);
+        drop(urgent);
+        assert_eq!(niceness(), before);
     }
 
     #[test]

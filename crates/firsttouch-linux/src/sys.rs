@@ -254,7 +254,7 @@ impl Descriptor {
         end: usize,
         regions: &mut [PageRegion],
     ) -> Result<(usize, usize), i32> {
-        scan_pages(self.0, start, end, regions)
+        scan_pages(self.0, start, end, 0, regions)
     }
 }
 
@@ -265,11 +265,12 @@ impl Drop for Descriptor {
     }
 }
 
-/// [`Descriptor::scan_pages`] on a descriptor that somebody else keeps.
+/// [`Descriptor::scan_pages`] on a descriptor that somebody else keeps; the walk stops after `max_pages`, if that is not 0.
 pub(crate) fn scan_pages(
     pagemap: i32,
     start: usize,
     end: usize,
+    max_pages: u64,
     regions: &mut [PageRegion],
 ) -> Result<(usize, usize), i32> {
     let mut arguments = ScanArguments {
@@ -280,7 +281,7 @@ pub(crate) fn scan_pages(
         walk_end: 0,
         vec: regions.as_mut_ptr() as u64,
         vec_len: regions.len() as u64,
-        max_pages: 0,
+        max_pages,
         category_inverted: 0,
         category_mask: PAGE_IS_PRESENT,
         category_anyof_mask: 0,
@@ -343,7 +344,7 @@ pub fn now_ns() -> u64 {
 
 fn clock(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills the structure it is given; both clocks exist on every Linux, so errno is not touched.
+    // SAFETY: fills the structure it is given; these clocks exist on every Linux, so errno is not touched.
     unsafe { libc::clock_gettime(id, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

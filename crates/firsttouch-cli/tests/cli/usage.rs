@@ -38,9 +38,14 @@ fn placements_that_contradict_themselves_are_refused() {
 
 #[test]
 fn help_is_data() {
-    for arguments in
-        [&["--help"][..], &["run", "--help"], &["tune", "--help"], &["status", "--help"], &["report", "-h"]]
-    {
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["tune", "--help"],
+        &["status", "--help"],
+        &["report", "-h"],
+        &["attach", "--help"],
+    ] {
         let output = run(arguments);
         assert_code(&output, 0);
         assert!(stdout(&output).contains("Examples:"), "{}", stdout(&output));
