@@ -173,6 +173,7 @@ fn with_journal(
         watcher: Watcher(watcher),
         stall_limit: wish.stall_limit,
         several_nodes: around.nodes.len() > 1,
+        knows_advice: before.knows_advice,
         shortfalls: Shortfalls::default(),
         notes: wish.notes.clone(),
         worst_pause: Duration::ZERO,

@@ -87,6 +87,7 @@ pub(crate) fn collapse(
     let (begun, mut done, mut refusals) = (Instant::now(), 0, 0);
     for run in blocks {
         let mut start = run.start;
+        let (mut unsuitable, mut suitable) = (0, false);
         while start < run.end {
             work.may_go_on()?;
             let bytes = pace.chunk().min(run.end - start);
@@ -100,10 +101,11 @@ pub(crate) fn collapse(
             match answer {
                 Answer::Done => {}
                 Answer::Busy => left.busy += left_bytes,
-                Answer::Forbidden => left.forbidden += left_bytes,
+                Answer::Unsuitable => unsuitable += left_bytes,
                 Answer::NoMemory => left.no_memory += huge.map_or(bytes, |_| left_bytes),
                 Answer::CgroupFull => left.cgroup += huge.map_or(bytes, |_| left_bytes),
             }
+            suitable |= !matches!(answer, Answer::Unsuitable) || left_bytes < bytes;
             let refused = matches!(answer, Answer::NoMemory | Answer::CgroupFull);
             refusals = if refused { refusals + 1 } else { 0 };
             start += bytes;
@@ -117,6 +119,10 @@ pub(crate) fn collapse(
                 return Ok(());
             }
         }
+        // A mapping that the program has forbidden gives nothing at all; elsewhere single pages are in a state that passes.
+        let left =
+            if work.knows_advice || suitable { &mut outcome.left.busy } else { &mut outcome.left.forbidden };
+        *left += unsuitable;
     }
     Ok(())
 }
@@ -133,8 +139,8 @@ enum Answer {
     /// As far as the kernel tells: reading it back knows better.
     Done,
     Busy,
-    /// The mapping is none to be collapsed, by the program's own wish or since it was made anew.
-    Forbidden,
+    /// The mapping is none to be collapsed, by the program's own wish, or pages in it are not, for the moment.
+    Unsuitable,
     NoMemory,
     CgroupFull,
 }
@@ -148,7 +154,7 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
         let answer = work.call(pace, bytes, |hand| hand.collapse(start, bytes));
         let Err(error) = answer else { return Ok(Answer::Done) };
         match error.raw_os_error() {
-            Some(libc::EAGAIN) if attempt < MOST_TRIES => {
+            Some(libc::EAGAIN | libc::EINVAL) if attempt < MOST_TRIES => {
                 work.target.pause(BUSY_PAUSE);
                 work.may_go_on()?;
             }
@@ -157,7 +163,7 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
             Some(libc::ENOMEM) if is_mapped(work, start) => return Ok(Answer::NoMemory),
             // Unmapped: no longer ours to change.
             Some(libc::ENOMEM) => return Ok(Answer::Done),
-            Some(libc::EINVAL) => return Ok(Answer::Forbidden),
+            Some(libc::EINVAL) => return Ok(Answer::Unsuitable),
             _ => return Err(work.halt_of(error)),
         }
     }

@@ -84,7 +84,8 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
             }
             work.may_go_on()?;
             let window = read(work, start, end, !tells && area.huge_bytes > 0)?;
-            let hidden = window.pages.iter().filter(|(_, node)| *node < 0).map(|(page, _)| page.bytes);
+            let hidden =
+                window.pages.iter().filter(|(_, node)| *node == -libc::ENOENT).map(|(page, _)| page.bytes);
             mover.hidden_bytes += hidden.sum::<u64>();
             let tickets: Vec<Ticket> = tickets(&window, to).collect();
             if tickets.is_empty() {

@@ -34,6 +34,8 @@ pub(crate) struct Reader<'a> {
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) areas: Vec<Area>,
+    /// What the program has advised for its mappings was read.
+    pub(crate) knows_advice: bool,
     pub(crate) receipt: Receipt,
 }
 
@@ -74,7 +76,8 @@ impl Reader<'_> {
             ..Obtained::default()
         });
         receipt.complete = true;
-        Ok(Reading { areas: areas(&survey.seen, self.asked.files), receipt })
+        let areas = areas(&survey.seen, self.asked.files);
+        Ok(Reading { areas, knows_advice: !survey.in_pieces, receipt })
     }
 
     /// The receipt of a process that cannot be read any more.

@@ -49,6 +49,7 @@ pub fn undo(
         watcher: Watcher(watcher),
         stall_limit,
         several_nodes: around.nodes.len() > 1,
+        knows_advice: true,
         shortfalls: Shortfalls::default(),
         notes: Vec::new(),
         worst_pause: Duration::ZERO,
@@ -97,7 +98,10 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) 
     let mut mover = Mover::new(work.stall_limit);
     let mut collapsed = false;
     heirs(work, steps)?;
-    for (done, (line, entry)) in steps.iter().enumerate() {
+    // Threads first: where they run, the kernel may pull pages after them.
+    let (threads, memory): (Vec<_>, Vec<_>) =
+        steps.iter().partition(|(_, entry)| matches!(entry, Entry::Affinity { .. }));
+    for (done, (line, entry)) in threads.into_iter().chain(memory).enumerate() {
         work.may_go_on()?;
         match entry {
             Entry::Affinity { thread, start_ticks, before, given } => {

@@ -63,6 +63,8 @@ pub(crate) struct Work<'a> {
     pub(crate) stall_limit: Duration,
     /// Pages can lie on more than one node.
     pub(crate) several_nodes: bool,
+    /// What the program has advised for its mappings was read.
+    pub(crate) knows_advice: bool,
     pub(crate) shortfalls: Shortfalls,
     pub(crate) notes: Vec<String>,
     pub(crate) worst_pause: Duration,

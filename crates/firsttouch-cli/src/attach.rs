@@ -322,7 +322,7 @@ impl Teller {
 
     /// The last words of a phase.
     fn end(&mut self) {
-        if let Some(last) = self.last.take() {
+        if let Some(last) = self.last.take().filter(|last| last.of > 0) {
             let lead = if self.redraws { "\r\x1b[K" } else { "" };
             output::message(&format!("{lead}{}\n", words(&last)));
         }
