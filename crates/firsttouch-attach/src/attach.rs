@@ -284,10 +284,10 @@ pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), Atta
     }
     if let Some(destination) = &wish.destination {
         let allowed = Status::read(target.root(), pid).ok().and_then(|status| status.allowed_nodes);
-        if let Some(allowed) = allowed {
-            if let Some(node) = destination.nodes().into_iter().find(|node| !allowed.contains(node)) {
-                return Err(AttachError::NodeNotAllowed { pid, node, allowed });
-            }
+        if let Some(allowed) = allowed
+            && let Some(node) = destination.nodes().into_iter().find(|node| !allowed.contains(node))
+        {
+            return Err(AttachError::NodeNotAllowed { pid, node, allowed });
         }
         hand.nodes_of(&[0], &mut [0]).map_err(|error| refused("move pages", error))?;
     }

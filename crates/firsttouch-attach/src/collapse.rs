@@ -229,7 +229,7 @@ mod tests {
         let runs =
             [run(5 * mib, 6 * mib, false), run(7 * mib, 9 * mib, false), run(10 * mib, 20 * mib, true)];
         let parts = small_parts(&(5 * mib..64 * mib), &runs);
-        assert_eq!(parts, [5 * mib..10 * mib]);
+        assert_eq!((parts.len(), parts[0].clone()), (1, 5 * mib..10 * mib));
         assert!(small_parts(&(0..64 * mib), &[run(10 * mib, 20 * mib, true)]).is_empty());
     }
 

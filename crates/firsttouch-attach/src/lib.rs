@@ -39,6 +39,6 @@ pub use inside::{ChannelError, Inside};
 pub use journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError, Story};
 pub use runs::{NodeRuns, NodeRunsError};
 pub use store::{Kept, boot_id, forget, kept, story_of};
-pub use target::{Image, Target, TargetError, descendants};
+pub use target::{Image, Target, TargetError};
 pub use undo::undo;
 pub use work::{Phase, Progress};

@@ -47,10 +47,10 @@ impl Survey {
     pub(crate) fn read(target: &Target, limit: Duration) -> io::Result<Survey> {
         let resident = Status::read(target.root(), target.pid())?.vm_rss_bytes.unwrap_or(0);
         let pages = u32::try_from(resident / PAGE_BYTES).unwrap_or(u32::MAX);
-        if WALK_PER_PAGE * pages > limit / 4 {
-            if let Some(survey) = Survey::in_pieces(target)? {
-                return Ok(survey);
-            }
+        if WALK_PER_PAGE * pages > limit / 4
+            && let Some(survey) = Survey::in_pieces(target)?
+        {
+            return Ok(survey);
         }
         let regions = read_smaps(target.root(), target.pid())?;
         Ok(Survey {

@@ -144,7 +144,7 @@ pub struct Target {
 
 impl Target {
     /// Takes hold of a process that may be attached to.
-    pub fn open(root: Root, pid: u32) -> Result<Target, TargetError> {
+    pub fn open(root: &Root, pid: u32) -> Result<Target, TargetError> {
         if pid == 1 {
             return Err(TargetError::Init);
         }
@@ -157,7 +157,7 @@ impl Target {
             Err(error) => {
                 return Err(match error.raw_os_error() {
                     // Not the first thread of its process: EINVAL, from Linux 6.9 on ENOENT.
-                    Some(libc::EINVAL | libc::ENOENT) => thread_or_nothing(&root, pid),
+                    Some(libc::EINVAL | libc::ENOENT) => thread_or_nothing(root, pid),
                     Some(libc::ESRCH) => TargetError::NoSuchProcess { pid },
                     _ => unreadable("a handle")(error),
                 });
@@ -165,7 +165,7 @@ impl Target {
         };
         // A process that has just been started is on its way to its program.
         for _ in 0..MOST_LOOKS {
-            if let Some(target) = Target::look(&root, pid, &handle)? {
+            if let Some(target) = Target::look(root, pid, &handle)? {
                 return Ok(target);
             }
             let _ = handle.wait_ended(Some(BETWEEN_LOOKS));
@@ -293,13 +293,6 @@ impl Target {
     pub fn root(&self) -> &Root {
         &self.root
     }
-}
-
-/// The descendants of a process that are not threads, children before grandchildren.
-pub fn descendants(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
-    let mut family = firsttouch_linux::process::descendants(root, pid)?;
-    family.remove(0);
-    Ok(family)
 }
 
 fn thread_or_nothing(root: &Root, pid: u32) -> TargetError {

@@ -102,7 +102,7 @@ impl Running {
     }
 
     fn target(&self) -> Target {
-        Target::open(Root::live(), self.pid()).unwrap()
+        Target::open(&Root::live(), self.pid()).unwrap()
     }
 
     fn journals(&self) -> PathBuf {
@@ -486,7 +486,7 @@ fn a_dry_run_changes_nothing_and_leaves_nothing() {
 
 #[test]
 fn who_cannot_be_attached_to_is_told_apart() {
-    let open = |pid| Target::open(Root::live(), pid).unwrap_err();
+    let open = |pid| Target::open(&Root::live(), pid).unwrap_err();
     assert!(matches!(open(1), TargetError::Init));
     assert!(matches!(open(std::process::id()), TargetError::Ourselves { .. }));
     let mut child = Command::new("true").spawn().unwrap();
@@ -520,7 +520,7 @@ fn a_number_that_is_reused_is_not_taken_for_the_same_process() {
     for _ in 0..200 {
         let mut first = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let pid = first.id();
-        let target = Target::open(Root::live(), pid).unwrap();
+        let target = Target::open(&Root::live(), pid).unwrap();
         drop(first.stdin.take());
         first.wait().unwrap();
         if std::fs::write(last, (pid - 1).to_string()).is_err() {

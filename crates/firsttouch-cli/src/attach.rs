@@ -10,8 +10,9 @@ use crate::output::{self, Failure, Outcome};
 use crate::tune::interrupt::INTERRUPTED;
 use devices::Place;
 use firsttouch_attach::{
-    Around, AttachError, Destination, Phase, Progress, Seats, Target, TargetError, Wish, descendants,
+    Around, AttachError, Destination, Phase, Progress, Seats, Target, TargetError, Wish,
 };
+use firsttouch_linux::process::descendants;
 use firsttouch_machine::{Machine, Root};
 use firsttouch_placement::{
     AttachAsked, AttachEnded, AttachReport, MemoryPolicy, NodeSet, Placement, ThreadPlacement, format_bytes,
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     let Some(pid) = args.pid else {
         return if args.list { list(&journals, args.json) } else { forget(&journals, args.json) };
     };
-    let target = Target::open(Root::live(), pid).map_err(|error| not_attached(error, &journals))?;
+    let target = Target::open(&Root::live(), pid).map_err(|error| not_attached(error, &journals))?;
     let here = Here::read().map_err(|error| {
         let hint = error.hint();
         Failure::new(error).hint(hint)
@@ -57,11 +58,11 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     report.own_devices = place.and_then(|place| place.own);
     if args.tree {
         let family = descendants(&Root::live(), pid)?;
-        for child in family.into_iter().filter(|child| *child != std::process::id()) {
+        for child in family.into_iter().skip(1).filter(|child| *child != std::process::id()) {
             if report.ended == AttachEnded::Interrupted {
                 break;
             }
-            let done = Target::open(Root::live(), child)
+            let done = Target::open(&Root::live(), child)
                 .map_err(|error| error.to_string())
                 .and_then(|target| one(&target, args, &wish, &around).map_err(|failure| failure.to_string()));
             match done {

@@ -451,7 +451,7 @@ mod tests {
             let behind = start + 2 * PAGES_PER_SCAN * PAGE as u64;
             assert_eq!(pagemap.first_resident(behind, end).unwrap(), Some(end));
         }
-        assert!(block.iter().any(|byte| *byte == 1));
+        assert!(block.contains(&1));
     }
 
     #[test]
