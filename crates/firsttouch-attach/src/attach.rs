@@ -13,7 +13,7 @@ use crate::target::Target;
 use crate::work::{Halt, Progress, Shortfalls, Watcher, Work, reason_of};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::process::Status;
-use firsttouch_linux::remote::Urgent;
+use firsttouch_linux::remote::{Batches, Urgent};
 use firsttouch_memory::Reason;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
@@ -169,6 +169,7 @@ fn with_journal(
         target,
         hand,
         journal,
+        batches: Batches::new().ok(),
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit: wish.stall_limit,

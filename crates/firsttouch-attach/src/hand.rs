@@ -1,7 +1,7 @@
 //! Who carries out a step: by calls on the process from ours ([`Outside`]), or somebody inside it.
 
 use firsttouch_linux::numa::{self, CpuBits};
-use firsttouch_linux::remote::{self, Batches, ProcessHandle};
+use firsttouch_linux::remote::{self, ProcessHandle};
 use firsttouch_placement::AttachVia;
 use std::fmt;
 use std::io;
@@ -15,9 +15,6 @@ pub trait Hand: fmt::Debug {
 
     /// Whether it may collapse memory at all; nothing is changed.
     fn may_collapse(&mut self) -> io::Result<()>;
-
-    /// Makes ready for a step, without touching the process: what the step would make it wait for is done beforehand.
-    fn make_ready(&mut self);
 
     /// Puts the whole 2 MiB blocks of a range onto huge pages (`MADV_COLLAPSE`).
     fn collapse(&mut self, start: u64, bytes: u64) -> io::Result<()>;
@@ -39,14 +36,13 @@ pub trait Hand: fmt::Debug {
 pub struct Outside {
     pid: u32,
     handle: ProcessHandle,
-    batches: Option<Batches>,
 }
 
 impl Outside {
     /// A hand on a process; the handle is that of its target.
     pub fn new(pid: u32, handle: &ProcessHandle) -> io::Result<Outside> {
         let fd: OwnedFd = handle.as_fd().try_clone_to_owned()?;
-        Ok(Outside { pid, handle: ProcessHandle::from(fd), batches: Batches::new().ok() })
+        Ok(Outside { pid, handle: ProcessHandle::from(fd) })
     }
 
     /// The calls that know a process by its number must not reach one that came after it.
@@ -66,12 +62,6 @@ impl Hand for Outside {
 
     fn may_collapse(&mut self) -> io::Result<()> {
         self.handle.may_collapse()
-    }
-
-    fn make_ready(&mut self) {
-        if let Some(batches) = &self.batches {
-            batches.hand_in();
-        }
     }
 
     fn collapse(&mut self, start: u64, bytes: u64) -> io::Result<()> {

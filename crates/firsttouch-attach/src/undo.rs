@@ -12,7 +12,7 @@ use crate::target::Target;
 use crate::work::{Halt, Phase, Progress, Shortfalls, Watcher, Work};
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::numa::CpuBits;
-use firsttouch_linux::remote::Urgent;
+use firsttouch_linux::remote::{Batches, Urgent};
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
 };
@@ -45,6 +45,7 @@ pub fn undo(
         target,
         hand,
         journal: &mut journal,
+        batches: Batches::new().ok(),
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit,

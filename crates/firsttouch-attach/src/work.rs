@@ -5,7 +5,8 @@ use crate::journal::{Entry, Journal, JournalError};
 use crate::pace::{Pace, Took};
 use crate::target::Target;
 use firsttouch_linux::clock::thread_processor_time;
-use firsttouch_placement::{AttachEnded, Reason, Shortfall};
+use firsttouch_linux::remote::Batches;
+use firsttouch_placement::{AttachEnded, AttachVia, Reason, Shortfall};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,6 +59,7 @@ pub(crate) struct Work<'a> {
     pub(crate) target: &'a Target,
     pub(crate) hand: &'a mut dyn Hand,
     pub(crate) journal: &'a mut Journal,
+    pub(crate) batches: Option<Batches>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) watcher: Watcher<'a>,
     pub(crate) stall_limit: Duration,
@@ -105,7 +107,11 @@ impl Work<'_> {
         let (begun, processor) = (Instant::now(), thread_processor_time());
         let answer = call(self.hand);
         let wall = begun.elapsed();
-        let processor = thread_processor_time().saturating_sub(processor);
+        let processor = match self.hand.via() {
+            AttachVia::Outside => thread_processor_time().saturating_sub(processor),
+            // It is another's: all that is known of it is that it was no more than this.
+            AttachVia::Agent => wall,
+        };
         self.worst_pause = self.worst_pause.max(wall);
         let gap = pace.took(Took { wall, processor }, bytes);
         if !gap.is_zero() {
@@ -116,11 +122,12 @@ impl Work<'_> {
 
     /// What the kernel does first in every call is done here, where nobody waits for it; again where it took long, because
     /// the machine is busy at this moment.
-    pub(crate) fn make_ready(&mut self) {
+    pub(crate) fn make_ready(&self) {
         const MOST_TRIES: u32 = 3;
+        let Some(batches) = &self.batches else { return };
         for _ in 0..MOST_TRIES {
             let begun = Instant::now();
-            self.hand.make_ready();
+            batches.hand_in();
             if begun.elapsed() < self.stall_limit / 4 {
                 break;
             }

@@ -308,9 +308,6 @@ impl<F: FnMut(u64, u64)> Hand for Meddling<F> {
     fn may_collapse(&mut self) -> io::Result<()> {
         self.0.may_collapse()
     }
-    fn make_ready(&mut self) {
-        self.0.make_ready();
-    }
     fn collapse(&mut self, start: u64, bytes: u64) -> io::Result<()> {
         self.1(start, bytes);
         self.0.collapse(start, bytes)
