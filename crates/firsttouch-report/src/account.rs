@@ -1,6 +1,6 @@
 //! A recording in sentences.
 
-use crate::number::{percent, plural, seconds, significant, span};
+use crate::number::{count, percent, plural, seconds, significant, span};
 use firsttouch_placement::{Recording, WatchEnding};
 
 /// What is said of a recording beside its table and figures.
@@ -72,6 +72,9 @@ fn footer(recording: &Recording) -> String {
             seconds(longest(|walk| walk.took_s)),
             seconds(longest(|walk| walk.longest_call_s)),
         );
+    }
+    if let Some(fewest) = walks().filter_map(|walk| walk.sampled_pages).min() {
+        text += &format!("; bytes by node are estimates from {} small pages or more", count(fewest as f64));
     }
     let machine = [header.machine.cpu_model.as_deref(), header.machine.kernel.as_deref()];
     let machine: Vec<&str> = machine.into_iter().flatten().collect();

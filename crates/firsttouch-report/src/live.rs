@@ -250,7 +250,10 @@ impl Live {
         let of_memory = memory.into_iter().flat_map(|nodes| nodes.keys());
         let shown: BTreeSet<u32> = self.nodes.iter().chain(of_memory).copied().collect();
         let titles = format!("{:>9} {:>6}  {:>8} {:>8} {:>10}", "memory", "", "threads", "cores", "free");
-        lines.push(Line::named("nodes").toned(Tone::Faint, titles));
+        let sampled = self.memory.as_ref().and_then(|(_, memory)| memory.sampled_pages);
+        let sampled =
+            sampled.map_or_else(String::new, |pages| format!("  (by {} pages)", count(pages as f64)));
+        lines.push(Line::named("nodes").toned(Tone::Faint, titles + &sampled));
         let all: u64 = memory.map_or(0, |nodes| nodes.values().sum());
         let cell = |value: Option<String>| value.unwrap_or_else(|| crate::number::UNKNOWN.to_owned());
         for node in shown {

@@ -154,14 +154,14 @@ impl Sampler {
 
         let pids = self.family.pids();
         if self.memory_turn.is_due(now) {
-            // Time that the lock may have been held counts like time of ours.
             let begun = Instant::now();
-            let cpu = cost_of(|| self.read_memory(&mut sample, &looks));
-            let took = begun.elapsed();
+            let mut cost = cost_of(|| self.read_memory(&mut sample, &looks));
             if let Some(memory) = &mut sample.memory {
-                memory.took_s = took.as_secs_f64();
+                memory.took_s = begun.elapsed().as_secs_f64();
+                // Time that the lock may have been held counts like time of ours.
+                cost = cost.max(Duration::from_secs_f64(memory.longest_call_s));
             }
-            self.memory_turn.taken(now, took.max(cpu));
+            self.memory_turn.taken(now, cost);
         }
         if self.threads_turn.is_due(now) {
             let took = cost_of(|| sample.threads = Some(self.threads.look(&self.root, &pids, now)));
