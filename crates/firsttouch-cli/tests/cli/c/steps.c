@@ -10,6 +10,7 @@
      child MIB        starts a child that touches MIB and waits for the end of the input
 */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -47,6 +48,16 @@ static char *map(size_t size) {
 static void touch(char *start, size_t size) {
     for (size_t at = 0; at < size; at += PAGE)
         start[at] = 1;
+}
+
+/* The kernel may ask for another try where memory is in use elsewhere. */
+static void collapse(void) {
+    int tries = 1000;
+    if (madvise(memory, bytes, MADV_HUGEPAGE))
+        give_up("madvise");
+    while (madvise(memory, bytes, MADV_COLLAPSE))
+        if (errno != EAGAIN || --tries == 0)
+            give_up("collapse");
 }
 
 static void *wait_forever(void *nothing) {
@@ -115,8 +126,7 @@ int main(void) {
         } else if (!strcmp(word, "touch")) {
             touch(memory, bytes);
         } else if (!strcmp(word, "collapse")) {
-            if (madvise(memory, bytes, MADV_HUGEPAGE) || madvise(memory, bytes, MADV_COLLAPSE))
-                give_up("collapse");
+            collapse();
         } else if (!strcmp(word, "scatter")) {
             scatter(first, second * MIB);
         } else if (!strcmp(word, "faults")) {
