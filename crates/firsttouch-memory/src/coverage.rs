@@ -17,6 +17,14 @@ pub struct Coverage {
     pub small: usize,
 }
 
+impl Coverage {
+    /// Reads that of the whole pages of `[start, end)`, whatever lies there; `None` where the kernel does not tell it for
+    /// parts of a mapping (before Linux 6.7, or without /proc).
+    pub fn of(start: usize, end: usize) -> Option<Coverage> {
+        Reader::open().filter(Reader::sees_blocks)?.read(start / BASE * BASE, end.next_multiple_of(BASE))
+    }
+}
+
 /// A way to read coverage that was found to work.
 #[derive(Debug)]
 pub(crate) enum Reader {

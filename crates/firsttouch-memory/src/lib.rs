@@ -45,6 +45,6 @@ pub use reason::Reason;
 pub use region::{Region, RegionError};
 pub use settings::{Settings, Totals};
 pub use shares::Shares;
-pub use snapshot::BlockInfo;
+pub use snapshot::{BlockInfo, forbidden};
 pub use span::may_be_placed;
 pub use stand_in::StandIn;

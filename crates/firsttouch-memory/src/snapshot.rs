@@ -97,6 +97,11 @@ impl Snapshot {
     }
 }
 
+/// Why this process gets no pages of a kind, whatever memory there is; `None` if nothing forbids them.
+pub fn forbidden(asked: Pages) -> Option<Reason> {
+    Some(why_small(asked, 0)).filter(|reason| matches!(reason, Reason::ThpNever | Reason::ThpDisabledByPrctl))
+}
+
 /// Why pages of a huge-page arena would be small.
 pub(crate) fn why_small(asked: Pages, forks: u32) -> Reason {
     const ENABLED: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";

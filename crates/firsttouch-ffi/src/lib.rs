@@ -1,0 +1,25 @@
+//! The C interface, `libfirsttouch`: huge pages inside a running session, and regions of memory with receipts.
+//!
+//! `include/firsttouch.h` is made of this crate by cbindgen; a test keeps it fresh. `install` makes the static and the
+//! shared library, with versions of symbols, and the file for pkg-config.
+//!
+//! A session ([`ism`]) is one per process. Where the agent was preloaded, the agent serves it ([`provider`]); otherwise
+//! calls of C's allocation functions are redirected in the libraries that are loaded ([`redirect`], [`object`]) to
+//! functions with a heap in front of the process's own allocator ([`process`]).
+//!
+//! Architecture invariants: no function prints, exits or reads the environment; none fails half-way; errors are numbers
+//! that [`result`] explains. Only relocations that hold a function's address and nothing else are written, and pages get
+//! the protection back that they had. Code that calls may still come to is never unloaded. What was redirected forwards
+//! to the process's own functions by addresses of our own, never by a call that could be redirected itself.
+
+#![allow(unreachable_pub, reason = "the functions are exported to C by their names, whatever Rust can reach")]
+
+pub mod ism;
+mod object;
+mod process;
+mod provider;
+pub mod receipt;
+mod redirect;
+pub mod region;
+pub mod result;
+mod session;

@@ -1,0 +1,415 @@
+//! The functions that calls are redirected to: the heap in front of the process's own allocator.
+//!
+//! The process's functions are found once, by name, and called by address: through our own linkage they might have been
+//! redirected themselves. Whoever preloaded an allocator (jemalloc, mimalloc) keeps it behind ours.
+
+use crate::session;
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use firsttouch_memory::{BASE, Heap, StandIn, stand_in};
+
+/// The one heap of the process.
+pub(crate) static HEAP: Heap = Heap::new();
+
+const C_LIBRARY: &CStr = c"libc.so.6";
+
+/// The address of a function of ours.
+struct Target(*const ());
+// SAFETY: the address of code.
+unsafe impl Sync for Target {}
+
+/// A function of C whose calls are redirected.
+pub(crate) struct Function {
+    pub(crate) name: &'static CStr,
+    /// Where calls of chosen libraries go; likewise of the others, null leaves them.
+    chosen: Target,
+    others: Target,
+    /// The process's own function; 0 if it has none.
+    real: AtomicUsize,
+    /// A second address of it: a program that is not position-independent may have an entry for it of its own, which the
+    /// loader then gives to everybody who asks for the address.
+    alias: AtomicUsize,
+}
+
+impl Function {
+    const fn new(name: &'static CStr, chosen: *const (), others: *const ()) -> Function {
+        Function {
+            name,
+            chosen: Target(chosen),
+            others: Target(others),
+            real: AtomicUsize::new(0),
+            alias: AtomicUsize::new(0),
+        }
+    }
+
+    /// Where calls of a library go; `None` if they stay as they are.
+    pub(crate) fn target(&self, is_chosen: bool) -> Option<usize> {
+        let target = if is_chosen { self.chosen.0 } else { self.others.0 };
+        (!target.is_null() && self.real() != 0).then_some(target as usize)
+    }
+
+    /// Whether an address is that of the process's own function.
+    pub(crate) fn is_real(&self, address: usize) -> bool {
+        address == self.real() || address == self.alias.load(Ordering::Relaxed)
+    }
+
+    /// Whether an address is one that calls are redirected to.
+    pub(crate) fn is_ours(&self, address: usize) -> bool {
+        address == self.chosen.0 as usize || address == self.others.0 as usize
+    }
+
+    /// Whether it makes new blocks and takes none, so that calls may go back to the process's own at any time.
+    pub(crate) fn makes_only(&self) -> bool {
+        self.others.0.is_null()
+    }
+
+    /// The address of the process's own function; 0 if it has none.
+    pub(crate) fn real(&self) -> usize {
+        self.real.load(Ordering::Relaxed)
+    }
+
+    fn resolve(&self) {
+        // SAFETY: looks a name up.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) } as usize;
+        self.alias.store(found, Ordering::Relaxed);
+        self.real.store(if is_entry(found) { in_c_library(self.name) } else { found }, Ordering::Relaxed);
+    }
+}
+
+/// Whether an address is not a function's but that of a program's entry for it: a symbol that the program does not
+/// define. A call through it could be redirected to us again.
+fn is_entry(address: usize) -> bool {
+    const DETAIL_SYMBOL: c_int = 1;
+    unsafe extern "C" {
+        fn dladdr1(
+            address: *const c_void,
+            info: *mut libc::Dl_info,
+            more: *mut *mut c_void,
+            kind: c_int,
+        ) -> c_int;
+    }
+    if address == 0 {
+        return false;
+    }
+    let mut symbol: *mut c_void = ptr::null_mut();
+    // SAFETY: all zeroes is a valid value of the structure.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: fills the structure and the pointer, to a symbol of a loaded library or to nothing.
+    let found = unsafe { dladdr1(address as *const c_void, &raw mut info, &raw mut symbol, DETAIL_SYMBOL) };
+    // SAFETY: a symbol of a loaded library, by the contract of dladdr1.
+    let section = unsafe { symbol.cast::<libc::Elf64_Sym>().as_ref() }.map(|symbol| symbol.st_shndx);
+    // No symbol at all: an entry without one.
+    found == 0 || section.is_none_or(|section| section == 0)
+}
+
+fn in_c_library(name: &CStr) -> usize {
+    // SAFETY: a library that is loaded already, or null; what it holds stays loaded as long as the process.
+    unsafe {
+        let library = libc::dlopen(C_LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() { 0 } else { libc::dlsym(library, name.as_ptr()) as usize }
+    }
+}
+
+const LEAVE: *const () = ptr::null();
+
+/// Every function whose calls are redirected. What makes blocks is redirected in chosen libraries; what takes them,
+/// everywhere, because any library may be given a placed block.
+pub(crate) static FUNCTIONS: [Function; 16] = [
+    Function::new(c"free", free as *const (), free as *const ()),
+    Function::new(c"realloc", realloc as *const (), realloc_given as *const ()),
+    Function::new(c"reallocarray", reallocarray as *const (), reallocarray_given as *const ()),
+    Function::new(c"malloc_usable_size", usable_size as *const (), usable_size as *const ()),
+    Function::new(c"cfree", free as *const (), free as *const ()),
+    Function::new(c"free_sized", free_sized as *const (), free_sized as *const ()),
+    Function::new(c"free_aligned_sized", free_aligned_sized as *const (), free_aligned_sized as *const ()),
+    Function::new(c"malloc", malloc as *const (), LEAVE),
+    Function::new(c"calloc", calloc as *const (), LEAVE),
+    Function::new(c"memalign", memalign as *const (), LEAVE),
+    Function::new(c"aligned_alloc", memalign as *const (), LEAVE),
+    Function::new(c"posix_memalign", posix_memalign as *const (), LEAVE),
+    Function::new(c"valloc", valloc as *const (), LEAVE),
+    Function::new(c"pvalloc", pvalloc as *const (), LEAVE),
+    Function::new(c"dlsym", dlsym as *const (), dlsym as *const ()),
+    Function::new(c"dlvsym", dlvsym as *const (), dlvsym as *const ()),
+];
+
+const FREE: usize = 0;
+const REALLOC: usize = 1;
+const USABLE_SIZE: usize = 3;
+const MALLOC: usize = 7;
+const CALLOC: usize = 8;
+const MEMALIGN: usize = 9;
+const PVALLOC: usize = 13;
+const DLSYM: usize = 14;
+const DLVSYM: usize = 15;
+
+/// Finds the process's functions; false if one that cannot be done without is missing.
+pub(crate) fn resolve() -> bool {
+    for function in &FUNCTIONS {
+        function.resolve();
+    }
+    [FREE, REALLOC, USABLE_SIZE, MALLOC, CALLOC, MEMALIGN, PVALLOC, DLSYM, DLVSYM]
+        .iter()
+        .all(|index| FUNCTIONS[*index].real() != 0)
+}
+
+/// The heap in front of whatever allocator the process has.
+struct Process;
+
+// SAFETY: the functions are those that the process would call without us, by their own addresses.
+unsafe impl StandIn for Process {
+    #[inline(always)]
+    fn heap() -> &'static Heap {
+        &HEAP
+    }
+
+    #[inline(always)]
+    fn placed(_: *mut u8, _: usize) {}
+
+    #[inline(always)]
+    unsafe fn malloc(bytes: usize) -> *mut c_void {
+        // SAFETY: the process's malloc; calls are redirected only after it was found.
+        let real: unsafe extern "C" fn(usize) -> *mut c_void = unsafe { transmute(FUNCTIONS[MALLOC].real()) };
+        // SAFETY: the same call.
+        unsafe { real(bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn calloc(count: usize, bytes: usize) -> *mut c_void {
+        // SAFETY: as in `malloc`.
+        let real: unsafe extern "C" fn(usize, usize) -> *mut c_void =
+            unsafe { transmute(FUNCTIONS[CALLOC].real()) };
+        // SAFETY: the same call.
+        unsafe { real(count, bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn realloc(address: *mut c_void, bytes: usize) -> *mut c_void {
+        // SAFETY: as in `malloc`.
+        let real: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void =
+            unsafe { transmute(FUNCTIONS[REALLOC].real()) };
+        // SAFETY: the same call.
+        unsafe { real(address, bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn free(address: *mut c_void) {
+        // SAFETY: as in `malloc`.
+        let real: unsafe extern "C" fn(*mut c_void) = unsafe { transmute(FUNCTIONS[FREE].real()) };
+        // SAFETY: the same call.
+        unsafe { real(address) }
+    }
+
+    #[inline(always)]
+    unsafe fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
+        // SAFETY: as in `malloc`.
+        let real: unsafe extern "C" fn(usize, usize) -> *mut c_void =
+            unsafe { transmute(FUNCTIONS[MEMALIGN].real()) };
+        // SAFETY: the same call.
+        unsafe { real(alignment, bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn pvalloc(bytes: usize) -> *mut c_void {
+        // SAFETY: as in `malloc`.
+        let real: unsafe extern "C" fn(usize) -> *mut c_void =
+            unsafe { transmute(FUNCTIONS[PVALLOC].real()) };
+        // SAFETY: the same call.
+        unsafe { real(bytes) }
+    }
+
+    #[inline(always)]
+    unsafe fn usable_size(address: *mut c_void) -> Option<usize> {
+        // SAFETY: as in `malloc`.
+        let real: unsafe extern "C" fn(*mut c_void) -> usize =
+            unsafe { transmute(FUNCTIONS[USABLE_SIZE].real()) };
+        // SAFETY: the same call.
+        Some(unsafe { real(address) })
+    }
+}
+
+unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { stand_in::malloc::<Process>(bytes) }
+}
+
+unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { stand_in::calloc::<Process>(count, bytes) }
+}
+
+unsafe extern "C" fn free(address: *mut c_void) {
+    // SAFETY: the same contract.
+    unsafe { stand_in::free::<Process>(address) }
+}
+
+unsafe extern "C" fn free_sized(address: *mut c_void, _bytes: usize) {
+    // SAFETY: the same contract.
+    unsafe { stand_in::free::<Process>(address) }
+}
+
+unsafe extern "C" fn free_aligned_sized(address: *mut c_void, _alignment: usize, _bytes: usize) {
+    // SAFETY: the same contract.
+    unsafe { stand_in::free::<Process>(address) }
+}
+
+unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { stand_in::realloc::<Process>(address, bytes) }
+}
+
+unsafe extern "C" fn realloc_given(address: *mut c_void, bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { stand_in::realloc_given::<Process>(address, bytes) }
+}
+
+unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
+    let Some(total) = stand_in::array_bytes(count, bytes) else { return ptr::null_mut() };
+    // SAFETY: the same contract.
+    unsafe { realloc(address, total) }
+}
+
+unsafe extern "C" fn reallocarray_given(address: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
+    let Some(total) = stand_in::array_bytes(count, bytes) else { return ptr::null_mut() };
+    // SAFETY: the same contract.
+    unsafe { realloc_given(address, total) }
+}
+
+unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { stand_in::memalign::<Process>(alignment, bytes) }
+}
+
+unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { stand_in::posix_memalign::<Process>(result, alignment, bytes) }
+}
+
+unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { memalign(BASE, bytes) }
+}
+
+unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
+    // SAFETY: the same contract.
+    unsafe { stand_in::pvalloc::<Process>(bytes) }
+}
+
+unsafe extern "C" fn usable_size(address: *mut c_void) -> usize {
+    // SAFETY: the same contract.
+    unsafe { stand_in::usable_size::<Process>(address) }
+}
+
+/// What is done before a name is looked up; answers the real function of that index.
+extern "C" fn before_lookup(index: usize) -> usize {
+    session::catch_up();
+    FUNCTIONS[index].real()
+}
+
+/// dlsym(3): a library that was loaded meanwhile is redirected before anybody learns an address in it. (dlopen itself is
+/// left alone: it looks for libraries in places that depend on who calls.) What is looked up also depends on the
+/// caller, so the process's own function is jumped to, with its arguments and on the stack of the caller.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn dlsym() {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "mov edi, {index}",
+        "call {before}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        index = const DLSYM,
+        before = sym before_lookup,
+    )
+}
+
+/// dlvsym(3), likewise.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn dlvsym() {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "mov edi, {index}",
+        "call {before}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        index = const DLVSYM,
+        before = sym before_lookup,
+    )
+}
+
+/// dlsym(3): a library that was loaded meanwhile is redirected before anybody learns an address in it. (dlopen itself is
+/// left alone: it looks for libraries in places that depend on who calls.) What is looked up also depends on the
+/// caller, so the process's own function is jumped to, with its arguments and on the stack of the caller.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn dlsym() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-32]!",
+        "stp x0, x1, [sp, #16]",
+        "mov x0, {index}",
+        "bl {before}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "br x16",
+        index = const DLSYM,
+        before = sym before_lookup,
+    )
+}
+
+/// dlvsym(3), likewise.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn dlvsym() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-48]!",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "mov x0, {index}",
+        "bl {before}",
+        "mov x16, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "br x16",
+        index = const DLVSYM,
+        before = sym before_lookup,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_are_where_they_are_called() {
+        let names = [
+            (FREE, c"free"),
+            (REALLOC, c"realloc"),
+            (USABLE_SIZE, c"malloc_usable_size"),
+            (MALLOC, c"malloc"),
+            (CALLOC, c"calloc"),
+            (MEMALIGN, c"memalign"),
+            (PVALLOC, c"pvalloc"),
+            (DLSYM, c"dlsym"),
+            (DLVSYM, c"dlvsym"),
+        ];
+        for (index, name) in names {
+            assert_eq!(FUNCTIONS[index].name, name);
+        }
+        assert!(resolve());
+        assert!(FUNCTIONS.iter().all(|function| !is_entry(function.real())));
+    }
+}

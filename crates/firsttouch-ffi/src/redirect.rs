@@ -1,0 +1,202 @@
+//! Redirecting calls of C's allocation functions in everything that is loaded, and taking it back.
+//!
+//! What makes blocks is redirected in chosen libraries only; what takes them, in all, so that any of them may free what
+//! a chosen one made. A slot is changed when it holds the process's own function, or has not been bound yet; a library
+//! that has an allocator of its own keeps it. Slots on pages that the loader protected are written while their page is
+//! writable for a moment. Function pointers that were taken before stay as they are, and lead to the process's own
+//! functions.
+//!
+//! Nothing is remembered of what slots held: when it is taken back, the slots that lead to us are found again, because
+//! libraries come and go.
+
+use crate::object::{self, Object, Slot};
+use crate::process::FUNCTIONS;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use firsttouch_linux::maps::Mapping;
+use firsttouch_linux::sys;
+use std::ffi::OsStr;
+use std::ops::ControlFlow::Continue;
+use std::os::unix::ffi::OsStrExt;
+
+/// Libraries whose allocations are placed: how their file names begin.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    prefixes: [[u8; Self::LONGEST]; Self::MOST],
+    lengths: [usize; Self::MOST],
+    count: usize,
+}
+
+impl Chosen {
+    const MOST: usize = 16;
+    const LONGEST: usize = 64;
+
+    pub(crate) const NONE: Chosen =
+        Chosen { prefixes: [[0; Self::LONGEST]; Self::MOST], lengths: [0; Self::MOST], count: 0 };
+
+    /// Adds a prefix; the empty one means everything. False if there is no room.
+    pub(crate) fn add(&mut self, prefix: &[u8]) -> bool {
+        if self.iter().any(|known| known == prefix) {
+            return true;
+        }
+        if self.count == Self::MOST || prefix.len() > Self::LONGEST {
+            return false;
+        }
+        self.prefixes[self.count][..prefix.len()].copy_from_slice(prefix);
+        self.lengths[self.count] = prefix.len();
+        self.count += 1;
+        true
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.prefixes.iter().zip(self.lengths).take(self.count).map(|(prefix, length)| &prefix[..length])
+    }
+
+    /// Whether a file name is chosen. Without a choice, everything is.
+    fn has(&self, file_name: &[u8]) -> bool {
+        self.count == 0 || self.iter().any(|prefix| file_name.starts_with(prefix))
+    }
+}
+
+/// What leads to us after a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Redirected {
+    /// Loaded objects with at least one redirected slot.
+    pub(crate) objects: u32,
+    /// Of these, chosen ones.
+    pub(crate) chosen: u32,
+    /// Redirected slots.
+    pub(crate) slots: u32,
+    /// Objects loaded in the life of the process before the pass began.
+    pub(crate) loads: u64,
+}
+
+/// Redirects whatever is loaded now.
+pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
+    let mut done = Redirected { loads: object::loads(), ..Redirected::default() };
+    let program = program_name();
+    let mappings = mappings();
+    object::each(|_, object| {
+        if is_spared(&object) {
+            return Continue(());
+        }
+        let file_name = if object.path().is_empty() { program.as_slice() } else { object.file_name() };
+        let is_chosen = chosen.has(file_name);
+        let mut slots = 0;
+        for slot in object.slots() {
+            let function = FUNCTIONS.iter().find(|function| function.name == slot.name);
+            let Some((function, target)) =
+                function.and_then(|function| Some((function, function.target(is_chosen)?)))
+            else {
+                continue;
+            };
+            let now = value(&slot);
+            let unbound = !slot.is_defined_here && object.holds(now);
+            let may_change = unbound || function.is_real(now) || function.is_ours(now);
+            if now == target || may_change && write(&slot, target, &mappings) {
+                slots += 1;
+            }
+        }
+        done.slots += slots;
+        done.objects += u32::from(slots > 0);
+        done.chosen += u32::from(slots > 0 && is_chosen);
+        Continue(())
+    });
+    done
+}
+
+/// Which calls to give back to the process's own functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Those that make blocks.
+    Making,
+    /// All.
+    All,
+}
+
+/// Leads calls to the process's own functions again.
+pub(crate) fn undo(which: Which) {
+    let mappings = mappings();
+    object::each(|_, object| {
+        for slot in object.slots() {
+            let function = FUNCTIONS.iter().find(|function| function.name == slot.name);
+            let Some(function) = function.filter(|function| function.is_ours(value(&slot))) else { continue };
+            if which == Which::All || function.makes_only() {
+                write(&slot, function.real(), &mappings);
+            }
+        }
+        Continue(())
+    });
+}
+
+/// The loader, which calls before and between everything, and the kernel's own object.
+fn is_spared(object: &Object<'_>) -> bool {
+    [libc::AT_BASE, libc::AT_SYSINFO_EHDR].into_iter().any(|key| {
+        // SAFETY: reads the auxiliary vector.
+        let address = unsafe { libc::getauxval(key) } as usize;
+        address != 0 && object.holds(address)
+    })
+}
+
+fn program_name() -> Vec<u8> {
+    let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    path.file_name().map(OsStr::as_bytes).unwrap_or_default().to_vec()
+}
+
+fn mappings() -> Vec<Mapping> {
+    let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    text.lines().filter_map(Mapping::parse).collect()
+}
+
+fn value(slot: &Slot<'_>) -> usize {
+    place(slot).load(Ordering::Acquire)
+}
+
+fn place<'a>(slot: &Slot<'a>) -> &'a AtomicUsize {
+    // SAFETY: an aligned word of an object that stays loaded for the time of the visit; the loader and we write it whole.
+    unsafe { AtomicUsize::from_ptr(slot.address as *mut usize) }
+}
+
+/// Writes a slot; false if its page is not known, or the kernel does not let us.
+fn write(slot: &Slot<'_>, target: usize, mappings: &[Mapping]) -> bool {
+    let at = slot.address as u64;
+    let index = mappings.partition_point(|mapping| mapping.end <= at);
+    let Some(mapping) = mappings.get(index).filter(|mapping| mapping.start <= at && mapping.read) else {
+        return false;
+    };
+    if mapping.write {
+        place(slot).store(target, Ordering::Release);
+        return true;
+    }
+    // SAFETY: asks for a number.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
+    let page = slot.address / page_bytes * page_bytes;
+    let before = libc::PROT_READ | if mapping.execute { libc::PROT_EXEC } else { 0 };
+    // SAFETY: a page of relocated data, which was writable before the loader had done its work and gets its protection
+    // back below; readers see the old or the new address.
+    if unsafe { sys::protect(page, page_bytes, before | libc::PROT_WRITE) }.is_err() {
+        return false;
+    }
+    place(slot).store(target, Ordering::Release);
+    // SAFETY: as above.
+    let _ = unsafe { sys::protect(page, page_bytes, before) };
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_chosen_by_how_their_names_begin() {
+        let mut chosen = Chosen::NONE;
+        assert!(chosen.has(b"anything"));
+        assert!(chosen.add(b"libR.") && chosen.add(b"libR."));
+        assert!(chosen.has(b"libR.so") && !chosen.has(b"libRblas.so") && !chosen.has(b"lib"));
+        assert!(!chosen.add(&[b'x'; 65]));
+        for index in 1..16 {
+            assert!(chosen.add(&[index]));
+        }
+        assert!(!chosen.add(b"one too many"));
+        assert!(chosen.has(&[15, 1]) && !chosen.has(b"one too many"));
+    }
+}

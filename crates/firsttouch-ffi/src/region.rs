@@ -1,0 +1,159 @@
+//! Regions: memory with chosen pages and, where wanted, a node, for those who place their own data.
+
+use crate::ism::{kind, word};
+use crate::receipt::{FirsttouchReceipt, Text};
+use crate::result::FirsttouchResult;
+use core::ffi::{c_char, c_void};
+use core::ptr;
+use firsttouch_memory::{GIGANTIC, HUGE, Pages, Region, RegionError};
+
+/// A region. Its functions may be called from any thread, but `firsttouch_region_free` only when nobody uses it any more.
+#[derive(Debug)]
+pub struct FirsttouchRegion {
+    region: Region,
+    asked: Pages,
+    node: Option<u32>,
+}
+
+impl FirsttouchRegion {
+    fn receipt(&self) -> FirsttouchReceipt {
+        let memory = self.region.as_slice();
+        let page_bytes = if self.region.pages() == Pages::Huge1G { GIGANTIC } else { HUGE };
+        FirsttouchReceipt::read(memory.as_ptr() as usize, memory.len(), page_bytes)
+    }
+}
+
+/// The number of an error; errno is the kernel's.
+fn failed(error: RegionError) -> FirsttouchResult {
+    let (result, errno) = match error {
+        RegionError::Map { errno, .. } => (FirsttouchResult::NoMemory, errno),
+        RegionError::Bind { errno, .. } => (FirsttouchResult::NoNode, errno),
+        RegionError::Prefault { errno, .. } => (FirsttouchResult::NotCreated, errno),
+    };
+    // SAFETY: the thread's errno.
+    unsafe { *libc::__errno_location() = errno };
+    result
+}
+
+/// Maps at least `bytes` zeroed bytes on pages of a kind (`"thp" "2m" "1g" "auto" "4k" "64k"` …), rounded up to whole pages.
+/// Where reserved pages cannot be had, the next smaller kind is taken, and the receipt says why. With a `node` of 0 or more
+/// the memory comes from that node only; -1 leaves it to the process's policy.
+///
+/// # Safety
+/// `pages` is a C string, `region` a pointer to be filled: it is set to null on failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_map(
+    bytes: u64,
+    pages: *const c_char,
+    node: i32,
+    region: *mut *mut FirsttouchRegion,
+) -> FirsttouchResult {
+    if region.is_null() {
+        return FirsttouchResult::BadArgument;
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { *region = ptr::null_mut() };
+    // SAFETY: by contract.
+    let Some(word) = (unsafe { word(pages) }) else { return FirsttouchResult::BadArgument };
+    let Some(asked) = kind(word) else { return FirsttouchResult::BadPages };
+    let Ok(bytes) = usize::try_from(bytes) else { return FirsttouchResult::BadArgument };
+    if bytes == 0 || node < -1 {
+        return FirsttouchResult::BadArgument;
+    }
+    let node = u32::try_from(node).ok();
+    match Region::map(bytes, asked, node) {
+        Ok(mapped) => {
+            let made = Box::new(FirsttouchRegion { region: mapped, asked, node });
+            // SAFETY: the caller's pointer.
+            unsafe { *region = Box::into_raw(made) };
+            FirsttouchResult::Ok
+        }
+        Err(error) => failed(error),
+    }
+}
+
+/// Its first byte; null for null.
+///
+/// # Safety
+/// Null or a live region.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_address(region: *mut FirsttouchRegion) -> *mut c_void {
+    // SAFETY: by contract.
+    unsafe { region.as_mut() }
+        .map_or(ptr::null_mut(), |region| region.region.as_mut_slice().as_mut_ptr().cast())
+}
+
+/// Its size in bytes; 0 for null.
+///
+/// # Safety
+/// Null or a live region.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_bytes(region: *const FirsttouchRegion) -> u64 {
+    // SAFETY: by contract.
+    unsafe { region.as_ref() }.map_or(0, |region| region.region.as_slice().len() as u64)
+}
+
+/// Creates all pages now, so that their first use costs nothing more.
+///
+/// # Safety
+/// Null or a live region that nobody else changes meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_prefault(region: *mut FirsttouchRegion) -> FirsttouchResult {
+    // SAFETY: by contract.
+    match unsafe { region.as_mut() }.map(|region| region.region.prefault()) {
+        None => FirsttouchResult::BadArgument,
+        Some(Ok(())) => FirsttouchResult::Ok,
+        Some(Err(error)) => failed(error),
+    }
+}
+
+/// Reads what the region has obtained by now.
+///
+/// # Safety
+/// `region` is null or a live region, `receipt` null or the structure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_receipt(
+    region: *const FirsttouchRegion,
+    receipt: *mut FirsttouchReceipt,
+) -> FirsttouchResult {
+    // SAFETY: by contract.
+    let (Some(region), Some(receipt)) = (unsafe { region.as_ref() }, unsafe { receipt.as_mut() }) else {
+        return FirsttouchResult::BadArgument;
+    };
+    *receipt = region.receipt();
+    receipt.explain(region.region.shortfall());
+    FirsttouchResult::Ok
+}
+
+/// Writes the receipt as JSON into `text`, at most `room` bytes with the zero at the end, and answers how long it is
+/// without: as snprintf(3) does. The keys are those of the receipts of `firsttouch run`. 0 for null.
+///
+/// # Safety
+/// `region` is null or a live region; `text` has that much room, and may be null if that is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_receipt_json(
+    region: *const FirsttouchRegion,
+    text: *mut c_char,
+    room: usize,
+) -> usize {
+    // SAFETY: by contract.
+    let (mut text, region) = unsafe { (Text::new(text, room), region.as_ref()) };
+    if let Some(region) = region {
+        let asked = region.asked.to_string();
+        // Writing to a text does not fail.
+        let _ = region.receipt().write_json(&mut text, &asked, region.node, region.region.shortfall());
+    }
+    text.len()
+}
+
+/// Unmaps a region; null is nothing.
+///
+/// # Safety
+/// Null or a live region that nobody uses any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_free(region: *mut FirsttouchRegion) {
+    if !region.is_null() {
+        // SAFETY: made by `firsttouch_region_map`, and not used again, by contract.
+        drop(unsafe { Box::from_raw(region) });
+    }
+}

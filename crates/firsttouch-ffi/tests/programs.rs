@@ -1,0 +1,171 @@
+//! C programs against the library as it is installed: the examples, redirection in a plain process, unloading.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where the library is installed for these tests.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<TempDir> = OnceLock::new();
+    PREFIX
+        .get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut install = Command::new(here().join("install"));
+            install.arg("--prefix").arg(folder.path()).args(["--profile", "dev"]);
+            assert!(install.env("CARGO", env!("CARGO")).status().unwrap().success());
+            folder
+        })
+        .path()
+}
+
+/// Runs a command to its end; it must succeed.
+fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{out}\n{err}");
+    out.into_owned()
+}
+
+/// Compiles a program or library.
+fn compile(output: &Path, source: &str, flags: &[&OsStr]) {
+    let include = prefix().join("include");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-g", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread", "-I"]).arg(include);
+    run(compiler.arg("-o").arg(output).arg(here().join(source)).args(flags));
+}
+
+fn shared() -> Vec<&'static OsStr> {
+    ["-L", "-lfirsttouch", "-ldl"].map(OsStr::new).to_vec()
+}
+
+/// Compiles against the shared library and runs.
+fn run_with_shared(source: &str, more: &[&OsStr], words: &[&Path]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let library = prefix().join("lib");
+    let mut flags = more.to_vec();
+    flags.extend(shared());
+    let at = flags.iter().position(|flag| *flag == "-L").unwrap();
+    flags.insert(at + 1, library.as_os_str());
+    compile(&program, source, &flags);
+    run(Command::new(&program).args(words).env("LD_LIBRARY_PATH", library))
+}
+
+#[test]
+fn the_example_of_a_session_runs() {
+    let said = run_with_shared("examples/session.c", &[], &[]);
+    assert!(said.contains("with a block: on, 1 placed"), "{said}");
+    assert!(
+        said.contains("grown: off, 1 placed") && said.contains("not yet: placed blocks are live"),
+        "{said}"
+    );
+    assert!(said.contains("without: off, 0 placed") && said.contains("the end: done"), "{said}");
+}
+
+/// With the agent in the process, the agent does it, and there is one heap.
+#[test]
+fn a_preloaded_agent_serves_the_session() {
+    let target = builds();
+    run(Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "firsttouch-preload"]));
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("served");
+    let library = prefix().join("lib");
+    let flags = [OsStr::new("-L"), library.as_os_str(), OsStr::new("-lfirsttouch")];
+    compile(&program, "tests/c/served.c", &flags);
+    let mut served = Command::new(&program);
+    served.env("LD_LIBRARY_PATH", library).env("FIRSTTOUCH_AGENT", "pid=0 pages=plain");
+    assert_eq!(run(served.env("LD_PRELOAD", target.join("libfirsttouch_preload.so"))), "done\n");
+}
+
+/// Where Cargo puts what it builds for these tests: beside the folder of this test.
+fn builds() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().and_then(Path::parent).unwrap().to_owned()
+}
+
+#[test]
+fn the_example_of_a_region_tells_what_it_got() {
+    for pages in ["thp", "4k"] {
+        let said = run_with_shared("examples/region.c", &[], &[Path::new("32"), Path::new(pages)]);
+        let receipt: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(receipt["asked"]["pages"], pages);
+        assert_eq!(receipt["asked"]["bytes"], 32 << 20);
+        if let Some(sizes) = receipt["obtained"]["bytes_by_page_size"].as_object() {
+            assert_eq!(sizes.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 32 << 20);
+            assert!(pages == "thp" || sizes.keys().eq(["4096"]), "{said}");
+        }
+    }
+}
+
+#[test]
+fn the_examples_link_to_the_static_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("session");
+    let archive = prefix().join("lib/libfirsttouch.a");
+    let text = fs::read_to_string(prefix().join("lib/pkgconfig/firsttouch.pc")).unwrap();
+    let needed = text.lines().find_map(|line| line.strip_prefix("Libs.private: ")).unwrap();
+    let mut flags = vec![archive.as_os_str()];
+    flags.extend(needed.split(' ').map(OsStr::new));
+    compile(&program, "examples/session.c", &flags);
+    assert!(run(&mut Command::new(&program)).contains("the end: done"));
+}
+
+fn libraries(folder: &Path, flags: &[&str]) -> (PathBuf, PathBuf) {
+    let library = |name: &str| {
+        let path = folder.join(name);
+        let mut all = vec!["-shared", "-fPIC"];
+        all.extend(flags);
+        compile(&path, "tests/c/made.c", &all.into_iter().map(OsStr::new).collect::<Vec<_>>());
+        path
+    };
+    (library("libmade.so"), library("libtaker.so"))
+}
+
+#[test]
+fn what_a_chosen_library_makes_is_placed() {
+    // Bound when loaded, on protected pages; and bound at the first call; and a program at a fixed address.
+    let ways: [&[&str]; 3] = [&["-Wl,-z,relro,-z,now"], &["-Wl,-z,lazy"], &["-Wl,-z,lazy", "-no-pie"]];
+    for way in ways {
+        let folder = tempfile::tempdir().unwrap();
+        let for_library: Vec<&str> = way.iter().copied().filter(|flag| *flag != "-no-pie").collect();
+        let (made, taker) = libraries(folder.path(), &for_library);
+        let mut flags: Vec<&OsStr> = way.iter().map(OsStr::new).collect();
+        flags.push(made.as_os_str());
+        assert_eq!(run_with_shared("tests/c/redirected.c", &flags, &[&taker]), "done\n", "{way:?}");
+    }
+}
+
+#[test]
+fn unloading_with_live_blocks_is_safe() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("unloaded");
+    compile(&program, "tests/c/unloaded.c", &[OsStr::new("-ldl")]);
+    let first = prefix().join("lib/libfirsttouch.so").canonicalize().unwrap();
+    // Another file, and by the name inside it not the same library.
+    let second = folder.path().join("libother.so");
+    let archive = prefix().join("lib/libfirsttouch.a");
+    let map = format!("-Wl,--version-script={}", here().join("firsttouch.map").display());
+    let mut linker = Command::new("cc");
+    linker.args(["-shared", &map, "-Wl,--whole-archive"]).arg(archive).arg("-Wl,--no-whole-archive");
+    run(linker.args(["-lgcc_s", "-ldl", "-lc", "-o"]).arg(&second));
+    assert_eq!(run(Command::new(&program).arg(first).arg(second)), "done\n");
+}
+
+#[test]
+fn symbols_have_versions_and_no_others_are_seen() {
+    let library = prefix().join("lib/libfirsttouch.so");
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
+    let names: Vec<&str> = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+    assert!(names.contains(&"firsttouch_ism_on@@FIRSTTOUCH_0.1"), "{symbols}");
+    let version = |name: &&str| name.ends_with("@@FIRSTTOUCH_0.1") || *name == "FIRSTTOUCH_0.1";
+    assert!(names.iter().all(version), "{symbols}");
+}
