@@ -1,0 +1,176 @@
+/* The calls of R to libfirsttouch. Sizes cross in bytes as numbers of double precision, which are exact up to 8 PiB. */
+#include <firsttouch.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <R.h>
+#include <R_ext/Rdynload.h>
+#include <Rinternals.h>
+
+static void stop_unless_done(firsttouch_result result)
+{
+    if (result != FIRSTTOUCH_RESULT_OK)
+        Rf_error("%s (%s)", firsttouch_message(result), firsttouch_hint(result));
+}
+
+static uint64_t bytes_of(SEXP number)
+{
+    double bytes = Rf_asReal(number);
+    if (ISNAN(bytes) || bytes < 0)
+        Rf_error("a size must be a number of kilobytes, not negative");
+    return bytes >= 0x1p64 ? UINT64_MAX : (uint64_t)bytes;
+}
+
+static const char *word_or_null(SEXP word)
+{
+    return Rf_isNull(word) ? NULL : Rf_translateChar(Rf_asChar(word));
+}
+
+/* Libraries whose allocations are placed. */
+static SEXP choose(SEXP prefix)
+{
+    stop_unless_done(firsttouch_ism_choose(word_or_null(prefix)));
+    return R_NilValue;
+}
+
+static SEXP on(SEXP pages, SEXP min_bytes, SEXP max_bytes)
+{
+    stop_unless_done(firsttouch_ism_on(word_or_null(pages), bytes_of(min_bytes), bytes_of(max_bytes)));
+    return R_NilValue;
+}
+
+static SEXP off(void)
+{
+    firsttouch_ism_off();
+    return R_NilValue;
+}
+
+/* TRUE if nothing leads to the library any more. */
+static SEXP end(void)
+{
+    return Rf_ScalarLogical(firsttouch_ism_end() == FIRSTTOUCH_RESULT_OK);
+}
+
+static SEXP status(void)
+{
+    static const char *names[] = {"support", "enabled", "via",    "page_bytes", "min_bytes",
+                                        "max_bytes", "reason", "remedy", ""};
+    firsttouch_session now;
+    stop_unless_done(firsttouch_ism_status(&now, sizeof now));
+    SEXP answer = PROTECT(Rf_mkNamed(VECSXP, names));
+    SET_VECTOR_ELT(answer, 0, Rf_ScalarLogical(now.support != 0));
+    SET_VECTOR_ELT(answer, 1, Rf_ScalarLogical(now.enabled != 0));
+    SET_VECTOR_ELT(answer, 2, Rf_ScalarInteger((int)now.via));
+    SET_VECTOR_ELT(answer, 3, Rf_ScalarReal((double)now.page_bytes));
+    SET_VECTOR_ELT(answer, 4, Rf_ScalarReal((double)now.min_bytes));
+    SET_VECTOR_ELT(answer, 5, Rf_ScalarReal((double)now.max_bytes));
+    SET_VECTOR_ELT(answer, 6, now.reason ? Rf_mkString(now.reason) : R_NilValue);
+    SET_VECTOR_ELT(answer, 7, now.remedy ? Rf_mkString(now.remedy) : R_NilValue);
+    UNPROTECT(1);
+    return answer;
+}
+
+/* Columns of the live blocks. Blocks may come and go while there is no lock: what fits is told. */
+static SEXP list(void)
+{
+    static const char *names[] = {"id", "address", "size", "huge", ""};
+    size_t room = firsttouch_ism_list(NULL, 0) + 16;
+    firsttouch_block *blocks = (firsttouch_block *)R_alloc(room, sizeof *blocks);
+    size_t total = firsttouch_ism_list(blocks, room);
+    R_xlen_t count = (R_xlen_t)(total < room ? total : room);
+    SEXP answer = PROTECT(Rf_mkNamed(VECSXP, names));
+    SEXP id = Rf_allocVector(REALSXP, count);
+    SET_VECTOR_ELT(answer, 0, id);
+    SEXP address = Rf_allocVector(STRSXP, count);
+    SET_VECTOR_ELT(answer, 1, address);
+    SEXP size = Rf_allocVector(REALSXP, count);
+    SET_VECTOR_ELT(answer, 2, size);
+    SEXP huge = Rf_allocVector(REALSXP, count);
+    SET_VECTOR_ELT(answer, 3, huge);
+    for (R_xlen_t row = 0; row < count; row++) {
+        char text[32];
+        snprintf(text, sizeof text, "%#" PRIx64, blocks[row].address);
+        SET_STRING_ELT(address, row, Rf_mkChar(text));
+        REAL(id)[row] = (double)blocks[row].id;
+        REAL(size)[row] = (double)blocks[row].bytes;
+        REAL(huge)[row] = (double)blocks[row].huge_bytes;
+    }
+    UNPROTECT(1);
+    return answer;
+}
+
+static size_t element_bytes(SEXP vector)
+{
+    switch (TYPEOF(vector)) {
+    case LGLSXP:
+    case INTSXP:
+        return sizeof(int);
+    case REALSXP:
+        return sizeof(double);
+    case CPLXSXP:
+        return sizeof(Rcomplex);
+    case RAWSXP:
+        return 1;
+    default:
+        Rf_error("only vectors of numbers have memory of their own to look at; of a list, look at each: lapply(x, ft_obtained)");
+    }
+}
+
+/* Whether an address lies in a placed block. */
+static int is_placed(uintptr_t address)
+{
+    size_t room = firsttouch_ism_list(NULL, 0) + 16;
+    firsttouch_block *blocks = (firsttouch_block *)R_alloc(room, sizeof *blocks);
+    size_t total = firsttouch_ism_list(blocks, room);
+    for (size_t row = 0; row < total && row < room; row++)
+        if (address - blocks[row].address < blocks[row].bytes)
+            return 1;
+    return 0;
+}
+
+static SEXP obtained(SEXP vector)
+{
+    static const char *names[] = {"bytes", "placed", "huge", "small", "untouched", "nodes", ""};
+    size_t bytes = element_bytes(vector) * (size_t)XLENGTH(vector);
+    const void *address = bytes ? DATAPTR_OR_NULL(vector) : NULL;
+    SEXP answer = PROTECT(Rf_mkNamed(VECSXP, names));
+    SET_VECTOR_ELT(answer, 0, Rf_ScalarReal((double)bytes));
+    if (!address) {
+        /* Empty, or a sequence that R keeps as a formula. */
+        SET_VECTOR_ELT(answer, 1, Rf_ScalarLogical(FALSE));
+        UNPROTECT(1);
+        return answer;
+    }
+    firsttouch_receipt receipt;
+    stop_unless_done(firsttouch_obtained(address, bytes, &receipt));
+    SET_VECTOR_ELT(answer, 1, Rf_ScalarLogical(is_placed((uintptr_t)address)));
+    if (receipt.known) {
+        SET_VECTOR_ELT(answer, 2, Rf_ScalarReal((double)receipt.huge_bytes));
+        SET_VECTOR_ELT(answer, 3, Rf_ScalarReal((double)receipt.small_bytes));
+        SET_VECTOR_ELT(answer, 4, Rf_ScalarReal((double)receipt.untouched_bytes));
+    }
+    SEXP nodes = Rf_allocVector(REALSXP, receipt.nodes);
+    SET_VECTOR_ELT(answer, 5, nodes);
+    SEXP numbers = PROTECT(Rf_allocVector(STRSXP, receipt.nodes));
+    for (uint32_t index = 0; index < receipt.nodes; index++) {
+        char text[16];
+        snprintf(text, sizeof text, "%" PRIu32, receipt.node[index]);
+        SET_STRING_ELT(numbers, index, Rf_mkChar(text));
+        REAL(nodes)[index] = (double)receipt.node_bytes[index];
+    }
+    Rf_setAttrib(nodes, R_NamesSymbol, numbers);
+    UNPROTECT(2);
+    return answer;
+}
+
+#define CALL(name, arguments) {"C_" #name, (DL_FUNC)&name, arguments}
+static const R_CallMethodDef calls[] = {CALL(choose, 1), CALL(on, 3),   CALL(off, 0),      CALL(end, 0),
+                                        CALL(status, 0), CALL(list, 0), CALL(obtained, 1), {NULL, NULL, 0}};
+
+void R_init_firsttouch(DllInfo *library)
+{
+    R_registerRoutines(library, NULL, calls, NULL, NULL);
+    R_useDynamicSymbols(library, FALSE);
+    R_forceSymbols(library, TRUE);
+}
