@@ -3,9 +3,9 @@
 //! `include/firsttouch.h` is made of this crate by cbindgen; a test keeps it fresh. `install` makes the static and the
 //! shared library, with versions of symbols, and the file for pkg-config.
 //!
-//! A session ([`ism`]) is one per process. Where the agent was preloaded, the agent serves it ([`provider`]); otherwise
-//! calls of C's allocation functions are redirected in the libraries that are loaded ([`redirect`], [`object`]) to
-//! functions with a heap in front of the process's own allocator ([`process`]).
+//! A session ([`ism`]) is one per process. Where the agent was preloaded, the agent serves it (`provider`); otherwise
+//! calls of C's allocation functions are redirected in the libraries that are loaded (`redirect`, `object`) to
+//! functions with a heap in front of the process's own allocator (`process`).
 //!
 //! Architecture invariants: no function prints, exits or reads the environment; none fails half-way; errors are numbers
 //! that [`result`] explains. Only relocations that hold a function's address and nothing else are written, and pages get
