@@ -15,7 +15,8 @@ use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_memory::Reason;
 use std::time::{Duration, Instant};
 
-const SMALLEST_CALL: u64 = 16 * PAGE_BYTES;
+/// Each call waits for all processors before it touches a page: smaller ones would mostly wait.
+const SMALLEST_CALL: u64 = PMD_BYTES / 2;
 const FIRST_CALL: u64 = PMD_BYTES / 2;
 const LARGEST_CALL: u64 = WINDOW;
 /// Bytes of a call at the first try, and at the next ones, where one page that cannot be moved must not stop many others.
