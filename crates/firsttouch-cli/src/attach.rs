@@ -13,7 +13,7 @@ use firsttouch_attach::{
     Around, AttachError, Destination, Phase, Progress, Seats, Target, TargetError, Wish,
 };
 use firsttouch_linux::process::descendants;
-use firsttouch_machine::{Machine, Root};
+use firsttouch_machine::Root;
 use firsttouch_placement::{
     AttachAsked, AttachEnded, AttachReport, MemoryPolicy, NodeSet, Placement, ThreadPlacement, format_bytes,
 };
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Attach) -> Outcome {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
+    let here = here.for_process(pid);
     let place = devices::place(args, &here, pid)?;
     let wish = if args.undo { Wish::default() } else { wish(args, &here, place.as_ref())? };
     let stop = listen()?;
@@ -130,12 +131,12 @@ fn wish(args: &Attach, here: &Here, place: Option<&Place>) -> Outcome<Wish> {
     wish.seats = Seats { order: resolved.order, cpus: resolved.cpus };
     let any = asked.threads == ThreadPlacement::None;
     if let Some(place) = place {
-        sit_on(&mut wish, here.machine(), &place.near.cpus, &place.near.device, any)?;
+        sit_on(&mut wish, &place.near.cpus, &place.near.device, any)?;
         wish.notes.extend(place.notes.iter().cloned());
     } else if let Some(node) = asked.node {
         let there = here.machine().nodes.iter().find(|known| known.id == node);
         let cpus = there.map_or(&[][..], |node| &node.cpus);
-        sit_on(&mut wish, here.machine(), cpus, &format!("node {node}"), any)?;
+        sit_on(&mut wish, cpus, &format!("node {node}"), any)?;
     }
     if wish.destination.is_some() {
         wish.notes.push(
@@ -188,22 +189,19 @@ fn asked(args: &Attach, place: Option<&Place>) -> Outcome<AttachAsked> {
 
 /// The threads of a process that goes to a node or a device: on the CPUs there, in the order that was asked for or in
 /// any.
-fn sit_on(wish: &mut Wish, machine: &Machine, there: &[u32], place: &str, any: bool) -> Outcome<()> {
-    let allowed =
-        |cpu: &u32| machine.limits.allowed_cpus.as_ref().is_none_or(|allowed| allowed.contains(cpu));
-    let usable: Vec<u32> = there.iter().copied().filter(allowed).collect();
-    if usable.is_empty() {
-        wish.notes.push(format!("{place} has no CPUs that may be used: threads are left where they are"));
+fn sit_on(wish: &mut Wish, there: &[u32], place: &str, any: bool) -> Outcome<()> {
+    if there.is_empty() {
+        wish.notes.push(format!("{place} has no CPUs: threads are left where they are"));
         wish.seats = Seats::default();
     } else if any {
-        wish.seats = Seats { order: Vec::new(), cpus: usable };
+        wish.seats = Seats { order: Vec::new(), cpus: there.to_vec() };
     } else {
-        wish.seats.order.retain(|cpu| usable.contains(cpu));
+        wish.seats.order.retain(|cpu| there.contains(cpu));
         if wish.seats.order.is_empty() {
             return Err(Failure::message(format!("{place} has none of the CPUs that were asked for"))
                 .hint("--memory bind=N places memory alone"));
         }
-        wish.seats.cpus.retain(|cpu| usable.contains(cpu));
+        wish.seats.cpus.retain(|cpu| there.contains(cpu));
     }
     Ok(())
 }

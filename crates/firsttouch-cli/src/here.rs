@@ -1,7 +1,9 @@
 //! What a placement means on this machine: which nodes and CPUs the kernel is told.
 
 use crate::measure;
+use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::features;
+use firsttouch_linux::sysinfo::status_field;
 use firsttouch_machine::{Machine, MachineError, Measurement, NearError, Root};
 use firsttouch_placement::{MemoryPolicy, Placement, Policies, ResolveError, Resolved, Surroundings};
 use firsttouch_process::{CpuBits, Inheritance, NodeBits};
@@ -45,6 +47,17 @@ impl Here {
         let measured =
             measure::kept_file().and_then(|file| Measurement::load(&file, &machine).ok().flatten());
         Here { machine, measured }
+    }
+
+    /// For what is done to another process: our own affinity and cpuset mean nothing for it. The nodes it may use are in its
+    /// status; within its CPUs the kernel keeps it, and what that leaves of a wish is read back.
+    pub(crate) fn for_process(mut self, pid: u32) -> Here {
+        let status = Root::live().read(&format!("proc/{pid}/status")).ok().flatten();
+        let nodes = status.as_deref().and_then(|text| parse_list(status_field(text, "Mems_allowed_list")?));
+        let limits = &mut self.machine.limits;
+        limits.allowed_nodes = nodes;
+        (limits.allowed_cpus, limits.cpuset_cpus, limits.cpuset_mems) = (None, None, None);
+        self
     }
 
     /// The machine.

@@ -96,6 +96,22 @@ fn threads_go_and_come_back() {
     waiting.ends_well();
 }
 
+/// Where we run ourselves, in a shell that is bound for example, says nothing about the process.
+#[test]
+fn our_own_cpus_are_not_its_limit() {
+    let target = Waiting::start();
+    let Some(last) = last_cpu(&target.cpus()) else { return };
+    let first = target.cpus().split([',', '-']).next().unwrap().to_owned();
+    let attached = Command::new("taskset")
+        .args(["-c", &first, env!("CARGO_BIN_EXE_firsttouch"), "attach", &target.pid(), "--threads", &last])
+        .env("XDG_STATE_HOME", target.state.path())
+        .output()
+        .unwrap();
+    assert_code(&attached, 0);
+    assert_eq!(target.cpus(), last);
+    target.ends_well();
+}
+
 #[test]
 fn the_document_has_the_keys_of_the_contract() {
     let waiting = Waiting::start();
