@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use firsttouch_memory::{BASE, Heap, StandIn, stand_in};
+use firsttouch_memory::{BASE, Heap, StandIn, changes, stand_in};
 
 /// The one heap of the process.
 pub(crate) static HEAP: Heap = Heap::new();
@@ -116,8 +116,8 @@ fn in_c_library(name: &CStr) -> usize {
 const LEAVE: *const () = ptr::null();
 
 /// Every function whose calls are redirected. What makes blocks is redirected in chosen libraries; what takes them,
-/// everywhere, because any library may be given a placed block.
-pub(crate) static FUNCTIONS: [Function; 16] = [
+/// everywhere, because any library may be given a placed block; likewise what changes the memory of one.
+pub(crate) static FUNCTIONS: [Function; 23] = [
     Function::new(c"free", free as *const (), free as *const ()),
     Function::new(c"realloc", realloc as *const (), realloc_given as *const ()),
     Function::new(c"reallocarray", reallocarray as *const (), reallocarray_given as *const ()),
@@ -134,6 +134,13 @@ pub(crate) static FUNCTIONS: [Function; 16] = [
     Function::new(c"pvalloc", pvalloc as *const (), LEAVE),
     Function::new(c"dlsym", dlsym as *const (), dlsym as *const ()),
     Function::new(c"dlvsym", dlvsym as *const (), dlvsym as *const ()),
+    Function::new(c"mprotect", mprotect as *const (), mprotect as *const ()),
+    Function::new(c"pkey_mprotect", pkey_mprotect as *const (), pkey_mprotect as *const ()),
+    Function::new(c"madvise", madvise as *const (), madvise as *const ()),
+    Function::new(c"prlimit", prlimit as *const (), prlimit as *const ()),
+    Function::new(c"prlimit64", prlimit as *const (), prlimit as *const ()),
+    Function::new(c"setrlimit", setrlimit as *const (), setrlimit as *const ()),
+    Function::new(c"setrlimit64", setrlimit as *const (), setrlimit as *const ()),
 ];
 
 const FREE: usize = 0;
@@ -301,6 +308,41 @@ unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 unsafe extern "C" fn usable_size(address: *mut c_void) -> usize {
     // SAFETY: the same contract.
     unsafe { stand_in::usable_size::<Process>(address) }
+}
+
+unsafe extern "C" fn mprotect(address: *mut c_void, bytes: usize, protection: c_int) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { changes::mprotect(&HEAP, address, bytes, protection) }
+}
+
+unsafe extern "C" fn pkey_mprotect(
+    address: *mut c_void,
+    bytes: usize,
+    protection: c_int,
+    key: c_int,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { changes::pkey_mprotect(&HEAP, address, bytes, protection, key) }
+}
+
+unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { changes::madvise(&HEAP, address, bytes, advice) }
+}
+
+unsafe extern "C" fn prlimit(
+    process: libc::pid_t,
+    resource: c_int,
+    new: *const libc::rlimit,
+    old: *mut libc::rlimit,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { changes::prlimit(&HEAP, process, resource, new, old) }
+}
+
+unsafe extern "C" fn setrlimit(resource: c_int, limit: *const libc::rlimit) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { prlimit(0, resource, limit, ptr::null_mut()) }
 }
 
 /// What is done before a name is looked up; answers the real function of that index.

@@ -14,6 +14,7 @@
 extern crate std;
 
 mod arena;
+pub mod changes;
 mod clear;
 mod control;
 mod coverage;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +164,15 @@ int main(int count, char **words)
     CHECK(waitpid(child, &ended, 0) == child && ended == 0);
     CHECK(shared[0] == 7 && shared[4 * MIB - 1] == 7 && placed() == 1);
 
+    /* A block that is freed without the right to write it serves again. */
+    block = make(4 * MIB);
+    void *page = (void *)(((size_t)block + MIB) & ~(size_t)4095);
+    CHECK(mprotect(page, 4096, PROT_READ) == 0);
+    free(block);
+    block = make(4 * MIB);
+    memset(block, 3, 4 * MIB);
+    free(block);
+
     /* The way back. */
     CHECK(firsttouch_ism_end() == FIRSTTOUCH_RESULT_BUSY && status().via == FIRSTTOUCH_VIA_REDIRECTION);
     free(shared);
@@ -174,6 +184,13 @@ int main(int count, char **words)
     block = make(4 * MIB);
     CHECK(placed() == 1);
     free(block);
+
+    /* A limit of address space leaves room for what the program maps itself. */
+    struct rlimit limit = {(rlim_t)8 << 30, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    void *mapped = mmap(NULL, 256 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mapped != MAP_FAILED);
+    free(make(2 * MIB));
     free(own);
     puts("done");
     return 0;
