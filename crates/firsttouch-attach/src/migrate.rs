@@ -73,7 +73,7 @@ fn tickets<'w>(window: &'w Window, to: &'w Destination) -> impl Iterator<Item = 
 pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of: u64) -> Result<(), Halt> {
     let mut mover = Mover::new(work.stall_limit);
     let begun = Instant::now();
-    let mut done = 0;
+    let (mut done, mut left_bytes) = (0, 0);
     // Kernels that do not tell huge pages apart show how much of a mapping is huge.
     let tells = tells_huge(work.target);
     for area in areas {
@@ -81,6 +81,10 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
         while let Some((start, end)) = next(work, at, area.end)? {
             at = end;
             if mover.full {
+                let rest = of.saturating_sub(work.moved_bytes + left_bytes);
+                if rest > 0 {
+                    work.shortfalls.add(Reason::NodeFull, rest);
+                }
                 return Ok(());
             }
             work.may_go_on()?;
@@ -93,7 +97,7 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
                 continue;
             }
             work.note(Entry::Move { start, nodes: window.nodes(start, end).to_string() })?;
-            mover.carry_out(work, tickets, !tells)?;
+            left_bytes += mover.carry_out(work, tickets, !tells)?;
             done = work.moved_bytes;
             work.progress(Phase::Move, done, of.max(done), begun);
         }
@@ -115,7 +119,7 @@ fn is_balanced(work: &Work<'_>) -> bool {
     setting.is_some_and(|setting| setting.trim() != "0")
 }
 
-/// Moves pages back to where a journal says that they were; true if every page that is still there lies there now.
+/// Moves pages back to where a journal says that they were; false if some could go another time.
 pub(crate) fn put_back(
     work: &mut Work<'_>,
     mover: &mut Mover,
@@ -123,7 +127,7 @@ pub(crate) fn put_back(
     nodes: &NodeRuns,
 ) -> Result<bool, Halt> {
     let before: Vec<Option<u32>> = nodes.pages().collect();
-    let end = start + before.len() as u64 * PAGE_BYTES;
+    let end = start.saturating_add(before.len() as u64 * PAGE_BYTES);
     let mut all_back = true;
     let tells = tells_huge(work.target);
     let mut at = start;
@@ -165,7 +169,7 @@ impl Mover {
         }
     }
 
-    /// Moves pages, with more tries for those that did not go; the bytes that stayed. `guessed`: what looks like a huge
+    /// Moves pages, with more tries for those that did not go; the bytes that stayed and may go another time. `guessed`: what looks like a huge
     /// page may be many base ones.
     fn carry_out(&mut self, work: &mut Work<'_>, tickets: Vec<Ticket>, guessed: bool) -> Result<u64, Halt> {
         let mut open = tickets;
@@ -202,7 +206,7 @@ impl Mover {
         if refused_bytes > 0 {
             work.shortfalls.add(Reason::SharedPages, refused_bytes);
         }
-        Ok(open_bytes + refused_bytes)
+        Ok(open_bytes)
     }
 
     /// One call; what is still elsewhere and worth another try.

@@ -113,7 +113,10 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) 
             {
                 // What was written by us reads; what does not was changed by somebody else.
                 if let Ok(nodes) = nodes.parse::<NodeRuns>() {
-                    put_back(work, &mut mover, *start, &nodes)?;
+                    if !put_back(work, &mut mover, *start, &nodes)? {
+                        // The step stays in the journal, for another time.
+                        continue;
+                    }
                 } else {
                     work.notes.push(format!("line {} of the journal does not tell nodes", line + 1));
                 }

@@ -230,3 +230,100 @@ fn devices(page: &mut Page, own: &OwnDevices) {
     }
     page.blank();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_placement::{
+        AttachPlan, AttachVia, Placement, Reason, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport, Via,
+    };
+
+    fn receipt(huge: u64, cpus: &[u32]) -> Receipt {
+        let thread = ThreadReport {
+            number: 0,
+            name: Some("x".to_owned()),
+            cpu_asked: None,
+            cpus_obtained: Some(cpus.to_vec()),
+        };
+        Receipt {
+            schema_version: SCHEMA_VERSION,
+            program: "/bin/x\u{1b}[2J".to_owned(),
+            asked: Placement::default(),
+            obtained: Some(Obtained {
+                bytes_by_page_size: BTreeMap::from([(4096, 8 * HUGE - huge), (HUGE, huge)]),
+                bytes_by_node: Some(BTreeMap::from([(0, 8 * HUGE)])),
+                threads: vec![thread],
+                ..Obtained::default()
+            }),
+            shortfalls: Vec::new(),
+            via: Via::Supervise,
+            blocks: Vec::new(),
+            complete: true,
+            notes: Vec::new(),
+        }
+    }
+
+    fn report() -> AttachReport {
+        AttachReport {
+            schema_version: SCHEMA_VERSION,
+            pid: 7,
+            action: AttachAction::Attach,
+            asked: AttachAsked { huge_pages: true, node: Some(1), ..AttachAsked::default() },
+            planned: AttachPlan { collapse_bytes: 8 * HUGE, move_bytes: 0, threads: 1 },
+            before: receipt(0, &[0, 1]),
+            after: receipt(6 * HUGE, &[1]),
+            moved_bytes: 0,
+            collapsed_bytes: 6 * HUGE,
+            bound_threads: 1,
+            worst_pause_ms: 3.25,
+            stall_limit_ms: 20.0,
+            wall_s: 0.5,
+            shortfalls: vec![Shortfall::new(Reason::BusyPages, 2 * HUGE)],
+            journal: Some("/state/7-1.jsonl".to_owned()),
+            via: AttachVia::Outside,
+            ended: AttachEnded::Done,
+            own_devices: None,
+            notes: vec!["so".to_owned()],
+            children: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_report_tells_before_after_what_is_missing_and_the_way_back() {
+        let text = attach(&report(), 100, Style::Plain);
+        for part in [
+            "asked     pages thp, node 1",
+            "12 MiB collapsed, 1 thread bound in 500 ms; longest pause 3.2 ms of 20 ms allowed",
+            "on huge pages",
+            "75 %",
+            "busy-pages: 4 MiB",
+            "- so",
+            "firsttouch attach --undo 7",
+        ] {
+            assert!(text.contains(part), "`{part}` is missing in\n{text}");
+        }
+        // The name of a program is a stranger's.
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+
+    #[test]
+    fn what_was_cut_off_shows_the_way_on_and_a_dry_run_changes_nothing() {
+        let cut = AttachReport { ended: AttachEnded::Interrupted, ..report() };
+        let text = attach(&cut, 200, Style::Plain);
+        assert!(
+            text.contains("the way back, and the way on") && text.contains("stopped on request"),
+            "{text}"
+        );
+        let dry = AttachReport { action: AttachAction::DryRun, journal: None, ..report() };
+        let text = attach(&dry, 200, Style::Plain);
+        assert!(
+            text.contains(
+                "nothing was changed; to change: 16 MiB to collapse, 0 B to move, 1 thread to bind"
+            ),
+            "{text}"
+        );
+        assert!(!text.contains("--undo"), "{text}");
+        let family = AttachReport { children: vec![report()], ..report() };
+        assert_eq!(attach(&family, 100, Style::Plain).matches("process   7").count(), 2);
+    }
+}
