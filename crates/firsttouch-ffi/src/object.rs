@@ -120,6 +120,15 @@ impl<'a> Object<'a> {
         })
     }
 
+    /// Whether the loader protects an address when it has relocated the object: as it does it, in whole pages.
+    pub(crate) fn is_sealed(&self, address: usize, page_bytes: usize) -> bool {
+        let page = |address: usize| address / page_bytes * page_bytes;
+        self.segments.iter().filter(|segment| segment.p_type == libc::PT_GNU_RELRO).any(|segment| {
+            let start = self.base.wrapping_add(segment.p_vaddr as usize);
+            (page(start)..page(start + segment.p_memsz as usize)).contains(&address)
+        })
+    }
+
     /// The slots for functions of others, and for functions of its own that others may replace.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot<'a>> {
         self.tables().into_iter().flat_map(|tables| {

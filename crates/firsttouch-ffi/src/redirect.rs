@@ -3,8 +3,9 @@
 //! What makes blocks is redirected in chosen libraries only; what takes them, in all, so that any of them may free what
 //! a chosen one made. A slot is changed when it holds the process's own function, or has not been bound yet; a library
 //! that has an allocator of its own keeps it. Slots on pages that the loader protected are written while their page is
-//! writable for a moment. Function pointers that were taken before stay as they are, and lead to the process's own
-//! functions.
+//! writable for a moment; where it has not protected them yet, another thread is loading the object just now, and it is
+//! left for the next pass: the loader could take the right to write from under us. Function pointers that were taken
+//! before stay as they are, and lead to the process's own functions.
 //!
 //! Nothing is remembered of what slots held: when it is taken back, the slots that lead to us are found again, because
 //! libraries come and go.
@@ -74,7 +75,7 @@ pub(crate) struct Redirected {
 pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
     let mut done = Redirected { loads: object::loads(), ..Redirected::default() };
     let program = program_name();
-    let mappings = mappings();
+    let mut pages = Pages::default();
     object::each(|_, object| {
         if is_spared(&object) {
             return Continue(());
@@ -92,7 +93,7 @@ pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
             let now = value(&slot);
             let unbound = !slot.is_defined_here && object.holds(now);
             let may_change = unbound || function.is_real(now) || function.is_ours(now);
-            if now == target || may_change && write(&slot, target, &mappings) {
+            if now == target || may_change && pages.write(&object, &slot, target) {
                 slots += 1;
             }
         }
@@ -101,6 +102,10 @@ pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
         done.chosen += u32::from(slots > 0 && is_chosen);
         Continue(())
     });
+    if pages.is_one_being_loaded {
+        // So that the next look finds something to do.
+        done.loads = 0;
+    }
     done
 }
 
@@ -115,13 +120,13 @@ pub(crate) enum Which {
 
 /// Leads calls to the process's own functions again.
 pub(crate) fn undo(which: Which) {
-    let mappings = mappings();
+    let mut pages = Pages::default();
     object::each(|_, object| {
         for slot in object.slots() {
             let function = FUNCTIONS.iter().find(|function| function.name == slot.name);
             let Some(function) = function.filter(|function| function.is_ours(value(&slot))) else { continue };
             if which == Which::All || function.makes_only() {
-                write(&slot, function.real(), &mappings);
+                pages.write(&object, &slot, function.real());
             }
         }
         Continue(())
@@ -142,11 +147,6 @@ fn program_name() -> Vec<u8> {
     path.file_name().map(OsStr::as_bytes).unwrap_or_default().to_vec()
 }
 
-fn mappings() -> Vec<Mapping> {
-    let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    text.lines().filter_map(Mapping::parse).collect()
-}
-
 fn value(slot: &Slot<'_>) -> usize {
     place(slot).load(Ordering::Acquire)
 }
@@ -156,30 +156,48 @@ fn place<'a>(slot: &Slot<'a>) -> &'a AtomicUsize {
     unsafe { AtomicUsize::from_ptr(slot.address as *mut usize) }
 }
 
-/// Writes a slot; false if its page is not known, or the kernel does not let us.
-fn write(slot: &Slot<'_>, target: usize, mappings: &[Mapping]) -> bool {
-    let at = slot.address as u64;
-    let index = mappings.partition_point(|mapping| mapping.end <= at);
-    let Some(mapping) = mappings.get(index).filter(|mapping| mapping.start <= at && mapping.read) else {
-        return false;
-    };
-    if mapping.write {
+/// The pages that slots lie on.
+#[derive(Default)]
+struct Pages {
+    /// What may be done to them: read during the visit of objects, which then stay where they are.
+    mappings: Vec<Mapping>,
+    /// An object was met that another thread is loading.
+    is_one_being_loaded: bool,
+}
+
+impl Pages {
+    /// Writes a slot; false if its page is not known, not ours to write yet, or the kernel does not let us.
+    fn write(&mut self, object: &Object<'_>, slot: &Slot<'_>, target: usize) -> bool {
+        if self.mappings.is_empty() {
+            let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+            self.mappings.extend(text.lines().filter_map(Mapping::parse));
+        }
+        let at = slot.address as u64;
+        let index = self.mappings.partition_point(|mapping| mapping.end <= at);
+        let mapping = self.mappings.get(index).filter(|mapping| mapping.start <= at && mapping.read);
+        let Some(mapping) = mapping else { return false };
+        // SAFETY: asks for a number.
+        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
+        if mapping.write {
+            if object.is_sealed(slot.address, page_bytes) {
+                self.is_one_being_loaded = true;
+                return false;
+            }
+            place(slot).store(target, Ordering::Release);
+            return true;
+        }
+        let page = slot.address / page_bytes * page_bytes;
+        let before = libc::PROT_READ | if mapping.execute { libc::PROT_EXEC } else { 0 };
+        // SAFETY: a page of relocated data, which was writable before the loader had done its work and gets its
+        // protection back below; readers see the old or the new address.
+        if unsafe { sys::protect(page, page_bytes, before | libc::PROT_WRITE) }.is_err() {
+            return false;
+        }
         place(slot).store(target, Ordering::Release);
-        return true;
+        // SAFETY: as above.
+        let _ = unsafe { sys::protect(page, page_bytes, before) };
+        true
     }
-    // SAFETY: asks for a number.
-    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
-    let page = slot.address / page_bytes * page_bytes;
-    let before = libc::PROT_READ | if mapping.execute { libc::PROT_EXEC } else { 0 };
-    // SAFETY: a page of relocated data, which was writable before the loader had done its work and gets its protection
-    // back below; readers see the old or the new address.
-    if unsafe { sys::protect(page, page_bytes, before | libc::PROT_WRITE) }.is_err() {
-        return false;
-    }
-    place(slot).store(target, Ordering::Release);
-    // SAFETY: as above.
-    let _ = unsafe { sys::protect(page, page_bytes, before) };
-    true
 }
 
 #[cfg(test)]
