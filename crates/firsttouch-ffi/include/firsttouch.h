@@ -271,7 +271,7 @@ const char *firsttouch_hint(int32_t result);
  name of its file), loaded now or later. Several may be named, one call each; without any, and with an empty prefix,
  all are. An agent places what everybody allocates and has no such choice.
 
- # Safety
+ It is up to the caller that:
  `prefix` is a C string.
  */
 firsttouch_result firsttouch_ism_choose(const char *prefix);
@@ -281,7 +281,7 @@ firsttouch_result firsttouch_ism_choose(const char *prefix);
  the present kind, `"thp"` at first) from now on. May be called again at any time with other values, and should be
  after libraries were loaded.
 
- # Safety
+ It is up to the caller that:
  `pages` is null or a C string.
  */
 firsttouch_result firsttouch_ism_on(const char *pages,
@@ -303,7 +303,7 @@ firsttouch_result firsttouch_ism_end(void);
 /*
  Fills in how the session stands, at most `bytes` bytes of the structure: its size as the caller knows it.
 
- # Safety
+ It is up to the caller that:
  `status` has room for that many bytes.
  */
 firsttouch_result firsttouch_ism_status(struct firsttouch_session *status,
@@ -312,7 +312,7 @@ firsttouch_result firsttouch_ism_status(struct firsttouch_session *status,
 /*
  Fills `blocks` with at most `room` live placed blocks, in order of address; answers how many there are altogether.
 
- # Safety
+ It is up to the caller that:
  `blocks` has `room` rows; it may be null if that is 0.
  */
 size_t firsttouch_ism_list(struct firsttouch_block *blocks,
@@ -332,7 +332,7 @@ void firsttouch_ism_trim(void);
 /*
  Reads what any memory of this process has obtained: the whole pages that hold `bytes` bytes at `address`.
 
- # Safety
+ It is up to the caller that:
  `receipt` is null or the structure; the memory may be anything.
  */
 firsttouch_result firsttouch_obtained(const void *address,
@@ -344,7 +344,7 @@ firsttouch_result firsttouch_obtained(const void *address,
  Where reserved pages cannot be had, the next smaller kind is taken, and the receipt says why. With a `node` of 0 or more
  the memory comes from that node only; -1 leaves it to the process's policy.
 
- # Safety
+ It is up to the caller that:
  `pages` is a C string, `region` a pointer to be filled: it is set to null on failure.
  */
 firsttouch_result firsttouch_region_map(uint64_t bytes,
@@ -355,7 +355,7 @@ firsttouch_result firsttouch_region_map(uint64_t bytes,
 /*
  Its first byte; null for null.
 
- # Safety
+ It is up to the caller that:
  Null or a live region.
  */
 void *firsttouch_region_address(struct firsttouch_region *region);
@@ -363,7 +363,7 @@ void *firsttouch_region_address(struct firsttouch_region *region);
 /*
  Its size in bytes; 0 for null.
 
- # Safety
+ It is up to the caller that:
  Null or a live region.
  */
 uint64_t firsttouch_region_bytes(const struct firsttouch_region *region);
@@ -371,7 +371,7 @@ uint64_t firsttouch_region_bytes(const struct firsttouch_region *region);
 /*
  Creates all pages now, so that their first use costs nothing more.
 
- # Safety
+ It is up to the caller that:
  Null or a live region that nobody else changes meanwhile.
  */
 firsttouch_result firsttouch_region_prefault(struct firsttouch_region *region);
@@ -379,7 +379,7 @@ firsttouch_result firsttouch_region_prefault(struct firsttouch_region *region);
 /*
  Reads what the region has obtained by now.
 
- # Safety
+ It is up to the caller that:
  `region` is null or a live region, `receipt` null or the structure.
  */
 firsttouch_result firsttouch_region_receipt(const struct firsttouch_region *region,
@@ -389,7 +389,7 @@ firsttouch_result firsttouch_region_receipt(const struct firsttouch_region *regi
  Writes the receipt as JSON into `text`, at most `room` bytes with the zero at the end, and answers how long it is
  without: as snprintf(3) does. The keys are those of the receipts of `firsttouch run`. 0 for null.
 
- # Safety
+ It is up to the caller that:
  `region` is null or a live region; `text` has that much room, and may be null if that is 0.
  */
 size_t firsttouch_region_receipt_json(const struct firsttouch_region *region,
@@ -399,7 +399,7 @@ size_t firsttouch_region_receipt_json(const struct firsttouch_region *region,
 /*
  Unmaps a region; null is nothing.
 
- # Safety
+ It is up to the caller that:
  Null or a live region that nobody uses any more.
  */
 void firsttouch_region_free(struct firsttouch_region *region);

@@ -51,7 +51,7 @@ fn generated() -> String {
     builder.include_item("FirsttouchVia").generate().unwrap().write(&mut text);
     // The words of Rust's documentation, in those of C.
     let mut text =
-        String::from_utf8(text).unwrap().replace("# Safety\n\n", "It is up to the caller that:\n\n");
+        String::from_utf8(text).unwrap().replace(" # Safety\n", " It is up to the caller that:\n");
     for (rust, c) in names.iter().copied().chain([("`Busy`", "`FIRSTTOUCH_RESULT_BUSY`")]) {
         text = text.replace(rust, c);
     }
