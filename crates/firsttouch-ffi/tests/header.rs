@@ -50,8 +50,7 @@ fn generated() -> String {
     let mut text = Vec::new();
     builder.include_item("FirsttouchVia").generate().unwrap().write(&mut text);
     // The words of Rust's documentation, in those of C.
-    let mut text =
-        String::from_utf8(text).unwrap().replace(" # Safety\n", " It is up to the caller that:\n");
+    let mut text = String::from_utf8(text).unwrap().replace(" # Safety\n", " It is up to the caller that:\n");
     for (rust, c) in names.iter().copied().chain([("`Busy`", "`FIRSTTOUCH_RESULT_BUSY`")]) {
         text = text.replace(rust, c);
     }
