@@ -444,6 +444,47 @@ fn a_process_that_was_stopped_meanwhile_is_left_alone() {
     running.ends_well();
 }
 
+/// Traces a process until it is let go.
+const TRACER: &str = "\
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+int main(int count, char **words) {
+    puts(ptrace(PTRACE_SEIZE, atoi(words[1]), 0, 0) ? \"no\" : \"yes\");
+    fflush(stdout);
+    getchar();
+    return 0;
+}
+";
+
+#[test]
+fn a_process_that_is_traced_meanwhile_is_left_alone() {
+    let Some(running) = Running::start(1, 0) else { return };
+    let target = running.target();
+    let (code, file) = (running.folder.path().join("tracer.c"), running.folder.path().join("tracer"));
+    std::fs::write(&code, TRACER).unwrap();
+    assert!(Command::new("cc").arg("-o").arg(&file).arg(&code).status().unwrap().success());
+    let mut tracer = Command::new(&file)
+        .arg(running.pid().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut answer = String::new();
+    BufReader::new(tracer.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    if answer == "yes\n" {
+        assert_eq!(target.check(), Err(AttachEnded::TargetTraced));
+        // Whoever traces it from the start is no surprise.
+        running.target().check().unwrap();
+    } else {
+        eprintln!("skipped: tracing is not allowed");
+    }
+    drop(tracer.stdin.take());
+    tracer.wait().unwrap();
+    target.check().unwrap();
+    running.ends_well();
+}
+
 #[test]
 fn no_step_is_made_without_a_journal() {
     let Some(running) = Running::start(16, 0) else { return };

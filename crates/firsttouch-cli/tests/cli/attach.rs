@@ -141,6 +141,40 @@ fn the_document_has_the_keys_of_the_contract() {
 }
 
 #[test]
+fn descendants_go_along_and_come_back() {
+    let mut shell = Command::new("sh").args(["-c", "cat; true"]).stdin(Stdio::piped()).spawn().unwrap();
+    let input = shell.stdin.take();
+    let waiting = Waiting { child: shell, input, state: tempfile::tempdir().unwrap() };
+    let pid = waiting.pid();
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let child = loop {
+        match fs::read_to_string(&children) {
+            Ok(text) if !text.trim().is_empty() => break text.trim().to_owned(),
+            Ok(_) => std::thread::yield_now(),
+            Err(error) => {
+                eprintln!("skipped: {children}: {error}");
+                return;
+            }
+        }
+    };
+    let before = waiting.cpus();
+    let Some(cpu) = last_cpu(&before) else { return };
+    let cpus_of = |pid: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap().to_owned();
+        line.split_once(':').unwrap().1.trim().to_owned()
+    };
+    let output = waiting.attach(&[&pid, "--tree", "--threads", &cpu, "--json"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    assert_eq!(document["children"][0]["pid"].to_string(), child);
+    assert_eq!((cpus_of(&pid), cpus_of(&child)), (cpu.clone(), cpu));
+    assert_code(&waiting.attach(&["--undo", &pid, "--tree"]), 0);
+    assert_eq!((cpus_of(&pid), cpus_of(&child)), (before.clone(), before));
+    waiting.ends_well();
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let waiting = Waiting::start();
     let (pid, before) = (waiting.pid(), waiting.cpus());

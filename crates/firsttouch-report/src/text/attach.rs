@@ -114,10 +114,10 @@ fn outcome(report: &AttachReport) -> (String, Tone) {
         let what = if report.action == AttachAction::Undo { "given their CPUs back" } else { "bound" };
         parts.push(format!("{} {what}", plural(report.bound_threads as usize, "thread")));
     }
-    if parts.is_empty() {
-        parts.push("nothing was changed".to_owned());
-    }
-    let mut words = format!("{} in {}", parts.join(", "), seconds(report.wall_s));
+    let mut words = match parts.as_slice() {
+        [] => "nothing was changed".to_owned(),
+        parts => format!("{} in {}", parts.join(", "), seconds(report.wall_s)),
+    };
     if report.worst_pause_ms > 0.0 {
         words.push_str(&format!(
             "; longest pause {} ms of {} ms allowed",
