@@ -65,7 +65,7 @@ impl FirsttouchResult {
             ),
             FirsttouchResult::Unsupported => (
                 c"allocations of this process cannot be redirected: a sanitizer is at work, or the C library is another",
-                c"run the program by: firsttouch run --pages thp -- PROGRAM",
+                c"place it from outside: firsttouch run --via supervise -- PROGRAM",
             ),
             FirsttouchResult::Busy => (
                 c"placed blocks are live, so the redirection stays, and does no harm",

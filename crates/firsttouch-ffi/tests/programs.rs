@@ -1,6 +1,7 @@
 //! C programs against the library as it is installed: the examples, redirection in a plain process, unloading.
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+#![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -117,6 +118,41 @@ fn the_examples_link_to_the_static_library() {
     flags.extend(needed.split(' ').map(OsStr::new));
     compile(&program, "examples/session.c", &flags);
     assert!(run(&mut Command::new(&program)).contains("the end: done"));
+}
+
+/// Runs the example of a session with another allocator preloaded.
+#[test]
+fn a_preloaded_allocator_stays_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("session");
+    let library = prefix().join("lib");
+    let flags = [OsStr::new("-L"), library.as_os_str(), OsStr::new("-lfirsttouch")];
+    compile(&program, "examples/session.c", &flags);
+    let known = run(Command::new("/sbin/ldconfig").arg("-p"));
+    for name in ["libjemalloc.so.2", "libmimalloc.so.2"] {
+        let Some(allocator) =
+            known.lines().find_map(|line| Some(line.split_once(name)?.1.split_once("=> ")?.1))
+        else {
+            eprintln!("skipped: {name} is not installed");
+            continue;
+        };
+        let mut session = Command::new(&program);
+        let said = run(session.env("LD_LIBRARY_PATH", &library).env("LD_PRELOAD", allocator));
+        assert!(said.contains("grown: off, 1 placed") && said.contains("the end: done"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_sanitizer_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("session");
+    let library = prefix().join("lib");
+    let flags =
+        [OsStr::new("-fsanitize=address"), OsStr::new("-L"), library.as_os_str(), OsStr::new("-lfirsttouch")];
+    compile(&program, "examples/session.c", &flags);
+    let output = Command::new(&program).env("LD_LIBRARY_PATH", library).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("cannot be redirected"), "{said}");
 }
 
 fn libraries(folder: &Path, flags: &[&str]) -> (PathBuf, PathBuf) {
