@@ -196,10 +196,14 @@ impl Target {
             return Ok(None);
         };
         let folder = root.path().join(format!("proc/{pid}"));
-        let program = fs::read_link(folder.join("exe"))
-            .map_err(|error| gone_or(error, pid, "exe"))?
-            .display()
-            .to_string();
+        let program = match fs::read_link(folder.join("exe")) {
+            Ok(program) => program.display().to_string(),
+            // Root without CAP_SYS_PTRACE may open the pagemap of a process that is not dumpable, and not read this.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(who_may_not(root, pid, &status));
+            }
+            Err(error) => return Err(gone_or(error, pid, "exe")),
+        };
         let command = fs::read(folder.join("cmdline")).unwrap_or_default();
         let words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         let fd = handle.as_fd().try_clone_to_owned().map_err(unreadable("a handle"))?;
@@ -235,13 +239,9 @@ impl Target {
             return Err(AttachEnded::TargetEnded);
         }
         let image = stat.image.unwrap_or((0, 0));
-        // Who is about to end has no memory any more, and may take a while to be gone.
-        if image == (0, 0) {
-            return Err(AttachEnded::TargetEnded);
-        }
         let same_memory = self.pagemap.entries(0, 1).is_ok_and(|entries| !entries.is_empty());
         if image != (self.image.start_code, self.image.start_stack) || !same_memory {
-            return Err(AttachEnded::TargetExec);
+            return Err(self.what_became());
         }
         let tracer = status.tracer.unwrap_or(0);
         if tracer != 0 && tracer != self.tracer {
@@ -251,6 +251,24 @@ impl Target {
             return Err(AttachEnded::TargetStopped);
         }
         Ok(())
+    }
+
+    /// What a process has become that has not its old memory any more: another program, or about to end. Both are without
+    /// memory for a moment.
+    fn what_became(&self) -> AttachEnded {
+        for _ in 0..MOST_LOOKS {
+            match Stat::read(&self.root, self.pid) {
+                Ok(Stat { image: Some((0, 0)), state, .. }) if !matches!(state, 'Z' | 'X') => {}
+                Ok(stat) if stat.start_ticks == self.start_ticks && !matches!(stat.state, 'Z' | 'X') => {
+                    return AttachEnded::TargetExec;
+                }
+                _ => return AttachEnded::TargetEnded,
+            }
+            if self.handle.wait_ended(Some(BETWEEN_LOOKS)).unwrap_or(true) {
+                break;
+            }
+        }
+        AttachEnded::TargetEnded
     }
 
     /// Waits, at most so long; ends early when the process ends.
