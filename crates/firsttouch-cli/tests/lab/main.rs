@@ -14,6 +14,7 @@
     reason = "a test program of its own prints its results"
 )]
 
+mod attach;
 mod bench;
 mod command_line;
 mod confined;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         measure::tests(),
         watch::tests(),
         own_devices::tests(),
+        attach::tests(),
     ]
     .into_iter()
     .flatten()

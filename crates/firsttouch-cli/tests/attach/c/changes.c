@@ -1,0 +1,146 @@
+/* changes MIB: a process that does what disturbs somebody at work on its memory, at each line of its input:
+ *
+ *   exit      ends, with status 0, at once
+ *   exec      becomes itself anew (`changes MIB again`), with other memory at the same addresses
+ *   fork      forks 200 children that end at once, and goes on
+ *   unmap     unmaps every other block of 2 MiB, and goes on
+ *   stop      stops itself until it is told to continue
+ *   trace     is traced by a child, and stopped by it, until there is a file `release` in the folder
+ *   hide      lets nobody look into it (PR_SET_DUMPABLE)
+ *   idle      does nothing
+ *
+ * It answers `done WORD`; at the end of its input it looks whether its memory is as it was, and ends with 0, or 3. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCK ((size_t)2 << 20)
+#define AT ((char *)0x200000000000)
+
+static char *memory;
+static size_t bytes;
+static int holes;
+
+static void give_up(const char *what)
+{
+    perror(what);
+    _exit(2);
+}
+
+static uint64_t word_at(size_t at)
+{
+    return (at + bytes) * 0x9e3779b97f4a7c15u;
+}
+
+static int whole(void)
+{
+    for (size_t at = 0; at < bytes; at += 512)
+        if (!(holes && at / BLOCK % 2) && *(uint64_t *)(memory + at) != word_at(at))
+            return 0;
+    return 1;
+}
+
+/* A second thread, so that there is one to be bound. */
+static void *wait_for_ever(void *unused)
+{
+    pause();
+    return unused;
+}
+
+static void be_traced(void)
+{
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    int told[2];
+    char byte;
+    pid_t parent = getpid();
+    if (pipe(told))
+        give_up("pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        if (ptrace(PTRACE_ATTACH, parent, 0, 0))
+            give_up("ptrace");
+        waitpid(parent, NULL, __WALL);
+        while (access("release", F_OK))
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        if (write(told[1], "x", 1) != 1)
+            give_up("write");
+        ptrace(PTRACE_DETACH, parent, 0, 0);
+        _exit(0);
+    }
+    /* Stopped somewhere in here. */
+    if (child < 0 || read(told[0], &byte, 1) != 1)
+        give_up("traced");
+    waitpid(child, NULL, 0);
+    close(told[0]);
+    close(told[1]);
+}
+
+static void change(const char *word, char **arguments)
+{
+    if (!strcmp(word, "exit")) {
+        _exit(0);
+    } else if (!strcmp(word, "exec")) {
+        execl("/proc/self/exe", arguments[0], arguments[1], "again", (char *)NULL);
+        give_up("exec");
+    } else if (!strcmp(word, "fork")) {
+        for (int i = 0; i < 200; i++) {
+            pid_t child = fork();
+            if (child == 0)
+                _exit(whole() ? 0 : 3);
+            int status = 1;
+            if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+                give_up("fork");
+        }
+    } else if (!strcmp(word, "unmap")) {
+        holes = 1;
+        for (size_t at = BLOCK; at < bytes; at += 2 * BLOCK)
+            munmap(memory + at, BLOCK);
+    } else if (!strcmp(word, "stop")) {
+        raise(SIGSTOP);
+    } else if (!strcmp(word, "trace")) {
+        be_traced();
+    } else if (!strcmp(word, "hide")) {
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    } else if (strcmp(word, "idle")) {
+        give_up("an unknown word");
+    }
+}
+
+int main(int count, char **arguments)
+{
+    char word[64];
+    pthread_t thread;
+    if (count < 2)
+        return 2;
+    bytes = strtoul(arguments[1], NULL, 10) << 20;
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    memory = mmap(AT, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory != AT)
+        give_up("mmap");
+    for (size_t at = 0; at < bytes; at += 512)
+        *(uint64_t *)(memory + at) = word_at(at);
+    prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+    if (pthread_create(&thread, NULL, wait_for_ever, NULL))
+        give_up("pthread_create");
+    if (count > 2)
+        printf("done exec\n");
+    else
+        printf("ready %d\n", getpid());
+    fflush(stdout);
+    while (scanf("%63s", word) == 1) {
+        change(word, arguments);
+        printf("done %s\n", word);
+        fflush(stdout);
+    }
+    return whole() ? 0 : 3;
+}

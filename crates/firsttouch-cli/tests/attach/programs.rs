@@ -1,0 +1,151 @@
+//! Programs people run, attached to while they work: they say what they say without, and their memory is on huge pages.
+
+use crate::attached::{assert_private, attach, huge_bytes, journals};
+use crate::target::{Coverage, Target, compiled, folder, installed, run_alone, sources};
+use crate::{Outcome, Test, skip};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Of the table or heap of each program.
+const MIB: &str = "256";
+/// Lines that show that a program works, and goes on working.
+const ROUNDS: usize = 4;
+
+/// Words that start a program; the number of rounds and the size come behind them.
+type Start = fn(&Path) -> Outcome<Vec<OsString>>;
+
+pub(crate) fn tests() -> Vec<Test> {
+    // The share is that of all its large mappings: collectors keep parts of their heaps unused, and half-empty blocks are
+    // left alone.
+    let cases: [(&str, Start, f64); 6] = [
+        ("C", gather, 0.97),
+        ("Python", python, 0.9),
+        ("R", r, 0.9),
+        ("Java", java, 0.8),
+        ("Node.js", node, 0.8),
+        ("static Go", go, 0.8),
+    ];
+    let test = |(name, start, share): (&'static str, Start, f64)| -> Test {
+        (format!("{name} attached while it works"), Box::new(move || works_on(start, share)))
+    };
+    let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
+    tests.push(("PostgreSQL attached under load".to_owned(), Box::new(postgres)));
+    tests
+}
+
+fn source(name: &str) -> OsString {
+    sources("programs").join(name).into()
+}
+
+fn gather(folder: &Path) -> Outcome<Vec<OsString>> {
+    Ok(vec![compiled(folder, &sources("programs").join("gather.c"))?.into()])
+}
+
+/// The interpreter itself: what stands in PATH may be a script.
+fn python(_: &Path) -> Outcome<Vec<OsString>> {
+    for name in ["python3", "/usr/bin/python3"] {
+        let code = "import numpy, sys; print(sys.executable)";
+        let Ok(output) = Command::new(name).args(["-c", code]).output() else { continue };
+        if output.status.success() {
+            let python = String::from_utf8(output.stdout).unwrap();
+            return Ok(vec![python.trim_end().into(), source("heap.py")]);
+        }
+    }
+    skip("there is no Python 3 with NumPy")
+}
+
+fn r(_: &Path) -> Outcome<Vec<OsString>> {
+    Ok(vec![installed("Rscript")?.into(), "--vanilla".into(), source("heap.R")])
+}
+
+fn java(folder: &Path) -> Outcome<Vec<OsString>> {
+    let java = installed("java")?;
+    let compiler = Command::new(installed("javac")?).arg("-d").arg(folder).arg(source("Heap.java")).output();
+    let compiler = compiler.unwrap();
+    assert!(compiler.status.success(), "{}", String::from_utf8_lossy(&compiler.stderr));
+    Ok(vec![java.into(), "-Xmx512m".into(), "-cp".into(), folder.into(), "Heap".into()])
+}
+
+fn node(_: &Path) -> Outcome<Vec<OsString>> {
+    Ok(vec![installed("node")?.into(), source("heap.js")])
+}
+
+fn go(folder: &Path) -> Outcome<Vec<OsString>> {
+    let program = folder.join("heap");
+    let built = Command::new(installed("go")?)
+        .args(["build", "-o"])
+        .args([program.as_os_str(), &source("heap.go")])
+        .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local"), ("GO111MODULE", "off"), ("GOFLAGS", "")])
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Ok(vec![program.into()])
+}
+
+fn works_on(start: Start, least_share: f64) -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let words = start(folder.path())?;
+    let with = |rounds: usize| -> Vec<OsString> {
+        words.iter().cloned().chain([rounds.to_string().into(), MIB.into()]).collect()
+    };
+    let mut target = Target::start(&with(0), folder.path());
+    target.hear(ROUNDS);
+    let before = Coverage::of(&[target.pid]);
+    let attached = attach(state.path(), target.pid, &["--pages", "thp"]);
+    let after = Coverage::of(&[target.pid]);
+    target.hear(ROUNDS);
+    let report = attached.done(target.pid);
+    println!("    {before:?} -> {after:?}, worst pause {} ms", report["worst_pause_ms"]);
+    assert!(before.share() < 0.5, "it was on huge pages before: {before:?}");
+    assert!(after.share() >= least_share, "{after:?} {report}\n{}", attached.stderr);
+    let told = report["collapsed_bytes"].as_u64().unwrap();
+    let (told_before, told_after) = (huge_bytes(&report["before"]), huge_bytes(&report["after"]));
+    // A program that works makes memory and gives it back between any two readings.
+    assert!(told.abs_diff(after.huge - before.huge) <= after.huge / 5, "{told} for {before:?} -> {after:?}");
+    assert!(told_after.abs_diff(after.huge) <= after.huge / 5 && told_before < told_after, "{report}");
+    let journal = PathBuf::from(report["journal"].as_str().unwrap());
+    assert_eq!(journals(state.path()), [journal.as_path()]);
+    assert_private(&journal);
+
+    let (code, said) = target.finish();
+    let (code_alone, said_alone) = run_alone(&with(said.len()), folder.path());
+    assert_eq!((code, &said), (code_alone, &said_alone), "it computed something else");
+    assert_eq!(code, Some(0));
+    Ok(())
+}
+
+/// Processes below one, and itself.
+fn family(pid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let below = children.split_whitespace().flat_map(|child| family(child.parse().unwrap()));
+    [pid].into_iter().chain(below).collect()
+}
+
+/// Sessions come and go meanwhile, each a process: those that end are left in peace, and no query fails.
+fn postgres() -> Outcome {
+    let servers = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    if installed("pgbench").is_err() && servers.count() == 0 {
+        return skip("PostgreSQL is not installed");
+    }
+    let (folder, state) = (folder(), folder());
+    let script = sources("programs").join("postgres.sh");
+    let with =
+        |rounds: usize| -> [OsString; 3] { [script.clone().into(), rounds.to_string().into(), MIB.into()] };
+    let mut target = Target::start(&with(0), folder.path());
+    target.hear(1);
+    let attached = attach(state.path(), target.pid, &["--pages", "thp", "--tree"]);
+    let report = attached.done(target.pid);
+    let family = family(target.pid);
+    assert!(family.len() >= 5, "the server has its processes: {family:?}");
+    target.hear(1);
+    let children = report["children"].as_array().unwrap();
+    assert!(children.len() >= 4, "{report}");
+    println!("    {} processes, {}", 1 + children.len(), report["worst_pause_ms"]);
+    let (code, said) = target.finish();
+    assert_eq!(code, Some(0));
+    let (code_alone, said_alone) = run_alone(&with(said.len()), folder.path());
+    assert_eq!((code, &said), (code_alone, &said_alone), "other tables came of it");
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! `firsttouch attach` between nodes: the pages and threads of a program at work go where they are told and come back,
+//! no byte is lost, and whoever is killed in the middle leaves nothing in disorder.
+
+use crate::bench::{Setting, Test, compiled, program};
+use crate::counts::{Counts, assert_shares, counts, succeeded};
+use firsttouch_lab::Collected;
+
+/// Pages of the program's table: 8 MiB.
+const TABLE: u64 = 8 << 8;
+/// An emulated processor says nothing about pauses.
+const PATIENT: &str = "--budget-stall 2s";
+/// How often somebody is killed.
+const KILLS: u64 = 100;
+
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests: Vec<Test> = vec![
+        journey("two-node", "--node 1", &[(1, 1)], "2-3"),
+        journey("two-node", "--node 1 --pages thp", &[(1, 1)], "2-3"),
+        journey("two-node", "--memory bind=1", &[(1, 1)], "0-3"),
+        journey("two-node", "--memory interleave=all", &[(0, 1), (1, 1)], "0-3"),
+        journey("two-node", "--memory bind=1 --threads 0", &[(1, 1)], "0"),
+        journey("cxl", "--memory bind=2", &[(2, 1)], "0-3"),
+        journey("cxl", "--node 2", &[(2, 1)], "0-3"),
+    ];
+    tests.push(target_dies());
+    tests.push(attach_dies());
+    tests
+}
+
+fn heartbeat() -> String {
+    compiled("heartbeat").to_str().unwrap().to_owned()
+}
+
+/// The rest of a line behind a word at its start.
+fn said<'a>(one: &'a Collected, word: &str) -> &'a str {
+    succeeded(one);
+    let line = one.stdout.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no line {word}: {one:?}"))
+}
+
+/// There and back, with a table that all the while is read and written.
+fn journey(
+    machine: &'static str,
+    options: &'static str,
+    shares: &'static [(u32, u64)],
+    cpus: &'static str,
+) -> Test {
+    let run = program("attach", &format!("journey {} {PATIENT} {options}", heartbeat()));
+    Test::new(
+        format!("attach {options}, and undone ({machine})"),
+        Setting::of(machine),
+        vec![run],
+        move |_, ran| {
+            let pages = |when: &str| -> Counts { counts(&ran[0], &format!("{when}-pages")) };
+            assert_shares(&pages("before"), &[(0, 1)]);
+            assert!(pages("before")[&0] >= TABLE, "{ran:?}");
+            assert_eq!(said(&ran[0], "attached"), "0 done", "{ran:?}");
+            assert_shares(&pages("then"), shares);
+            assert_eq!(said(&ran[0], "then-cpus"), cpus);
+            assert_eq!(said(&ran[0], "undone"), "0");
+            assert_shares(&pages("afterwards"), &[(0, 1)]);
+            assert_eq!(said(&ran[0], "afterwards-cpus"), said(&ran[0], "before-cpus"));
+            assert_eq!(said(&ran[0], "whole"), "0", "memory was lost");
+        },
+    )
+}
+
+fn number(one: &Collected, word: &str) -> u64 {
+    said(one, word).parse().unwrap()
+}
+
+fn target_dies() -> Test {
+    let words = format!("target-dies {KILLS} {} {PATIENT} --node 1 --pages thp", heartbeat());
+    let commands = vec![program("attach", &words), crate::bench::shell(FORGET)];
+    let setting = Setting::of("two-node").newer();
+    Test::new("attach outlives the program, however it dies", setting, commands, |_, ran| {
+        let count = |word: &str| number(&ran[0], word);
+        println!("    {}", ran[0].stdout.replace('\n', ", "));
+        assert_eq!(count("other"), 0, "{}\n{}", ran[0].stdout, ran[0].stderr);
+        assert_eq!(count("done") + count("ended") + count("refused"), KILLS, "{}", ran[0].stdout);
+        // The moments are spread over all of an attach, so most of them are in the middle.
+        assert!(count("ended") >= KILLS / 3, "{}", ran[0].stdout);
+        succeeded(&ran[1]);
+    })
+}
+
+/// Journals of programs that are gone are removed on demand, all of them.
+const FORGET: &str = "firsttouch attach --forget && ls \"${XDG_STATE_HOME:-$HOME/.local/state}/firsttouch/attach\" | while read file; do exit 1; done";
+
+fn attach_dies() -> Test {
+    let words = format!("attach-dies {KILLS} {} {PATIENT} --node 1 --pages thp", heartbeat());
+    let setting = Setting::of("two-node").newer();
+    Test::new(
+        "attach is killed, gone on with and undone",
+        setting,
+        vec![program("attach", &words)],
+        |_, ran| {
+            let count = |word: &str| number(&ran[0], word);
+            println!("    {}", ran[0].stdout.replace('\n', ", "));
+            assert_eq!(count("other"), 0, "{}\n{}", ran[0].stdout, ran[0].stderr);
+            assert_eq!(count("killed") + count("complete"), KILLS, "{}", ran[0].stdout);
+            assert!(count("killed") >= KILLS / 2, "{}", ran[0].stdout);
+            assert_eq!(count("whole"), 0, "memory was lost");
+        },
+    )
+}
