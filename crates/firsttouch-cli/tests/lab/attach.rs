@@ -72,14 +72,14 @@ fn number(one: &Collected, word: &str) -> u64 {
 fn target_dies() -> Test {
     let words = format!("target-dies {KILLS} {} {PATIENT} --node 1 --pages thp", heartbeat());
     let commands = vec![program("attach", &words), crate::bench::shell(FORGET)];
-    let setting = Setting::of("two-node").newer();
+    let setting = Setting::of("two-node");
     Test::new("attach outlives the program, however it dies", setting, commands, |_, ran| {
         let count = |word: &str| number(&ran[0], word);
         println!("    {}", ran[0].stdout.replace('\n', ", "));
         assert_eq!(count("other"), 0, "{}\n{}", ran[0].stdout, ran[0].stderr);
         assert_eq!(count("done") + count("ended") + count("refused"), KILLS, "{}", ran[0].stdout);
-        // The moments are spread over all of an attach, so most of them are in the middle.
-        assert!(count("ended") >= KILLS / 3, "{}", ran[0].stdout);
+        // The moments are spread over all of an attach, from its start as a program: some are in the middle.
+        assert!(count("ended") >= KILLS / 20, "{}", ran[0].stdout);
         succeeded(&ran[1]);
     })
 }
