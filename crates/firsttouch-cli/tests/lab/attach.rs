@@ -9,8 +9,9 @@ use firsttouch_lab::Collected;
 const TABLE: u64 = 8 << 8;
 /// An emulated processor says nothing about pauses.
 const PATIENT: &str = "--budget-stall 2s";
-/// How often somebody is killed.
-const KILLS: u64 = 100;
+/// How often somebody is killed: in an emulated processor a build for debugging takes seconds to start, and a hundred times
+/// is for `cargo test --release -p firsttouch-cli --test lab -- dies killed`.
+const KILLS: u64 = if cfg!(debug_assertions) { 12 } else { 100 };
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests: Vec<Test> = vec![
@@ -78,8 +79,8 @@ fn target_dies() -> Test {
         println!("    {}", ran[0].stdout.replace('\n', ", "));
         assert_eq!(count("other"), 0, "{}\n{}", ran[0].stdout, ran[0].stderr);
         assert_eq!(count("done") + count("ended") + count("refused"), KILLS, "{}", ran[0].stdout);
-        // The moments are spread over all of an attach, from its start as a program: some are in the middle.
-        assert!(count("ended") >= KILLS / 20, "{}", ran[0].stdout);
+        // The moments are spread over all of an attach from its first step on.
+        assert!(count("ended") >= KILLS / 2, "{}", ran[0].stdout);
         succeeded(&ran[1]);
     })
 }

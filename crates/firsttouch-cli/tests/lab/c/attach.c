@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -214,18 +215,53 @@ static int all_on(int node) {
     return all > 0 && count[node] * 100 >= all * 99;
 }
 
+/* Bytes of the journal of the program, -1 if there is none. */
+static long long journal_bytes(void) {
+    char folder[300], start[16];
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    long long bytes = -1;
+    snprintf(folder, sizeof folder, "%s%s/firsttouch/attach", state ? state : home ? home : "", state ? "" : "/.local/state");
+    snprintf(start, sizeof start, "%d-", target);
+    DIR *journals = opendir(folder);
+    struct dirent *entry;
+    struct stat about;
+    while (journals && (entry = readdir(journals)))
+        if (!strncmp(entry->d_name, start, strlen(start)) && fstatat(dirfd(journals), entry->d_name, &about, 0) == 0)
+            bytes = about.st_size;
+    if (journals)
+        closedir(journals);
+    return bytes;
+}
+
+/* Starts an attach, and waits until it has written something down, so that it has begun, or has ended without. */
+static pid_t begin_and_wait(char **options, int *stream) {
+    long long before = journal_bytes();
+    siginfo_t ended = {0};
+    pid_t child = begin(NULL, options, stream);
+    while (journal_bytes() <= (before < 0 ? 0 : before) && ended.si_pid != child) {
+        wait_s(0.001);
+        waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT);
+    }
+    return child;
+}
+
 static int target_dies(int times, char **words) {
-    int done = 0, ended = 0, refused = 0, other = 0, stream;
+    int done = 0, ended = 0, refused = 0, other = 0, stream, status;
     double took = 1;
-    for (int time = 1; time <= times; time++) {
+    /* Number 0 lives, and shows how long an attach takes from its first step on. */
+    for (int time = 0; time <= times; time++) {
         start(words[0]);
+        pid_t child = begin_and_wait(words + 1, &stream);
         double begun = now();
-        pid_t child = begin(NULL, words + 1, &stream);
-        wait_s(took * time / times);
-        kill(target, SIGKILL);
-        int status = end(child, stream);
+        if (time > 0) {
+            wait_s(took * (time - 1) / times);
+            kill(target, SIGKILL);
+        }
+        status = end(child, stream);
         const char *word = word_of("ended");
-        if (status == 0 && !strcmp(word, "done"))
+        if (time == 0)
+            took = now() - begun;
+        else if (status == 0 && !strcmp(word, "done"))
             /* That was late: the next ones come earlier. */
             done++, took = now() - begun;
         else if (!strcmp(word, "target-ended"))
@@ -247,8 +283,8 @@ static int attach_dies(int times, char **words) {
     strcpy(before, cpus());
     double took = 1;
     for (int time = 1; time <= times; time++) {
+        pid_t child = begin_and_wait(words + 1, &stream);
         double begun = now();
-        pid_t child = begin(NULL, words + 1, &stream);
         wait_s(took * time / times);
         kill(child, SIGKILL);
         status = end(child, stream);
