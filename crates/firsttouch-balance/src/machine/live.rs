@@ -1,0 +1,169 @@
+//! The machine model of the project, live, recorded or described, as cores with distances.
+
+use super::{Core, Level, Machine, MachineError, Node, Parts};
+use firsttouch_machine::Measurement;
+use std::collections::BTreeMap;
+
+/// The distance of cores that share a last-level cache which others of their node do not share, where a byte to another
+/// core of the node costs 1. An assumption: no kernel tells it, and `firsttouch measure` measures memory.
+const SHARED_CACHE: f64 = 0.5;
+/// What the fastest kind of core has, in the kernel's words.
+const FULL_CAPACITY: f64 = 1024.0;
+/// What firmware calls the distance of a node to itself, where it does not say.
+const OWN_DISTANCE: u32 = 10;
+const REMOTE_DISTANCE: u32 = 20;
+
+/// Which of a machine's CPUs tasks may be put on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Seats {
+    /// One CPU of each core.
+    #[default]
+    Cores,
+    /// Every CPU: those that share a core count as cores of their own.
+    Cpus,
+}
+
+impl Machine {
+    /// The cores of a machine with their caches and nodes, of the CPUs that `allowed` lets through. Distances between nodes
+    /// are the measured NUMA factors where there are some, else the firmware's.
+    ///
+    /// # Errors
+    ///
+    /// No CPU is left.
+    pub fn of(
+        machine: &firsttouch_machine::Machine,
+        measurement: Option<&Measurement>,
+        seats: Seats,
+        allowed: impl Fn(u32) -> bool,
+    ) -> Result<Machine, MachineError> {
+        let name = machine.product.clone().or(machine.cpu_model.clone()).unwrap_or("machine".to_owned());
+        let mut taken = Vec::new();
+        let mut seat = |cpu: &&firsttouch_machine::Cpu| {
+            let first = seats == Seats::Cpus || cpu.core.is_none_or(|core| !taken.contains(&core));
+            let wanted = cpu.online && first && allowed(cpu.id);
+            taken.extend(cpu.core.filter(|_| wanted));
+            wanted
+        };
+        let cpus: Vec<u32> = machine.cpus.iter().filter(|cpu| seat(cpu)).map(|cpu| cpu.id).collect();
+        let node_of = |cpu: u32| machine.nodes.iter().position(|node| node.cpus.contains(&cpu)).unwrap_or(0);
+        let last_level = machine.caches.iter().map(|cache| cache.level).max();
+        let cache_of = |cpu: u32| {
+            let shared = |cache: &firsttouch_machine::Cache| {
+                Some(cache.level) == last_level && cache.cpus.len() > 1 && cache.cpus.contains(&cpu)
+            };
+            machine.caches.iter().position(shared)
+        };
+        let mut domains: BTreeMap<(usize, Option<usize>), u32> = BTreeMap::new();
+        for &cpu in &cpus {
+            let next = domains.len() as u32;
+            domains.entry((node_of(cpu), cache_of(cpu))).or_insert(next);
+        }
+        let several = |node: usize| domains.keys().filter(|(other, _)| *other == node).count() > 1;
+        let mut order: Vec<((usize, Option<usize>), u32)> = domains.iter().map(|(k, v)| (*k, *v)).collect();
+        order.sort_by_key(|(_, domain)| *domain);
+        let (mut distances, mut classes) = (Vec::new(), Vec::new());
+        for ((from, from_cache), _) in &order {
+            for ((to, to_cache), _) in &order {
+                let shared = from_cache.is_some() && from_cache == to_cache && several(*from);
+                let (distance, class) = match (from == to, shared) {
+                    (true, true) => (SHARED_CACHE, 1),
+                    (true, false) => (1.0, 2),
+                    (false, _) => (between(machine, measurement, *from, *to), 3),
+                };
+                distances.push(distance);
+                classes.push(class);
+            }
+        }
+        let speed = |cpu: u32| {
+            let kind = machine.core_kinds.iter().find(|kind| kind.cpus.contains(&cpu));
+            kind.and_then(|kind| kind.capacity).map_or(1.0, |capacity| f64::from(capacity) / FULL_CAPACITY)
+        };
+        let core = |cpu: &u32| Core {
+            node: node_of(*cpu) as u32,
+            domain: domains[&(node_of(*cpu), cache_of(*cpu))],
+            speed: speed(*cpu).max(f64::MIN_POSITIVE),
+            background: 0.0,
+            cpu: Some(*cpu),
+        };
+        let nodes: Vec<Node> =
+            machine.nodes.iter().map(|node| Node { id: node.id, memory: node.size_bytes }).collect();
+        Machine::assemble(Parts {
+            name,
+            cores: cpus.iter().map(core).collect(),
+            nodes: if nodes.is_empty() { vec![Node { id: 0, memory: None }] } else { nodes },
+            levels: ["core", "cache", "node", "remote"].map(Level::named).to_vec(),
+            distances,
+            classes,
+            same_core: 0.0,
+        })
+        .map(|built| built.with_measured_levels(machine, measurement))
+    }
+
+    /// Latency and bandwidth of the levels "node" and "remote", the mean over the pairs that were measured.
+    fn with_measured_levels(
+        mut self,
+        machine: &firsttouch_machine::Machine,
+        measurement: Option<&Measurement>,
+    ) -> Machine {
+        let Some(measurement) = measurement else { return self };
+        for (level, own) in [(2, true), (3, false)] {
+            let pairs = machine.nodes.iter().flat_map(|a| machine.nodes.iter().map(move |b| (a.id, b.id)));
+            let pairs: Vec<(u32, u32)> = pairs.filter(|(a, b)| (a == b) == own).collect();
+            let mean = |matrix, scale: f64| {
+                let known = pairs.iter().filter_map(|(a, b)| measurement.between(matrix, *a, *b));
+                let values: Vec<f64> = known.collect();
+                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64 * scale)
+            };
+            self.levels[level].latency = mean(&measurement.latency_ns, 1e-9);
+            self.levels[level].bandwidth = mean(&measurement.single_cpu.read_gbps, 1e9);
+        }
+        self
+    }
+}
+
+/// The NUMA factor between two nodes, by their places in the machine.
+fn between(
+    machine: &firsttouch_machine::Machine,
+    measurement: Option<&Measurement>,
+    from: usize,
+    to: usize,
+) -> f64 {
+    let (from, to) = (&machine.nodes[from], &machine.nodes[to]);
+    let measured = measurement.and_then(|found| found.between(&found.numa_factor, from.id, to.id));
+    let distance = |of: u32, default: u32| {
+        f64::from(from.distances.as_ref().and_then(|all| all.get(&of).copied()).unwrap_or(default))
+    };
+    let stated = || distance(to.id, REMOTE_DISTANCE) / distance(from.id, OWN_DISTANCE);
+    // Noise must not make another node nearer than the own one.
+    measured.unwrap_or_else(stated).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(text: &str, seats: Seats) -> Machine {
+        let machine = firsttouch_machine::Machine::from_source(text).unwrap();
+        Machine::of(&machine, None, seats, |_| true).unwrap()
+    }
+
+    #[test]
+    fn caches_and_nodes_are_levels() {
+        let machine = described("pack:2 [numa] l3:2 core:2 pu:2", Seats::Cores);
+        assert_eq!((machine.cores().len(), machine.nodes().len(), machine.domains()), (8, 2, 4));
+        let level = |a, b| machine.levels()[machine.level(a, b)].name.as_str();
+        assert_eq!([level(0, 0), level(0, 1), level(0, 2), level(0, 4)], ["core", "cache", "node", "remote"]);
+        assert!(machine.distance(0, 1) < machine.distance(0, 2));
+        assert!(machine.distance(0, 2) < machine.distance(0, 4));
+        assert_eq!(described("pack:2 [numa] l3:2 core:2 pu:2", Seats::Cpus).cores().len(), 16);
+    }
+
+    #[test]
+    fn only_allowed_cpus_are_seats() {
+        let machine = firsttouch_machine::Machine::from_source("pack:2 [numa] core:4 pu:1").unwrap();
+        let half = Machine::of(&machine, None, Seats::Cores, |cpu| cpu % 2 == 1).unwrap();
+        assert_eq!(half.cores().iter().filter_map(|core| core.cpu).collect::<Vec<_>>(), [1, 3, 5, 7]);
+        let none = Machine::of(&machine, None, Seats::Cores, |_| false);
+        assert!(matches!(none, Err(MachineError::NoCore(_))));
+    }
+}

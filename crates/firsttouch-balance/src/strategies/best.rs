@@ -1,0 +1,248 @@
+//! Ours: keeps tasks at home, relieves only the cores that are too busy, and puts what moves where distances are short.
+//!
+//! The first answer: tasks leave cores that are not within the tolerance, those first that cost the least for each second of
+//! relief; then moves and exchanges save cost (bytes times distances, and what migrations are worth) with no core
+//! above the tolerance. Tasks that are nowhere yet begin from the best of blocks and a hierarchical mapping. A few tasks are
+//! tried in all ways. Rounds of annealing follow where they are asked for or a time limit leaves room.
+//!
+//! A start within the tolerance is left alone, unless cheaper distances are asked for. The answer is never worse than
+//! the start by makespan, and at the same makespan by cost.
+
+use super::anneal::anneal;
+use super::exhaustive;
+use super::graph::Graph;
+use super::greedy_refine::keep_home;
+use super::polish::{Deadline, lower, relieve, save};
+use super::search::{Setting, State};
+use super::treematch::multisect;
+use crate::strategy::check;
+use crate::{Machine, Mapping, Metrics, Options, Point, Problem, Solution, Strategy, StrategyError, metrics};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::time::Instant;
+
+/// Steps of a round for each task, and bounds for a round.
+const STEPS_A_TASK: u64 = 4000;
+const LEAST_STEPS: u64 = 20_000;
+const MOST_STEPS: u64 = 4_000_000;
+/// Heat of a round from a new beginning, and of one from the best so far.
+const HOT: f64 = 0.5;
+const WARM: f64 = 0.1;
+/// What is tried for the front.
+const FRONT_TOLERANCES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
+const FRONT_WEIGHTS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
+
+/// The strategy to use.
+#[derive(Clone, Copy, Debug)]
+pub struct Best;
+
+impl Strategy for Best {
+    fn name(&self) -> &'static str {
+        "best"
+    }
+
+    fn solve(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        start: &Mapping,
+        options: &Options,
+    ) -> Result<Solution, StrategyError> {
+        check(problem, machine, start, options)?;
+        let begun = Instant::now();
+        let deadline = Deadline(options.time_limit.and_then(|limit| begun.checked_add(limit)));
+        let (mapping, rounds, cut_short) = search(problem, machine, start, options, deadline);
+        let mut solution = Solution { rounds, cut_short, ..Solution::new(mapping, begun.elapsed()) };
+        if options.front {
+            solution.front = front(problem, machine, start, options, &solution.mapping);
+        }
+        Ok(solution)
+    }
+}
+
+/// The mapping, how many rounds were made, and whether the deadline ended them.
+fn search(
+    problem: &Problem,
+    machine: &Machine,
+    start: &Mapping,
+    options: &Options,
+    deadline: Deadline,
+) -> (Mapping, u32, bool) {
+    let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
+    let target = target(problem, machine, options.tolerance);
+    let at_home = problem.tasks().iter().all(|task| task.home.is_some());
+    let fits = metrics::memory_over(problem, machine, start) == 0;
+    if problem.is_empty() || at_home && fits && makespan <= target && !options.improve {
+        return (start.clone(), 0, false);
+    }
+    let graph = Graph::of(problem);
+    let from = graph.cores_of(start);
+    let setting = Setting::new(problem, machine, &graph, &from, options);
+    // A start that is balanced better than asked for stays so.
+    let target = if fits { target.min(makespan) } else { target };
+    let finish = |cores: &[u32]| {
+        let mapping = graph.mapping_of(cores);
+        if is_worse(problem, machine, &mapping, start) { start.clone() } else { mapping }
+    };
+    if exhaustive::is_tiny(&setting) {
+        let cores = exhaustive::cheapest(problem, &setting, &from, target);
+        return (cores.map_or_else(|| start.clone(), |cores| finish(&cores)), 0, false);
+    }
+    let mut search = Search { problem, setting, target, deadline, cut_short: false };
+    let mut best = search.first_answer(start, &from, at_home);
+    let rounds = search.rounds(&mut best, options);
+    (finish(best.state.cores()), rounds, search.cut_short)
+}
+
+/// The makespan that is good enough: the mean with the tolerance, or what no mapping is below.
+fn target(problem: &Problem, machine: &Machine, tolerance: f64) -> f64 {
+    let (mut work, mut speed) = (problem.total_load(), 0.0);
+    for core in machine.cores() {
+        work += core.background * core.speed;
+        speed += core.speed;
+    }
+    // Sums of the same loads differ in their last digits by the order of adding.
+    (work / speed * (1.0 + tolerance)).max(metrics::lower_bound(problem, machine)) * (1.0 + 1e-12)
+}
+
+/// By memory that does not fit, then makespan, then cost.
+fn is_worse(problem: &Problem, machine: &Machine, mapping: &Mapping, start: &Mapping) -> bool {
+    let [new, old] = [mapping, start].map(|one| Metrics::of(problem, machine, one, start));
+    let key = |metrics: &Metrics| (metrics.memory_over, metrics.makespan_s, metrics.cost);
+    key(&new) > key(&old)
+}
+
+/// A mapping that was worked at.
+#[derive(Clone, Debug)]
+struct Found {
+    state: State,
+    makespan: f64,
+    cost: f64,
+}
+
+struct Search<'a> {
+    problem: &'a Problem,
+    setting: Setting<'a>,
+    target: f64,
+    deadline: Deadline,
+    cut_short: bool,
+}
+
+impl Search<'_> {
+    fn first_answer(&mut self, start: &Mapping, from: &[u32], at_home: bool) -> Found {
+        let state = State::new(&self.setting, from.to_vec());
+        let mut best = self.polish(state.clone());
+        if best.makespan > self.target {
+            // Only cores above the target were relieved, and that was not enough: let all tasks fall into place anew.
+            let cores = keep_home(self.problem, self.setting.machine, start, self.target);
+            self.consider(self.setting.graph.cores_of(&cores), &mut best);
+        }
+        if !at_home {
+            let cores = multisect(self.problem, self.setting.machine, self.setting.graph, from);
+            let cores = cores.into_iter().enumerate();
+            let kept = cores.map(|(task, core)| self.setting.homes[task].unwrap_or(core));
+            self.consider(kept.collect(), &mut best);
+        }
+        best
+    }
+
+    /// Works at a mapping, if it keeps the budget, and takes it if it is better.
+    fn consider(&mut self, cores: Vec<u32>, best: &mut Found) {
+        let state = State::new(&self.setting, cores);
+        if state.within_budget(&self.setting) && state.memory_fits(&self.setting) {
+            let found = self.polish(state);
+            self.take_better(found, best);
+        }
+    }
+
+    fn take_better(&self, found: Found, best: &mut Found) {
+        // Below the target a makespan is as good as another.
+        let key = |found: &Found| (found.makespan.max(self.target), found.cost);
+        if key(&found) < key(best) {
+            *best = found;
+        }
+    }
+
+    fn polish(&mut self, mut state: State) -> Found {
+        relieve(&self.setting, &mut state, self.target, self.deadline);
+        lower(&self.setting, &mut state, self.target, self.deadline);
+        let cap = self.target.max(state.makespan(&self.setting));
+        self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
+        self.found(state)
+    }
+
+    fn found(&self, state: State) -> Found {
+        let (makespan, cost) = (state.makespan(&self.setting), self.setting.cost(state.cores()));
+        Found { state, makespan, cost }
+    }
+
+    /// Anneals the best so far, and where tasks may go anywhere every other time a mapping that is far from it.
+    fn rounds(&mut self, best: &mut Found, options: &Options) -> u32 {
+        let limit = options.rounds.unwrap_or(if options.time_limit.is_some() { u32::MAX } else { 0 });
+        let steps = (self.setting.graph.len() as u64 * STEPS_A_TASK).clamp(LEAST_STEPS, MOST_STEPS);
+        let free = self.setting.homes.iter().all(Option::is_none);
+        for round in 0..limit {
+            if self.deadline.is_over() {
+                self.cut_short = true;
+                return round;
+            }
+            let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+            random.set_stream(u64::from(round));
+            let mut state = best.state.clone();
+            let cap = self.target.max(best.makespan);
+            let heat = if free && round % 2 == 0 { HOT } else { WARM };
+            let cut = anneal(&self.setting, &mut state, cap, heat, steps, &mut random, self.deadline);
+            self.cut_short |= cut;
+            self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
+            let found = self.found(state);
+            self.take_better(found, best);
+            if cut {
+                return round;
+            }
+        }
+        limit
+    }
+}
+
+/// Mappings of other tolerances and prices of migrations, those left out that another is at least as good as in everything.
+fn front(
+    problem: &Problem,
+    machine: &Machine,
+    start: &Mapping,
+    options: &Options,
+    solution: &Mapping,
+) -> Vec<Point> {
+    let point = |mapping: Mapping, tolerance: f64| {
+        let metrics = Metrics::of(problem, machine, &mapping, start);
+        let (makespan_s, cost) = (metrics.makespan_s, metrics.cost);
+        Point { mapping, tolerance, makespan_s, cost, migrations: metrics.migrations.tasks }
+    };
+    let mut points =
+        vec![point(start.clone(), options.tolerance), point(solution.clone(), options.tolerance)];
+    for tolerance in FRONT_TOLERANCES {
+        for migration_weight in FRONT_WEIGHTS {
+            let options = Options {
+                tolerance,
+                migration_weight,
+                improve: true,
+                rounds: None,
+                time_limit: None,
+                ..*options
+            };
+            let (mapping, _, _) = search(problem, machine, start, &options, Deadline(None));
+            points.push(point(mapping, tolerance));
+        }
+    }
+    let covers = |a: &Point, b: &Point| {
+        a.makespan_s <= b.makespan_s && a.cost <= b.cost && a.migrations <= b.migrations
+    };
+    let mut kept: Vec<Point> = Vec::new();
+    for point in points {
+        if !kept.iter().any(|other| covers(other, &point)) {
+            kept.retain(|other| !covers(&point, other));
+            kept.push(point);
+        }
+    }
+    kept.sort_by(|a, b| a.makespan_s.total_cmp(&b.makespan_s).then(a.cost.total_cmp(&b.cost)));
+    kept
+}

@@ -1,0 +1,125 @@
+//! The NUMA-aware balancer of the document (Pilla et al. 2011): load and messages in one cost.
+//!
+//! `cost(c, p) = load(p) + alpha * (rcomm(c, p) * factor - lcomm(c, p))`, with the messages that task c sends to tasks on
+//! other nodes than p's, each times the factor between the two nodes, and those it sends to tasks on p's node. The heaviest
+//! task is taken off its core and put on the core of least cost, then the next. Costs of cores of one node differ by their
+//! loads alone, so messages are looked at once for each node.
+//!
+//! The document gives alpha no unit. Here it is seconds for a message or for a byte, so that both terms are seconds. Left to
+//! itself it is the latency of the own node where that was measured; else such that the messages of an average task weigh
+//! as much as the tolerance lets its load differ.
+
+use super::compare::{Finish, heaviest_first};
+use crate::strategy::check;
+use crate::{Alpha, Arc, Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError};
+use std::time::Instant;
+
+/// Load and messages in one cost, the heaviest task first.
+#[derive(Clone, Copy, Debug)]
+pub struct Numa;
+
+impl Strategy for Numa {
+    fn name(&self) -> &'static str {
+        "numa"
+    }
+
+    fn solve(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        start: &Mapping,
+        options: &Options,
+    ) -> Result<Solution, StrategyError> {
+        check(problem, machine, start, options)?;
+        let begun = Instant::now();
+        let alpha = match options.alpha {
+            Alpha::Auto => automatic(problem, machine, options.tolerance),
+            given => given,
+        };
+        let (seconds, traffic): (f64, fn(&Arc) -> f64) = match alpha {
+            Alpha::PerByte(seconds) => (seconds, |arc| arc.bytes),
+            Alpha::PerMessage(seconds) => (seconds, |arc| arc.count),
+            Alpha::Auto => (0.0, |arc| arc.count),
+        };
+        let nodes = machine.nodes().len();
+        let pairs = (0..nodes as u32).flat_map(|from| (0..nodes as u32).map(move |to| (from, to)));
+        let factors: Vec<f64> =
+            pairs.map(|(from, to)| if from == to { -1.0 } else { machine.numa_factor(from, to) }).collect();
+        let node_of: Vec<u32> = machine.cores().iter().map(|core| core.node).collect();
+        let mut finish = Finish::of(problem, machine, start, |_| true);
+        let mut mapping = start.clone();
+        let (mut sent, mut weights) = (vec![0.0; nodes], vec![0.0; nodes]);
+        for task in heaviest_first(problem) {
+            let load = problem.tasks()[task as usize].load;
+            let home = mapping.core(task as usize);
+            finish.take(home, load);
+            sent.fill(0.0);
+            for arc in problem.sent(task as usize) {
+                sent[node_of[mapping.core(arc.to as usize) as usize] as usize] += traffic(arc);
+            }
+            for (node, weight) in weights.iter_mut().enumerate() {
+                let factors = &factors[node * nodes..(node + 1) * nodes];
+                *weight =
+                    seconds * factors.iter().zip(&sent).map(|(factor, sent)| factor * sent).sum::<f64>();
+            }
+            let cost = |core: u32| finish.with(core, load) + weights[node_of[core as usize] as usize];
+            // Of several the document takes any: the own core first, so that no task moves for nothing.
+            let (mut best, mut least) = (home, cost(home));
+            for core in 0..node_of.len() as u32 {
+                let cost = cost(core);
+                if cost < least {
+                    (best, least) = (core, cost);
+                }
+            }
+            finish.add(best, load);
+            mapping.put(task as usize, best);
+        }
+        Ok(Solution { alpha: Some(alpha), ..Solution::new(mapping, begun.elapsed()) })
+    }
+}
+
+fn automatic(problem: &Problem, machine: &Machine, tolerance: f64) -> Alpha {
+    let cores = machine.cores();
+    let neighbour = (1..cores.len()).find(|core| cores[*core].node == cores[0].node);
+    let own = neighbour.map(|core| &machine.levels()[machine.level(0, core as u32)]);
+    if let Some(latency) = own.and_then(|level| level.latency) {
+        return Alpha::PerMessage(latency);
+    }
+    let messages: f64 = problem.messages().map(|message| message.count).sum();
+    if messages > 0.0 {
+        return Alpha::PerMessage(tolerance * problem.total_load() / messages);
+    }
+    // Tables of bytes, such as graphs, may tell no messages.
+    let bytes: f64 = problem.messages().map(|message| message.bytes).sum();
+    Alpha::PerByte(if bytes > 0.0 { tolerance * problem.total_load() / bytes } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Message, Task};
+
+    /// Worked out by hand with the document's formula: two nodes of one core each, factor 2, alpha 1.
+    #[test]
+    fn the_formula_by_hand() {
+        let machine = Machine::from_factors("m", &[vec![1.0, 2.0], vec![2.0, 1.0]], 1).unwrap();
+        let tasks = vec![Task::new(4.0).at(0), Task::new(3.0).at(0), Task::new(2.0).at(0)];
+        let message = |from, to, count| Message { from, to, count, bytes: 0.0 };
+        let problem = Problem::new(tasks, &[message(0, 1, 1.0), message(2, 1, 2.0)]).unwrap();
+        let start = Mapping::new(vec![0, 0, 0]);
+        let options = Options { alpha: Alpha::PerMessage(1.0), ..Options::default() };
+        let solution = Numa.solve(&problem, &machine, &start, &options).unwrap();
+        // Task 0: core 0 costs 5 - 1, core 1 costs 0 + 2: moves. Task 1 sends nothing: 2 against 4: stays.
+        // Task 2: core 0 costs 3 - 2, core 1 costs 4 + 4: stays.
+        assert_eq!(solution.mapping.cores(), [1, 0, 0]);
+        assert_eq!(solution.alpha, Some(Alpha::PerMessage(1.0)));
+    }
+
+    #[test]
+    fn alpha_is_the_measured_latency_where_there_is_one() {
+        let problem = Problem::new(vec![Task::new(1.0); 2], &[]).unwrap();
+        let machine = Machine::parse("numa16").unwrap();
+        let speeds = [(1e-8, 1e9), (1e-7, 1e9), (2e-7, 1e9), (3e-7, 1e9), (4e-7, 1e9)];
+        assert_eq!(automatic(&problem, &machine.with_levels(&speeds), 0.05), Alpha::PerMessage(1e-7));
+    }
+}

@@ -1,0 +1,191 @@
+//! Three ways to make a mapping better step by step: relieve cores that are too busy, lower the busiest, save cost.
+
+use super::search::{Setting, State, Step};
+use std::collections::BinaryHeap;
+use std::time::Instant;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline(pub(super) Option<Instant>);
+
+impl Deadline {
+    pub(super) fn is_over(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// How many tasks of another core are looked at for an exchange.
+const PARTNERS: usize = 8;
+/// Passes over all tasks without an end in sight.
+const MOST_PASSES: usize = 20;
+/// Pairs of tasks that are looked at to lower the busiest core.
+const MOST_PAIRS: usize = 20_000;
+/// How often the deadline is looked at.
+const TASKS_A_LOOK: usize = 256;
+
+/// Something to take off a core, by what it costs for each second of relief.
+#[derive(Debug, PartialEq)]
+struct Relief {
+    cost: f64,
+    task: u32,
+}
+
+impl Eq for Relief {}
+
+impl Ord for Relief {
+    fn cmp(&self, other: &Relief) -> std::cmp::Ordering {
+        other.cost.total_cmp(&self.cost).then(other.task.cmp(&self.task))
+    }
+}
+
+impl PartialOrd for Relief {
+    fn partial_cmp(&self, other: &Relief) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Takes tasks off the cores that are not done by `cap`, the busiest first, those that cost the least for each second of
+/// relief, and puts them where they cost the least and fit.
+pub(super) fn relieve(setting: &Setting<'_>, state: &mut State, cap: f64, deadline: Deadline) {
+    let mut late: Vec<(u32, f64)> = (0..setting.machine.cores().len() as u32)
+        .map(|core| (core, state.work(setting, core)))
+        .filter(|(_, work)| *work > cap)
+        .collect();
+    late.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    for (core, _) in late {
+        let mut heap: BinaryHeap<Relief> = BinaryHeap::new();
+        let mut tasks = state.tasks_on(core).to_vec();
+        tasks.sort_unstable();
+        for task in tasks {
+            heap.extend(way_out(setting, state, task, cap).map(|(cost, _)| Relief { cost, task }));
+        }
+        let mut looks = 0;
+        while state.work(setting, core) > cap {
+            let Some(Relief { task, .. }) = heap.pop() else { break };
+            looks += 1;
+            if looks % TASKS_A_LOOK == 0 && deadline.is_over() {
+                return;
+            }
+            // What was taken off since may have made this one dearer.
+            let Some((cost, to)) = way_out(setting, state, task, cap) else { continue };
+            if heap.peek().is_some_and(|next| next.cost < cost) {
+                heap.push(Relief { cost, task });
+                continue;
+            }
+            state.put(setting, task, to);
+        }
+    }
+}
+
+/// Where a task could go, and what that costs for each second by which its core is late.
+fn way_out(setting: &Setting<'_>, state: &mut State, task: u32, cap: f64) -> Option<(f64, u32)> {
+    let core = state.core(task);
+    let load = setting.graph.loads[task as usize];
+    let late = state.work(setting, core) - cap;
+    if load <= 0.0 || late <= 0.0 {
+        return None;
+    }
+    let mut to = Vec::new();
+    state.candidates(setting, task, &mut to);
+    to.push(state.idlest(setting));
+    let (to, change) = state.best_move(setting, task, &to, cap)?;
+    // Where nothing talks, nothing costs: then the task that fits the gap best goes.
+    Some(((change + setting.scale()) / load.min(late), to))
+}
+
+/// Lowers the makespan by moves and exchanges of the busiest core, until it is `target` or nothing helps.
+pub(super) fn lower(setting: &Setting<'_>, state: &mut State, target: f64, deadline: Deadline) {
+    let cores = setting.machine.cores().len() as u32;
+    for _ in 0..2 * setting.graph.len() {
+        let busiest = state.busiest(setting);
+        let now = state.work(setting, busiest);
+        if now <= target || deadline.is_over() {
+            return;
+        }
+        let mut best: Option<(f64, Step)> = None;
+        let mut look = |state: &mut State, step: Step| {
+            let after = state.after(setting, step);
+            if after < best.map_or(now * (1.0 - 1e-9), |(least, _)| least) {
+                best = Some((after, step));
+            }
+        };
+        let mut tasks = state.tasks_on(busiest).to_vec();
+        tasks.sort_unstable();
+        for &task in &tasks {
+            for core in (0..cores).filter(|core| *core != busiest) {
+                if state.may_move(setting, task, core) {
+                    look(state, Step::Move { task, to: core, change: 0.0 });
+                }
+            }
+        }
+        if tasks.len() * setting.graph.len() <= MOST_PAIRS {
+            for &one in &tasks {
+                for two in 0..setting.graph.len() as u32 {
+                    let gains = setting.graph.loads[one as usize] > setting.graph.loads[two as usize]
+                        || setting.machine.seconds_per_byte() > 0.0;
+                    if gains && state.may_swap(setting, one, two) {
+                        look(state, Step::Swap { one, two, change: 0.0 });
+                    }
+                }
+            }
+        }
+        match best {
+            Some((_, step)) => state.take(setting, step),
+            None => return,
+        }
+    }
+}
+
+/// Moves and exchanges tasks as long as that saves cost, with every core done by `cap`. Says whether the deadline ended it.
+pub(super) fn save(setting: &Setting<'_>, state: &mut State, cap: f64, deadline: Deadline) -> bool {
+    let scale = setting.cost(state.cores());
+    let mut to = Vec::new();
+    for _ in 0..MOST_PASSES {
+        let mut saved = false;
+        for task in 0..setting.graph.len() as u32 {
+            if (task as usize).is_multiple_of(TASKS_A_LOOK) && deadline.is_over() {
+                return true;
+            }
+            if setting.pinned[task as usize] || setting.is_content(task, state.core(task)) {
+                continue;
+            }
+            state.candidates(setting, task, &mut to);
+            if let Some((to, change)) = state.best_move(setting, task, &to, cap) {
+                let step = Step::Move { task, to, change };
+                if step.saves(scale) {
+                    state.take(setting, step);
+                    saved = true;
+                    continue;
+                }
+            }
+            let wish = state.best_move(setting, task, &to, f64::INFINITY);
+            let Some((core, _)) = wish.filter(|(_, change)| *change < 0.0) else { continue };
+            if let Some(step) =
+                best_exchange(setting, state, task, core, cap).filter(|step| step.saves(scale))
+            {
+                state.take(setting, step);
+                saved = true;
+            }
+        }
+        if !saved {
+            break;
+        }
+    }
+    false
+}
+
+/// The exchange of a task with one of those on another core that saves the most.
+fn best_exchange(setting: &Setting<'_>, state: &mut State, task: u32, core: u32, cap: f64) -> Option<Step> {
+    let count = state.tasks_on(core).len();
+    let mut best: Option<Step> = None;
+    for place in 0..count.min(PARTNERS) {
+        // Which of many partners are looked at changes from task to task.
+        let other = state.tasks_on(core)[(place + task as usize) % count];
+        if let Some(step) = state.look_at_swap(setting, task, other, cap)
+            && best.is_none_or(|best| step.change() < best.change())
+        {
+            best = Some(step);
+        }
+    }
+    best
+}

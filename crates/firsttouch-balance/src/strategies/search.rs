@@ -1,0 +1,576 @@
+//! A mapping that is changed by single moves and swaps, with its work and cost kept up to date.
+//!
+//! What is minimised is the cost (bytes times distances) and a price for each task that is away from its home, among the
+//! mappings whose cores are all done by a cap. A move of a task costs as much as the task has neighbours, whatever the size
+//! of the problem.
+
+use super::graph::{Graph, Link};
+use crate::{Machine, Options, Problem};
+
+/// Differences below this share of the cost are rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// What does not change while searching.
+#[derive(Debug)]
+pub(super) struct Setting<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) machine: &'a Machine,
+    pub(super) homes: Vec<Option<u32>>,
+    pub(super) pinned: Vec<bool>,
+    bytes: Vec<u64>,
+    memory: Vec<u64>,
+    /// Whether any node's memory could be too small.
+    tight: bool,
+    /// What being away from home costs any task.
+    away: f64,
+    scale: f64,
+    /// How many steps a mapping serves, or infinitely many.
+    steps: f64,
+    most_migrations: usize,
+    most_migrated_bytes: u64,
+    cores: u32,
+    domain_of: Vec<u32>,
+    slowness: Vec<f64>,
+}
+
+impl<'a> Setting<'a> {
+    pub(super) fn new(
+        problem: &Problem,
+        machine: &'a Machine,
+        graph: &'a Graph,
+        start: &[u32],
+        options: &Options,
+    ) -> Setting<'a> {
+        let task = |place: &u32| &problem.tasks()[*place as usize];
+        let needed: u64 = problem.tasks().iter().fold(0, |sum, task| sum.saturating_add(task.memory));
+        let memory = machine.nodes().iter().filter_map(|node| node.memory).min();
+        let mut setting = Setting {
+            graph,
+            machine,
+            // A migration is counted from where the task is now.
+            homes: graph.tasks.iter().zip(start).map(|(at, core)| task(at).home.map(|_| *core)).collect(),
+            pinned: graph.tasks.iter().map(|at| task(at).pinned).collect(),
+            bytes: graph.tasks.iter().map(|at| task(at).bytes).collect(),
+            memory: graph.tasks.iter().map(|at| task(at).memory).collect(),
+            tight: memory.is_some_and(|memory| needed > memory),
+            away: 0.0,
+            scale: 0.0,
+            steps: options.steps.unwrap_or(f64::INFINITY),
+            most_migrations: options.most_migrations.unwrap_or(usize::MAX),
+            most_migrated_bytes: options.most_migrated_bytes.unwrap_or(u64::MAX),
+            cores: machine.cores().len() as u32,
+            domain_of: machine.cores().iter().map(|core| core.domain).collect(),
+            slowness: machine.cores().iter().map(|core| 1.0 / core.speed).collect(),
+        };
+        let traffic = setting.mean_traffic();
+        setting.away = options.migration_weight * traffic;
+        setting.scale = if traffic > 0.0 { traffic } else { 1.0 };
+        setting
+    }
+
+    /// The bytes of an average task at the distance 1.
+    fn mean_traffic(&self) -> f64 {
+        let all: f64 =
+            (0..self.graph.len() as u32).flat_map(|task| self.graph.links(task)).map(|link| link.out).sum();
+        all / self.graph.len().max(1) as f64
+    }
+
+    fn distance(&self, from: u32, to: u32) -> f64 {
+        if from == to {
+            return self.machine.same_core();
+        }
+        self.machine.domain_distance(self.domain_of[from as usize], self.domain_of[to as usize])
+    }
+
+    /// A cost that stands for one task's, where costs are to be compared with none.
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Whether a task has nothing to gain elsewhere: it is at home, or has none, and talks to nobody.
+    pub(super) fn is_content(&self, task: u32, core: u32) -> bool {
+        self.graph.links(task).is_empty() && self.homes[task as usize].is_none_or(|home| home == core)
+    }
+
+    /// What it costs that a task is on a core instead of at home.
+    pub(super) fn price(&self, task: u32, core: u32) -> f64 {
+        match self.homes[task as usize] {
+            Some(home) if home != core => {
+                let bytes = self.bytes[task as usize] as f64;
+                self.away + if bytes > 0.0 { bytes * self.distance(home, core) / self.steps } else { 0.0 }
+            }
+            _ => 0.0,
+        }
+    }
+
+    pub(super) fn link_cost(&self, link: &Link, here: u32, there: u32) -> f64 {
+        link.out * self.distance(here, there) + link.back * self.distance(there, here)
+    }
+
+    /// Whether a mapping moves no more than it may.
+    pub(super) fn budget_allows(&self, cores: &[u32]) -> bool {
+        let (mut tasks, mut bytes) = (0, 0_u64);
+        for (task, core) in cores.iter().enumerate() {
+            if self.homes[task].is_some_and(|home| home != *core) {
+                tasks += 1;
+                bytes = bytes.saturating_add(self.bytes[task]);
+            }
+        }
+        tasks <= self.most_migrations && bytes <= self.most_migrated_bytes
+    }
+
+    /// Cost and prices of a mapping.
+    pub(super) fn cost(&self, cores: &[u32]) -> f64 {
+        let mut cost = 0.0;
+        for task in 0..self.graph.len() as u32 {
+            let here = cores[task as usize];
+            for link in self.graph.links(task) {
+                cost += link.out * self.distance(here, cores[link.other as usize]);
+            }
+            cost += self.price(task, here);
+        }
+        cost
+    }
+}
+
+/// What a task exchanges with the cores that its neighbours are on.
+#[derive(Clone, Debug, Default)]
+struct Profile {
+    cores: Vec<u32>,
+    domains: Vec<u32>,
+    by_core: Vec<(f64, f64)>,
+    by_domain: Vec<(f64, f64)>,
+    out: f64,
+    back: f64,
+}
+
+impl Profile {
+    fn new(machine: &Machine) -> Profile {
+        Profile {
+            by_core: vec![(0.0, 0.0); machine.cores().len()],
+            by_domain: vec![(0.0, 0.0); machine.domains()],
+            ..Profile::default()
+        }
+    }
+
+    fn fill(&mut self, setting: &Setting<'_>, cores: &[u32], task: u32) {
+        for core in self.cores.drain(..) {
+            self.by_core[core as usize] = (0.0, 0.0);
+        }
+        for domain in self.domains.drain(..) {
+            self.by_domain[domain as usize] = (0.0, 0.0);
+        }
+        (self.out, self.back) = (0.0, 0.0);
+        for link in setting.graph.links(task) {
+            let core = cores[link.other as usize];
+            let domain = setting.domain_of[core as usize];
+            let at = &mut self.by_core[core as usize];
+            if *at == (0.0, 0.0) {
+                self.cores.push(core);
+            }
+            *at = (at.0 + link.out, at.1 + link.back);
+            let at = &mut self.by_domain[domain as usize];
+            if *at == (0.0, 0.0) {
+                self.domains.push(domain);
+            }
+            *at = (at.0 + link.out, at.1 + link.back);
+            self.out += link.out;
+            self.back += link.back;
+        }
+    }
+
+    /// The cost of the task's links if it were on a core.
+    fn cost(&self, setting: &Setting<'_>, core: u32) -> f64 {
+        let machine = setting.machine;
+        let own = setting.domain_of[core as usize];
+        let mut cost = 0.0;
+        for &domain in &self.domains {
+            let (out, back) = self.by_domain[domain as usize];
+            cost += out * machine.domain_distance(own, domain) + back * machine.domain_distance(domain, own);
+        }
+        let (out, back) = self.by_core[core as usize];
+        cost + (out + back) * (machine.same_core() - machine.domain_distance(own, own))
+    }
+}
+
+/// A mapping under change.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    cores: Vec<u32>,
+    /// The tasks of each core, and where in that list each task is.
+    on: Vec<Vec<u32>>,
+    place: Vec<u32>,
+    busy: Vec<f64>,
+    traffic: Vec<(f64, f64)>,
+    memory: Vec<u64>,
+    away: usize,
+    away_bytes: u64,
+    profile: Profile,
+    second: Profile,
+}
+
+/// A change that was looked at: what it does to cost and prices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    Move { task: u32, to: u32, change: f64 },
+    Swap { one: u32, two: u32, change: f64 },
+}
+
+impl State {
+    pub(super) fn new(setting: &Setting<'_>, cores: Vec<u32>) -> State {
+        let count = setting.cores as usize;
+        let mut state = State {
+            on: vec![Vec::new(); count],
+            place: vec![0; cores.len()],
+            busy: setting.machine.cores().iter().map(|core| core.background).collect(),
+            traffic: vec![(0.0, 0.0); count],
+            memory: vec![0; setting.machine.nodes().len()],
+            away: 0,
+            away_bytes: 0,
+            profile: Profile::new(setting.machine),
+            second: Profile::new(setting.machine),
+            cores,
+        };
+        for task in 0..state.cores.len() as u32 {
+            let core = state.cores[task as usize];
+            state.enlist(task, core);
+            state.busy[core as usize] += setting.graph.loads[task as usize] * setting.slowness[core as usize];
+            state.count(setting, task, core, true);
+            for link in setting.graph.links(task) {
+                if state.cores[link.other as usize] != core {
+                    state.traffic[core as usize].0 += link.out;
+                    state.traffic[core as usize].1 += link.back;
+                }
+            }
+        }
+        state
+    }
+
+    fn enlist(&mut self, task: u32, core: u32) {
+        let list = &mut self.on[core as usize];
+        self.place[task as usize] = list.len() as u32;
+        list.push(task);
+    }
+
+    fn strike(&mut self, task: u32, core: u32) {
+        let list = &mut self.on[core as usize];
+        let place = self.place[task as usize];
+        list.swap_remove(place as usize);
+        if let Some(last) = list.get(place as usize) {
+            self.place[*last as usize] = place;
+        }
+    }
+
+    fn count(&mut self, setting: &Setting<'_>, task: u32, core: u32, comes: bool) {
+        let task = task as usize;
+        let memory = &mut self.memory[setting.machine.cores()[core as usize].node as usize];
+        let away = setting.homes[task].is_some_and(|home| home != core);
+        if comes {
+            *memory = memory.saturating_add(setting.memory[task]);
+            self.away += usize::from(away);
+            self.away_bytes += if away { setting.bytes[task] } else { 0 };
+        } else {
+            *memory = memory.saturating_sub(setting.memory[task]);
+            self.away -= usize::from(away);
+            self.away_bytes -= if away { setting.bytes[task] } else { 0 };
+        }
+    }
+
+    pub(super) fn cores(&self) -> &[u32] {
+        &self.cores
+    }
+
+    pub(super) fn core(&self, task: u32) -> u32 {
+        self.cores[task as usize]
+    }
+
+    pub(super) fn tasks_on(&self, core: u32) -> &[u32] {
+        &self.on[core as usize]
+    }
+
+    /// The work of a core.
+    pub(super) fn work(&self, setting: &Setting<'_>, core: u32) -> f64 {
+        let (sent, received) = self.traffic[core as usize];
+        self.busy[core as usize] + setting.machine.seconds_per_byte() * sent.max(received)
+    }
+
+    pub(super) fn makespan(&self, setting: &Setting<'_>) -> f64 {
+        (0..setting.cores).map(|core| self.work(setting, core)).fold(0.0, f64::max)
+    }
+
+    /// The busiest core, of several the first.
+    pub(super) fn busiest(&self, setting: &Setting<'_>) -> u32 {
+        let mut busiest = 0;
+        for core in 1..setting.cores {
+            if self.work(setting, core) > self.work(setting, busiest) {
+                busiest = core;
+            }
+        }
+        busiest
+    }
+
+    /// The core with the least work, of several the first.
+    pub(super) fn idlest(&self, setting: &Setting<'_>) -> u32 {
+        let mut idlest = 0;
+        for core in 1..setting.cores {
+            if self.work(setting, core) < self.work(setting, idlest) {
+                idlest = core;
+            }
+        }
+        idlest
+    }
+
+    /// Whether pins, memory and budget let a task go to a core.
+    pub(super) fn may_move(&self, setting: &Setting<'_>, task: u32, to: u32) -> bool {
+        self.core(task) != to && self.allowed(setting, task, to)
+    }
+
+    /// Whether pins, memory and budget let two tasks change places.
+    pub(super) fn may_swap(&mut self, setting: &Setting<'_>, one: u32, two: u32) -> bool {
+        self.look_at_swap(setting, one, two, f64::INFINITY).is_some()
+    }
+
+    /// The work of the busier of the two cores that a step is about, after it.
+    pub(super) fn after(&mut self, setting: &Setting<'_>, step: Step) -> f64 {
+        let (from, to, back) = match step {
+            Step::Move { task, to, .. } => {
+                let from = self.core(task);
+                (from, to, Step::Move { task, to: from, change: 0.0 })
+            }
+            Step::Swap { one, two, .. } => (self.core(one), self.core(two), step),
+        };
+        self.take(setting, step);
+        let after = self.work(setting, from).max(self.work(setting, to));
+        self.take(setting, back);
+        after
+    }
+
+    /// Whether nodes have memory and the budget has room for a task to go to a core.
+    fn allowed(&self, setting: &Setting<'_>, task: u32, to: u32) -> bool {
+        let index = task as usize;
+        if setting.pinned[index] {
+            return false;
+        }
+        let (from, home) = (self.cores[index], setting.homes[index]);
+        if home.is_some() && home == Some(from) {
+            let bytes = self.away_bytes.saturating_add(setting.bytes[index]);
+            if self.away >= setting.most_migrations || bytes > setting.most_migrated_bytes {
+                return false;
+            }
+        }
+        if !setting.tight {
+            return true;
+        }
+        let node = |core: u32| setting.machine.cores()[core as usize].node as usize;
+        let room = setting.machine.nodes()[node(to)].memory.unwrap_or(u64::MAX);
+        node(from) == node(to) || self.memory[node(to)].saturating_add(setting.memory[index]) <= room
+    }
+
+    /// Where a task might go with profit: the cores of its neighbours, or all where they are few.
+    pub(super) fn candidates(&mut self, setting: &Setting<'_>, task: u32, into: &mut Vec<u32>) {
+        const FEW: u32 = 32;
+        into.clear();
+        if setting.cores <= FEW {
+            into.extend(0..setting.cores);
+            return;
+        }
+        self.profile.fill(setting, &self.cores, task);
+        into.extend(self.profile.cores.iter().copied());
+        into.extend(setting.homes[task as usize]);
+        into.sort_unstable();
+        into.dedup();
+    }
+
+    /// What moving a task would change, if its new core is done by `cap` then.
+    pub(super) fn look_at_move(
+        &mut self,
+        setting: &Setting<'_>,
+        task: u32,
+        to: u32,
+        cap: f64,
+    ) -> Option<Step> {
+        let from = self.core(task);
+        if from == to || !self.allowed(setting, task, to) {
+            return None;
+        }
+        let load = setting.graph.loads[task as usize];
+        if setting.machine.seconds_per_byte() == 0.0
+            && self.busy[to as usize] + load * setting.slowness[to as usize] > cap
+        {
+            return None;
+        }
+        self.profile.fill(setting, &self.cores, task);
+        if setting.machine.seconds_per_byte() > 0.0 && self.work_with(setting, task, to) > cap {
+            return None;
+        }
+        let change = self.profile.cost(setting, to) - self.profile.cost(setting, from)
+            + setting.price(task, to)
+            - setting.price(task, from);
+        Some(Step::Move { task, to, change })
+    }
+
+    /// The work of a core if the task of the profile came to it.
+    fn work_with(&self, setting: &Setting<'_>, task: u32, to: u32) -> f64 {
+        let (sent, received) = self.traffic[to as usize];
+        let (out, back) = self.profile.by_core[to as usize];
+        let sent = sent - back + self.profile.out - out;
+        let received = received - out + self.profile.back - back;
+        self.busy[to as usize]
+            + setting.graph.loads[task as usize] * setting.slowness[to as usize]
+            + setting.machine.seconds_per_byte() * sent.max(received)
+    }
+
+    /// What moving a task to each of some cores would change, the cheapest; of several the first.
+    pub(super) fn best_move(
+        &mut self,
+        setting: &Setting<'_>,
+        task: u32,
+        to: &[u32],
+        cap: f64,
+    ) -> Option<(u32, f64)> {
+        let from = self.core(task);
+        self.profile.fill(setting, &self.cores, task);
+        let now = self.profile.cost(setting, from) + setting.price(task, from);
+        let load = setting.graph.loads[task as usize];
+        let own_time = setting.machine.seconds_per_byte() > 0.0;
+        let mut best: Option<(u32, f64)> = None;
+        for &core in to {
+            if core == from
+                || self.busy[core as usize] + load * setting.slowness[core as usize] > cap
+                || !self.allowed(setting, task, core)
+                || (own_time && self.work_with(setting, task, core) > cap)
+            {
+                continue;
+            }
+            let change = self.profile.cost(setting, core) + setting.price(task, core) - now;
+            if best.is_none_or(|(_, least)| change < least) {
+                best = Some((core, change));
+            }
+        }
+        best
+    }
+
+    /// What exchanging two tasks would change, if both cores are done by `cap` then.
+    pub(super) fn look_at_swap(
+        &mut self,
+        setting: &Setting<'_>,
+        one: u32,
+        two: u32,
+        cap: f64,
+    ) -> Option<Step> {
+        let (from, to) = (self.core(one), self.core(two));
+        if from == to || setting.pinned[one as usize] || setting.pinned[two as usize] {
+            return None;
+        }
+        if setting.machine.seconds_per_byte() > 0.0 || setting.tight || self.is_budgeted(setting) {
+            return self.try_swap(setting, one, two, cap);
+        }
+        let [load, other] = [one, two].map(|task| setting.graph.loads[task as usize]);
+        let after =
+            |core: u32, change: f64| self.busy[core as usize] + change * setting.slowness[core as usize];
+        if after(to, load - other) > cap.max(self.busy[to as usize])
+            || after(from, other - load) > cap.max(self.busy[from as usize])
+        {
+            return None;
+        }
+        Some(Step::Swap { one, two, change: self.swap_change(setting, one, two) })
+    }
+
+    fn is_budgeted(&self, setting: &Setting<'_>) -> bool {
+        setting.most_migrations < usize::MAX || setting.most_migrated_bytes < u64::MAX
+    }
+
+    fn swap_change(&mut self, setting: &Setting<'_>, one: u32, two: u32) -> f64 {
+        let (from, to) = (self.core(one), self.core(two));
+        self.profile.fill(setting, &self.cores, one);
+        self.second.fill(setting, &self.cores, two);
+        let mut change = self.profile.cost(setting, to) - self.profile.cost(setting, from)
+            + self.second.cost(setting, from)
+            - self.second.cost(setting, to)
+            + setting.price(one, to)
+            - setting.price(one, from)
+            + setting.price(two, from)
+            - setting.price(two, to);
+        // Each of the two was looked at as if the other stayed, so the link between them was counted as if it vanished.
+        if let Some(link) = setting.graph.links(one).iter().find(|link| link.other == two) {
+            let both = setting.link_cost(link, from, to) + setting.link_cost(link, to, from);
+            change += both - 2.0 * (link.out + link.back) * setting.machine.same_core();
+        }
+        change
+    }
+
+    /// Does a swap, looks, and takes it back: for limits that depend on both tasks at once.
+    fn try_swap(&mut self, setting: &Setting<'_>, one: u32, two: u32, cap: f64) -> Option<Step> {
+        let (from, to) = (self.core(one), self.core(two));
+        let change = self.swap_change(setting, one, two);
+        let before = (self.work(setting, from), self.work(setting, to));
+        self.put(setting, one, to);
+        self.put(setting, two, from);
+        let fits = self.away <= setting.most_migrations
+            && self.away_bytes <= setting.most_migrated_bytes
+            && self.work(setting, from) <= cap.max(before.0)
+            && self.work(setting, to) <= cap.max(before.1)
+            && self.memory_fits(setting);
+        self.put(setting, one, from);
+        self.put(setting, two, to);
+        fits.then_some(Step::Swap { one, two, change })
+    }
+
+    pub(super) fn memory_fits(&self, setting: &Setting<'_>) -> bool {
+        let mut nodes = setting.machine.nodes().iter().zip(&self.memory);
+        !setting.tight || nodes.all(|(node, used)| node.memory.is_none_or(|memory| *used <= memory))
+    }
+
+    /// Whether the budget of migrations is kept.
+    pub(super) fn within_budget(&self, setting: &Setting<'_>) -> bool {
+        self.away <= setting.most_migrations && self.away_bytes <= setting.most_migrated_bytes
+    }
+
+    pub(super) fn take(&mut self, setting: &Setting<'_>, step: Step) {
+        match step {
+            Step::Move { task, to, .. } => self.put(setting, task, to),
+            Step::Swap { one, two, .. } => {
+                let (from, to) = (self.core(one), self.core(two));
+                self.put(setting, one, to);
+                self.put(setting, two, from);
+            }
+        }
+    }
+
+    /// Puts a task on a core.
+    pub(super) fn put(&mut self, setting: &Setting<'_>, task: u32, to: u32) {
+        let from = self.core(task);
+        let load = setting.graph.loads[task as usize];
+        if setting.machine.seconds_per_byte() > 0.0 {
+            self.profile.fill(setting, &self.cores, task);
+            let (all_out, all_back) = (self.profile.out, self.profile.back);
+            let (out, back) = self.profile.by_core[from as usize];
+            let left = &mut self.traffic[from as usize];
+            *left = (left.0 - (all_out - out) + back, left.1 - (all_back - back) + out);
+            let (out, back) = self.profile.by_core[to as usize];
+            let came = &mut self.traffic[to as usize];
+            *came = (came.0 + all_out - out - back, came.1 + all_back - back - out);
+        }
+        self.strike(task, from);
+        self.enlist(task, to);
+        self.count(setting, task, from, false);
+        self.count(setting, task, to, true);
+        self.cores[task as usize] = to;
+        self.busy[from as usize] -= load * setting.slowness[from as usize];
+        self.busy[to as usize] += load * setting.slowness[to as usize];
+    }
+}
+
+impl Step {
+    /// What it does to cost and prices.
+    pub(super) fn change(&self) -> f64 {
+        match self {
+            Step::Move { change, .. } | Step::Swap { change, .. } => *change,
+        }
+    }
+
+    /// Whether it saves more than rounding could.
+    pub(super) fn saves(&self, cost: f64) -> bool {
+        self.change() < -ROUNDING * cost
+    }
+}

@@ -1,0 +1,216 @@
+//! What every strategy is: a problem, a machine and a mapping in, a better mapping out.
+
+use crate::{Machine, Mapping, Problem, ProblemError};
+use std::time::Duration;
+
+/// What a message is worth against load in [`Numa`](crate::strategies::Numa).
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Alpha {
+    /// Chosen by the strategy, which reports it.
+    #[default]
+    Auto,
+    /// Seconds for each message.
+    PerMessage(f64),
+    /// Seconds for each byte.
+    PerByte(f64),
+}
+
+/// What a strategy may do. Each one uses what concerns it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The imbalance that is good enough.
+    pub tolerance: f64,
+    /// What a message is worth against load.
+    pub alpha: Alpha,
+    /// Most tasks that may leave their homes.
+    pub most_migrations: Option<usize>,
+    /// Most bytes that may move with them.
+    pub most_migrated_bytes: Option<u64>,
+    /// What a migration has to save: this many times the bytes that an average task sends in a step, at distance 1.
+    pub migration_weight: f64,
+    /// How many steps a mapping serves. The bytes of a task that migrates count once in that time; `None` leaves them out.
+    pub steps: Option<f64>,
+    /// Look for cheaper distances even when the load is within the tolerance.
+    pub improve: bool,
+    /// How many times to look further after the first answer. `None` is none, or with a time limit as many as fit.
+    pub rounds: Option<u32>,
+    /// When to stop looking. A search that this cut short may differ the next time.
+    pub time_limit: Option<Duration>,
+    /// Give the mappings that trade makespan, cost and migrations against one another as well.
+    pub front: bool,
+    /// What random choices start from.
+    pub seed: u64,
+    /// Partitioners number their parts by chance. Numbered by the greatest overlap with the start unless this is set.
+    pub raw: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            tolerance: 0.05,
+            alpha: Alpha::Auto,
+            most_migrations: None,
+            most_migrated_bytes: None,
+            migration_weight: 0.25,
+            steps: None,
+            improve: false,
+            rounds: None,
+            time_limit: None,
+            front: false,
+            seed: 0,
+            raw: false,
+        }
+    }
+}
+
+/// A mapping that no other found is better than in every respect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The mapping.
+    pub mapping: Mapping,
+    /// The imbalance it was looked for with.
+    pub tolerance: f64,
+    /// The work of its busiest core, in seconds.
+    pub makespan_s: f64,
+    /// Its bytes times distances.
+    pub cost: f64,
+    /// How many tasks it moves.
+    pub migrations: usize,
+}
+
+/// What a strategy found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// The mapping.
+    pub mapping: Mapping,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The alpha that was used, where one was.
+    pub alpha: Option<Alpha>,
+    /// How many rounds were made after the first answer.
+    pub rounds: u32,
+    /// Whether the time limit ended the search.
+    pub cut_short: bool,
+    /// Trade-offs, where they were asked for, by makespan.
+    pub front: Vec<Point>,
+}
+
+impl Solution {
+    pub(crate) fn new(mapping: Mapping, elapsed: Duration) -> Solution {
+        Solution { mapping, elapsed, alpha: None, rounds: 0, cut_short: false, front: Vec::new() }
+    }
+}
+
+/// Why there is no solution.
+#[derive(Debug, thiserror::Error)]
+pub enum StrategyError {
+    /// The problem does not fit the machine.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// The start is no mapping of this problem on this machine.
+    #[error("the start is no mapping of this problem on this machine: {0}")]
+    Start(String),
+    /// An option that means nothing.
+    #[error("{option} is {value}; {wanted}")]
+    Option {
+        /// Which one.
+        option: &'static str,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        wanted: &'static str,
+    },
+    /// What the strategy needs is not there.
+    #[error("{strategy} cannot be used: {reason}")]
+    Missing {
+        /// Which strategy.
+        strategy: &'static str,
+        /// What is missing.
+        reason: String,
+        /// What would mend it.
+        hint: &'static str,
+    },
+    /// Another program or library failed.
+    #[error("{strategy} failed: {reason}")]
+    Failed {
+        /// Which strategy.
+        strategy: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// There is no strategy of this name.
+    #[error("there is no strategy `{0}`")]
+    Unknown(String),
+}
+
+impl StrategyError {
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            StrategyError::Problem(error) => Some(error.hint()),
+            StrategyError::Missing { hint, .. } => Some(hint),
+            StrategyError::Unknown(_) => Some("firsttouch balance solve --help lists the strategies"),
+            StrategyError::Start(_) => {
+                Some("start from a mapping of the same tasks, with pinned tasks at home")
+            }
+            StrategyError::Option { .. } | StrategyError::Failed { .. } => None,
+        }
+    }
+}
+
+/// A way to map tasks to cores.
+pub trait Strategy: std::fmt::Debug {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Maps the tasks, from where they are. The mapping is total, and pinned tasks are at home.
+    ///
+    /// # Errors
+    ///
+    /// A problem that does not fit the machine, a start that is none, options that mean nothing, something that is not
+    /// installed.
+    fn solve(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        start: &Mapping,
+        options: &Options,
+    ) -> Result<Solution, StrategyError>;
+}
+
+/// Whether there is something to solve at all.
+pub(crate) fn check(
+    problem: &Problem,
+    machine: &Machine,
+    start: &Mapping,
+    options: &Options,
+) -> Result<(), StrategyError> {
+    problem.check(machine)?;
+    if start.cores().len() != problem.len() {
+        let reason = format!("it has {} tasks, the problem {}", start.cores().len(), problem.len());
+        return Err(StrategyError::Start(reason));
+    }
+    if !start.is_valid(problem, machine) {
+        return Err(StrategyError::Start(
+            "a core that is not there, or a pinned task not at home".to_owned(),
+        ));
+    }
+    let positive = |option, value: f64| {
+        if value.is_finite() && value >= 0.0 {
+            return Ok(());
+        }
+        let wanted = "it is a number, 0 or more";
+        Err(StrategyError::Option { option, value: value.to_string(), wanted })
+    };
+    positive("tolerance", options.tolerance)?;
+    positive("migration weight", options.migration_weight)?;
+    if let Some(steps) = options.steps.filter(|steps| steps.is_nan() || *steps <= 0.0) {
+        let wanted = "it is a number above 0";
+        return Err(StrategyError::Option { option: "steps", value: steps.to_string(), wanted });
+    }
+    match options.alpha {
+        Alpha::PerMessage(alpha) | Alpha::PerByte(alpha) => positive("alpha", alpha),
+        Alpha::Auto => Ok(()),
+    }
+}
