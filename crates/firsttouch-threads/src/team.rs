@@ -14,6 +14,7 @@ pub use storage::PerGroup;
 
 use crate::bind_this_thread;
 use barrier::Barrier;
+use firsttouch_linux::numa;
 use gate::Gate;
 use schedule::Shares;
 use std::any::Any;
@@ -228,6 +229,15 @@ impl Team {
         }
         let bound: Result<(), TeamError> = told.iter().take(team.size()).collect();
         bound.map(|()| team)
+    }
+
+    /// A team of one group with at most so many members, at least one, on the first of the CPUs that this process may use.
+    pub fn of_this_process(most: usize) -> Result<Team, TeamError> {
+        const THIS_THREAD: u32 = 0;
+        // A kernel that does not tell lets nobody choose either: one member, on the CPU that is always there.
+        let cpus: Vec<u32> =
+            numa::affinity(THIS_THREAD).map_or_else(|_| vec![0], |cpus| cpus.iter().collect());
+        Team::new(&[cpus.into_iter().take(most.max(1)).collect()])
     }
 
     /// Members of the team.

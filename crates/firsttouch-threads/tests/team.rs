@@ -160,3 +160,14 @@ fn a_team_that_cannot_be_is_refused_with_its_reason() {
         assert!(!error.hint().is_empty());
     }
 }
+
+#[test]
+fn a_team_of_this_process_keeps_to_its_cpus() {
+    let cpus: Vec<u32> = numa::affinity(0).unwrap().iter().collect();
+    for most in [0, 1, 2, 10_000] {
+        let mut team = Team::of_this_process(most).unwrap();
+        assert_eq!(team.size(), most.clamp(1, cpus.len()));
+        let used = team.map(|member| member.cpu());
+        assert!(used.iter().all(|cpu| cpus.contains(cpu)), "{used:?} of {cpus:?}");
+    }
+}
