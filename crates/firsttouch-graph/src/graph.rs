@@ -1,5 +1,8 @@
 //! A directed graph with weights, as compressed sparse rows.
 
+use crate::array::{Array, Owner, Place};
+use bytemuck::{Pod, Zeroable};
+
 /// The number of a node inside a graph, from 0.
 pub type Node = u32;
 
@@ -7,9 +10,9 @@ pub type Node = u32;
 pub const UNREACHED: u32 = u32::MAX;
 
 /// An arc as it lies in memory, behind the tail it leaves: head and weight side by side, because whoever reads the one
-/// needs the other, and a cache line then holds eight arcs whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(C)]
+/// needs the other, and a cache line then holds eight arcs whole. Aligned, so that one load brings both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[repr(C, align(8))]
 pub struct OutArc {
     /// The node it leads to.
     pub head: Node,
@@ -38,14 +41,67 @@ pub enum GraphError {
         /// How many nodes there are.
         nodes: usize,
     },
+    /// Rows that are no rows.
+    #[error("the row of node {node} begins at {begins} and ends at {ends}, in {arcs} arcs")]
+    BadRow {
+        /// The node.
+        node: usize,
+        /// Where its arcs begin.
+        begins: i64,
+        /// Where they end.
+        ends: i64,
+        /// How many arcs there are.
+        arcs: usize,
+    },
+    /// As many weights as heads there must be.
+    #[error("there are {heads} heads, but {weights} weights")]
+    UnequalLengths {
+        /// Heads given.
+        heads: usize,
+        /// Weights given.
+        weights: usize,
+    },
 }
 
-/// A directed graph with weights from 0 to 2^32 - 1. Loops and parallel arcs are kept.
+/// A directed graph with weights from 0 to 2^32 - 1. Loops and parallel arcs are kept. It never changes; a clone shares
+/// its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// Where the arcs of each node begin; one more than there are nodes.
-    offsets: Vec<u64>,
-    arcs: Vec<OutArc>,
+    offsets: Array<u64>,
+    arcs: Array<OutArc>,
+    extent: Extent,
+}
+
+/// How long arcs and paths can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// The largest weight.
+    pub(crate) max_weight: u32,
+    /// The sum of the largest weight of every row.
+    pub(crate) distance_bound: u64,
+}
+
+impl Extent {
+    /// Of these rows. `first` is where the first of the arcs lies among all.
+    pub(crate) fn of_rows(offsets: &[u64], first: u64, arcs: &[OutArc]) -> Extent {
+        let longest = |row: &[u64]| {
+            let row = &arcs[(row[0] - first) as usize..(row[1] - first) as usize];
+            row.iter().map(|arc| arc.weight).max().unwrap_or(0)
+        };
+        let add = |extent: Extent, weight: u32| {
+            extent.with(Extent { max_weight: weight, distance_bound: u64::from(weight) })
+        };
+        offsets.windows(2).map(longest).fold(Extent::default(), add)
+    }
+
+    /// Of both.
+    pub(crate) fn with(self, other: Extent) -> Extent {
+        Extent {
+            max_weight: self.max_weight.max(other.max_weight),
+            distance_bound: self.distance_bound + other.distance_bound,
+        }
+    }
 }
 
 impl Graph {
@@ -69,13 +125,77 @@ impl Graph {
             offsets[node + 1] += offsets[node];
         }
         let mut next = offsets.clone();
-        let mut placed = vec![OutArc { head: 0, weight: 0 }; arcs.len()];
+        let mut placed = vec![0_u64; arcs.len()];
         for &(tail, head, weight) in arcs {
             let place = &mut next[tail as usize];
-            placed[*place as usize] = OutArc { head, weight };
+            placed[*place as usize] = bytemuck::cast(OutArc { head, weight });
             *place += 1;
         }
-        Ok(Graph { offsets, arcs: placed })
+        Ok(Graph::of_words(offsets, placed))
+    }
+
+    /// The graph of compressed sparse rows as other programs keep them: `offsets` has one entry more than there are nodes,
+    /// the arcs of node `v` are those from `offsets[v]` up to `offsets[v + 1]`, heads and weights lie apart. Offsets and
+    /// heads may be of 32 or 64 bits, signed or not. Without weights every arc has weight 1.
+    ///
+    /// The arrays are copied: here head and weight lie side by side, so that reading an arc costs one cache line, not two.
+    ///
+    /// # Errors
+    ///
+    /// Rows that do not follow each other, heads that are not there, another number of weights than of heads.
+    pub fn from_rows<O, H>(offsets: &[O], heads: &[H], weights: Option<&[u32]>) -> Result<Graph, GraphError>
+    where
+        O: Copy + TryInto<i64>,
+        H: Copy + TryInto<u32>,
+    {
+        let nodes = offsets.len().saturating_sub(1);
+        if nodes > u32::MAX as usize {
+            return Err(GraphError::TooManyNodes { nodes: nodes as u64 });
+        }
+        if let Some(weights) = weights.filter(|weights| weights.len() != heads.len()) {
+            return Err(GraphError::UnequalLengths { heads: heads.len(), weights: weights.len() });
+        }
+        let number = |offset: O| offset.try_into().unwrap_or(-1);
+        let mut starts = vec![0_u64; nodes + 1];
+        for (node, row) in offsets.windows(2).enumerate() {
+            let (begins, ends) = (number(row[0]), number(row[1]));
+            let last = node + 1 == nodes;
+            let sound = begins == starts[node] as i64
+                && ends >= begins
+                && ends as usize <= heads.len()
+                && (!last || ends as usize == heads.len());
+            if !sound {
+                return Err(GraphError::BadRow { node, begins, ends, arcs: heads.len() });
+            }
+            starts[node + 1] = ends as u64;
+        }
+        if nodes == 0 && !heads.is_empty() {
+            return Err(GraphError::BadRow { node: 0, begins: 0, ends: 0, arcs: heads.len() });
+        }
+        let mut arcs = vec![0_u64; heads.len()];
+        for (at, (arc, head)) in arcs.iter_mut().zip(heads).enumerate() {
+            let head: u32 = (*head).try_into().unwrap_or(u32::MAX);
+            if head as usize >= nodes {
+                let tail = starts.partition_point(|start| *start <= at as u64) - 1;
+                return Err(GraphError::NoSuchNode { arc: at, tail: tail as Node, head, nodes });
+            }
+            *arc = bytemuck::cast(OutArc { head, weight: weights.map_or(1, |weights| weights[at]) });
+        }
+        Ok(Graph::of_words(starts, arcs))
+    }
+
+    pub(crate) fn of_words(offsets: Vec<u64>, arcs: Vec<u64>) -> Graph {
+        let (nodes, length) = (offsets.len(), arcs.len());
+        let offsets = Array::first_of(Owner::Heap(offsets), nodes);
+        let arcs: Array<OutArc> = Array::first_of(Owner::Heap(arcs), length);
+        let extent = Extent::of_rows(&offsets, 0, &arcs);
+        Graph { offsets, arcs, extent }
+    }
+
+    /// Of arrays that are known to be rows, with heads that are there.
+    pub(crate) fn of_arrays(offsets: Array<u64>, arcs: Array<OutArc>, extent: Extent) -> Graph {
+        debug_assert_eq!(offsets.last().copied(), Some(arcs.len() as u64));
+        Graph { offsets, arcs, extent }
     }
 
     /// How many nodes it has.
@@ -101,6 +221,45 @@ impl Graph {
         &self.arcs[self.offsets[node] as usize..self.offsets[node + 1] as usize]
     }
 
+    /// Where the arcs of each node begin in [`Graph::all_arcs`]; one more than there are nodes. Never falling; the last is
+    /// the number of arcs.
+    #[must_use]
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// All arcs, those of one node side by side. Every head is a node of the graph.
+    #[must_use]
+    pub fn all_arcs(&self) -> &[OutArc] {
+        &self.arcs
+    }
+
+    /// The bytes its arrays have.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.offsets()) + size_of_val(self.all_arcs())
+    }
+
+    /// The largest weight; 0 where there is no arc.
+    #[must_use]
+    pub fn max_weight(&self) -> u32 {
+        self.extent.max_weight
+    }
+
+    /// No distance is larger. A shortest path leaves no node twice, so it is at most the sum of the largest weight that
+    /// leaves each node: often far below (n - 1) times the largest weight of all, which bounds it as well.
+    #[must_use]
+    pub fn distance_bound(&self) -> u64 {
+        let longest = (self.nodes() as u64).saturating_sub(1) * u64::from(self.extent.max_weight);
+        self.extent.distance_bound.min(longest)
+    }
+
+    /// Whether every distance fits into 32 bits, with [`UNREACHED`] left over.
+    #[must_use]
+    pub fn fits_32_bits(&self) -> bool {
+        self.distance_bound() < u64::from(UNREACHED)
+    }
+
     /// The same graph with every arc turned round.
     #[must_use]
     pub fn reverse(&self) -> Graph {
@@ -109,6 +268,47 @@ impl Graph {
             turned.extend(self.out(tail).iter().map(|arc| (arc.head, tail, arc.weight)));
         }
         Graph::from_arcs(self.nodes(), &turned).expect("the nodes are those of a graph")
+    }
+
+    /// Without loops, and of parallel arcs only the shortest: what shortest paths need, and what the GAP benchmark keeps of
+    /// a generated graph. Rows are in order of their heads.
+    #[must_use]
+    pub fn simple(&self) -> Graph {
+        let mut offsets = Vec::with_capacity(self.nodes() + 1);
+        let mut arcs: Vec<u64> = Vec::new();
+        offsets.push(0);
+        let mut row: Vec<OutArc> = Vec::new();
+        for tail in 0..self.nodes() as Node {
+            row.clear();
+            row.extend(self.out(tail).iter().filter(|arc| arc.head != tail));
+            row.sort_unstable();
+            row.dedup_by_key(|arc| arc.head);
+            arcs.extend(row.iter().map(|arc| bytemuck::cast::<OutArc, u64>(*arc)));
+            offsets.push(arcs.len() as u64);
+        }
+        Graph::of_words(offsets, arcs)
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// The place of its arrays: the same for both.
+    pub(crate) fn owners(&self) -> [&Owner; 2] {
+        [self.offsets.owner(), self.arcs.owner()]
+    }
+
+    /// The same graph in other memory.
+    pub(crate) fn copied_to(&self, place: Place) -> Result<Graph, firsttouch_memory::RegionError> {
+        let mut offsets = Owner::zeroed(self.offsets.len(), place)?;
+        offsets.words_mut(self.offsets.len()).copy_from_slice(&self.offsets);
+        let mut arcs = Owner::zeroed(self.arcs.len(), place)?;
+        arcs.words_mut(self.arcs.len()).copy_from_slice(bytemuck::cast_slice(&self.arcs));
+        Ok(Graph {
+            offsets: Array::first_of(offsets, self.offsets.len()),
+            arcs: Array::first_of(arcs, self.arcs.len()),
+            extent: self.extent,
+        })
     }
 }
 
@@ -124,6 +324,8 @@ mod tests {
         assert_eq!(graph.out(0), [OutArc { head: 1, weight: 1 }, OutArc { head: 1, weight: 9 }]);
         assert_eq!(graph.out(1), []);
         assert_eq!(graph.out(2), [OutArc { head: 0, weight: 7 }, OutArc { head: 2, weight: 0 }]);
+        assert_eq!(graph.offsets(), [0, 2, 2, 4]);
+        assert_eq!(graph.all_arcs().len(), 4);
     }
 
     #[test]
@@ -137,5 +339,47 @@ mod tests {
     fn an_arc_of_a_node_that_is_not_there_is_refused() {
         let error = Graph::from_arcs(2, &[(0, 1, 1), (0, 2, 1)]).unwrap_err();
         assert_eq!(error, GraphError::NoSuchNode { arc: 1, tail: 0, head: 2, nodes: 2 });
+    }
+
+    #[test]
+    fn rows_of_others_are_taken_over_and_checked() {
+        let wanted = Graph::from_arcs(3, &[(0, 1, 5), (0, 2, 6), (2, 0, 7)]).unwrap();
+        let rows = |offsets: &[i32], heads: &[i64], weights| Graph::from_rows(offsets, heads, weights);
+        assert_eq!(rows(&[0, 2, 2, 3], &[1, 2, 0], Some(&[5, 6, 7])), Ok(wanted));
+        assert_eq!(Graph::from_rows::<u64, u32>(&[], &[], None).unwrap().nodes(), 0);
+        let bad_row = |node, begins, ends| Err(GraphError::BadRow { node, begins, ends, arcs: 3 });
+        assert_eq!(rows(&[0, 2, 1, 3], &[1, 2, 0], None), bad_row(1, 2, 1));
+        assert_eq!(rows(&[1, 2, 2, 3], &[1, 2, 0], None), bad_row(0, 1, 2));
+        assert_eq!(rows(&[0, 2, 2, 2], &[1, 2, 0], None), bad_row(2, 2, 2));
+        assert_eq!(rows(&[0, 2, 2, 4], &[1, 2, 0], None), bad_row(2, 2, 4));
+        for head in [3, -1] {
+            let error = rows(&[0, 2, 2, 3], &[1, 2, head], None).unwrap_err();
+            assert!(matches!(error, GraphError::NoSuchNode { arc: 2, tail: 2, .. }), "{error}");
+        }
+        let error = rows(&[0, 2, 2, 3], &[1, 2, 0], Some(&[1])).unwrap_err();
+        assert_eq!(error, GraphError::UnequalLengths { heads: 3, weights: 1 });
+    }
+
+    #[test]
+    fn no_distance_is_larger_than_its_bound() {
+        let most = u32::MAX;
+        let path = Graph::from_arcs(3, &[(0, 1, most), (1, 2, most), (1, 2, 3)]).unwrap();
+        assert_eq!((path.max_weight(), path.distance_bound()), (most, 2 * u64::from(most)));
+        assert!(!path.fits_32_bits());
+        // One heavy arc does not make all paths long.
+        let mut arcs: Vec<(Node, Node, u32)> = (0..999).map(|tail| (tail, tail + 1, 10)).collect();
+        arcs.push((0, 500, 1 << 30));
+        let graph = Graph::from_arcs(1000, &arcs).unwrap();
+        assert_eq!(graph.distance_bound(), (1 << 30) + 998 * 10);
+        assert!(graph.fits_32_bits());
+        assert_eq!(Graph::from_arcs(0, &[]).unwrap().distance_bound(), 0);
+        // The bound of a graph with one node is 0, whatever its loops.
+        assert_eq!(Graph::from_arcs(1, &[(0, 0, 7)]).unwrap().distance_bound(), 0);
+    }
+
+    #[test]
+    fn the_simple_graph_keeps_the_shortest_of_parallel_arcs() {
+        let graph = Graph::from_arcs(3, &[(0, 2, 4), (0, 1, 9), (0, 1, 3), (1, 1, 0), (2, 0, 5)]).unwrap();
+        assert_eq!(graph.simple(), Graph::from_arcs(3, &[(0, 1, 3), (0, 2, 4), (2, 0, 5)]).unwrap());
     }
 }

@@ -1,12 +1,35 @@
 //! Shortest paths from many sources on large graphs, at the speed of the memory they lie in.
 //!
-//! A [`Graph`] is arcs in the order of their tails (compressed sparse rows), with non-negative integer weights.
+//! A [`Graph`] is arcs in the order of their tails (compressed sparse rows), with non-negative integer weights. [`read`] reads
+//! one from a file, by a team of threads, into memory on chosen pages; [`Ids`] tells which node is which of the file.
 //!
 //! Architecture invariants: this crate never prints and reads no environment; nodes inside are numbers from 0, and every
 //! result is told in the numbers of the file.
 
 #![deny(unsafe_code)]
 
+#[expect(unsafe_code, reason = "arrays in memory of several kinds, which they keep")]
+mod array;
+mod binary;
+mod build;
+mod copies;
+mod description;
+mod generate;
 mod graph;
+mod ids;
+mod order;
+mod read;
+mod write;
 
+pub use array::Place;
+pub use binary::BinaryError;
+pub use copies::{Copies, CoreGroup, GraphAsked, GraphReceipt, core_groups};
+pub use description::Description;
+pub use generate::{GenerateError, Recipe, generate};
 pub use graph::{Graph, GraphError, Node, OutArc, UNREACHED};
+pub use ids::Ids;
+pub use order::{Order, Reordering};
+pub use read::{
+    Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
+};
+pub use write::{WriteError, save, write_text};
