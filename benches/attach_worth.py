@@ -49,7 +49,7 @@ def verdict(low, high):
 
 
 def trial(name, words, workshop, arguments, chance):
-    options = ["--pages", "thp"] + (["--tree"] if name == "PostgreSQL" else [])
+    options = ["--pages", "thp"] + (["--tree", "--files"] if name == "PostgreSQL" else [])
     logs, before, after, pauses, seconds = [], [], [], [], 1.0
     for block in range(arguments.blocks):
         ratios = {}

@@ -22,7 +22,7 @@ pub(crate) fn set_up_agent(
     resolved: &Resolved,
     record: Option<&Path>,
 ) {
-    prepend(environment, PRELOAD, library.as_os_str().to_owned());
+    prepend(environment, PRELOAD, ":", library.as_os_str().to_owned());
     set_agent(environment, placement, resolved, record);
     if !resolved.order.is_empty() {
         keep_openmp_from_binding(environment, resolved.order.len());
@@ -73,16 +73,17 @@ pub(crate) fn set_up_rival(
     for variable in variables? {
         match variable {
             Variable::Set(name, value) => environment.set(name, value),
-            Variable::Prepend(name, value) => prepend(environment, name, value.into()),
+            Variable::Prepend(name, value) => prepend(environment, name, ":", value.into()),
+            Variable::Words(name, value) => prepend(environment, name, " ", value.into()),
         }
     }
     Ok(())
 }
 
-/// Puts `value` and a colon in front of what the variable holds now.
-fn prepend(environment: &mut Environment, name: &str, mut value: OsString) {
+/// Puts `value` and a separator in front of what the variable holds now.
+fn prepend(environment: &mut Environment, name: &str, separator: &str, mut value: OsString) {
     if let Some(old) = environment.get(name).filter(|old| !old.is_empty()) {
-        value.push(":");
+        value.push(separator);
         value.push(old);
     }
     environment.set(name, value);

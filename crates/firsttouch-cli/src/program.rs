@@ -33,6 +33,11 @@ impl Subject {
         self.program.image.display().to_string()
     }
 
+    /// Whether it starts a Java virtual machine.
+    pub(crate) fn is_jvm(&self) -> bool {
+        self.program.kind.jvm
+    }
+
     /// The words as documents hold them.
     pub(crate) fn command(&self) -> Vec<String> {
         self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
@@ -58,7 +63,8 @@ impl Subject {
     /// Why the means of a placement cannot reach the program, if so, and in words. Memory policy and CPUs are inherited,
     /// which reaches every program.
     pub(crate) fn beyond(&self, asked: &Placement) -> Option<(Reason, String)> {
-        if asked.via == Via::Supervise || asked.via == Via::Agent && !asked.needs_agent() {
+        // Switches in the environment reach a virtual machine however it is linked, and through whatever starts it.
+        if asked.via == Via::Supervise || matches!(asked.via, Via::Agent | Via::Jvm) && !asked.needs_agent() {
             return None;
         }
         self.beyond_agent()

@@ -11,6 +11,8 @@ pub(crate) enum Variable {
     Set(&'static str, String),
     /// Put in front of what it was, with a colon.
     Prepend(&'static str, String),
+    /// Words put in front of what it was, with a space.
+    Words(&'static str, String),
 }
 
 /// An allocator that is not installed.
@@ -71,6 +73,7 @@ pub(crate) fn variables(
                 Variable::Set("MALLOC_CONF", "thp:always,metadata_thp:auto".to_owned()),
             ]
         }
+        Via::Jvm => vec![Variable::Words("JAVA_TOOL_OPTIONS", jvm_options(placement))],
     })
 }
 
@@ -102,6 +105,20 @@ fn mimalloc_settings(pages: Pages) -> Vec<Variable> {
     }
 }
 
+/// The options of HotSpot. It reads the variable before its command line, which so has the last word; other virtual
+/// machines than HotSpot may refuse the options.
+fn jvm_options(placement: &Placement) -> String {
+    let mut options = match placement.pages {
+        Pages::Huge2M => "-XX:+UseLargePages".to_owned(),
+        Pages::Huge1G => "-XX:+UseLargePages -XX:LargePageSizeInBytes=1g".to_owned(),
+        _ => "-XX:+UseTransparentHugePages".to_owned(),
+    };
+    if placement.prefault {
+        options.push_str(" -XX:+AlwaysPreTouch");
+    }
+    options
+}
+
 fn find(via: Via, names: &[&'static str], directories: &[PathBuf]) -> Result<String, NotInstalled> {
     directories
         .iter()
@@ -130,6 +147,14 @@ mod tests {
             variables,
             [Variable::Prepend("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2097152".to_owned())]
         );
+    }
+
+    #[test]
+    fn java_gets_the_switches_of_its_virtual_machine() {
+        let options = |text: &str| variables(&asked(text), &[]).unwrap();
+        let words = |text: &str| vec![Variable::Words("JAVA_TOOL_OPTIONS", text.to_owned())];
+        assert_eq!(options("thp,via=jvm"), words("-XX:+UseTransparentHugePages"));
+        assert_eq!(options("2m,prefault,via=jvm"), words("-XX:+UseLargePages -XX:+AlwaysPreTouch"));
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn target(words: &[&str]) -> Target {
             sanitizer: None,
             allocator: None,
             go: false,
+            jvm: false,
         },
         preloaded_allocator: None,
     }
@@ -285,6 +286,9 @@ fn programs_out_of_reach() {
     assert_eq!(found(supervised, &[], &[], unreached), []);
     let inherited = Wanted { pages: Pages::Plain, threads: None, needs_agent: false, ..placed() };
     assert_eq!(found(inherited, &[], &[], unreached), [], "policy and CPUs reach every program");
+    let java: Change = |evidence| evidence.target.kind.jvm = true;
+    assert_eq!(ids(&found(pages_only(), &[], &[], java)), [("java-heap", Weight::Overrides)]);
+    assert_eq!(found(Wanted { via: Via::Jvm, needs_agent: false, ..pages_only() }, &[], &[], java), []);
     let preloaded: Change =
         |evidence| evidence.target.preloaded_allocator = Some("libjemalloc.so.2".to_owned());
     let findings = found(pages_only(), &[], &[("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")], preloaded);

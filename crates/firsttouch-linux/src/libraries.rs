@@ -1,4 +1,4 @@
-//! File names of libraries that stand in for the C library's allocator: how they begin.
+//! File names of libraries that decide who allocates: how they begin.
 
 /// Our own agent, wherever the launcher put it.
 pub const AGENT: &str = "libfirsttouch_preload";
@@ -9,3 +9,6 @@ pub const SANITIZERS: [&str; 6] =
 
 /// Allocators of their own.
 pub const ALLOCATORS: [&str; 4] = ["libjemalloc.", "libmimalloc.", "libtcmalloc", "libsnmalloc"];
+
+/// What starts a Java virtual machine, and the machine itself.
+pub const JVM: [&str; 2] = ["libjli.", "libjvm."];

@@ -24,11 +24,14 @@ pub enum Via {
     Mimalloc,
     /// The jemalloc allocator, preloaded with its huge-page settings, where installed.
     Jemalloc,
+    /// The Java virtual machine's own switches (`JAVA_TOOL_OPTIONS`): its heap is beyond any preloaded library.
+    Jvm,
 }
 
 impl Via {
     /// Every means, in the order of help texts.
-    pub const ALL: [Via; 5] = [Via::Agent, Via::Supervise, Via::Glibc, Via::Mimalloc, Via::Jemalloc];
+    pub const ALL: [Via; 6] =
+        [Via::Agent, Via::Supervise, Via::Glibc, Via::Mimalloc, Via::Jemalloc, Via::Jvm];
 
     /// The word used on the command line and in documents.
     pub fn word(self) -> &'static str {
@@ -38,6 +41,7 @@ impl Via {
             Via::Glibc => "glibc",
             Via::Mimalloc => "mimalloc",
             Via::Jemalloc => "jemalloc",
+            Via::Jvm => "jvm",
         }
     }
 }
@@ -171,10 +175,7 @@ impl Placement {
         let possible = match self.via {
             Via::Agent => true,
             Via::Supervise => matches!(self.pages, Pages::Transparent | Pages::Auto),
-            Via::Glibc => {
-                matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto)
-            }
-            Via::Mimalloc => {
+            Via::Glibc | Via::Mimalloc | Via::Jvm => {
                 matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto)
             }
             Via::Jemalloc => matches!(self.pages, Pages::Transparent | Pages::Auto),
@@ -182,9 +183,12 @@ impl Placement {
         if !possible {
             return Err(PlacementError::PagesNotBy { via: self.via, pages: self.pages.to_string() });
         }
-        // Glibc's own means places its heap anyway, and other allocators have none.
-        for (setting, asked) in [("--prefault", self.prefault), ("--heap", self.heap)] {
-            if asked && self.via != Via::Agent {
+        // Glibc's own means places its heap anyway, and other allocators have none. A Java heap can be created at its start.
+        let prefaults = matches!(self.via, Via::Agent | Via::Jvm);
+        for (setting, asked, possible) in
+            [("--prefault", self.prefault, prefaults), ("--heap", self.heap, self.via == Via::Agent)]
+        {
+            if asked && !possible {
                 return Err(PlacementError::SettingNotBy { via: self.via, setting });
             }
             if asked && self.pages == Pages::Plain {
@@ -192,7 +196,7 @@ impl Placement {
             }
         }
         // Threads are bound by the agent, which cannot be loaded beside another allocator and never is by `supervise`.
-        if self.threads != ThreadPlacement::None && !matches!(self.via, Via::Agent | Via::Glibc) {
+        if self.threads != ThreadPlacement::None && !matches!(self.via, Via::Agent | Via::Glibc | Via::Jvm) {
             return Err(PlacementError::SettingNotBy { via: self.via, setting: "--threads" });
         }
         if self.threads == ThreadPlacement::None && !self.skip_threads.is_empty() {

@@ -1,7 +1,7 @@
 //! What kind of program a file is, and whether a preload library reaches it.
 
 use firsttouch_linux::elf::{Elf, Machine};
-use firsttouch_linux::libraries::{AGENT, ALLOCATORS, SANITIZERS};
+use firsttouch_linux::libraries::{AGENT, ALLOCATORS, JVM, SANITIZERS};
 use firsttouch_memory::Reason;
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
@@ -51,6 +51,8 @@ pub struct ProgramKind {
     pub allocator: Option<String>,
     /// It was built by the Go tool chain, whose heap is its own.
     pub go: bool,
+    /// It starts a Java virtual machine, which maps its heap itself.
+    pub jvm: bool,
 }
 
 const SANITIZER_SYMBOLS: [&str; 5] =
@@ -68,6 +70,7 @@ impl ProgramKind {
             sanitizer: None,
             allocator: None,
             go: false,
+            jvm: false,
         }
     }
 
@@ -94,6 +97,7 @@ impl ProgramKind {
             },
             sanitizer,
             go: elf.go,
+            jvm: library(&JVM).is_some(),
         }
     }
 }
@@ -273,5 +277,12 @@ mod tests {
     fn a_sanitizer_is_not_taken_for_an_allocator() {
         let kind = ProgramKind::of(&elf(GLIBC, &["libc.so.6"], &["malloc", "__asan_init"]));
         assert_eq!((kind.sanitizer.as_deref(), kind.allocator), (Some("__asan_init"), None));
+    }
+
+    #[test]
+    fn what_starts_java_is_known_by_its_library() {
+        let jvm = |needed: &[&str]| ProgramKind::of(&elf(GLIBC, needed, &[])).jvm;
+        assert!(jvm(&["libz.so.1", "libjli.so", "libc.so.6"]));
+        assert!(!jvm(&["libc.so.6"]));
     }
 }

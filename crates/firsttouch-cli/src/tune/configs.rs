@@ -63,6 +63,8 @@ pub(crate) struct Abilities {
     pub(crate) numactl: bool,
     /// Why no library can be loaded into the program; `None` if one can.
     pub(crate) unreachable: Option<Obstacle>,
+    /// The program is a Java virtual machine, whose heap only its own switches place.
+    pub(crate) jvm: bool,
 }
 
 /// A list that cannot be read.
@@ -166,6 +168,10 @@ impl Choice {
             };
             self.try_it(name, means, obstacle.as_ref().or(beyond));
         }
+        if abilities.jvm {
+            self.try_it("jvm-thp", placed("thp,via=jvm"), abilities.obstacles.get("thp"));
+            self.try_it("jvm-2m", placed("2m,via=jvm"), abilities.obstacles.get("2m"));
+        }
         // Where no library reaches, pages can still be collapsed from outside.
         if abilities.unreachable.is_some() {
             self.try_it("supervise", placed("thp,via=supervise"), abilities.obstacles.get("supervise"));
@@ -258,6 +264,15 @@ mod tests {
         let skipped: Vec<_> =
             choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
         assert_eq!(skipped, [("64k", true), ("2m", true), ("1g", false)]);
+    }
+
+    #[test]
+    fn java_is_tried_with_its_own_switches() {
+        let choice = choose("plain", &[], false, &Abilities { jvm: true, ..able() }).unwrap();
+        assert_eq!(names(&choice)[7..], ["jvm-thp", "jvm-2m"]);
+        for placement in choice.configurations.iter().filter_map(Configuration::placement) {
+            placement.check().unwrap();
+        }
     }
 
     #[test]

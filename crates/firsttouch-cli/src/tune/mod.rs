@@ -149,6 +149,7 @@ fn choose(tune: &Tune, subject: &Subject, status: &StatusReport, here: &Here) ->
         reason: explanation,
         remedy: Some(reason.remedy().to_owned()),
     });
+    abilities.jvm = subject.is_jvm();
     configs::choose(&tune.baseline, &tune.configs, tune.rivals, &abilities).map_err(|error| {
         let (code, hint) = match &error {
             ChoiceError::Nothing { skipped } => {

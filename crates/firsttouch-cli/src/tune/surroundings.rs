@@ -28,6 +28,7 @@ pub(crate) fn abilities(status: &StatusReport, measured: bool) -> Abilities {
         over_nodes: candidates(&status.machine, measured),
         numactl: on_path("numactl"),
         unreachable: None,
+        jvm: false,
     }
 }
 

@@ -103,12 +103,18 @@ impl Subject {
     /// Likewise for a program that is run as it is, and whose user is told why.
     #[track_caller]
     pub(crate) fn same_but_for_the_warning(&self) -> Receipt {
-        let (plain, placed, receipt) = self.run_both(&[]);
+        self.same_but_for("runs without the placement", &[])
+    }
+
+    /// Likewise with options of `firsttouch run`, where more is said on stderr before the program says anything: `words`.
+    #[track_caller]
+    pub(crate) fn same_but_for(&self, words: &str, options: &[&str]) -> Receipt {
+        let (plain, placed, receipt) = self.run_both(options);
         assert_same("status", &plain.code, &placed.code, &placed);
         assert_same("stdout", &plain.stdout, &placed.stdout, &placed);
         assert_same("files", &plain.results, &placed.results, &placed);
         let said = String::from_utf8_lossy(&placed.stderr).into_owned();
-        assert!(said.contains("warning: ") && said.contains("runs without the placement"), "{said}");
+        assert!(said.contains(words), "{said}");
         assert!(said.as_bytes().ends_with(&plain.stderr), "{said}");
         receipt
     }

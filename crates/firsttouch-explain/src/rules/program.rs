@@ -11,6 +11,7 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
         reach(evidence, findings);
     }
     tunables(evidence, findings);
+    java(evidence, findings);
 }
 
 fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
@@ -61,6 +62,23 @@ fn tunables(evidence: &Evidence, findings: &mut Vec<Finding>) {
             )
             .proof("environment", format!("GLIBC_TUNABLES={value}"))
             .mend("unset GLIBC_TUNABLES"),
+        );
+    }
+}
+
+/// A virtual machine maps its heap itself; what it takes from the C library is the smaller part.
+fn java(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    if evidence.target.kind.jvm && evidence.wanted.via == Via::Agent && evidence.wanted.pages != Pages::Plain
+    {
+        findings.push(
+            Finding::new(
+                "java-heap",
+                Weight::Overrides,
+                "Java maps its heap itself",
+                "the agent places what the virtual machine allocates beside the heap: direct buffers and native code",
+            )
+            .proof(evidence.target.image.display().to_string(), "needs libjli.so")
+            .mend("firsttouch run --via jvm"),
         );
     }
 }
