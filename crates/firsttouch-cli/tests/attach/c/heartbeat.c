@@ -5,6 +5,8 @@
  *   beats N    waits for N more heartbeats, then says what was seen since the last such command
  *   pass N     the same, for N more pages checked by the workers
  *   check      stops the workers, reads all of the memory, says whether it is as it was left, and goes on
+ *   gaps       the gaps of half a millisecond and more since the last such command, of each of the two watches:
+ *              [begin, end, waited], ns of CLOCK_MONOTONIC
  * The end of the input ends it, after a last check: exit status 0, or 3 if a byte was lost.
  *
  * Threads: one beats (adds 1 to the first word of a random page), one maps and unmaps, WORKERS check a random page and
@@ -24,14 +26,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS = 512, MOST_WORKERS = 64 };
+enum { WORDS = 512, MOST_WORKERS = 64, MOST_GAPS = 1 << 14 };
 static const uint64_t SUSPICIOUS_NS = 500 * 1000;
+/* A beat that long may have waited for a processor. Looked at each time, short waits are not taken for a part of a later
+ * gap. */
+static const uint64_t INTERRUPTED_NS = 5 * 1000;
 
-/* What one thread has seen since it was last asked. */
+struct gap {
+    uint64_t begin_ns, end_ns, waited_ns;
+};
+
+/* What one thread has seen since it was last asked. The gaps are written by it alone; `count` after the gap itself. */
 struct watch {
     _Atomic uint64_t worst_gap_ns, worst_stall_ns, beats, over_1ms, over_5ms, over_20ms;
     uint64_t waited_ns;
     int schedstat;
+    _Atomic size_t count, missed;
+    size_t said;
+    struct gap gaps[MOST_GAPS];
 };
 
 static uint64_t (*memory)[WORDS];
@@ -86,14 +98,24 @@ static void begin(struct watch *watch)
     watch->waited_ns = waited_ns(watch);
 }
 
-/* One more beat, so long after the one before. */
-static void note(struct watch *watch, uint64_t gap_ns)
+/* One more beat, and when the one before was. */
+static void note(struct watch *watch, uint64_t last_ns, uint64_t now_ns)
 {
+    uint64_t gap_ns = now_ns - last_ns;
     watch->beats++;
-    if (gap_ns < SUSPICIOUS_NS)
+    if (gap_ns < INTERRUPTED_NS)
         return;
     uint64_t waited = waited_ns(watch), since = waited - watch->waited_ns;
     watch->waited_ns = waited;
+    if (gap_ns < SUSPICIOUS_NS)
+        return;
+    size_t count = watch->count;
+    if (count < MOST_GAPS) {
+        watch->gaps[count] = (struct gap){last_ns, now_ns, since};
+        watch->count = count + 1;
+    } else {
+        watch->missed++;
+    }
     uint64_t stall_ns = gap_ns > since ? gap_ns - since : 0;
     raise_to(&watch->worst_gap_ns, gap_ns);
     raise_to(&watch->worst_stall_ns, stall_ns);
@@ -130,7 +152,7 @@ static void *beat(void *unused)
         atomic_fetch_add_explicit((_Atomic uint64_t *)&memory[next(&state) % pages][0], 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&beaten, 1, memory_order_relaxed);
         uint64_t now = now_ns();
-        note(&beating, now - last);
+        note(&beating, last, now);
         nap(nap_ns);
         last = nap_ns > 0 ? now_ns() : now;
     }
@@ -148,7 +170,7 @@ static void *map(void *unused)
         at[0] = 1;
         munmap(at, 1 << 16);
         uint64_t now = now_ns();
-        note(&mapping, now - last);
+        note(&mapping, last, now);
         /* It is to notice pauses, not to take a processor from the others. */
         nap(nap_ns + 200000);
         /* Waking up late is not a pause of the memory. */
@@ -199,6 +221,18 @@ static void say(void)
            (now - then) * 1e-9, (unsigned long long)atomic_load(&lost));
     fflush(stdout);
     then = now, passed_then = passed_now;
+}
+
+static void say_gaps(const char *name, struct watch *watch, const char *end)
+{
+    const char *comma = "";
+    printf("\"%s\":[", name);
+    for (size_t all = watch->count; watch->said < all; watch->said++, comma = ",") {
+        struct gap gap = watch->gaps[watch->said];
+        printf("%s[%llu,%llu,%llu]", comma, (unsigned long long)gap.begin_ns, (unsigned long long)gap.end_ns,
+               (unsigned long long)gap.waited_ns);
+    }
+    printf("]%s", end);
 }
 
 static void wait_for(_Atomic uint64_t *count, uint64_t more)
@@ -260,6 +294,11 @@ int main(int count, char **arguments)
         } else if (sscanf(line, "pass %llu", &number) == 1) {
             wait_for(&passed, number);
             say();
+        } else if (!strncmp(line, "gaps", 4)) {
+            printf("{\"missed\":%zu,", atomic_load(&beating.missed) + atomic_load(&mapping.missed));
+            say_gaps("heartbeat", &beating, ",");
+            say_gaps("mapper", &mapping, "}\n");
+            fflush(stdout);
         } else if (!strncmp(line, "check", 5)) {
             printf("{\"whole\":%s,\"lost\":%llu}\n", check_all() ? "true" : "false", (unsigned long long)atomic_load(&lost));
             fflush(stdout);
