@@ -25,13 +25,17 @@ impl FirsttouchRegion {
 
 /// The number of an error; errno is the kernel's.
 fn failed(error: RegionError) -> FirsttouchResult {
-    let (result, errno) = match error {
-        RegionError::Map { errno, .. } => (FirsttouchResult::NoMemory, errno),
-        RegionError::Bind { errno, .. } => (FirsttouchResult::NoNode, errno),
-        RegionError::Prefault { errno, .. } => (FirsttouchResult::NotCreated, errno),
+    let result = match error {
+        RegionError::Map { .. } | RegionError::Resize { .. } => FirsttouchResult::NoMemory,
+        RegionError::Bind { .. } => FirsttouchResult::NoNode,
+        RegionError::Prefault { .. } => FirsttouchResult::NotCreated,
+        RegionError::Align { .. }
+        | RegionError::Advise { .. }
+        | RegionError::Share { .. }
+        | RegionError::NotSealed => FirsttouchResult::BadArgument,
     };
     // SAFETY: the thread's errno.
-    unsafe { *libc::__errno_location() = errno };
+    unsafe { *libc::__errno_location() = error.errno() };
     result
 }
 

@@ -208,6 +208,14 @@ pub fn affinity(thread: u32) -> Result<CpuBits, i32> {
     Ok(cpus)
 }
 
+/// The CPU that the calling thread runs on now, and its node.
+pub fn place() -> Result<(u32, u32), i32> {
+    let (mut cpu, mut node) = (0_u32, 0_u32);
+    // SAFETY: the kernel fills both numbers.
+    unsafe { call(libc::SYS_getcpu, [&raw mut cpu as usize, &raw mut node as usize, 0, 0, 0, 0]) }?;
+    Ok((cpu, node))
+}
+
 /// The number of the calling thread.
 pub fn thread_id() -> u32 {
     // SAFETY: takes no argument and cannot fail.
@@ -284,6 +292,7 @@ mod tests {
             let last = CpuBits::of(&[before.iter().last().unwrap()]).unwrap();
             set_affinity(0, &last).unwrap();
             assert_eq!(affinity(thread_id()), Ok(last));
+            assert_eq!(last.iter().next(), place().ok().map(|(cpu, _)| cpu));
             assert_eq!(set_affinity(0, &CpuBits::EMPTY), Err(libc::EINVAL));
             assert!(is_alive(crate::sys::process_id(), thread_id()));
         });

@@ -75,6 +75,89 @@ fn peer_of(socket: i32) -> Result<Peer, i32> {
     Ok(Peer { process: u32::try_from(found.pid).unwrap_or(0), user: found.uid })
 }
 
+/// Room for one descriptor and its head in a control message (`CMSG_SPACE`).
+const CONTROL_BYTES: usize = 24;
+
+/// A control message with one descriptor, as `struct cmsghdr` lays it out on 64-bit kernels.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Control {
+    length: usize,
+    level: i32,
+    kind: i32,
+    descriptor: i32,
+    /// Nothing, or a second descriptor.
+    second: i32,
+}
+
+const _: () = assert!(size_of::<Control>() == CONTROL_BYTES);
+/// Without the padding (`CMSG_LEN`).
+const CONTROL_LENGTH: usize = 20;
+
+/// Hands an open file to the process at the other end of a Unix socket (`SCM_RIGHTS`), with one byte beside it.
+pub fn send_descriptor(socket: i32, file: &Descriptor) -> Result<(), i32> {
+    let byte = [0_u8];
+    let control = Control {
+        length: CONTROL_LENGTH,
+        level: libc::SOL_SOCKET,
+        kind: libc::SCM_RIGHTS,
+        descriptor: file.0,
+        second: 0,
+    };
+    let part = libc::iovec { iov_base: byte.as_ptr().cast_mut().cast(), iov_len: 1 };
+    let message = message(&part, &raw const control as usize);
+    let flags = libc::MSG_NOSIGNAL as usize;
+    loop {
+        // SAFETY: the message, its part and the control message live until the call returns.
+        match unsafe {
+            call(libc::SYS_sendmsg, [socket as usize, &raw const message as usize, flags, 0, 0, 0])
+        } {
+            Err(libc::EINTR) => {}
+            answer => return answer.map(drop),
+        }
+    }
+}
+
+/// Receives what [`send_descriptor`] sent, and waits for it; `EBADMSG` for a message without a file, `ECONNRESET` when
+/// the other end is gone.
+pub fn receive_descriptor(socket: i32) -> Result<Descriptor, i32> {
+    let mut byte = [0_u8];
+    let mut control = Control { length: 0, level: 0, kind: 0, descriptor: -1, second: -1 };
+    let part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut message = message(&part, &raw mut control as usize);
+    let flags = libc::MSG_CMSG_CLOEXEC as usize;
+    let received = loop {
+        // SAFETY: the message, its part and the room for the control message live until the call returns.
+        match unsafe { call(libc::SYS_recvmsg, [socket as usize, &raw mut message as usize, flags, 0, 0, 0]) }
+        {
+            Err(libc::EINTR) => {}
+            answer => break answer?,
+        }
+    };
+    let has_files = message.msg_controllen >= CONTROL_LENGTH
+        && (control.level, control.kind) == (libc::SOL_SOCKET, libc::SCM_RIGHTS);
+    match control.length {
+        CONTROL_LENGTH if has_files => Ok(Descriptor(control.descriptor)),
+        CONTROL_BYTES if has_files => {
+            // Two fit into the room for one; of more the kernel has closed the others.
+            drop((Descriptor(control.descriptor), Descriptor(control.second)));
+            Err(libc::EBADMSG)
+        }
+        _ if received == 0 => Err(libc::ECONNRESET),
+        _ => Err(libc::EBADMSG),
+    }
+}
+
+fn message(part: &libc::iovec, control: usize) -> libc::msghdr {
+    // SAFETY: numbers and pointers, all of which may be zero.
+    let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+    message.msg_iov = core::ptr::from_ref(part).cast_mut();
+    message.msg_iovlen = 1;
+    message.msg_control = control as *mut libc::c_void;
+    message.msg_controllen = CONTROL_BYTES as _;
+    message
+}
+
 /// Waits until there is something to read or to accept, or the other end is gone; false if the time is up before.
 pub fn wait(socket: &Descriptor, seconds: u32) -> Result<bool, i32> {
     let mut entry = libc::pollfd { fd: socket.0, events: libc::POLLIN, revents: 0 };
@@ -160,6 +243,23 @@ mod tests {
         assert_eq!(socket.read(&mut bytes), Ok(5));
         drop(socket);
         assert_eq!(client.read(&mut bytes).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_open_file_goes_through_a_socket() {
+        use std::os::fd::AsRawFd;
+        let (here, there) = UnixStream::pair().unwrap();
+        let file = crate::memfd::create(c"sent", None).unwrap();
+        crate::memfd::set_size(&file, 4096).unwrap();
+        send_descriptor(here.as_raw_fd(), &file).unwrap();
+        let received = receive_descriptor(there.as_raw_fd()).unwrap();
+        assert_ne!(received.0, file.0);
+        assert_eq!(crate::memfd::shape(&received), Ok((4096, None)));
+        { &here }.write_all(b"x").unwrap();
+        assert_eq!(receive_descriptor(there.as_raw_fd()).unwrap_err(), libc::EBADMSG);
+        drop(here);
+        assert_eq!(receive_descriptor(there.as_raw_fd()).unwrap_err(), libc::ECONNRESET);
+        assert_eq!(send_descriptor(there.as_raw_fd(), &file), Err(libc::EPIPE));
     }
 
     #[test]

@@ -79,6 +79,21 @@ pub unsafe fn map_anonymous(address: usize, bytes: usize, protection: i32, flags
     unsafe { call(libc::SYS_mmap, [address, bytes, protection as usize, flags as usize, usize::MAX, 0]) }
 }
 
+/// Maps the first page of an open file to be written, shared with whoever else has it: a device's page, too. By number,
+/// because who opened it keeps it.
+///
+/// # Safety
+/// What stores to the page do is the caller's to know.
+pub unsafe fn map_shared_page(file: i32) -> Answer {
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    unsafe {
+        call(
+            libc::SYS_mmap,
+            [0, 4096, libc::PROT_WRITE as usize, libc::MAP_SHARED as usize, file as usize, 0],
+        )
+    }
+}
+
 /// `munmap`.
 ///
 /// # Safety
@@ -117,6 +132,27 @@ pub unsafe fn move_pages_to(source: usize, bytes: usize, target: usize) -> Answe
     unsafe { call(libc::SYS_mremap, [source, bytes, bytes, flags, target, 0]) }
 }
 
+/// Moves a mapping, pages and all, over another range of at least its size (`MREMAP_FIXED`). Huge pages stay whole where
+/// both addresses lie alike in theirs.
+///
+/// # Safety
+/// Both ranges must belong to the caller, must not overlap, and nobody may access them during the call.
+pub unsafe fn move_mapping(source: usize, bytes: usize, target: usize, target_bytes: usize) -> Answer {
+    let flags = libc::MREMAP_MAYMOVE as usize | libc::MREMAP_FIXED as usize;
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_mremap, [source, bytes, target_bytes, flags, target, 0]) }
+}
+
+/// Names anonymous memory for those who read `/proc/PID/maps`: `[anon:NAME]` (`PR_SET_VMA_ANON_NAME`, Linux 5.17 if built
+/// with it, else `EINVAL`). At most 79 bytes, printable, none of ``[]\\$` ``.
+pub fn name_memory(address: usize, bytes: usize, name: &core::ffi::CStr) -> Answer {
+    const PR_SET_VMA: usize = 0x5356_4d41;
+    const PR_SET_VMA_ANON_NAME: usize = 0;
+    let arguments = [PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name.as_ptr() as usize, 0];
+    // SAFETY: changes no contents; the kernel reads the name.
+    unsafe { call(libc::SYS_prctl, arguments) }
+}
+
 /// `open` for reading, relative to nothing; `path` ends with a zero byte.
 pub fn open_to_read(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
     open(path, libc::O_RDONLY | libc::O_CLOEXEC)
@@ -125,6 +161,11 @@ pub fn open_to_read(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
 /// Creates or empties a file for writing, mode 0600; symbolic links are refused.
 pub fn create(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
     open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOFOLLOW)
+}
+
+/// `open` for reading and writing.
+pub(crate) fn open_to_read_and_write(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
+    open(path, libc::O_RDWR | libc::O_CLOEXEC)
 }
 
 fn open(path: &core::ffi::CStr, flags: i32) -> Result<Descriptor, i32> {
@@ -212,6 +253,11 @@ impl Descriptor {
     pub fn number_at(&self, index: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         (self.read_at(index * 8, &mut bytes) == Ok(8)).then(|| u64::from_ne_bytes(bytes))
+    }
+
+    /// The number that the process knows it by.
+    pub fn number(&self) -> i32 {
+        self.0
     }
 
     /// Writes all of a buffer.

@@ -6,6 +6,7 @@
 
 use crate::pages::BASE;
 use core::ffi::CStr;
+use firsttouch_linux::numa;
 use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
 
 /// Resident bytes of a range.
@@ -154,6 +155,29 @@ impl ByNode {
         self.pages[index] = self.pages[index].checked_add(u32::try_from(bytes / BASE).ok()?)?;
         self.count = self.count.max(index + 1);
         Some(())
+    }
+
+    /// Resident bytes of `[start, end)` by node, one look for each `step`; `None` if the kernel does not tell.
+    pub(crate) fn look(start: usize, end: usize, step: usize) -> Option<ByNode> {
+        const AT_ONCE: usize = 128;
+        let mut found = ByNode::NOTHING;
+        let mut at = start;
+        while at < end {
+            let (mut addresses, mut sizes, mut count) = ([0; AT_ONCE], [0; AT_ONCE], 0);
+            while count < AT_ONCE && at < end {
+                let next = (at + 1).next_multiple_of(step).min(end);
+                (addresses[count], sizes[count]) = (at, next - at);
+                (at, count) = (next, count + 1);
+            }
+            let mut nodes = [-1; AT_ONCE];
+            numa::nodes_of(&addresses[..count], &mut nodes[..count]).ok()?;
+            for (node, bytes) in nodes[..count].iter().zip(sizes) {
+                if let Ok(node) = usize::try_from(*node) {
+                    found.add(node, bytes)?;
+                }
+            }
+        }
+        Some(found)
     }
 
     /// Node and bytes, in the order they were met.

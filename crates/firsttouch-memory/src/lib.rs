@@ -43,7 +43,10 @@ pub use fork::Fork;
 pub use heap::{Heap, Resized};
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
-pub use region::{Region, RegionError};
+pub use region::{
+    Advice, Builder, Growth, Naming, NodePolicy, PlainData, Region, RegionError, RegionReceipt, RegionVec,
+    Replicated, ReplicationCost, SharedRegion,
+};
 pub use settings::{Settings, Totals};
 pub use shares::Shares;
 pub use snapshot::{BlockInfo, forbidden};

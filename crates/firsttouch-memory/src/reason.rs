@@ -48,11 +48,13 @@ pub enum Reason {
     NodeFull,
     /// The kernel or a device uses the page at the moment (pinned, under I/O).
     BusyPages,
+    /// Transparent huge pages are switched off for shared memory, which has a switch of its own.
+    SharedThpNever,
 }
 
 impl Reason {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Reason; 22] = [
+    pub const ALL: [Reason; 23] = [
         Reason::ThpNever,
         Reason::ThpDisabledByPrctl,
         Reason::TooSmall,
@@ -75,6 +77,7 @@ impl Reason {
         Reason::SharedPages,
         Reason::NodeFull,
         Reason::BusyPages,
+        Reason::SharedThpNever,
     ];
 
     /// The word of the contract, for example `pool-empty`.
@@ -102,6 +105,7 @@ impl Reason {
             Reason::SharedPages => "shared-pages",
             Reason::NodeFull => "node-full",
             Reason::BusyPages => "busy-pages",
+            Reason::SharedThpNever => "shared-thp-never",
         }
     }
 
@@ -151,6 +155,9 @@ impl Reason {
             }
             Reason::NodeFull => "firsttouch status shows what is free; free memory there, or name more nodes",
             Reason::BusyPages => "attach again when the input and output of the program is over",
+            Reason::SharedThpNever => {
+                "echo advise | sudo tee /sys/kernel/mm/transparent_hugepage/shmem_enabled"
+            }
         }
     }
 }

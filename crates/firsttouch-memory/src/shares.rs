@@ -40,6 +40,25 @@ impl Shares {
         Some(shares)
     }
 
+    /// Nodes and weights; `None` if there are none or too many, a weight is 0, or a number too large.
+    pub fn of(weights: &[(u32, u8)]) -> Option<Shares> {
+        let mut shares = Shares::NONE;
+        let mut rows = shares.rows.iter_mut();
+        for (node, weight) in weights {
+            *rows.next()? = (u16::try_from(*node).ok()?, Some(*weight).filter(|weight| *weight > 0)?);
+            shares.total += u32::from(*weight);
+        }
+        (shares.total > 0).then_some(shares)
+    }
+
+    /// Nodes and weights, in the order they take turns.
+    pub fn nodes(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
+        self.rows
+            .iter()
+            .take_while(|(_, weight)| *weight > 0)
+            .map(|(node, weight)| (u32::from(*node), *weight))
+    }
+
     /// The node of a chunk, and the chunk where that ends; `None` where no node is chosen.
     pub(crate) fn at(&self, chunk: u32) -> Option<(u32, u32)> {
         if self.total == 0 {
@@ -73,6 +92,13 @@ mod tests {
         assert_eq!(first, [0, 0, 0, 0, 0, 3, 3, 1, 0]);
         assert_eq!((shares.at(0), shares.at(3), shares.at(6)), (Some((0, 5)), Some((0, 5)), Some((3, 7))));
         assert_eq!(Shares::NONE.at(0), None);
+        assert_eq!(Shares::of(&[(0, 5), (3, 2), (1, 1)]), Some(shares));
+        assert_eq!(shares.nodes().collect::<std::vec::Vec<_>>(), [(0, 5), (3, 2), (1, 1)]);
+        assert!(
+            Shares::of(&[]).is_none()
+                && Shares::of(&[(0, 0)]).is_none()
+                && Shares::of(&[(70_000, 1)]).is_none()
+        );
     }
 
     #[test]
