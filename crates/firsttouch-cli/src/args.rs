@@ -399,7 +399,9 @@ pub(crate) struct Fill {
     /// Kinds of pages: 4k, thp, 16k…1024k, 2m, 1g
     #[arg(long, value_parser = pages, value_name = "KINDS", value_delimiter = ',', default_value = "4k,thp")]
     pub(crate) pages: Vec<Pages>,
-    /// Ways to try: touch and populate (the kernel's), string, streaming and clzero (stores), filler, pool [default: all]
+    /// Ways to try: touch and populate (the kernel's), string, streaming, clzero and vector (stores), filler, pool, dsa
+    /// (Intel's Data Streaming Accelerator, where the kernel has a queue for programs; not verified on hardware)
+    /// [default: all]
     #[arg(long, value_parser = engine, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) engines: Vec<Engine>,
 }

@@ -20,6 +20,8 @@ pub enum Next {
 
 /// The sizes that are compared.
 const SIZES: [usize; 7] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20, 16 << 20];
+/// The sizes for which lines may be in the caches.
+const SMALL_SIZES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 /// Memory that trials slide through, so that no line of theirs is in a cache: larger than most last-level caches.
 const FIELD: usize = 128 << 20;
 /// Bytes of one trial, at the least; of several, the fastest counts, because noise only ever adds.
@@ -37,6 +39,9 @@ pub struct Crossovers {
     pub left_from_bytes: Option<usize>,
     /// The same for memory that is read next.
     pub read_from_bytes: Option<usize>,
+    /// Bytes up to which vector stores through the caches are taken for memory that is read next: while lines are in the
+    /// caches, nothing is faster. `None` if never.
+    pub vector_to_bytes: Option<usize>,
     /// The best rate of one thread over memory in no cache, in bytes per second.
     pub store_bytes_per_s: f64,
 }
@@ -50,15 +55,17 @@ impl Crossovers {
         let available: Vec<Means> = Means::ALL.into_iter().filter(|means| means.is_available()).collect();
         let largest = SIZES[SIZES.len() - 1];
         let past_caches =
-            available.iter().copied().filter(|means| *means != Means::String).min_by(|a, b| {
+            available.iter().copied().filter(|means| is_past_caches(*means)).min_by(|a, b| {
                 field.seconds(*a, largest, false).total_cmp(&field.seconds(*b, largest, false))
             });
+        let vector_to_bytes = Means::Vector.is_available().then(|| field.vector_to()).flatten();
         let Some(past_caches) = past_caches else {
             let store_bytes_per_s = largest as f64 / field.seconds(Means::String, largest, false);
             return Ok(Crossovers {
                 past_caches: Means::String,
                 left_from_bytes: None,
                 read_from_bytes: None,
+                vector_to_bytes,
                 store_bytes_per_s,
             });
         };
@@ -74,7 +81,7 @@ impl Crossovers {
         let seconds =
             available.iter().map(|means| field.seconds(*means, largest, false)).fold(f64::INFINITY, f64::min);
         let store_bytes_per_s = largest as f64 / seconds;
-        Ok(Crossovers { past_caches, left_from_bytes, read_from_bytes, store_bytes_per_s })
+        Ok(Crossovers { past_caches, left_from_bytes, read_from_bytes, vector_to_bytes, store_bytes_per_s })
     }
 
     /// The means for a buffer of so many bytes.
@@ -83,8 +90,18 @@ impl Crossovers {
             Next::Read => self.read_from_bytes,
             Next::Leave | Next::Unknown => self.left_from_bytes,
         };
-        if from.is_some_and(|from| bytes >= from) { self.past_caches } else { Means::String }
+        if from.is_some_and(|from| bytes >= from) {
+            self.past_caches
+        } else if next == Next::Read && self.vector_to_bytes.is_some_and(|to| bytes <= to) {
+            Means::Vector
+        } else {
+            Means::String
+        }
     }
+}
+
+fn is_past_caches(means: Means) -> bool {
+    matches!(means, Means::Streaming | Means::Clzero)
 }
 
 #[derive(Debug)]
@@ -105,6 +122,29 @@ impl Field {
             begun.elapsed().as_secs_f64() / times as f64
         };
         (0..TRIALS).map(trial).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The size up to which vector stores are faster at every size, on lines that are in the caches already.
+    fn vector_to(&mut self) -> Option<usize> {
+        let pays = SMALL_SIZES.map(|bytes| {
+            self.hot_seconds(Means::String, bytes) > MARGIN * self.hot_seconds(Means::Vector, bytes)
+        });
+        let few = pays.iter().position(|pays| !pays).unwrap_or(pays.len());
+        SMALL_SIZES[..few].last().copied()
+    }
+
+    /// Seconds to fill and read the same bytes again: the fastest of some trials.
+    fn hot_seconds(&mut self, means: Means, bytes: usize) -> f64 {
+        let times = (TRIAL / 4).div_ceil(bytes);
+        let mut trial = |_| {
+            let begun = Instant::now();
+            for _ in 0..times {
+                self.at = 0;
+                self.once(means, bytes, true);
+            }
+            begun.elapsed().as_secs_f64() / times as f64
+        };
+        (0..=TRIALS).map(&mut trial).fold(f64::INFINITY, f64::min)
     }
 
     fn once(&mut self, means: Means, bytes: usize, reads: bool) {
@@ -133,8 +173,12 @@ mod tests {
             past_caches: Means::Streaming,
             left_from_bytes: Some(1000),
             read_from_bytes: None,
+            vector_to_bytes: Some(500),
             store_bytes_per_s: 1e9,
         };
+        assert_eq!(crossovers.means(500, Next::Leave), Means::String);
+        assert_eq!(crossovers.means(500, Next::Read), Means::Vector);
+        assert_eq!(crossovers.means(501, Next::Read), Means::String);
         assert_eq!(crossovers.means(999, Next::Leave), Means::String);
         assert_eq!(crossovers.means(1000, Next::Leave), Means::Streaming);
         assert_eq!(crossovers.means(1000, Next::Unknown), Means::Streaming);
@@ -150,5 +194,6 @@ mod tests {
         );
         assert!(crossovers.left_from_bytes.is_none_or(|bytes| SIZES.contains(&bytes)));
         assert!(crossovers.read_from_bytes.is_none_or(|bytes| SIZES.contains(&bytes)));
+        assert!(crossovers.vector_to_bytes.is_none() || Means::Vector.is_available());
     }
 }

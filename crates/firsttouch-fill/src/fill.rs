@@ -1,9 +1,7 @@
 //! A fill under way, as its owner sees it.
 
 use crate::buffer::Buffer;
-use crate::filler::Knowledge;
-use crate::job::Job;
-use crate::residency::Residency;
+use crate::job::{Job, Tools};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,8 +19,9 @@ pub struct Progress {
 #[derive(Debug)]
 #[must_use = "dropping a fill cancels it"]
 pub struct Fill<B: Buffer> {
-    job: Arc<Job>,
-    knowledge: Arc<Knowledge>,
+    /// One after the other, of buffers one after the other.
+    jobs: Vec<Arc<Job>>,
+    tools: Tools,
     /// Empty once they are handed back. Until then nobody touches them but those who fill: if this is leaked, so are they.
     buffers: Vec<B>,
 }
@@ -37,49 +36,62 @@ pub struct Filled<B> {
 }
 
 impl<B: Buffer> Fill<B> {
-    pub(crate) fn new(job: Arc<Job>, knowledge: Arc<Knowledge>, buffers: Vec<B>) -> Fill<B> {
-        Fill { job, knowledge, buffers }
+    pub(crate) fn new(jobs: Vec<Arc<Job>>, tools: Tools, buffers: Vec<B>) -> Fill<B> {
+        Fill { jobs, tools, buffers }
     }
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
-        Progress { filled_bytes: self.job.filled_bytes(), total_bytes: self.job.total_bytes() }
+        Progress {
+            filled_bytes: self.jobs.iter().map(|job| job.filled_bytes()).sum(),
+            total_bytes: self.jobs.iter().map(|job| job.total_bytes()).sum(),
+        }
     }
 
     /// Whether all is filled.
     pub fn is_done(&self) -> bool {
-        self.job.is_done()
+        self.jobs.iter().all(|job| job.is_done())
     }
 
     /// Waits for the end, and does a share of the work meanwhile if that makes it faster.
     pub fn wait(mut self) -> Filled<B> {
-        let residency = Residency::open();
-        while !self.job.is_handed_out() {
-            // Refused, more threads than there are would be no faster.
-            if !self.job.work(None, &residency, &self.knowledge.crossovers) {
-                self.job.wait_for_a_place();
+        for job in &self.jobs {
+            while !job.is_handed_out() {
+                // Refused, more threads than there are would be no faster.
+                if !job.work(None, &self.tools) {
+                    job.wait_for_a_place();
+                }
             }
         }
-        self.job.wait(None);
+        for job in &self.jobs {
+            job.wait(None);
+        }
         self.hand_back()
     }
 
     /// Waits for the end at most so long; true if it has come. Does no share of the work.
     pub fn wait_for(&self, time: Duration) -> bool {
-        self.job.wait(Some(Instant::now() + time))
+        let deadline = Instant::now() + time;
+        self.jobs.iter().all(|job| job.wait(Some(deadline)))
     }
 
     /// Ends it now: pieces that were begun are finished (a fraction of a millisecond each), no other is begun.
     pub fn cancel(mut self) -> Filled<B> {
-        self.job.cancel();
         self.hand_back()
+    }
+
+    /// All are told before any is waited for.
+    fn end(&self) {
+        self.jobs.iter().for_each(|job| job.stop());
+        self.jobs.iter().for_each(|job| job.cancel());
     }
 
     fn hand_back(&mut self) -> Filled<B> {
         // Nobody fills any more: all is done, or nobody may begin. That the last has left is waited for, too.
-        self.job.cancel();
+        self.end();
         let mut buffers = std::mem::take(&mut self.buffers);
-        let mut ranges = self.job.filled(buffers.len());
+        let mut ranges = vec![Vec::new(); buffers.len()];
+        self.jobs.iter().for_each(|job| job.add_filled(&mut ranges));
         for (buffer, ranges) in buffers.iter_mut().zip(&mut ranges) {
             let start = buffer.memory().0 as usize;
             for range in ranges {
@@ -92,6 +104,6 @@ impl<B: Buffer> Fill<B> {
 
 impl<B: Buffer> Drop for Fill<B> {
     fn drop(&mut self) {
-        self.job.cancel();
+        self.end();
     }
 }

@@ -2,14 +2,16 @@
 
 use crate::buffer::Buffer;
 use crate::crossovers::{Crossovers, Next};
+use crate::dsa::DeviceQueue;
 use crate::fill::Fill;
-use crate::job::{Job, PIECE, Span};
+use crate::job::{Costs, Job, PIECE, Seat, Span, Tools, Work};
 use crate::residency::Residency;
 use firsttouch_linux::numa;
 use firsttouch_memory::{Pages, Region, RegionError};
 use firsttouch_threads::bind_this_thread;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -35,6 +37,14 @@ pub enum FillerError {
         /// What the kernel answered.
         source: io::Error,
     },
+    /// The thread of a device cannot be started.
+    #[error("a thread for the queue {name} cannot be started")]
+    StartDevice {
+        /// The queue.
+        name: String,
+        /// What the kernel answered.
+        source: io::Error,
+    },
     /// There is no memory to measure on.
     #[error("there is no memory to measure on")]
     Memory(#[from] RegionError),
@@ -45,7 +55,9 @@ impl FillerError {
     pub fn hint(&self) -> &'static str {
         match self {
             FillerError::NoCpu => "firsttouch status lists the CPUs that may be used",
-            FillerError::Start { .. } => "fewer threads, or a higher limit: ulimit -u, pids.max",
+            FillerError::Start { .. } | FillerError::StartDevice { .. } => {
+                "fewer threads, or a higher limit: ulimit -u, pids.max"
+            }
             FillerError::Memory(error) => error.hint(),
         }
     }
@@ -84,9 +96,36 @@ pub struct Knowledge {
 #[derive(Debug)]
 pub struct Filler {
     shared: Arc<Shared>,
-    knowledge: Arc<Knowledge>,
+    knowledge: Knowledge,
+    costs: Arc<Costs>,
     nodes: usize,
+    /// With the node of each.
+    devices: Vec<(u32, Arc<Device>)>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// A device's queue, and what is to be known of it while its thread uses it.
+#[derive(Debug)]
+struct Device {
+    name: String,
+    use_of: Mutex<DeviceUse>,
+}
+
+/// What a device did for a filler.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceUse {
+    /// The queue: `wq0.1`.
+    pub name: String,
+    /// Bytes that the device wrote.
+    pub device_bytes: u64,
+    /// Bytes that the processor wrote in its place: after faults, refusals, and while the queue was full.
+    pub processor_bytes: u64,
+    /// Times that it met a page that was not there.
+    pub faults: u64,
+    /// Times that the queue was full.
+    pub retries: u64,
+    /// Its rate as learnt, in bytes per second; `None` before it did anything.
+    pub bytes_per_s: Option<f64>,
 }
 
 #[derive(Debug, Default)]
@@ -101,6 +140,26 @@ struct State {
     leave: bool,
 }
 
+impl Device {
+    fn note(&self, queue: &DeviceQueue) {
+        let totals = queue.totals();
+        let read = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        *self.use_of.lock().unwrap_or_else(PoisonError::into_inner) = DeviceUse {
+            name: self.name.clone(),
+            device_bytes: read(&totals.device_bytes),
+            processor_bytes: read(&totals.processor_bytes),
+            faults: read(&totals.faults),
+            retries: read(&totals.retries),
+            bytes_per_s: queue.cost().bytes_per_s(),
+        };
+    }
+
+    fn so_far(&self) -> DeviceUse {
+        let so_far = self.use_of.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        DeviceUse { name: self.name.clone(), ..so_far }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,16 +170,15 @@ impl Shared {
         self.arrived.notify_all();
     }
 
-    /// The first job that this thread may take part in; waits for one. `None` when it is to leave.
-    fn next(&self, place: usize, nodes: usize) -> Option<Arc<Job>> {
+    /// The first job that one may take part in; waits for one. `None` when it is to leave.
+    fn next(&self, wanted: impl Fn(&Job) -> bool) -> Option<Arc<Job>> {
         let mut state = self.lock();
         loop {
             if state.leave {
                 return None;
             }
             state.jobs.retain(|job| !job.is_handed_out());
-            let wanted = |job: &&Arc<Job>| place * nodes < job.threads();
-            if let Some(job) = state.jobs.iter().find(wanted) {
+            if let Some(job) = state.jobs.iter().find(|job| wanted(job)) {
                 return Some(Arc::clone(job));
             }
             state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -128,6 +186,8 @@ impl Shared {
     }
 }
 
+/// So many buffers are looked at before those are filled.
+const PORTION: usize = 1024;
 /// One more thread has to add so much to be used.
 const WORTHWHILE: f64 = 1.2;
 /// Memory that one thread fills in a trial.
@@ -138,11 +198,16 @@ impl Filler {
     /// Starts the threads, and measures for some tenths of a second how fast they are. A CPU that a thread cannot be bound
     /// to is shared by its thread with others.
     pub fn new(threads: &Threads) -> Result<Filler, FillerError> {
+        Filler::with_devices(threads, Vec::new())
+    }
+
+    /// The same, with devices that clear memory which is there ([`crate::dsa`]; **not verified on hardware**).
+    pub fn with_devices(threads: &Threads, devices: Vec<DeviceQueue>) -> Result<Filler, FillerError> {
         if threads.by_node.values().all(Vec::is_empty) {
             return Err(FillerError::NoCpu);
         }
         let crossovers = Crossovers::measure()?;
-        let unknown = Knowledge {
+        let knowledge = Knowledge {
             crossovers,
             threads_in_place: 1,
             threads_new: 1,
@@ -150,55 +215,140 @@ impl Filler {
             new_bytes_per_s: crossovers.store_bytes_per_s,
             wake_s: 0.0,
         };
-        let nodes = threads.by_node.len();
-        let mut filler =
-            Filler { shared: Arc::default(), knowledge: Arc::new(unknown), nodes, threads: Vec::new() };
-        for (node, cpus) in &threads.by_node {
+        let mut filler = Filler {
+            shared: Arc::default(),
+            knowledge,
+            costs: Arc::default(),
+            nodes: threads.by_node.len(),
+            devices: Vec::new(),
+            threads: Vec::new(),
+        };
+        let most = threads.by_node.values().map(Vec::len).max().unwrap_or(1);
+        for (index, (node, cpus)) in threads.by_node.iter().enumerate() {
             for (place, cpu) in cpus.iter().copied().enumerate() {
-                let (shared, node) = (Arc::clone(&filler.shared), *node);
-                let life = move || {
-                    // Unbound it fills all the same, from wherever it runs.
-                    let _ = bind_this_thread(cpu);
-                    let residency = Residency::open();
-                    while let Some(job) = shared.next(place, nodes) {
-                        if !job.work(Some(node), &residency, &crossovers) {
-                            job.wait_for_a_place();
-                        }
-                    }
-                };
-                let thread = thread::Builder::new().name(format!("fill {cpu}")).spawn(life);
-                filler.threads.push(thread.map_err(|source| FillerError::Start { cpu, source })?);
+                let seat = Seat { node: *node, of_node: place, of_all: place * filler.nodes + index };
+                filler.start(cpu, seat)?;
             }
         }
-        let most = threads.by_node.values().map(Vec::len).max().unwrap_or(1);
-        filler.knowledge = Arc::new(filler.learn(unknown, most)?);
+        filler.knowledge = filler.learn(knowledge, most)?;
+        // Only now, so that what was measured is of threads.
+        let first_node = threads.by_node.keys().next().copied().unwrap_or(0);
+        for queue in devices {
+            let node = queue.info().node.filter(|node| threads.by_node.contains_key(node));
+            filler.start_device(queue, node.unwrap_or(first_node))?;
+        }
         Ok(filler)
     }
 
-    /// What was measured.
+    fn start(&mut self, cpu: u32, seat: Seat) -> Result<(), FillerError> {
+        let (shared, tools, nodes) = (Arc::clone(&self.shared), self.tools(), self.nodes);
+        let life = move || {
+            // Unbound it fills all the same, from wherever it runs.
+            let _ = bind_this_thread(cpu);
+            while let Some(job) = shared.next(|job| seat.of_node * nodes < job.threads()) {
+                if !job.work(Some(seat), &tools) {
+                    job.wait_for_a_place();
+                }
+            }
+        };
+        let thread = thread::Builder::new().name(format!("fill {cpu}")).spawn(life);
+        self.threads.push(thread.map_err(|source| FillerError::Start { cpu, source })?);
+        Ok(())
+    }
+
+    fn start_device(&mut self, mut queue: DeviceQueue, node: u32) -> Result<(), FillerError> {
+        let name = queue.info().name.clone();
+        let number = self.devices.iter().filter(|(of, _)| *of == node).count();
+        // Its bins come after those of the threads that are used for memory which is there.
+        let threads = self.knowledge.threads_in_place;
+        let of_all = threads * self.nodes + self.devices.len();
+        let seat = Seat { node, of_node: threads + number, of_all };
+        let device = Arc::new(Device { name: name.clone(), use_of: Mutex::default() });
+        self.devices.push((node, Arc::clone(&device)));
+        let (shared, tools) = (Arc::clone(&self.shared), self.tools());
+        let life = move || {
+            while queue.is_alive()
+                && let Some(job) = shared.next(Job::is_for_devices)
+            {
+                let has_worked = job.work_by_device(seat, &mut queue, &tools);
+                device.note(&queue);
+                if !has_worked {
+                    // The threads will be faster: for what comes next.
+                    job.wait_for_a_change();
+                }
+            }
+        };
+        let thread = thread::Builder::new().name(name.clone()).spawn(life);
+        self.threads.push(thread.map_err(|source| FillerError::StartDevice { name, source })?);
+        Ok(())
+    }
+
+    fn tools(&self) -> Tools {
+        Tools {
+            residency: Residency::open(),
+            crossovers: self.knowledge.crossovers,
+            costs: Arc::clone(&self.costs),
+        }
+    }
+
+    /// What was measured when it was made.
     pub fn knowledge(&self) -> &Knowledge {
         &self.knowledge
     }
 
+    /// What the devices did so far.
+    pub fn devices(&self) -> Vec<DeviceUse> {
+        self.devices.iter().map(|(_, device)| device.so_far()).collect()
+    }
+
+    /// What a thread stores and creates by now, in bytes per second: learnt anew all the time. `None` before it did.
+    pub fn thread_rates(&self) -> [Option<f64>; 2] {
+        [self.costs.store.bytes_per_s(), self.costs.create.bytes_per_s()]
+    }
+
     /// Fills buffers with a byte, in the background; small ones at once, by the calling thread, where waking another would
-    /// take longer.
+    /// take longer. Of many buffers the first are being filled while the others are looked at.
     pub fn fill<B: Buffer>(&self, mut buffers: Vec<B>, value: u8, next: Next) -> Fill<B> {
-        let known = &*self.knowledge;
+        let known = &self.knowledge;
         let spans = spans(&mut buffers);
         let is_new = value == 0 && B::IS_ANONYMOUS && mostly_absent(&spans);
-        let (threads, rate) = match is_new {
-            true => (known.threads_new, known.new_bytes_per_s),
-            false => (known.threads_in_place, known.in_place_bytes_per_s),
+        let (threads, rate, cost) = match is_new {
+            true => (known.threads_new, known.new_bytes_per_s, &self.costs.create),
+            false => (known.threads_in_place, known.in_place_bytes_per_s, &self.costs.store),
         };
         let bytes: usize = spans.iter().map(|span| span.memory.len()).sum();
-        let alone = (bytes as f64) < rate * known.wake_s;
-        let job = Arc::new(Job::new(by_node(spans, self.nodes), value, next, threads * self.nodes));
-        if alone {
-            job.work(None, &Residency::open(), &known.crossovers);
-        } else {
-            self.shared.add(&job);
+        let seconds = cost.predict_ns(bytes).map_or(bytes as f64 / rate, |ns| ns / 1e9 / threads as f64);
+        let alone = seconds < known.wake_s;
+        let thread_rate = cost.bytes_per_s().unwrap_or(rate / threads as f64);
+        let work = Work {
+            value,
+            next,
+            threads,
+            nodes: self.nodes,
+            is_new,
+            thread_rate,
+            devices: if is_new { Vec::new() } else { self.device_rates() },
+        };
+        let tools = self.tools();
+        let mut jobs = Vec::new();
+        for portion in spans.chunks(PORTION) {
+            let job = Arc::new(Job::new(by_node(portion.to_vec(), self.nodes), &work));
+            if alone {
+                job.work(None, &tools);
+            } else {
+                self.shared.add(&job);
+            }
+            jobs.push(job);
         }
-        Fill::new(job, Arc::clone(&self.knowledge), buffers)
+        Fill::new(jobs, tools, buffers)
+    }
+
+    /// The devices with what each is known to do; one that has done nothing yet gets its share by taking others'.
+    fn device_rates(&self) -> Vec<(u32, f64)> {
+        self.devices
+            .iter()
+            .map(|(node, device)| (*node, device.so_far().bytes_per_s.unwrap_or(0.0)))
+            .collect()
     }
 
     fn learn(&self, known: Knowledge, most: usize) -> Result<Knowledge, FillerError> {
@@ -253,7 +403,16 @@ impl Filler {
     /// Seconds until the filler's threads, so many of them, have cleared a region.
     fn seconds(&self, region: Region, threads: usize) -> Result<f64, FillerError> {
         let mut buffers = vec![region];
-        let job = Arc::new(Job::new(by_node(spans(&mut buffers), self.nodes), 0, Next::Leave, threads));
+        let work = Work {
+            value: 0,
+            next: Next::Leave,
+            threads: threads / self.nodes,
+            nodes: self.nodes,
+            is_new: false,
+            thread_rate: 1.0,
+            devices: Vec::new(),
+        };
+        let job = Arc::new(Job::new(by_node(spans(&mut buffers), self.nodes), &work));
         let begun = Instant::now();
         self.shared.add(&job);
         job.wait(None);

@@ -1,15 +1,21 @@
 //! One fill: its ranges cut into pieces, who takes which, and what is done.
 
 use crate::by_hand::populate_pages;
+use crate::cost::Cost;
 use crate::crossovers::{Crossovers, Next};
+use crate::dsa::{DEPTH, DeviceQueue};
 use crate::residency::{PAGE, Residency};
+use firsttouch_memory::Means;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is taken at a time: one huge page, filled within tenths of a millisecond.
 pub(crate) const PIECE: usize = 2 << 20;
+
+/// For those who wait for a place.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// A range of memory to be filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +23,17 @@ pub(crate) struct Span {
     pub(crate) memory: Range<usize>,
     pub(crate) buffer: usize,
     pub(crate) is_anonymous: bool,
+}
+
+/// Who works: an engine, as the queues know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    /// The node it is on.
+    pub(crate) node: u32,
+    /// Its number among the engines of its node, which is that of its bin in a queue of that node.
+    pub(crate) of_node: usize,
+    /// Its number among all engines, for memory of no known node.
+    pub(crate) of_all: usize,
 }
 
 /// Spans of one node in a row. Their places in it are such that pieces begin where huge pages do.
@@ -28,11 +45,51 @@ struct Queue {
     /// The number of the first piece, and how many there are.
     first_piece: usize,
     pieces: usize,
-    taken: AtomicUsize,
+    /// The pieces in a row, shared out among engines by what each is predicted to do in the same time.
+    bins: Vec<Bin>,
+}
+
+/// Pieces of one engine; when it has done its own it takes others', so that none idles while there is work.
+#[derive(Debug)]
+struct Bin {
+    next: AtomicUsize,
+    end: usize,
+}
+
+impl Bin {
+    fn left(&self) -> usize {
+        self.end.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
+    fn take(&self) -> Option<usize> {
+        // Looked at first, so that the count of those who come in vain cannot run over.
+        let number = (self.left() > 0).then(|| self.next.fetch_add(1, Ordering::Relaxed))?;
+        (number < self.end).then_some(number)
+    }
+}
+
+/// Bins for so many pieces, in proportion to the engines' rates.
+fn bins(pieces: usize, rates: &[f64]) -> Vec<Bin> {
+    let all: f64 = rates.iter().sum();
+    let (mut sum, mut start) = (0.0, 0);
+    let share = |rate: &f64| {
+        sum += rate;
+        // The last one ends with the last piece, whatever was rounded.
+        let end = ((pieces as f64 * sum / all).round() as usize).clamp(start, pieces);
+        let bin = Bin { next: AtomicUsize::new(start), end };
+        start = end;
+        bin
+    };
+    let mut bins: Vec<Bin> = rates.iter().map(share).collect();
+    match bins.last_mut() {
+        Some(last) => last.end = pieces,
+        None => bins.push(Bin { next: AtomicUsize::new(0), end: pieces }),
+    }
+    bins
 }
 
 impl Queue {
-    fn new(node: Option<u32>, spans: Vec<Span>, first_piece: usize) -> Queue {
+    fn new(node: Option<u32>, spans: Vec<Span>, first_piece: usize, rates: &[f64]) -> Queue {
         let mut end = 0;
         let mut placed = Vec::with_capacity(spans.len());
         for span in spans {
@@ -42,7 +99,30 @@ impl Queue {
             end = place + bytes;
             placed.push((place, span));
         }
-        Queue { node, spans: placed, first_piece, pieces: end.div_ceil(PIECE), taken: AtomicUsize::new(0) }
+        let pieces = end.div_ceil(PIECE);
+        Queue { node, spans: placed, first_piece, pieces, bins: bins(pieces, rates) }
+    }
+
+    fn left(&self) -> usize {
+        self.bins.iter().map(Bin::left).sum()
+    }
+
+    /// A piece of the engine's own bin, else of the fullest.
+    fn take(&self, seat: Option<Seat>) -> Option<usize> {
+        let own = seat.and_then(|seat| match self.node {
+            Some(node) if node == seat.node => self.bins.get(seat.of_node),
+            Some(_) => None,
+            None => self.bins.get(seat.of_all),
+        });
+        if let Some(piece) = own.and_then(Bin::take) {
+            return Some(piece);
+        }
+        loop {
+            let fullest = self.bins.iter().max_by_key(|bin| bin.left()).filter(|bin| bin.left() > 0)?;
+            if let Some(piece) = fullest.take() {
+                return Some(piece);
+            }
+        }
     }
 
     /// The parts of spans that a piece covers, with what they are parts of.
@@ -61,6 +141,50 @@ impl Queue {
 fn aligned_alike(end: usize, address: usize) -> usize {
     let (wanted, there) = (address % PIECE, end % PIECE);
     end + (PIECE + wanted - there) % PIECE
+}
+
+/// What is to be done, and who may.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) value: u8,
+    pub(crate) next: Next,
+    /// Threads of each node, and the nodes that have some.
+    pub(crate) threads: usize,
+    pub(crate) nodes: usize,
+    /// Most of the memory has no pages yet.
+    pub(crate) is_new: bool,
+    /// What a thread does, in bytes per second.
+    pub(crate) thread_rate: f64,
+    /// The devices and what each does, by node; empty where they are of no use.
+    pub(crate) devices: Vec<(u32, f64)>,
+}
+
+impl Work {
+    /// The rates of those who work on memory of a node: threads first, then devices.
+    fn rates(&self, node: Option<u32>) -> Vec<f64> {
+        let threads = if node.is_none() { self.threads * self.nodes } else { self.threads };
+        let mut rates = vec![self.thread_rate.max(1.0); threads.max(1)];
+        let devices = self.devices.iter().filter(|(of, _)| node.is_none_or(|node| node == *of));
+        rates.extend(devices.map(|(_, rate)| *rate));
+        rates
+    }
+}
+
+/// What everybody works with.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) residency: Residency,
+    pub(crate) crossovers: Crossovers,
+    pub(crate) costs: Arc<Costs>,
+}
+
+/// What a thread costs, learnt while it works.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    /// Storing into memory that is there.
+    pub(crate) store: Cost,
+    /// Creating pages.
+    pub(crate) create: Cost,
 }
 
 /// A piece that somebody has taken.
@@ -82,6 +206,10 @@ pub(crate) struct Job {
     /// So many threads may fill at the same time.
     threads: usize,
     busy: AtomicUsize,
+    /// Devices that fill; they are no threads.
+    devices: AtomicUsize,
+    /// Most of the memory has no pages yet: nothing for devices.
+    is_new: bool,
     stop: AtomicBool,
     /// Protects nothing: those who wait look at the counts above.
     waiting: Mutex<()>,
@@ -90,24 +218,26 @@ pub(crate) struct Job {
 
 impl Job {
     /// `by_node`: the spans of each node; the order of nodes and spans is kept.
-    pub(crate) fn new(by_node: Vec<(Option<u32>, Vec<Span>)>, value: u8, next: Next, threads: usize) -> Job {
+    pub(crate) fn new(by_node: Vec<(Option<u32>, Vec<Span>)>, work: &Work) -> Job {
         let mut queues: Vec<Queue> = Vec::new();
         for (node, spans) in by_node {
             let first_piece = queues.last().map_or(0, |queue| queue.first_piece + queue.pieces);
-            queues.push(Queue::new(node, spans, first_piece));
+            queues.push(Queue::new(node, spans, first_piece, &work.rates(node)));
         }
         let pieces = queues.last().map_or(0, |queue| queue.first_piece + queue.pieces);
         let all = queues.iter().flat_map(|queue| &queue.spans);
         Job {
             total_bytes: all.map(|(_, span)| span.memory.len()).sum(),
             queues,
-            value,
-            next,
+            value: work.value,
+            next: work.next,
             done: (0..pieces).map(|_| AtomicBool::new(false)).collect(),
             done_pieces: AtomicUsize::new(0),
             filled_bytes: AtomicUsize::new(0),
-            threads,
+            threads: work.threads * work.nodes,
             busy: AtomicUsize::new(0),
+            devices: AtomicUsize::new(0),
+            is_new: work.is_new,
             stop: AtomicBool::new(false),
             waiting: Mutex::new(()),
             changed: Condvar::new(),
@@ -133,19 +263,23 @@ impl Job {
 
     /// Nothing is left that could be taken.
     pub(crate) fn is_handed_out(&self) -> bool {
-        self.stop.load(Ordering::SeqCst)
-            || self.queues.iter().all(|queue| queue.taken.load(Ordering::Relaxed) >= queue.pieces)
+        self.stop.load(Ordering::SeqCst) || self.queues.iter().all(|queue| queue.left() == 0)
+    }
+
+    /// Whether a device can help: memory is there, and some of it is left.
+    pub(crate) fn is_for_devices(&self) -> bool {
+        !self.is_new && !self.is_handed_out()
     }
 
     /// Fills piece after piece, of this node first, as long as there are some; false if enough others do.
-    pub(crate) fn work(&self, node: Option<u32>, residency: &Residency, crossovers: &Crossovers) -> bool {
+    pub(crate) fn work(&self, seat: Option<Seat>, tools: &Tools) -> bool {
         // Counted before looking at `stop`: whoever has set it waits for those who are counted.
         let is_wanted = self.busy.fetch_add(1, Ordering::SeqCst) < self.threads;
         if is_wanted {
             while !self.stop.load(Ordering::SeqCst)
-                && let Some(piece) = self.take(node)
+                && let Some(piece) = self.take(seat)
             {
-                self.fill(piece, residency, crossovers);
+                self.fill(piece, tools);
             }
         }
         self.busy.fetch_sub(1, Ordering::SeqCst);
@@ -154,34 +288,100 @@ impl Job {
         is_wanted
     }
 
-    fn take(&self, node: Option<u32>) -> Option<Piece> {
-        let own = self.queues.iter().enumerate().filter(|(_, queue)| queue.node == node);
-        let others = self.queues.iter().enumerate().filter(|(_, queue)| queue.node != node);
-        own.chain(others).find_map(|(index, queue)| {
-            // Looked at first, so that the count of those who come in vain cannot run over.
-            let left = queue.taken.load(Ordering::Relaxed) < queue.pieces;
-            let number = left.then(|| queue.taken.fetch_add(1, Ordering::Relaxed))?;
-            (number < queue.pieces).then_some(Piece { queue: index, number })
-        })
+    /// Lets a device fill pieces of its node, some at a time, as long as it is predicted to be done with them before the
+    /// threads are with all that is left; false if there is nothing for it.
+    pub(crate) fn work_by_device(&self, seat: Seat, queue: &mut DeviceQueue, tools: &Tools) -> bool {
+        self.devices.fetch_add(1, Ordering::SeqCst);
+        let mut has_worked = false;
+        while !self.stop.load(Ordering::SeqCst) && queue.is_alive() && self.is_worthwhile_for(queue, tools) {
+            let mut pieces: Vec<Piece> = Vec::with_capacity(DEPTH);
+            while pieces.len() < DEPTH
+                && let Some(piece) = self.take(Some(seat))
+            {
+                pieces.push(piece);
+            }
+            if pieces.is_empty() {
+                break;
+            }
+            let mut ranges = Vec::new();
+            for piece in &pieces {
+                for (part, span) in self.queues[piece.queue].parts(piece.number) {
+                    // To the device pages that are not there are faults, whatever is to be stored.
+                    tools.residency.runs(part, |run, is_there| match is_there {
+                        true => ranges.push(run),
+                        false if self.value == 0 && span.is_anonymous => create(run),
+                        // SAFETY: as below; every processor has the means.
+                        false => unsafe {
+                            Means::String.fill(run.start as *mut u8, run.len(), self.value);
+                        },
+                    });
+                }
+            }
+            // SAFETY: the ranges lie in buffers that were handed over for this fill, and every piece is taken once.
+            unsafe { queue.fill_ranges(&ranges, self.value) };
+            pieces.iter().for_each(|piece| self.is_filled(*piece));
+            has_worked = true;
+        }
+        self.devices.fetch_sub(1, Ordering::SeqCst);
+        let _waiting = self.lock();
+        self.changed.notify_all();
+        has_worked
     }
 
-    fn fill(&self, piece: Piece, residency: &Residency, crossovers: &Crossovers) {
-        let queue = &self.queues[piece.queue];
-        let mut bytes = 0;
-        for (part, span) in queue.parts(piece.number) {
-            bytes += part.len();
-            let means = crossovers.means(span.memory.len(), self.next);
-            let store = |range: Range<usize>| {
-                // SAFETY: the range lies in a buffer that was handed over for this fill, every piece is taken once, and
-                // the means was found on this processor.
-                unsafe { means.fill(range.start as *mut u8, range.len(), self.value) };
-            };
-            if self.value == 0 && span.is_anonymous {
-                residency.runs(part, |run, is_there| if is_there { store(run) } else { create(run) });
+    /// What a device does not know yet it may try.
+    fn is_worthwhile_for(&self, queue: &DeviceQueue, tools: &Tools) -> bool {
+        let left: usize = self.queues.iter().map(Queue::left).sum();
+        let own = queue.cost().predict_ns((DEPTH * PIECE).min(left * PIECE));
+        let threads = tools.costs.store.predict_ns(left * PIECE).map(|ns| ns / self.threads.max(1) as f64);
+        own.zip(threads).is_none_or(|(own, threads)| own <= threads)
+    }
+
+    fn take(&self, seat: Option<Seat>) -> Option<Piece> {
+        let node = seat.map(|seat| seat.node);
+        let own = self.queues.iter().enumerate().filter(|(_, queue)| queue.node == node);
+        let others = self.queues.iter().enumerate().filter(|(_, queue)| queue.node != node);
+        own.chain(others)
+            .find_map(|(index, queue)| queue.take(seat).map(|number| Piece { queue: index, number }))
+    }
+
+    fn fill(&self, piece: Piece, tools: &Tools) {
+        let begun = Instant::now();
+        let (mut stored, mut created) = (0, 0);
+        self.each_run(piece, tools, |run, span, is_there| {
+            if is_there {
+                stored += run.len();
+                let means = tools.crossovers.means(span.memory.len(), self.next);
+                // SAFETY: the range lies in a buffer that was handed over for this fill, every piece is taken once, and the
+                // means was found on this processor.
+                unsafe { means.fill(run.start as *mut u8, run.len(), self.value) };
             } else {
-                store(part);
+                created += run.len();
+                create(run);
+            }
+        });
+        match (stored, created) {
+            (bytes, 0) => tools.costs.store.learn(bytes, begun.elapsed()),
+            (0, bytes) => tools.costs.create.learn(bytes, begun.elapsed()),
+            // Of a mixture nothing is to be learnt.
+            _ => {}
+        }
+        self.is_filled(piece);
+    }
+
+    /// The parts of a piece, each with whether its pages exist; those that nobody asks about count as existing.
+    fn each_run(&self, piece: Piece, tools: &Tools, mut each: impl FnMut(Range<usize>, &Span, bool)) {
+        for (part, span) in self.queues[piece.queue].parts(piece.number) {
+            if self.value == 0 && span.is_anonymous {
+                tools.residency.runs(part, |run, is_there| each(run, span, is_there));
+            } else {
+                each(part, span, true);
             }
         }
+    }
+
+    fn is_filled(&self, piece: Piece) {
+        let queue = &self.queues[piece.queue];
+        let bytes: usize = queue.parts(piece.number).map(|(part, _)| part.len()).sum();
         self.filled_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.done[queue.first_piece + piece.number].store(true, Ordering::Release);
         self.done_pieces.fetch_add(1, Ordering::AcqRel);
@@ -192,15 +392,29 @@ impl Job {
         self.wait_until(deadline, || self.is_done())
     }
 
+    /// Lets nobody take another piece.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
     /// Lets nobody take another piece, and waits for those who have one.
     pub(crate) fn cancel(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-        self.wait_until(None, || self.busy.load(Ordering::SeqCst) == 0);
+        self.stop();
+        self.wait_until(None, || {
+            self.busy.load(Ordering::SeqCst) == 0 && self.devices.load(Ordering::SeqCst) == 0
+        });
     }
 
     /// Waits until somebody stops working on it, but not for long.
+    pub(crate) fn wait_for_a_change(&self) {
+        let waiting = self.lock();
+        if !self.is_handed_out() {
+            drop(self.changed.wait_timeout(waiting, PATIENCE));
+        }
+    }
+
+    /// The same, if there are as many as may work on it.
     pub(crate) fn wait_for_a_place(&self) {
-        const PATIENCE: Duration = Duration::from_millis(2);
         let waiting = self.lock();
         if self.busy.load(Ordering::SeqCst) >= self.threads {
             drop(self.changed.wait_timeout(waiting, PATIENCE));
@@ -228,9 +442,8 @@ impl Job {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is filled of each of so many buffers, as ranges of addresses, ascending and joined.
-    pub(crate) fn filled(&self, buffers: usize) -> Vec<Vec<Range<usize>>> {
-        let mut filled: Vec<Vec<Range<usize>>> = vec![Vec::new(); buffers];
+    /// Adds what is filled to that of each buffer, as ranges of addresses, ascending and joined.
+    pub(crate) fn add_filled(&self, filled: &mut [Vec<Range<usize>>]) {
         for queue in &self.queues {
             for number in 0..queue.pieces {
                 if !self.done[queue.first_piece + number].load(Ordering::Acquire) {
@@ -244,7 +457,6 @@ impl Job {
                 }
             }
         }
-        filled
     }
 }
 
@@ -282,7 +494,7 @@ mod tests {
             lengths in proptest::collection::vec((0_usize..5 << 20, 0_usize..9 << 20), 0..20),
         ) {
             let spans = spans(&lengths);
-            let queue = Queue::new(None, spans.clone(), 0);
+            let queue = Queue::new(None, spans.clone(), 0, &[1.0, 0.3]);
             let mut covered: Vec<Vec<Range<usize>>> = vec![Vec::new(); spans.len()];
             for piece in 0..queue.pieces {
                 let parts: Vec<_> = queue.parts(piece).collect();
@@ -304,14 +516,57 @@ mod tests {
         }
     }
 
+    fn work() -> Work {
+        Work {
+            value: 0,
+            next: Next::Leave,
+            threads: 1,
+            nodes: 2,
+            is_new: false,
+            thread_rate: 1e9,
+            devices: Vec::new(),
+        }
+    }
+
     #[test]
     fn a_thread_takes_of_its_own_node_first_and_then_of_others() {
         let mut all = spans(&[(0, 2 * PIECE), (0, PIECE)]);
         let second = all.split_off(1);
-        let job = Job::new(vec![(Some(0), all), (Some(1), second)], 0, Next::Leave, 1);
+        let job = Job::new(vec![(Some(0), all), (Some(1), second)], &work());
+        let seat = Some(Seat { node: 1, of_node: 0, of_all: 1 });
         let taken: Vec<(usize, usize)> =
-            std::iter::from_fn(|| job.take(Some(1))).map(|piece| (piece.queue, piece.number)).collect();
+            std::iter::from_fn(|| job.take(seat)).map(|piece| (piece.queue, piece.number)).collect();
         assert_eq!(taken, [(1, 0), (0, 0), (0, 1)]);
         assert!(job.is_handed_out() && !job.is_done());
+    }
+
+    #[test]
+    fn engines_get_pieces_by_what_they_are_predicted_to_do() {
+        let all = spans(&[(0, 100 * PIECE)]);
+        let devices = vec![(0, 3e9), (1, 9e9)];
+        let job = Job::new(vec![(Some(0), all)], &Work { devices, ..work() });
+        let ends: Vec<usize> = job.queues[0].bins.iter().map(|bin| bin.end).collect();
+        // The device of the other node has no part in it.
+        assert_eq!(ends, [25, 100]);
+        let device = Some(Seat { node: 0, of_node: 1, of_all: 2 });
+        assert_eq!(job.take(device).map(|piece| piece.number), Some(25));
+        let thread = Some(Seat { node: 0, of_node: 0, of_all: 0 });
+        let taken: Vec<usize> = std::iter::from_fn(|| job.take(thread)).map(|piece| piece.number).collect();
+        assert!(taken.iter().copied().eq((0..25).chain(26..100)), "{taken:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn bins_cover_every_piece_once(
+            pieces in 0_usize..3000,
+            rates in proptest::collection::vec(0.0_f64..1e11, 0..9),
+        ) {
+            let mut at = 0;
+            for bin in bins(pieces, &rates) {
+                prop_assert_eq!(bin.next.load(Ordering::Relaxed), at);
+                at = bin.end;
+            }
+            prop_assert_eq!(at, pieces);
+        }
     }
 }

@@ -5,9 +5,10 @@
 //! yet are created by touching them, which clears them, and are not cleared again; pages that exist are filled by the
 //! means that [`Crossovers`] found fastest for the size and for what the program will do next.
 //!
-//! Work is cut into pieces of 2 MiB that lie in one huge page each. Whoever is free takes the next piece of its own node,
-//! then one of another: so no thread idles while there is work, whatever the sizes of the buffers are, and a fill that is
-//! cancelled ends within the time of one piece.
+//! Work is cut into pieces of 2 MiB that lie in one huge page each, and shared out among the engines of the memory's node
+//! (threads, and [`dsa`] devices) by what each is predicted to do in the same time; what an engine costs is learnt while it
+//! works. Whoever has done its share takes of others', of its own node first: so none idles while there is work, whatever
+//! the sizes of the buffers are, and a fill that is cancelled ends within the time of one piece.
 //!
 //! A [`Pool`] has regions ready that were created and cleared when nobody needed the processor.
 //!
@@ -17,7 +18,9 @@
 
 mod buffer;
 mod by_hand;
+mod cost;
 mod crossovers;
+pub mod dsa;
 mod fill;
 mod filler;
 mod job;
@@ -26,7 +29,8 @@ mod residency;
 
 pub use buffer::Buffer;
 pub use by_hand::{populate, store};
+pub use cost::Cost;
 pub use crossovers::{Crossovers, Next};
 pub use fill::{Fill, Filled, Progress};
-pub use filler::{Filler, FillerError, Knowledge, Threads};
+pub use filler::{DeviceUse, Filler, FillerError, Knowledge, Threads};
 pub use pool::{Level, Pool, Stock, Taken};

@@ -181,6 +181,13 @@ impl Drop for Pool {
 }
 
 impl Stock {
+    /// How long unused regions should be kept, by whether freed memory of this machine goes to a host
+    /// (`Machine::free_page_reporting`): for good if it does, because from there it comes back at a fraction of the speed;
+    /// for some seconds if it does not, or nobody knows.
+    pub fn advised_keep(free_page_reporting: Option<bool>) -> Option<Duration> {
+        (free_page_reporting != Some(true)).then_some(Duration::from_secs(10))
+    }
+
     fn map(&self) -> Result<Region, RegionError> {
         Region::map(self.region_bytes, self.pages, self.node)
     }

@@ -31,7 +31,7 @@ impl FillState {
 /// One way of getting zeroed memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FillRow {
-    /// `touch`, `populate`, `string`, `streaming`, `clzero`, `filler` or `pool`.
+    /// `touch`, `populate`, `string`, `streaming`, `clzero`, `vector`, `filler`, `pool` or `dsa`.
     pub method: String,
     /// The kind of pages asked for (`4k`, `thp`, …).
     pub pages: String,
@@ -58,6 +58,24 @@ pub struct FillCrossovers {
     pub left_from_bytes: Option<u64>,
     /// The same for memory that is read next.
     pub read_from_bytes: Option<u64>,
+    /// Bytes up to which vector stores are, for memory that is read next and in the caches; `None` if they never are.
+    #[serde(default)]
+    pub vector_to_bytes: Option<u64>,
+}
+
+/// A queue of a device that clears memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillDevice {
+    /// As the kernel names it (`wq0.1`).
+    pub queue: String,
+    /// The device it belongs to (`dsa0`).
+    pub device: String,
+    /// The node it is next to.
+    pub node: Option<u32>,
+    /// Why it was not used; `None` if it was.
+    pub obstacle: Option<String>,
+    /// False: what is known of this engine is known of a model in software.
+    pub verified_on_hardware: bool,
 }
 
 /// The document of `fill --json`.
@@ -79,6 +97,9 @@ pub struct FillReport {
     pub filler_threads: [u32; 2],
     /// Microseconds until a thread that sleeps has done a page of work.
     pub wake_us: f64,
+    /// Devices that were found; empty where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<FillDevice>,
     /// Every byte of every row was read back as zero.
     pub verified: bool,
     /// What to know about the numbers.

@@ -5,15 +5,20 @@
 //! it gives again is slow. After each round all bytes are read back.
 
 use crate::series::Series;
+use firsttouch_fill::dsa::{self, DeviceQueue, Submission};
 use firsttouch_fill::{Filler, FillerError, Next, Pool, Stock, Threads, store};
 use firsttouch_linux::numa;
-use firsttouch_machine::{FillCrossovers, FillReport, FillRow, FillState, MEASUREMENT_VERSION, Machine};
+use firsttouch_linux::root::Root;
+use firsttouch_machine::{
+    FillCrossovers, FillDevice, FillReport, FillRow, FillState, MEASUREMENT_VERSION, Machine,
+};
 use firsttouch_memory::{Means, Pages, Region, RegionError};
 use firsttouch_threads::{Team, TeamError, compact};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// What is tried.
@@ -42,18 +47,22 @@ pub enum Engine {
     Filler,
     /// [`Pool`].
     Pool,
+    /// A queue of Intel's DSA, on memory that is there ([`dsa`]; not verified on hardware).
+    Dsa,
 }
 
 impl Engine {
     /// Every engine.
-    pub const ALL: [Engine; 7] = [
+    pub const ALL: [Engine; 9] = [
         Engine::Touch,
         Engine::Populate,
         Engine::Store(Means::String),
         Engine::Store(Means::Streaming),
         Engine::Store(Means::Clzero),
+        Engine::Store(Means::Vector),
         Engine::Filler,
         Engine::Pool,
+        Engine::Dsa,
     ];
 
     /// The word of the command line and of documents.
@@ -64,8 +73,10 @@ impl Engine {
             Engine::Store(Means::String) => "string",
             Engine::Store(Means::Streaming) => "streaming",
             Engine::Store(Means::Clzero) => "clzero",
+            Engine::Store(Means::Vector) => "vector",
             Engine::Filler => "filler",
             Engine::Pool => "pool",
+            Engine::Dsa => "dsa",
         }
     }
 }
@@ -158,9 +169,11 @@ pub fn measure_filling(
             past_caches: Engine::Store(known.crossovers.past_caches).word().to_owned(),
             left_from_bytes: known.crossovers.left_from_bytes.map(|bytes| bytes as u64),
             read_from_bytes: known.crossovers.read_from_bytes.map(|bytes| bytes as u64),
+            vector_to_bytes: known.crossovers.vector_to_bytes.map(|bytes| bytes as u64),
         },
         filler_threads: [known.threads_in_place as u32, known.threads_new as u32],
         wake_us: known.wake_s * 1e6,
+        devices: survey.devices,
         verified: survey.verified,
         notes: survey.notes,
     })
@@ -175,6 +188,9 @@ struct Survey<'a> {
     /// With one thread, and with all.
     teams: Vec<Team>,
     nodes: usize,
+    /// Every queue that was found, and the first that could be opened.
+    devices: Vec<FillDevice>,
+    queue: Option<DeviceQueue>,
     rows: Vec<FillRow>,
     notes: Vec<String>,
     verified: bool,
@@ -189,7 +205,17 @@ impl<'a> Survey<'a> {
             by_node.entry(node).or_default().push(*cpu);
         }
         let nodes = by_node.len();
-        let filler = Filler::new(&Threads { by_node })?;
+        let wants_devices = options.engines.is_empty() || options.engines.contains(&Engine::Dsa);
+        let (devices, mut queues) = if wants_devices { open_devices() } else { Default::default() };
+        let queue = if queues.is_empty() { None } else { Some(queues.remove(0)) };
+        let mut notes = Vec::new();
+        if queue.is_some() {
+            notes.push(dsa::NOT_VERIFIED.to_owned());
+        } else if options.engines.contains(&Engine::Dsa) && devices.is_empty() {
+            notes.push("no Intel DSA: /sys/bus/dsa has no queue".to_owned());
+        }
+        // The others are the filler's.
+        let filler = Filler::with_devices(&Threads { by_node }, queues)?;
         let mut sizes = vec![1, cpus.len()];
         sizes.dedup();
         let teams: Result<Vec<Team>, TeamError> =
@@ -202,8 +228,10 @@ impl<'a> Survey<'a> {
             filler,
             teams: teams?,
             nodes,
+            devices,
+            queue,
             rows: Vec::new(),
-            notes: Vec::new(),
+            notes,
             verified: true,
             step: 0,
         })
@@ -279,6 +307,7 @@ impl<'a> Survey<'a> {
                 Engine::Store(_) => {}
                 Engine::Filler => self.filler(pages)?,
                 Engine::Pool => self.pool(pages)?,
+                Engine::Dsa => self.device(pages)?,
             }
         }
         Ok(())
@@ -381,6 +410,30 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
+    fn device(&mut self, pages: Pages) -> Result<(), FillingError> {
+        let Some(mut queue) = self.queue.take() else { return Ok(()) };
+        let mut region = self.existing(pages)?;
+        let mut seconds = Series::default();
+        for _ in 0..self.rounds {
+            dirty(region.as_mut_slice());
+            let begun = Instant::now();
+            queue.fill(region.as_mut_slice(), 0);
+            seconds.add(begun.elapsed().as_secs_f64());
+        }
+        let page_size = self.seen(&region);
+        self.row(Engine::Dsa, pages, page_size, 1, FillState::InPlace, &seconds);
+        let totals = queue.totals();
+        let [by_processor, faults] =
+            [&totals.processor_bytes, &totals.faults].map(|total| total.load(Ordering::Relaxed));
+        if by_processor > 0 {
+            self.notes.push(format!(
+                "dsa on {pages} pages: the processor wrote {by_processor} bytes in the device's place ({faults} faults)"
+            ));
+        }
+        self.queue = Some(queue);
+        Ok(())
+    }
+
     fn existing(&self, pages: Pages) -> Result<Region, FillingError> {
         let mut region = Region::map(self.bytes, pages, None)?;
         region.prefault()?;
@@ -427,6 +480,24 @@ impl<'a> Survey<'a> {
             share_of_store_bandwidth: 0.0,
         });
     }
+}
+
+/// Every queue of a device there is, and those that could be opened.
+fn open_devices() -> (Vec<FillDevice>, Vec<DeviceQueue>) {
+    let mut queues = Vec::new();
+    let opened = |info: dsa::QueueInfo| {
+        let (queue, device, node) = (info.name.clone(), info.device.clone(), info.node);
+        let obstacle = match DeviceQueue::open(info, Submission::Either) {
+            Ok(open) => {
+                queues.push(open);
+                None
+            }
+            Err(error) => Some(format!("{error}; {}", error.hint())),
+        };
+        FillDevice { queue, device, node, obstacle, verified_on_hardware: false }
+    };
+    let devices = dsa::find_queues(&Root::live()).into_iter().map(opened).collect();
+    (devices, queues)
 }
 
 /// Gives every member of a team its part of a region, and answers the seconds until the last is done.

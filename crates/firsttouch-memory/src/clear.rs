@@ -17,11 +17,14 @@ pub enum Means {
     Streaming = 1,
     /// AMD's `clzero`, one whole line an instruction. For zero only: other bytes are streamed.
     Clzero = 2,
+    /// AVX-512 stores through the caches: the fastest while the lines are there already, and the slowest where they must be
+    /// read first.
+    Vector = 3,
 }
 
 impl Means {
     /// Every means.
-    pub const ALL: [Means; 3] = [Means::String, Means::Streaming, Means::Clzero];
+    pub const ALL: [Means; 4] = [Means::String, Means::Streaming, Means::Clzero, Means::Vector];
 
     /// Whether the processor has it. Asks the processor, which in a virtual machine takes tens of microseconds.
     pub fn is_available(self) -> bool {
@@ -29,6 +32,7 @@ impl Means {
             Means::String => true,
             Means::Streaming => cfg!(target_arch = "x86_64"),
             Means::Clzero => processor_has_clzero(),
+            Means::Vector => processor_has_avx512(),
         }
     }
 
@@ -104,7 +108,9 @@ impl Clearer {
 
     fn choose(&self) -> Means {
         let piece = self.pieces.fetch_add(1, Ordering::Relaxed);
-        let available = || Means::ALL.into_iter().filter(|means| self.has(*means));
+        // Large memory is in no cache.
+        let candidates = || Means::ALL.into_iter().filter(|means| *means != Means::Vector);
+        let available = || candidates().filter(|means| self.has(*means));
         let trial = available().nth((piece % RETRY_PIECES) as usize);
         trial.unwrap_or_else(|| {
             available()
@@ -149,6 +155,46 @@ fn processor_has_clzero() -> bool {
     false
 }
 
+/// The instructions, and a system that saves their registers.
+#[cfg(target_arch = "x86_64")]
+fn processor_has_avx512() -> bool {
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+    const OSXSAVE: u32 = 1 << 27;
+    const AVX512F: u32 = 1 << 16;
+    /// Registers of SSE, AVX, and the three parts of AVX-512.
+    const STATE: u32 = 0xe6;
+    if __cpuid(1).ecx & OSXSAVE == 0 || __cpuid(0).eax < 7 || __cpuid_count(7, 0).ebx & AVX512F == 0 {
+        return false;
+    }
+    let saved: u32;
+    // SAFETY: the processor says that the system allows the instruction, which reads a register.
+    unsafe {
+        core::arch::asm!("xgetbv", in("ecx") 0, out("eax") saved, out("edx") _,
+                         options(nomem, nostack, preserves_flags));
+    }
+    saved & STATE == STATE
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn processor_has_avx512() -> bool {
+    false
+}
+
+/// Fills whole lines.
+///
+/// # Safety
+/// The lines must be writable and `at` be aligned to one; the processor must have AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn store_lines(at: *mut u8, lines: usize, value: u8) {
+    use core::arch::x86_64::{_mm512_set1_epi32, _mm512_store_si512};
+    let vector = _mm512_set1_epi32(i32::from_ne_bytes([value; 4]));
+    for line in 0..lines {
+        // SAFETY: a line of the caller's.
+        unsafe { _mm512_store_si512(at.add(line * 64).cast(), vector) };
+    }
+}
+
 /// Fills by one means.
 ///
 /// # Safety
@@ -173,6 +219,8 @@ unsafe fn fill_by(means: Means, address: *mut u8, bytes: usize, value: u8) {
     // SAFETY: head <= bytes.
     let body = unsafe { address.add(head) };
     match means {
+        // SAFETY: the lines lie inside the range and are aligned; the processor has the means, by contract.
+        Means::Vector => unsafe { store_lines(body, lines, value) },
         Means::Clzero if value == 0 => {
             for line in 0..lines {
                 // SAFETY: the line lies inside the range and is aligned; clzero takes its address in rax.
@@ -248,7 +296,8 @@ mod tests {
         unsafe { clearer.clear(memory.as_mut_ptr(), memory.len()) };
         assert!(memory.iter().all(|byte| *byte == 0));
         for (means, rate) in clearer.rates() {
-            assert_eq!(rate.is_some(), clearer.has(means), "{means:?}");
+            let is_tried = means != Means::Vector && clearer.has(means);
+            assert_eq!(rate.is_some(), is_tried, "{means:?}");
         }
     }
 }

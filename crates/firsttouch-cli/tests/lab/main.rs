@@ -25,6 +25,7 @@ mod model;
 mod own_devices;
 mod placed;
 mod policies;
+mod regions;
 mod threads;
 mod watch;
 
@@ -37,11 +38,17 @@ use std::time::Instant;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((word, rest)) = arguments.split_first()
+        && word == regions::WORD
+    {
+        return regions::in_guest(rest);
+    }
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut tests: Vec<Test> = [
         model::tests(),
         policies::tests(),
+        regions::tests(),
         placed::tests(),
         threads::tests(),
         confined::tests(),

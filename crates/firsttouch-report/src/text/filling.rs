@@ -4,7 +4,7 @@ use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
 use crate::number::plural;
 use crate::style::{Style, Tone};
-use firsttouch_machine::{FillReport, FillRow, FillState};
+use firsttouch_machine::{FillDevice, FillReport, FillRow, FillState};
 use firsttouch_placement::format_bytes;
 
 /// Every way of getting zeroed memory, against the store bandwidth of the machine.
@@ -29,6 +29,13 @@ pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
             from(crossovers.left_from_bytes),
             from(crossovers.read_from_bytes)
         ),
+        match crossovers.vector_to_bytes {
+            Some(bytes) => format!(
+                "vector stores through the caches pay up to {} where the memory is read next and in the caches",
+                format_bytes(bytes)
+            ),
+            None => "vector stores through the caches never pay".to_owned(),
+        },
         format!(
             "the filler uses {} on each node for memory that is there and {} for new memory: one more would add less \
              than a fifth",
@@ -42,6 +49,13 @@ pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
         },
     ];
     page.list("learnt", &facts, "-", None);
+    let device = |device: &FillDevice| {
+        let node = device.node.map_or_else(String::new, |node| format!(" at node {node}"));
+        let state = device.obstacle.as_deref().unwrap_or("used, not verified on hardware");
+        format!("{} of {}{node}: {state}", device.queue, device.device)
+    };
+    let devices: Vec<String> = report.devices.iter().map(device).collect();
+    page.list("devices", &devices, "-", None);
     page.list("notes", &report.notes, "!", Some(Tone::Caution));
     let footer = format!("{} for every row; {}", format_bytes(report.size_bytes), report.date);
     page.paragraph("", &footer, Some(Tone::Faint));
