@@ -3,6 +3,8 @@
 //! A [`Graph`] is arcs in the order of their tails (compressed sparse rows), with non-negative integer weights. [`read`] reads
 //! one from a file, by a team of threads, into memory on chosen pages; [`Ids`] tells which node is which of the file.
 //!
+//! [`Search`] finds the shortest paths from one source after the other by one thread, [`TeamSearch`] by all threads of a team.
+//!
 //! Architecture invariants: this crate never prints and reads no environment; nodes inside are numbers from 0, and every
 //! result is told in the numbers of the file.
 
@@ -19,6 +21,7 @@ mod graph;
 mod ids;
 mod order;
 mod read;
+mod search;
 mod write;
 
 pub use array::Place;
@@ -31,5 +34,9 @@ pub use ids::Ids;
 pub use order::{Order, Reordering};
 pub use read::{
     Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
+};
+pub use search::{
+    Algorithm, Choice, Distances, GraphShape, NEIGHBOURHOOD, NO_PARENT, Search, Summary, Task, TeamSearch,
+    Tree, Width, choose, search_each,
 };
 pub use write::{WriteError, save, write_text};

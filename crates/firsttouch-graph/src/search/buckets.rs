@@ -1,0 +1,60 @@
+//! Dijkstra's algorithm with buckets in place of a heap: a bucket of nodes at a time.
+
+use super::distance::{Distance, TooFar, fits};
+use super::follow::{Field, Notes, follow_all};
+use super::labels::Labels;
+use super::queue::{BucketQueue, Entry};
+use crate::graph::{Graph, Node};
+
+/// A queue that is used for one search after the other.
+#[derive(Debug)]
+pub(super) struct Buckets<D> {
+    shift: u32,
+    queue: BucketQueue<D>,
+    /// Nodes that are out of the queue and wait for their turn.
+    batch: Vec<Entry<D>>,
+    notes: Notes<D>,
+}
+
+impl<D: Distance> Buckets<D> {
+    pub(super) fn new(shift: u32, graph: &Graph) -> Buckets<D> {
+        let queue = BucketQueue::new(shift, graph.max_weight(), 1);
+        Buckets { shift, queue, batch: Vec::new(), notes: Notes::new() }
+    }
+
+    /// The logarithm of the width of the buckets.
+    pub(super) fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    pub(super) fn search(
+        &mut self,
+        graph: &Graph,
+        source: Node,
+        labels: &mut Labels<D>,
+    ) -> Result<(), TooFar> {
+        self.queue.clear();
+        self.queue.enter(D::default(), source);
+        let field = Field { graph, distances: D::share(&mut labels.distances), limit: labels.limit };
+        let follow =
+            if labels.limited { follow_all::<D, true, false> } else { follow_all::<D, false, false> };
+        let mut number = 0;
+        let mut outcome = Ok(());
+        while let Some(next) = self.queue.first_from(number) {
+            number = next;
+            outcome = fits::<D>((number + 1) << self.shift, graph.max_weight());
+            if outcome.is_err() {
+                break;
+            }
+            self.queue
+                .advance(number, |entry| D::read(&field.distances[entry.node as usize]) >= entry.distance);
+            self.batch.clear();
+            // What is entered into this bucket meanwhile comes out with the next turn.
+            self.queue.take(number, &mut self.batch);
+            follow(&field, &self.batch, &mut self.queue, &mut self.notes);
+        }
+        labels.reached.append(&mut self.notes.reached);
+        outcome
+    }
+}

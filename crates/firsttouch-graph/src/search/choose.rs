@@ -1,0 +1,229 @@
+//! Which algorithm suits a graph and a number of sources, and why.
+
+use crate::graph::{Graph, Node};
+use std::collections::HashSet;
+use std::fmt;
+
+/// A way to find shortest paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Dijkstra's with a bucket queue; each thread has its own sources.
+    Buckets,
+    /// Dijkstra's with a heap: the reference.
+    Heap,
+    /// Delta-stepping: all threads on one source.
+    Delta,
+    /// Sweeps over a contraction hierarchy, 16 sources at once.
+    Sweep,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Algorithm; 4] = [Algorithm::Buckets, Algorithm::Heap, Algorithm::Delta, Algorithm::Sweep];
+
+    /// Its name on the command line and in documents.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Algorithm::Buckets => "buckets",
+            Algorithm::Heap => "heap",
+            Algorithm::Delta => "delta",
+            Algorithm::Sweep => "sweep",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What of a graph decides which algorithm suits it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GraphShape {
+    /// Arcs.
+    pub arcs: usize,
+    /// Arcs for each node.
+    pub mean_degree: f64,
+    /// Arcs of the node that most arcs leave.
+    pub greatest_degree: usize,
+    /// How many arcs in a row lead from a node to [`NEIGHBOURHOOD`] others, in the middle of some looked at; `None` where
+    /// there are not so many.
+    pub hops: Option<usize>,
+}
+
+/// Nodes around a node that tell what kind of graph it is.
+pub const NEIGHBOURHOOD: usize = 1000;
+/// Nodes whose neighbourhoods are looked at.
+const SAMPLES: usize = 9;
+/// Hops to so many nodes from which on a graph is like a map. In a plane they grow with the root of the nodes (22 in a
+/// grid), in a random graph with their logarithm (10 where each node has two arcs).
+const HOPS_OF_A_MAP: usize = 16;
+/// Mean degree up to which a hierarchy stays small.
+const DEGREE_OF_A_MAP: f64 = 6.0;
+/// Sources from which on making a hierarchy pays: making it takes about as long as so many searches.
+const MANY_SOURCES: usize = 1000;
+/// Arcs below which threads would mostly wait for each other.
+const ARCS_FOR_A_TEAM: usize = 1 << 17;
+
+impl GraphShape {
+    /// That of a graph. Takes one pass over its offsets and a short walk.
+    #[must_use]
+    pub fn of(graph: &Graph) -> GraphShape {
+        let degrees = graph.offsets().windows(2).map(|row| (row[1] - row[0]) as usize);
+        let stride = (graph.nodes() / SAMPLES).max(1);
+        let nodes = (0..graph.nodes()).step_by(stride);
+        let mut hops: Vec<usize> = nodes.filter_map(|node| hops(graph, node as Node)).collect();
+        hops.sort_unstable();
+        GraphShape {
+            arcs: graph.arcs(),
+            mean_degree: graph.arcs() as f64 / graph.nodes().max(1) as f64,
+            greatest_degree: degrees.max().unwrap_or(0),
+            hops: hops.get(hops.len() / 2).copied(),
+        }
+    }
+
+    /// Whether few arcs cross between regions, so that a hierarchy over it stays small.
+    #[must_use]
+    pub fn is_like_a_map(&self) -> bool {
+        self.mean_degree <= DEGREE_OF_A_MAP && self.hops.is_some_and(|hops| hops >= HOPS_OF_A_MAP)
+    }
+}
+
+/// How many arcs in a row lead from `node` to [`NEIGHBOURHOOD`] others.
+fn hops(graph: &Graph, node: Node) -> Option<usize> {
+    let mut seen = HashSet::from([node]);
+    let mut ring = vec![node];
+    for hops in 0.. {
+        if seen.len() > NEIGHBOURHOOD {
+            return Some(hops);
+        }
+        let mut next = Vec::new();
+        for arc in ring.iter().flat_map(|tail| graph.out(*tail)) {
+            if seen.len() <= NEIGHBOURHOOD && seen.insert(arc.head) {
+                next.push(arc.head);
+            }
+        }
+        if next.is_empty() {
+            return None;
+        }
+        ring = next;
+    }
+    None
+}
+
+/// What is to be searched, and with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Sources to search from.
+    pub sources: usize,
+    /// Threads to search with.
+    pub threads: usize,
+    /// There is a hierarchy of the graph already.
+    pub has_hierarchy: bool,
+}
+
+/// An algorithm, and why it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Why, in a sentence without its full stop.
+    pub reason: String,
+}
+
+/// Chooses the algorithm that is likely to be the fastest.
+#[must_use]
+pub fn choose(shape: &GraphShape, task: Task) -> Choice {
+    let Task { sources, threads, has_hierarchy } = task;
+    let because = |algorithm, reason| Choice { algorithm, reason };
+    if has_hierarchy {
+        return because(Algorithm::Sweep, "there is a hierarchy of the graph".to_owned());
+    }
+    if shape.is_like_a_map() && sources >= MANY_SOURCES {
+        let reason = format!(
+            "the graph is like a map ({:.1} arcs a node, {} hops to {NEIGHBOURHOOD} nodes), and {sources} sources are enough to \
+             pay for a hierarchy",
+            shape.mean_degree,
+            shape.hops.unwrap_or_default()
+        );
+        return because(Algorithm::Sweep, reason);
+    }
+    if sources < threads && shape.arcs >= ARCS_FOR_A_TEAM {
+        let reason = format!("{threads} threads have only {sources} {} to share", counted(sources, "source"));
+        return because(Algorithm::Delta, reason);
+    }
+    let reason = if sources < threads {
+        format!("{} {} are too few for threads to share", shape.arcs, counted(shape.arcs, "arc"))
+    } else if sources >= MANY_SOURCES {
+        let hops = shape.hops.map_or(String::new(), |hops| format!(", {hops} hops to {NEIGHBOURHOOD} nodes"));
+        format!(
+            "every thread has sources of its own, and the graph is not like a map ({:.1} arcs a node, at most {}{hops}): a \
+             hierarchy over it would be large",
+            shape.mean_degree, shape.greatest_degree
+        )
+    } else {
+        format!("every thread has sources of its own, but {sources} are too few to pay for a hierarchy")
+    };
+    because(Algorithm::Buckets, reason)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { what.to_owned() } else { format!("{what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(side: u32) -> Graph {
+        let mut arcs = Vec::new();
+        for (x, y) in (0..side).flat_map(|x| (0..side).map(move |y| (x, y))) {
+            let at = |x, y| x * side + y;
+            let right = (x + 1 < side).then(|| at(x + 1, y));
+            let down = (y + 1 < side).then(|| at(x, y + 1));
+            for to in right.into_iter().chain(down) {
+                arcs.extend([(at(x, y), to, 1), (to, at(x, y), 1)]);
+            }
+        }
+        Graph::from_arcs((side * side) as usize, &arcs).unwrap()
+    }
+
+    /// Two arcs from every node to nodes that a multiplication scatters.
+    fn scattered(nodes: u32) -> Graph {
+        let head =
+            |tail: u32, arc: u32| (u64::from(tail * 2 + arc) * 2_654_435_761 % u64::from(nodes)) as Node;
+        let arcs: Vec<(Node, Node, u32)> =
+            (0..nodes).flat_map(|tail| [(tail, head(tail, 0), 1), (tail, head(tail, 1), 1)]).collect();
+        Graph::from_arcs(nodes as usize, &arcs).unwrap()
+    }
+
+    fn chosen(graph: &Graph, sources: usize, threads: usize, has_hierarchy: bool) -> Algorithm {
+        let choice = choose(&GraphShape::of(graph), Task { sources, threads, has_hierarchy });
+        assert!(!choice.reason.is_empty() && !choice.reason.ends_with('.'));
+        choice.algorithm
+    }
+
+    #[test]
+    fn maps_are_told_from_scattered_graphs_by_how_far_a_few_hops_lead() {
+        let (map, scattered) = (GraphShape::of(&grid(100)), GraphShape::of(&scattered(10_007)));
+        assert!(map.is_like_a_map(), "{map:?}");
+        assert!(!scattered.is_like_a_map(), "{scattered:?}");
+        // Too small to be told, and no nodes at all.
+        assert_eq!(GraphShape::of(&grid(5)).hops, None);
+        assert_eq!(GraphShape::of(&Graph::from_arcs(0, &[]).unwrap()).hops, None);
+    }
+
+    #[test]
+    fn the_algorithm_follows_the_graph_and_the_sources() {
+        let (map, scattered) = (grid(300), scattered(100_003));
+        assert_eq!(chosen(&map, 5000, 2, false), Algorithm::Sweep);
+        assert_eq!(chosen(&scattered, 5000, 2, false), Algorithm::Buckets);
+        assert_eq!(chosen(&map, 10, 2, false), Algorithm::Buckets);
+        assert_eq!(chosen(&map, 1, 2, false), Algorithm::Delta);
+        assert_eq!(chosen(&map, 1, 1, false), Algorithm::Buckets);
+        assert_eq!(chosen(&grid(20), 1, 2, false), Algorithm::Buckets);
+        assert_eq!(chosen(&map, 1, 2, true), Algorithm::Sweep);
+    }
+}

@@ -1,0 +1,264 @@
+//! Delta-stepping: all threads of a team on one search.
+//!
+//! Nodes of a stretch of distances, the step, are worked on in any order and by any thread; a node that becomes nearer
+//! within its step is worked on again (U. Meyer and P. Sanders, Delta-stepping: a parallelizable shortest path algorithm,
+//! 2003). A thread goes on with what it finds in the same step by itself, without waiting for the others (bucket fusion: Y.
+//! Zhang et al., Optimizing ordered graph algorithms with GraphIt, 2020).
+//!
+//! How long a step should be cannot be known from the graph alone: too short, and threads only wait for each other; too
+//! long, and most work is done twice. Here buckets are narrow and a step is several of them. How many is decided anew at
+//! every step from what the last one brought: more of them while there is too little to do, fewer when nodes turned out to
+//! have been worked on too early.
+
+use super::distance::{Distance, TooFar, fits};
+use super::follow::{Field, Notes, follow_all, settle};
+use super::labels::Labels;
+use super::queue::{BucketQueue, Entry};
+use crate::graph::{Graph, Node};
+use firsttouch_threads::{Member, Team};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Entries that a thread takes from a shared list at a time.
+const PART: usize = 64;
+/// Entries of one bucket that a thread keeps to itself; more are shared with the others.
+const MOST_KEPT: usize = 1000;
+/// Entries to be worked on in a step by each thread, so that waiting for the others is a small part of it.
+const ENOUGH: u64 = 1000;
+/// Buckets of a step at most.
+const MOST_BUCKETS: u64 = 128;
+
+/// How many buckets make a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// As many as seem right.
+    Adapts,
+    /// One.
+    OneBucket,
+}
+
+/// What a team needs for one search after the other.
+#[derive(Debug)]
+pub(super) struct Delta<D> {
+    shift: u32,
+    step: Step,
+    members: Vec<Mutex<Own<D>>>,
+    shared: Vec<Shared<D>>,
+    rounds: [Round; 2],
+}
+
+/// What only one member uses.
+#[derive(Debug)]
+struct Own<D> {
+    queue: BucketQueue<D>,
+    batch: Vec<Entry<D>>,
+    notes: Notes<D>,
+    outcome: Result<(), TooFar>,
+}
+
+/// What a member has found and every member may take from.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shared<D> {
+    entries: RwLock<Vec<Entry<D>>>,
+    taken: AtomicUsize,
+}
+
+/// What the members tell each other at the end of a step. There are two: one is read while the other is made ready.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Round {
+    /// The first bucket that is not empty.
+    first: AtomicU64,
+    /// Entries whose arcs were followed.
+    followed: AtomicU64,
+    /// Those of them that may have been in vain: a shorter path was found in the same step.
+    early: AtomicU64,
+}
+
+impl Round {
+    fn reset(&self) {
+        self.first.store(u64::MAX, Ordering::Relaxed);
+        self.followed.store(0, Ordering::Relaxed);
+        self.early.store(0, Ordering::Relaxed);
+    }
+}
+
+impl<D: Distance> Delta<D> {
+    /// For the members of a team, with buckets 2^`shift` wide.
+    pub(super) fn new(shift: u32, step: Step, graph: &Graph, members: usize) -> Delta<D> {
+        let together = if step == Step::Adapts { MOST_BUCKETS } else { 1 };
+        let own = || Own {
+            queue: BucketQueue::new(shift, graph.max_weight(), together),
+            batch: Vec::new(),
+            notes: Notes::new(),
+            outcome: Ok(()),
+        };
+        Delta {
+            shift,
+            step,
+            members: (0..members).map(|_| Mutex::new(own())).collect(),
+            shared: (0..members)
+                .map(|_| Shared { entries: RwLock::default(), taken: AtomicUsize::new(0) })
+                .collect(),
+            rounds: Default::default(),
+        }
+    }
+
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    ///
+    /// # Panics
+    ///
+    /// If the team has another number of members.
+    pub(super) fn search(
+        &mut self,
+        team: &mut Team,
+        graph: &Graph,
+        source: Node,
+        labels: &mut Labels<D>,
+    ) -> Result<(), TooFar> {
+        assert_eq!(team.size(), self.members.len(), "made for this team");
+        for shared in &mut self.shared {
+            shared.entries.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            *shared.taken.get_mut() = 0;
+        }
+        let first = &mut self.shared[0].entries;
+        first
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Entry { distance: D::default(), node: source });
+        self.rounds.iter().for_each(Round::reset);
+        let field = Field { graph, distances: D::share(&mut labels.distances), limit: labels.limit };
+        let follow = if labels.limited { follow_all::<D, true, true> } else { follow_all::<D, false, true> };
+        let search = Search { field, follow, delta: self };
+        team.run(|member| search.take_part(member));
+        let mut outcome = Ok(());
+        for own in &mut self.members {
+            let own = own.get_mut().unwrap_or_else(PoisonError::into_inner);
+            labels.reached.append(&mut own.notes.reached);
+            outcome = outcome.and(own.outcome);
+        }
+        // Two threads may have reached a node at the same time.
+        labels.reached.sort_unstable();
+        labels.reached.dedup();
+        outcome
+    }
+}
+
+/// The loop over arcs, with or without a limit.
+type Follow<D> = fn(&Field<'_, D>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
+
+/// One search, as all members see it.
+struct Search<'a, D: Distance> {
+    field: Field<'a, D>,
+    follow: Follow<D>,
+    delta: &'a Delta<D>,
+}
+
+impl<D: Distance> Search<'_, D> {
+    /// The work of one member.
+    fn take_part(&self, member: &Member<'_>) {
+        let me = member.index();
+        let mut own = lock(&self.delta.members[me]);
+        let own = &mut *own;
+        own.queue.clear();
+        own.outcome = Ok(());
+        let (mut first, mut buckets) = (0, 1);
+        for round in self.delta.rounds.iter().cycle() {
+            // All members compute the same here, and so all leave or nobody does.
+            let end = first + buckets;
+            own.outcome = fits::<D>(end << self.delta.shift, self.field.graph.max_weight());
+            if own.outcome.is_err() {
+                return;
+            }
+            own.notes.early = 0;
+            own.notes.early_before = D::at_most(end << self.delta.shift);
+            self.work_on_shared(me, own);
+            let rest = self.work_on_own(first, end, own);
+            let next = if rest { Some(first) } else { own.queue.first_from(first) };
+            round.first.fetch_min(next.unwrap_or(u64::MAX), Ordering::Relaxed);
+            round.followed.fetch_add(own.notes.followed.len() as u64, Ordering::Relaxed);
+            round.early.fetch_add(own.notes.early, Ordering::Relaxed);
+            member.barrier();
+            settle::<D>(self.field.distances, &mut own.notes.followed);
+            first = round.first.load(Ordering::Relaxed);
+            if first == u64::MAX {
+                return;
+            }
+            if self.delta.step == Step::Adapts {
+                buckets = self.buckets_of_next_step(round, buckets);
+            }
+            self.share(me, first, first + buckets, rest, own);
+            if me == 0 {
+                // Nobody reads the other one any more, and nobody writes to it before the barrier.
+                let other = self.delta.rounds.iter().find(|other| !std::ptr::eq(*other, round));
+                other.into_iter().for_each(Round::reset);
+            }
+            member.barrier();
+        }
+    }
+
+    /// Twice as many when there was too little to do for all, half as many when much of it was too early.
+    fn buckets_of_next_step(&self, round: &Round, buckets: u64) -> u64 {
+        let followed = round.followed.load(Ordering::Relaxed);
+        let early = round.early.load(Ordering::Relaxed);
+        if early * 3 > followed {
+            (buckets / 2).max(1)
+        } else if followed < ENOUGH * self.delta.members.len() as u64 && early * 8 < followed {
+            (buckets * 2).min(MOST_BUCKETS)
+        } else {
+            buckets
+        }
+    }
+
+    /// Puts the entries of the step where all can take them.
+    fn share(&self, me: usize, first: u64, end: u64, rest: bool, own: &mut Own<D>) {
+        let shared = &self.delta.shared[me];
+        let mut entries = shared.entries.write().unwrap_or_else(PoisonError::into_inner);
+        entries.clear();
+        if rest {
+            entries.append(&mut own.batch);
+        }
+        own.queue
+            .advance(first, |entry| D::read(&self.field.distances[entry.node as usize]) >= entry.distance);
+        while let Some(number) = own.queue.first_from(first).filter(|number| *number < end) {
+            own.queue.take(number, &mut entries);
+        }
+        shared.taken.store(0, Ordering::Relaxed);
+    }
+
+    /// Works on what was shared: what this member found itself first, since its surroundings are in this cache.
+    fn work_on_shared(&self, me: usize, own: &mut Own<D>) {
+        let members = self.delta.shared.len();
+        for shared in (me..members).chain(0..me).map(|owner| &self.delta.shared[owner]) {
+            let entries = shared.entries.read().unwrap_or_else(PoisonError::into_inner);
+            loop {
+                let from = shared.taken.fetch_add(PART, Ordering::Relaxed);
+                if from >= entries.len() {
+                    break;
+                }
+                let part = &entries[from..entries.len().min(from + PART)];
+                (self.follow)(&self.field, part, &mut own.queue, &mut own.notes);
+            }
+        }
+    }
+
+    /// Works on what this member found in the meantime, as long as it is little. True if there is more, in its batch.
+    fn work_on_own(&self, first: u64, end: u64, own: &mut Own<D>) -> bool {
+        own.batch.clear();
+        while let Some(number) = own.queue.first_from(first).filter(|number| *number < end) {
+            own.queue.take(number, &mut own.batch);
+            if own.batch.len() > MOST_KEPT {
+                return true;
+            }
+            (self.follow)(&self.field, &own.batch, &mut own.queue, &mut own.notes);
+            own.batch.clear();
+        }
+        false
+    }
+}
+
+/// A panic elsewhere ends the search: nobody sees what it left.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

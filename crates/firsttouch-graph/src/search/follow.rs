@@ -1,0 +1,157 @@
+//! The inner loop of all searches with buckets: the arcs of some nodes are followed, and the nodes they lead to are entered
+//! into the queue where they have become nearer.
+//!
+//! A search waits for memory and for wrong guesses of branches, not for arithmetic. So what a node needs is asked for some
+//! nodes ahead: where its arcs begin, then the arcs, then the distances at their heads. And nodes with few arcs are worked
+//! on without a branch: always four arcs are read, the last of them perhaps those of the next node, and a distance that is
+//! no improvement is written to where nobody reads it.
+//!
+//! Several threads may do this at the same time. They read, compare and write, without an instruction that would make
+//! these one step (such an instruction takes longer than all the rest), so that one may write a longer distance over a
+//! shorter one that another has written meanwhile. The shorter one is not lost: it stands in the queue of its thread, and
+//! is put back when it comes out, or, if it was out already, by [`settle`], which looks at all entries that were followed
+//! when nobody follows arcs any more.
+
+use super::distance::Distance;
+use super::memory::prefetch;
+use super::queue::{BucketQueue, Entrance, Entry};
+use crate::graph::{Graph, Node};
+
+/// Nodes from asking for memory to asking for what it points to. Three times as many are under way, about as many as a core
+/// keeps cache misses.
+const AHEAD: usize = 4;
+/// Arcs that are read of every node, however few it has.
+const FEW: usize = 4;
+/// Arcs of a node with many from asking for a distance to reading it.
+const ARCS_AHEAD: usize = 16;
+
+/// What all threads of a search see.
+#[derive(Debug)]
+pub(super) struct Field<'a, D: Distance> {
+    pub(super) graph: &'a Graph,
+    pub(super) distances: &'a [D::Shared],
+    /// No distance beyond this one is noted; looked at only in a search with a limit.
+    pub(super) limit: D,
+}
+
+/// What one thread notes.
+#[derive(Debug)]
+pub(super) struct Notes<D> {
+    /// Nodes that got their first distance, in a search with a limit. With several threads a node may be noted twice.
+    pub(super) reached: Vec<Node>,
+    /// Entries that were followed, in a search by several threads.
+    pub(super) followed: Vec<Entry<D>>,
+    /// Nodes that became nearer and may have been followed before, in a search by several threads.
+    pub(super) early: u64,
+    /// Where improvements count as early: before this distance.
+    pub(super) early_before: D,
+}
+
+impl<D: Distance> Notes<D> {
+    pub(super) fn new() -> Notes<D> {
+        Notes { reached: Vec::new(), followed: Vec::new(), early: 0, early_before: D::default() }
+    }
+}
+
+/// Follows the arcs of these nodes, those that have not become nearer since they were entered.
+pub(super) fn follow_all<D: Distance, const LIMITED: bool, const TEAM: bool>(
+    field: &Field<'_, D>,
+    batch: &[Entry<D>],
+    queue: &mut BucketQueue<D>,
+    notes: &mut Notes<D>,
+) {
+    let (offsets, arcs, distances) = (field.graph.offsets(), field.graph.all_arcs(), field.distances);
+    let nowhere = D::cell();
+    let mut entrance = queue.entrance();
+    for step in 0..batch.len() + 3 * AHEAD {
+        if let Some(entry) = batch.get(step) {
+            prefetch(offsets, entry.node as usize);
+            prefetch(distances, entry.node as usize);
+        }
+        if let Some(entry) = batch.get(step.wrapping_sub(AHEAD)) {
+            prefetch(arcs, offsets[entry.node as usize] as usize);
+        }
+        if let Some(entry) = batch.get(step.wrapping_sub(2 * AHEAD)) {
+            let begin = offsets[entry.node as usize] as usize;
+            for arc in arcs.get(begin..begin + FEW).unwrap_or_default() {
+                prefetch(distances, arc.head as usize);
+            }
+        }
+        let Some(&Entry { distance: from, node }) = batch.get(step.wrapping_sub(3 * AHEAD)) else { continue };
+        let (begin, end) = (offsets[node as usize] as usize, offsets[node as usize + 1] as usize);
+        let held = D::read(&distances[node as usize]);
+        if held < from {
+            continue;
+        }
+        if TEAM {
+            if held > from {
+                D::write(&distances[node as usize], from);
+            }
+            notes.followed.push(Entry { distance: from, node });
+        }
+        match arcs.get(begin..begin + FEW) {
+            Some(few) if end - begin <= FEW => {
+                for (at, arc) in few.iter().enumerate() {
+                    let distance = from.plus(arc.weight);
+                    let wanted = begin + at < end;
+                    let to = (arc.head, distance);
+                    if !offer::<D, LIMITED, TEAM>(field, &nowhere, &mut entrance, notes, to, wanted) {
+                        queue.attend(distance, arc.head);
+                        entrance = queue.entrance();
+                    }
+                }
+            }
+            _ => {
+                let arcs = &arcs[begin..end];
+                for (at, arc) in arcs.iter().enumerate() {
+                    if let Some(later) = arcs.get(at + ARCS_AHEAD) {
+                        prefetch(distances, later.head as usize);
+                    }
+                    // Most arcs of a node with many lead to nodes that are near already, which can be guessed.
+                    let distance = from.plus(arc.weight);
+                    let to = (arc.head, distance);
+                    if distance < D::read(&distances[arc.head as usize])
+                        && !offer::<D, LIMITED, TEAM>(field, &nowhere, &mut entrance, notes, to, true)
+                    {
+                        queue.attend(distance, arc.head);
+                        entrance = queue.entrance();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Notes a path to a node, and enters it, if it is `wanted` and the shortest so far. False if the queue must be attended to.
+#[inline(always)]
+fn offer<D: Distance, const LIMITED: bool, const TEAM: bool>(
+    field: &Field<'_, D>,
+    nowhere: &D::Shared,
+    entrance: &mut Entrance<'_, D>,
+    notes: &mut Notes<D>,
+    (head, distance): (Node, D),
+    wanted: bool,
+) -> bool {
+    let cell = &field.distances[head as usize];
+    let held = D::read(cell);
+    let mut wanted = wanted & (distance < held);
+    if LIMITED {
+        wanted &= distance <= field.limit;
+        if wanted && held == D::UNREACHED {
+            notes.reached.push(head);
+        }
+    }
+    if TEAM {
+        notes.early += u64::from(wanted & (held < notes.early_before));
+    }
+    D::write(if wanted { cell } else { nowhere }, distance);
+    entrance.enter(distance, head, wanted)
+}
+
+/// Puts distances back that were overwritten after their entries had been followed. Called by every thread for what it
+/// followed itself, while no thread follows arcs.
+pub(super) fn settle<D: Distance>(distances: &[D::Shared], followed: &mut Vec<Entry<D>>) {
+    for entry in followed.drain(..) {
+        D::lower(&distances[entry.node as usize], entry.distance);
+    }
+}

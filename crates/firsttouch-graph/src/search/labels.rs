@@ -1,0 +1,68 @@
+//! The distances of one search, as far as they are known.
+
+use super::distance::Distance;
+use crate::graph::Node;
+
+/// Tentative distances of all nodes; in a search with a limit also the list of those that have one, so that neither the
+/// result nor the next search costs a pass over all nodes.
+#[derive(Debug)]
+pub(super) struct Labels<D> {
+    pub(super) distances: Vec<D>,
+    /// The nodes with a distance, in the order in which they got their first one; empty in a search without limit.
+    pub(super) reached: Vec<Node>,
+    /// No distance beyond this one is of interest.
+    pub(super) limit: D,
+    pub(super) limited: bool,
+}
+
+impl<D: Distance> Labels<D> {
+    /// Those of `nodes` nodes, none of them reached.
+    pub(super) fn new(nodes: usize) -> Labels<D> {
+        Labels {
+            distances: vec![D::UNREACHED; nodes],
+            reached: Vec::new(),
+            limit: D::at_most(u64::MAX),
+            limited: true,
+        }
+    }
+
+    /// Forgets the last search and begins another.
+    pub(super) fn begin(&mut self, source: Node, limit: Option<u64>) {
+        if self.limited {
+            for node in self.reached.drain(..) {
+                self.distances[node as usize] = D::UNREACHED;
+            }
+        } else {
+            self.distances.fill(D::UNREACHED);
+        }
+        self.limited = limit.is_some();
+        self.limit = D::at_most(limit.unwrap_or(u64::MAX));
+        self.distances[source as usize] = D::default();
+        if self.limited {
+            self.reached.push(source);
+        }
+    }
+
+    /// How many nodes have a distance.
+    pub(super) fn count_reached(&self) -> u64 {
+        self.distances.iter().filter(|distance| **distance != D::UNREACHED).count() as u64
+    }
+
+    pub(super) fn of(&self, node: Node) -> D {
+        self.distances[node as usize]
+    }
+
+    /// Notes a path to `node`; true if it is the shortest so far, and within the limit.
+    #[inline(always)]
+    pub(super) fn lower(&mut self, node: Node, distance: D) -> bool {
+        let held = self.distances[node as usize];
+        if distance >= held || distance > self.limit {
+            return false;
+        }
+        if self.limited && held == D::UNREACHED {
+            self.reached.push(node);
+        }
+        self.distances[node as usize] = distance;
+        true
+    }
+}

@@ -1,0 +1,32 @@
+//! Shortest paths by searching: from one source after the other, with arrays and queues that are made once.
+//!
+//! [`Search`] is one thread with a bucket queue or, for reference, a heap. [`TeamSearch`] is all threads of a team on one
+//! source. [`search_each`] gives every thread of a team sources of its own. [`choose`] tells which of them suits a graph.
+//! All of them fill an array of distances, of 32 bits for as long as these suffice, and show it as a [`Tree`].
+//!
+//! Architecture invariant: a distance that is shown is the shortest, or there is none; nothing in here is approximate,
+//! whatever the width of buckets, the limit or the number of threads. What is `unsafe` is in `memory.rs`.
+
+mod buckets;
+mod choose;
+mod delta;
+mod distance;
+mod follow;
+mod heap;
+mod labels;
+mod many;
+#[expect(unsafe_code, reason = "prefetching, and cells shared between threads")]
+mod memory;
+mod one;
+mod parents;
+mod queue;
+mod together;
+mod tree;
+mod width;
+
+pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, Task, choose};
+pub use many::search_each;
+pub use one::{Search, Width};
+pub use parents::NO_PARENT;
+pub use together::TeamSearch;
+pub use tree::{Distances, Summary, Tree};

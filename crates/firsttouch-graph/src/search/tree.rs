@@ -1,0 +1,152 @@
+//! What a search has found.
+
+use super::distance::Distance;
+use super::labels::Labels;
+use super::parents::parents;
+use crate::graph::{Graph, Node, UNREACHED};
+
+/// Distances of all nodes, in as many bits as they need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distances<'a> {
+    /// Of 32 bits; [`UNREACHED`] where no path leads.
+    Narrow(&'a [u32]),
+    /// Of 64 bits; `u64::MAX` where no path leads.
+    Wide(&'a [u64]),
+}
+
+impl Distances<'_> {
+    /// That of a node; `None` if no path leads to it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    #[must_use]
+    pub fn of(self, node: Node) -> Option<u64> {
+        match self {
+            Distances::Narrow(all) => reached(all[node as usize]),
+            Distances::Wide(all) => reached(all[node as usize]),
+        }
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self {
+            Distances::Narrow(all) => all.len(),
+            Distances::Wide(all) => all.len(),
+        }
+    }
+
+    /// Whether there is no node.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+fn reached<D: Distance>(distance: D) -> Option<u64> {
+    (distance != D::UNREACHED).then(|| distance.wide())
+}
+
+/// The shortest paths from one source: a view of the search's own arrays, until its next run.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a> {
+    graph: &'a Graph,
+    source: Node,
+    distances: Distances<'a>,
+    reached: Option<&'a [Node]>,
+}
+
+/// What a tree comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Nodes with a path from the source, itself included.
+    pub reached: u64,
+    /// The sum of their distances.
+    pub sum: u64,
+    /// The greatest of them.
+    pub farthest: u64,
+}
+
+impl Summary {
+    fn add(mut self, distance: u64) -> Summary {
+        self.reached += 1;
+        self.sum = self.sum.wrapping_add(distance);
+        self.farthest = self.farthest.max(distance);
+        self
+    }
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn narrow(graph: &'a Graph, source: Node, labels: &'a Labels<u32>) -> Tree<'a> {
+        let reached = labels.limited.then_some(&*labels.reached);
+        Tree { graph, source, distances: Distances::Narrow(&labels.distances), reached }
+    }
+
+    pub(super) fn wide(graph: &'a Graph, source: Node, labels: &'a Labels<u64>) -> Tree<'a> {
+        let reached = labels.limited.then_some(&*labels.reached);
+        Tree { graph, source, distances: Distances::Wide(&labels.distances), reached }
+    }
+
+    /// Where the paths begin.
+    #[must_use]
+    pub fn source(&self) -> Node {
+        self.source
+    }
+
+    /// The distances of all nodes. In a search with a limit, nodes beyond it have none.
+    #[must_use]
+    pub fn distances(&self) -> Distances<'a> {
+        self.distances
+    }
+
+    /// The nodes that have a distance, if the search had a limit, in no order: few of them take little time.
+    #[must_use]
+    pub fn within_limit(&self) -> Option<&'a [Node]> {
+        self.reached
+    }
+
+    /// The nodes that have a distance, in ascending order.
+    #[must_use]
+    pub fn reached(&self) -> Vec<Node> {
+        match self.reached {
+            Some(reached) => {
+                let mut reached = reached.to_vec();
+                reached.sort_unstable();
+                reached
+            }
+            None => {
+                (0..self.distances.len() as Node).filter(|node| self.distances.of(*node).is_some()).collect()
+            }
+        }
+    }
+
+    /// The node before each node on a shortest path, or [`NO_PARENT`](super::NO_PARENT). The same for every algorithm.
+    #[must_use]
+    pub fn parents(&self) -> Vec<Node> {
+        let reached = self.reached();
+        match self.distances {
+            Distances::Narrow(all) => parents(self.graph, self.source, all, &reached),
+            Distances::Wide(all) => parents(self.graph, self.source, all, &reached),
+        }
+    }
+
+    /// How many nodes are reached, the sum of their distances (modulo 2^64), and the greatest.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let all = Summary::default();
+        match (self.reached, self.distances) {
+            (Some(reached), distances) => {
+                reached.iter().filter_map(|node| distances.of(*node)).fold(all, Summary::add)
+            }
+            (None, Distances::Narrow(distances)) => distances
+                .iter()
+                .filter(|distance| **distance != UNREACHED)
+                .fold(all, |summary, distance| summary.add(u64::from(*distance))),
+            (None, Distances::Wide(distances)) => distances
+                .iter()
+                .filter(|distance| **distance != u64::MAX)
+                .fold(all, |summary, distance| summary.add(*distance)),
+        }
+    }
+}
