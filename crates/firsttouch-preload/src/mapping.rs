@@ -5,7 +5,7 @@ use crate::{HEAP, prefault};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use firsttouch_linux::sys;
-use firsttouch_memory::changes;
+use firsttouch_memory::{BASE, HUGE, changes};
 
 /// mmap(2). Where prefaulting is asked for, memory that processes will share (a database's buffers) is created here, in
 /// parallel, instead of page by page by whoever comes first. Private memory is not: allocators and virtual machines
@@ -19,23 +19,57 @@ pub unsafe extern "C" fn mmap(
     file: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    let arguments =
-        [address as usize, bytes, protection as usize, flags as usize, file as usize, offset as usize];
-    // SAFETY: the same call.
-    let mapped = match unsafe { sys::call(libc::SYS_mmap, arguments) } {
-        Ok(mapped) => mapped as *mut c_void,
+    let is_shared = flags & libc::MAP_TYPE == libc::MAP_SHARED && flags & libc::MAP_ANONYMOUS != 0;
+    let is_reserved_only = flags & libc::MAP_NORESERVE != 0 || protection & libc::PROT_WRITE == 0;
+    let wanted = is_shared && !is_reserved_only && prefault::is_enabled() && HEAP.wants(bytes);
+    // Pages that the program asked to be huge already are left to it.
+    let collapse = wanted && flags & libc::MAP_HUGETLB == 0 && prefault::collapses_shared();
+    let place = if collapse && address.is_null() { room_for_huge_pages(bytes) } else { None };
+    let arguments = |address: usize, flags: c_int| {
+        [address, bytes, protection as usize, flags as usize, file as usize, offset as usize]
+    };
+    let mapped = match place {
+        // SAFETY: the same call, at an address that is reserved for it.
+        Some(place) => unsafe { sys::call(libc::SYS_mmap, arguments(place, flags | libc::MAP_FIXED)) },
+        // SAFETY: the same call.
+        None => unsafe { sys::call(libc::SYS_mmap, arguments(address as usize, flags)) },
+    };
+    match mapped {
+        Ok(mapped) => {
+            if wanted {
+                prefault::shared(mapped as *mut u8, bytes, collapse);
+            }
+            mapped as *mut c_void
+        }
         Err(error) => {
+            if let Some(place) = place {
+                // SAFETY: the reservation, which nobody knows of.
+                let _ = unsafe { sys::unmap(place, bytes.next_multiple_of(BASE)) };
+            }
             // SAFETY: the thread's errno.
             unsafe { *libc::__errno_location() = error };
-            return libc::MAP_FAILED;
+            libc::MAP_FAILED
         }
-    };
-    let shared = flags & libc::MAP_TYPE == libc::MAP_SHARED && flags & libc::MAP_ANONYMOUS != 0;
-    let wanted = shared && flags & libc::MAP_NORESERVE == 0 && protection & libc::PROT_WRITE != 0;
-    if wanted && HEAP.wants(bytes) {
-        prefault::block(mapped.cast(), bytes);
     }
-    mapped
+}
+
+/// Reserves so many bytes at a multiple of a huge page's size: pages of shared memory can become huge only where their
+/// place in the mapping and their address agree.
+fn room_for_huge_pages(bytes: usize) -> Option<usize> {
+    let bytes = bytes.checked_next_multiple_of(BASE)?;
+    let all = bytes.checked_add(HUGE)?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping.
+    let start = unsafe { sys::map_anonymous(0, all, libc::PROT_NONE, flags) }.ok()?;
+    let place = start.next_multiple_of(HUGE);
+    // What is in front of the place, and behind it.
+    for (from, to) in [(start, place), (place + bytes, start + all)] {
+        if from < to {
+            // SAFETY: parts of the new mapping, which nobody uses.
+            let _ = unsafe { sys::unmap(from, to - from) };
+        }
+    }
+    Some(place)
 }
 
 /// mmap64: the same, on 64-bit machines.

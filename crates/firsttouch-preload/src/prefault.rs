@@ -1,13 +1,13 @@
-//! Creating the pages of a new block in parallel, before the program needs them.
+//! Creating the pages of a new block, or of new memory that processes share, in parallel, before the program needs them.
 //!
 //! Only when asked for: the threads live for the time of one call.
 
-use crate::{binding, threads};
+use crate::{HEAP, binding, threads};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::{BASE, HUGE};
+use firsttouch_memory::{BASE, HUGE, Pages};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
 const BYTES_PER_THREAD: usize = 64 << 20;
@@ -26,27 +26,42 @@ pub(crate) fn is_enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
 }
 
+/// Whether shared memory is to be collapsed to huge pages.
+pub(crate) fn collapses_shared() -> bool {
+    matches!(HEAP.settings().pages, Pages::Transparent | Pages::Auto)
+}
+
 #[derive(Clone, Copy)]
 struct Share {
     start: usize,
     bytes: usize,
+    collapse: bool,
 }
 
 /// Creates the pages of a new block, if prefaulting is on. What fails is created at first touch, as without us.
 pub(crate) fn block(address: *mut u8, bytes: usize) {
-    if !is_enabled() {
-        return;
+    if is_enabled() {
+        create(address, bytes, false);
     }
+}
+
+/// Creates the pages of new shared memory; huge ones, if `collapse`, whatever `shmem_enabled` says (Linux 6.1), because
+/// the kernel takes collapsing for an order and not for advice: nothing of it stays with the mapping.
+pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
+    create(address, bytes, collapse);
+}
+
+fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let start = address as usize / BASE * BASE;
     let end = (address as usize + bytes).next_multiple_of(BASE);
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
     let share = (end - start).div_ceil(threads).next_multiple_of(HUGE);
-    let mut shares = [Share { start, bytes: 0 }; MOST_THREADS];
+    let mut shares = [Share { start, bytes: 0, collapse }; MOST_THREADS];
     let mut handles = [0 as libc::pthread_t; MOST_THREADS];
     let mut started = [false; MOST_THREADS];
     for index in (0..threads).rev() {
         let from = (start + index * share).min(end);
-        shares[index] = Share { start: from, bytes: share.min(end - from) };
+        shares[index] = Share { start: from, bytes: share.min(end - from), collapse };
         if index > 0 {
             let argument = (&raw mut shares[index]).cast::<c_void>();
             started[index] = start_thread(&mut handles[index], argument);
@@ -75,10 +90,29 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
     // Where the program's threads are bound, all helpers would share the CPU of the one that allocates.
     threads::roam();
     // SAFETY: the argument is a share of a block that is new and known to nobody else.
-    let Share { start, bytes } = unsafe { *share.cast::<Share>() };
+    let Share { start, bytes, collapse } = unsafe { *share.cast::<Share>() };
+    if collapse {
+        make_huge(start, bytes);
+    }
     // SAFETY: creates pages; contents do not change.
     let _ = unsafe { sys::advise(start, bytes, libc::MADV_POPULATE_WRITE) };
     ptr::null_mut()
+}
+
+/// Makes the whole blocks of new shared memory huge pages. The kernel collapses only what has a page already; what else
+/// belongs to the block comes with it, cleared.
+fn make_huge(start: usize, bytes: usize) {
+    let (first, end) = (start.next_multiple_of(HUGE), (start + bytes) / HUGE * HUGE);
+    for block in (first..end).step_by(HUGE) {
+        // SAFETY: creates a page; contents do not change.
+        if unsafe { sys::advise(block, BASE, libc::MADV_POPULATE_WRITE) }.is_err() {
+            return;
+        }
+        // SAFETY: contents do not change.
+        if unsafe { sys::advise(block, HUGE, libc::MADV_COLLAPSE) }.is_err() {
+            return;
+        }
+    }
 }
 
 /// Processors that this thread may run on.
