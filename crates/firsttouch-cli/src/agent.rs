@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use std::env;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::output::{Failure, Outcome};
@@ -15,7 +15,7 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libfirsttouch_p
 /// The path of the agent's file, written now if it is not there.
 ///
 /// It is kept for the next time, in a directory only we can write to: whoever could replace the file would run
-/// code in our programs.
+/// code in our programs. Everybody can read it: a service that root starts becomes another user before it works.
 pub(crate) fn install() -> Outcome<PathBuf> {
     let mut refused = Vec::new();
     for directory in candidates()? {
@@ -33,6 +33,8 @@ fn candidates() -> anyhow::Result<Vec<PathBuf>> {
     let uid = own_uid().context("cannot make a temporary file")?;
     Ok([
         absolute("XDG_CACHE_HOME").map(|cache| cache.join("firsttouch")),
+        // Where other users get to: root's home is closed to them.
+        (uid == 0).then(|| PathBuf::from("/var/cache/firsttouch")),
         // A home that does not exist (services have such) is not ours to make.
         absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache/firsttouch")),
         Some(PathBuf::from(format!("/tmp/firsttouch-{uid}"))),
@@ -54,7 +56,7 @@ fn install_in(directory: &Path) -> anyhow::Result<PathBuf> {
     if text.contains([' ', ':']) {
         anyhow::bail!("LD_PRELOAD cannot hold a path with a space or a colon");
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
     let about = fs::symlink_metadata(directory)?;
     if !about.is_dir() {
         anyhow::bail!("not a directory (symbolic links are not followed)");
@@ -70,10 +72,15 @@ fn install_in(directory: &Path) -> anyhow::Result<PathBuf> {
     if forbids_execution(&mounts, &fs::canonicalize(directory)?) {
         anyhow::bail!("lies on a file system mounted noexec");
     }
+    if about.mode() & 0o055 != 0o055 {
+        // Made by an earlier version, or under a narrow umask.
+        fs::set_permissions(directory, Permissions::from_mode(0o755))?;
+    }
     if !holds(&path) {
         // Under another name first: a program that starts meanwhile sees all of the file or nothing.
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(LIBRARY)?;
+        file.as_file().set_permissions(Permissions::from_mode(0o644))?;
         file.persist(&path)?;
     }
     Ok(path)
@@ -103,7 +110,7 @@ fn forbids_execution(mounts: &str, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     const MOUNTS: &str = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
         30 22 0:26 / /tmp rw,nosuid,noexec - tmpfs tmpfs rw\n\
@@ -131,11 +138,22 @@ mod tests {
     }
 
     #[test]
+    fn other_users_can_load_it_and_not_write_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("cache");
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
+        let path = install_in(&directory).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&directory), mode(&path)), (0o755, 0o644));
+    }
+
+    #[test]
     fn a_directory_that_others_control_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let open = scratch.path().join("open");
         fs::create_dir(&open).unwrap();
-        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
         assert!(install_in(&open).unwrap_err().to_string().contains("others can write"));
         let link = scratch.path().join("link");
         symlink(scratch.path(), &link).unwrap();

@@ -1,7 +1,8 @@
 //! Shells: pipelines, children in the background, programs that take the shell's place; and git.
 
-use crate::requirements::installed;
+use crate::requirements::{installed, skipped};
 use crate::subject::Subject;
+use std::process::Command;
 
 const PIPELINE: &str = "\
 seq 1 200000 | sed 's/$/ x/' | sort -rn | awk '{ s = s * 3 % 1000003 + $1 } END { print NR, s }'
@@ -42,6 +43,22 @@ fn the_program_that_takes_the_shells_place_is_placed() {
         .input(&numbers)
         .same_with_and_without()
         .assert_on_huge_pages(16 << 20);
+}
+
+/// As services do that root starts: the agent lies where they get to.
+#[test]
+fn a_program_that_becomes_another_user_is_placed() {
+    let Some(setpriv) = installed("setpriv") else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
+    command.args(["run", "--pages", "thp", "--follow", "--"]).arg(setpriv);
+    command.args(["--reuid=65534", "--clear-groups", "cat", "/proc/self/maps"]).env_remove("XDG_CACHE_HOME");
+    let done = command.output().unwrap();
+    let complaints = String::from_utf8_lossy(&done.stderr);
+    if complaints.contains("setpriv: ") {
+        return skipped(&format!("becoming another user: {complaints}"));
+    }
+    assert_eq!(complaints, "");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("libfirsttouch_preload"));
 }
 
 const HISTORY: &str = "\
