@@ -18,6 +18,7 @@ mod copies;
 mod description;
 mod generate;
 mod graph;
+pub mod hierarchy;
 mod ids;
 mod order;
 mod read;

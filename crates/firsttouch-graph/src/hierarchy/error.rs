@@ -1,0 +1,105 @@
+//! What can go wrong with a hierarchy.
+
+use std::path::PathBuf;
+
+/// Why there is no hierarchy, or no answer from one.
+#[derive(Debug, thiserror::Error)]
+pub enum HierarchyError {
+    /// Neighbourhoods in the graph are mostly border, as on random and social graphs.
+    #[error(
+        "the graph has no small cuts: {:.0} % of a neighbourhood is its border, so contracting nodes would join nearly all of the others",
+        border * 100.0
+    )]
+    NoSmallCuts {
+        /// The share of the border; on roads about a tenth.
+        border: f64,
+    },
+    /// The hierarchy would have too many arcs.
+    #[error("a hierarchy of this graph needs more than {limit} arcs")]
+    TooManyArcs {
+        /// The most that were allowed.
+        limit: u64,
+    },
+    /// Too many nodes lie above each other.
+    #[error("a hierarchy of this graph is {height} nodes high; {} is the most", super::tree::MOST_HEIGHT)]
+    TooHigh {
+        /// How many.
+        height: usize,
+    },
+    /// Other arcs than those the hierarchy was built of.
+    #[error("{asked} weights were given for the {arcs} arcs of the graph")]
+    OtherWeights {
+        /// How many weights.
+        asked: usize,
+        /// How many arcs.
+        arcs: usize,
+    },
+    /// Paths may be longer than 63 bits count.
+    #[error("paths of this graph may be longer than 2^62")]
+    TooLong,
+    /// The order does not name every node once.
+    #[error("the order of {given} nodes is none of the graph's {nodes}")]
+    NoOrder {
+        /// How many nodes it names.
+        given: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: std::io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{path}: {what}", path = path.display())]
+    Content {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The result does not fit on the disk.
+    #[error("{path}: {needed} bytes are needed, {free} are free", path = path.display())]
+    NoSpace {
+        /// Which file.
+        path: PathBuf,
+        /// The size of the result.
+        needed: u64,
+        /// What the file system has.
+        free: u64,
+    },
+    /// A source or target is not there.
+    #[error("there is no node {node}: the graph has {nodes}")]
+    NoSuchNode {
+        /// Which.
+        node: crate::Node,
+        /// How many there are.
+        nodes: usize,
+    },
+}
+
+impl HierarchyError {
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            HierarchyError::NoSmallCuts { .. }
+            | HierarchyError::TooManyArcs { .. }
+            | HierarchyError::TooHigh { .. } => "search without a hierarchy: --algorithm delta, or auto",
+            HierarchyError::OtherWeights { .. } => {
+                "one weight for each arc, in the order of the graph's arcs"
+            }
+            HierarchyError::TooLong => "smaller weights: divide them all by a power of two",
+            HierarchyError::NoOrder { .. } => "build the hierarchy again",
+            HierarchyError::File { .. } => "see that the folder exists and may be written to",
+            HierarchyError::Content { .. } => "remove the file, and it is made anew",
+            HierarchyError::NoSpace { .. } => {
+                "fewer sources, a reduction in place of all distances, or another disk"
+            }
+            HierarchyError::NoSuchNode { .. } => "nodes are counted from 0 here",
+        }
+    }
+}

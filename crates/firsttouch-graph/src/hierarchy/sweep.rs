@@ -1,0 +1,152 @@
+//! One sweep: from up to [`LANES`] sources to all nodes of a program.
+
+use super::customize::Both;
+use super::lanes::{Instructions, LANES, Lanes, Row};
+use super::length::Length;
+use super::program::{Program, Tile};
+use super::tree::{NONE, Tree};
+use crate::Node;
+
+/// The arcs that lead up, for searches from the sources.
+#[derive(Clone, Debug)]
+pub(super) struct Upward<T> {
+    first: Vec<u32>,
+    slots: Vec<u16>,
+    lengths: Vec<T>,
+}
+
+impl<T: Length> Upward<T> {
+    pub(super) fn new(tree: &Tree, lengths: &[Both<T>]) -> Upward<T> {
+        let mut upward =
+            Upward { first: Vec::with_capacity(tree.len() + 1), slots: Vec::new(), lengths: Vec::new() };
+        upward.first.push(0);
+        for position in 0..tree.len() {
+            for arc in tree.arcs(position) {
+                let [up, _] = lengths[arc];
+                if up != T::NONE {
+                    upward.slots.push(tree.slots[arc]);
+                    upward.lengths.push(up);
+                }
+            }
+            upward.first.push(upward.slots.len() as u32);
+        }
+        upward
+    }
+
+    fn arcs(&self, position: u32) -> (&[u16], &[T]) {
+        let arcs = self.first[position as usize] as usize..self.first[position as usize + 1] as usize;
+        (&self.slots[arcs.clone()], &self.lengths[arcs])
+    }
+}
+
+/// What a sweep shows: nodes, and the distances of each from the sources of the sweep.
+#[derive(Debug)]
+pub(super) struct Shown<'a, T> {
+    pub(super) nodes: &'a [Node],
+    pub(super) rows: &'a [Row<T>],
+}
+
+/// The memory of one thread that sweeps: some tens of KiB, whatever the graph.
+#[derive(Debug)]
+pub(super) struct Sweeper<T> {
+    by: Instructions,
+    /// For searches upwards, a row for each depth.
+    up: Vec<Row<T>>,
+    /// For the sweep, a row for each depth and for each row of a tile.
+    down: Vec<Row<T>>,
+    /// Where the search upwards came by: the row in the program, and the distances. Rising.
+    starts: Vec<(u32, Row<T>)>,
+    /// The positions it comes by, and the sources at each as a set of lanes.
+    visits: Vec<(u32, u64)>,
+}
+
+impl<T: Lanes> Sweeper<T> {
+    pub(super) fn new(by: Instructions, tree: &Tree, program: &Program<T>) -> Sweeper<T> {
+        Sweeper {
+            by,
+            up: vec![Row::NONE; tree.height],
+            down: vec![Row::NONE; program.arcs.rows()],
+            starts: Vec::new(),
+            visits: Vec::new(),
+        }
+    }
+
+    /// Sweeps from these positions, at most [`LANES`] of them, and shows each tile when it is done. Nodes that hang together
+    /// with no source may not be shown.
+    pub(super) fn sweep(
+        &mut self,
+        tree: &Tree,
+        upward: &Upward<T>,
+        program: &Program<T>,
+        sources: &[u32],
+        mut show: impl FnMut(Shown<'_, T>),
+    ) {
+        self.search_upwards(tree, upward, program, sources);
+        let mut starts = std::mem::take(&mut self.starts);
+        let mut waiting = &starts[..];
+        let base = program.arcs.base();
+        for (number, tile) in program.tiles.iter().enumerate() {
+            let here = waiting.partition_point(|(row, _)| (*row as usize) < tile.rows.end);
+            if here == 0 {
+                program.arcs.sweep::<false>(self.by, number, &mut self.down);
+            } else {
+                let rows = &mut self.down[base..base + tile.rows.len()];
+                rows.fill(Row::NONE);
+                for (row, distances) in &waiting[..here] {
+                    rows[*row as usize - tile.rows.start] = *distances;
+                }
+                waiting = &waiting[here..];
+                program.arcs.sweep::<true>(self.by, number, &mut self.down);
+            }
+            self.keep(program, tile);
+            let rows = &self.down[base..base + tile.rows.len()];
+            show(Shown { nodes: &program.nodes[tile.rows.clone()], rows });
+        }
+        starts.clear();
+        self.starts = starts;
+    }
+
+    /// Rows that those below other tiles need go to the stack.
+    fn keep(&mut self, program: &Program<T>, tile: &Tile) {
+        for (row, depth) in &program.copies[tile.copies.clone()] {
+            self.down[usize::from(*depth)] = self.down[program.arcs.base() + usize::from(*row)];
+        }
+    }
+
+    /// Finds the distances to all nodes above the sources along ways that only rise, for all sources together: what they
+    /// have above them is mostly the same.
+    fn search_upwards(&mut self, tree: &Tree, upward: &Upward<T>, program: &Program<T>, sources: &[u32]) {
+        assert!(sources.len() <= LANES, "a sweep has {LANES} lanes");
+        self.visits.clear();
+        for (lane, source) in sources.iter().enumerate() {
+            self.visits.push((*source, 1 << lane));
+            let mut at = tree.parents[*source as usize];
+            while at != NONE {
+                self.visits.push((at, 0));
+                at = tree.parents[at as usize];
+            }
+        }
+        self.visits.sort_unstable_by(|one, other| other.cmp(one));
+        self.starts.clear();
+        let mut next = 0;
+        while let Some(&(position, mut lanes)) = self.visits.get(next) {
+            next += 1;
+            while let Some((_, others)) = self.visits.get(next).filter(|(same, _)| *same == position) {
+                lanes |= others;
+                next += 1;
+            }
+            let depth = usize::from(tree.depths[position as usize]);
+            let mut row = std::mem::replace(&mut self.up[depth], Row::NONE);
+            while lanes != 0 {
+                row.0[lanes.trailing_zeros() as usize] = T::of(0);
+                lanes &= lanes - 1;
+            }
+            let (slots, lengths) = upward.arcs(position);
+            T::offer(self.by, &row, slots, lengths, &mut self.up);
+            if program.rows[position as usize] != NONE {
+                self.starts.push((program.rows[position as usize], row));
+            }
+        }
+        self.starts.sort_unstable_by_key(|(row, _)| *row);
+    }
+}

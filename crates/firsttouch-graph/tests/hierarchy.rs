@@ -1,0 +1,315 @@
+//! Sweeps over hierarchies against searches without: whatever the graph, the same distances.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so on stderr")]
+
+use firsttouch_graph::hierarchy::{
+    AllPairs, Checkpoint, Hierarchy, HierarchyError, Histogram, Instructions, Limits, Options, Progress,
+    Summary, Sweeps, Totals,
+};
+use firsttouch_graph::{Graph, Node, ReadOptions, read};
+use firsttouch_threads::Team;
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Dijkstra's algorithm as in a textbook.
+fn plain(graph: &Graph, source: Node) -> Vec<Option<u64>> {
+    let mut distances = vec![None; graph.nodes()];
+    let mut queue = BinaryHeap::from([Reverse((0_u64, source))]);
+    while let Some(Reverse((distance, node))) = queue.pop() {
+        if distances[node as usize].is_none() {
+            distances[node as usize] = Some(distance);
+            for arc in graph.out(node) {
+                queue.push(Reverse((distance + u64::from(arc.weight), arc.head)));
+            }
+        }
+    }
+    distances
+}
+
+fn options(threads: usize) -> Options {
+    Options { threads: NonZero::new(threads).unwrap(), ..Options::default() }
+}
+
+fn team() -> Team {
+    Team::new(&[vec![0]]).unwrap()
+}
+
+fn check(graph: &Graph, threads: usize) {
+    let hierarchy = Hierarchy::build(graph, &options(threads)).unwrap();
+    agrees(graph, &hierarchy);
+}
+
+fn agrees(graph: &Graph, hierarchy: &Hierarchy) {
+    let nodes = graph.nodes();
+    let step = nodes.div_ceil(70).max(1);
+    // More than one sweep's sources, and some of them twice.
+    let sources: Vec<Node> =
+        (0..nodes).step_by(step).chain((0..nodes).step_by(7 * step)).map(|node| node as Node).collect();
+    let all_expected: Vec<Vec<Option<u64>>> = sources.iter().map(|source| plain(graph, *source)).collect();
+    let mut team = team();
+    for by in [Instructions::Avx512, Instructions::Avx2, Instructions::Portable] {
+        if !by.are_available() {
+            continue;
+        }
+        let mut sweeps = Sweeps::new(hierarchy, &mut team).with_instructions(by);
+        let distances = sweeps.distances(&sources).unwrap();
+        let summaries = sweeps.summaries(&sources).unwrap();
+        for (place, (source, expected)) in sources.iter().zip(&all_expected).enumerate() {
+            for (node, expected) in expected.iter().enumerate() {
+                assert_eq!(distances.get(place, node), *expected, "{by}: from {source} to {node}");
+            }
+            let reached = || expected.iter().flatten();
+            let summary = Summary {
+                reached: reached().count() as u32,
+                eccentricity: reached().max().copied().unwrap_or(0),
+                sum: reached().map(|distance| u128::from(*distance)).sum(),
+            };
+            assert_eq!(summaries[place], summary, "{by}: from {source}");
+        }
+    }
+}
+
+fn arcs(
+    nodes: u32,
+    weights: impl Strategy<Value = u32>,
+) -> impl Strategy<Value = (u32, Vec<(u32, u32, u32)>)> {
+    let most = 3 * nodes as usize;
+    (Just(nodes), prop::collection::vec((0..nodes, 0..nodes, weights), 0..most))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Loops, parallel arcs, one-way arcs, pieces that do not hang together, zeros: all come up.
+    #[test]
+    fn sweeps_agree_with_searches((nodes, arcs) in (1_u32..90).prop_flat_map(|nodes| arcs(nodes, 0_u32..20))) {
+        check(&Graph::from_arcs(nodes as usize, &arcs).unwrap(), 1);
+    }
+
+    #[test]
+    fn so_they_do_with_weights_near_the_greatest(
+        (nodes, arcs) in (2_u32..60).prop_flat_map(|nodes| arcs(nodes, prop_oneof![u32::MAX - 5..=u32::MAX, 0..=u32::MAX]))
+    ) {
+        check(&Graph::from_arcs(nodes as usize, &arcs).unwrap(), 2);
+    }
+}
+
+/// A square of streets, some one-way, with weights that look random.
+fn grid(side: u32, seed: u32) -> Graph {
+    let mut state = seed;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) % below
+    };
+    let mut arcs = Vec::new();
+    for row in 0..side {
+        for column in 0..side {
+            let node = row * side + column;
+            let right = (column + 1 < side).then_some(node + 1);
+            let below = (row + 1 < side).then_some(node + side);
+            for other in [right, below].into_iter().flatten() {
+                let weight = random(1000);
+                if random(10) > 0 {
+                    arcs.push((node, other, weight));
+                }
+                if random(10) > 0 {
+                    arcs.push((other, node, weight + random(3)));
+                }
+            }
+        }
+    }
+    Graph::from_arcs((side * side) as usize, &arcs).unwrap()
+}
+
+#[test]
+fn grids_with_tiles_threads_and_large_cuts_agree() {
+    for threads in 1..=3 {
+        check(&grid(27 + threads as u32, 7), threads);
+    }
+}
+
+#[test]
+fn targets_limits_and_new_weights_are_kept_to() {
+    let graph = grid(30, 3);
+    let mut hierarchy = Hierarchy::build(&graph, &options(2)).unwrap();
+    let mut team = team();
+    let (sources, targets) = ([5, 899, 400, 5], [17, 3, 17, 899, 450]);
+    let mut sweeps = Sweeps::to(&hierarchy, &mut team, &targets).unwrap().within(2500);
+    assert_eq!(sweeps.columns(), targets.len());
+    let distances = sweeps.distances(&sources).unwrap();
+    let summaries = sweeps.summaries(&sources).unwrap();
+    let mut beyond = 0;
+    for (place, source) in sources.iter().enumerate() {
+        let expected = plain(&graph, *source);
+        let near = |target: &Node| expected[*target as usize].filter(|distance| *distance <= 2500);
+        for (column, target) in targets.iter().enumerate() {
+            beyond += usize::from(expected[*target as usize].is_some_and(|distance| distance > 2500));
+            assert_eq!(distances.get(place, column), near(target));
+        }
+        // The target that was told twice counts once.
+        assert_eq!(summaries[place].reached as usize, targets[1..].iter().filter_map(near).count());
+    }
+    assert!(beyond > 0, "the limit cut nothing off");
+
+    // The same arcs, the other way round in length.
+    let weights: Vec<u32> = graph.all_arcs().iter().map(|arc| 1100 - arc.weight).collect();
+    hierarchy.customize(&weights).unwrap();
+    let mut arcs = Vec::new();
+    for tail in 0..graph.nodes() as Node {
+        arcs.extend(graph.out(tail).iter().map(|arc| (tail, arc.head, 1100 - arc.weight)));
+    }
+    agrees(&Graph::from_arcs(graph.nodes(), &arcs).unwrap(), &hierarchy);
+    let error = hierarchy.customize(&weights[1..]).unwrap_err();
+    assert!(matches!(error, HierarchyError::OtherWeights { .. }), "{error}");
+    assert!(matches!(
+        Sweeps::new(&hierarchy, &mut team).summaries(&[900]),
+        Err(HierarchyError::NoSuchNode { .. })
+    ));
+}
+
+#[test]
+fn a_histogram_counts_every_pair_once() {
+    let graph = grid(20, 11);
+    let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
+    let mut team = team();
+    let sources: Vec<Node> = (0..100).collect();
+    let parts = Sweeps::new(&hierarchy, &mut team).reduce(&sources, || Histogram::new(500, 8)).unwrap();
+    let mut counts = Histogram::new(500, 8);
+    parts.iter().for_each(|part| counts.merge(part));
+    let mut expected = [0_u64; 8];
+    for source in &sources {
+        for distance in plain(&graph, *source).into_iter().flatten() {
+            expected[(distance / 500).min(7) as usize] += 1;
+        }
+    }
+    assert_eq!(counts.counts(), expected);
+}
+
+#[test]
+fn graphs_without_small_cuts_are_refused() {
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((state >> 33) % 30_000) as u32
+    };
+    let arcs: Vec<_> = (0..100_000).map(|_| (random(), random(), 1)).collect();
+    let error = Hierarchy::build(&Graph::from_arcs(30_000, &arcs).unwrap(), &options(1)).unwrap_err();
+    assert!(matches!(error, HierarchyError::NoSmallCuts { .. }), "{error}");
+
+    // A complete graph of so many nodes has small neighbourhoods on both sides of no cut at all.
+    let all: Vec<_> = (0..700).flat_map(|tail| (0..tail).map(move |head| (tail, head, 1))).collect();
+    let limits = Limits { arcs_per_node: 96, arcs_at_least: 1000 };
+    let error = Hierarchy::build(&Graph::from_arcs(700, &all).unwrap(), &Options { limits, ..options(1) })
+        .unwrap_err();
+    assert!(matches!(error, HierarchyError::TooManyArcs { limit: 67_200 }), "{error}");
+}
+
+#[test]
+fn an_index_serves_its_graph_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let graph = grid(25, 5);
+    assert!(Hierarchy::load(&path, &graph, &options(1)).unwrap().is_none());
+    let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
+    hierarchy.save(&path).unwrap();
+    let loaded = Hierarchy::load(&path, &graph, &options(1)).unwrap().unwrap();
+    assert_eq!(loaded.shape(), hierarchy.shape());
+    agrees(&graph, &loaded);
+
+    let other = Hierarchy::load(&path, &grid(25, 6), &options(1)).unwrap_err();
+    assert!(other.to_string().contains("another graph"), "{other}");
+    let whole = std::fs::read(&path).unwrap();
+    for damaged in [&whole[..whole.len() - 1], &whole[..5], &[&whole[..100], &[9], &whole[101..]].concat()] {
+        std::fs::write(&path, damaged).unwrap();
+        let error = Hierarchy::load(&path, &graph, &options(1)).unwrap_err();
+        assert!(matches!(error, HierarchyError::Content { .. }) && !error.hint().is_empty(), "{error}");
+    }
+}
+
+/// A run that is stopped after every few sweeps, and resumed, until it has finished.
+#[test]
+fn a_run_interrupted_anywhere_ends_with_the_same_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, table) = (folder.path().join("checkpoint"), folder.path().join("all.npy"));
+    let graph = grid(18, 9);
+    let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
+    let sources: Vec<Node> = (0..graph.nodes() as Node).rev().collect();
+    let mut team = team();
+    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
+    let whole = AllPairs::default().run(&mut sweeps, &sources).unwrap();
+    assert_eq!(whole.finished().unwrap(), sweeps.summaries(&sources).unwrap());
+
+    let mut runs = 0;
+    let resumed = loop {
+        let stop = AtomicBool::new(false);
+        let progress = |progress: Progress| {
+            assert!(progress.done <= progress.sources && progress.remaining().is_some());
+            stop.store(progress.done_now > 80, Ordering::Relaxed);
+        };
+        let run = AllPairs {
+            checkpoint: Some(Checkpoint { path: &path, every: Duration::ZERO }),
+            progress: Some(&progress),
+            stop: Some(&stop),
+            matrix: Some(&table),
+        };
+        let outcome = run.run(&mut sweeps, &sources).unwrap();
+        runs += 1;
+        assert!(runs < 20);
+        if outcome.finished().is_some() {
+            break outcome;
+        }
+    };
+    assert!(runs > 2 && resumed.resumed > 0);
+    assert_eq!(resumed.summaries, whole.summaries);
+
+    let table_bytes = std::fs::read(&table).unwrap();
+    assert!(table_bytes.starts_with(b"\x93NUMPY\x01\x00"));
+    let values: Vec<u32> =
+        table_bytes[128..].as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    assert_eq!(values.len(), sources.len() * graph.nodes());
+    for (row, source) in values.chunks(graph.nodes()).zip(&sources) {
+        let expected: Vec<u32> = plain(&graph, *source)
+            .iter()
+            .map(|distance| distance.map_or(u32::MAX, |distance| distance as u32))
+            .collect();
+        assert_eq!(row, expected);
+    }
+
+    // Of another question, it is refused and not overwritten.
+    let run = AllPairs {
+        checkpoint: Some(Checkpoint { path: &path, every: Duration::ZERO }),
+        ..AllPairs::default()
+    };
+    let before = std::fs::read(&path).unwrap();
+    let others: Vec<Node> = sources.iter().rev().copied().collect();
+    let error = run.run(&mut sweeps, &others).unwrap_err();
+    assert!(error.to_string().contains("another run"), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+/// The sum that every implementation finds on the roads of New York.
+#[test]
+fn new_york_is_as_far_as_everybody_finds() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/graphs/USA-road-d.NY.gr.gz");
+    if cfg!(debug_assertions) || !path.exists() {
+        eprintln!("skipped: needs a release build and the roads of New York at {}", path.display());
+        return;
+    }
+    let mut team = team();
+    let graph = read(&path, &ReadOptions::default(), &mut team).unwrap().graph;
+    let hierarchy = Hierarchy::build(&graph, &options(2)).unwrap();
+    // The first 24 numbers of Python's random.Random(20100601).randrange(264346).
+    let sources = [
+        192_525, 166_370, 120_212, 44_444, 125_958, 128_682, 5_467, 115_637, 122_779, 36_707, 89_817,
+        190_403, 237_866, 244_180, 204_632, 174_401, 26_163, 171_698, 243_259, 34_435, 131_481, 237_655,
+        35_351, 138_204,
+    ];
+    let summaries = Sweeps::new(&hierarchy, &mut team).summaries(&sources).unwrap();
+    assert_eq!(Totals::of(&summaries).checksum, 3_231_766_738_773);
+}
