@@ -57,9 +57,9 @@ pub(crate) fn build<S: ArcSource>(
     // that has become where they end, which is where those of v + 1 begin.
     let counts = &shared(places)[1..];
     in_parts(source.parts(), team, |part| {
-        let mut run = Run { tail: 0, length: 0 };
-        source.tails(part, |tail| run.add(tail, counts))?;
-        run.end(counts);
+        let mut batch = Batch::new();
+        source.tails(part, |tail| batch.count(tail, counts))?;
+        batch.end_counting(counts);
         Ok(())
     })
     .map_err(BuildError::Source)?;
@@ -74,13 +74,19 @@ pub(crate) fn build<S: ArcSource>(
     let room = shared(arcs.words_mut(length));
     let outside = AtomicBool::new(false);
     in_parts(source.parts(), team, |part| {
-        source.arcs(part, |tail, arc| {
-            let at = next[tail as usize].fetch_add(1, Ordering::Relaxed);
-            match room.get(at as usize) {
-                Some(place) => place.store(bytemuck::cast(arc), Ordering::Relaxed),
-                None => outside.store(true, Ordering::Relaxed),
+        let mut batch = Batch::new();
+        let place = |batch: &mut Batch| {
+            if !batch.place(next, room) {
+                outside.store(true, Ordering::Relaxed);
             }
-        })
+        };
+        source.arcs(part, |tail, arc| {
+            if batch.add(tail, bytemuck::cast(arc)) {
+                place(&mut batch);
+            }
+        })?;
+        place(&mut batch);
+        Ok(())
     })
     .map_err(BuildError::Source)?;
 
@@ -92,26 +98,78 @@ pub(crate) fn build<S: ArcSource>(
     Ok(Graph::of_arrays(offsets, Array::first_of(arcs, length), extent))
 }
 
-/// Arcs of one tail after the other: files are often in the order of tails, and then one addition does for a row.
-struct Run {
-    tail: Node,
-    length: u64,
+/// Arcs that are put in their places together. One by one, each would wait for memory three times: for the counter of its
+/// tail, and then, because a counter that threads share is changed only when all is written that came before, for the place of
+/// the arc before it. Together they wait at the same time.
+struct Batch {
+    tails: [Node; BATCH],
+    /// Arcs; when counting, how often the tail came.
+    values: [u64; BATCH],
+    length: usize,
 }
 
-impl Run {
-    fn add(&mut self, tail: Node, counts: &[AtomicU64]) {
-        if tail != self.tail {
-            self.end(counts);
-            self.tail = tail;
-        }
-        self.length += 1;
+const BATCH: usize = 64;
+
+impl Batch {
+    fn new() -> Batch {
+        Batch { tails: [0; BATCH], values: [0; BATCH], length: 0 }
     }
 
-    fn end(&mut self, counts: &[AtomicU64]) {
-        if self.length > 0 {
-            counts[self.tail as usize].fetch_add(self.length, Ordering::Relaxed);
-            self.length = 0;
+    /// True if it is full now.
+    #[inline]
+    fn add(&mut self, tail: Node, value: u64) -> bool {
+        self.tails[self.length] = tail;
+        self.values[self.length] = value;
+        self.length += 1;
+        self.length == BATCH
+    }
+
+    /// Files are often in the order of tails: then one addition does for a row.
+    #[inline]
+    fn count(&mut self, tail: Node, counts: &[AtomicU64]) {
+        if self.length > 0 && self.tails[self.length - 1] == tail {
+            self.values[self.length - 1] += 1;
+            return;
         }
+        if self.length == BATCH {
+            self.end_counting(counts);
+        }
+        self.add(tail, 1);
+    }
+
+    fn end_counting(&mut self, counts: &[AtomicU64]) {
+        self.fetch(counts);
+        for (tail, times) in self.tails.iter().zip(&self.values).take(self.length) {
+            counts[*tail as usize].fetch_add(*times, Ordering::Relaxed);
+        }
+        self.length = 0;
+    }
+
+    /// Puts every arc where the next one of its tail belongs; false if a place is outside.
+    fn place(&mut self, next: &[AtomicU64], room: &[AtomicU64]) -> bool {
+        self.fetch(next);
+        let mut places = [0; BATCH];
+        for (tail, place) in self.tails.iter().zip(&mut places).take(self.length) {
+            *place = next[*tail as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        let mut all_inside = true;
+        for (place, arc) in places.iter().zip(&self.values).take(self.length) {
+            match room.get(*place as usize) {
+                Some(place) => place.store(*arc, Ordering::Relaxed),
+                None => all_inside = false,
+            }
+        }
+        self.length = 0;
+        all_inside
+    }
+
+    /// Brings the counters of all tails into the cache: loads do not wait for each other.
+    fn fetch(&self, counters: &[AtomicU64]) {
+        let mut sum = 0_u64;
+        for tail in &self.tails[..self.length] {
+            sum = sum.wrapping_add(counters[*tail as usize].load(Ordering::Relaxed));
+        }
+        std::hint::black_box(sum);
     }
 }
 
@@ -143,6 +201,11 @@ pub(crate) fn in_parts<E: Send>(
     }
 }
 
+/// One number to compare in place of two.
+fn by_head(arc: &OutArc) -> u64 {
+    u64::from(arc.head) << 32 | u64::from(arc.weight)
+}
+
 /// Parts of the rows that are sorted by one member at a time.
 const PARTS_PER_MEMBER: usize = 16;
 
@@ -167,9 +230,13 @@ fn sort_rows(offsets: &[u64], mut arcs: &mut [OutArc], team: &mut Team) -> Exten
             let (Part { nodes, arcs }, extent) = &mut *part.lock().unwrap_or_else(PoisonError::into_inner);
             let offsets = &offsets[nodes.start..=nodes.end];
             for row in offsets.windows(2) {
-                arcs[(row[0] - offsets[0]) as usize..(row[1] - offsets[0]) as usize].sort_unstable();
+                let row = &mut arcs[(row[0] - offsets[0]) as usize..(row[1] - offsets[0]) as usize];
+                // Most rows of most files are in order.
+                if !row.is_sorted_by_key(by_head) {
+                    row.sort_unstable_by_key(by_head);
+                }
+                *extent = extent.with(Extent::of_row(row));
             }
-            *extent = Extent::of_rows(offsets, offsets[0], arcs);
         }
     });
     let extents = parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner).1);

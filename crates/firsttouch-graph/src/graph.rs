@@ -83,16 +83,17 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Of these rows. `first` is where the first of the arcs lies among all.
-    pub(crate) fn of_rows(offsets: &[u64], first: u64, arcs: &[OutArc]) -> Extent {
-        let longest = |row: &[u64]| {
-            let row = &arcs[(row[0] - first) as usize..(row[1] - first) as usize];
-            row.iter().map(|arc| arc.weight).max().unwrap_or(0)
-        };
-        let add = |extent: Extent, weight: u32| {
-            extent.with(Extent { max_weight: weight, distance_bound: u64::from(weight) })
-        };
-        offsets.windows(2).map(longest).fold(Extent::default(), add)
+    /// Of one row.
+    #[inline]
+    pub(crate) fn of_row(row: &[OutArc]) -> Extent {
+        let longest = row.iter().map(|arc| arc.weight).max().unwrap_or(0);
+        Extent { max_weight: longest, distance_bound: u64::from(longest) }
+    }
+
+    /// Of all rows.
+    fn of_rows(offsets: &[u64], arcs: &[OutArc]) -> Extent {
+        let rows = offsets.windows(2).map(|row| &arcs[row[0] as usize..row[1] as usize]);
+        rows.map(Extent::of_row).fold(Extent::default(), Extent::with)
     }
 
     /// Of both.
@@ -188,7 +189,7 @@ impl Graph {
         let (nodes, length) = (offsets.len(), arcs.len());
         let offsets = Array::first_of(Owner::Heap(offsets), nodes);
         let arcs: Array<OutArc> = Array::first_of(Owner::Heap(arcs), length);
-        let extent = Extent::of_rows(&offsets, 0, &arcs);
+        let extent = Extent::of_rows(&offsets, &arcs);
         Graph { offsets, arcs, extent }
     }
 

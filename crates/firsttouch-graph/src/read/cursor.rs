@@ -44,17 +44,63 @@ impl<'text> Cursor<'text> {
     /// Goes to the beginning of the next line.
     #[inline]
     pub(crate) fn skip_line(&mut self) {
-        let rest = &self.bytes[self.at..];
-        // What is left of a line of numbers is short: a loop is through before a search by vectors has begun.
-        const SHORT: usize = 24;
-        for (skipped, byte) in rest.iter().take(SHORT).enumerate() {
-            if *byte == b'\n' {
-                self.at += skipped + 1;
+        // What is left of a line of numbers is short: words are through before a search by vectors has begun.
+        const SHORT: usize = 3;
+        for _ in 0..SHORT {
+            let Some(word) = self.word_of_8() else { break };
+            let ends = bytes_that_are(word, b'\n');
+            if ends != 0 {
+                self.at += ends.trailing_zeros() as usize / 8 + 1;
                 return;
             }
+            self.at += 8;
         }
-        let searched = SHORT.min(rest.len());
-        self.at += memchr(b'\n', &rest[searched..]).map_or(rest.len(), |at| searched + at + 1);
+        let rest = &self.bytes[self.at..];
+        self.at += memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+    }
+
+    /// The next 8 bytes, the first of them lowest; `None` near the end.
+    #[inline(always)]
+    fn word_of_8(&self) -> Option<u64> {
+        let bytes = self.bytes.get(self.at..self.at + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    /// A number of up to 15 digits that stands right here, and the byte behind it, left behind both: what nearly all lines
+    /// are made of. `None` where it is otherwise, or near the end.
+    #[inline(always)]
+    pub(crate) fn plain_number(&mut self) -> Option<(u64, u8)> {
+        let word = self.word_of_8()?;
+        let (value, length) = leading_digits(word);
+        match length {
+            0 => None,
+            8 => self.long_number(value),
+            _ => {
+                self.at += length as usize + 1;
+                Some((value, (word >> (8 * length)) as u8))
+            }
+        }
+    }
+
+    /// Goes on behind eight digits.
+    #[inline(never)]
+    fn long_number(&mut self, first: u64) -> Option<(u64, u8)> {
+        self.at += 8;
+        let word = self.word_of_8()?;
+        let (value, length) = leading_digits(word);
+        if length == 8 {
+            return None;
+        }
+        self.at += length as usize + 1;
+        Some((first * 10_u64.pow(length) + value, (word >> (8 * length)) as u8))
+    }
+
+    /// Whether these bytes stand here; then they are left behind.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, bytes: [u8; 2]) -> bool {
+        let there = self.bytes.get(self.at..self.at + 2) == Some(&bytes);
+        self.at += 2 * usize::from(there);
+        there
     }
 
     /// Whether the line ends here; then it is left behind.
@@ -193,6 +239,33 @@ impl<'text> Cursor<'text> {
     }
 }
 
+/// The number that the first bytes of a word are the digits of, and how many they are.
+#[inline(always)]
+fn leading_digits(word: u64) -> (u64, u32) {
+    let digits = word ^ 0x3030_3030_3030_3030;
+    // The highest bit of every byte that is no digit: from 10 on the sum reaches it, or it was set before. A carry only
+    // reaches bytes behind the first of them.
+    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    let length = others.trailing_zeros() / 8;
+    if length == 0 {
+        return (0, 0);
+    }
+    // Moved up, so that zeros stand before it; then neighbours are joined: digits, pairs, fours.
+    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
+    let digits = digits << (64 - 8 * length);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let upper = (pairs & EVERY_FOURTH).wrapping_mul(100 | 1_000_000 << 32);
+    let lower = ((pairs >> 16) & EVERY_FOURTH).wrapping_mul(1 | 10_000 << 32);
+    (upper.wrapping_add(lower) >> 32, length)
+}
+
+/// The highest bit of every byte that is this one; of those behind the first one perhaps of others, too.
+#[inline(always)]
+fn bytes_that_are(word: u64, byte: u8) -> u64 {
+    let zeros = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
+    zeros.wrapping_sub(0x0101_0101_0101_0101) & !zeros & 0x8080_8080_8080_8080
+}
+
 /// A word for a message.
 fn shortened(word: &[u8]) -> String {
     const MOST: usize = 40;
@@ -227,6 +300,27 @@ mod tests {
     }
 
     #[test]
+    fn plain_numbers_are_read_at_once_and_others_left_alone() {
+        let mut numbers =
+            vec![0, 7, 12_345, 654_321, 1_000_000, 12_345_678, 4_294_967_295, 999_999_999_999_999];
+        numbers.extend((0..15).map(|digits| 10_u64.pow(digits)));
+        for number in numbers {
+            for behind in [' ', '\n', '\t', '.', '/', ':', 'x', '\u{7f}'] {
+                let text = format!("{number}{behind}1234567890123456");
+                let mut cursor = Cursor::new(text.as_bytes());
+                assert_eq!(cursor.plain_number(), Some((number, behind as u8)), "{text}");
+                assert_eq!(cursor.rest_of_word(), b"1234567890123456");
+                assert_eq!(cursor.plain_number(), None);
+            }
+        }
+        for other in ["1234567890123456 ", " 1234567", "-1 345678", "\u{80}1234567", "1 3", "123456789"] {
+            assert_eq!(Cursor::new(other.as_bytes()).plain_number(), None, "{other}");
+        }
+        let bytes = [b'7', 0xb7, b'1', b'1', b'1', b'1', b'1', b'1'];
+        assert_eq!(Cursor::new(&bytes).plain_number(), Some((7, 0xb7)));
+    }
+
+    #[test]
     fn weights_are_whole_and_have_32_bits() {
         assert_eq!(weight("4294967295 "), Ok(u32::MAX));
         assert_eq!(
@@ -255,6 +349,12 @@ mod tests {
 
     #[test]
     fn lines_are_left_behind_whole() {
+        for length in 0..100 {
+            let text = format!("{}\n{}", "\u{b}".repeat(length), "\n".repeat(9));
+            let mut cursor = Cursor::new(text.as_bytes());
+            cursor.skip_line();
+            assert_eq!(cursor.at, length + 1);
+        }
         let long = format!("{}\nsecond\r\n \tx", "1 ".repeat(100));
         let mut cursor = Cursor::new(long.as_bytes());
         cursor.skip_line();

@@ -60,6 +60,51 @@ impl Grammar {
     /// The next arc; `None` at the end.
     #[inline]
     pub(crate) fn record(self, cursor: &mut Cursor<'_>) -> Result<Option<Record>, LineError> {
+        match self.usual_record(cursor) {
+            Some(record) => Ok(Some(record)),
+            None => self.any_record(cursor),
+        }
+    }
+
+    /// An arc as programs write it: numbers with one blank or tabulator between. `None` for anything else,
+    /// with the cursor where it was.
+    #[inline(always)]
+    fn usual_record(self, cursor: &mut Cursor<'_>) -> Option<Record> {
+        let begin = cursor.clone();
+        let record = self.usual_record_or_part(cursor);
+        if record.is_none() {
+            *cursor = begin;
+        }
+        record
+    }
+
+    #[inline(always)]
+    fn usual_record_or_part(self, cursor: &mut Cursor<'_>) -> Option<Record> {
+        let tail = self.usual_tail(cursor)?;
+        let (head, behind) = cursor.plain_number()?;
+        if !self.weights {
+            return (behind == b'\n').then_some((tail, head, 1));
+        }
+        if behind != b' ' && behind != b'\t' {
+            return None;
+        }
+        let (weight, behind) = cursor.plain_number()?;
+        let weight = u32::try_from(weight).ok()?;
+        (behind == b'\n').then_some((tail, head, weight))
+    }
+
+    /// The tail of such an arc, and the blank behind it.
+    #[inline(always)]
+    fn usual_tail(self, cursor: &mut Cursor<'_>) -> Option<u64> {
+        if self.prefix != 0 && !cursor.take([self.prefix, b' ']) {
+            return None;
+        }
+        let (tail, behind) = cursor.plain_number()?;
+        (behind == b' ' || behind == b'\t').then_some(tail)
+    }
+
+    #[inline(never)]
+    fn any_record(self, cursor: &mut Cursor<'_>) -> Result<Option<Record>, LineError> {
         if !self.begin(cursor)? {
             return Ok(None);
         }
@@ -73,6 +118,17 @@ impl Grammar {
     /// The tail of the next arc; the rest of the line is left for another time.
     #[inline]
     fn tail(self, cursor: &mut Cursor<'_>) -> Result<Option<u64>, LineError> {
+        let begin = cursor.clone();
+        if let Some(tail) = self.usual_tail(cursor) {
+            cursor.skip_line();
+            return Ok(Some(tail));
+        }
+        *cursor = begin;
+        self.any_tail(cursor)
+    }
+
+    #[inline(never)]
+    fn any_tail(self, cursor: &mut Cursor<'_>) -> Result<Option<u64>, LineError> {
         if !self.begin(cursor)? {
             return Ok(None);
         }

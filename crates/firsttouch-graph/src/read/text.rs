@@ -4,10 +4,11 @@
 //! pipe lies in memory.
 
 use memchr::memchr;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io;
+use std::ops::{Deref, Range};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a part: its text stays in a core's second-level cache while it is read.
 const PART_BYTES: usize = 256 << 10;
@@ -16,6 +17,34 @@ const PART_BYTES: usize = 256 << 10;
 pub(crate) struct Text {
     from: From,
     part_bytes: usize,
+    /// Buffers that were read into before: new ones would be new pages each time.
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+/// Whole lines of a text.
+#[derive(Debug)]
+pub(crate) enum Lines<'text> {
+    Memory(&'text [u8]),
+    File { buffer: Vec<u8>, range: Range<usize>, text: &'text Text },
+}
+
+impl Deref for Lines<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Lines::Memory(bytes) => bytes,
+            Lines::File { buffer, range, .. } => &buffer[range.clone()],
+        }
+    }
+}
+
+impl Drop for Lines<'_> {
+    fn drop(&mut self) {
+        if let Lines::File { buffer, text, .. } = self {
+            text.spare.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(buffer));
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -42,12 +71,12 @@ impl Text {
     /// The text of a plain file.
     pub(crate) fn of_file(file: File) -> io::Result<Text> {
         let state = State::of(&file)?;
-        Ok(Text { from: From::File { file, state }, part_bytes: PART_BYTES })
+        Ok(Text { from: From::File { file, state }, part_bytes: PART_BYTES, spare: Mutex::default() })
     }
 
     /// A text in memory.
     pub(crate) fn of_memory(bytes: Vec<u8>) -> Text {
-        Text { from: From::Memory(bytes), part_bytes: PART_BYTES }
+        Text { from: From::Memory(bytes), part_bytes: PART_BYTES, spare: Mutex::default() }
     }
 
     /// The same text in parts of another size.
@@ -71,7 +100,7 @@ impl Text {
     }
 
     /// The lines that begin in a part; `from` is the beginning of a line.
-    pub(crate) fn lines(&self, from: u64, part: usize) -> io::Result<Cow<'_, [u8]>> {
+    pub(crate) fn lines(&self, from: u64, part: usize) -> io::Result<Lines<'_>> {
         let begin = from + part as u64 * self.part_bytes as u64;
         let end = begin + self.part_bytes as u64;
         match &self.from {
@@ -80,36 +109,35 @@ impl Text {
                 let (begin, end) = (place(begin), place(end));
                 let first = if part == 0 { begin } else { line_at(bytes, begin, end) };
                 let last = line_at(bytes, end.max(first), bytes.len());
-                Ok(Cow::Borrowed(if first >= end { &[] } else { &bytes[first..last] }))
+                Ok(Lines::Memory(if first >= end { &[] } else { &bytes[first..last] }))
             }
-            From::File { file, .. } => self.lines_of_file(file, begin, end, part == 0).map(Cow::Owned),
+            From::File { file, .. } => self.lines_of_file(file, begin, end, part == 0),
         }
     }
 
-    fn lines_of_file(&self, file: &File, begin: u64, end: u64, is_first: bool) -> io::Result<Vec<u8>> {
+    fn lines_of_file(&self, file: &File, begin: u64, end: u64, is_first: bool) -> io::Result<Lines<'_>> {
+        let mut buffer = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         // One byte before: it tells whether a line begins here.
         let start = if is_first { begin } else { begin - 1 };
         let most = (end.min(self.bytes()).saturating_sub(start)) as usize;
-        let mut bytes = Vec::with_capacity(most + BEHIND);
-        read_behind(file, start, most, &mut bytes)?;
-        let first = if is_first { 0 } else { line_at(&bytes, 1, bytes.len()) };
-        if first >= bytes.len() {
-            return Ok(Vec::new());
+        let mut had = read_behind(file, start, 0, most, &mut buffer)?;
+        let first = if is_first { 0 } else { line_at(&buffer[..had], 1, had) };
+        let lines = |buffer, range| Ok(Lines::File { buffer, range, text: self });
+        if first >= had {
+            return lines(buffer, 0..0);
         }
         // The last line may end behind the part.
         let mut step = BEHIND;
-        while bytes.last() != Some(&b'\n') {
-            let had = bytes.len();
-            read_behind(file, start + had as u64, step, &mut bytes)?;
-            if let Some(at) = memchr(b'\n', &bytes[had..]) {
-                bytes.truncate(had + at + 1);
-            } else if bytes.len() == had {
+        while buffer[had - 1] != b'\n' {
+            let more = read_behind(file, start, had, step, &mut buffer)?;
+            let end = memchr(b'\n', &buffer[had..had + more]);
+            had += end.map_or(more, |at| at + 1);
+            if end.is_some() || more == 0 {
                 break;
             }
             step = step.saturating_mul(2);
         }
-        bytes.drain(..first);
-        Ok(bytes)
+        lines(buffer, first..had)
     }
 
     /// Lets `each` see line after line, with where it begins, from the beginning on, until it answers something.
@@ -146,21 +174,23 @@ fn line_at(bytes: &[u8], begin: usize, end: usize) -> usize {
     memchr(b'\n', &bytes[begin - 1..end]).map_or(end, |at| begin + at)
 }
 
-/// Reads up to `most` bytes at `at`, fewer only at the end of the file.
-fn read_behind(file: &File, at: u64, most: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
-    let had = bytes.len();
-    bytes.resize(had + most, 0);
+/// Reads up to `most` bytes behind the `had` that a buffer has of a file from `start` on; fewer only at the end of the file.
+/// Answers how many.
+fn read_behind(file: &File, start: u64, had: usize, most: usize, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    if buffer.len() < had + most {
+        buffer.resize(had + most, 0);
+    }
     let mut read = 0;
     while read < most {
-        match file.read_at(&mut bytes[had + read..], at + read as u64) {
+        let at = had + read;
+        match file.read_at(&mut buffer[at..had + most], start + at as u64) {
             Ok(0) => break,
             Ok(more) => read += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    bytes.truncate(had + read);
-    Ok(())
+    Ok(read)
 }
 
 #[cfg(test)]
