@@ -1,10 +1,14 @@
 //! The command line: every word it understands, once. Help texts, completions and man pages come from here.
 
 mod attach;
+mod graph;
 mod lab;
 mod watch;
 
 pub(crate) use attach::{Attach, Via as AttachVia};
+pub(crate) use graph::{
+    Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
+};
 pub(crate) use lab::Lab;
 pub(crate) use watch::Watch;
 
@@ -54,6 +58,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Attach(Box<Attach>),
     Watch(Watch),
+    Graph(Graph),
     Lab(Box<Lab>),
     /// The first process of a lab's guest
     #[command(hide = true)]

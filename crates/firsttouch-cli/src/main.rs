@@ -14,6 +14,7 @@ mod environment;
 mod explain;
 mod export;
 mod fill;
+mod graph;
 mod here;
 mod lab;
 mod measure;
@@ -68,6 +69,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Fill(fill) => fill::run(&fill),
         Command::Attach(attach) => attach::run(&attach),
         Command::Watch(watch) => watch::run(&watch),
+        Command::Graph(graph) => graph::run(&graph),
         Command::Lab(lab) => lab::run(&lab),
         Command::LabEmulator { words } => Err(lab::did_not_become(firsttouch_lab::become_emulator(&words))),
         Command::GuestInit => Err(lab::did_not_become(firsttouch_lab::guest::init())),

@@ -6,6 +6,7 @@
 mod attach;
 mod explain;
 mod fill;
+mod graph;
 mod inside;
 mod lab;
 mod measure;

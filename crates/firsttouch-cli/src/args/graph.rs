@@ -1,0 +1,183 @@
+//! The options of `graph`.
+
+use super::pages;
+use clap::{Args, Subcommand};
+use firsttouch_graph::Format;
+use firsttouch_placement::Pages;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Read, convert and make graphs
+///
+/// What a file is, is told by its contents: DIMACS (.gr), Matrix Market (.mtx), edge lists (.el, .wel, SNAP), METIS (.graph),
+/// also packed (.gz, .bz2, .xz), and .ftg, which is mapped into memory without reading it.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch graph info USA-road-d.NY.gr.gz
+  firsttouch graph convert USA-road-d.NY.gr.gz ny.ftg --reorder dfs
+  firsttouch graph convert roadNet-PA.txt.gz pa.gr --undirected
+  firsttouch graph generate random 26 random26.ftg --weights 1-65535
+  firsttouch graph generate kronecker 20 - --to wel | head
+  firsttouch graph info ny.ftg --pages thp --json | jq .receipt")]
+pub(crate) struct Graph {
+    #[command(subcommand)]
+    pub(crate) what: GraphWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GraphWhat {
+    Info(GraphInfo),
+    Convert(GraphConvert),
+    Generate(GraphGenerate),
+}
+
+/// How a graph is read.
+#[derive(Args, Debug)]
+pub(crate) struct GraphInput {
+    /// The file; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Its format, where it is not what it looks like: gr, mtx, el, wel, metis, ftg
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) format: Option<Format>,
+    /// Take every line as an arc there and one back
+    #[arg(long)]
+    pub(crate) undirected: bool,
+    /// Coordinates of the nodes (.co)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) coordinates: Option<PathBuf>,
+    /// Bring the nodes into another order: dfs, bfs, cells[=NODES], hilbert (needs coordinates)
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) reorder: Option<ReorderWord>,
+    /// Threads that read [default: as many as there are CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+}
+
+/// Show what a graph is, and how fast it is read
+#[derive(Args, Debug)]
+pub(crate) struct GraphInfo {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// Pages that it is to lie on: thp, 2m, 1g, 4k, 16k…1024k, auto; plain is the heap, or the mapped file
+    #[arg(long, value_name = "KIND", value_parser = pages, default_value = "thp")]
+    pub(crate) pages: Pages,
+    /// One copy for every group of cores, next to it: CORESxGROUPS, as in 6x4
+    #[arg(long, value_name = "CORESxGROUPS")]
+    pub(crate) groups: Option<GroupsWord>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write a graph in another format
+#[derive(Args, Debug)]
+pub(crate) struct GraphConvert {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// The file to be written; - is standard output. Names in .gz are packed
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Its format [default: as its name ends]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) to: Option<Format>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GraphKind {
+    /// Streets on a grid, all connected, with main roads and coordinates: 2^SCALE crossings
+    Streets,
+    /// 2^SCALE nodes and twice as many arcs, drawn uniformly
+    Random,
+    /// As Graph500 and the GAP benchmark make them: 2^SCALE nodes, undirected
+    Kronecker,
+}
+
+/// Make a graph by rule: the same for the same seed
+#[derive(Args, Debug)]
+pub(crate) struct GraphGenerate {
+    /// What to make
+    #[arg(value_name = "KIND")]
+    pub(crate) kind: GraphKind,
+    /// Logarithm of the number of nodes
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=31))]
+    pub(crate) scale: u32,
+    /// The file to be written; - is standard output. Names in .gz are packed
+    #[arg(value_name = "OUT")]
+    pub(crate) out: PathBuf,
+    /// Its format [default: as its name ends]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) to: Option<Format>,
+    /// Arcs per node of random graphs, edges per node of Kronecker graphs [default: 2 and 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub(crate) degree: Option<u32>,
+    /// Weights are drawn from LEAST to MOST [default: 1-65535 of random graphs, 1-255 of Kronecker graphs]
+    #[arg(long, value_name = "LEAST-MOST", value_parser = weights)]
+    pub(crate) weights: Option<Range>,
+    /// Another seed makes another graph
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads [default: as many as there are CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A range of weights. (clap would take the standard one for its own.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Range(pub(crate) RangeInclusive<u32>);
+
+/// Groups of cores, as `6x4`: cores of a group, and groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupsWord {
+    pub(crate) cores: u32,
+    pub(crate) groups: u32,
+}
+
+impl FromStr for GroupsWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GroupsWord, String> {
+        let parse = || {
+            let (cores, groups) = text.split_once('x')?;
+            Some(GroupsWord { cores: cores.parse().ok()?, groups: groups.parse().ok()? })
+        };
+        let valid = parse().filter(|groups| groups.cores > 0 && groups.groups > 0);
+        valid.ok_or_else(|| "cores per group and groups: 6x4".to_owned())
+    }
+}
+
+/// An order of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReorderWord(pub(crate) firsttouch_graph::Reordering);
+
+impl FromStr for ReorderWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ReorderWord, String> {
+        firsttouch_graph::Reordering::parse(text)
+            .map(ReorderWord)
+            .ok_or_else(|| "dfs, bfs, cells, cells=NODES or hilbert".to_owned())
+    }
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    Format::parse(text).ok_or_else(|| "gr, mtx, el, wel, metis or ftg".to_owned())
+}
+
+fn weights(text: &str) -> Result<Range, String> {
+    let parse = || {
+        let (least, most) = text.split_once('-')?;
+        Some(least.parse().ok()?..=most.parse().ok()?)
+    };
+    parse()
+        .filter(|range| !range.is_empty())
+        .map(Range)
+        .ok_or_else(|| "the least and the largest weight: 1-65535".to_owned())
+}

@@ -1,0 +1,81 @@
+//! `firsttouch graph`: graphs made, converted and described; what is said of bad ones.
+
+use crate::{assert_code, json, run, stderr, stdout};
+use std::path::Path;
+
+/// Runs with the last argument inside a folder.
+fn in_folder(folder: &Path, arguments: &[&str], files: &[&str]) -> std::process::Output {
+    let files: Vec<String> = files.iter().map(|name| folder.join(name).display().to_string()).collect();
+    let mut all = arguments.to_vec();
+    all.extend(files.iter().map(String::as_str));
+    run(&all)
+}
+
+#[test]
+fn a_graph_is_made_converted_and_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let made = in_folder(here, &["graph", "generate", "streets", "10", "--seed", "3", "--json"], &["s.ftg"]);
+    assert_code(&made, 0);
+    let made = json(&stdout(&made));
+    assert_eq!((&made["graph"]["nodes"], &made["seed"]), (&1024.into(), &3.into()), "{made}");
+
+    let converted =
+        in_folder(here, &["graph", "convert", "--reorder", "hilbert", "--json"], &["s.ftg", "t.ftg"]);
+    assert_code(&converted, 0);
+    assert_eq!(json(&stdout(&converted))["graph"]["is_reordered"], true);
+    assert_code(&in_folder(here, &["graph", "convert"], &["t.ftg", "t.gr.gz"]), 0);
+    assert_code(&in_folder(here, &["graph", "convert"], &["s.ftg", "s.gr"]), 0);
+    let described = |name: &str| {
+        let output = in_folder(here, &["graph", "info", "--groups", "1x1", "--json"], &[name]);
+        assert_code(&output, 0);
+        json(&stdout(&output))
+    };
+    let (packed, plain) = (described("t.gr.gz"), described("s.gr"));
+    assert_eq!(packed["graph"], plain["graph"]);
+    assert_eq!(plain["graph"]["arcs"], made["graph"]["arcs"]);
+    assert_eq!((&plain["graph"]["first_id"], &plain["receipt"]["copies"]), (&1.into(), &1.into()));
+    assert!(plain["parse_s"].as_f64().unwrap() > 0.0 && plain["file_bytes"].as_u64().unwrap() > 1000);
+    let obtained = &plain["receipt"]["obtained"]["bytes_by_page_size"];
+    assert!(obtained.as_object().is_some_and(|sizes| !sizes.is_empty()), "{plain}");
+
+    let text = in_folder(here, &["graph", "info", "--pages", "plain"], &["t.ftg"]);
+    assert_code(&text, 0);
+    for words in
+        ["nodes       1024", "from 0 on, in another order inside, with coordinates", "page cache", "MB/s"]
+    {
+        assert!(stdout(&text).contains(words), "{words}: {}", stdout(&text));
+    }
+}
+
+#[test]
+fn a_graph_goes_to_stdout_whole() {
+    let output = run(&["graph", "generate", "random", "4", "-", "--to", "wel", "--weights", "7-7"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.starts_with("# Nodes: 16 Edges: 32\n"), "{text}");
+    assert_eq!(text.lines().skip(1).filter(|line| line.ends_with(" 7")).count(), 32, "{text}");
+}
+
+#[test]
+fn bad_graphs_are_refused_with_the_line_and_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bad.gr"), "p sp 2 1\na 1 3 5\n").unwrap();
+    let output = in_folder(folder.path(), &["graph", "info"], &["bad.gr"]);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(said.contains("line 2: there is no node 3: they are numbered from 1 to 2"), "{said}");
+    assert!(said.contains("hint: the header promises too few nodes"), "{said}");
+
+    let missing = in_folder(folder.path(), &["graph", "info"], &["missing.gr"]);
+    assert_code(&missing, 1);
+    assert!(stderr(&missing).contains("No such file"), "{}", stderr(&missing));
+    let no_format = run(&["graph", "generate", "random", "4", "/tmp/graph-without-ending"]);
+    assert_code(&no_format, 1);
+    assert!(stderr(&no_format).contains("--to gr"), "{}", stderr(&no_format));
+    for wrong in [["--weights", "9-1"], ["--weights", "x"], ["--threads", "0"]] {
+        let output = run(&["graph", "generate", "random", "4", "-", wrong[0], wrong[1]]);
+        assert_code(&output, 2);
+    }
+    assert_code(&run(&["graph", "info", "x.gr", "--reorder", "sideways"]), 2);
+}
