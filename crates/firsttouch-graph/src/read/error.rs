@@ -70,13 +70,15 @@ pub enum ReadError {
         found: u64,
     },
     /// More nodes than there can be with so many arcs.
-    #[error("line {line} promises {nodes} nodes and only {arcs} arcs: nearly all nodes would be alone")]
+    #[error(
+        "line {line} promises {nodes} nodes, and there are at most {arcs} arcs: nearly all nodes would be alone"
+    )]
     TooManyAlone {
         /// The line that promises, from 1.
         line: u64,
         /// Nodes promised.
         nodes: u64,
-        /// Arcs promised.
+        /// Arcs promised, or lines that the file has room for.
         arcs: u64,
     },
     /// It makes no graph.

@@ -22,12 +22,15 @@ struct Promise {
 
 impl Promise {
     /// Whether it can be believed, before memory is taken for it.
-    fn is_sound(&self) -> Result<(), ReadError> {
+    fn is_sound(&self, text: &Text) -> Result<(), ReadError> {
         if self.nodes > u64::from(u32::MAX) {
             return Err(GraphError::TooManyNodes { nodes: self.nodes }.into());
         }
-        if self.nodes > FEW_NODES.max(self.records.saturating_mul(MOST_NODES_PER_ARC)) {
-            return Err(ReadError::TooManyAlone { line: self.line, nodes: self.nodes, arcs: self.records });
+        // More lines than the file has room for are not there, whatever is promised: `1 2` and the end of the line.
+        const SHORTEST_LINE: u64 = 4;
+        let records = self.records.min(text.bytes() / SHORTEST_LINE);
+        if self.nodes > FEW_NODES.max(records.saturating_mul(MOST_NODES_PER_ARC)) {
+            return Err(ReadError::TooManyAlone { line: self.line, nodes: self.nodes, arcs: records });
         }
         Ok(())
     }
@@ -64,7 +67,7 @@ pub(super) fn dimacs(text: &Text, options: &ReadOptions, team: &mut Team) -> Res
         None => Err(ReadError::NoHeader),
         Some(Err(error)) => Err(error),
         Some(Ok(Some(promise))) => {
-            promise.is_sound()?;
+            promise.is_sound(text)?;
             let numbering = Numbering::From { first: 1, nodes: promise.nodes };
             let body = promise.body;
             let source = Records { text, body, grammar, numbering, both_ways: options.undirected };
@@ -208,7 +211,7 @@ pub(super) fn matrix_market(
     })?;
     let promise = header.ok_or(ReadError::NoHeader)??;
     let kind = kind.ok_or(ReadError::NoHeader)?;
-    promise.is_sound()?;
+    promise.is_sound(text)?;
     let grammar = Grammar {
         format: Format::MatrixMarket,
         prefix: 0,

@@ -94,6 +94,8 @@ fn headers_that_lie_are_found_out() {
     }
     let error = read_as("gr", "p sp 4000000000 1\na 1 2 3\n").unwrap_err();
     assert!(matches!(error, ReadError::TooManyAlone { line: 1, nodes: 4_000_000_000, arcs: 1 }), "{error}");
+    let error = read_as("gr", "p sp 4000000000 4000000000\na 1 2 3\n").unwrap_err();
+    assert!(matches!(error, ReadError::TooManyAlone { nodes: 4_000_000_000, arcs: 8, .. }), "{error}");
     let error = read_as("gr", "p sp 5000000000 5000000000\na 1 2 3\n").unwrap_err();
     assert!(matches!(error, ReadError::Graph(crate::GraphError::TooManyNodes { .. })), "{error}");
     let error = read_as("mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n").unwrap_err();
