@@ -42,7 +42,7 @@ impl Place {
 #[derive(Debug)]
 pub(crate) enum Owner {
     Heap(Vec<u64>),
-    Region(Region),
+    Region(Box<Region>),
     File(Mmap),
 }
 
@@ -59,7 +59,7 @@ impl Owner {
             return Ok(Owner::Heap(memory));
         }
         let pages = if place.pages == Pages::Plain { Pages::Base } else { place.pages };
-        Region::map(bytes, pages, place.node).map(Owner::Region)
+        Region::map(bytes, pages, place.node).map(|region| Owner::Region(Box::new(region)))
     }
 
     /// A file, as it is at this moment. What others write into it later shows: whoever maps a file trusts that nobody
