@@ -3,7 +3,7 @@
 //! The programs say `ready PID` when there is something to attach to, and then a line for each round of their work;
 //! they go on until there is a file `stop` in their folder, or their input ends.
 
-use crate::{Outcome, skip};
+use crate::{Outcome, program, skip};
 use firsttouch_linux::maps::Backing;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{Region, read_smaps};
@@ -37,9 +37,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
 
 /// The file of an installed program.
 pub(crate) fn installed(program: &str) -> Outcome<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
-    found.map_or_else(|| skip(format!("{program} is not installed")), Ok)
+    program::find(program).map_or_else(|| skip(format!("{program} is not installed")), Ok)
 }
 
 /// Compiles a C source into the folder.

@@ -1,5 +1,6 @@
 //! What the tests stand on: a machine and a kernel, the test programs, and the commands that share a boot.
 
+use crate::runner::Skip;
 use firsttouch_lab::{
     Acceleration, Collected, Command, Description, Kernel, KernelStore, Lab, LabError, Qemu, Release,
 };
@@ -13,10 +14,6 @@ use std::time::Duration;
 
 /// The slowest machine, on a busy host.
 const LIMIT: Duration = Duration::from_secs(1200);
-
-/// Why tests did not run.
-#[derive(Debug)]
-pub(crate) struct Skip(pub(crate) String);
 
 /// Looks at what the commands wrote, on the machine they ran on.
 type Check = Box<dyn Fn(&Description, &[Collected])>;

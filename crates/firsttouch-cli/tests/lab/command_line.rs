@@ -1,13 +1,14 @@
 //! The command itself, a boot each: what it forwards, and what it says when a guest does not come to its end.
 
-use crate::bench::{Bench, Setting, Skip};
+use crate::bench::{Bench, Setting};
+use crate::runner::{Outcome, Skip};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 /// A test that boots for itself.
-pub(crate) type Single = (&'static str, fn() -> Result<(), Skip>);
+pub(crate) type Single = (&'static str, fn() -> Outcome);
 
 pub(crate) fn tests() -> Vec<Single> {
     vec![
@@ -30,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn forwards() -> Result<(), Skip> {
+fn forwards() -> Outcome {
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("given"), "from here\n").unwrap();
     let options = ["--copy-in", "given", "--copy-out", "made", "--copy-out", "made:renamed", "--cpus", "2"];
@@ -46,7 +47,7 @@ fn forwards() -> Result<(), Skip> {
     Ok(())
 }
 
-fn tells() -> Result<(), Skip> {
+fn tells() -> Outcome {
     let scratch = tempfile::tempdir().unwrap();
     let output = lab(scratch.path(), &["--json"], &["sh", "-c", "echo out; kill -TERM $$"])?;
     assert_eq!(output.status.code(), Some(143), "{output:?}");
@@ -57,7 +58,7 @@ fn tells() -> Result<(), Skip> {
     Ok(())
 }
 
-fn hangs() -> Result<(), Skip> {
+fn hangs() -> Outcome {
     let scratch = tempfile::tempdir().unwrap();
     let output = lab(scratch.path(), &["--timeout", "2s"], &["sleep", "1000"])?;
     let said = text(&output.stderr);
@@ -66,7 +67,7 @@ fn hangs() -> Result<(), Skip> {
     Ok(())
 }
 
-fn panics() -> Result<(), Skip> {
+fn panics() -> Outcome {
     let scratch = tempfile::tempdir().unwrap();
     let output = lab(scratch.path(), &[], &["sh", "-c", "echo c > /proc/sysrq-trigger"])?;
     let said = text(&output.stderr);

@@ -26,14 +26,16 @@ mod own_devices;
 mod placed;
 mod policies;
 mod regions;
+#[path = "../shared/runner.rs"]
+mod runner;
 mod threads;
 mod watch;
 
-use bench::{Bench, Setting, Skip, Test};
+use bench::{Bench, Setting, Test};
+use runner::{Asked, Skip, Tally};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::thread;
 use std::time::Instant;
 
 fn main() -> ExitCode {
@@ -43,8 +45,7 @@ fn main() -> ExitCode {
     {
         return regions::in_guest(rest);
     }
-    let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let asked = Asked::read();
     let mut tests: Vec<Test> = [
         model::tests(),
         policies::tests(),
@@ -60,11 +61,11 @@ fn main() -> ExitCode {
     ]
     .into_iter()
     .flatten()
-    .filter(|test| wanted(&test.name))
+    .filter(|test| asked.wants(&test.name))
     .collect();
-    let single = command_line::tests().into_iter().filter(|(name, _)| wanted(name));
+    let single = command_line::tests().into_iter().filter(|(name, _)| asked.wants(name));
     let single: Vec<command_line::Single> = single.collect();
-    if arguments.iter().any(|argument| argument == "--list") {
+    if asked.list {
         tests.iter().for_each(|test| println!("{}: test", test.name));
         single.iter().for_each(|(name, _)| println!("{name}: test"));
         return ExitCode::SUCCESS;
@@ -73,81 +74,51 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     let mut tally = Tally::default();
     for group in tests.chunk_by(|a, b| a.setting == b.setting) {
-        tally.run(group);
+        run(&mut tally, group);
     }
     for (name, test) in single {
-        tally.count(name, catch_unwind(test));
+        tally.count(name, None, catch_unwind(test));
     }
     // It was made only if a test needed a program.
     let _ = fs::remove_dir_all(bench::workshop());
-    println!(
-        "\nlab: {} passed, {} skipped, {} failed in {:.0} s",
-        tally.passed,
-        tally.skipped,
-        tally.failed.len(),
-        begun.elapsed().as_secs_f64()
-    );
-    tally.failed.iter().for_each(|name| println!("    {name}"));
-    if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    tally.end("lab", begun.elapsed())
 }
 
-#[derive(Default)]
-struct Tally {
-    passed: u32,
-    skipped: u32,
-    failed: Vec<String>,
-}
-
-impl Tally {
-    /// Boots a machine once and gives each of its tests what its commands wrote.
-    fn run(&mut self, tests: &[Test]) {
-        let setting: &Setting = &tests[0].setting;
-        let begun = Instant::now();
-        let bench = match Bench::new(setting) {
-            Ok(bench) => bench,
-            Err(Skip(why)) => {
-                tests.iter().for_each(|test| self.count(&test.name, Ok(Err(Skip(why.clone())))));
-                return;
+/// Boots a machine once and gives each of its tests what its commands wrote.
+fn run(tally: &mut Tally, tests: &[Test]) {
+    let setting: &Setting = &tests[0].setting;
+    let begun = Instant::now();
+    let bench = match Bench::new(setting) {
+        Ok(bench) => bench,
+        Err(Skip(why)) => {
+            for test in tests {
+                tally.count(&test.name, None, Ok(Err(Skip(why.clone()))));
             }
-        };
-        let all: Vec<_> = tests.iter().flat_map(|test| test.commands.iter().cloned()).collect();
-        let collected = match bench.lab.collect(&all) {
-            Ok(collected) => collected,
-            Err(error) => {
-                eprintln!("{setting}: {error}\n{}", error.console().unwrap_or_default());
-                self.failed.extend(tests.iter().map(|test| test.name.clone()));
-                return;
-            }
-        };
-        println!("{setting}: {} commands in {:.1} s", all.len(), begun.elapsed().as_secs_f64());
-        let mut rest = collected.as_slice();
-        for test in tests {
-            let (own, others) = rest.split_at(test.commands.len());
-            rest = others;
-            let result = catch_unwind(AssertUnwindSafe(|| (test.check)(&bench.machine, own)));
-            if result.is_err() {
-                for one in own {
-                    eprintln!("{:?}\n{}{}", one.finished.ending, one.stdout, one.stderr);
-                }
-            }
-            self.count(&test.name, result.map(Ok));
+            return;
         }
-    }
-
-    fn count(&mut self, name: &str, result: thread::Result<Result<(), Skip>>) {
-        match result {
-            Ok(Ok(())) => {
-                self.passed += 1;
-                println!("test {name} ... ok");
+    };
+    let all: Vec<_> = tests.iter().flat_map(|test| test.commands.iter().cloned()).collect();
+    let collected = match bench.lab.collect(&all) {
+        Ok(collected) => collected,
+        Err(error) => {
+            eprintln!("{setting}: {error}\n{}", error.console().unwrap_or_default());
+            for test in tests {
+                tally.count(&test.name, None, Err(Box::new("no boot")));
             }
-            Ok(Err(Skip(why))) => {
-                self.skipped += 1;
-                eprintln!("skipped: {name}: {why}");
-            }
-            Err(_) => {
-                self.failed.push(name.to_owned());
-                println!("test {name} ... FAILED");
+            return;
+        }
+    };
+    println!("{setting}: {} commands in {:.1} s", all.len(), begun.elapsed().as_secs_f64());
+    let mut rest = collected.as_slice();
+    for test in tests {
+        let (own, others) = rest.split_at(test.commands.len());
+        rest = others;
+        let result = catch_unwind(AssertUnwindSafe(|| (test.check)(&bench.machine, own)));
+        if result.is_err() {
+            for one in own {
+                eprintln!("{:?}\n{}{}", one.finished.ending, one.stdout, one.stderr);
             }
         }
+        tally.count(&test.name, None, result.map(Ok));
     }
 }

@@ -9,6 +9,8 @@ mod allocators;
 mod compiler;
 mod go;
 mod java;
+#[path = "../shared/program.rs"]
+mod program;
 mod python;
 mod r;
 mod requirements;

@@ -1,5 +1,6 @@
 //! What a test needs of this machine, and how it says that it is not there.
 
+use crate::program;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,8 +14,7 @@ pub(crate) fn skipped(why: &str) {
 
 /// The file of an installed program; says so if there is none.
 pub(crate) fn installed(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    let found = program::find(program);
     if found.is_none() {
         skipped(&format!("{program} is not installed"));
     }
