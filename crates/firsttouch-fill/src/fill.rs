@@ -75,7 +75,8 @@ impl<B: Buffer> Fill<B> {
         self.jobs.iter().all(|job| job.wait(Some(deadline)))
     }
 
-    /// Ends it now: pieces that were begun are finished (a fraction of a millisecond each), no other is begun.
+    /// Ends it now: no piece is begun any more, and those that were end within a fraction of a millisecond, filled up to some
+    /// point or whole.
     pub fn cancel(mut self) -> Filled<B> {
         self.hand_back()
     }

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// What is taken at a time: one huge page, filled within tenths of a millisecond.
 pub(crate) const PIECE: usize = 2 << 20;
 
+/// Pages are created in steps of so much, at the most, between looks whether the fill was cancelled.
+const CREATED_AT_ONCE: usize = 512 << 10;
+
 /// For those who wait for a place.
 const PATIENCE: Duration = Duration::from_millis(2);
 
@@ -200,7 +203,8 @@ pub(crate) struct Job {
     value: u8,
     next: Next,
     total_bytes: usize,
-    done: Vec<AtomicBool>,
+    /// Bytes of each piece that are filled, from its beginning.
+    done: Vec<AtomicUsize>,
     done_pieces: AtomicUsize,
     filled_bytes: AtomicUsize,
     /// So many threads may fill at the same time.
@@ -231,7 +235,7 @@ impl Job {
             queues,
             value: work.value,
             next: work.next,
-            done: (0..pieces).map(|_| AtomicBool::new(false)).collect(),
+            done: (0..pieces).map(|_| AtomicUsize::new(0)).collect(),
             done_pieces: AtomicUsize::new(0),
             filled_bytes: AtomicUsize::new(0),
             threads: work.threads * work.nodes,
@@ -319,7 +323,7 @@ impl Job {
             }
             // SAFETY: the ranges lie in buffers that were handed over for this fill, and every piece is taken once.
             unsafe { queue.fill_ranges(&ranges, self.value) };
-            pieces.iter().for_each(|piece| self.is_filled(*piece));
+            pieces.iter().for_each(|piece| self.is_filled(*piece, self.bytes_of(*piece)));
             has_worked = true;
         }
         self.devices.fetch_sub(1, Ordering::SeqCst);
@@ -346,17 +350,29 @@ impl Job {
 
     fn fill(&self, piece: Piece, tools: &Tools) {
         let begun = Instant::now();
-        let (mut stored, mut created) = (0, 0);
+        let (mut stored, mut created, mut is_over) = (0, 0, false);
         self.each_run(piece, tools, |run, span, is_there| {
+            is_over |= self.stop.load(Ordering::SeqCst);
+            if is_over {
+                return;
+            }
             if is_there {
                 stored += run.len();
                 let means = tools.crossovers.means(span.memory.len(), self.next);
                 // SAFETY: the range lies in a buffer that was handed over for this fill, every piece is taken once, and the
                 // means was found on this processor.
                 unsafe { means.fill(run.start as *mut u8, run.len(), self.value) };
-            } else {
-                created += run.len();
-                create(run);
+                return;
+            }
+            // Small pages take ten times as long as huge ones: whoever cancels need not wait for all of them.
+            for start in run.clone().step_by(CREATED_AT_ONCE) {
+                let part = start..run.end.min(start + CREATED_AT_ONCE);
+                created += part.len();
+                create(part);
+                is_over |= self.stop.load(Ordering::SeqCst);
+                if is_over {
+                    return;
+                }
             }
         });
         match (stored, created) {
@@ -365,7 +381,7 @@ impl Job {
             // Of a mixture nothing is to be learnt.
             _ => {}
         }
-        self.is_filled(piece);
+        self.is_filled(piece, stored + created);
     }
 
     /// The parts of a piece, each with whether its pages exist; those that nobody asks about count as existing.
@@ -379,12 +395,18 @@ impl Job {
         }
     }
 
-    fn is_filled(&self, piece: Piece) {
-        let queue = &self.queues[piece.queue];
-        let bytes: usize = queue.parts(piece.number).map(|(part, _)| part.len()).sum();
+    fn bytes_of(&self, piece: Piece) -> usize {
+        self.queues[piece.queue].parts(piece.number).map(|(part, _)| part.len()).sum()
+    }
+
+    /// So many bytes of a piece are filled, from its beginning.
+    fn is_filled(&self, piece: Piece, bytes: usize) {
+        let index = self.queues[piece.queue].first_piece + piece.number;
         self.filled_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.done[queue.first_piece + piece.number].store(true, Ordering::Release);
-        self.done_pieces.fetch_add(1, Ordering::AcqRel);
+        self.done[index].store(bytes, Ordering::Release);
+        if bytes == self.bytes_of(piece) {
+            self.done_pieces.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Waits until all is done, or `deadline` has come; true if all is done.
@@ -446,10 +468,13 @@ impl Job {
     pub(crate) fn add_filled(&self, filled: &mut [Vec<Range<usize>>]) {
         for queue in &self.queues {
             for number in 0..queue.pieces {
-                if !self.done[queue.first_piece + number].load(Ordering::Acquire) {
-                    continue;
-                }
+                let mut left = self.done[queue.first_piece + number].load(Ordering::Acquire);
                 for (part, span) in queue.parts(number) {
+                    let part = part.start..part.end.min(part.start + left);
+                    if part.is_empty() {
+                        break;
+                    }
+                    left -= part.len();
                     match filled[span.buffer].last_mut() {
                         Some(last) if last.end == part.start => last.end = part.end,
                         _ => filled[span.buffer].push(part),

@@ -137,3 +137,17 @@ fn what_was_measured_is_of_this_machine() {
     );
     assert!(Filler::new(&Threads { by_node: BTreeMap::from([(0, Vec::new())]) }).is_err());
 }
+
+#[test]
+fn new_memory_may_be_cancelled_in_the_middle_of_a_piece() {
+    let region = Region::map(64 * MIB, Pages::Base, None).expect("this machine has memory");
+    let filled = filler().fill(vec![region], 0, Next::Leave).cancel();
+    let pages: usize = filled.ranges[0].iter().map(std::iter::ExactSizeIterator::len).sum();
+    // What is said to be filled exists, and nothing beside it but the rest of a step.
+    for range in &filled.ranges[0] {
+        let seen = filled.buffers[0].receipt_of(range.clone()).coverage;
+        assert!(seen.is_none_or(|seen| seen.huge + seen.small == range.len()), "{range:?} {seen:?}");
+    }
+    let seen = filled.buffers[0].coverage();
+    assert!(seen.is_none_or(|seen| seen.huge + seen.small == pages), "{pages} {seen:?}");
+}

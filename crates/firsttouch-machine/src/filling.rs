@@ -63,6 +63,19 @@ pub struct FillCrossovers {
     pub vector_to_bytes: Option<u64>,
 }
 
+/// A size filled by the C library and by the means that a filler takes for it, on memory that lies in no cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FillCold {
+    /// Bytes that are filled at a time.
+    pub bytes: u64,
+    /// By `memset`, in 10⁹ bytes per second.
+    pub memset_gbps: f64,
+    /// What a filler takes for memory that is not read next.
+    pub means: String,
+    /// By that.
+    pub gbps: f64,
+}
+
 /// A queue of a device that clears memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillDevice {
@@ -93,6 +106,9 @@ pub struct FillReport {
     pub rows: Vec<FillRow>,
     /// What decides between the means.
     pub crossovers: FillCrossovers,
+    /// Sizes of memory that is there, filled by one thread while it lies in no cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cold: Vec<FillCold>,
     /// Threads that the filler uses on each node: on memory that is there, and on new memory.
     pub filler_threads: [u32; 2],
     /// Microseconds until a thread that sleeps has done a page of work.

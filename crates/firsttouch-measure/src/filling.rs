@@ -10,7 +10,7 @@ use firsttouch_fill::{Filler, FillerError, Next, Pool, Stock, Threads, store};
 use firsttouch_linux::numa;
 use firsttouch_linux::root::Root;
 use firsttouch_machine::{
-    FillCrossovers, FillDevice, FillReport, FillRow, FillState, MEASUREMENT_VERSION, Machine,
+    FillCold, FillCrossovers, FillDevice, FillReport, FillRow, FillState, MEASUREMENT_VERSION, Machine,
 };
 use firsttouch_memory::{Means, Pages, Region, RegionError};
 use firsttouch_threads::{Team, TeamError, compact};
@@ -127,6 +127,9 @@ impl FillingError {
 }
 
 const ROUNDS: usize = 3;
+/// Sizes at which stores past the caches are compared with the C library's; 16 of them are larger than any cache.
+const COLD_SIZES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
+const COLD_TRIALS: usize = 512;
 const PAGE: usize = 4096;
 /// For work that takes seconds at most.
 const LONG: Duration = Duration::from_secs(600);
@@ -150,7 +153,7 @@ pub fn measure_filling(
     let cpus = compact(machine, &allowed);
     let cpus = if cpus.is_empty() { allowed } else { cpus };
     let mut survey = Survey::new(machine, options, &cpus)?;
-    let store_bandwidth_gbps = survey.store_bandwidth(progress)?;
+    let (store_bandwidth_gbps, cold) = survey.store_bandwidth(progress)?;
     for pages in &options.pages {
         survey.kind(*pages, progress)?;
     }
@@ -171,6 +174,7 @@ pub fn measure_filling(
             read_from_bytes: known.crossovers.read_from_bytes.map(|bytes| bytes as u64),
             vector_to_bytes: known.crossovers.vector_to_bytes.map(|bytes| bytes as u64),
         },
+        cold,
         filler_threads: [known.threads_in_place as u32, known.threads_new as u32],
         wake_us: known.wake_s * 1e6,
         devices: survey.devices,
@@ -254,7 +258,7 @@ impl<'a> Survey<'a> {
     fn store_bandwidth(
         &mut self,
         progress: &mut dyn FnMut(usize, usize, &str),
-    ) -> Result<Vec<f64>, FillingError> {
+    ) -> Result<(Vec<f64>, Vec<FillCold>), FillingError> {
         self.tell("store bandwidth", progress);
         let mut region = self.existing(Pages::Transparent)?;
         let mut bandwidth = Vec::new();
@@ -268,12 +272,37 @@ impl<'a> Survey<'a> {
             }
             bandwidth.push((team.size(), fastest));
         }
+        let cold = self.cold(&mut region);
         // Between one and all, what was measured of fewer holds.
         let all = bandwidth.last().map_or(1, |(size, _)| *size);
         let at = |threads: usize| {
             bandwidth.iter().rev().find(|(size, _)| *size <= threads).map_or(0.0, |(_, rate)| *rate)
         };
-        Ok((1..=all).map(at).collect())
+        Ok(((1..=all).map(at).collect(), cold))
+    }
+
+    /// Sizes filled in turn by the C library and by what a filler takes, one part of the region after the other.
+    fn cold(&self, region: &mut Region) -> Vec<FillCold> {
+        let crossovers = self.filler.knowledge().crossovers;
+        let most = region.as_slice().len() / 16;
+        let sizes = COLD_SIZES.into_iter().filter(|bytes| *bytes <= most);
+        let compared = |bytes: usize| {
+            let means = crossovers.means(bytes, Next::Leave);
+            let mut seconds = [Series::default(), Series::default()];
+            for (turn, part) in region.as_mut_slice().chunks_exact_mut(bytes).take(COLD_TRIALS).enumerate() {
+                let begun = Instant::now();
+                if turn % 2 == 0 {
+                    part.fill(0)
+                } else {
+                    store(means, part, 0)
+                }
+                seconds[turn % 2].add(begun.elapsed().as_secs_f64());
+            }
+            let [memset_gbps, gbps] =
+                seconds.map(|seconds| seconds.median().map_or(0.0, |seconds| bytes as f64 / seconds / 1e9));
+            FillCold { bytes: bytes as u64, memset_gbps, means: Engine::Store(means).word().to_owned(), gbps }
+        };
+        sizes.map(compared).collect()
     }
 
     /// Everything on one kind of pages.

@@ -4,7 +4,7 @@ use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
 use crate::number::plural;
 use crate::style::{Style, Tone};
-use firsttouch_machine::{FillDevice, FillReport, FillRow, FillState};
+use firsttouch_machine::{FillCold, FillDevice, FillReport, FillRow, FillState};
 use firsttouch_placement::format_bytes;
 
 /// Every way of getting zeroed memory, against the store bandwidth of the machine.
@@ -22,7 +22,7 @@ pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
     let from = |bytes: Option<u64>| {
         bytes.map_or_else(|| "never".to_owned(), |bytes| format!("from {} on", format_bytes(bytes)))
     };
-    let facts = [
+    let mut facts = vec![
         format!(
             "stores past the caches ({}) pay {} where the memory is not read next, and {} where it is",
             crossovers.past_caches,
@@ -48,6 +48,9 @@ pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
             false => "bytes were read back that are not zero: please report this error".to_owned(),
         },
     ];
+    if !report.cold.is_empty() {
+        facts.push(cold(report));
+    }
     page.list("learnt", &facts, "-", None);
     let device = |device: &FillDevice| {
         let node = device.node.map_or_else(String::new, |node| format!(" at node {node}"));
@@ -60,6 +63,16 @@ pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
     let footer = format!("{} for every row; {}", format_bytes(report.size_bytes), report.date);
     page.paragraph("", &footer, Some(Tone::Faint));
     page.text
+}
+
+/// Against the C library, size by size.
+fn cold(report: &FillReport) -> String {
+    let one = |cold: &FillCold| {
+        let ratio = cold.gbps / cold.memset_gbps;
+        format!("{} {:.1} GB/s, {ratio:.2} times memset", format_bytes(cold.bytes), cold.gbps)
+    };
+    let all: Vec<String> = report.cold.iter().map(one).collect();
+    format!("one thread on memory in no cache: {}", all.join("; "))
 }
 
 fn table(rows: &[FillRow]) -> Table {
