@@ -141,7 +141,8 @@ impl Inner {
             let Some(arena) = &mut self.arenas[backing as usize] else { continue };
             let bytes = backing.chunk_bytes();
             for (_, address) in arena.mapped_chunks() {
-                inherit::copy_to_ordinary_memory(address, bytes, parent);
+                // SAFETY: a chunk of this heap; a forked child has one thread, and that is here.
+                unsafe { inherit::copy_to_ordinary_memory(address, bytes, parent) };
             }
             // What the parent sent may have been written by it since the fork, free pages too.
             arena.set_free_dirty();

@@ -7,9 +7,10 @@ use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::extents::{Block, Extents};
 use crate::lock::Lock;
-use crate::pages::{BASE, HUGE};
+use crate::pages::{BASE, HUGE, Pages};
+use crate::reason::Reason;
 use crate::settings::{Settings, Totals};
-use crate::snapshot::BlockInfo;
+use crate::snapshot::{BlockInfo, why_small};
 use crate::span::Span;
 use crate::state::Inner;
 use core::ffi::CStr;
@@ -117,6 +118,11 @@ impl Heap {
     /// A block of at least `bytes` at a multiple of `alignment` (a power of two), with zeroes if `zeroed`; null when
     /// it cannot be placed, which is no error: the caller's own allocator takes it.
     pub fn allocate(&self, bytes: usize, alignment: usize, zeroed: bool) -> *mut u8 {
+        self.allocate_on(None, bytes, alignment, zeroed)
+    }
+
+    /// The same on pages of this kind; `None` is the kind of the settings.
+    pub fn allocate_on(&self, kind: Option<Pages>, bytes: usize, alignment: usize, zeroed: bool) -> *mut u8 {
         let Some((pages, offset, page_alignment)) = shape(bytes, alignment) else {
             return core::ptr::null_mut();
         };
@@ -125,7 +131,8 @@ impl Heap {
             return core::ptr::null_mut();
         }
         inner.give_back_idle();
-        let Some((slot, taken, fallback)) = inner.take(pages, page_alignment, 0) else {
+        let kind = kind.unwrap_or(inner.settings.pages);
+        let Some((slot, taken, fallback)) = inner.take(kind, pages, page_alignment, 0) else {
             inner.refuse(bytes);
             return core::ptr::null_mut();
         };
@@ -195,12 +202,31 @@ impl Heap {
         Some(pages as usize * BASE - block.offset as usize)
     }
 
+    /// Why a block has other pages than were asked for when it was made; `None` if it has them, or there is no block.
+    pub fn fallback(&self, address: *const u8) -> Option<Reason> {
+        self.inner.lock().find(address)?.3.fallback
+    }
+
+    /// Why pages of this kind are smaller than that in live blocks, if they are.
+    pub fn why_small(&self, kind: Pages) -> Reason {
+        why_small(kind, self.inner.lock().forks)
+    }
+
     /// Changes the size of a block, in place or by moving it; huge pages are kept: they are moved by the kernel to an
     /// address that is congruent modulo 2 MiB (any other would split them).
     ///
     /// # Safety
     /// The block must be live and nobody may use it during the call.
     pub unsafe fn resize(&self, address: *mut u8, bytes: usize) -> Resized {
+        // SAFETY: the same contract.
+        unsafe { self.resize_on(None, address, bytes) }
+    }
+
+    /// The same, to pages of this kind if it has to move; `None` is the kind of the settings.
+    ///
+    /// # Safety
+    /// The block must be live and nobody may use it during the call.
+    pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
         let mut inner = self.inner.lock();
         let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
         let offset = block.offset as usize;
@@ -229,8 +255,9 @@ impl Heap {
         }
         // Somewhere else, at an address congruent to this one.
         let chunk = (HUGE / BASE) as u32;
-        let Some((new_slot, taken, fallback)) = inner.take(wanted, chunk, (chunk - start % chunk) % chunk)
-        else {
+        let kind = kind.unwrap_or(inner.settings.pages);
+        let phase = (chunk - start % chunk) % chunk;
+        let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase) else {
             return Resized::NoRoom;
         };
         inner.look_before_less();

@@ -11,7 +11,7 @@ use firsttouch_linux::sys::{self, Descriptor};
 const WORD: usize = size_of::<usize>();
 
 /// In the parent: sends what the child asks for, until the child is done, or is no more.
-pub(crate) fn serve(child: &Descriptor) {
+pub fn serve(child: &Descriptor) {
     let mut request = [0; 2 * WORD];
     while child.read(&mut request) == Ok(request.len()) {
         let (Some(address), Some(bytes)) = (request.first_chunk(), request.last_chunk()) else { return };
@@ -24,7 +24,10 @@ pub(crate) fn serve(child: &Descriptor) {
 
 /// In the child: copies `[address, address + bytes)` to new transparent memory and puts that in its place. On failure
 /// the chunk stays what it was.
-pub(crate) fn copy_to_ordinary_memory(address: usize, bytes: usize, parent: Option<&Descriptor>) {
+///
+/// # Safety
+/// The range is whole pages of a reserved pool, mapped by the caller, which nobody else in this process uses.
+pub unsafe fn copy_to_ordinary_memory(address: usize, bytes: usize, parent: Option<&Descriptor>) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // One chunk more, so that a range congruent modulo 2 MiB is inside; the rest is unmapped again.
     let room = bytes + HUGE;

@@ -22,7 +22,7 @@ mod dirty;
 mod extents;
 mod fork;
 mod heap;
-mod inherit;
+pub mod inherit;
 mod lock;
 mod pages;
 mod reason;

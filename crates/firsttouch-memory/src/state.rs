@@ -73,15 +73,16 @@ impl Inner {
         (arena.address(start) + block.offset as usize == address).then_some((slot, start, pages, block))
     }
 
-    /// Takes pages from the first arena of the chain that has them.
+    /// Takes pages from the first arena of the kind's chain that has them.
     pub(crate) fn take(
         &mut self,
+        kind: Pages,
         pages: u32,
         alignment: u32,
         phase: u32,
     ) -> Option<(usize, Taken, Option<Reason>)> {
         let mut first_reason = None;
-        for backing in Backing::chain(self.settings.pages) {
+        for backing in Backing::chain(kind) {
             let slot = *backing as usize;
             let span = self.span.as_ref()?;
             if self.arenas[slot].is_none() && !self.rationed {
@@ -97,7 +98,7 @@ impl Inner {
             match arena.take(pages, alignment, phase) {
                 Ok(taken) => {
                     // `auto` takes what there is: that is no shortfall.
-                    let reason = if self.settings.pages == Pages::Auto { None } else { first_reason };
+                    let reason = if kind == Pages::Auto { None } else { first_reason };
                     return Some((slot, taken, reason));
                 }
                 Err(reason) => {

@@ -136,6 +136,22 @@ fn base_pages_are_kept_small() {
 }
 
 #[test]
+fn a_block_may_have_pages_of_another_kind() {
+    let heap = heap(Pages::Transparent);
+    let block = heap.allocate_on(Some(Pages::Base), 8 * MIB, 0, true);
+    fill(block, 8 * MIB, 3);
+    assert_eq!(block_at(&heap, block).huge_bytes, 0);
+    // SAFETY: the block is live and only used here.
+    let Resized::To(grown) = (unsafe { heap.resize_on(Some(Pages::Base), block, 32 * MIB) }) else {
+        panic!("there is room")
+    };
+    fill(grown, 32 * MIB, 4);
+    assert_eq!((block_at(&heap, grown).huge_bytes, heap.fallback(grown)), (0, None));
+    assert!(heap.free(grown) && heap.fallback(grown).is_none());
+    assert!(heap.allocate_on(Some(Pages::Plain), MIB, 0, false).is_null());
+}
+
+#[test]
 fn freed_memory_is_recycled_and_cleared_only_when_asked() {
     let heap = heap(Pages::Transparent);
     let first = heap.allocate(16 * MIB, 0, false);
