@@ -23,3 +23,5 @@ mod redirect;
 pub mod region;
 pub mod result;
 mod session;
+
+pub use session::heap;

@@ -69,11 +69,20 @@ pub(crate) struct Redirected {
     pub(crate) slots: u32,
     /// Objects loaded in the life of the process before the pass began.
     pub(crate) loads: u64,
+    /// Choices that had been made.
+    choices: usize,
+}
+
+impl Redirected {
+    /// Whether another pass would find nothing else to do: nothing was loaded since, and nothing else chosen.
+    pub(crate) fn is_current(&self, chosen: &Chosen) -> bool {
+        self.loads == object::loads() && self.choices == chosen.count
+    }
 }
 
 /// Redirects whatever is loaded now.
 pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
-    let mut done = Redirected { loads: object::loads(), ..Redirected::default() };
+    let mut done = Redirected { loads: object::loads(), choices: chosen.count, ..Redirected::default() };
     let program = program_name();
     let mut pages = Pages::default();
     object::each(|_, object| {

@@ -9,7 +9,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::libraries::SANITIZERS;
-use firsttouch_memory::{Fork, Pages, Settings};
+use firsttouch_memory::{Fork, Heap, Pages, Settings};
 use std::ffi::CString;
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,10 +39,18 @@ pub(crate) fn lock() -> MutexGuard<'static, Session> {
     SESSION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The heap of this copy of the library, for code that allocates on it by itself and needs no redirected calls; safe over
+/// forks from now on. `None` where a sanitizer watches allocations.
+///
+/// What it makes must be freed on it: C's `free` knows its blocks only while calls are redirected.
+pub fn heap() -> Option<&'static Heap> {
+    lock().begin().then_some(&HEAP)
+}
+
 /// Redirects what was loaded since the last time, unless somebody is at it.
 pub(crate) fn catch_up() {
     if let Ok(mut session) = SESSION.try_lock()
-        && session.redirected.is_some_and(|done| done.loads != object::loads())
+        && session.redirected.is_some_and(|done| !done.is_current(&session.chosen))
     {
         session.redirected = Some(redirect::redirect(&session.chosen));
     }
@@ -60,7 +68,9 @@ impl Session {
             return FirsttouchResult::Unsupported;
         }
         // What takes blocks leads to us before the first one is placed.
-        self.redirected = Some(redirect::redirect(&self.chosen));
+        if !self.redirected.is_some_and(|done| done.is_current(&self.chosen)) {
+            self.redirected = Some(redirect::redirect(&self.chosen));
+        }
         SERVES.store(true, Ordering::Relaxed);
         HEAP.enable(Settings { pages, min_bytes, max_bytes, ..HEAP.settings() });
         FirsttouchResult::Ok
