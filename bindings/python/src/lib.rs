@@ -1,0 +1,41 @@
+//! The extension module of the Python package `firsttouch`: what Python cannot do by itself.
+//!
+//! Memory for arrays ([`region`]), NumPy's allocation handlers ([`handler`]), huge pages for the whole process
+//! ([`session`]), receipts ([`obtained`]), threads on CPUs ([`pin`]), the machine ([`machine`]). How it is said to people is
+//! the package's part, in `python/firsttouch`.
+//!
+//! Architecture invariants: loading does nothing but define names; whatever takes long is done without Python's lock; memory
+//! that an array may still use is never given back; a handler outlives every array made with it.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "arguments come from Python as values: before 3.10 its stable interface lends no text"
+)]
+
+mod errors;
+mod handler;
+mod machine;
+mod obtained;
+mod pin;
+mod pooled;
+mod region;
+mod session;
+
+use pyo3::pymodule;
+
+/// Free-threaded Python is told that we need its lock, and takes it with a warning: nothing here was tested without.
+#[pymodule(gil_used = true)]
+mod _core {
+    #[pymodule_export]
+    use super::handler::{placing_handler, set_handler};
+    #[pymodule_export]
+    use super::machine::{choose_node, status};
+    #[pymodule_export]
+    use super::obtained::{block, obtained, shortfall};
+    #[pymodule_export]
+    use super::pin::{pin, unpin};
+    #[pymodule_export]
+    use super::region::Region;
+    #[pymodule_export]
+    use super::session::{place_nothing, place_whole_process, whole_process};
+}

@@ -1,0 +1,71 @@
+//! What the memory of an array has got.
+
+use crate::errors::{done, pages, words};
+use crate::session;
+use core::ffi::c_void;
+use core::mem::MaybeUninit;
+use firsttouch_ffi::ism::{FirsttouchBlock, firsttouch_ism_list};
+use firsttouch_ffi::receipt::firsttouch_obtained;
+use firsttouch_memory::{Heap, Pages};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+
+/// Whole bytes; on huge and on smaller pages and without one, where the kernel tells; by node, where it tells.
+type Seen = (u64, Option<(u64, u64, u64)>, BTreeMap<u32, u64>);
+
+/// Reads what the whole pages of a range have.
+#[pyfunction]
+pub(crate) fn obtained(py: Python<'_>, address: usize, bytes: u64) -> PyResult<Seen> {
+    let read = || {
+        let mut receipt = MaybeUninit::uninit();
+        // SAFETY: the structure; the memory may be anything, and is not read itself.
+        let result = unsafe { firsttouch_obtained(address as *const c_void, bytes, receipt.as_mut_ptr()) };
+        // SAFETY: filled in, if that is the answer.
+        (
+            result,
+            (result as i32 == 0).then(|| unsafe { receipt.assume_init() }).map(|receipt| {
+                let pages = (receipt.huge_bytes, receipt.small_bytes, receipt.untouched_bytes);
+                let nodes = receipt.node.into_iter().zip(receipt.node_bytes).take(receipt.nodes as usize);
+                (receipt.bytes, (receipt.known != 0).then_some(pages), nodes.collect())
+            }),
+        )
+    };
+    let (result, seen): (_, Option<Seen>) = py.detach(read);
+    done(result)?;
+    Ok(seen.unwrap_or_default())
+}
+
+/// Whether a placed block begins at this address, whoever placed it.
+#[pyfunction]
+pub(crate) fn block(address: usize) -> bool {
+    if session::opened().is_some_and(|heap| heap.usable_bytes(address as *const u8).is_some()) {
+        return true;
+    }
+    // Blocks of the agent, and of another copy of the library.
+    if !session::is_served_by_others() {
+        return false;
+    }
+    const MORE: usize = 16;
+    // SAFETY: no rows.
+    let room = unsafe { firsttouch_ism_list(core::ptr::null_mut(), 0) } + MORE;
+    let mut rows = vec![FirsttouchBlock::default(); room];
+    // SAFETY: an array of that many rows.
+    let total = unsafe { firsttouch_ism_list(rows.as_mut_ptr(), room) };
+    rows.iter().take(total).any(|row| row.address == address as u64)
+}
+
+/// Why a placed block that begins at this address has other pages than of the kind that was asked for: the word and the
+/// remedy; `None` if it has them. `is_small` says that some of them are small.
+#[pyfunction]
+pub(crate) fn shortfall(
+    address: usize,
+    kind: String,
+    is_small: bool,
+) -> PyResult<Option<(&'static str, &'static str)>> {
+    let kind = pages(&kind)?;
+    let heap = session::opened();
+    let fallback = heap.and_then(|heap| heap.fallback(address as *const u8));
+    let wants_huge = !matches!(kind, Pages::Base | Pages::Plain | Pages::Multi(_));
+    let small = || (is_small && wants_huge).then(|| heap.map(|heap: &Heap| heap.why_small(kind))).flatten();
+    Ok(fallback.or_else(small).map(words))
+}

@@ -1,0 +1,63 @@
+"""Receipts of any memory."""
+
+import json
+import mmap
+
+import numpy as np
+import pytest
+from conftest import MIB
+
+import firsttouch
+
+
+def test_any_array_has_one():
+    array = np.ones(3 * MIB, np.uint8)
+    seen = firsttouch.obtained(array)
+    assert not seen.placed and seen.asked is None and seen.shortfalls == () and seen.bytes >= 3 * MIB
+    if seen.pages is not None:
+        assert sum(seen.pages.values()) + seen.untouched == seen.bytes
+    part = firsttouch.obtained(array[MIB : MIB + 10])
+    assert part.bytes in (4096, 8192)
+    assert firsttouch.obtained(array[::-1]) == firsttouch.obtained(array[::1]) == seen
+    assert firsttouch.obtained(array.reshape(3, -1).T[::-2, ::3]).bytes <= seen.bytes
+    assert firsttouch.obtained(array[:0]).bytes == 0
+
+
+def test_memory_of_others():
+    with mmap.mmap(-1, 8 * MIB) as memory:
+        seen = firsttouch.obtained(memory)
+        assert seen.bytes == 8 * MIB and not seen.placed
+        memory[4096] = 1
+        again = firsttouch.obtained(memory)
+        if again.pages is not None:
+            assert seen.untouched == 8 * MIB and again.untouched < seen.untouched
+    assert firsttouch.obtained(b"x" * 100).bytes in (4096, 8192)
+    for thing in [[1, 2], 3, None, "text"]:
+        with pytest.raises(firsttouch.ArgumentError) as error:
+            firsttouch.obtained(thing)
+        assert error.value.hint
+
+
+def test_views_know_what_was_asked(huge_pages):
+    array = firsttouch.zeros((4, 2 * MIB), np.uint8)
+    array[:2] = 1
+    for view in [array, array[1:], array.T, array.view(np.int64), np.asarray(memoryview(array))]:
+        seen = firsttouch.obtained(view)
+        assert seen.bytes <= 8 * MIB
+    half = firsttouch.obtained(array[1:3])
+    assert half.placed and half.asked == {"pages": "thp"} and half.pages == {2 * MIB: 2 * MIB}
+    assert half.untouched == 2 * MIB and half.huge_share == 1.0
+
+
+def test_it_is_shown_in_words_and_in_notebooks():
+    array = firsttouch.full(4 * MIB, 1, np.uint8, pages="4k")
+    seen = firsttouch.obtained(array)
+    document = json.loads(json.dumps(seen.to_dict()))
+    assert document["asked"] == {"pages": "4k", "bytes": 4 * MIB} and document["schema_version"] == 1
+    assert document["obtained"]["bytes_by_page_size"] == {"4096": 4 * MIB}
+    assert document["obtained"]["placed_bytes"] == 4 * MIB and document["shortfalls"] == []
+    assert repr(seen).startswith("<obtained: 4 MiB, placed; 4 MiB on 4 KiB pages")
+    html = seen._repr_html_()
+    assert "<svg" in html and "4 KiB pages" in html and "script" not in html
+    short = firsttouch.Obtained(1, True, None, None, None, None, (firsttouch.Shortfall("<b>", 1, "a & b"),))
+    assert "<b>" not in short._repr_html_() and "a &amp; b" in short._repr_html_() and short.huge_share is None
