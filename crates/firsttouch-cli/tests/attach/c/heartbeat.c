@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS = 512, MOST_WORKERS = 64, MOST_GAPS = 1 << 14 };
+enum { WORDS = 512, MOST_WORKERS = 64, MOST_GAPS = 1 << 18 };
 static const uint64_t SUSPICIOUS_NS = 500 * 1000;
 /* A beat that long may have waited for a processor. Looked at each time, short waits are not taken for a part of a later
  * gap. */
