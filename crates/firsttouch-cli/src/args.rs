@@ -3,6 +3,7 @@
 mod attach;
 mod graph;
 mod lab;
+mod sssp;
 mod watch;
 
 pub(crate) use attach::{Attach, Via as AttachVia};
@@ -10,6 +11,7 @@ pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
 pub(crate) use lab::Lab;
+pub(crate) use sssp::{Chosen, Sssp};
 pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -36,6 +38,7 @@ const EXAMPLES: &str = "Examples:
   firsttouch tune -- Rscript model.R          find the best placement of a program
   firsttouch run --pages thp -- ./simulate    run a program with large pages
   firsttouch watch 1234                       see where the memory of a running process lies
+  firsttouch sssp NY.gr.gz --random 100       shortest paths on a graph
   firsttouch status                           what this machine has and allows
   firsttouch measure                          how fast its memory is, from every node to every node";
 
@@ -59,6 +62,7 @@ pub(crate) enum Command {
     Attach(Box<Attach>),
     Watch(Watch),
     Graph(Graph),
+    Sssp(Box<Sssp>),
     Lab(Box<Lab>),
     /// The first process of a lab's guest
     #[command(hide = true)]

@@ -44,7 +44,7 @@ struct Document {
     receipt: Option<GraphReceipt>,
 }
 
-fn team(threads: Option<u32>) -> Outcome<Team> {
+pub(crate) fn team(threads: Option<u32>) -> Outcome<Team> {
     let most = threads.map_or(usize::MAX, |threads| threads as usize);
     Team::of_this_process(most).map_err(|error| {
         let hint = error.hint();
@@ -53,7 +53,7 @@ fn team(threads: Option<u32>) -> Outcome<Team> {
 }
 
 /// A graph, and how long it took to read it.
-fn load(input: &GraphInput, place: Place, team: &mut Team) -> Outcome<(Loaded, f64)> {
+pub(crate) fn load(input: &GraphInput, place: Place, team: &mut Team) -> Outcome<(Loaded, f64)> {
     let options = ReadOptions { format: input.format, place, undirected: input.undirected };
     let begun = Instant::now();
     let loaded = if input.file.as_os_str() == "-" {
@@ -106,7 +106,7 @@ fn info(args: &GraphInfo) -> Outcome {
     let place = Place { pages: args.pages, node: None };
     let (loaded, seconds) = load(&args.input, place, &mut readers)?;
     let receipt = match args.groups {
-        Some(groups) => copies(&loaded, args.pages, groups)?.receipt(),
+        Some(groups) => copies(&loaded, args.pages, groups)?.1.receipt(),
         None => loaded.graph.receipt(place),
     };
     let file_bytes = std::fs::metadata(&args.input.file).ok().map(|data| data.len());
@@ -136,8 +136,8 @@ fn info(args: &GraphInfo) -> Outcome {
     Ok(0)
 }
 
-/// One copy for every group of cores.
-fn copies(loaded: &Loaded, pages: Pages, word: GroupsWord) -> Outcome<Copies> {
+/// One copy for every group of cores, and a team on them.
+pub(crate) fn copies(loaded: &Loaded, pages: Pages, word: GroupsWord) -> Outcome<(Team, Copies)> {
     const THIS_THREAD: u32 = 0;
     let machine = Machine::read(&Root::live())?;
     let usable: Vec<u32> =
@@ -151,9 +151,10 @@ fn copies(loaded: &Loaded, pages: Pages, word: GroupsWord) -> Outcome<Copies> {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    Copies::make(&loaded.graph, pages, &nodes, &mut team).map_err(|error| {
+    let copies = Copies::make(&loaded.graph, pages, &nodes, &mut team).map_err(|error| {
         Failure::message(format!("there is no memory for the copies: {error}")).hint(error.hint())
-    })
+    })?;
+    Ok((team, copies))
 }
 
 fn convert(args: &GraphConvert) -> Outcome {

@@ -25,6 +25,7 @@ mod receipt;
 mod report;
 mod rivals;
 mod run;
+mod sssp;
 mod status;
 mod tune;
 mod warm;
@@ -70,6 +71,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Attach(attach) => attach::run(&attach),
         Command::Watch(watch) => watch::run(&watch),
         Command::Graph(graph) => graph::run(&graph),
+        Command::Sssp(sssp) => sssp::run(&sssp),
         Command::Lab(lab) => lab::run(&lab),
         Command::LabEmulator { words } => Err(lab::did_not_become(firsttouch_lab::become_emulator(&words))),
         Command::GuestInit => Err(lab::did_not_become(firsttouch_lab::guest::init())),

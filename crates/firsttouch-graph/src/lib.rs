@@ -22,6 +22,7 @@ pub mod hierarchy;
 mod ids;
 mod order;
 mod read;
+mod report;
 mod search;
 mod write;
 
@@ -36,6 +37,7 @@ pub use order::{Order, Reordering};
 pub use read::{
     Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
 };
+pub use report::{GraphFigures, SearchReport, Totals};
 pub use search::{
     Algorithm, Choice, Distances, GraphShape, NEIGHBOURHOOD, NO_PARENT, Search, Summary, Task, TeamSearch,
     Tree, Width, choose, search_each,

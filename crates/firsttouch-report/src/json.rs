@@ -1,6 +1,7 @@
 //! JSON: the contract for programs, written and read.
 
 use crate::OpenError;
+use firsttouch_graph::SearchReport;
 use firsttouch_machine::{FillReport, Measurement};
 use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
 use serde::Serialize;
@@ -33,6 +34,13 @@ pub fn attach(report: &AttachReport) -> String {
 
 /// What filling memory costs as indented JSON, ending in a newline.
 pub fn filling(report: &FillReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// A search for shortest paths as indented JSON, ending in a newline.
+pub fn search(report: &SearchReport) -> String {
     let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text

@@ -13,6 +13,7 @@ mod measure;
 mod place;
 mod report;
 mod run;
+mod sssp;
 mod status;
 mod tune;
 mod usage;

@@ -3,8 +3,8 @@
 //!
 //! A search waits for memory and for wrong guesses of branches, not for arithmetic. So what a node needs is asked for some
 //! nodes ahead: where its arcs begin, then the arcs, then the distances at their heads. And nodes with few arcs are worked
-//! on without a branch: always four arcs are read, the last of them perhaps those of the next node, and a distance that is
-//! no improvement is written to where nobody reads it.
+//! on without a branch: always four arcs are read, the last of them perhaps those of the next node, and where
+//! a distance is no improvement the old one is written again, or, with several threads, the new one to where nobody reads it.
 //!
 //! Several threads may do this at the same time. They read, compare and write, without an instruction that would make
 //! these one step (such an instruction takes longer than all the rest), so that one may write a longer distance over a
@@ -143,8 +143,10 @@ fn offer<D: Distance, const LIMITED: bool, const TEAM: bool>(
     }
     if TEAM {
         notes.early += u64::from(wanted & (held < notes.early_before));
+        D::write(if wanted { cell } else { nowhere }, distance);
+    } else {
+        D::write(cell, if wanted { distance } else { held });
     }
-    D::write(if wanted { cell } else { nowhere }, distance);
     entrance.enter(distance, head, wanted)
 }
 

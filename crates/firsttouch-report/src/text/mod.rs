@@ -5,6 +5,7 @@ mod filling;
 mod measurement;
 mod receipt;
 mod recording;
+mod search;
 mod table;
 
 pub use attach::attach;
@@ -12,6 +13,7 @@ pub use filling::filling;
 pub use measurement::measurement;
 pub use receipt::receipt;
 pub use recording::recording;
+pub use search::search;
 
 use crate::cells;
 use crate::cells::{asked, obtained, shortfalls};

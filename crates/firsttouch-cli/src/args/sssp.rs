@@ -1,0 +1,89 @@
+//! The options of `sssp`.
+
+use super::{GraphInput, GroupsWord, pages};
+use clap::{ArgGroup, Args};
+use firsttouch_graph::Algorithm;
+use firsttouch_placement::Pages;
+use std::path::PathBuf;
+
+/// Find the shortest paths from some nodes of a graph to all others
+///
+/// Nodes are named by the numbers they have in the file. Distances are exact; where no path leads, there is none. Prints
+/// what was found and how fast; `--export-csv` writes the distances. Exit codes: 0 done, 1 failed, 2 wrong usage, 130
+/// interrupted (what was finished is written).
+#[derive(Args, Debug)]
+#[command(
+    group = ArgGroup::new("from").required(true).args(["sources", "sources_file", "random"]),
+    after_help = "Examples:
+  firsttouch sssp NY.gr.gz --sources 1,777,4242 --export-csv distances.csv
+  firsttouch sssp NY.gr --random 100 --json | jq .edges_per_s
+  firsttouch sssp roads.gr --sources 17 --limit 60000 --export-csv around-17.csv
+  firsttouch graph generate random 24 - --to gr | firsttouch sssp - --random 4 --algorithm delta
+  firsttouch sssp big.ftg --random 64 --groups 6x4 --pages 2m   a copy of the graph for each group of cores"
+)]
+pub(crate) struct Sssp {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// Kind of pages of the graph: thp, 2m, 1g, 4k, 16k…1024k, auto; plain is the heap, or the mapped file
+    #[arg(long, value_name = "KIND", value_parser = pages, default_value = "thp")]
+    pub(crate) pages: Pages,
+    /// One copy of the graph for every group of cores, next to it, and threads on these: CORESxGROUPS, as in 6x4
+    #[arg(long, value_name = "CORESxGROUPS", conflicts_with = "threads")]
+    pub(crate) groups: Option<GroupsWord>,
+    /// Search from these nodes
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    pub(crate) sources: Vec<u64>,
+    /// Search from the nodes that a DIMACS .ss file lists
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sources_file: Option<PathBuf>,
+    /// Search from N nodes drawn at random, after --seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) random: Option<u32>,
+    /// Seed of --random
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// How to search: auto, buckets, heap, delta (all threads on one source)
+    #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
+    pub(crate) algorithm: Chosen,
+    /// The stretch of distances that delta-stepping works on at a time [default: follows the search]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) delta: Option<u64>,
+    /// The width of buckets [default: measured]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) width: Option<u64>,
+    /// Leave nodes out that are farther than D
+    #[arg(long, value_name = "D")]
+    pub(crate) limit: Option<u64>,
+    /// Export the distances of these nodes only
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    pub(crate) targets: Vec<u64>,
+    /// Export the node before each on a shortest path, too
+    #[arg(long, requires = "export_csv")]
+    pub(crate) parents: bool,
+    /// Write source, target and distance of every pair to FILE; an empty distance says that no path leads there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_csv: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `--algorithm`: one, or the one that suits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Auto,
+    This(Algorithm),
+}
+
+/// The algorithms of this command, which makes no hierarchies to sweep over.
+const SEARCHES: [Algorithm; 3] = [Algorithm::Buckets, Algorithm::Heap, Algorithm::Delta];
+
+fn algorithm(text: &str) -> Result<Chosen, String> {
+    if text == "auto" {
+        return Ok(Chosen::Auto);
+    }
+    let known = SEARCHES.into_iter().find(|algorithm| algorithm.word() == text);
+    known
+        .map(Chosen::This)
+        .ok_or_else(|| format!("expected auto, {}", SEARCHES.map(Algorithm::word).join(", ")))
+}

@@ -1,0 +1,160 @@
+//! Distances as lines of CSV, in the order of the sources, whoever finishes first.
+
+use anyhow::Context;
+use firsttouch_graph::{Ids, NO_PARENT, Node, Tree};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A file of rows that several threads write to.
+pub(crate) struct Rows<'a> {
+    path: PathBuf,
+    ids: &'a Ids,
+    /// The nodes that have rows for every source, by their numbers in the file.
+    targets: Vec<(u64, Node)>,
+    /// All nodes are targets, so that a search with a limit may leave most of them out.
+    all: bool,
+    parents: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    file: BufWriter<File>,
+    /// The source whose rows come next.
+    next: usize,
+    /// Rows of sources that are not next.
+    waiting: BTreeMap<usize, Vec<u8>>,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Rows<'a> {
+    /// Begins the file. Without `targets` all nodes have rows, or with a limit those within it.
+    pub(crate) fn create(
+        path: &Path,
+        ids: &'a Ids,
+        targets: Option<&[Node]>,
+        parents: bool,
+    ) -> anyhow::Result<Rows<'a>> {
+        let create = || -> io::Result<BufWriter<File>> {
+            let mut file = BufWriter::new(File::create(path)?);
+            file.write_all(if parents {
+                b"source,target,distance,parent\n"
+            } else {
+                b"source,target,distance\n"
+            })?;
+            Ok(file)
+        };
+        let file = create().with_context(|| format!("cannot write {}", path.display()))?;
+        let named = |node: &Node| (ids.of(*node), *node);
+        let mut rows: Vec<(u64, Node)> = match targets {
+            Some(targets) => targets.iter().map(named).collect(),
+            None => (0..ids.nodes() as Node).map(|node| named(&node)).collect(),
+        };
+        if targets.is_none() {
+            rows.sort_unstable();
+        }
+        Ok(Rows {
+            path: path.to_owned(),
+            ids,
+            targets: rows,
+            all: targets.is_none(),
+            parents,
+            state: Mutex::new(State { file, next: 0, waiting: BTreeMap::new(), failed: None }),
+        })
+    }
+
+    /// Adds the rows of the source that is number `at` of the list.
+    pub(crate) fn add(&self, at: usize, tree: &Tree<'_>) {
+        let text = self.text(tree);
+        let mut state = self.lock();
+        let state = &mut *state;
+        state.waiting.insert(at, text);
+        while let Some(text) = state.waiting.remove(&state.next) {
+            state.next += 1;
+            if state.failed.is_none() {
+                state.failed = state.file.write_all(&text).err();
+            }
+        }
+    }
+
+    /// Whether more rows cannot be written.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.lock().failed.is_some()
+    }
+
+    /// Ends the file. After an interruption rows of sources before which one is missing come last.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let State { mut file, waiting, failed, .. } = state;
+        let written = failed.map_or(Ok(()), Err).and_then(|()| {
+            waiting.values().try_for_each(|text| file.write_all(text))?;
+            file.flush()
+        });
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn text(&self, tree: &Tree<'_>) -> Vec<u8> {
+        let mut text = Vec::new();
+        let parents = self.parents.then(|| tree.parents());
+        let source = self.ids.of(tree.source());
+        let mut row = |target: u64, node: Node| {
+            // Writing to memory does not fail.
+            let _ = write!(text, "{source},{target},");
+            if let Some(distance) = tree.distances().of(node) {
+                let _ = write!(text, "{distance}");
+            }
+            if let Some(parents) = &parents {
+                let parent = parents[node as usize];
+                let _ = if parent == NO_PARENT {
+                    write!(text, ",")
+                } else {
+                    write!(text, ",{}", self.ids.of(parent))
+                };
+            }
+            text.push(b'\n');
+        };
+        match tree.within_limit().filter(|_| self.all) {
+            Some(nodes) => {
+                let mut nodes: Vec<(u64, Node)> =
+                    nodes.iter().map(|node| (self.ids.of(*node), *node)).collect();
+                nodes.sort_unstable();
+                nodes.iter().for_each(|(target, node)| row(*target, *node));
+            }
+            None => self.targets.iter().for_each(|(target, node)| row(*target, *node)),
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_graph::{Graph, Search};
+
+    #[test]
+    fn rows_come_in_the_order_of_the_sources_and_in_the_numbers_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.csv");
+        let graph = Graph::from_arcs(3, &[(0, 1, 5), (1, 0, 7)]).unwrap();
+        let ids = Ids::from_first(1, 3);
+        let mut search = Search::with_heap(&graph);
+        let rows = Rows::create(&file, &ids, None, true).unwrap();
+        rows.add(1, &search.run(1, None));
+        rows.add(0, &search.run(0, Some(3)));
+        rows.add(2, &search.run(2, None));
+        rows.finish().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let wanted = "source,target,distance,parent\n1,1,0,\n2,1,7,2\n2,2,0,\n2,3,,\n3,1,,\n3,2,,\n3,3,0,\n";
+        assert_eq!(text, wanted);
+        let rows = Rows::create(&file, &ids, Some(&[2, 1]), false).unwrap();
+        rows.add(0, &search.run(0, Some(3)));
+        rows.finish().unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "source,target,distance\n1,3,\n1,2,\n");
+    }
+}

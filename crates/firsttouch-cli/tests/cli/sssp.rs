@@ -1,0 +1,80 @@
+//! `firsttouch sssp`: distances in the numbers of the file, by every algorithm; what is said of bad wishes.
+
+use crate::{assert_code, json, run, stderr, stdout};
+use std::path::Path;
+
+/// Nodes 0 to 40, of which four have arcs; none leads to 40.
+const GRAPH: &str = "10 20 5\n20 30 6\n10 30 100\n40 10 1\n";
+
+fn sssp(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    let graph = folder.join("graph.wel");
+    std::fs::write(&graph, GRAPH).unwrap();
+    let mut all = vec!["sssp", graph.to_str().unwrap(), "--format", "wel"];
+    all.extend_from_slice(arguments);
+    run(&all)
+}
+
+#[test]
+fn every_algorithm_exports_the_same_distances() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.csv");
+    let export = ["--export-csv", file.to_str().unwrap()];
+    let rows = |options: &[&str]| {
+        let output = sssp(folder.path(), &[options, &export].concat());
+        assert_code(&output, 0);
+        std::fs::read_to_string(&file).unwrap()
+    };
+    for algorithm in ["auto", "buckets", "heap", "delta"] {
+        for order in ["dfs", "bfs"] {
+            let options =
+                ["--sources", "10,30", "--targets", "30,40", "--algorithm", algorithm, "--reorder", order];
+            assert_eq!(
+                rows(&options),
+                "source,target,distance\n10,30,11\n10,40,\n30,30,0\n30,40,\n",
+                "{algorithm}"
+            );
+        }
+    }
+    let near = rows(&["--sources", "10", "--limit", "5", "--parents"]);
+    assert_eq!(near, "source,target,distance,parent\n10,10,0,\n10,20,5,10\n");
+}
+
+#[test]
+fn the_document_has_what_was_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = sssp(folder.path(), &["--sources", "40,10", "--threads", "1", "--json"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let keys =
+        ["schema_version", "parse_s", "preprocessing_s", "search_s", "edges_per_s", "receipt", "reason"];
+    assert!(keys.iter().all(|key| !document[key].is_null()), "{document}");
+    assert_eq!((&document["sources"], &document["threads"]), (&2.into(), &1.into()));
+    assert_eq!((&document["graph"]["arcs"], &document["algorithm"]), (&4.into(), &"buckets".into()));
+    // From 40: 1 + 6 + 12. From 10: 5 + 11.
+    assert_eq!((&document["checksum"], &document["reached"]), (&35.into(), &7.into()));
+    assert_eq!((&document["farthest"], document["query_s"].as_array().unwrap().len()), (&12.into(), 2));
+    let drawn = |seed: &str| {
+        let output = sssp(folder.path(), &["--random", "50", "--seed", seed, "--json"]);
+        json(&stdout(&output))["checksum"].clone()
+    };
+    assert_eq!(drawn("7"), drawn("7"));
+    let text = stdout(&sssp(folder.path(), &["--sources", "10"]));
+    assert!(text.contains("buckets: ") && text.contains("1 of 1 source"), "{text}");
+}
+
+#[test]
+fn wishes_that_cannot_be_met_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], u8, &str); 5] = [
+        (&["--sources", "41"], 2, "no node 41"),
+        (&["--sources", "10", "--targets", "77"], 2, "no node 77"),
+        (&["--sources", "10", "--algorithm", "heap", "--delta", "3"], 2, "--delta means nothing"),
+        (&["--sources", "10", "--export-csv", "/nowhere/rows.csv"], 1, "cannot write /nowhere/rows.csv"),
+        (&[], 2, "--sources"),
+    ];
+    for (options, code, words) in cases {
+        let output = sssp(folder.path(), options);
+        assert_code(&output, i32::from(code));
+        assert!(stderr(&output).contains(words), "{options:?}: {}", stderr(&output));
+    }
+}
