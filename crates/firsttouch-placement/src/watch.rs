@@ -86,9 +86,12 @@ pub struct WatchedMemory {
     /// share with a standard error of at most half a per cent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_pages: Option<u64>,
+    /// Processes watched whose memory could not be read: they are in none of these figures, nor in `huge_share`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<u32>,
     /// Resident bytes on huge pages, those of files not included.
     pub huge_bytes: u64,
-    /// Their share of all memory of no file; `None` where there is none.
+    /// Their share of all memory of no file of the same processes; `None` where there is none.
     pub huge_share: Option<f64>,
     /// How long reading this took, in seconds of wall-clock time.
     pub took_s: f64,

@@ -198,10 +198,7 @@ impl Sampler {
         sample.resident_bytes = looks.iter().filter_map(|look| look.status.resident_bytes()).sum();
         sample.peak_bytes = if let [only] = looks { only.status.vm_hwm_bytes } else { None };
         sample.swap_bytes = sum(|look| look.status.swap_bytes);
-        sample.anonymous_bytes = sum(|look| {
-            let status = &look.status;
-            Some(status.rss_anon_bytes? + status.rss_shmem_bytes? + status.hugetlb_bytes.unwrap_or(0))
-        });
+        sample.anonymous_bytes = sum(anonymous_bytes);
         let process = |look: &Look| WatchedProcess {
             pid: look.stat.pid,
             command: look.stat.command.clone(),
@@ -213,33 +210,40 @@ impl Sampler {
 
     fn read_memory(&mut self, sample: &mut WatchSample, looks: &[Look]) {
         let mut sum: Option<Reading> = None;
-        let mut whole = true;
+        let mut anonymous = Some(0);
+        let (mut left_out, mut notes) = (Vec::new(), Vec::new());
         for look in looks {
             let pid = look.stat.pid;
             match self.memory.read(&self.root, pid, &look.status) {
-                Ok(Some(reading)) => match &mut sum {
-                    Some(sum) => sum.join(reading),
-                    None => sum = Some(reading),
-                },
+                Ok(Some(reading)) => {
+                    anonymous = anonymous.and_then(|bytes| Some(bytes + anonymous_bytes(look)?));
+                    match &mut sum {
+                        Some(sum) => sum.join(reading),
+                        None => sum = Some(reading),
+                    }
+                }
                 Ok(None) => {}
                 Err(error) => {
-                    whole = false;
-                    sample.unreadable.push(format!("memory of process {pid}: {}", words(&error)));
+                    left_out.push(pid);
+                    let name = &look.stat.command;
+                    notes.push(format!("memory of process {pid} ({name}): {}", words(&error)));
                 }
             }
         }
-        // A sum of some of them would look like all.
-        let Some(sum) = sum.filter(|_| whole) else { return };
+        // A sum of some must not look like that of all.
+        let but = if sum.is_some() { "; the sums are of the others" } else { "" };
+        sample.unreadable.extend(notes.into_iter().map(|note| note + but));
+        let Some(sum) = sum else { return };
         sample.memory = Some(WatchedMemory {
             // The two were read one after the other, and the kernel's own count may be off by some pages.
-            huge_share: sample
-                .anonymous_bytes
+            huge_share: anonymous
                 .filter(|bytes| *bytes > 0)
                 .map(|bytes| (sum.huge_bytes as f64 / bytes as f64).min(1.0)),
             bytes_by_page_size: sum.bytes_by_page_size,
             bytes_by_node: sum.bytes_by_node,
             huge_bytes: sum.huge_bytes,
             sampled_pages: sum.sampled_pages,
+            left_out,
             took_s: 0.0,
             longest_call_s: sum.longest_call.as_secs_f64(),
         });
@@ -255,6 +259,12 @@ impl Sampler {
         let used = thread_processor_time().saturating_sub(self.began.1);
         (passed_s > 0.0).then(|| used.as_secs_f64() / passed_s)
     }
+}
+
+/// What huge pages of the program's own wish could hold; `None` where the kernel does not say.
+fn anonymous_bytes(look: &Look) -> Option<u64> {
+    let status = &look.status;
+    Some(status.rss_anon_bytes? + status.rss_shmem_bytes? + status.hugetlb_bytes.unwrap_or(0))
 }
 
 /// What the kernel answered, without its number.

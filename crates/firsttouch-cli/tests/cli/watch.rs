@@ -2,8 +2,10 @@
 
 use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
@@ -37,11 +39,15 @@ struct Steps {
 
 impl Steps {
     fn start() -> Option<Steps> {
-        let mut child =
-            Command::new(steps_program()?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Some(Steps::of(Command::new(steps_program()?)))
+    }
+
+    /// Behind a command that hands its input and output on.
+    fn of(mut command: Command) -> Steps {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap()).lines();
         let told = child.stdin.take();
-        Some(Steps { child, told, answers })
+        Steps { child, told, answers }
     }
 
     fn pid(&self) -> String {
@@ -356,6 +362,53 @@ fn a_stranger_sees_what_is_open_to_all() {
         }
         _ => eprintln!("skipped: no other user's program can be run here"),
     }
+    steps.end();
+}
+
+/// A child that lets nobody look into it is named, and the others are summed up.
+#[test]
+fn a_family_is_summed_up_without_a_child_that_lets_nobody_in() {
+    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let Some(program) = steps_program() else { return };
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // Who may run a file but not read it gets a process that nobody of his kind may look into.
+    let closed = scratch.path().join("closed");
+    fs::copy(program, &closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o711)).unwrap();
+    let may_run = |words: &[&OsStr]| {
+        Command::new("setpriv")
+            .args(NOBODY)
+            .arg("test")
+            .arg("-x")
+            .args(words)
+            .status()
+            .is_ok_and(|s| s.success())
+    };
+    if !may_run(&[closed.as_os_str()]) || !may_run(&[OsStr::new(env!("CARGO_BIN_EXE_firsttouch"))]) {
+        eprintln!("skipped: no other user's program can be run here");
+        return;
+    }
+    let mut family = Command::new("setpriv");
+    family.args(NOBODY).args(["sh", "-c", "\"$0\"; exit $?"]).arg(&closed);
+    let mut steps = Steps::of(family);
+    steps.step("faults 16");
+    let output = Command::new("setpriv")
+        .args(NOBODY)
+        .args([env!("CARGO_BIN_EXE_firsttouch"), "watch", "--json", "--tree", "--samples", "1", &steps.pid()])
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    let sample = json(stdout(&output).lines().next().unwrap());
+    let [parent, child] = sample["processes"].as_array().unwrap().as_slice() else { panic!("{sample}") };
+    assert_eq!(sample["memory"]["left_out"], Value::from(vec![child["pid"].as_u64().unwrap()]), "{sample}");
+    let bytes = sample["memory"]["bytes_by_page_size"].as_object().unwrap().values();
+    let summed: u64 = bytes.map(|bytes| bytes.as_u64().unwrap()).sum();
+    let resident = |process: &Value| process["resident_bytes"].as_u64().unwrap();
+    assert!(summed > 0 && summed < resident(parent) + resident(child) / 2, "{sample}");
+    let note =
+        format!("memory of process {} (closed): permission denied; the sums are of the others", child["pid"]);
+    assert_eq!(sample["unreadable"], Value::from(vec![note]), "{sample}");
     steps.end();
 }
 

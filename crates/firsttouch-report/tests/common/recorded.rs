@@ -40,6 +40,7 @@ fn sample(second: u64) -> WatchSample {
         bytes_by_page_size: BTreeMap::from([(4096, small), (2 << 20, huge)]),
         bytes_by_node: Some(BTreeMap::from([(0, 2048 * MIB - moved), (1, moved)])),
         sampled_pages: Some(16_384),
+        left_out: Vec::new(),
         huge_bytes: huge,
         huge_share: Some(huge as f64 / 2000.0 / MIB as f64).map(|share| share.min(1.0)),
         took_s: 0.018,
