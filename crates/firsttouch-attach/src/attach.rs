@@ -272,7 +272,10 @@ fn begin(work: &mut Work<'_>, wish: &Wish, around: &Around<'_>) -> Result<(), Ha
 pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), AttachError> {
     let pid = target.pid();
     let refused = |what: &'static str, source: io::Error| match source.raw_os_error() {
-        Some(libc::ESRCH) => AttachError::Gone { pid, ended: AttachEnded::TargetEnded },
+        Some(libc::ESRCH) => match target.check_patiently() {
+            Ok(()) => AttachError::Refused { pid, what, reason: Reason::FirstThreadEnded, source },
+            Err(ended) => AttachError::Gone { pid, ended },
+        },
         // Asked with nothing to do, the kernel has no other reason for EINVAL than not to know the advice.
         Some(libc::EINVAL) => AttachError::Refused { pid, what, reason: Reason::KernelTooOld, source },
         _ => match reason_of(&source) {
@@ -284,7 +287,8 @@ pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), Atta
         hand.may_collapse().map_err(|error| refused("collapse pages", error))?;
     }
     if let Some(destination) = &wish.destination {
-        let allowed = Status::read(target.root(), pid).ok().and_then(|status| status.allowed_nodes);
+        let allowed =
+            Status::read(target.root(), target.member()).ok().and_then(|status| status.allowed_nodes);
         if let Some(allowed) = allowed
             && let Some(node) = destination.nodes().into_iter().find(|node| !allowed.contains(node))
         {
@@ -296,7 +300,7 @@ pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), Atta
 }
 
 fn thp_is_forbidden(target: &Target) -> bool {
-    Status::read(target.root(), target.pid()).is_ok_and(|status| status.thp_enabled == Some(false))
+    Status::read(target.root(), target.member()).is_ok_and(|status| status.thp_enabled == Some(false))
 }
 
 /// What is to be gone through.

@@ -150,12 +150,18 @@ pub(crate) fn threads(work: &Work<'_>) -> Result<Vec<ThreadState>, Halt> {
     threads_of(work.target).map_err(|error| Halt::Unreadable("threads", error))
 }
 
-/// The threads of a process, without the one by which the agent in it listens: that one does none of its work, and must
-/// take no CPU from those that do.
+/// The threads of a process, without the one by which the agent in it listens, which does none of its work, and a first one
+/// that has ended: neither must take a CPU from those that work.
 pub(crate) fn threads_of(target: &Target) -> io::Result<Vec<ThreadState>> {
     let mut threads = firsttouch_threads::threads_of(target.root(), target.pid())?;
-    threads
-        .retain(|thread| thread.id == target.pid() || thread.name.as_bytes() != channel::THREAD.to_bytes());
+    let first_lives = target.member() == target.pid();
+    threads.retain(|thread| {
+        if thread.id == target.pid() {
+            first_lives
+        } else {
+            thread.name.as_bytes() != channel::THREAD.to_bytes()
+        }
+    });
     Ok(threads)
 }
 

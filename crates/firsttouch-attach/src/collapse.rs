@@ -180,7 +180,7 @@ fn nodes_of(work: &mut Work<'_>, start: u64, bytes: u64) -> Result<NodeRuns, Hal
 
 /// Whether there is still memory at the address: the kernel has one error number for "unmapped" and "none free".
 fn is_mapped(work: &Work<'_>, address: u64) -> bool {
-    read_maps(work.target.root(), work.target.pid())
+    read_maps(work.target.root(), work.target.member())
         .is_ok_and(|maps| maps.iter().any(|mapping| (mapping.start..mapping.end).contains(&address)))
 }
 

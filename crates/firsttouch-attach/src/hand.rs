@@ -1,5 +1,6 @@
 //! Who carries out a step: by calls on the process from ours ([`Outside`]), or somebody inside it.
 
+use crate::target::Target;
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::remote::{self, ProcessHandle};
 use firsttouch_placement::AttachVia;
@@ -34,15 +35,15 @@ pub trait Hand: fmt::Debug {
 /// `sched_setaffinity`.
 #[derive(Debug)]
 pub struct Outside {
-    pid: u32,
+    member: u32,
     handle: ProcessHandle,
 }
 
 impl Outside {
-    /// A hand on a process; the handle is that of its target.
-    pub fn new(pid: u32, handle: &ProcessHandle) -> io::Result<Outside> {
-        let fd: OwnedFd = handle.as_fd().try_clone_to_owned()?;
-        Ok(Outside { pid, handle: ProcessHandle::from(fd) })
+    /// A hand on a process.
+    pub fn new(target: &Target) -> io::Result<Outside> {
+        let fd: OwnedFd = target.handle().as_fd().try_clone_to_owned()?;
+        Ok(Outside { member: target.member(), handle: ProcessHandle::from(fd) })
     }
 
     /// The calls that know a process by its number must not reach one that came after it.
@@ -70,12 +71,12 @@ impl Hand for Outside {
 
     fn nodes_of(&mut self, addresses: &[u64], nodes: &mut [i32]) -> io::Result<()> {
         self.still_there()?;
-        remote::nodes_of(self.pid, addresses, nodes)
+        remote::nodes_of(self.member, addresses, nodes)
     }
 
     fn move_pages(&mut self, addresses: &[u64], nodes: &[i32], status: &mut [i32]) -> io::Result<()> {
         self.still_there()?;
-        remote::move_pages(self.pid, addresses, nodes, status)
+        remote::move_pages(self.member, addresses, nodes, status)
     }
 
     fn set_affinity(&mut self, thread: u32, cpus: &CpuBits) -> io::Result<()> {

@@ -49,13 +49,13 @@ impl Reading {
 impl Reader<'_> {
     /// The process as it is now.
     pub(crate) fn read(&self, hand: &mut dyn Hand) -> io::Result<Reading> {
-        let (root, pid) = (self.target.root(), self.target.pid());
+        let (root, member) = (self.target.root(), self.target.member());
         let survey = Survey::read(self.target, self.stall_limit)?;
         let resident: u64 = survey.bytes_by_page_size.values().sum();
         let bytes_by_node = match self.nodes {
             [only] => Some(BTreeMap::from([(*only, resident)])),
             _ if survey.in_pieces => self.nodes_in_pieces(&survey, hand)?,
-            _ => process_nodes(root, pid)?,
+            _ => process_nodes(root, member)?,
         };
         let threads = bind::threads_of(self.target)?;
         let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
@@ -64,7 +64,7 @@ impl Reader<'_> {
             cpu_asked: self.seats.order.get(place % self.seats.order.len().max(1)).copied(),
             cpus_obtained: Some(thread.cpus.clone()),
         });
-        let peak = Status::read(root, pid).ok().and_then(|status| status.vm_hwm_bytes);
+        let peak = Status::read(root, member).ok().and_then(|status| status.vm_hwm_bytes);
         let mut receipt = self.without_reading();
         receipt.obtained = Some(Obtained {
             placed_bytes: resident,

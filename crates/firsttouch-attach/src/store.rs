@@ -1,7 +1,7 @@
 //! The folder of journals: which there are, of which processes, and which can go.
 
 use crate::journal::{Begin, Story, path_of};
-use crate::target::Target;
+use crate::target::{Target, living_thread};
 use firsttouch_linux::process::Stat;
 use firsttouch_linux::root::Root;
 use std::fs;
@@ -67,6 +67,7 @@ pub fn boot_id(root: &Root) -> String {
 }
 
 fn is_alive(root: &Root, begin: &Begin, boot: &str) -> bool {
-    let same = |stat: Stat| stat.start_ticks == begin.start_ticks && !matches!(stat.state, 'Z' | 'X');
-    begin.boot_id == boot && Stat::read(root, begin.pid).is_ok_and(same)
+    let same = |stat: &Stat| stat.start_ticks == begin.start_ticks;
+    let first = Stat::read(root, begin.pid).ok().filter(same);
+    begin.boot_id == boot && first.is_some_and(|stat| living_thread(root, begin.pid, stat).is_some())
 }

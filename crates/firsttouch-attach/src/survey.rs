@@ -45,14 +45,14 @@ pub(crate) struct Survey {
 impl Survey {
     /// Reads a process, in pieces where the whole would hold it up for more than a part of `limit`.
     pub(crate) fn read(target: &Target, limit: Duration) -> io::Result<Survey> {
-        let resident = Status::read(target.root(), target.pid())?.vm_rss_bytes.unwrap_or(0);
+        let resident = Status::read(target.root(), target.member())?.vm_rss_bytes.unwrap_or(0);
         let pages = u32::try_from(resident / PAGE_BYTES).unwrap_or(u32::MAX);
         if WALK_PER_PAGE * pages > limit / 4
             && let Some(survey) = Survey::in_pieces(target)?
         {
             return Ok(survey);
         }
-        let regions = read_smaps(target.root(), target.pid())?;
+        let regions = read_smaps(target.root(), target.member())?;
         Ok(Survey {
             bytes_by_page_size: bytes_by_page_size(&regions),
             seen: regions.into_iter().map(Seen::from).collect(),
@@ -65,7 +65,7 @@ impl Survey {
         let mut survey = Survey { in_pieces: true, ..Survey::default() };
         // What the kernel provides lies outside of what it lets be scanned, and is small.
         let of_program = |mapping: &Mapping| mapping.backing() != Backing::Kernel;
-        for mapping in read_maps(target.root(), target.pid())?.into_iter().filter(of_program) {
+        for mapping in read_maps(target.root(), target.member())?.into_iter().filter(of_program) {
             let Some(runs) = target.pagemap().resident_runs(mapping.start, mapping.end)? else {
                 return Ok(None);
             };

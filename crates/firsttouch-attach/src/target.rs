@@ -3,7 +3,7 @@
 //! Invariant: [`Target::check`] is called before every step. A number that was reused, a process that ended, became another
 //! program, or that somebody began to trace or stopped, ends the attach before the step is made.
 
-use firsttouch_linux::process::{Pagemap, Stat, Status};
+use firsttouch_linux::process::{Pagemap, Stat, Status, threads};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use firsttouch_placement::AttachEnded;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The program that a process is. Its start time stays when it becomes another by `exec`; this does not.
@@ -132,6 +133,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 pub struct Target {
     root: Root,
     pid: u32,
+    /// The thread by which /proc shows the memory: the first one, or if that has ended another.
+    member: AtomicU32,
     handle: ProcessHandle,
     start_ticks: u64,
     image: Image,
@@ -180,11 +183,11 @@ impl Target {
         if stat.kernel_thread {
             return Err(TargetError::KernelThread { pid, name: stat.command });
         }
-        if matches!(stat.state, 'Z' | 'X') {
+        let Some((member, living)) = living_thread(root, pid, stat.clone()) else {
             return Err(TargetError::Zombie { pid, parent: stat.parent });
-        }
-        let status = Status::read(root, pid).map_err(|error| gone_or(error, pid, "status"))?;
-        let pagemap = match Pagemap::open(root, pid) {
+        };
+        let status = Status::read(root, member).map_err(|error| gone_or(error, pid, "status"))?;
+        let pagemap = match Pagemap::open(root, member) {
             Ok(pagemap) => pagemap,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(who_may_not(root, pid, &status));
@@ -192,10 +195,10 @@ impl Target {
             Err(error) => return Err(gone_or(error, pid, "pagemap")),
         };
         // Nobody who may read the pagemap is refused these.
-        let Some((start_code, start_stack)) = stat.image.filter(|image| *image != (0, 0)) else {
+        let Some((start_code, start_stack)) = living.image.filter(|image| *image != (0, 0)) else {
             return Ok(None);
         };
-        let folder = root.path().join(format!("proc/{pid}"));
+        let folder = root.path().join(format!("proc/{member}"));
         let program = match fs::read_link(folder.join("exe")) {
             Ok(program) => program.display().to_string(),
             // Root without CAP_SYS_PTRACE may open the pagemap of a process that is not dumpable, and not read this.
@@ -210,6 +213,7 @@ impl Target {
         let target = Target {
             root: root.clone(),
             pid,
+            member: AtomicU32::new(member),
             handle: ProcessHandle::from(fd),
             start_ticks: stat.start_ticks,
             image: Image { program, start_code, start_stack },
@@ -229,19 +233,23 @@ impl Target {
     /// Whether the process is still the one that was taken hold of, still the same program, and left alone by others;
     /// if not, why to end.
     pub fn check(&self) -> Result<(), AttachEnded> {
-        let read = (Stat::read(&self.root, self.pid), Status::read(&self.root, self.pid));
+        let first = Stat::read(&self.root, self.pid).ok();
+        let started = first.as_ref().map(|stat| stat.start_ticks);
+        let living = first.and_then(|stat| living_thread(&self.root, self.pid, stat));
+        let status = living.as_ref().and_then(|(member, _)| Status::read(&self.root, *member).ok());
         // After the reading: a process that has not ended until now was the one that was read.
         if self.handle.wait_ended(Some(Duration::ZERO)).unwrap_or(true) {
             return Err(AttachEnded::TargetEnded);
         }
-        let (Ok(stat), Ok(status)) = read else { return Err(AttachEnded::TargetEnded) };
-        if stat.start_ticks != self.start_ticks || matches!(stat.state, 'Z' | 'X') {
+        let (Some((member, living)), Some(status)) = (living, status) else {
+            return Err(AttachEnded::TargetEnded);
+        };
+        if started != Some(self.start_ticks) {
             return Err(AttachEnded::TargetEnded);
         }
-        let image = stat.image.unwrap_or((0, 0));
-        let same_memory = self.pagemap.entries(0, 1).is_ok_and(|entries| !entries.is_empty());
-        if image != (self.image.start_code, self.image.start_stack) || !same_memory {
-            return Err(self.what_became());
+        self.member.store(member, Ordering::Relaxed);
+        if !self.is_image(&living) || !self.has_its_memory() {
+            self.what_became()?;
         }
         let tracer = status.tracer.unwrap_or(0);
         if tracer != 0 && tracer != self.tracer {
@@ -253,22 +261,44 @@ impl Target {
         Ok(())
     }
 
-    /// What a process has become that has not its old memory any more: another program, or about to end. Both are without
-    /// memory for a moment.
-    fn what_became(&self) -> AttachEnded {
+    /// The same, for a while, after the process was not reached: the threads of one that was killed end one by one.
+    pub(crate) fn check_patiently(&self) -> Result<(), AttachEnded> {
         for _ in 0..MOST_LOOKS {
-            match Stat::read(&self.root, self.pid) {
-                Ok(Stat { image: Some((0, 0)), state, .. }) if !matches!(state, 'Z' | 'X') => {}
-                Ok(stat) if stat.start_ticks == self.start_ticks && !matches!(stat.state, 'Z' | 'X') => {
-                    return AttachEnded::TargetExec;
+            self.check()?;
+            let _ = self.handle.wait_ended(Some(BETWEEN_LOOKS));
+        }
+        self.check()
+    }
+
+    /// What a process has become that seems not to have its old memory any more: another program, or about to end. Both are
+    /// without memory for a moment; so is a thread that ends while others go on.
+    fn what_became(&self) -> Result<(), AttachEnded> {
+        for _ in 0..MOST_LOOKS {
+            let first = Stat::read(&self.root, self.pid).ok();
+            let same = first.filter(|stat| stat.start_ticks == self.start_ticks);
+            match same.and_then(|stat| living_thread(&self.root, self.pid, stat)) {
+                None => return Err(AttachEnded::TargetEnded),
+                Some((_, Stat { image: Some((0, 0)), .. })) => {}
+                Some((member, living)) if self.is_image(&living) && self.has_its_memory() => {
+                    self.member.store(member, Ordering::Relaxed);
+                    return Ok(());
                 }
-                _ => return AttachEnded::TargetEnded,
+                Some(_) => return Err(AttachEnded::TargetExec),
             }
             if self.handle.wait_ended(Some(BETWEEN_LOOKS)).unwrap_or(true) {
                 break;
             }
         }
-        AttachEnded::TargetEnded
+        Err(AttachEnded::TargetEnded)
+    }
+
+    fn is_image(&self, stat: &Stat) -> bool {
+        stat.image.unwrap_or((0, 0)) == (self.image.start_code, self.image.start_stack)
+    }
+
+    /// An `exec` leaves the memory that the pagemap was opened for.
+    fn has_its_memory(&self) -> bool {
+        self.pagemap.entries(0, 1).is_ok_and(|entries| !entries.is_empty())
     }
 
     /// Waits, at most so long; ends early when the process ends.
@@ -280,6 +310,12 @@ impl Target {
     /// Its number.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The number by which /proc and move_pages(2) reach its memory: that of its first thread, as usual, or if that has
+    /// ended (`pthread_exit` in `main`) of another; as of the last [`Target::check`].
+    pub fn member(&self) -> u32 {
+        self.member.load(Ordering::Relaxed)
     }
 
     /// The handle on it.
@@ -311,6 +347,19 @@ impl Target {
     pub fn root(&self) -> &Root {
         &self.root
     }
+}
+
+/// A thread of a process that has not ended, the first one if possible: that is a zombie when the others go on without it,
+/// and has no memory any more. `first` was read of the process; `None` if all have ended.
+pub(crate) fn living_thread(root: &Root, pid: u32, first: Stat) -> Option<(u32, Stat)> {
+    let lives = |stat: &Stat| !matches!(stat.state, 'Z' | 'X');
+    if lives(&first) {
+        return Some((pid, first));
+    }
+    let others = threads(root, pid).ok()?.into_iter().filter(|thread| *thread != pid);
+    others
+        .filter_map(|thread| Some((thread, Stat::read_thread(root, pid, thread).ok()?)))
+        .find(|(_, stat)| lives(stat))
 }
 
 fn thread_or_nothing(root: &Root, pid: u32) -> TargetError {

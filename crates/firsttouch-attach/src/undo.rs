@@ -152,8 +152,8 @@ fn heirs(work: &mut Work<'_>, steps: &[(usize, Entry)]) -> Result<(), Halt> {
         if let Entry::Affinity { thread, start_ticks, before, given } = entry {
             known.insert((*thread, *start_ticks));
             given_masks.extend(parse_list(given));
-            if *thread == work.target.pid() {
-                // The oldest is last.
+            // The oldest is last. A main thread that has ended has no line, and another stands for it.
+            if *thread == work.target.pid() || work.target.member() != work.target.pid() {
                 main = parse_list(before);
             }
         }

@@ -136,7 +136,9 @@ impl Work<'_> {
 
     /// What an error means that is not of the step itself: the process has gone, or we may not.
     pub(crate) fn halt_of(&self, error: io::Error) -> Halt {
-        if let Err(ended) = self.target.check() {
+        let is_lost = error.raw_os_error() == Some(libc::ESRCH);
+        let there = if is_lost { self.target.check_patiently() } else { self.target.check() };
+        if let Err(ended) = there {
             return Halt::Ended(ended);
         }
         match reason_of(&error) {
@@ -157,6 +159,8 @@ pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
         libc::EPERM => Some(Reason::NoCapability),
         libc::EACCES => Some(Reason::NotDumpable),
         libc::ENOSYS => Some(Reason::KernelTooOld),
+        // Of a process that is there.
+        libc::ESRCH => Some(Reason::FirstThreadEnded),
         _ => None,
     }
 }

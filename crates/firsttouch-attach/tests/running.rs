@@ -159,7 +159,7 @@ fn around<'a>(running: &Running, stop: &'a AtomicBool) -> Around<'a> {
 /// Attaches; `None`, said on stderr, where this machine or user may not.
 fn attached(running: &Running, wish: &Wish) -> Option<AttachReport> {
     let target = running.target();
-    let mut hand = Outside::new(running.pid(), target.handle()).unwrap();
+    let mut hand = Outside::new(&target).unwrap();
     attached_by(running, &target, &mut hand, wish, &GO_ON)
 }
 
@@ -184,7 +184,7 @@ fn attached_by(
 
 fn undone(running: &Running) -> AttachReport {
     let target = running.target();
-    let mut hand = Outside::new(running.pid(), target.handle()).unwrap();
+    let mut hand = Outside::new(&target).unwrap();
     undo(&target, &mut hand, &around(running, &GO_ON), Duration::from_millis(20), &mut |_| {}).unwrap()
 }
 
@@ -335,7 +335,7 @@ fn each_step_is_in_the_journal_before_it_is_made() {
         let written = matches!(story.entries.last(), Some(Entry::Collapse { start, bytes, .. }) if (*start, *bytes) == (at, size));
         assert!(written && story.is_cut_off(), "{:?}", story.entries.last());
     };
-    let mut hand = Meddling(Outside::new(running.pid(), target.handle()).unwrap(), look);
+    let mut hand = Meddling(Outside::new(&target).unwrap(), look);
     let Some(report) = attached_by(&running, &target, &mut hand, &huge_pages(), &GO_ON) else { return };
     drop(hand);
     assert!(calls > 0);
@@ -347,7 +347,7 @@ fn each_step_is_in_the_journal_before_it_is_made() {
 fn a_request_to_stop_ends_it_between_two_steps() {
     let Some(running) = Running::start(64, 0) else { return };
     let (target, stop) = (running.target(), AtomicBool::new(false));
-    let outside = Outside::new(running.pid(), target.handle()).unwrap();
+    let outside = Outside::new(&target).unwrap();
     let mut hand = Meddling(outside, |_, _| stop.store(true, Ordering::Relaxed));
     let Some(report) = attached_by(&running, &target, &mut hand, &huge_pages(), &stop) else { return };
     assert_eq!(report.ended, AttachEnded::Interrupted);
@@ -360,7 +360,7 @@ fn a_request_to_stop_ends_it_between_two_steps() {
 fn a_process_that_is_killed_in_the_middle_is_a_clean_end() {
     let Some(mut running) = Running::start(64, 0) else { return };
     let target = running.target();
-    let outside = Outside::new(running.pid(), target.handle()).unwrap();
+    let outside = Outside::new(&target).unwrap();
     let kill = |_, _| {
         // From the second call on it has been gone for long.
         if target.handle().signal(libc::SIGKILL).is_ok() {
@@ -388,11 +388,10 @@ fn a_process_that_becomes_another_program_is_left_alone() {
     if attached(&running, &wish).is_none() {
         return;
     }
-    let pid = running.pid();
     running.tell('e');
     // The number and the start time are the same; the program is not, though its file is.
     assert_eq!(target.check(), Err(AttachEnded::TargetExec));
-    let mut hand = Outside::new(pid, target.handle()).unwrap();
+    let mut hand = Outside::new(&target).unwrap();
     let outcome = attach(&target, &mut hand, &huge_pages(), &around(&running, &GO_ON), false, &mut |_| {});
     assert!(matches!(outcome, Err(AttachError::Gone { ended: AttachEnded::TargetExec, .. })), "{outcome:?}");
     assert!(running.huge_bytes() <= BY_ITSELF);
@@ -409,7 +408,7 @@ fn a_process_that_becomes_another_program_is_left_alone() {
 fn memory_that_is_unmapped_meanwhile_is_no_error() {
     let Some(mut running) = Running::start(64, 0) else { return };
     let target = running.target();
-    let outside = Outside::new(running.pid(), target.handle()).unwrap();
+    let outside = Outside::new(&target).unwrap();
     let journals = running.journals();
     let mut first = true;
     let meddle = |_, _| {
@@ -489,7 +488,7 @@ fn a_process_that_is_traced_meanwhile_is_left_alone() {
 fn no_step_is_made_without_a_journal() {
     let Some(running) = Running::start(16, 0) else { return };
     let target = running.target();
-    let mut hand = Outside::new(running.pid(), target.handle()).unwrap();
+    let mut hand = Outside::new(&target).unwrap();
     let file = running.folder.path().join("program");
     let around = Around { journals: file.join("x"), now: String::new(), nodes: vec![0], stop: &GO_ON };
     match attach(&target, &mut hand, &huge_pages(), &around, false, &mut |_| {}) {
@@ -506,7 +505,7 @@ fn a_dry_run_changes_nothing_and_leaves_nothing() {
     let Some(running) = Running::start(32, 1) else { return };
     let target = running.target();
     let before = running.cpus();
-    let mut hand = Outside::new(running.pid(), target.handle()).unwrap();
+    let mut hand = Outside::new(&target).unwrap();
     let wish = Wish { seats: Seats { order: vec![before[0][0]], cpus: Vec::new() }, ..huge_pages() };
     match attach(&target, &mut hand, &wish, &around(&running, &GO_ON), true, &mut |_| {}) {
         Ok(report) => {
@@ -569,7 +568,7 @@ fn a_number_that_is_reused_is_not_taken_for_the_same_process() {
         let reused = second.id() == pid;
         if reused {
             assert_eq!(target.check(), Err(AttachEnded::TargetEnded));
-            let mut hand = Outside::new(pid, target.handle()).unwrap();
+            let mut hand = Outside::new(&target).unwrap();
             let before = threads_of(&Root::live(), pid).unwrap();
             let bits = CpuBits::of(&before[0].cpus[..1]).unwrap();
             assert_eq!(hand.set_affinity(pid, &bits).unwrap_err().raw_os_error(), Some(libc::ESRCH));

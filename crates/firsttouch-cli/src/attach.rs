@@ -39,8 +39,8 @@ pub(crate) fn run(args: &Attach) -> Outcome {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    let here = here.for_process(pid);
-    let place = devices::place(args, &here, pid)?;
+    let here = here.for_process(target.member());
+    let place = devices::place(args, &here, target.member())?;
     let wish = if args.undo { Wish::default() } else { wish(args, &here, place.as_ref())? };
     let stop = listen()?;
     let around = Around {

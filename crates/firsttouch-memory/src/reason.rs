@@ -50,11 +50,13 @@ pub enum Reason {
     BusyPages,
     /// Transparent huge pages are switched off for shared memory, which has a switch of its own.
     SharedThpNever,
+    /// The first thread of the process has ended, by which the kernel would find its memory.
+    FirstThreadEnded,
 }
 
 impl Reason {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Reason; 23] = [
+    pub const ALL: [Reason; 24] = [
         Reason::ThpNever,
         Reason::ThpDisabledByPrctl,
         Reason::TooSmall,
@@ -78,6 +80,7 @@ impl Reason {
         Reason::NodeFull,
         Reason::BusyPages,
         Reason::SharedThpNever,
+        Reason::FirstThreadEnded,
     ];
 
     /// The word of the contract, for example `pool-empty`.
@@ -106,6 +109,7 @@ impl Reason {
             Reason::NodeFull => "node-full",
             Reason::BusyPages => "busy-pages",
             Reason::SharedThpNever => "shared-thp-never",
+            Reason::FirstThreadEnded => "first-thread-ended",
         }
     }
 
@@ -157,6 +161,9 @@ impl Reason {
             Reason::BusyPages => "attach again when the input and output of the program is over",
             Reason::SharedThpNever => {
                 "echo advise | sudo tee /sys/kernel/mm/transparent_hugepage/shmem_enabled"
+            }
+            Reason::FirstThreadEnded => {
+                "start the program by `firsttouch run`; nodes and threads can be changed while it runs (--memory, --threads)"
             }
         }
     }

@@ -8,7 +8,7 @@ use firsttouch_placement::Reason;
 /// The hand that was asked for. Without a word the outer one, or where the kernel does not let it that of the agent, if
 /// there is one.
 pub(super) fn choose(target: &Target, args: &Attach, wish: &Wish) -> Outcome<Box<dyn Hand>> {
-    let mut outside = Outside::new(target.pid(), target.handle())?;
+    let mut outside = Outside::new(target)?;
     match args.via {
         Some(AttachVia::Outside) => Ok(Box::new(outside)),
         Some(AttachVia::Agent) => match Inside::open(target) {

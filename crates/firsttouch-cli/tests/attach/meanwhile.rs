@@ -29,6 +29,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
     tests.push(("undo restores the threads".to_owned(), Box::new(undone)));
+    tests.push(("the first thread has ended".to_owned(), Box::new(without_first_thread)));
     tests.push(("a dry run changes nothing".to_owned(), Box::new(dry)));
     tests.push(("journals are listed and forgotten".to_owned(), Box::new(listed)));
     tests
@@ -160,6 +161,41 @@ fn undone() -> Outcome {
         "{again:?}"
     );
     assert!(journals(state.path()).is_empty());
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+/// A process whose `main` ended by `pthread_exit` looks like a zombie. Its threads can be bound and its pages moved; its
+/// memory cannot be collapsed: the kernel looks for it by the first thread.
+fn without_first_thread() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let mut target = changes(folder.path())?;
+    let pid = target.pid;
+    target.tell("leave");
+    // Answers from now on are those of another thread, when the first one is gone.
+    let ended = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+    };
+    while !ended() {
+        std::thread::yield_now();
+    }
+    let living =
+        || cpus(pid).into_iter().filter(|(thread, _)| *thread != pid.to_string()).collect::<Vec<_>>();
+    let before = living();
+    let refused = attach(state.path(), pid, &["--pages", "thp"]);
+    assert!(refused.code == Some(125) && refused.stderr.contains("first-thread-ended"), "{refused:?}");
+    assert!(refused.stderr.contains("hint: start the program by `firsttouch run`"), "{refused:?}");
+    assert!(journals(state.path()).is_empty());
+
+    let report = attach(state.path(), pid, &["--threads", "0", "--memory", "bind=0"]).done(pid);
+    assert!(living().iter().all(|(_, cpus)| cpus == "0"), "{report}");
+    let resident = report["after"]["obtained"]["placed_bytes"].as_u64().unwrap();
+    assert!(resident >= MIB.parse::<u64>().unwrap() << 20, "{report}");
+    let undone = attach(state.path(), pid, &["--undo"]);
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    assert_eq!(living(), before);
+    target.change("idle");
     assert_eq!(target.finish().0, Some(0), "memory was lost");
     Ok(())
 }

@@ -7,6 +7,7 @@
  *   stop      stops itself until it is told to continue
  *   trace     is traced by a child, and stopped by it, until there is a file `release` in the folder
  *   hide      lets nobody look into it (PR_SET_DUMPABLE)
+ *   leave     has another thread go on, and ends its first one
  *   idle      does nothing
  *
  * It answers `done WORD`; at the end of its input it looks whether its memory is as it was, and ends with 0, or 3. */
@@ -85,8 +86,17 @@ static void be_traced(void)
     close(told[1]);
 }
 
+static void serve(char **arguments);
+
+static void *go_on(void *arguments)
+{
+    serve(arguments);
+    exit(whole() ? 0 : 3);
+}
+
 static void change(const char *word, char **arguments)
 {
+    pthread_t thread;
     if (!strcmp(word, "exit")) {
         _exit(0);
     } else if (!strcmp(word, "exec")) {
@@ -111,14 +121,28 @@ static void change(const char *word, char **arguments)
         be_traced();
     } else if (!strcmp(word, "hide")) {
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    } else if (!strcmp(word, "leave")) {
+        if (pthread_create(&thread, NULL, go_on, arguments))
+            give_up("pthread_create");
+        pthread_exit(NULL);
     } else if (strcmp(word, "idle")) {
         give_up("an unknown word");
     }
 }
 
-int main(int count, char **arguments)
+/* Line by line, to the end of the input. */
+static void serve(char **arguments)
 {
     char word[64];
+    while (scanf("%63s", word) == 1) {
+        change(word, arguments);
+        printf("done %s\n", word);
+        fflush(stdout);
+    }
+}
+
+int main(int count, char **arguments)
+{
     pthread_t thread;
     if (count < 2)
         return 2;
@@ -137,10 +161,6 @@ int main(int count, char **arguments)
     else
         printf("ready %d\n", getpid());
     fflush(stdout);
-    while (scanf("%63s", word) == 1) {
-        change(word, arguments);
-        printf("done %s\n", word);
-        fflush(stdout);
-    }
+    serve(arguments);
     return whole() ? 0 : 3;
 }
