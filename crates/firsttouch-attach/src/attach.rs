@@ -7,10 +7,12 @@ use crate::destination::Destination;
 use crate::hand::Hand;
 use crate::journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError};
 use crate::migrate;
+use crate::pace::Took;
 use crate::reading::Reader;
 use crate::store::boot_id;
 use crate::target::Target;
 use crate::work::{Halt, Progress, Shortfalls, Watcher, Work, reason_of};
+use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::process::Status;
 use firsttouch_linux::remote::{Batches, Urgent};
@@ -170,6 +172,7 @@ fn with_journal(
         hand,
         journal,
         batches: Batches::new().ok(),
+        queue: QueueTime::of_this_thread().ok(),
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit: wish.stall_limit,
@@ -177,7 +180,7 @@ fn with_journal(
         knows_advice: before.knows_advice,
         shortfalls: Shortfalls::default(),
         notes: wish.notes.clone(),
-        worst_pause: Duration::ZERO,
+        worst: Took::default(),
         moved_bytes: 0,
         bound_threads: 0,
     };
@@ -221,6 +224,7 @@ fn with_journal(
             after.notes.push("the process could not be read after the last step".to_owned());
         }
     }
+    let (worst_pause_ms, worst_pause_cpu_ms) = work.worst_ms();
     let shortfalls = work.shortfalls.list();
     after.shortfalls.clone_from(&shortfalls);
     Ok(AttachReport {
@@ -234,7 +238,8 @@ fn with_journal(
         moved_bytes: work.moved_bytes,
         collapsed_bytes,
         bound_threads: work.bound_threads,
-        worst_pause_ms: work.worst_pause.as_secs_f64() * 1e3,
+        worst_pause_ms,
+        worst_pause_cpu_ms,
         stall_limit_ms: wish.stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,

@@ -2,6 +2,7 @@
 
 use crate::areas::Area;
 use crate::destination::PAGE_BYTES;
+use crate::fresh::Fresh;
 use crate::journal::Entry;
 use crate::pace::Pace;
 use crate::runs::NodeRuns;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 /// Each call makes all processors hand in their page batches first, which costs more than a block does: calls grow.
 const FIRST_CALL: u64 = 2 * PMD_BYTES;
 const LARGEST_CALL: u64 = 64 << 20;
+/// Less is done before a thread has begun to make memory ready for it.
+const WORTH_FRESH: u64 = 64 << 20;
 /// Tries of a call that met busy pages.
 const MOST_TRIES: u32 = 3;
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
@@ -85,12 +88,22 @@ pub(crate) fn collapse(
     let of: u64 = blocks.iter().map(|run| run.end - run.start).sum();
     let mut pace = Pace::new(work.stall_limit, PMD_BYTES, FIRST_CALL, LARGEST_CALL);
     let (begun, mut done, mut refusals) = (Instant::now(), 0, 0);
+    // On several nodes what is free is not all the same.
+    let mut fresh = if of >= WORTH_FRESH && !work.several_nodes { Fresh::begin() } else { None };
+    let mut make_fresh = |bytes: u64| {
+        if let Some(fresh) = &mut fresh {
+            fresh.give_back();
+            fresh.order(bytes);
+        }
+    };
+    make_fresh(pace.chunk());
     for run in blocks {
         let mut start = run.start;
         let (mut unsuitable, mut suitable) = (0, false);
         while start < run.end {
             work.may_go_on()?;
             let bytes = pace.chunk().min(run.end - start);
+            make_fresh(pace.chunk());
             let answer = one(work, &mut pace, start, bytes)?;
             let huge = huge_bytes(work, start, bytes)?;
             if let Some(huge) = huge {

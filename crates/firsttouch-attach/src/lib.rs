@@ -17,6 +17,7 @@ mod attach;
 mod bind;
 mod collapse;
 mod destination;
+mod fresh;
 mod hand;
 mod inside;
 mod journal;

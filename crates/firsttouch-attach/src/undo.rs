@@ -5,11 +5,13 @@ use crate::bind::{self, Seats, Set};
 use crate::hand::Hand;
 use crate::journal::{Entry, Journal};
 use crate::migrate::{Mover, put_back};
+use crate::pace::Took;
 use crate::reading::Reader;
 use crate::runs::NodeRuns;
 use crate::store::boot_id;
 use crate::target::Target;
 use crate::work::{Halt, Phase, Progress, Shortfalls, Watcher, Work};
+use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::remote::{Batches, Urgent};
@@ -46,6 +48,7 @@ pub fn undo(
         hand,
         journal: &mut journal,
         batches: Batches::new().ok(),
+        queue: QueueTime::of_this_thread().ok(),
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit,
@@ -53,7 +56,7 @@ pub fn undo(
         knows_advice: true,
         shortfalls: Shortfalls::default(),
         notes: Vec::new(),
-        worst_pause: Duration::ZERO,
+        worst: Took::default(),
         moved_bytes: 0,
         bound_threads: 0,
     };
@@ -67,7 +70,8 @@ pub fn undo(
     };
     let wall_s = begun.elapsed().as_secs_f64();
     let after = reader.read(work.hand).ok().filter(|_| target.check().is_ok()).map(|now| now.receipt);
-    let (worst_pause, moved_bytes, bound_threads) = (work.worst_pause, work.moved_bytes, work.bound_threads);
+    let (worst_pause_ms, worst_pause_cpu_ms) = work.worst_ms();
+    let (moved_bytes, bound_threads) = (work.moved_bytes, work.bound_threads);
     let (shortfalls, notes) = (work.shortfalls.list(), std::mem::take(&mut work.notes));
     let via = work.hand.via();
     Ok(AttachReport {
@@ -81,7 +85,8 @@ pub fn undo(
         moved_bytes,
         collapsed_bytes: 0,
         bound_threads,
-        worst_pause_ms: worst_pause.as_secs_f64() * 1e3,
+        worst_pause_ms,
+        worst_pause_cpu_ms,
         stall_limit_ms: stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,

@@ -4,7 +4,7 @@ use crate::hand::Hand;
 use crate::journal::{Entry, Journal, JournalError};
 use crate::pace::{Pace, Took};
 use crate::target::Target;
-use firsttouch_linux::clock::thread_processor_time;
+use firsttouch_linux::clock::{QueueTime, thread_processor_time};
 use firsttouch_linux::remote::Batches;
 use firsttouch_placement::{AttachEnded, AttachVia, Reason, Shortfall};
 use std::collections::BTreeMap;
@@ -60,6 +60,8 @@ pub(crate) struct Work<'a> {
     pub(crate) hand: &'a mut dyn Hand,
     pub(crate) journal: &'a mut Journal,
     pub(crate) batches: Option<Batches>,
+    /// Of the thread that makes the calls; `None` where the kernel does not count it.
+    pub(crate) queue: Option<QueueTime>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) watcher: Watcher<'a>,
     pub(crate) stall_limit: Duration,
@@ -69,7 +71,8 @@ pub(crate) struct Work<'a> {
     pub(crate) knows_advice: bool,
     pub(crate) shortfalls: Shortfalls,
     pub(crate) notes: Vec<String>,
-    pub(crate) worst_pause: Duration,
+    /// The longest call.
+    pub(crate) worst: Took,
     pub(crate) moved_bytes: u64,
     pub(crate) bound_threads: u32,
 }
@@ -104,16 +107,24 @@ impl Work<'_> {
         bytes: u64,
         call: impl FnOnce(&mut dyn Hand) -> T,
     ) -> T {
+        let queued = |queue: &Option<QueueTime>| queue.as_ref().map_or(Duration::ZERO, QueueTime::read);
+        let queue = queued(&self.queue);
         let (begun, processor) = (Instant::now(), thread_processor_time());
         let answer = call(self.hand);
         let wall = begun.elapsed();
-        let processor = match self.hand.via() {
-            AttachVia::Outside => thread_processor_time().saturating_sub(processor),
+        let took = match self.hand.via() {
+            AttachVia::Outside => Took {
+                wall,
+                processor: thread_processor_time().saturating_sub(processor),
+                queue: queued(&self.queue).saturating_sub(queue),
+            },
             // It is another's: all that is known of it is that it was no more than this.
-            AttachVia::Agent => wall,
+            AttachVia::Agent => Took { wall, processor: wall, queue: Duration::ZERO },
         };
-        self.worst_pause = self.worst_pause.max(wall);
-        let gap = pace.took(Took { wall, processor }, bytes);
+        if took.wall > self.worst.wall {
+            self.worst = took;
+        }
+        let gap = pace.took(took, bytes);
         if !gap.is_zero() {
             self.target.pause(gap);
         }
@@ -147,8 +158,14 @@ impl Work<'_> {
         }
     }
 
+    /// What the report tells of the longest call: ms by the clock, and of a processor where that is known.
+    pub(crate) fn worst_ms(&self) -> (f64, Option<f64>) {
+        let processor = (self.hand.via() == AttachVia::Outside).then_some(self.worst.processor);
+        (self.worst.wall.as_secs_f64() * 1e3, processor.map(|time| time.as_secs_f64() * 1e3))
+    }
+
     pub(crate) fn progress(&mut self, phase: Phase, done: u64, of: u64, begun: Instant) {
-        let progress = Progress { phase, done, of, elapsed: begun.elapsed(), worst_pause: self.worst_pause };
+        let progress = Progress { phase, done, of, elapsed: begun.elapsed(), worst_pause: self.worst.wall };
         (self.watcher.0)(&progress);
     }
 }

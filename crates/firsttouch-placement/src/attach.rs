@@ -148,6 +148,10 @@ pub struct AttachReport {
     pub bound_threads: u32,
     /// The longest single call, which bounds what a thread of the process can have waited for us, in milliseconds.
     pub worst_pause_ms: f64,
+    /// Of that call, what it used of a processor; the rest it waited: for one, or because the host of a virtual machine had
+    /// taken it. `None` where the agent made it.
+    #[serde(default)]
+    pub worst_pause_cpu_ms: Option<f64>,
     /// The longest pause that was allowed, in milliseconds.
     pub stall_limit_ms: f64,
     /// Time from the first step to the last, in seconds.

@@ -124,6 +124,15 @@ fn outcome(report: &AttachReport) -> (String, Tone) {
             significant(report.worst_pause_ms, 2),
             significant(report.stall_limit_ms, 2)
         ));
+        if let Some(cpu_ms) = report.worst_pause_cpu_ms
+            && report.worst_pause_ms > report.stall_limit_ms
+            && cpu_ms < report.stall_limit_ms
+        {
+            words.push_str(&format!(
+                ", of which the call ran for {} ms: the machine had no processor for it, or its host had taken that",
+                significant(cpu_ms, 2)
+            ));
+        }
     }
     if report.ended != AttachEnded::Done {
         words.push_str(&format!("; {}", report.ended.sentence()));
@@ -276,6 +285,7 @@ mod tests {
             collapsed_bytes: 6 * HUGE,
             bound_threads: 1,
             worst_pause_ms: 3.25,
+            worst_pause_cpu_ms: Some(3.0),
             stall_limit_ms: 20.0,
             wall_s: 0.5,
             shortfalls: vec![Shortfall::new(Reason::BusyPages, 2 * HUGE)],
