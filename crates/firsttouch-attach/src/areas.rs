@@ -2,6 +2,7 @@
 
 use crate::survey::Seen;
 use firsttouch_linux::maps::Backing;
+use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_process::{is_plain, is_thread_stack};
 use std::cmp::Reverse;
 
@@ -18,8 +19,11 @@ pub(crate) struct Area {
     pub(crate) huge_bytes: u64,
     /// Of these, used since somebody last cleared the accessed bits; `None` if the kernel does not say.
     pub(crate) referenced_bytes: Option<u64>,
-    /// It can be collapsed: private memory that the program fills itself, read and written.
+    /// It can be collapsed: private memory that the program fills itself, read and written; or such memory that processes
+    /// share.
     pub(crate) collapsible: bool,
+    /// It could be, if its address had the same place in a huge page as its bytes have in what is shared.
+    pub(crate) displaced: bool,
     /// The program forbids huge pages here.
     pub(crate) forbidden: bool,
 }
@@ -53,13 +57,16 @@ pub(crate) fn areas(seen: &[Seen], files: bool) -> Vec<Area> {
         if !wanted || left || one.resident_bytes == 0 {
             continue;
         }
+        let shares = mapping.is_shared_memory() && mapping.shared && mapping.read && mapping.write;
+        let displaced = shares && mapping.start.wrapping_sub(mapping.offset) % PMD_BYTES != 0;
         areas.push(Area {
             start: mapping.start,
             end: mapping.end,
             resident_bytes: one.resident_bytes,
             huge_bytes: one.huge_bytes,
             referenced_bytes: one.referenced_bytes,
-            collapsible: is_plain(mapping, below),
+            collapsible: is_plain(mapping, below) || shares && !displaced,
+            displaced,
             forbidden: one.forbidden,
         });
     }
@@ -85,6 +92,7 @@ mod tests {
             region("20000000-30000000 rw-p 0 00:00 0 ", 32768, 32768, "rd wr"),
             region("30000000-40000000 rw-p 0 00:00 0 ", 4096, 4096, "rd wr nh"),
             region("50000000-60000000 rw-s 0 00:01 7 /dev/zero (deleted)", 65536, 0, "rd wr sh"),
+            region("60001000-60401000 rw-s 0 00:01 8 /memfd:x (deleted)", 4096, 0, "rd wr sh"),
             region("70000000-80000000 rw-p 0 00:00 0 [stack]", 65536, 0, "rd wr gd"),
             region("90000000-90001000 ---p 0 00:00 0 ", 0, 0, "mr"),
             region("90001000-90801000 rw-p 0 00:00 0 ", 8192, 0, "rd wr"),
@@ -93,9 +101,14 @@ mod tests {
         ]
         .concat();
         let seen: Vec<Seen> = parse_smaps(&text).unwrap().into_iter().map(Seen::from).collect();
-        let starts = |files| areas(&seen, files).iter().map(|area| area.start).collect::<Vec<_>>();
-        assert_eq!(starts(false), [0x2000_0000, 0x3000_0000, 0xa000_0000, 0x1000_0000]);
-        assert!(starts(true).contains(&0x5000_0000));
+        let starts = || areas(&seen, false).iter().map(|area| area.start).collect::<Vec<_>>();
+        assert_eq!(starts(), [0x2000_0000, 0x3000_0000, 0xa000_0000, 0x1000_0000]);
+        let with_files = areas(&seen, true);
+        let fits = |start| {
+            with_files.iter().find(|area| area.start == start).map(|area| (area.collapsible, area.displaced))
+        };
+        assert_eq!(fits(0x5000_0000), Some((true, false)));
+        assert_eq!(fits(0x6000_1000), Some((false, true)));
         let areas = areas(&seen, false);
         assert!(areas[1].forbidden && areas[1].collapsible && !areas[2].collapsible);
     }

@@ -228,6 +228,14 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Outcome) {
             "nothing to mend: edges of mappings, and blocks of which less than half was ever touched",
         );
     }
+    let displaced = sum(&areas.iter().filter(|area| area.displaced).collect::<Vec<_>>());
+    if displaced > 0 {
+        work.shortfalls.add_with(
+            Reason::NoWholeBlock,
+            displaced,
+            "shared memory at an address that fits no huge page; start the program by: firsttouch run --pages thp --prefault",
+        );
+    }
 }
 
 #[cfg(test)]

@@ -95,6 +95,13 @@ impl Mapping {
         }
     }
 
+    /// Memory that processes share and no file on a disk: mappings without a file, those of `memfd_create` and `shm_open`, and
+    /// System V segments. They have the names of files.
+    pub fn is_shared_memory(&self) -> bool {
+        const NAMES: [&str; 4] = ["/dev/zero", "/dev/shm/", "/memfd:", "/SYSV"];
+        self.backing() == Backing::File && NAMES.iter().any(|name| self.name.starts_with(name))
+    }
+
     /// Neither readable, writable nor executable: reserved address space or a guard.
     pub fn is_inaccessible(&self) -> bool {
         !(self.read || self.write || self.execute)

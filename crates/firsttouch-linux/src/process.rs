@@ -256,11 +256,6 @@ impl PageEntry {
     pub fn swapped(self) -> bool {
         self.0 >> 62 & 1 == 1
     }
-
-    /// The page belongs to a file or is shared anonymous memory.
-    pub fn file_or_shared(self) -> bool {
-        self.0 >> 61 & 1 == 1
-    }
 }
 
 /// `/proc/PID/pagemap`, held open. It stays with the memory the process had when it was opened: after an `exec` of the

@@ -80,10 +80,8 @@ fn adds_up(huge: u64, present: u64, rss_bytes: u64) -> bool {
     huge == 0 || huge <= rss_bytes && present <= rss_bytes + rss_bytes / 100 + (1 << 20)
 }
 
-/// Shared memory has the names of files, too.
 fn is_of_file(mapping: &Mapping) -> bool {
-    const SHARED_MEMORY: [&str; 4] = ["/dev/zero", "/dev/shm/", "/memfd:", "/SYSV"];
-    mapping.backing() == Backing::File && !SHARED_MEMORY.iter().any(|name| mapping.name.starts_with(name))
+    mapping.backing() == Backing::File && !mapping.is_shared_memory()
 }
 
 #[cfg(test)]

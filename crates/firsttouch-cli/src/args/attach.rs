@@ -51,7 +51,10 @@ pub(crate) struct Attach {
     /// Threads are bound in the order of their numbers. Threads made later have the CPUs of their maker.
     #[arg(long, value_parser = placement_word::<ThreadPlacement>, value_name = "PLACEMENT")]
     pub(crate) threads: Option<ThreadPlacement>,
-    /// Move pages of files and shared memory too
+    /// Place shared memory and pages of files too
+    ///
+    /// They are moved where no other process maps them. Shared memory is collapsed, for every process that maps it, where
+    /// its address allows huge pages.
     #[arg(long)]
     pub(crate) files: bool,
     /// Its descendants too, each with a journal of its own

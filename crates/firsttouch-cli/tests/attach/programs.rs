@@ -31,6 +31,7 @@ pub(crate) fn tests() -> Vec<Test> {
         (format!("{name} attached while it works"), Box::new(move || works_on(start, share)))
     };
     let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
+    tests.push(("shared memory, while another process writes it".to_owned(), Box::new(shared)));
     tests.push(("PostgreSQL attached under load".to_owned(), Box::new(postgres)));
     tests
 }
@@ -121,6 +122,30 @@ fn family(pid: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let below = children.split_whitespace().flat_map(|child| family(child.parse().unwrap()));
     [pid].into_iter().chain(below).collect()
+}
+
+/// Collapsed for both who have it, if asked for and if the address allows it; whoever writes meanwhile loses nothing.
+fn shared() -> Outcome {
+    const HUGE: u64 = 2 << 20;
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("shared.c"))?;
+    for (offset, options, huge) in
+        [("0", &["--files"][..], 256 << 20), ("0", &[], 0), ("4096", &["--files"][..], 0)]
+    {
+        let words = [program.as_os_str(), "256".as_ref(), offset.as_ref()];
+        let mut target = Target::start(&words, folder.path());
+        let options = [&["--pages", "thp"], options].concat();
+        let report = attach(state.path(), target.pid, &options).done(target.pid);
+        let seen = target.ask("huge").as_u64().unwrap();
+        assert!(seen <= huge && seen + 4 * HUGE >= huge, "{seen} of {huge} bytes: {report}");
+        let shortfalls = report["shortfalls"].as_array().unwrap();
+        let displaced = shortfalls.iter().any(|shortfall| {
+            shortfall["reason"] == "no-whole-block" && shortfall["bytes"].as_u64() >= Some(256 << 20)
+        });
+        assert_eq!(displaced, offset != "0", "{report}");
+        assert_eq!(target.finish().0, Some(0), "a word was lost");
+    }
+    Ok(())
 }
 
 /// Sessions come and go meanwhile, each a process: those that end are left in peace, and no query fails.

@@ -111,7 +111,7 @@ pub fn whole_blocks(
 
 /// Mostly there, and nothing that would have to be fetched from swap.
 fn worth_it(block: &[PageEntry]) -> bool {
-    let there = block.iter().filter(|page| page.present() && !page.file_or_shared()).count();
+    let there = block.iter().filter(|page| page.present()).count();
     there >= ENOUGH_PAGES && !block.iter().any(|page| page.swapped())
 }
 
