@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod formats;
 mod machine;
 mod mapping;
 mod metrics;
