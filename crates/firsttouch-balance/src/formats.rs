@@ -14,11 +14,11 @@ mod text;
 mod vt;
 
 pub use charm::charm_dump;
-pub use csv::{csv_mapping, csv_problem, csv_tasks};
+pub use csv::{csv_mapping, csv_messages, csv_problem, csv_tasks, csv_tasks_of};
 pub use hopbyte::hopbyte;
 pub use launch::{LaunchError, Seating, cpu_bind, cpusets, rankfile, slurm_hostfile};
 pub use matrix::matrices;
-pub use metis::{metis_graph, metis_part, metis_parts};
+pub use metis::{metis_graph, metis_part, metis_parts, metis_text};
 pub use plan::{mapping_csv, migration_plan};
 pub use vt::{VtRun, vt_offline};
 

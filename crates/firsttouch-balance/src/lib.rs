@@ -17,7 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Architecture invariants: nothing here prints, or reads a file or the environment; the same input and seed give the same
+//! Architecture invariants: nothing here prints or reads the environment, and only `metis` and `scotch`, which are
+//! programs of others, touch files; the same input and seed give the same
 //! mapping, unless a time limit cut the search short, which the solution then says; a task that is pinned never moves.
 
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ mod machine;
 mod mapping;
 mod metrics;
 mod problem;
+mod report;
 pub mod strategies;
 mod strategy;
 
@@ -34,4 +36,5 @@ pub use machine::{Core, Level, Machine, MachineError, Node, Seats};
 pub use mapping::Mapping;
 pub use metrics::{LevelTraffic, Metrics, Migrations};
 pub use problem::{Arc, Message, Problem, ProblemError, Task};
+pub use report::{AlphaUsed, BALANCE_VERSION, BalanceReport, FrontPoint, TaskPlace};
 pub use strategy::{Alpha, Options, Point, Solution, Strategy, StrategyError};

@@ -8,21 +8,26 @@ mod exhaustive;
 mod graph;
 mod greedy;
 mod greedy_refine;
+mod metis;
 mod none;
 mod numa;
+mod partition;
 mod polish;
 mod recbipart;
 mod refine;
+mod scotch;
 mod search;
 mod treematch;
 
 pub use best::Best;
 pub use greedy::Greedy;
 pub use greedy_refine::GreedyRefine;
+pub use metis::Metis;
 pub use none::KeepAll;
 pub use numa::Numa;
 pub use recbipart::RecBipart;
 pub use refine::Refine;
+pub use scotch::Scotch;
 pub use treematch::TreeMatch;
 
 use crate::{Strategy, StrategyError};
@@ -36,6 +41,8 @@ pub fn all() -> Vec<Box<dyn Strategy>> {
         Box::new(GreedyRefine),
         Box::new(Refine),
         Box::new(RecBipart),
+        Box::new(Metis),
+        Box::new(Scotch),
         Box::new(Numa),
         Box::new(TreeMatch),
         Box::new(Best),

@@ -1,12 +1,14 @@
 //! The command line: every word it understands, once. Help texts, completions and man pages come from here.
 
 mod attach;
+mod balance;
 mod graph;
 mod lab;
 mod sssp;
 mod watch;
 
 pub(crate) use attach::{Attach, Via as AttachVia};
+pub(crate) use balance::{Balance, BalanceWhat, Convert, Eval, Form, Input, Show, Solve, Target};
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
@@ -59,6 +61,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Fill(Fill),
     Explain(Explain),
+    Balance(Balance),
     Attach(Box<Attach>),
     Watch(Watch),
     Graph(Graph),

@@ -8,6 +8,7 @@
 mod agent;
 mod args;
 mod attach;
+mod balance;
 mod clock;
 mod demo;
 mod environment;
@@ -66,6 +67,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Tune(tune) => tune::run(&tune),
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Balance(balance) => balance::run(&balance),
         Command::Measure(measure) => measure::run(&measure),
         Command::Fill(fill) => fill::run(&fill),
         Command::Attach(attach) => attach::run(&attach),

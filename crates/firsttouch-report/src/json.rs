@@ -1,6 +1,7 @@
 //! JSON: the contract for programs, written and read.
 
 use crate::OpenError;
+use firsttouch_balance::BalanceReport;
 use firsttouch_graph::SearchReport;
 use firsttouch_machine::{FillReport, Measurement};
 use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
@@ -27,6 +28,13 @@ pub fn receipt(receipt: &Receipt) -> String {
 
 /// What was done to a running process as indented JSON, ending in a newline.
 pub fn attach(report: &AttachReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// What a balancing did as indented JSON, ending in a newline.
+pub fn balance(report: &BalanceReport) -> String {
     let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text

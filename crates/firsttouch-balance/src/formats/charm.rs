@@ -156,7 +156,9 @@ fn messages(reader: &mut Reader<'_>, objects: &HashMap<Key, u32>) -> Result<Vec<
                 }
             }
             _ => {
-                return Err(FormatError::Whole(format!("a message to a receiver of the unknown kind {kind}")));
+                return Err(FormatError::Whole(format!(
+                    "a message to a receiver of the unknown kind {kind}"
+                )));
             }
         }
         let count = f64::from(reader.int("a message")?);

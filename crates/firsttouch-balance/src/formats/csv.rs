@@ -7,6 +7,7 @@ use super::FormatError;
 use super::text::{amount, lines, text, whole};
 use crate::{Mapping, Message, Problem, Task};
 use std::collections::HashMap;
+use std::fmt::Write;
 
 const TASK_COLUMNS: [&str; 6] = ["id", "load", "home", "pinned", "bytes", "memory"];
 const MESSAGE_COLUMNS: [&str; 4] = ["from", "to", "count", "bytes"];
@@ -156,6 +157,30 @@ pub fn csv_mapping(bytes: &[u8], problem: &Problem) -> Result<Mapping, FormatErr
     let missing = |task: usize| FormatError::Whole(format!("task {} is not mapped", problem.label(task)));
     let cores = cores.into_iter().enumerate().map(|(task, core)| core.ok_or_else(|| missing(task)));
     Ok(Mapping::new(cores.collect::<Result<_, _>>()?))
+}
+
+/// The table of a problem's tasks.
+#[must_use]
+pub fn csv_tasks_of(problem: &Problem) -> String {
+    let mut text = format!("{}\n", TASK_COLUMNS.join(","));
+    for (index, task) in problem.tasks().iter().enumerate() {
+        let home = task.home.map_or(String::new(), |home| home.to_string());
+        let Task { load, bytes, memory, .. } = task;
+        let (label, pinned) = (problem.label(index), u8::from(task.pinned));
+        let _ = writeln!(text, "{label},{load},{home},{pinned},{bytes},{memory}");
+    }
+    text
+}
+
+/// The table of a problem's messages.
+#[must_use]
+pub fn csv_messages(problem: &Problem) -> String {
+    let mut text = format!("{}\n", MESSAGE_COLUMNS.join(","));
+    for Message { from, to, count, bytes } in problem.messages() {
+        let [from, to] = [from, to].map(|task| problem.label(task as usize));
+        let _ = writeln!(text, "{from},{to},{count},{bytes}");
+    }
+    text
 }
 
 #[cfg(test)]

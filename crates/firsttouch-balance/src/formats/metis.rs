@@ -7,6 +7,7 @@
 use super::FormatError;
 use super::text::{amount, text, whole};
 use crate::{Mapping, Message, Problem, Task};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The problem of a graph: vertices are tasks, their first weight is the load (1 without weights), their size is what a
@@ -146,6 +147,55 @@ impl Head {
     }
 }
 
+/// A problem as METIS reads it, with sizes and weights (format 111). Loads that are not whole numbers are scaled so
+/// that the heaviest is a million; so is what two tasks exchange, the mean of both directions, as either end of
+/// an edge names it.
+///
+/// # Errors
+///
+/// A problem of no tasks.
+pub fn metis_text(problem: &Problem) -> Result<String, FormatError> {
+    if problem.is_empty() {
+        return Err(FormatError::Whole("there is no task to write".to_owned()));
+    }
+    let mut edges: Vec<BTreeMap<u32, f64>> = vec![BTreeMap::new(); problem.len()];
+    for message in problem.messages() {
+        for (one, two) in [(message.from, message.to), (message.to, message.from)] {
+            *edges[one as usize].entry(two).or_default() += message.bytes / 2.0;
+        }
+    }
+    let loads = Whole::of(problem.tasks().iter().map(|task| task.load));
+    let weights = Whole::of(edges.iter().flat_map(|edges| edges.values().copied()));
+    let ends: usize = edges.iter().map(BTreeMap::len).sum();
+    let mut text = format!("{} {} 111\n", problem.len(), ends / 2);
+    for (task, edges) in problem.tasks().iter().zip(&edges) {
+        let _ = write!(text, "{} {}", task.bytes, loads.weight(task.load));
+        for (other, bytes) in edges {
+            let _ = write!(text, " {} {}", other + 1, weights.weight(*bytes));
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Amounts as whole numbers.
+struct Whole {
+    scale: f64,
+}
+
+impl Whole {
+    fn of(amounts: impl Iterator<Item = f64> + Clone) -> Whole {
+        const MOST: f64 = 1e6;
+        let exact = amounts.clone().all(|amount| amount.fract() == 0.0 && amount < f64::from(i32::MAX));
+        let greatest = amounts.fold(0.0, f64::max);
+        Whole { scale: if exact || greatest == 0.0 { 1.0 } else { MOST / greatest } }
+    }
+
+    fn weight(&self, amount: f64) -> u64 {
+        (amount * self.scale).round() as u64
+    }
+}
+
 /// A line for each task with its core, as METIS writes its parts.
 #[must_use]
 pub fn metis_part(mapping: &Mapping) -> String {
@@ -185,6 +235,7 @@ mod tests {
         assert_eq!(weights.tasks()[1].load, 5.0);
         let all = metis_graph(b"2 1 111\n100 4 2 7\n200 5 1 7\n").unwrap();
         assert_eq!((all.tasks()[1].bytes, all.tasks()[1].load, all.sent(1)[0].bytes), (200, 5.0, 7.0));
+        assert_eq!(metis_graph(metis_text(&all).unwrap().as_bytes()).unwrap(), all);
     }
 
     #[test]

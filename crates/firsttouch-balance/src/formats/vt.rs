@@ -1,7 +1,7 @@
 //! Statistics of vt and LBAF (`LBDatafile`): a JSON file for each rank, which may be compressed by Brotli under the same name.
 //!
 //! A rank is a core, the time of a task in a phase its load, the rank it is on its home; what is not migratable is
-//! pinned. Messages are edges of the type `SendRecv`.
+//! pinned. Messages are edges of the type `SendRecv` between tasks; those of the runtime's own objects are left out, as LBAF does.
 
 use super::FormatError;
 use crate::{Mapping, Message, Problem, Task};
@@ -180,14 +180,16 @@ impl VtRun {
         for edge in
             phases.iter().flat_map(|phase| &phase.communications).filter(|edge| edge.kind == "SendRecv")
         {
-            let number = |end: &Entity| {
-                let key = end.key();
-                key.and_then(|key| numbers.get(&key).copied()).ok_or_else(|| {
-                    let name = key.map_or("without id".to_owned(), |key| key.to_string());
-                    FormatError::Whole(format!("phase {phase}: a message of task {name}, which is not there"))
-                })
-            };
-            let (from, to) = (number(&edge.from)?, number(&edge.to)?);
+            // Objects of the runtime itself talk, too, but are no tasks, and neither move nor weigh anything.
+            let [from, to] =
+                [&edge.from, &edge.to].map(|end| end.key().and_then(|key| numbers.get(&key).copied()));
+            let lost = [(&edge.from, from), (&edge.to, to)].into_iter().find(|(_, number)| number.is_none());
+            if let Some((end, _)) = lost.filter(|(end, _)| end.migratable) {
+                let name = end.key().map_or("without id".to_owned(), |key| key.to_string());
+                let reason = format!("phase {phase}: a message of task {name}, which is not there");
+                return Err(FormatError::Whole(reason));
+            }
+            let (Some(from), Some(to)) = (from, to) else { continue };
             messages.push(Message { from, to, count: edge.messages, bytes: edge.bytes });
         }
         self.entities = entities;
@@ -308,7 +310,7 @@ mod tests {
     }
 
     fn edge(kind: &str, from: u32, to: u32) -> String {
-        let end = |id: u32| format!(r#"{{"id":{id},"type":"object"}}"#);
+        let end = |id: u32| format!(r#"{{"id":{id},"migratable":true,"type":"object"}}"#);
         format!(r#"{{"type":"{kind}","from":{},"to":{},"messages":2,"bytes":80.0}}"#, end(from), end(to))
     }
 

@@ -21,10 +21,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::time::Instant;
 
-/// Steps of a round for each task, and bounds for a round.
+/// Steps of the first two rounds for each task, and bounds for a round. Every two rounds take twice as long: slow cooling
+/// finds what many fast ones do not.
 const STEPS_A_TASK: u64 = 4000;
 const LEAST_STEPS: u64 = 20_000;
-const MOST_STEPS: u64 = 4_000_000;
+const MOST_STEPS: u64 = 10_000_000;
+const MOST_DOUBLINGS: u32 = 10;
 /// Heat of a round from a new beginning, and of one from the best so far.
 const HOT: f64 = 0.5;
 const WARM: f64 = 0.1;
@@ -179,7 +181,7 @@ impl Search<'_> {
     /// Anneals the best so far, and where tasks may go anywhere every other time a mapping that is far from it.
     fn rounds(&mut self, best: &mut Found, options: &Options) -> u32 {
         let limit = options.rounds.unwrap_or(if options.time_limit.is_some() { u32::MAX } else { 0 });
-        let steps = (self.setting.graph.len() as u64 * STEPS_A_TASK).clamp(LEAST_STEPS, MOST_STEPS);
+        let first = self.setting.graph.len() as u64 * STEPS_A_TASK;
         let free = self.setting.homes.iter().all(Option::is_none);
         for round in 0..limit {
             if self.deadline.is_over() {
@@ -191,6 +193,8 @@ impl Search<'_> {
             let mut state = best.state.clone();
             let cap = self.target.max(best.makespan);
             let heat = if free && round % 2 == 0 { HOT } else { WARM };
+            let steps =
+                first.saturating_mul(1 << (round / 2).min(MOST_DOUBLINGS)).clamp(LEAST_STEPS, MOST_STEPS);
             let cut = anneal(&self.setting, &mut state, cap, heat, steps, &mut random, self.deadline);
             self.cut_short |= cut;
             self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);

@@ -104,28 +104,26 @@ pub(super) fn lower(setting: &Setting<'_>, state: &mut State, target: f64, deadl
         }
         let mut best: Option<(f64, Step)> = None;
         let mut look = |state: &mut State, step: Step| {
-            let after = state.after(setting, step);
-            if after < best.map_or(now * (1.0 - 1e-9), |(least, _)| least) {
-                best = Some((after, step));
+            let least = best.map_or(now * (1.0 - 1e-9), |(least, _)| least);
+            // Loads tell most steps apart from those that help; the rest are tried.
+            if state.after_by_load(setting, step) < least && state.may_take(setting, step) {
+                let after = state.after(setting, step);
+                if after < least {
+                    best = Some((after, step));
+                }
             }
         };
         let mut tasks = state.tasks_on(busiest).to_vec();
         tasks.sort_unstable();
         for &task in &tasks {
             for core in (0..cores).filter(|core| *core != busiest) {
-                if state.may_move(setting, task, core) {
-                    look(state, Step::Move { task, to: core, change: 0.0 });
-                }
+                look(state, Step::Move { task, to: core, change: 0.0 });
             }
         }
         if tasks.len() * setting.graph.len() <= MOST_PAIRS {
             for &one in &tasks {
                 for two in 0..setting.graph.len() as u32 {
-                    let gains = setting.graph.loads[one as usize] > setting.graph.loads[two as usize]
-                        || setting.machine.seconds_per_byte() > 0.0;
-                    if gains && state.may_swap(setting, one, two) {
-                        look(state, Step::Swap { one, two, change: 0.0 });
-                    }
+                    look(state, Step::Swap { one, two, change: 0.0 });
                 }
             }
         }

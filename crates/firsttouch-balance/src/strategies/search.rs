@@ -320,14 +320,25 @@ impl State {
         idlest
     }
 
-    /// Whether pins, memory and budget let a task go to a core.
-    pub(super) fn may_move(&self, setting: &Setting<'_>, task: u32, to: u32) -> bool {
-        self.core(task) != to && self.allowed(setting, task, to)
+    /// Whether pins, memory and budget let a step be taken.
+    pub(super) fn may_take(&mut self, setting: &Setting<'_>, step: Step) -> bool {
+        match step {
+            Step::Move { task, to, .. } => self.core(task) != to && self.allowed(setting, task, to),
+            Step::Swap { one, two, .. } => self.look_at_swap(setting, one, two, f64::INFINITY).is_some(),
+        }
     }
 
-    /// Whether pins, memory and budget let two tasks change places.
-    pub(super) fn may_swap(&mut self, setting: &Setting<'_>, one: u32, two: u32) -> bool {
-        self.look_at_swap(setting, one, two, f64::INFINITY).is_some()
+    /// No more than the work of the busier of the two cores that a step is about, after it: communication is left out.
+    pub(super) fn after_by_load(&self, setting: &Setting<'_>, step: Step) -> f64 {
+        let (from, to, load) = match step {
+            Step::Move { task, to, .. } => (self.core(task), to, setting.graph.loads[task as usize]),
+            Step::Swap { one, two, .. } => {
+                let [one_load, two_load] = [one, two].map(|task| setting.graph.loads[task as usize]);
+                (self.core(one), self.core(two), one_load - two_load)
+            }
+        };
+        let from = self.busy[from as usize] - load * setting.slowness[from as usize];
+        from.max(self.busy[to as usize] + load * setting.slowness[to as usize])
     }
 
     /// The work of the busier of the two cores that a step is about, after it.

@@ -1,6 +1,7 @@
 //! Text for the terminal. Everything reads the same without colour, and nothing of a stranger's text is obeyed.
 
 mod attach;
+mod balance;
 mod filling;
 mod measurement;
 mod receipt;
@@ -9,6 +10,7 @@ mod search;
 mod table;
 
 pub use attach::attach;
+pub use balance::balance;
 pub use filling::filling;
 pub use measurement::measurement;
 pub use receipt::receipt;

@@ -1,0 +1,214 @@
+//! The options of `balance`.
+
+use super::{duration, size};
+use clap::{Args, Subcommand, ValueEnum};
+use firsttouch_balance::Alpha;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Put tasks on cores by load, messages and distance
+///
+/// Tasks and messages are read from tables, matrices, graphs or the dumps of other balancers; the machine is this one, a
+/// recorded or a described one.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch balance solve --tasks tasks.csv --messages messages.csv
+  firsttouch balance solve --vt run/ --phase 10 --machine numa32
+  firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --format rankfile --hosts n1,n2,n3,n4
+  firsttouch balance eval --graph mesh.graph --machine '4:2:8 + 1:10:100' --mapping mesh.graph.part.64
+  firsttouch balance convert --charm dump.dat.0 --to csv")]
+pub(crate) struct Balance {
+    #[command(subcommand)]
+    pub(crate) what: BalanceWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BalanceWhat {
+    /// Find a mapping
+    Solve(Box<Solve>),
+    /// Say what a mapping is worth
+    Eval(Box<Eval>),
+    /// Write tasks and messages in another form
+    Convert(Box<Convert>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Input {
+    #[command(flatten)]
+    pub(crate) source: InputSource,
+    /// Messages of the tasks: from,to,count,bytes
+    #[arg(long, value_name = "CSV", requires = "tasks")]
+    pub(crate) messages: Option<PathBuf>,
+    /// Numbers of messages, beside the bytes of --matrix
+    #[arg(long, value_name = "CSV", requires = "matrix")]
+    pub(crate) counts: Option<PathBuf>,
+    /// The phase of --vt [default: the last]
+    #[arg(long, value_name = "N", requires = "vt")]
+    pub(crate) phase: Option<u64>,
+    /// The machine: `live`, one described (`4:2:8 + 1:10:100`, `mesh:4x4x4`, `torus:8x8`, numa16, numa32, or in hwloc's
+    /// words), a recorded one, or a file with NUMA factors or distances
+    #[arg(long, value_name = "MACHINE", default_value = "live")]
+    pub(crate) machine: String,
+    /// Cores of each node, where --machine is a table of factors
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) cores_per_node: usize,
+    /// Use every CPU, not one of each core
+    #[arg(long)]
+    pub(crate) cpus: bool,
+    /// What a core spends itself on each byte it exchanges with others, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    pub(crate) seconds_per_byte: f64,
+    /// Where the tasks are: CSV with task,core, or a line for each task [default: their homes]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) start: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct InputSource {
+    /// Tasks: id,load and where there are any home,pinned,bytes,memory
+    #[arg(long, value_name = "CSV")]
+    pub(crate) tasks: Option<PathBuf>,
+    /// Bytes that each task sends each other, a row for each sender
+    #[arg(long, value_name = "CSV")]
+    pub(crate) matrix: Option<PathBuf>,
+    /// A graph in METIS's form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Option<PathBuf>,
+    /// Statistics of vt or LBAF: a folder of JSON files, one for each rank, or the files
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) vt: Option<Vec<PathBuf>>,
+    /// A dump of Charm++'s +LBDump
+    #[arg(long, value_name = "FILE")]
+    pub(crate) charm: Option<PathBuf>,
+    /// Lines `from to bytes hops`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hopbyte: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Solve {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// none, greedy, greedy-refine, refine, recbipart, metis, scotch, numa, treematch or best
+    #[arg(long, value_name = "NAME", default_value = "best")]
+    pub(crate) strategy: String,
+    /// The imbalance that is good enough
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub(crate) tolerance: f64,
+    /// What a message weighs against load in `numa`: auto, SECONDS (a message) or SECONDS/byte
+    #[arg(long, value_name = "ALPHA", value_parser = alpha, default_value = "auto")]
+    pub(crate) alpha: Alpha,
+    /// Move at most N tasks
+    #[arg(long, value_name = "N")]
+    pub(crate) most_migrations: Option<usize>,
+    /// Move at most so many bytes of tasks
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) most_migrated_bytes: Option<u64>,
+    /// What a migration has to save: so many times the bytes an average task sends
+    #[arg(long, value_name = "TIMES", default_value_t = 0.25)]
+    pub(crate) migration_weight: f64,
+    /// How many steps the mapping serves: the bytes of a task that migrates count once in that time
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<f64>,
+    /// Look for shorter distances even when the load is balanced
+    #[arg(long)]
+    pub(crate) improve: bool,
+    /// Look further N times after the first answer
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u32>,
+    /// Look further for this time: 100ms, 2s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+    /// Show the trade-offs between makespan, cost and migrations
+    #[arg(long)]
+    pub(crate) front: bool,
+    /// What random choices start from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Take the parts of metis and scotch by their own numbers, not by overlap with the start
+    #[arg(long)]
+    pub(crate) raw: bool,
+    #[command(flatten)]
+    pub(crate) show: Show,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the mapping in this form instead of its metrics
+    #[arg(long, value_name = "FORM", value_enum, conflicts_with = "json")]
+    pub(crate) format: Option<Form>,
+    /// Hosts of a rankfile or hostfile, separated by commas; each has the same number of cores
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "localhost")]
+    pub(crate) hosts: Vec<String>,
+    /// Write to FILE; with `--format vt` to FILE.0.json, FILE.1.json and so on
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What a mapping is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// task,core,home,moved
+    Csv,
+    /// What migrates: task,from,to,bytes,distance
+    Plan,
+    /// The core of each task, a line each, as METIS writes it
+    Part,
+    /// Open MPI
+    Rankfile,
+    /// Slurm, --distribution=arbitrary
+    SlurmHostfile,
+    /// Slurm, --cpu-bind=map_cpu
+    CpuBind,
+    /// Rank and CPU, for taskset
+    Cpusets,
+    /// What vt's offline balancer reads
+    Vt,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Eval {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The mapping: CSV with task,core, or a line for each task [default: the start]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mapping: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) show: Show,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Convert {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// The form
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub(crate) to: Target,
+    /// Write to FILE; `csv` writes FILE.tasks.csv and FILE.messages.csv [default: to standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What tasks and messages are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// Tables of tasks and of messages
+    Csv,
+    /// A graph in METIS's form
+    Metis,
+}
+
+fn alpha(text: &str) -> Result<Alpha, String> {
+    let seconds =
+        |word: &str| word.trim().parse().map_err(|_| format!("`{word}` is not a number of seconds"));
+    match text.split_once('/') {
+        None if text == "auto" => Ok(Alpha::Auto),
+        None | Some((_, "message")) => Ok(Alpha::PerMessage(seconds(text.trim_end_matches("/message"))?)),
+        Some((number, "byte")) => Ok(Alpha::PerByte(seconds(number)?)),
+        Some((_, unit)) => Err(format!("`{unit}` is neither message nor byte")),
+    }
+}

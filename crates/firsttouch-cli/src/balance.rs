@@ -1,0 +1,285 @@
+//! `balance`: reads tasks, messages and a machine, asks the library for a mapping, and writes it.
+
+use crate::args::{Balance, BalanceWhat, Convert, Eval, Form, Input, Show, Solve, Target};
+use crate::measure;
+use crate::output::{self, Failure, Outcome};
+use firsttouch_balance::formats::{
+    self, FormatError, LaunchError, Measured, Seating, VtRun, csv_mapping, csv_messages, csv_problem,
+    csv_tasks_of, metis_parts, metis_text,
+};
+use firsttouch_balance::{
+    BalanceReport, Machine, MachineError, Mapping, Options, Problem, Seats, strategies,
+};
+use firsttouch_machine::{Measurement, Root};
+use firsttouch_report::{Style, json, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What was read: tasks and messages, the machine, and where the tasks are.
+struct Case {
+    problem: Problem,
+    machine: Machine,
+    start: Mapping,
+    vt: Option<(VtRun, u64)>,
+}
+
+pub(crate) fn run(args: &Balance) -> Outcome {
+    match &args.what {
+        BalanceWhat::Solve(solve) => solve_case(solve),
+        BalanceWhat::Eval(eval) => eval_case(eval),
+        BalanceWhat::Convert(convert) => convert_case(convert),
+    }
+}
+
+fn solve_case(args: &Solve) -> Outcome {
+    let case = read(&args.input)?;
+    let options = Options {
+        tolerance: args.tolerance,
+        alpha: args.alpha,
+        most_migrations: args.most_migrations,
+        most_migrated_bytes: args.most_migrated_bytes,
+        migration_weight: args.migration_weight,
+        steps: args.steps,
+        improve: args.improve,
+        rounds: args.rounds,
+        time_limit: args.time,
+        front: args.front,
+        seed: args.seed,
+        raw: args.raw,
+    };
+    let failed = |error: firsttouch_balance::StrategyError| {
+        let hint = error.hint();
+        let failure = Failure::new(error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    };
+    let strategy = strategies::named(&args.strategy).map_err(failed)?;
+    let solution = strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(failed)?;
+    let report =
+        BalanceReport::of_solution(&case.problem, &case.machine, &case.start, strategy.name(), &solution);
+    show(&args.show, &case, &solution.mapping, &report)
+}
+
+fn eval_case(args: &Eval) -> Outcome {
+    let case = read(&args.input)?;
+    let mapping = match &args.mapping {
+        Some(path) => read_mapping(path, &case.problem, &case.machine)?,
+        None => case.start.clone(),
+    };
+    let report = BalanceReport::of_mapping(&case.problem, &case.machine, &mapping, &case.start);
+    show(&args.show, &case, &mapping, &report)
+}
+
+fn convert_case(args: &Convert) -> Outcome {
+    let (measured, _) = read_problem(&args.input)?;
+    let problem = measured.problem;
+    let texts = match args.to {
+        Target::Csv => {
+            vec![(".tasks.csv", csv_tasks_of(&problem)), (".messages.csv", csv_messages(&problem))]
+        }
+        Target::Metis => vec![("", metis_text(&problem).map_err(Failure::new)?)],
+    };
+    for (ending, text) in texts {
+        match &args.output {
+            Some(path) => write(&with_ending(path, ending), &text)?,
+            None => output::data(&text)?,
+        }
+    }
+    Ok(0)
+}
+
+fn show(args: &Show, case: &Case, mapping: &Mapping, report: &BalanceReport) -> Outcome {
+    let launch =
+        |error: LaunchError| Failure::new(error).hint("name the hosts by --hosts, all of the same size");
+    let seating = || Seating::new(&case.machine, &args.hosts).map_err(launch);
+    let (problem, machine, start) = (&case.problem, &case.machine, &case.start);
+    let text = match args.format {
+        None if args.json => json::balance(report),
+        None if args.output.is_some() => text::balance(report, output::width(), Style::Plain),
+        None => text::balance(report, output::width(), Style::Ansi),
+        Some(Form::Csv) => formats::mapping_csv(problem, mapping, start),
+        Some(Form::Plan) => formats::migration_plan(problem, machine, mapping, start),
+        Some(Form::Part) => formats::metis_part(mapping),
+        Some(Form::Rankfile) => formats::rankfile(&seating()?, mapping),
+        Some(Form::SlurmHostfile) => formats::slurm_hostfile(&seating()?, mapping),
+        Some(Form::CpuBind) => formats::cpu_bind(&seating()?, mapping).map_err(launch)?,
+        Some(Form::Cpusets) => formats::cpusets(&seating()?, mapping),
+        Some(Form::Vt) => return show_vt(args, case, mapping),
+    };
+    match &args.output {
+        Some(path) => write(path, &text)?,
+        None => output::data(&text)?,
+    }
+    Ok(0)
+}
+
+fn show_vt(args: &Show, case: &Case, mapping: &Mapping) -> Outcome {
+    let Some(path) = &args.output else {
+        return Err(Failure::message("vt's form is a file for each rank").hint("name them by -o FILE"));
+    };
+    let ranks = case.machine.cores().len();
+    let files = match &case.vt {
+        Some((run, phase)) => run.offline(&case.problem, mapping, phase + 1, ranks),
+        None => formats::vt_offline(&case.problem, mapping, 0, ranks),
+    };
+    for (rank, text) in files.iter().enumerate() {
+        write(&with_ending(path, &format!(".{rank}.json")), text)?;
+    }
+    Ok(0)
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn write(path: &Path, text: &str) -> Outcome<()> {
+    fs::write(path, text)
+        .map_err(|error| Failure::message(format!("cannot write {}: {error}", path.display())))
+}
+
+fn bytes(path: &Path) -> Outcome<Vec<u8>> {
+    fs::read(path).map_err(|error| Failure::message(format!("cannot read {}: {error}", path.display())))
+}
+
+/// A file that is not what it should be: its name, then line and reason.
+fn wrong(path: &Path) -> impl Fn(FormatError) -> Failure {
+    let name = path.display().to_string();
+    move |error| Failure::new(anyhow::Error::new(error).context(name.clone()))
+}
+
+fn read(args: &Input) -> Outcome<Case> {
+    let (measured, vt) = read_problem(args)?;
+    let ranks = vt.as_ref().map(|(run, _)| run.ranks());
+    let machine = machine(args, ranks)?;
+    let machine = measured.on(machine).with_seconds_per_byte(args.seconds_per_byte);
+    let problem = measured.problem;
+    let fits = |error: firsttouch_balance::ProblemError| {
+        let hint = error.hint();
+        Failure::new(error).hint(hint)
+    };
+    let start = match &args.start {
+        Some(path) => {
+            problem.check(&machine).map_err(fits)?;
+            read_mapping(path, &problem, &machine)?
+        }
+        None => problem.start(&machine).map_err(fits)?,
+    };
+    Ok(Case { problem, machine, start, vt })
+}
+
+/// Tasks and messages, and of vt's run the run with the phase that was taken.
+fn read_problem(args: &Input) -> Outcome<(Measured, Option<(VtRun, u64)>)> {
+    let source = &args.source;
+    let alone = |problem| (Measured { problem, cores: Vec::new() }, None);
+    if let Some(path) = &source.tasks {
+        let messages = args.messages.as_deref().map(bytes).transpose()?;
+        let tasks = bytes(path)?;
+        // Whose line it is that is wrong: the tasks are read alone first.
+        csv_problem(&tasks, None).map_err(wrong(path))?;
+        let blamed = args.messages.as_deref().unwrap_or(path);
+        return Ok(alone(csv_problem(&tasks, messages.as_deref()).map_err(wrong(blamed))?));
+    }
+    if let Some(path) = &source.matrix {
+        let counts = args.counts.as_deref().map(bytes).transpose()?;
+        return Ok(alone(formats::matrices(Some(&bytes(path)?), counts.as_deref()).map_err(wrong(path))?));
+    }
+    if let Some(path) = &source.graph {
+        return Ok(alone(formats::metis_graph(&bytes(path)?).map_err(wrong(path))?));
+    }
+    if let Some(path) = &source.charm {
+        return Ok((formats::charm_dump(&bytes(path)?).map_err(wrong(path))?, None));
+    }
+    if let Some(path) = &source.hopbyte {
+        return Ok(alone(formats::hopbyte(&bytes(path)?).map_err(wrong(path))?));
+    }
+    let named = source.vt.clone().unwrap_or_default();
+    let files = vt_files(&named)?;
+    let contents = files.iter().map(|path| bytes(path)).collect::<Outcome<Vec<Vec<u8>>>>()?;
+    let blamed = named.first().cloned().unwrap_or_default();
+    let mut run = VtRun::read(&contents).map_err(wrong(&blamed))?;
+    let phase = args.phase.or(run.phases().last().copied()).unwrap_or(0);
+    let problem = run.problem(phase).map_err(wrong(&blamed))?;
+    Ok((Measured { problem, cores: Vec::new() }, Some((run, phase))))
+}
+
+/// The JSON files of folders, and files as they were named.
+fn vt_files(named: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = fs::read_dir(path)
+            .map_err(|error| Failure::message(format!("cannot read {}: {error}", path.display())))?;
+        let json = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            name.ends_with(".json") || name.ends_with(".json.br")
+        };
+        let mut found: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(json).collect();
+        found.sort();
+        if found.is_empty() {
+            return Err(Failure::message(format!("there is no JSON file in {}", path.display())));
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+fn read_mapping(path: &Path, problem: &Problem, machine: &Machine) -> Outcome<Mapping> {
+    let content = bytes(path)?;
+    let table = content.contains(&b',');
+    let read = if table { csv_mapping(&content, problem) } else { metis_parts(&content, problem) };
+    let mapping = read.map_err(wrong(path))?;
+    if let Some(core) = mapping.cores().iter().find(|core| **core as usize >= machine.cores().len()) {
+        let cores = machine.cores().len();
+        let reason = format!("{}: there is no core {core}; the machine has {cores}", path.display());
+        return Err(Failure::message(reason).hint("name the machine by --machine"));
+    }
+    Ok(mapping)
+}
+
+/// The machine that was named; for a run of vt on no named machine as many cores as it had ranks.
+fn machine(args: &Input, ranks: Option<usize>) -> Outcome<Machine> {
+    let failed = |error: MachineError| {
+        let hint = error.hint();
+        Failure::new(error).hint(hint)
+    };
+    let seats = if args.cpus { Seats::Cpus } else { Seats::Cores };
+    let text = args.machine.as_str();
+    let path = Path::new(text);
+    if text == "live" {
+        if let Some(ranks) = ranks {
+            return Machine::parse(&format!("{ranks} + 1")).map_err(failed);
+        }
+        let live = firsttouch_machine::Machine::read(&Root::live())?;
+        let measurement =
+            measure::kept_file().and_then(|file| Measurement::load(&file, &live).ok().flatten());
+        let may = |cpu| live.limits.allowed_cpus.as_ref().is_none_or(|allowed| allowed.contains(&cpu));
+        return Machine::of(&live, measurement.as_ref(), seats, may).map_err(failed);
+    }
+    if path.is_file()
+        && let Ok(table) = fs::read_to_string(path)
+        && !table.trim_start().starts_with('<')
+    {
+        let named = |error: MachineError| {
+            let hint = error.hint();
+            Failure::new(anyhow::Error::new(error).context(text.to_owned())).hint(hint)
+        };
+        return Machine::from_table(text, &table, args.cores_per_node).map_err(named);
+    }
+    let ours = if path.exists() { None } else { Some(Machine::parse(text)) };
+    if let Some(Ok(machine)) = ours {
+        return Ok(machine);
+    }
+    match (firsttouch_machine::Machine::from_source(text), ours) {
+        (Ok(machine), _) => Machine::of(&machine, None, seats, |_| true).map_err(failed),
+        (Err(_), Some(Err(error))) => Err(failed(error)),
+        (Err(error), _) => Err(Failure::new(error)),
+    }
+}
