@@ -25,6 +25,7 @@ mod binding;
 mod channel;
 mod control;
 mod exec;
+mod forks;
 mod hooks;
 mod mapping;
 mod prefault;

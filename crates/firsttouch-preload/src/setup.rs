@@ -14,11 +14,11 @@
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
 //! reads it first. `record`, if there, is last and goes to the end of the value.
 
-use crate::{HEAP, VARIABLE, binding, channel, exec, hooks, prefault, threads};
+use crate::{HEAP, VARIABLE, binding, channel, exec, forks, hooks, prefault, threads};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::{Fork, Pages, Settings, Shares};
+use firsttouch_memory::{Pages, Settings, Shares};
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;
@@ -32,14 +32,10 @@ static RECORDING_PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Memory that is written once, by the constructor, before any other thread exists.
 struct Once<T>(core::cell::UnsafeCell<T>);
-// SAFETY: see the type: written before there are threads, or under the heap's lock.
+// SAFETY: see the type: written before there are threads.
 unsafe impl<T> Sync for Once<T> {}
 
 static RECORD_PATH: Once<[u8; PATH_BYTES]> = Once(core::cell::UnsafeCell::new([0; PATH_BYTES]));
-/// Between the handlers of one fork, under the heap's lock.
-static FORK: Once<Option<Fork>> = Once(core::cell::UnsafeCell::new(None));
-/// The thread that forks is bound; likewise.
-static IS_BOUND: AtomicBool = AtomicBool::new(false);
 
 /// What the variable says.
 struct Asked<'a> {
@@ -145,8 +141,7 @@ pub(crate) extern "C" fn construct() {
             RECORDING_PROCESS.store(process, Ordering::Relaxed);
         }
     }
-    // SAFETY: registers functions of this library, which is never unloaded (a preload library).
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
+    forks::follow();
     prefault::enable(asked.prefault);
     if asked.settings.pages != Pages::Plain {
         HEAP.enable(asked.settings);
@@ -157,30 +152,6 @@ pub(crate) extern "C" fn construct() {
     }
     if asked.attachable {
         channel::open();
-    }
-}
-
-extern "C" fn before_fork() {
-    let fork = HEAP.before_fork();
-    // SAFETY: the heap's lock is held from here to the end of both other handlers.
-    unsafe { *FORK.0.get() = Some(fork) };
-    IS_BOUND.store(threads::bound_here().is_some(), Ordering::Relaxed);
-}
-
-extern "C" fn after_fork_in_parent() {
-    // SAFETY: as in `before_fork`.
-    if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
-        // SAFETY: the value of the fork that ends here.
-        unsafe { HEAP.after_fork_in_parent(fork) };
-    }
-}
-
-extern "C" fn after_fork_in_child() {
-    threads::end_in_child(IS_BOUND.load(Ordering::Relaxed));
-    // SAFETY: as in `before_fork`.
-    if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
-        // SAFETY: the value of the fork that ends here.
-        unsafe { HEAP.after_fork_in_child(fork) };
     }
 }
 
