@@ -26,6 +26,7 @@ mod filler;
 mod job;
 mod pool;
 mod residency;
+mod sync;
 
 pub use buffer::Buffer;
 pub use by_hand::{populate, store};

@@ -14,6 +14,7 @@ mod bind;
 mod order;
 mod read;
 mod seats;
+mod sync;
 #[expect(unsafe_code, reason = "work that is lent to threads that outlive it")]
 mod team;
 

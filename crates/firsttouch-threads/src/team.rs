@@ -6,6 +6,8 @@
 
 mod barrier;
 mod gate;
+#[cfg(all(test, loom))]
+mod models;
 mod schedule;
 mod storage;
 
@@ -13,6 +15,8 @@ pub use schedule::Schedule;
 pub use storage::PerGroup;
 
 use crate::bind_this_thread;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use barrier::Barrier;
 use firsttouch_linux::numa;
 use gate::Gate;
@@ -22,8 +26,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// A team that cannot be made.
@@ -195,19 +198,7 @@ impl Team {
                 cpus.iter().enumerate().map(move |(in_group, cpu)| Seat { cpu: *cpu, group, in_group })
             })
             .collect();
-        let shared = Arc::new(Shared {
-            group_sizes: groups.iter().map(Vec::len).collect(),
-            begun: Gate::new(),
-            ended: Gate::new(),
-            work: Mutex::new(None),
-            busy: AtomicUsize::new(0),
-            leave: AtomicBool::new(false),
-            broken: AtomicBool::new(false),
-            panic: Mutex::new(None),
-            all: Barrier::new(seats.len()),
-            by_group: groups.iter().map(|cpus| Barrier::new(cpus.len())).collect(),
-            seats,
-        });
+        let shared = Arc::new(Shared::new(seats, groups.iter().map(Vec::len).collect()));
         // Dropped on an error below, it lets those go that have started.
         let mut team = Team { shared, threads: Vec::new(), jobs: 0 };
         let (tell, told) = mpsc::channel();
@@ -255,28 +246,8 @@ impl Team {
     /// # Panics
     /// With the panic of the first member that panicked, once all have ended; the team can be used again.
     pub fn run(&mut self, work: impl Fn(&Member<'_>) + Sync) {
-        let work: &(dyn Fn(&Member<'_>) + Sync) = &work;
-        // SAFETY: only the lifetime is forgotten. The pointer is taken away again below, after every member has told that
-        // it is done with it, and nothing in between returns or panics.
-        let work = unsafe {
-            std::mem::transmute::<*const (dyn Fn(&Member<'_>) + Sync + '_), *const (dyn Fn(&Member<'_>) + Sync)>(
-                work,
-            )
-        };
-        let shared = &*self.shared;
-        *lock(&shared.work) = Some(Work(work));
-        shared.busy.store(self.size(), Ordering::Relaxed);
         self.jobs = self.jobs.wrapping_add(1);
-        shared.begun.set(self.jobs);
-        shared.ended.wait_for(self.jobs);
-        *lock(&shared.work) = None;
-        if shared.broken.swap(false, Ordering::Relaxed) {
-            shared.all.reset();
-            shared.by_group.iter().for_each(Barrier::reset);
-            if let Some(panic) = lock(&shared.panic).take() {
-                resume_unwind(panic);
-            }
-        }
+        self.shared.run(self.jobs, &work);
     }
 
     /// As [`Team::run`], and answers what each member made, in their order.
@@ -310,8 +281,7 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.shared.leave.store(true, Ordering::Relaxed);
-        self.shared.begun.set(self.jobs.wrapping_add(1));
+        self.shared.leave(self.jobs.wrapping_add(1));
         for thread in self.threads.drain(..) {
             // Members catch the panics of their work.
             let _ = thread.join();
@@ -320,6 +290,51 @@ impl Drop for Team {
 }
 
 impl Shared {
+    fn new(seats: Vec<Seat>, group_sizes: Vec<usize>) -> Shared {
+        Shared {
+            begun: Gate::new(),
+            ended: Gate::new(),
+            work: Mutex::new(None),
+            busy: AtomicUsize::new(0),
+            leave: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+            panic: Mutex::new(None),
+            all: Barrier::new(seats.len()),
+            by_group: group_sizes.iter().map(|size| Barrier::new(*size)).collect(),
+            seats,
+            group_sizes,
+        }
+    }
+
+    /// [`Team::run`], by the number of the piece of work.
+    fn run(&self, job: u32, work: &(dyn Fn(&Member<'_>) + Sync)) {
+        // SAFETY: only the lifetime is forgotten. The pointer is taken away again below, after every member has told that
+        // it is done with it, and nothing in between returns or panics.
+        let work = unsafe {
+            std::mem::transmute::<*const (dyn Fn(&Member<'_>) + Sync + '_), *const (dyn Fn(&Member<'_>) + Sync)>(
+                work,
+            )
+        };
+        *lock(&self.work) = Some(Work(work));
+        self.busy.store(self.seats.len(), Ordering::Relaxed);
+        self.begun.set(job);
+        self.ended.wait_for(job);
+        *lock(&self.work) = None;
+        if self.broken.swap(false, Ordering::Relaxed) {
+            self.all.reset();
+            self.by_group.iter().for_each(Barrier::reset);
+            if let Some(panic) = lock(&self.panic).take() {
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Lets the members go, in place of the next piece of work, which would have this number.
+    fn leave(&self, job: u32) {
+        self.leave.store(true, Ordering::Relaxed);
+        self.begun.set(job);
+    }
+
     /// The life of a member.
     fn serve(&self, index: usize) {
         let mut done = 0_u32;

@@ -1,7 +1,7 @@
 //! Where threads wait for each other.
 
 use super::gate::Gate;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A barrier that can be used again at once: those who come count down, the last one opens it for the next time.
 #[derive(Debug)]

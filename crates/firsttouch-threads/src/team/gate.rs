@@ -1,13 +1,14 @@
 //! A number that only moves on, and threads that wait for it to.
 
 use super::lock;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Condvar, Mutex};
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// Looks before a waiting thread goes to sleep. They take tens of microseconds, about what waking it up takes:
 /// waiting then costs at most twice what it would with the future known (the competitive bound of Karlin et al., 1991).
-const LOOKS: u32 = 2000;
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 2000 };
 
 /// Waited for by spinning first, then asleep.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! How the parts of a range are handed out: the schedules of OpenMP (API specification 5.2, section 11.5.3).
 
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a range is cut, and who gets which part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

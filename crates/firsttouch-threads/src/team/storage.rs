@@ -1,7 +1,8 @@
 //! One value for each group of a team.
 
 use super::{Member, Team, lock};
-use std::sync::{Mutex, PoisonError};
+use crate::sync::Mutex;
+use std::sync::PoisonError;
 
 /// One value for each group of a team, made by the group's first member: what it touches first lies on the group's node.
 ///
