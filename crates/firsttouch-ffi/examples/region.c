@@ -33,7 +33,7 @@ int main(int count, char **words)
         fprintf(stderr, "because of %s; remedy: %s\n", receipt.reason, receipt.remedy);
 
     size_t length = firsttouch_region_receipt_json(region, NULL, 0);
-    char *json = malloc(length + 1);
+    char *json = (char *)malloc(length + 1);
     if (!json)
         return 1;
     firsttouch_region_receipt_json(region, json, length + 1);

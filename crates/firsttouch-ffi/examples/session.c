@@ -31,14 +31,14 @@ int main(void)
         fprintf(stderr, "%s\nhint: %s\n", firsttouch_message(result), firsttouch_hint(result));
         return 1;
     }
-    char *block = malloc(bytes);
+    char *block = (char *)malloc(bytes);
     if (!block)
         return 1;
     memset(block, 1, bytes);
     show("with a block");
 
     firsttouch_ism_off();
-    block = realloc(block, 2 * bytes); /* a placed block stays one */
+    block = (char *)realloc(block, 2 * bytes); /* a placed block stays one */
     if (!block || block[bytes - 1] != 1)
         return 1;
     show("grown");

@@ -1,4 +1,5 @@
-//! The C interface, `libfirsttouch`: huge pages inside a running session, and regions of memory with receipts.
+//! The C interface, `libfirsttouch`: huge pages inside a running session, regions of memory with receipts, fills in the
+//! background, and teams of bound threads.
 //!
 //! `include/firsttouch.h` is made of this crate by cbindgen; a test keeps it fresh. `install` makes the static and the
 //! shared library, with versions of symbols, and the file for pkg-config.
@@ -7,6 +8,9 @@
 //! calls of C's allocation functions are redirected in the libraries that are loaded (`redirect`, `object`) to
 //! functions with a heap in front of the process's own allocator (`process`).
 //!
+//! Fillers, pools and teams ([`fill`], [`pool`], [`team`]) are those of their crates, behind handles that a forked child can
+//! tell from its own (`own`).
+//!
 //! Architecture invariants: no function prints, exits or reads the environment; none fails half-way; errors are numbers
 //! that [`result`] explains. Only relocations that hold a function's address and nothing else are written, and pages get
 //! the protection back that they had. Code that calls may still come to is never unloaded. What was redirected forwards
@@ -14,8 +18,11 @@
 
 #![allow(unreachable_pub, reason = "the functions are exported to C by their names, whatever Rust can reach")]
 
+pub mod fill;
 pub mod ism;
 mod object;
+mod own;
+pub mod pool;
 mod process;
 mod provider;
 pub mod receipt;
@@ -23,5 +30,6 @@ mod redirect;
 pub mod region;
 pub mod result;
 mod session;
+pub mod team;
 
 pub use session::heap;

@@ -16,6 +16,28 @@ pub struct FirsttouchRegion {
 }
 
 impl FirsttouchRegion {
+    pub(crate) fn new(region: Region, asked: Pages, node: Option<u32>) -> FirsttouchRegion {
+        FirsttouchRegion { region, asked, node }
+    }
+
+    /// For C, until [`FirsttouchRegion::from_raw`].
+    pub(crate) fn into_raw(self) -> *mut FirsttouchRegion {
+        Box::into_raw(Box::new(self))
+    }
+
+    /// Back from C; `None` for null.
+    ///
+    /// # Safety
+    /// Null, or from [`FirsttouchRegion::into_raw`] and not used again.
+    pub(crate) unsafe fn from_raw(region: *mut FirsttouchRegion) -> Option<FirsttouchRegion> {
+        // SAFETY: by contract.
+        (!region.is_null()).then(|| unsafe { *Box::from_raw(region) })
+    }
+
+    pub(crate) fn into_region(self) -> Region {
+        self.region
+    }
+
     fn receipt(&self) -> FirsttouchReceipt {
         let memory = self.region.as_slice();
         let page_bytes = if self.region.pages() == Pages::Huge1G { GIGANTIC } else { HUGE };
@@ -24,7 +46,7 @@ impl FirsttouchRegion {
 }
 
 /// The number of an error; errno is the kernel's.
-fn failed(error: RegionError) -> FirsttouchResult {
+pub(crate) fn failed(error: RegionError) -> FirsttouchResult {
     let result = match error {
         RegionError::Map { .. } | RegionError::Resize { .. } => FirsttouchResult::NoMemory,
         RegionError::Bind { .. } => FirsttouchResult::NoNode,
@@ -34,9 +56,7 @@ fn failed(error: RegionError) -> FirsttouchResult {
         | RegionError::Share { .. }
         | RegionError::NotSealed => FirsttouchResult::BadArgument,
     };
-    // SAFETY: the thread's errno.
-    unsafe { *libc::__errno_location() = error.errno() };
-    result
+    result.with_errno(error.errno())
 }
 
 /// Maps at least `bytes` zeroed bytes on pages of a kind (`"thp" "2m" "1g" "auto" "4k" "64k"` …), rounded up to whole pages.
@@ -67,9 +87,9 @@ pub unsafe extern "C" fn firsttouch_region_map(
     let node = u32::try_from(node).ok();
     match Region::map(bytes, asked, node) {
         Ok(mapped) => {
-            let made = Box::new(FirsttouchRegion { region: mapped, asked, node });
+            let made = FirsttouchRegion::new(mapped, asked, node).into_raw();
             // SAFETY: the caller's pointer.
-            unsafe { *region = Box::into_raw(made) };
+            unsafe { *region = made };
             FirsttouchResult::Ok
         }
         Err(error) => failed(error),
@@ -156,8 +176,6 @@ pub unsafe extern "C" fn firsttouch_region_receipt_json(
 /// Null or a live region that nobody uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firsttouch_region_free(region: *mut FirsttouchRegion) {
-    if !region.is_null() {
-        // SAFETY: made by `firsttouch_region_map`, and not used again, by contract.
-        drop(unsafe { Box::from_raw(region) });
-    }
+    // SAFETY: live, and not used again, by contract.
+    drop(unsafe { FirsttouchRegion::from_raw(region) });
 }

@@ -24,10 +24,20 @@ pub enum FirsttouchResult {
     Busy = 7,
     /// There is no room for another chosen library.
     TooMany = 8,
+    /// The team is at work: another thread, or the work itself, has called it.
+    InUse = 9,
+    /// It belongs to the process that made it, and this is a forked child, which has none of its threads.
+    OtherProcess = 10,
+    /// A thread cannot be bound to this CPU; errno says why.
+    NoCpu = 11,
+    /// The machine has no room for these groups.
+    NoRoom = 12,
+    /// A thread cannot be started; errno says why.
+    NoThread = 13,
 }
 
 impl FirsttouchResult {
-    const ALL: [FirsttouchResult; 9] = [
+    const ALL: [FirsttouchResult; 14] = [
         FirsttouchResult::Ok,
         FirsttouchResult::BadArgument,
         FirsttouchResult::BadPages,
@@ -37,6 +47,11 @@ impl FirsttouchResult {
         FirsttouchResult::Unsupported,
         FirsttouchResult::Busy,
         FirsttouchResult::TooMany,
+        FirsttouchResult::InUse,
+        FirsttouchResult::OtherProcess,
+        FirsttouchResult::NoCpu,
+        FirsttouchResult::NoRoom,
+        FirsttouchResult::NoThread,
     ];
 
     /// What happened, and what would mend it.
@@ -74,7 +89,36 @@ impl FirsttouchResult {
             FirsttouchResult::TooMany => {
                 (c"no more libraries can be chosen", c"choose a prefix that several share, or \"\" for all")
             }
+            FirsttouchResult::InUse => {
+                (c"the team is at work", c"one piece of work at a time, and none from within another; or a team for each")
+            }
+            FirsttouchResult::OtherProcess => {
+                (c"its threads are in the process that this one was forked from", c"make another after fork")
+            }
+            FirsttouchResult::NoCpu => (
+                c"a thread cannot be bound to this CPU",
+                c"firsttouch status lists the CPUs that are online and those this process may use",
+            ),
+            FirsttouchResult::NoRoom => (
+                c"the machine has no room for these groups of cores",
+                c"smaller groups, or fewer: firsttouch status shows the cores of each node",
+            ),
+            FirsttouchResult::NoThread => {
+                (c"a thread cannot be started", c"fewer threads, or a higher limit: ulimit -u, pids.max")
+            }
         }
+    }
+
+    /// With the kernel's answer in errno.
+    pub(crate) fn with_errno(self, errno: i32) -> FirsttouchResult {
+        // SAFETY: the thread's errno.
+        unsafe { *libc::__errno_location() = errno };
+        self
+    }
+
+    /// With what the kernel answered in errno, if it did.
+    pub(crate) fn because_of(self, error: &std::io::Error) -> FirsttouchResult {
+        self.with_errno(error.raw_os_error().unwrap_or(0))
     }
 
     fn of(number: i32) -> Option<FirsttouchResult> {

@@ -18,8 +18,8 @@ fn generated() -> String {
         cpp_compat: true,
         include_guard: Some("FIRSTTOUCH_H".to_owned()),
         header: Some(
-            "/* libfirsttouch: huge pages inside a running session, and regions of memory with receipts.\n * Made of the \
-             functions themselves by cbindgen; see docs/authors.md. */"
+            "/* libfirsttouch: huge pages inside a running session, regions of memory with receipts, fills in the background, \
+             teams of\n * bound threads. Made of the functions themselves by cbindgen; see docs/authors.md. */"
                 .to_owned(),
         ),
         usize_is_size_t: true,
@@ -39,20 +39,40 @@ fn generated() -> String {
         ("FirsttouchReceipt", "firsttouch_receipt"),
         ("FirsttouchRegion", "firsttouch_region"),
         ("FirsttouchResult", "firsttouch_result"),
+        ("FirsttouchFiller", "firsttouch_filler"),
+        ("FirsttouchKnowledge", "firsttouch_knowledge"),
+        ("FirsttouchRange", "firsttouch_range"),
+        ("FirsttouchFill", "firsttouch_fill"),
+        ("FirsttouchStock", "firsttouch_stock"),
+        ("FirsttouchPool", "firsttouch_pool"),
+        ("FirsttouchTeam", "firsttouch_team"),
+        ("FirsttouchMember", "firsttouch_member"),
+        ("FirsttouchSchedule", "firsttouch_schedule"),
+        ("FirsttouchWork", "firsttouch_work"),
+        ("FirsttouchPart", "firsttouch_part"),
     ];
     let mut builder = Builder::new().with_config(config);
     for (rust, c) in names {
         builder = builder.rename_item(rust, c);
     }
-    for source in ["result", "ism", "receipt", "region"] {
+    for source in ["result", "ism", "receipt", "region", "fill", "pool", "team"] {
         builder = builder.with_src(here().join("src").join(source).with_extension("rs"));
     }
     let mut text = Vec::new();
-    builder.include_item("FirsttouchVia").generate().unwrap().write(&mut text);
+    for item in ["FirsttouchVia", "FirsttouchSchedule"] {
+        builder = builder.include_item(item);
+    }
+    builder.generate().unwrap().write(&mut text);
     // The words of Rust's documentation, in those of C.
     let mut text = String::from_utf8(text).unwrap().replace(" # Safety\n", " It is up to the caller that:\n");
-    for (rust, c) in names.iter().copied().chain([("`Busy`", "`FIRSTTOUCH_RESULT_BUSY`")]) {
+    // The longest first, because one may be the beginning of another.
+    let mut words: Vec<(&str, &str)> = names.into();
+    words.sort_by_key(|(rust, _)| std::cmp::Reverse(rust.len()));
+    for (rust, c) in words {
         text = text.replace(rust, c);
+    }
+    for (rust, c) in [("Busy", "BUSY"), ("BadArgument", "BAD_ARGUMENT"), ("InUse", "IN_USE"), ("Ok", "OK")] {
+        text = text.replace(&format!("`{rust}`"), &format!("`FIRSTTOUCH_RESULT_{c}`"));
     }
     text
 }

@@ -1,12 +1,11 @@
 /* Redirecting in a plain process: what a chosen library makes is placed, whoever takes it, also one loaded later; pages that
  * the loader protected stay so; forks; and the way back. Arguments: the taker, and the program's own words. */
+#include "check.h"
 #include <dlfcn.h>
 #include <firsttouch.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -17,15 +16,6 @@ void *make(size_t bytes);
 void *make_zeroed(size_t bytes);
 void *make_aligned(size_t alignment, size_t bytes);
 void *grow(void *block, size_t bytes);
-
-#define MIB ((size_t)1 << 20)
-#define CHECK(what)                                                                                                    \
-    do {                                                                                                               \
-        if (!(what)) {                                                                                                 \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                         \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static size_t placed(void) { return firsttouch_ism_list(NULL, 0); }
 

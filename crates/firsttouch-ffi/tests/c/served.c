@@ -1,20 +1,65 @@
 /* With the agent preloaded, placing nothing at first: the library switches the agent, and redirects nothing. */
+#include "check.h"
 #include <firsttouch.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#define MIB ((size_t)1 << 20)
-#define CHECK(what)                                                                                                    \
-    do {                                                                                                               \
-        if (!(what)) {                                                                                                 \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                         \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+/* Bytes on huge pages of the block at an address. */
+static uint64_t huge_bytes(const void *block)
+{
+    firsttouch_block rows[16];
+    size_t count = firsttouch_ism_list(rows, 16);
+    for (size_t row = 0; row < count && row < 16; row++)
+        if (rows[row].address == (uint64_t)(size_t)block)
+            return rows[row].huge_bytes;
+    CHECK(!"the block is placed");
+    return 0;
+}
+
+/* A write after a fork splits a huge page for good, unless whoever placed it heard of the fork and mends it. */
+static void forks_are_seen(void)
+{
+    const size_t bytes = 16 * MIB;
+    unsigned char *kept = malloc(bytes);
+    memset(kept, 1, bytes);
+    if (huge_bytes(kept) < bytes) {
+        free(kept);
+        return; /* no huge pages here */
+    }
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char over;
+        close(ends[1]);
+        CHECK(read(ends[0], &over, 1) == 0);
+        /* The heap is whole: it serves and lists here, too. */
+        unsigned char *own = malloc(4 * MIB);
+        memset(own, 3, 4 * MIB);
+        for (size_t byte = 0; byte < bytes; byte++)
+            CHECK(kept[byte] == 1);
+        CHECK(firsttouch_ism_list(NULL, 0) == 3);
+        _exit(0);
+    }
+    for (size_t byte = 0; byte < bytes; byte += 2 * MIB)
+        kept[byte] = 2;
+    CHECK(huge_bytes(kept) < 2 * MIB);
+    close(ends[1]);
+    int ended;
+    CHECK(waitpid(child, &ended, 0) == child && ended == 0);
+    /* Some time after the fork, at an allocation: what lies between the block's first and last whole huge page. */
+    while (huge_bytes(kept) < bytes - 4 * MIB) {
+        void *volatile again = malloc(4 * MIB); /* volatile, so that it is not left out */
+        free(again);
+    }
+    CHECK(kept[0] == 2 && kept[1] == 1);
+    free(kept);
+}
 
 int main(void)
 {
+    alarm(300); /* what never comes is a failure */
     firsttouch_session now;
     firsttouch_block row;
     CHECK(firsttouch_ism_status(&now, sizeof now) == FIRSTTOUCH_RESULT_OK);
@@ -27,6 +72,7 @@ int main(void)
     CHECK(firsttouch_ism_list(&row, 1) == 1 && row.bytes == 4 * MIB && row.address == (uint64_t)(size_t)block);
     CHECK(firsttouch_ism_status(&now, sizeof now) == FIRSTTOUCH_RESULT_OK);
     CHECK(now.enabled && now.live_blocks == 1 && now.max_bytes == 64 * MIB && now.redirected_slots == 0);
+    forks_are_seen();
     firsttouch_ism_off();
     free(block);
     CHECK(firsttouch_ism_list(NULL, 0) == 0 && firsttouch_ism_end() == FIRSTTOUCH_RESULT_OK);

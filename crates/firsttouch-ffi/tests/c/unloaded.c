@@ -1,19 +1,9 @@
 /* The library loaded by dlopen, out of sight of others, twice from two files, and closed while blocks are live. */
+#include "check.h"
 #include <dlfcn.h>
 #include <firsttouch.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MIB ((size_t)1 << 20)
-#define CHECK(what)                                                                                                    \
-    do {                                                                                                               \
-        if (!(what)) {                                                                                                 \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                         \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 typedef firsttouch_result (*on_function)(const char *, uint64_t, uint64_t);
 typedef firsttouch_result (*status_function)(firsttouch_session *, size_t);

@@ -3,63 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 #![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
+mod build;
+mod checked;
+
+use build::{builds, check_example, compile, here, linked, prefix, run, run_with_shared};
 use std::ffi::OsStr;
-use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-use tempfile::TempDir;
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Where the library is installed for these tests.
-fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<TempDir> = OnceLock::new();
-    PREFIX
-        .get_or_init(|| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut install = Command::new(here().join("install"));
-            install.arg("--prefix").arg(folder.path()).args(["--profile", "dev"]);
-            assert!(install.env("CARGO", env!("CARGO")).status().unwrap().success());
-            folder
-        })
-        .path()
-}
-
-/// Runs a command to its end; it must succeed.
-fn run(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "{command:?}: {status}\n{out}\n{err}");
-    out.into_owned()
-}
-
-/// Compiles a program or library.
-fn compile(output: &Path, source: &str, flags: &[&OsStr]) {
-    let include = prefix().join("include");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-g", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread", "-I"]).arg(include);
-    run(compiler.arg("-o").arg(output).arg(here().join(source)).args(flags));
-}
-
-fn shared() -> Vec<&'static OsStr> {
-    ["-L", "-lfirsttouch", "-ldl"].map(OsStr::new).to_vec()
-}
-
-/// Compiles against the shared library and runs.
-fn run_with_shared(source: &str, more: &[&OsStr], words: &[&Path]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
-    let library = prefix().join("lib");
-    let mut flags = more.to_vec();
-    flags.extend(shared());
-    let at = flags.iter().position(|flag| *flag == "-L").unwrap();
-    flags.insert(at + 1, library.as_os_str());
-    compile(&program, source, &flags);
-    run(Command::new(&program).args(words).env("LD_LIBRARY_PATH", library))
-}
 
 #[test]
 fn the_example_of_a_session_runs() {
@@ -82,15 +33,14 @@ fn a_preloaded_agent_serves_the_session() {
     let library = prefix().join("lib");
     let flags = [OsStr::new("-L"), library.as_os_str(), OsStr::new("-lfirsttouch")];
     compile(&program, "tests/c/served.c", &flags);
-    let mut served = Command::new(&program);
-    served.env("LD_LIBRARY_PATH", library).env("FIRSTTOUCH_AGENT", "pid=0 pages=plain");
-    assert_eq!(run(served.env("LD_PRELOAD", target.join("libfirsttouch_preload.so"))), "done\n");
-}
-
-/// Where Cargo puts what it builds for these tests: beside the folder of this test.
-fn builds() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().and_then(Path::parent).unwrap().to_owned()
+    let agent = target.join("libfirsttouch_preload.so");
+    // With settings that place nothing, and preloaded by somebody who knows of no settings.
+    for settings in [Some("pid=0 pages=plain"), None] {
+        let mut served = Command::new(&program);
+        served.env("LD_LIBRARY_PATH", &library).env("LD_PRELOAD", &agent).env_remove("FIRSTTOUCH_AGENT");
+        served.envs(settings.map(|settings| ("FIRSTTOUCH_AGENT", settings)));
+        assert_eq!(run(&mut served), "done\n", "{settings:?}");
+    }
 }
 
 #[test]
@@ -109,15 +59,44 @@ fn the_example_of_a_region_tells_what_it_got() {
 
 #[test]
 fn the_examples_link_to_the_static_library() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("session");
-    let archive = prefix().join("lib/libfirsttouch.a");
-    let text = fs::read_to_string(prefix().join("lib/pkgconfig/firsttouch.pc")).unwrap();
-    let needed = text.lines().find_map(|line| line.strip_prefix("Libs.private: ")).unwrap();
-    let mut flags = vec![archive.as_os_str()];
-    flags.extend(needed.split(' ').map(OsStr::new));
-    compile(&program, "examples/session.c", &flags);
+    let (_folder, program) = linked("cc", "examples/session.c", &[]);
     assert!(run(&mut Command::new(&program)).contains("the end: done"));
+}
+
+#[test]
+fn the_examples_of_fills_and_teams_run() {
+    for name in ["fill", "team"] {
+        check_example(name, &run_with_shared(&format!("examples/{name}.c"), &[], &[]));
+    }
+}
+
+#[test]
+fn the_header_and_the_examples_are_cplusplus_as_well() {
+    for name in ["region", "session", "fill", "team"] {
+        let (_folder, program) = linked("c++", &format!("examples/{name}.c"), &["-std=c++17"]);
+        check_example(name, &run(&mut Command::new(&program)));
+    }
+}
+
+#[test]
+fn fills_pools_and_teams_answer_what_they_should() {
+    assert_eq!(run_with_shared("tests/c/threads.c", &[], &[]), "done\n");
+}
+
+/// Nobody can wait for work that never returns: the process ends, with a word, instead of standing still.
+#[test]
+fn work_that_does_not_return_ends_the_process() {
+    let (_folder, program) = linked("c++", "tests/c/left.cc", &["-std=c++17"]);
+    for how in ["throw", "pthread_exit"] {
+        let Output { status, stderr, .. } = Command::new(&program).arg(how).output().unwrap();
+        let said = String::from_utf8_lossy(&stderr);
+        assert!(status.signal() == Some(libc::SIGABRT) && !said.is_empty(), "{how}: {status} {said}");
+    }
+}
+
+#[test]
+fn a_thousand_toggles_under_load_lose_and_leave_nothing() {
+    assert_eq!(run_with_shared("tests/c/toggled.c", &[], &[]), "done\n");
 }
 
 /// Runs the example of a session with another allocator preloaded.
