@@ -1,7 +1,7 @@
 //! The extension module of the Python package `firsttouch`: what Python cannot do by itself.
 //!
-//! Memory for arrays ([`region`]), NumPy's allocation handlers ([`handler`]), huge pages for the whole process
-//! ([`session`]), receipts ([`obtained`]), threads on CPUs ([`pin`]), the machine ([`machine`]). How it is said to people is
+//! Memory for arrays (`region`), NumPy's allocation handlers (`handler`), huge pages for the whole process
+//! (`session`), receipts (`obtained`), threads on CPUs (`pin`), the machine (`machine`). How it is said to people is
 //! the package's part, in `python/firsttouch`.
 //!
 //! Architecture invariants: loading does nothing but define names; whatever takes long is done without Python's lock; memory
