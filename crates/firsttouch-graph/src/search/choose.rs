@@ -13,7 +13,7 @@ pub enum Algorithm {
     Heap,
     /// Delta-stepping: all threads on one source.
     Delta,
-    /// Sweeps over a contraction hierarchy, 16 sources at once.
+    /// Sweeps over a contraction hierarchy, for many sources at once.
     Sweep,
 }
 
