@@ -6,9 +6,6 @@ use firsttouch_memory::Means;
 use std::io;
 use std::ops::Range;
 
-/// The kernel's number; see madvise(2).
-const MADV_POPULATE_WRITE: i32 = 23;
-
 /// Fills memory with a byte, by the calling thread and by this means.
 ///
 /// # Panics
@@ -36,7 +33,7 @@ pub fn populate(memory: &mut [u8]) -> io::Result<()> {
 /// Writing to the range must be allowed.
 pub(crate) unsafe fn populate_pages(range: Range<usize>) -> Result<(), i32> {
     // SAFETY: the caller's duty; creating pages changes no contents.
-    unsafe { sys::advise(range.start, range.len(), MADV_POPULATE_WRITE) }.map(drop)
+    unsafe { sys::advise(range.start, range.len(), sys::MADV_POPULATE_WRITE) }.map(drop)
 }
 
 #[cfg(test)]

@@ -4,15 +4,13 @@
 //! them. Each probe leaves the process as it was.
 
 use crate::numa::{self, Mode};
-use crate::sys::{self, PAGE_IS_HUGE, PageRegion};
+use crate::sys::{self, MADV_COLLAPSE, MADV_POPULATE_WRITE, PAGE_IS_HUGE, PageRegion};
 use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// 2 MiB, the size of the block that is collapsed.
 const BLOCK: usize = 2 << 20;
-const MADV_POPULATE_WRITE: i32 = 23;
-const MADV_COLLAPSE: i32 = 25;
 
 /// Collapses one touched block and reads back whether it became a huge page; `Ok(None)` when the kernel accepted
 /// the call and offers no way to read the result.

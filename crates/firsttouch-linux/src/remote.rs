@@ -1,11 +1,9 @@
 //! Acting on another process: handles that cannot be recycled (`pidfd`), signals, and advice on its memory.
 
-use crate::sys;
+use crate::sys::{self, MADV_COLLAPSE};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
-
-const MADV_COLLAPSE: libc::c_int = 25;
 
 /// A handle on one process. Unlike its number it never comes to mean another one.
 #[derive(Debug)]

@@ -103,6 +103,9 @@ pub unsafe fn unmap(address: usize, bytes: usize) -> Answer {
     unsafe { call(libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) }
 }
 
+/// Advice that creates pages (Linux 5.14) and that makes huge ones of them (6.1).
+pub use libc::{MADV_COLLAPSE, MADV_POPULATE_WRITE};
+
 /// `madvise`.
 ///
 /// # Safety

@@ -76,6 +76,17 @@ pub struct FillCold {
     pub gbps: f64,
 }
 
+/// How long a fill that is cancelled goes on, until it has said what it filled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FillCancel {
+    /// Where the memory came from.
+    pub state: FillState,
+    /// Microseconds, the middle one of many.
+    pub median_us: f64,
+    /// The longest.
+    pub worst_us: f64,
+}
+
 /// A queue of a device that clears memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FillDevice {
@@ -113,6 +124,9 @@ pub struct FillReport {
     pub filler_threads: [u32; 2],
     /// Microseconds until a thread that sleeps has done a page of work.
     pub wake_us: f64,
+    /// How soon fills by the filler end when they are cancelled; empty where it was not tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancels: Vec<FillCancel>,
     /// Devices that were found; empty where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<FillDevice>,

@@ -50,7 +50,7 @@ pub use apic::{ApicIds, ApicStep, Unanswered};
 pub use core_kinds::CoreKind;
 pub use devices::Device;
 pub use features::{Features, Probe};
-pub use filling::{FillCold, FillCrossovers, FillDevice, FillReport, FillRow, FillState};
+pub use filling::{FillCancel, FillCold, FillCrossovers, FillDevice, FillReport, FillRow, FillState};
 pub use firsttouch_linux::root::Root;
 pub use kind::{MemoryKind, UnknownMemoryKind};
 pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits};

@@ -4,6 +4,8 @@
 //! as much of the same kind is created and given back, because a virtual machine's host takes freed memory away, and what
 //! it gives again is slow. After each round all bytes are read back.
 
+mod cancel;
+
 use crate::series::Series;
 use firsttouch_fill::dsa::{self, DeviceQueue, Submission};
 use firsttouch_fill::{Filler, FillerError, Next, Pool, Stock, Threads, store};
@@ -157,6 +159,10 @@ pub fn measure_filling(
     for pages in &options.pages {
         survey.kind(*pages, progress)?;
     }
+    let cancels = match survey.wants(Engine::Filler) {
+        true => cancel::cancels(&survey.filler, survey.bytes)?,
+        false => Vec::new(),
+    };
     let most = store_bandwidth_gbps.iter().copied().fold(0.0, f64::max);
     for row in &mut survey.rows {
         row.share_of_store_bandwidth = row.gbps / most;
@@ -177,6 +183,7 @@ pub fn measure_filling(
         cold,
         filler_threads: [known.threads_in_place as u32, known.threads_new as u32],
         wake_us: known.wake_s * 1e6,
+        cancels,
         devices: survey.devices,
         verified: survey.verified,
         notes: survey.notes,

@@ -93,7 +93,7 @@ impl Heap {
                     let bytes = (16 * HUGE).min(end - at);
                     // SAFETY: collapsing changes no contents; on memory that was freed meanwhile it changes nothing
                     // that matters, because the span stays ours. Blocks that are huge already cost a look.
-                    let _ = unsafe { sys::advise(at, bytes, libc::MADV_COLLAPSE) };
+                    let _ = unsafe { sys::advise(at, bytes, sys::MADV_COLLAPSE) };
                     at += bytes;
                 }
                 from = end;

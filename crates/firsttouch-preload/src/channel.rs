@@ -34,7 +34,6 @@ const PATIENCE_S: u32 = 30;
 const LOOK_S: u32 = 1;
 /// The user whom the kernel names for all that have no number here (`overflowuid`): anybody.
 const NO_USER: u32 = 65534;
-const MADV_COLLAPSE: i32 = 25;
 /// CAP_SETGID and CAP_SETUID. When the program changes its user or groups, the C library has every thread do the same,
 /// and ends the program if one of them may not.
 const TO_CHANGE_USERS: u64 = 1 << 6 | 1 << 7;
@@ -176,7 +175,7 @@ fn answer(request: &[u8], line: &mut Line<MOST_LINE_BYTES>) -> core::fmt::Result
         None => Err(libc::EINVAL),
         Some(Request::Version) => return writeln!(line, "ok {VERSION} {}", numa::thread_id()),
         // SAFETY: the contents of memory stay as they are, and where there is none the kernel says so.
-        Some(Request::Collapse { start, bytes }) => unsafe { sys::advise(start, bytes, MADV_COLLAPSE) },
+        Some(Request::Collapse { start, bytes }) => unsafe { sys::advise(start, bytes, sys::MADV_COLLAPSE) },
         Some(Request::Move { node, pages }) => {
             return with_states(pages, line, |addresses, states| {
                 numa::move_own_pages(addresses, &[node; MOST_PAGES][..addresses.len()], states)

@@ -95,7 +95,7 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
         make_huge(start, bytes);
     }
     // SAFETY: creates pages; contents do not change.
-    let _ = unsafe { sys::advise(start, bytes, libc::MADV_POPULATE_WRITE) };
+    let _ = unsafe { sys::advise(start, bytes, sys::MADV_POPULATE_WRITE) };
     ptr::null_mut()
 }
 
@@ -105,11 +105,11 @@ fn make_huge(start: usize, bytes: usize) {
     let (first, end) = (start.next_multiple_of(HUGE), (start + bytes) / HUGE * HUGE);
     for block in (first..end).step_by(HUGE) {
         // SAFETY: creates a page; contents do not change.
-        if unsafe { sys::advise(block, BASE, libc::MADV_POPULATE_WRITE) }.is_err() {
+        if unsafe { sys::advise(block, BASE, sys::MADV_POPULATE_WRITE) }.is_err() {
             return;
         }
         // SAFETY: contents do not change.
-        if unsafe { sys::advise(block, HUGE, libc::MADV_COLLAPSE) }.is_err() {
+        if unsafe { sys::advise(block, HUGE, sys::MADV_COLLAPSE) }.is_err() {
             return;
         }
     }

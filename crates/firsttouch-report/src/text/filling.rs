@@ -4,7 +4,7 @@ use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
 use crate::number::plural;
 use crate::style::{Style, Tone};
-use firsttouch_machine::{FillCold, FillDevice, FillReport, FillRow, FillState};
+use firsttouch_machine::{FillCancel, FillCold, FillDevice, FillReport, FillRow, FillState};
 use firsttouch_placement::format_bytes;
 
 /// Every way of getting zeroed memory, against the store bandwidth of the machine.
@@ -48,6 +48,13 @@ pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
             false => "bytes were read back that are not zero: please report this error".to_owned(),
         },
     ];
+    for cancel in &report.cancels {
+        let memory = if cancel.state == FillState::New { "new memory" } else { "memory that is there" };
+        let FillCancel { median_us, worst_us, .. } = cancel;
+        facts.push(format!(
+            "a fill of {memory} ends {median_us:.0} us after it is cancelled, at worst {worst_us:.0} us"
+        ));
+    }
     if !report.cold.is_empty() {
         facts.push(cold(report));
     }
