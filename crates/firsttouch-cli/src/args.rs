@@ -1,19 +1,23 @@
 //! The command line: every word it understands, once. Help texts, completions and man pages come from here.
 
+mod apsp;
 mod attach;
 mod balance;
 mod graph;
 mod lab;
+mod paths;
 mod sssp;
 mod watch;
 
+pub(crate) use apsp::Apsp;
 pub(crate) use attach::{Attach, Via as AttachVia};
 pub(crate) use balance::{Balance, BalanceWhat, Convert, Eval, Form, Input, Show, Solve, Target};
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
 pub(crate) use lab::Lab;
-pub(crate) use sssp::{Chosen, Sssp};
+pub(crate) use paths::{Chosen, Index, PlacedGraph};
+pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -66,6 +70,7 @@ pub(crate) enum Command {
     Watch(Watch),
     Graph(Graph),
     Sssp(Box<Sssp>),
+    Apsp(Box<Apsp>),
     Lab(Box<Lab>),
     /// The first process of a lab's guest
     #[command(hide = true)]

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod apsp;
 mod args;
 mod attach;
 mod balance;
@@ -21,6 +22,7 @@ mod lab;
 mod measure;
 mod output;
 mod outside;
+mod paths;
 mod program;
 mod receipt;
 mod report;
@@ -74,6 +76,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Watch(watch) => watch::run(&watch),
         Command::Graph(graph) => graph::run(&graph),
         Command::Sssp(sssp) => sssp::run(&sssp),
+        Command::Apsp(apsp) => apsp::run(&apsp),
         Command::Lab(lab) => lab::run(&lab),
         Command::LabEmulator { words } => Err(lab::did_not_become(firsttouch_lab::become_emulator(&words))),
         Command::GuestInit => Err(lab::did_not_become(firsttouch_lab::guest::init())),

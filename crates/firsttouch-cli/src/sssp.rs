@@ -1,22 +1,21 @@
 //! `sssp`: shortest paths from some nodes of a graph.
 
-mod input;
-mod progress;
 mod rows;
 
 use crate::USAGE;
 use crate::args::{Chosen, Sssp};
 use crate::output::{self, Failure, Outcome};
+use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, missing, ready, stop_at_signals};
+use firsttouch_graph::hierarchy::{Hierarchy, Sweeps};
 use firsttouch_graph::{
-    Algorithm, Choice, Ids, Node, Search, SearchReport, Task, TeamSearch, Totals, Tree, Width, choose,
-    read_sources, search_each,
+    Algorithm, Figures, Goal, GraphReceipt, Graphs, Ids, Node, Place, Search, SearchReport, Summary, Task,
+    TeamSearch, Totals, Tree, Width, read_sources, search_each,
 };
 use firsttouch_report::{Style, json, text};
-use input::Input;
-use progress::{INTERRUPTED, Progress, stop_at_signals};
+use firsttouch_threads::Team;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use rows::Rows;
+use rows::{Answer, Rows};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,33 +25,42 @@ const MEASURED_FROM: usize = 8;
 
 pub(crate) fn run(args: &Sssp) -> Outcome {
     let stop = stop_at_signals()?;
-    let mut input = Input::load(args)?;
+    let mut input = Input::load(&args.graph)?;
     let sources = sources(args, &input.loaded.ids)?;
-    let targets = nodes(&args.targets, &input.loaded.ids)?;
-    let choice = choice(args, &input, sources.len())?;
+    let named = nodes(&args.targets, &input.loaded.ids)?;
+    let targets = (!named.is_empty()).then(|| Targets::new(&named));
+    let Ready { choice, hierarchy, took_s } = prepared(args, &input, sources.len())?;
     // A file that cannot be written is told of before the time is spent.
     let ids = input.loaded.ids.clone();
-    let rows = args.export_csv.as_deref().map(|file| {
-        Rows::create(file, &ids, (!args.targets.is_empty()).then_some(&targets[..]), args.parents)
-    });
+    let rows = args
+        .export_csv
+        .as_deref()
+        .map(|file| Rows::create(file, &ids, targets.as_ref().map(|targets| targets.named), args.parents));
     let rows = rows.transpose()?;
-    let progress = Progress::new(sources.len(), "sources");
+    let progress = Progress::new(sources.len(), "sources", Pace::Seldom);
     let found = Mutex::new((Totals::default(), vec![None; sources.len()]));
-    let each = |at: usize, tree: &Tree<'_>, took: Duration| {
-        let summary = tree.summary();
+    let each = |at: usize, answer: &Answer<'_>, took: Duration| {
+        let summary = summary(answer, targets.as_ref());
         {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.0.add(summary);
             found.1[at] = Some(took.as_secs_f64());
         }
         if let Some(rows) = &rows {
-            rows.add(at, tree);
+            rows.add(at, answer);
         }
         progress.add(1);
     };
     let ends = || stop.load(Ordering::Relaxed) || rows.as_ref().is_some_and(Rows::have_failed);
+    let shape = hierarchy.as_ref().map(Hierarchy::shape);
+    let (threads, place, memory_nodes) = (input.team.size(), input.place, input.nodes());
+    let (team, graphs) = input.parts();
+    let work = Work { args, graphs, sources: &sources, targets: targets.as_ref(), place };
     let began = Instant::now();
-    search(args, choice.algorithm, &mut input, &sources, ends, each);
+    let receipts = match &hierarchy {
+        Some(hierarchy) => work.sweep(hierarchy, team, &memory_nodes, ends, each)?,
+        None => work.search(choice.algorithm, team, ends, each),
+    };
     let search = began.elapsed();
     let done = progress.finish();
     rows.map_or(Ok(()), Rows::finish)?;
@@ -64,14 +72,17 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
         reason: choice.reason,
         sources: sources.len(),
         searched: done,
-        threads: input.team.size(),
+        resumed: 0,
+        threads,
         parse_s: input.parse_s,
-        preprocessing_s: input.preprocessing_s,
+        preprocessing_s: input.preprocessing_s + took_s,
         search_s: search.as_secs_f64(),
         edges_per_s: (input.loaded.graph.arcs() * done) as f64 / search.as_secs_f64(),
         query_s: times.into_iter().flatten().collect(),
         totals,
-        receipt: input.receipt(),
+        figures: Figures::default(),
+        hierarchy: shape,
+        receipt: input.receipt(&receipts),
         notes: input.loaded.notes.clone(),
     };
     output::data(&if args.json {
@@ -82,38 +93,57 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
     Ok(if done < sources.len() { INTERRUPTED } else { 0 })
 }
 
-/// The algorithm that was asked for, or the one that suits.
-fn choice(args: &Sssp, input: &Input, sources: usize) -> Outcome<Choice> {
-    let asked = |algorithm| Choice { algorithm, reason: "as asked".to_owned() };
-    let choice = match args.algorithm {
-        Chosen::This(algorithm) => asked(algorithm),
-        Chosen::Auto if args.delta.is_some() => asked(Algorithm::Delta),
-        Chosen::Auto if args.width.is_some() => asked(Algorithm::Buckets),
-        Chosen::Auto => {
-            let task = Task { sources, threads: input.team.size(), has_hierarchy: false };
-            match choose(&input.shape, task) {
-                // This command makes no hierarchies.
-                Choice { algorithm: Algorithm::Sweep, .. } => Choice {
-                    algorithm: Algorithm::Buckets,
-                    reason: "every thread has sources of its own".to_owned(),
-                },
-                choice => choice,
-            }
+/// The nodes of `--targets`, as they were named, and each once.
+struct Targets<'a> {
+    named: &'a [Node],
+    distinct: Vec<Node>,
+    /// Where each stands first among those named.
+    columns: Vec<Node>,
+}
+
+impl<'a> Targets<'a> {
+    fn new(named: &'a [Node]) -> Targets<'a> {
+        let mut places: Vec<(Node, Node)> = named.iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        places.dedup_by_key(|(target, _)| *target);
+        let (distinct, columns) = places.into_iter().unzip();
+        Targets { named, distinct, columns }
+    }
+}
+
+/// What an answer comes to: of targets, if there are some.
+fn summary(answer: &Answer<'_>, targets: Option<&Targets<'_>>) -> Summary {
+    match (answer, targets) {
+        (Answer::Tree(tree), Some(targets)) => tree.summary_of(&targets.distinct),
+        (Answer::Tree(tree), None) => tree.summary(),
+        (Answer::Targets { distances, .. }, Some(targets)) => {
+            targets.columns.iter().filter_map(|column| distances.of(*column)).collect()
         }
+        (Answer::Targets { .. }, None) => Summary::default(),
+    }
+}
+
+/// The algorithm that was asked for, or the one that suits, made ready.
+fn prepared(args: &Sssp, input: &Input, sources: usize) -> Outcome<Ready> {
+    let algorithm = match args.algorithm {
+        Chosen::Auto if args.delta.is_some() => Chosen::This(Algorithm::Delta),
+        Chosen::Auto if args.width.is_some() => Chosen::This(Algorithm::Buckets),
+        algorithm => algorithm,
     };
-    let idle = match choice.algorithm {
-        _ if args.delta.is_some() && choice.algorithm != Algorithm::Delta => Some("--delta"),
-        _ if args.width.is_some() && choice.algorithm != Algorithm::Buckets => Some("--width"),
+    let task =
+        Task { sources, threads: input.team.size(), ends_early: args.limit.is_some(), has_hierarchy: false };
+    let ready = ready(algorithm, &args.index, input, task)?;
+    let algorithm = ready.choice.algorithm;
+    let idle = match algorithm {
+        _ if args.delta.is_some() && algorithm != Algorithm::Delta => Some("--delta"),
+        _ if args.width.is_some() && algorithm != Algorithm::Buckets => Some("--width"),
         _ => None,
     };
     match idle {
-        Some(option) => {
-            let what = format!("{option} means nothing to the algorithm {}", choice.algorithm);
-            Err(Failure::message(what)
-                .hint("--algorithm delta --delta N, or --algorithm buckets --width N")
-                .code(USAGE))
-        }
-        None => Ok(choice),
+        Some(option) => Err(Failure::message(format!("{option} means nothing to the algorithm {algorithm}"))
+            .hint("--algorithm delta --delta N, or --algorithm buckets --width N")
+            .code(USAGE)),
+        None => Ok(ready),
     }
 }
 
@@ -139,52 +169,104 @@ fn sources(args: &Sssp, ids: &Ids) -> Outcome<Vec<Node>> {
 
 /// The nodes with these numbers in the file.
 fn nodes(numbers: &[u64], ids: &Ids) -> Outcome<Vec<Node>> {
-    let node = |number: &u64| {
-        ids.node(*number).ok_or_else(|| {
-            let hint = match (ids.nodes().checked_sub(1), ids.first()) {
-                (None, _) => "the graph has no nodes".to_owned(),
-                (Some(last), Some(first)) => format!("its nodes are {first} to {}", first + last as u64),
-                (Some(last), None) => format!("it has {} nodes, whose numbers have gaps", last + 1),
-            };
-            Failure::message(format!("the graph has no node {number}")).hint(hint).code(USAGE)
-        })
-    };
-    numbers.iter().map(node).collect()
+    numbers.iter().map(|number| ids.node(*number).ok_or_else(|| missing(*number, ids))).collect()
 }
 
-/// Searches from all sources, and shows every tree to `each`.
-fn search(
-    args: &Sssp,
-    algorithm: Algorithm,
-    input: &mut Input,
-    sources: &[Node],
-    ends: impl Fn() -> bool + Sync,
-    each: impl Fn(usize, &Tree<'_>, Duration) + Sync,
-) {
-    let (team, graphs) = input.parts();
-    let threads = team.size();
-    if algorithm == Algorithm::Delta {
-        // One copy of the graph for all: members of all groups work on all of it.
-        let mut search = TeamSearch::new(graphs.of(0), team, args.delta);
-        for (at, source) in sources.iter().enumerate() {
-            if ends() {
-                break;
-            }
-            let began = Instant::now();
-            let tree = search.run(team, *source, args.limit);
-            let took = began.elapsed();
-            each(at, &tree, took);
+/// What is to be found, and on what.
+struct Work<'a> {
+    args: &'a Sssp,
+    graphs: Graphs<'a>,
+    sources: &'a [Node],
+    targets: Option<&'a Targets<'a>>,
+    /// Where what is kept for it is to lie.
+    place: Place,
+}
+
+impl Work<'_> {
+    /// Sweeps from all sources, and shows every answer to `each`. Answers what the memory of the sweeps obtained.
+    fn sweep(
+        &self,
+        hierarchy: &Hierarchy,
+        team: &mut Team,
+        memory_nodes: &[Option<u32>],
+        ends: impl Fn() -> bool + Sync,
+        each: impl Fn(usize, &Answer<'_>, Duration) + Sync,
+    ) -> Outcome<Vec<GraphReceipt>> {
+        let graph = self.graphs.of(0);
+        // Parents are found from the distances of all nodes.
+        let targets = self.targets.filter(|_| !self.args.parents);
+        let mut sweeps = match targets {
+            Some(targets) => Sweeps::to(hierarchy, team, targets.named)?,
+            None => Sweeps::new(hierarchy, team),
         }
-        return;
+        .on(self.place.pages, memory_nodes)?;
+        if let Some(limit) = self.args.limit {
+            sweeps = sweeps.within(limit);
+        }
+        sweeps.each(self.sources, ends, |at, distances, took| {
+            let source = self.sources[at];
+            if targets.is_some() {
+                return each(at, &Answer::Targets { source, distances }, took);
+            }
+            let near: Option<Vec<Node>> = self
+                .args
+                .limit
+                .map(|_| (0..graph.nodes() as Node).filter(|node| distances.of(*node).is_some()).collect());
+            let tree = Tree::of_distances(graph, source, distances, near.as_deref());
+            each(at, &Answer::Tree(tree), took);
+        })?;
+        Ok(vec![sweeps.receipt()])
     }
-    let width = match args.width {
-        Some(width) => Width::Fixed(width),
-        None if sources.len() > MEASURED_FROM * threads => Width::Measured,
-        None => Width::Guessed,
-    };
-    let make = |group: usize| match algorithm {
-        Algorithm::Heap => Search::with_heap(graphs.of(group)),
-        _ => Search::with_buckets(graphs.of(group), width),
-    };
-    search_each(team, sources, args.limit, ends, |member| make(member.group()), each);
+
+    /// Searches from all sources, and shows every answer to `each`. Answers what the memory of the searches obtained.
+    fn search(
+        &self,
+        algorithm: Algorithm,
+        team: &mut Team,
+        ends: impl Fn() -> bool + Sync,
+        each: impl Fn(usize, &Answer<'_>, Duration) + Sync,
+    ) -> Vec<GraphReceipt> {
+        let Work { args, graphs, sources, targets, place } = self;
+        let targets = targets.map(|targets| &*targets.distinct);
+        let goal = Goal { limit: args.limit, targets };
+        let threads = team.size();
+        if algorithm == Algorithm::Delta {
+            // One copy of the graph for all: members of all groups work on all of it.
+            let mut search = TeamSearch::new(graphs.of(0), team, args.delta).on(*place);
+            for (at, source) in sources.iter().enumerate() {
+                if ends() {
+                    break;
+                }
+                let began = Instant::now();
+                let tree = search.run(team, *source, goal);
+                let took = began.elapsed();
+                each(at, &Answer::Tree(tree), took);
+            }
+            return vec![search.receipt()];
+        }
+        let width = match args.width {
+            Some(width) => Width::Fixed(width),
+            None if sources.len() > MEASURED_FROM * threads => Width::Measured,
+            None => Width::Guessed,
+        };
+        let receipts = Mutex::new(Vec::new());
+        let make = |group: usize| {
+            let search = match algorithm {
+                Algorithm::Heap => Search::with_heap(graphs.of(group)),
+                _ => Search::with_buckets(graphs.of(group), width),
+            };
+            let search = search.on(*place);
+            receipts.lock().unwrap_or_else(PoisonError::into_inner).push(search.receipt());
+            search
+        };
+        search_each(
+            team,
+            sources,
+            goal,
+            ends,
+            |member| make(member.group()),
+            |at, tree, took| each(at, &Answer::Tree(*tree), took),
+        );
+        receipts.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }

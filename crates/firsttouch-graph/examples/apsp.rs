@@ -3,8 +3,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
-use firsttouch_graph::hierarchy::{Hierarchy, Instructions, Options, Summary, Sweeps, Totals};
-use firsttouch_graph::{Node, ReadOptions, read};
+use firsttouch_graph::hierarchy::{Hierarchy, Instructions, Options, Sweeps};
+use firsttouch_graph::{Node, ReadOptions, Summary, Totals, read};
 use firsttouch_threads::Team;
 use std::error::Error;
 use std::path::Path;

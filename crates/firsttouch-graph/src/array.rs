@@ -11,7 +11,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
-use std::ops::{Deref, Range};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -93,6 +93,135 @@ impl Owner {
             Owner::Region(region) => Some(region),
             Owner::Heap(_) | Owner::File(_) => None,
         }
+    }
+}
+
+/// Elements that were just made, or put in memory on chosen pages.
+#[derive(Clone, Debug)]
+pub(crate) enum Store<T> {
+    Made(Vec<T>),
+    Placed(Array<T>),
+}
+
+impl<T: Pod> Store<T> {
+    /// What keeps them, if they were put somewhere.
+    pub(crate) fn owner(&self) -> Option<&Arc<Owner>> {
+        match self {
+            Store::Made(_) => None,
+            Store::Placed(array) => Some(array.owner()),
+        }
+    }
+}
+
+impl<T> Deref for Store<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Store::Made(elements) => elements,
+            Store::Placed(array) => array,
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for Store<T> {
+    fn from(elements: Vec<T>) -> Store<T> {
+        Store::Made(elements)
+    }
+}
+
+/// Copies of several arrays one behind the other in one piece of memory, so that small ones share large pages.
+#[derive(Debug)]
+pub(crate) struct Pack {
+    owner: Arc<Owner>,
+    ranges: std::vec::IntoIter<Range<usize>>,
+}
+
+impl Pack {
+    /// Of these arrays.
+    pub(crate) fn of(parts: &[&[u8]], place: Place) -> Result<Pack, RegionError> {
+        /// Each begins with a cache line.
+        const LINE: usize = 64;
+        let mut end = 0_usize;
+        let mut ranges = Vec::with_capacity(parts.len());
+        for part in parts {
+            ranges.push(end..end + part.len());
+            end = (end + part.len()).next_multiple_of(LINE);
+        }
+        // A place of nothing is none.
+        let words = (end / size_of::<u64>()).max(1);
+        let mut owner = Owner::zeroed(words, place)?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(owner.words_mut(words));
+        for (part, range) in parts.iter().zip(&ranges) {
+            bytes[range.clone()].copy_from_slice(part);
+        }
+        Ok(Pack { owner: Arc::new(owner), ranges: ranges.into_iter() })
+    }
+
+    /// The next of them.
+    ///
+    /// # Panics
+    /// If there are no more, or it had other elements.
+    pub(crate) fn next<T: Pod>(&mut self) -> Store<T> {
+        let range = self.ranges.next().expect("as many as were packed");
+        let array = Array::new(Arc::clone(&self.owner), range);
+        Store::Placed(array.expect("aligned to cache lines, and whole elements"))
+    }
+}
+
+/// Elements that change, in memory on chosen pages.
+pub(crate) struct Cells<T> {
+    first: NonNull<T>,
+    length: usize,
+    owner: Owner,
+}
+
+// SAFETY: the elements are reached through a borrow of the cells only, as those of a vector are.
+unsafe impl<T: Pod + Send> Send for Cells<T> {}
+// SAFETY: as above.
+unsafe impl<T: Pod + Sync> Sync for Cells<T> {}
+
+impl<T: Pod> Cells<T> {
+    /// So many of the same. Where the place cannot be had they are on the heap, which their owner tells.
+    ///
+    /// # Panics
+    /// If there is no memory at all.
+    pub(crate) fn of(element: T, length: usize, place: Place) -> Cells<T> {
+        let words = (length * size_of::<T>()).div_ceil(size_of::<u64>());
+        let placed = Owner::zeroed(words, place).or_else(|_| Owner::zeroed(words, Place::HEAP));
+        let mut owner = placed.expect("memory for the arrays of a search");
+        let cells: &mut [T] = &mut bytemuck::cast_slice_mut(owner.words_mut(words))[..length];
+        cells.fill(element);
+        let first = NonNull::from(cells).cast();
+        Cells { first, length, owner }
+    }
+
+    /// What keeps them.
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+impl<T> Deref for Cells<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the owner's memory stays where it is while it lives, holds so many initialised elements, and is reached
+        // through these cells only.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.length) }
+    }
+}
+
+impl<T> DerefMut for Cells<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the cells are borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.length) }
+    }
+}
+
+impl<T> fmt::Debug for Cells<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cells").field("length", &self.length).finish_non_exhaustive()
     }
 }
 
@@ -185,6 +314,23 @@ mod tests {
             let again = array.clone();
             drop(array);
             assert!(again.iter().enumerate().all(|(at, word)| *word == at as u64));
+        }
+    }
+
+    #[test]
+    fn packed_arrays_and_cells_hold_what_they_were_given() {
+        for place in [Place::HEAP, Place::default(), Place { pages: Pages::Base, node: None }] {
+            let (short, long) = ([1_u16, 2, 3], [u64::MAX; 70]);
+            let mut pack =
+                Pack::of(&[bytemuck::cast_slice(&short), &[], bytemuck::cast_slice(&long)], place).unwrap();
+            let (first, none, last) = (pack.next::<u16>(), pack.next::<u32>(), pack.next::<u64>());
+            assert_eq!((&*first, &*none, &*last), (&short[..], &[][..], &long[..]));
+            assert!(Arc::ptr_eq(first.owner().unwrap(), last.owner().unwrap()));
+            let mut cells = Cells::of(7_u32, 1001, place);
+            cells[1000] += 1;
+            assert_eq!((cells[0], cells[1000], cells.len()), (7, 8, 1001));
+            assert_eq!(cells.owner().region().is_some(), place != Place::HEAP);
+            assert_eq!(Cells::of(7_u64, 0, place).len(), 0);
         }
     }
 

@@ -94,10 +94,39 @@ impl Copies {
         &self.graphs[group]
     }
 
+    /// The node of each group's memory, as it was asked for.
+    #[must_use]
+    pub fn nodes(&self) -> &[Option<u32>] {
+        &self.nodes
+    }
+
     /// What all copies have obtained.
     #[must_use]
     pub fn receipt(&self) -> GraphReceipt {
-        GraphReceipt::of(&self.graphs, self.asked, &self.nodes)
+        let owners = self.graphs.iter().zip(&self.nodes);
+        let owners = owners.flat_map(|(graph, node)| graph.owners().map(|owner| (owner, *node)));
+        GraphReceipt::of(owners, self.graphs.len(), self.asked, &self.nodes)
+    }
+}
+
+/// The graph that each group of a team works on: one for all, or its own copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Graphs<'a> {
+    one: &'a Graph,
+    copies: Option<&'a Copies>,
+}
+
+impl<'a> Graphs<'a> {
+    /// A graph, or the copies of it, if there are some.
+    #[must_use]
+    pub fn new(one: &'a Graph, copies: Option<&'a Copies>) -> Graphs<'a> {
+        Graphs { one, copies }
+    }
+
+    /// The one of a group.
+    #[must_use]
+    pub fn of(self, group: usize) -> &'a Graph {
+        self.copies.map_or(self.one, |copies| copies.of(group))
     }
 }
 
@@ -105,7 +134,7 @@ impl Graph {
     /// What the memory of this graph has obtained; it was asked to lie on such pages, of this node if one was named.
     #[must_use]
     pub fn receipt(&self, asked: Place) -> GraphReceipt {
-        GraphReceipt::of(std::slice::from_ref(self), asked.pages, &[asked.node])
+        GraphReceipt::of(self.owners().map(|owner| (owner, asked.node)), 1, asked.pages, &[asked.node])
     }
 }
 
@@ -137,59 +166,58 @@ pub struct GraphAsked {
 }
 
 impl GraphReceipt {
-    fn of(graphs: &[Graph], asked: Pages, nodes: &[Option<u32>]) -> GraphReceipt {
+    /// Of memory that was to lie on such pages, each piece with the node it was to lie on.
+    pub(crate) fn of<'a>(
+        owners: impl IntoIterator<Item = (&'a Owner, Option<u32>)>,
+        copies: usize,
+        asked: Pages,
+        nodes: &[Option<u32>],
+    ) -> GraphReceipt {
         let mut obtained = Obtained::default();
         let mut by_node = Some(BTreeMap::new());
         let mut shortfalls: Vec<Shortfall> = Vec::new();
         let mut notes = Vec::new();
-        for (graph, node) in graphs.iter().zip(nodes) {
-            for owner in graph.owners() {
-                let Some(region) = owner.region() else {
-                    let where_it_is =
-                        if matches!(owner, Owner::File(_)) { "the page cache" } else { "the heap" };
-                    notes.push(format!(
-                        "the graph lies in {where_it_is}, where nothing was asked of its pages"
-                    ));
-                    continue;
-                };
-                let bytes = region.as_slice().len() as u64;
-                obtained.placed_blocks += 1;
-                obtained.placed_bytes += bytes;
-                let mut add = |page_bytes: u64, bytes: u64| {
-                    if bytes > 0 {
-                        *obtained.bytes_by_page_size.entry(page_bytes).or_default() += bytes;
-                    }
-                };
-                match region.coverage() {
-                    Some(seen) => {
-                        let huge =
-                            if region.pages() == Pages::Huge1G { Pages::Huge1G } else { Pages::Huge2M };
-                        add(huge.bytes() as u64, seen.huge as u64);
-                        add(Pages::Base.bytes() as u64, seen.small as u64);
-                        if let Some(reason) = region.shortfall() {
-                            let small = if region.pages() == Pages::Transparent && asked == Pages::Transparent
-                            {
-                                seen.small as u64
-                            } else {
-                                bytes
-                            };
-                            add_shortfall(&mut shortfalls, Shortfall::new(reason, small));
-                        }
-                    }
-                    None => notes.push("the kernel does not tell the pages of a graph".to_owned()),
+        for (owner, node) in owners {
+            let Some(region) = owner.region() else {
+                let where_it_is = if matches!(owner, Owner::File(_)) { "the page cache" } else { "the heap" };
+                notes.push(format!("the graph lies in {where_it_is}, where nothing was asked of its pages"));
+                continue;
+            };
+            let bytes = region.as_slice().len() as u64;
+            obtained.placed_blocks += 1;
+            obtained.placed_bytes += bytes;
+            let mut add = |page_bytes: u64, bytes: u64| {
+                if bytes > 0 {
+                    *obtained.bytes_by_page_size.entry(page_bytes).or_default() += bytes;
                 }
-                let Some(seen) = region.bytes_by_node() else {
-                    by_node = None;
-                    continue;
-                };
-                for (on, bytes) in seen {
-                    if let Some(by_node) = &mut by_node {
-                        *by_node.entry(on).or_default() += bytes as u64;
+            };
+            match region.coverage() {
+                Some(seen) => {
+                    let huge = if region.pages() == Pages::Huge1G { Pages::Huge1G } else { Pages::Huge2M };
+                    add(huge.bytes() as u64, seen.huge as u64);
+                    add(Pages::Base.bytes() as u64, seen.small as u64);
+                    if let Some(reason) = region.shortfall() {
+                        let small = if region.pages() == Pages::Transparent && asked == Pages::Transparent {
+                            seen.small as u64
+                        } else {
+                            bytes
+                        };
+                        add_shortfall(&mut shortfalls, Shortfall::new(reason, small));
                     }
-                    if node.is_some_and(|node| node != on) {
-                        let reason = firsttouch_memory::Reason::PolicyOverridden;
-                        add_shortfall(&mut shortfalls, Shortfall::new(reason, bytes as u64));
-                    }
+                }
+                None => notes.push("the kernel does not tell the pages of a graph".to_owned()),
+            }
+            let Some(seen) = region.bytes_by_node() else {
+                by_node = None;
+                continue;
+            };
+            for (on, bytes) in seen {
+                if let Some(by_node) = &mut by_node {
+                    *by_node.entry(on).or_default() += bytes as u64;
+                }
+                if node.is_some_and(|node| node != on) {
+                    let reason = firsttouch_memory::Reason::PolicyOverridden;
+                    add_shortfall(&mut shortfalls, Shortfall::new(reason, bytes as u64));
                 }
             }
         }
@@ -198,14 +226,35 @@ impl GraphReceipt {
         obtained.bytes_by_node = by_node;
         let asked = GraphAsked { pages: asked.to_string(), nodes: nodes.to_vec() };
         let obtained = (obtained.placed_blocks > 0).then_some(obtained);
-        GraphReceipt {
-            schema_version: SCHEMA_VERSION,
-            asked,
-            copies: graphs.len(),
-            obtained,
-            shortfalls,
-            notes,
+        GraphReceipt { schema_version: SCHEMA_VERSION, asked, copies, obtained, shortfalls, notes }
+    }
+}
+
+impl GraphReceipt {
+    /// Takes in what other memory of the same search has obtained; it was asked to lie on the same pages.
+    pub fn add(&mut self, other: &GraphReceipt) {
+        if let Some(more) = &other.obtained {
+            let all = self.obtained.get_or_insert_default();
+            let had_any = all.placed_blocks > 0;
+            all.placed_blocks += more.placed_blocks;
+            all.placed_bytes += more.placed_bytes;
+            all.peak_bytes += more.peak_bytes;
+            for (page_bytes, bytes) in &more.bytes_by_page_size {
+                *all.bytes_by_page_size.entry(*page_bytes).or_default() += bytes;
+            }
+            all.bytes_by_node = match (all.bytes_by_node.take(), &more.bytes_by_node) {
+                (None, Some(more)) if !had_any => Some(more.clone()),
+                (Some(mut all), Some(more)) => {
+                    more.iter().for_each(|(node, bytes)| *all.entry(*node).or_default() += bytes);
+                    Some(all)
+                }
+                _ => None,
+            };
         }
+        other.shortfalls.iter().for_each(|more| add_shortfall(&mut self.shortfalls, more.clone()));
+        self.notes.extend(
+            other.notes.iter().filter(|note| !self.notes.contains(note)).cloned().collect::<Vec<_>>(),
+        );
     }
 }
 
@@ -286,6 +335,20 @@ mod tests {
         assert_eq!(nodes, [Some(0), Some(0), Some(1), Some(1)]);
         assert!(found.iter().all(|group| group.cpus.len() == 2));
         assert!(core_groups(&machine, &usable, 5, 1).is_err());
+    }
+
+    #[test]
+    fn receipts_add_up() {
+        let cpu = firsttouch_linux::numa::affinity(0).unwrap().iter().next().unwrap();
+        let mut team = Team::new(&[vec![cpu]]).unwrap();
+        let one = Copies::make(&graph(), Pages::Base, &[None], &mut team).unwrap().receipt();
+        let mut all = graph().receipt(Place::HEAP);
+        all.add(&one);
+        assert_eq!((&all.obtained, all.notes.len()), (&one.obtained, 1));
+        all.add(&one);
+        let (one, all) = (one.obtained.unwrap(), all.obtained.unwrap());
+        assert_eq!(all.placed_bytes, 2 * one.placed_bytes);
+        assert_eq!(all.bytes_by_page_size[&4096], 2 * one.bytes_by_page_size[&4096]);
     }
 
     #[test]

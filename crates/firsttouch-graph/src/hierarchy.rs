@@ -2,8 +2,7 @@
 //!
 //! A [`Hierarchy`] is made once for a graph ([`Hierarchy::build`]): nested dissection finds an order, contracting the nodes
 //! in that order adds arcs, and [`Hierarchy::customize`] computes their lengths, for the graph's weights or for others. Then
-//! [`Sweeps`] answers from any sources to all nodes, or to some, 32 sources at once; [`AllPairs`] does so for every node,
-//! with progress and checkpoints, and keeps what is asked for of the distances and not the distances.
+//! [`Sweeps`] answers from any sources to all nodes, or to some, 32 sources at once.
 //!
 //! A search from a source that only rises comes by few nodes. From there, one sweep downwards, in an order that is the same
 //! for all sources, reaches all nodes (Delling, Goldberg, Nowatzyk and Werneck, *PHAST: Hardware-accelerated shortest path
@@ -13,18 +12,13 @@
 //! Where no small cuts exist, contracting would join everything with everything. [`Hierarchy::build`] notices early and
 //! refuses ([`HierarchyError::NoSmallCuts`], [`HierarchyError::TooManyArcs`]).
 
-mod all_pairs;
-mod checkpoint;
 mod consumers;
 mod customize;
 mod error;
-mod file;
-mod fingerprint;
 mod index;
 #[expect(unsafe_code, reason = "vector instructions")]
 mod lanes;
 mod length;
-mod matrix;
 mod order;
 mod program;
 mod summary;
@@ -32,17 +26,16 @@ mod sweep;
 mod sweeps;
 mod tree;
 
-pub use all_pairs::{AllPairs, Outcome, Progress};
-pub use checkpoint::Checkpoint;
-pub use consumers::{Distances, Histogram, Reduction, Seen};
+pub(crate) use consumers::{Found, Keeper};
+pub use consumers::{Reduction, Seen, Table};
 pub use error::HierarchyError;
 pub use lanes::Instructions;
-pub use summary::{Summary, Totals};
 pub use sweeps::{SOURCES_AT_ONCE, Sweeps};
 
+use crate::fingerprint::Fingerprint;
 use crate::{Graph, Node};
 use customize::Both;
-use fingerprint::Fingerprint;
+use serde::Serialize;
 use std::num::NonZero;
 use tree::Tree;
 
@@ -93,6 +86,7 @@ pub struct Hierarchy {
     tree: Tree,
     lengths: Lengths,
     threads: usize,
+    fits_32_bits: bool,
     arcs_fingerprint: Fingerprint,
     /// Of the arcs and their weights.
     fingerprint: Fingerprint,
@@ -129,7 +123,8 @@ impl Hierarchy {
         let lengths = Lengths::new(&tree, &weights, threads)?;
         let arcs_fingerprint = Fingerprint::of_arcs(graph);
         let fingerprint = arcs_fingerprint.with_all(weights.iter().map(|weight| u64::from(*weight)));
-        Ok(Hierarchy { tree, lengths, threads, arcs_fingerprint, fingerprint })
+        let fits_32_bits = graph.fits_32_bits();
+        Ok(Hierarchy { tree, lengths, threads, fits_32_bits, arcs_fingerprint, fingerprint })
     }
 
     /// New weights for the graph's arcs, in the order of [`Graph::all_arcs`]. The order of
@@ -144,6 +139,8 @@ impl Hierarchy {
             return Err(HierarchyError::OtherWeights { asked: weights.len(), arcs });
         }
         self.lengths = Lengths::new(&self.tree, weights, self.threads)?;
+        // The bound of the new weights is not known here, but narrow lengths are such.
+        self.fits_32_bits = matches!(self.lengths, Lengths::Narrow(_));
         self.fingerprint = self.arcs_fingerprint.with_all(weights.iter().map(|weight| u64::from(*weight)));
         Ok(())
     }
@@ -158,6 +155,11 @@ impl Hierarchy {
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.tree.len()
+    }
+
+    /// Whether 32 bits suffice for every distance, as the graph says of its weights.
+    pub(crate) fn fits_32_bits(&self) -> bool {
+        self.fits_32_bits
     }
 
     /// What it consists of.
@@ -182,7 +184,7 @@ impl Hierarchy {
 }
 
 /// Figures of a hierarchy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Nodes.
     pub nodes: usize,

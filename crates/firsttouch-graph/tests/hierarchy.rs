@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so on stderr")]
 
-use firsttouch_graph::hierarchy::{
-    AllPairs, Checkpoint, Hierarchy, HierarchyError, Histogram, Instructions, Limits, Options, Progress,
-    Summary, Sweeps, Totals,
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyError, Instructions, Limits, Options, Sweeps};
+use firsttouch_graph::{
+    AllPairs, Checkpoint, Engine, Goal, Graph, Graphs, Histogram, Node, Plan, Progress, Queue, ReadOptions,
+    Searches, Shard, Shards, Summary, Totals, Tree, Width, read,
 };
-use firsttouch_graph::{Graph, Node, ReadOptions, read};
 use firsttouch_threads::Team;
 use proptest::prelude::*;
 use std::cmp::Reverse;
@@ -62,14 +62,10 @@ fn agrees(graph: &Graph, hierarchy: &Hierarchy) {
         let summaries = sweeps.summaries(&sources).unwrap();
         for (place, (source, expected)) in sources.iter().zip(&all_expected).enumerate() {
             for (node, expected) in expected.iter().enumerate() {
-                assert_eq!(distances.get(place, node), *expected, "{by}: from {source} to {node}");
+                let found = distances.row(place).of(node as Node);
+                assert_eq!(found, *expected, "{by}: from {source} to {node}");
             }
-            let reached = || expected.iter().flatten();
-            let summary = Summary {
-                reached: reached().count() as u32,
-                eccentricity: reached().max().copied().unwrap_or(0),
-                sum: reached().map(|distance| u128::from(*distance)).sum(),
-            };
+            let summary: Summary = expected.iter().flatten().copied().collect();
             assert_eq!(summaries[place], summary, "{by}: from {source}");
         }
     }
@@ -150,7 +146,7 @@ fn targets_limits_and_new_weights_are_kept_to() {
         let near = |target: &Node| expected[*target as usize].filter(|distance| *distance <= 2500);
         for (column, target) in targets.iter().enumerate() {
             beyond += usize::from(expected[*target as usize].is_some_and(|distance| distance > 2500));
-            assert_eq!(distances.get(place, column), near(target));
+            assert_eq!(distances.row(place).of(column as Node), near(target));
         }
         // The target that was told twice counts once.
         assert_eq!(summaries[place].reached as usize, targets[1..].iter().filter_map(near).count());
@@ -179,16 +175,14 @@ fn a_histogram_counts_every_pair_once() {
     let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
     let mut team = team();
     let sources: Vec<Node> = (0..100).collect();
-    let parts = Sweeps::new(&hierarchy, &mut team).reduce(&sources, || Histogram::new(500, 8)).unwrap();
-    let mut counts = Histogram::new(500, 8);
+    let parts = Sweeps::new(&hierarchy, &mut team).reduce(&sources, Histogram::default).unwrap();
+    let mut counts = Histogram::default();
     parts.iter().for_each(|part| counts.merge(part));
-    let mut expected = [0_u64; 8];
+    let mut expected = Histogram::default();
     for source in &sources {
-        for distance in plain(&graph, *source).into_iter().flatten() {
-            expected[(distance / 500).min(7) as usize] += 1;
-        }
+        plain(&graph, *source).into_iter().flatten().for_each(|distance| expected.add(distance));
     }
-    assert_eq!(counts.counts(), expected);
+    assert_eq!(counts, expected);
 }
 
 #[test]
@@ -228,7 +222,64 @@ fn an_index_serves_its_graph_and_no_other() {
     for damaged in [&whole[..whole.len() - 1], &whole[..5], &[&whole[..100], &[9], &whole[101..]].concat()] {
         std::fs::write(&path, damaged).unwrap();
         let error = Hierarchy::load(&path, &graph, &options(1)).unwrap_err();
-        assert!(matches!(error, HierarchyError::Content { .. }) && !error.hint().is_empty(), "{error}");
+        assert!(matches!(error, HierarchyError::File(_)) && !error.hint().is_empty(), "{error}");
+    }
+}
+
+/// Everything that a run keeps, whoever finds the distances, to all nodes and to targets.
+fn kept_alike(graph: &Graph, targets: Option<&[Node]>, limit: Option<u64>) {
+    let folder = tempfile::tempdir().unwrap();
+    let hierarchy = Hierarchy::build(graph, &options(1)).unwrap();
+    let mut team = team();
+    let sources: Vec<Node> = (0..graph.nodes() as Node).chain([0, 0]).collect();
+    let keep = |engine: Engine<'_, '_>, name: &str| {
+        let table = folder.path().join(name);
+        let run = AllPairs { histogram: true, matrix: Some(&table), ..AllPairs::default() };
+        (run.run(engine, &sources).unwrap().kept, std::fs::read(&table).unwrap())
+    };
+    let mut sweeps = match targets {
+        Some(targets) => Sweeps::to(&hierarchy, &mut team, targets).unwrap(),
+        None => Sweeps::new(&hierarchy, &mut team),
+    };
+    if let Some(limit) = limit {
+        sweeps = sweeps.within(limit);
+    }
+    let wanted = keep(Engine::from(&mut sweeps), "sweeps");
+    let parents: Vec<Vec<Node>> =
+        sources[..1].iter().map(|source| parents(graph, &mut sweeps, *source, targets)).collect();
+    for queue in [Queue::Heap, Queue::Buckets(Width::Fixed(1)), Queue::Buckets(Width::Guessed)] {
+        let mut searches =
+            Searches::new(Graphs::new(graph, None), &mut team, queue).towards(Goal { limit, targets });
+        assert_eq!(keep(Engine::from(&mut searches), "searches"), wanted, "{queue:?}");
+    }
+    if targets.is_none() {
+        let mut search = firsttouch_graph::Search::with_heap(graph);
+        assert_eq!(search.run(sources[0], limit).parents(), parents[0]);
+    }
+}
+
+/// The tree of a sweep; none where it leads to some nodes only.
+fn parents(graph: &Graph, sweeps: &mut Sweeps<'_>, source: Node, targets: Option<&[Node]>) -> Vec<Node> {
+    if targets.is_some() {
+        return Vec::new();
+    }
+    let table = sweeps.distances(&[source]).unwrap();
+    Tree::of_distances(graph, source, table.row(0), None).parents()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn runs_keep_the_same_whoever_finds_the_distances(
+        (nodes, arcs) in (1_u32..50).prop_flat_map(|nodes| {
+            arcs(nodes, prop_oneof![0..=3_u32, 0..=1000_u32, u32::MAX - 5..=u32::MAX])
+        }),
+        limit in prop::option::of(0..2000_u64),
+        targets in prop::option::of(prop::collection::vec(0..50_u32, 0..8)),
+    ) {
+        let targets = targets.map(|targets| targets.iter().map(|target| target % nodes).collect::<Vec<_>>());
+        kept_alike(&Graph::from_arcs(nodes as usize, &arcs).unwrap(), targets.as_deref(), limit);
     }
 }
 
@@ -242,11 +293,13 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
     let sources: Vec<Node> = (0..graph.nodes() as Node).rev().collect();
     let mut team = team();
     let mut sweeps = Sweeps::new(&hierarchy, &mut team);
-    let whole = AllPairs::default().run(&mut sweeps, &sources).unwrap();
+    let counted = AllPairs { histogram: true, ..AllPairs::default() };
+    let whole = counted.run(&mut sweeps, &sources).unwrap().kept;
     assert_eq!(whole.finished().unwrap(), sweeps.summaries(&sources).unwrap());
+    drop(sweeps);
 
     let mut runs = 0;
-    let resumed = loop {
+    let (resumed, kept) = loop {
         let stop = AtomicBool::new(false);
         let progress = |progress: Progress| {
             assert!(progress.done <= progress.sources && progress.remaining().is_some());
@@ -256,17 +309,24 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
             checkpoint: Some(Checkpoint { path: &path, every: Duration::ZERO }),
             progress: Some(&progress),
             stop: Some(&stop),
+            histogram: true,
             matrix: Some(&table),
         };
-        let outcome = run.run(&mut sweeps, &sources).unwrap();
+        // Sweeps go on where searches were, and the other way round.
+        let outcome = if runs % 2 == 0 {
+            run.run(&mut Sweeps::new(&hierarchy, &mut team), &sources).unwrap()
+        } else {
+            let queue = Queue::Buckets(Width::Guessed);
+            run.run(&mut Searches::new(Graphs::new(&graph, None), &mut team, queue), &sources).unwrap()
+        };
         runs += 1;
         assert!(runs < 20);
-        if outcome.finished().is_some() {
-            break outcome;
+        if outcome.kept.finished().is_some() {
+            break (outcome.resumed, outcome.kept);
         }
     };
-    assert!(runs > 2 && resumed.resumed > 0);
-    assert_eq!(resumed.summaries, whole.summaries);
+    assert!(runs > 2 && resumed > 0);
+    assert_eq!(kept, whole);
 
     let table_bytes = std::fs::read(&table).unwrap();
     assert!(table_bytes.starts_with(b"\x93NUMPY\x01\x00"));
@@ -288,9 +348,11 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
     };
     let before = std::fs::read(&path).unwrap();
     let others: Vec<Node> = sources.iter().rev().copied().collect();
+    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
     let error = run.run(&mut sweeps, &others).unwrap_err();
-    assert!(error.to_string().contains("another run"), "{error}");
+    assert!(error.to_string().contains("another run") && !error.hint().is_empty(), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert!(AllPairs::default().run(&mut sweeps, &[0, 400]).unwrap_err().to_string().contains("no node 400"));
 }
 
 /// The sum that every implementation finds on the roads of New York.
@@ -312,4 +374,57 @@ fn new_york_is_as_far_as_everybody_finds() {
     ];
     let summaries = Sweeps::new(&hierarchy, &mut team).summaries(&sources).unwrap();
     assert_eq!(Totals::of(&summaries).checksum, 3_231_766_738_773);
+}
+
+/// Several processes' work on one run, as one after the other and as threads; some of it claimed by one that died.
+#[test]
+fn shared_runs_come_to_the_same_whoever_dies() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = grid(18, 4);
+    let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
+    let sources: Vec<Node> = (0..graph.nodes() as Node).collect();
+    let counted = AllPairs { histogram: true, ..AllPairs::default() };
+    let whole = counted.run(&mut Sweeps::new(&hierarchy, &mut team()), &sources).unwrap().kept;
+    let plan = Plan { sources: 0, chunk: 0, histogram: true, graph: (&graph).into(), first_id: Some(1) };
+    let work = |rank: usize, stop: &AtomicBool| {
+        let (mut team, shard) = (team(), Shard { rank, ranks: 4 });
+        let mut searches = Searches::new(Graphs::new(&graph, None), &mut team, Queue::Heap);
+        let mut sweeping = self::team();
+        let mut sweeps = Sweeps::new(&hierarchy, &mut sweeping);
+        // Not all need find distances in the same way.
+        let mut engine = if rank == 1 { Engine::from(&mut searches) } else { Engine::from(&mut sweeps) };
+        let shards = Shards::join(folder.path(), &engine, &sources, shard, plan).unwrap();
+        let progress = |now: Progress| stop.store(rank == 3 && now.done > 40, Ordering::Relaxed);
+        let settings = AllPairs { stop: Some(stop), progress: Some(&progress), ..AllPairs::default() };
+        shards.work(&settings, &mut engine, &sources, shard).unwrap()
+    };
+    // One that is stopped, and one that claimed a chunk and was heard of no more.
+    assert!(!work(3, &AtomicBool::new(false)));
+    std::fs::write(folder.path().join("000001.claim"), "process 2 of 4\n").unwrap();
+    let some = Shards::open(folder.path()).unwrap().merge().unwrap();
+    assert!(!some.missing.is_empty() && some.kept.done() > 0, "{:?}", some.missing);
+    std::thread::scope(|scope| {
+        for rank in 0..3 {
+            scope.spawn(move || assert!(work(rank, &AtomicBool::new(false))));
+        }
+    });
+    let shards = Shards::open(folder.path()).unwrap();
+    assert_eq!((shards.plan().sources, shards.plan().first_id), (324, Some(1)));
+    let merged = shards.merge().unwrap();
+    assert_eq!((&merged.kept, merged.missing.len()), (&whole, 0));
+
+    // A part that is lost is named; another question is refused; a damaged part is no result.
+    let part = folder.path().join("000002.part");
+    let bytes = std::fs::read(&part).unwrap();
+    std::fs::remove_file(&part).unwrap();
+    assert_eq!(shards.merge().unwrap().missing, [2 * shards.plan().chunk..3 * shards.plan().chunk]);
+    std::fs::write(&part, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(shards.merge().unwrap_err().to_string().contains("cut off"));
+    let mut team = team();
+    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
+    let engine = Engine::from(&mut sweeps);
+    let shard = Shard { rank: 0, ranks: 1 };
+    let error = Shards::join(folder.path(), &engine, &sources[1..], shard, plan).unwrap_err();
+    assert!(error.to_string().contains("another question"), "{error}");
+    assert!(Shards::open(&folder.path().join("nowhere")).is_err());
 }

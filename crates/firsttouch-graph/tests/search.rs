@@ -1,7 +1,7 @@
 //! Every algorithm finds the same distances as the simplest one, on graphs of all kinds.
 
 use firsttouch_graph::{
-    Graph, NO_PARENT, Node, ReadOptions, Search, TeamSearch, Tree, Width, read, search_each,
+    Goal, Graph, NO_PARENT, Node, ReadOptions, Search, TeamSearch, Tree, Width, read, search_each,
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -64,9 +64,22 @@ fn check(name: &str, graph: &Graph, tree: &Tree<'_>, wanted: &[Option<u64>], lim
     assert_eq!(tree.reached(), reached, "{name}, limit {limit}");
     let summary = tree.summary();
     assert_eq!(summary.reached, reached.len() as u64, "{name}");
-    assert_eq!(summary.sum, wanted.iter().flatten().sum::<u64>(), "{name}");
+    assert_eq!(summary.sum, u128::from(wanted.iter().flatten().sum::<u64>()), "{name}");
     assert_eq!(Some(summary.farthest), wanted.iter().flatten().max().copied(), "{name}");
     check_parents(graph, tree, &tree.parents());
+}
+
+/// A search that may end early knows its targets, and nothing that is not true.
+fn check_targets(name: &str, tree: &Tree<'_>, wanted: &[Option<u64>], targets: &[Node], limit: Option<u64>) {
+    let within = |distance: &u64| limit.is_none_or(|limit| *distance <= limit);
+    for target in targets {
+        let wanted = wanted[*target as usize].filter(within);
+        assert_eq!(tree.distances().of(*target), wanted, "{name}, to {target}");
+    }
+    for node in tree.reached() {
+        assert_eq!(tree.distances().of(node), wanted[node as usize], "{name}, {node}");
+    }
+    assert_eq!(distances(tree).iter().flatten().count(), tree.reached().len(), "{name}");
 }
 
 /// A team of so many threads on the first CPU: the more they get in each other's way, the better for a test.
@@ -89,6 +102,8 @@ fn compare(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Tea
     let heap = Search::with_heap(&graph);
     let widths = [Width::Measured, Width::Guessed, Width::Fixed(1), Width::Fixed(100), Width::Fixed(1 << 31)];
     let buckets = widths.map(|width| Search::with_buckets(&graph, width));
+    let targets = [source, (nodes as Node - 1).min(source + 1), nodes as Node / 2];
+    let goals = limits.map(|limit| Goal { limit, targets: Some(&targets) });
     let mut parents = None;
     for mut search in std::iter::once(heap).chain(buckets) {
         for limit in limits {
@@ -99,6 +114,11 @@ fn compare(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Tea
                 assert_eq!(*parents.get_or_insert_with(|| tree.parents()), tree.parents(), "{name}");
             }
         }
+        for goal in goals {
+            let name = format!("{:?} wide", search.width());
+            check_targets(&name, &search.run(source, goal), &wanted, &targets, goal.limit);
+        }
+        check("after targets", &graph, &search.run(source, None), &wanted, None);
     }
     for team in teams {
         for delta in [None, Some(1), Some(100), Some(1 << 31)] {
@@ -107,6 +127,10 @@ fn compare(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Tea
                 let name = format!("delta {delta:?}, {} threads", team.size());
                 check(&name, &graph, &search.run(team, source, limit), &wanted, limit);
             }
+            for goal in goals {
+                check_targets("delta", &search.run(team, source, goal), &wanted, &targets, goal.limit);
+            }
+            check("after targets", &graph, &search.run(team, source, None), &wanted, None);
         }
     }
 }
@@ -208,6 +232,22 @@ fn every_source_is_searched_once_until_stopped() {
     search_each(&mut team(2), &sources, None, || true, make, |_, _, _| panic!("stopped before it began"));
 }
 
+#[test]
+fn a_search_ends_when_its_targets_are_known() {
+    let arcs: Arcs = (0..9999).map(|tail| (tail, tail + 1, 1)).collect();
+    let graph = Graph::from_arcs(10_000, &arcs).unwrap();
+    let goal = Goal { limit: None, targets: Some(&[30, 70]) };
+    let mut team = team(2);
+    let mut delta = TeamSearch::new(&graph, &team, Some(4));
+    assert_eq!(delta.run(&mut team, 20, goal).reached(), (20..72).collect::<Vec<Node>>());
+    for mut search in [Search::with_heap(&graph), Search::with_buckets(&graph, Width::Fixed(1))] {
+        assert_eq!(search.run(20, goal).reached(), (20..71).collect::<Vec<Node>>());
+        // Who cannot be reached is looked for everywhere.
+        let goal = Goal { targets: Some(&[70, 3]), ..goal };
+        assert_eq!(search.run(20, goal).reached().len(), 9980);
+    }
+}
+
 /// The first 24 draws of `random.Random(20100601).randrange(264346)` in Python, counted from 0.
 const NEW_YORK_SOURCES: [Node; 24] = [
     192_525, 166_370, 120_212, 44_444, 125_958, 128_682, 5_467, 115_637, 122_779, 36_707, 89_817, 190_403,
@@ -224,10 +264,10 @@ fn distances_in_new_york_add_up() {
     let mut team = two_cpus();
     let graph = read(&path, &ReadOptions::default(), &mut team).unwrap().graph;
     // Fifteen other implementations found this sum.
-    const WANTED: u64 = 3_231_766_738_773;
+    const WANTED: u128 = 3_231_766_738_773;
     let mut search = Search::with_buckets(&graph, Width::Measured);
     let sums = NEW_YORK_SOURCES.map(|source| search.run(source, None).summary().sum);
-    assert_eq!(sums.iter().sum::<u64>(), WANTED);
+    assert_eq!(sums.iter().sum::<u128>(), WANTED);
     let mut search = TeamSearch::new(&graph, &team, None);
     let mut heap = Search::with_heap(&graph);
     for (source, sum) in NEW_YORK_SOURCES.into_iter().zip(sums).take(3) {

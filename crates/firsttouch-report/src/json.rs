@@ -2,7 +2,7 @@
 
 use crate::OpenError;
 use firsttouch_balance::BalanceReport;
-use firsttouch_graph::SearchReport;
+use firsttouch_graph::{MergeReport, SearchReport};
 use firsttouch_machine::{FillReport, Measurement};
 use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
 use serde::Serialize;
@@ -49,6 +49,13 @@ pub fn filling(report: &FillReport) -> String {
 
 /// A search for shortest paths as indented JSON, ending in a newline.
 pub fn search(report: &SearchReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// What the processes of a shared run have found as indented JSON, ending in a newline.
+pub fn merge(report: &MergeReport) -> String {
     let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text

@@ -1,9 +1,8 @@
 //! The options of `sssp`.
 
-use super::{GraphInput, GroupsWord, pages};
+use super::paths::{Chosen, Index, PlacedGraph, chosen};
 use clap::{ArgGroup, Args};
 use firsttouch_graph::Algorithm;
-use firsttouch_placement::Pages;
 use std::path::PathBuf;
 
 /// Find the shortest paths from some nodes of a graph to all others
@@ -19,17 +18,12 @@ use std::path::PathBuf;
   firsttouch sssp NY.gr --random 100 --json | jq .edges_per_s
   firsttouch sssp roads.gr --sources 17 --limit 60000 --export-csv around-17.csv
   firsttouch graph generate random 24 - --to gr | firsttouch sssp - --random 4 --algorithm delta
+  firsttouch sssp roads.gr --sources-file from.ss --targets 3,17 --algorithm sweep --export-csv times.csv
   firsttouch sssp big.ftg --random 64 --groups 6x4 --pages 2m   a copy of the graph for each group of cores"
 )]
 pub(crate) struct Sssp {
     #[command(flatten)]
-    pub(crate) input: GraphInput,
-    /// Kind of pages of the graph: thp, 2m, 1g, 4k, 16k…1024k, auto; plain is the heap, or the mapped file
-    #[arg(long, value_name = "KIND", value_parser = pages, default_value = "thp")]
-    pub(crate) pages: Pages,
-    /// One copy of the graph for every group of cores, next to it, and threads on these: CORESxGROUPS, as in 6x4
-    #[arg(long, value_name = "CORESxGROUPS", conflicts_with = "threads")]
-    pub(crate) groups: Option<GroupsWord>,
+    pub(crate) graph: PlacedGraph,
     /// Search from these nodes
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     pub(crate) sources: Vec<u64>,
@@ -42,9 +36,11 @@ pub(crate) struct Sssp {
     /// Seed of --random
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How to search: auto, buckets, heap, delta (all threads on one source)
+    /// How to search: auto, buckets, heap, delta (all threads on one source), sweep (32 sources at once)
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
     pub(crate) algorithm: Chosen,
+    #[command(flatten)]
+    pub(crate) index: Index,
     /// The stretch of distances that delta-stepping works on at a time [default: follows the search]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) delta: Option<u64>,
@@ -54,7 +50,7 @@ pub(crate) struct Sssp {
     /// Leave nodes out that are farther than D
     #[arg(long, value_name = "D")]
     pub(crate) limit: Option<u64>,
-    /// Export the distances of these nodes only
+    /// Find the distances of these nodes only: searches end when they are known
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     pub(crate) targets: Vec<u64>,
     /// Export the node before each on a shortest path, too
@@ -68,22 +64,6 @@ pub(crate) struct Sssp {
     pub(crate) json: bool,
 }
 
-/// `--algorithm`: one, or the one that suits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
-    Auto,
-    This(Algorithm),
-}
-
-/// The algorithms of this command, which makes no hierarchies to sweep over.
-const SEARCHES: [Algorithm; 3] = [Algorithm::Buckets, Algorithm::Heap, Algorithm::Delta];
-
 fn algorithm(text: &str) -> Result<Chosen, String> {
-    if text == "auto" {
-        return Ok(Chosen::Auto);
-    }
-    let known = SEARCHES.into_iter().find(|algorithm| algorithm.word() == text);
-    known
-        .map(Chosen::This)
-        .ok_or_else(|| format!("expected auto, {}", SEARCHES.map(Algorithm::word).join(", ")))
+    chosen(text, &Algorithm::ALL)
 }

@@ -1,12 +1,20 @@
 //! Distances as lines of CSV, in the order of the sources, whoever finishes first.
 
 use anyhow::Context;
-use firsttouch_graph::{Ids, NO_PARENT, Node, Tree};
+use firsttouch_graph::{Distances, Ids, NO_PARENT, Node, Tree};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What was found from one source.
+pub(crate) enum Answer<'a> {
+    /// Of all nodes, or of those that were asked for and others.
+    Tree(Tree<'a>),
+    /// Of the targets alone, in the order they were named.
+    Targets { source: Node, distances: Distances<'a> },
+}
 
 /// A file of rows that several threads write to.
 pub(crate) struct Rows<'a> {
@@ -66,8 +74,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds the rows of the source that is number `at` of the list.
-    pub(crate) fn add(&self, at: usize, tree: &Tree<'_>) {
-        let text = self.text(tree);
+    pub(crate) fn add(&self, at: usize, answer: &Answer<'_>) {
+        let text = self.text(answer);
         let mut state = self.lock();
         let state = &mut *state;
         state.waiting.insert(at, text);
@@ -99,14 +107,18 @@ impl<'a> Rows<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn text(&self, tree: &Tree<'_>) -> Vec<u8> {
+    fn text(&self, answer: &Answer<'_>) -> Vec<u8> {
         let mut text = Vec::new();
-        let parents = self.parents.then(|| tree.parents());
-        let source = self.ids.of(tree.source());
-        let mut row = |target: u64, node: Node| {
+        let (source, tree) = match answer {
+            Answer::Tree(tree) => (tree.source(), Some(tree)),
+            Answer::Targets { source, .. } => (*source, None),
+        };
+        let parents = tree.filter(|_| self.parents).map(Tree::parents);
+        let source = self.ids.of(source);
+        let mut row = |target: u64, node: Node, distance: Option<u64>| {
             // Writing to memory does not fail.
             let _ = write!(text, "{source},{target},");
-            if let Some(distance) = tree.distances().of(node) {
+            if let Some(distance) = distance {
                 let _ = write!(text, "{distance}");
             }
             if let Some(parents) = &parents {
@@ -119,14 +131,22 @@ impl<'a> Rows<'a> {
             }
             text.push(b'\n');
         };
-        match tree.within_limit().filter(|_| self.all) {
-            Some(nodes) => {
-                let mut nodes: Vec<(u64, Node)> =
-                    nodes.iter().map(|node| (self.ids.of(*node), *node)).collect();
-                nodes.sort_unstable();
-                nodes.iter().for_each(|(target, node)| row(*target, *node));
+        match answer {
+            Answer::Targets { distances, .. } => {
+                let columns = self.targets.iter().zip(0..);
+                columns.for_each(|((target, node), column)| row(*target, *node, distances.of(column)));
             }
-            None => self.targets.iter().for_each(|(target, node)| row(*target, *node)),
+            Answer::Tree(tree) => {
+                let mut near: Option<Vec<(u64, Node)>> = tree
+                    .within_limit()
+                    .filter(|_| self.all)
+                    .map(|nodes| nodes.iter().map(|node| (self.ids.of(*node), *node)).collect());
+                if let Some(near) = &mut near {
+                    near.sort_unstable();
+                }
+                let nodes = near.as_ref().unwrap_or(&self.targets);
+                nodes.iter().for_each(|(target, node)| row(*target, *node, tree.distances().of(*node)));
+            }
         }
         text
     }
@@ -145,16 +165,18 @@ mod tests {
         let ids = Ids::from_first(1, 3);
         let mut search = Search::with_heap(&graph);
         let rows = Rows::create(&file, &ids, None, true).unwrap();
-        rows.add(1, &search.run(1, None));
-        rows.add(0, &search.run(0, Some(3)));
-        rows.add(2, &search.run(2, None));
+        rows.add(1, &Answer::Tree(search.run(1, None)));
+        rows.add(0, &Answer::Tree(search.run(0, Some(3))));
+        rows.add(2, &Answer::Tree(search.run(2, None)));
         rows.finish().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
         let wanted = "source,target,distance,parent\n1,1,0,\n2,1,7,2\n2,2,0,\n2,3,,\n3,1,,\n3,2,,\n3,3,0,\n";
         assert_eq!(text, wanted);
         let rows = Rows::create(&file, &ids, Some(&[2, 1]), false).unwrap();
-        rows.add(0, &search.run(0, Some(3)));
+        rows.add(0, &Answer::Tree(search.run(0, Some(3))));
+        rows.add(1, &Answer::Targets { source: 1, distances: Distances::Narrow(&[9, 7]) });
         rows.finish().unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "source,target,distance\n1,3,\n1,2,\n");
+        let wanted = "source,target,distance\n1,3,\n1,2,\n2,3,9\n2,2,7\n";
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), wanted);
     }
 }

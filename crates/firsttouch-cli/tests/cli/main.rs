@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "every failure here is a failed test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
+mod apsp;
 mod attach;
 mod explain;
 mod fill;
@@ -13,6 +14,7 @@ mod measure;
 mod place;
 mod report;
 mod run;
+mod shared;
 mod sssp;
 mod status;
 mod tune;

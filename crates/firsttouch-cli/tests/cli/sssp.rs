@@ -24,7 +24,7 @@ fn every_algorithm_exports_the_same_distances() {
         assert_code(&output, 0);
         std::fs::read_to_string(&file).unwrap()
     };
-    for algorithm in ["auto", "buckets", "heap", "delta"] {
+    for algorithm in ["auto", "buckets", "heap", "delta", "sweep"] {
         for order in ["dfs", "bfs"] {
             let options =
                 ["--sources", "10,30", "--targets", "30,40", "--algorithm", algorithm, "--reorder", order];
@@ -35,8 +35,13 @@ fn every_algorithm_exports_the_same_distances() {
             );
         }
     }
-    let near = rows(&["--sources", "10", "--limit", "5", "--parents"]);
-    assert_eq!(near, "source,target,distance,parent\n10,10,0,\n10,20,5,10\n");
+    for algorithm in ["auto", "buckets", "heap", "delta", "sweep"] {
+        let near = rows(&["--sources", "10", "--limit", "5", "--parents", "--algorithm", algorithm]);
+        assert_eq!(near, "source,target,distance,parent\n10,10,0,\n10,20,5,10\n", "{algorithm}");
+        let far = ["--sources", "40", "--targets", "30,20,30", "--parents", "--algorithm", algorithm];
+        let wanted = "source,target,distance,parent\n40,30,12,20\n40,20,6,10\n40,30,12,20\n";
+        assert_eq!(rows(&far), wanted, "{algorithm}");
+    }
 }
 
 #[test]
@@ -53,6 +58,12 @@ fn the_document_has_what_was_promised() {
     // From 40: 1 + 6 + 12. From 10: 5 + 11.
     assert_eq!((&document["checksum"], &document["reached"]), (&35.into(), &7.into()));
     assert_eq!((&document["farthest"], document["query_s"].as_array().unwrap().len()), (&12.into(), 2));
+    // Of targets, each counts once.
+    for algorithm in ["buckets", "delta", "sweep"] {
+        let targets = ["--sources", "40", "--targets", "20,30,20", "--algorithm", algorithm, "--json"];
+        let document = json(&stdout(&sssp(folder.path(), &targets)));
+        assert_eq!((&document["checksum"], &document["reached"]), (&18.into(), &2.into()), "{algorithm}");
+    }
     let drawn = |seed: &str| {
         let output = sssp(folder.path(), &["--random", "50", "--seed", seed, "--json"]);
         json(&stdout(&output))["checksum"].clone()

@@ -1,50 +1,48 @@
 //! What becomes of the distances that sweeps show: summaries, tables in memory, reductions of others.
 
-use super::HierarchyError;
 use super::lanes::{Instructions, LANES, Lanes, Row};
 use super::length::Length;
-use super::summary::{self, Summary};
+use super::summary;
 use super::sweep::Shown;
 use super::sweeps::{Blocks, Columns, Consumer};
-use crate::Node;
+use crate::file::FileError;
+use crate::histogram::Histogram;
+use crate::search::Distances;
+use crate::summary::Summary;
+use crate::{Node, UNREACHED};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Distances from some sources to all nodes, or to some.
+/// Distances from some sources to all nodes, or to some, in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Distances {
-    /// Of 32 bits.
-    Narrow {
-        /// How many of each source.
-        columns: usize,
-        /// Source after source; `u32::MAX` where no way leads.
-        values: Vec<u32>,
-    },
-    /// Of 64 bits.
-    Wide {
-        /// How many of each source.
-        columns: usize,
-        /// Source after source; `u64::MAX` where no way leads.
-        values: Vec<u64>,
-    },
+pub struct Table {
+    columns: usize,
+    values: Values,
 }
 
-impl Distances {
-    /// From one of the sources, in the order they were given, to a node or to one of the targets.
+/// Source after source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Table {
+    pub(super) fn new(columns: usize, values: Values) -> Table {
+        Table { columns, values }
+    }
+
+    /// From one of the sources, by its place among those given, to every node or target.
     ///
     /// # Panics
     ///
-    /// If there is no such source or node.
+    /// If there is no such source.
     #[must_use]
-    pub fn get(&self, source: usize, column: usize) -> Option<u64> {
-        match self {
-            Distances::Narrow { columns, values } => {
-                assert!(column < *columns, "a source has {columns} distances");
-                Some(values[source * columns + column]).filter(|value| *value < u32::MAX).map(u64::from)
-            }
-            Distances::Wide { columns, values } => {
-                assert!(column < *columns, "a source has {columns} distances");
-                Some(values[source * columns + column]).filter(|value| *value < u64::MAX)
-            }
+    pub fn row(&self, source: usize) -> Distances<'_> {
+        let row = source * self.columns..(source + 1) * self.columns;
+        match &self.values {
+            Values::Narrow(values) => Distances::Narrow(&values[row]),
+            Values::Wide(values) => Distances::Wide(&values[row]),
         }
     }
 }
@@ -53,7 +51,7 @@ impl Distances {
 pub(super) trait Told: Length {
     const UNREACHED: Self;
 
-    fn values(values: &[Self]) -> Values<'_>;
+    fn distances(values: &[Self]) -> Distances<'_>;
     fn rows(rows: &[Row<Self>]) -> Rows<'_>;
 
     fn told(self) -> Self {
@@ -62,10 +60,10 @@ pub(super) trait Told: Length {
 }
 
 impl Told for u32 {
-    const UNREACHED: u32 = u32::MAX;
+    const UNREACHED: u32 = UNREACHED;
 
-    fn values(values: &[u32]) -> Values<'_> {
-        Values::Narrow(values)
+    fn distances(values: &[u32]) -> Distances<'_> {
+        Distances::Narrow(values)
     }
 
     fn rows(rows: &[Row<u32>]) -> Rows<'_> {
@@ -76,8 +74,8 @@ impl Told for u32 {
 impl Told for u64 {
     const UNREACHED: u64 = u64::MAX;
 
-    fn values(values: &[u64]) -> Values<'_> {
-        Values::Wide(values)
+    fn distances(values: &[u64]) -> Distances<'_> {
+        Distances::Wide(values)
     }
 
     fn rows(rows: &[Row<u64>]) -> Rows<'_> {
@@ -136,147 +134,137 @@ impl Seen<'_> {
     }
 }
 
-/// How many distances there are of each length, in classes of one width.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Histogram {
-    width: u64,
-    counts: Vec<u64>,
-}
-
-impl Histogram {
-    /// Classes `[0, width)`, `[width, 2 width)`, …; the last of `classes` takes what is longer.
-    ///
-    /// # Panics
-    ///
-    /// If the width or the number of classes is 0.
-    #[must_use]
-    pub fn new(width: u64, classes: usize) -> Histogram {
-        assert!(width > 0 && classes > 0, "a histogram has classes, and they have a width");
-        Histogram { width, counts: vec![0; classes] }
-    }
-
-    /// How many distances fell into each class.
-    #[must_use]
-    pub fn counts(&self) -> &[u64] {
-        &self.counts
-    }
-
-    /// Adds another thread's counts.
-    ///
-    /// # Panics
-    ///
-    /// If the classes are others.
-    pub fn merge(&mut self, other: &Histogram) {
-        assert!(self.width == other.width && self.counts.len() == other.counts.len(), "the same classes");
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
-    }
-}
-
 impl Reduction for Histogram {
     fn see(&mut self, seen: &Seen<'_>) {
-        let last = self.counts.len() - 1;
-        for source in 0..seen.sources().len() {
-            for node in 0..seen.nodes().len() {
+        for node in 0..seen.nodes().len() {
+            for source in 0..seen.sources().len() {
                 if let Some(distance) = seen.distance(source, node) {
-                    self.counts[last.min((distance / self.width) as usize)] += 1;
+                    self.add(distance);
                 }
             }
         }
     }
 }
 
-/// Summaries of the sources of each block.
-pub(super) struct Summarise<D> {
-    /// Is told of every block that is done.
-    pub(super) done: D,
+/// What was found from the sources of one sweep, as far as it was not known before.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    /// Sources by their places among those given, and what their distances come to.
+    pub(crate) summaries: &'a [(usize, Summary)],
+    /// All their distances, where these are to be counted.
+    pub(crate) histogram: Option<&'a Histogram>,
 }
 
-impl<T, D> Consumer<T> for Summarise<D>
-where
-    T: Lanes,
-    D: Fn(usize, &[Summary]) -> Result<(), HierarchyError> + Sync,
-{
-    type State = Vec<Summary>;
-
-    fn begin(&self) -> Vec<Summary> {
-        Vec::with_capacity(LANES)
+/// Who keeps something of the distances from each source.
+pub(crate) trait Keeper: Sync {
+    /// Whether a source is known already: nothing is told of it again.
+    fn knows(&self, _index: usize) -> bool {
+        false
     }
 
-    fn start(&self, state: &mut Vec<Summary>, _block: usize, sources: usize) {
-        state.clear();
-        state.resize(sources, Summary::default());
+    /// Whether all distances from a source are wanted.
+    fn wants_rows(&self) -> bool {
+        false
     }
 
-    fn show(&self, state: &mut Vec<Summary>, by: Instructions, shown: Shown<'_, T>) {
-        summary::add(by, shown.rows, state);
+    /// Whether distances are to be counted.
+    fn wants_histogram(&self) -> bool {
+        false
     }
 
-    fn end(&self, state: &mut Vec<Summary>, block: usize) -> Result<(), HierarchyError> {
-        (self.done)(block, state)
+    /// All distances from a source, to every node or target, if they are wanted; `took` is its share of the time of the sweep.
+    fn row(&self, _index: usize, _row: Distances<'_>, _took: Duration) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    /// Some sources are done.
+    fn done(&self, _found: &Found<'_>) -> Result<(), FileError> {
+        Ok(())
     }
 }
 
-/// The distances from one source, for each node or target.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Values<'a> {
-    Narrow(&'a [u32]),
-    Wide(&'a [u64]),
-}
-
-/// All distances of each source, and their summary.
-pub(super) struct Tabulate<'a, P, D> {
+/// Gives a keeper what it wants of each sweep.
+pub(super) struct Keep<'a, K> {
+    pub(super) keeper: &'a K,
+    pub(super) blocks: &'a Blocks,
     pub(super) columns: &'a Columns,
     /// How many distances a source has.
     pub(super) width: usize,
-    pub(super) blocks: &'a Blocks,
-    /// Is given the distances from each source, by its place among them.
-    pub(super) put: P,
-    /// Is told of every block that is done, after that.
-    pub(super) done: D,
 }
 
-/// The rows of the sources of one sweep, by columns at last.
-pub(super) struct Table<T> {
+/// What a thread keeps of its sweep.
+pub(super) struct Kept<T> {
+    began: Instant,
     summaries: Vec<Summary>,
+    /// Lanes of which nothing is known yet.
+    new: Vec<usize>,
+    /// The rows of the sources, by columns at last; empty if they are not wanted.
     values: Vec<T>,
+    histogram: Option<Histogram>,
 }
 
-impl<T, P, D> Consumer<T> for Tabulate<'_, P, D>
-where
-    T: Told + Lanes,
-    P: Fn(usize, Values<'_>) -> Result<(), HierarchyError> + Sync,
-    D: Fn(usize, &[Summary]) -> Result<(), HierarchyError> + Sync,
-{
-    type State = Table<T>;
+impl<T: Told + Lanes, K: Keeper> Consumer<T> for Keep<'_, K> {
+    type State = Kept<T>;
 
-    fn begin(&self) -> Table<T> {
-        Table { summaries: Vec::with_capacity(LANES), values: Vec::new() }
+    fn begin(&self) -> Kept<T> {
+        Kept {
+            began: Instant::now(),
+            summaries: Vec::with_capacity(LANES),
+            new: Vec::with_capacity(LANES),
+            values: Vec::new(),
+            histogram: self.keeper.wants_histogram().then(Histogram::default),
+        }
     }
 
-    fn start(&self, state: &mut Table<T>, _block: usize, sources: usize) {
+    fn start(&self, state: &mut Kept<T>, block: usize, sources: usize) {
+        state.began = Instant::now();
         state.summaries.clear();
         state.summaries.resize(sources, Summary::default());
-        state.values.clear();
-        state.values.resize(sources * self.width, T::UNREACHED);
+        state.new.clear();
+        let lanes = self.blocks.indices(block).enumerate();
+        state.new.extend(lanes.filter(|(_, index)| !self.keeper.knows(*index)).map(|(lane, _)| lane));
+        if self.keeper.wants_rows() {
+            state.values.clear();
+            state.values.resize(sources * self.width, T::UNREACHED);
+        }
+        if state.histogram.is_some() {
+            state.histogram = Some(Histogram::default());
+        }
     }
 
-    fn show(&self, state: &mut Table<T>, by: Instructions, shown: Shown<'_, T>) {
+    fn show(&self, state: &mut Kept<T>, by: Instructions, shown: Shown<'_, T>) {
         summary::add(by, shown.rows, &mut state.summaries);
-        for (lane, row) in state.values.chunks_exact_mut(self.width.max(1)).enumerate() {
-            for (node, lengths) in shown.nodes.iter().zip(shown.rows) {
-                row[self.columns.of(*node)] = lengths.0[lane].told();
+        if let Some(histogram) = &mut state.histogram {
+            for row in shown.rows {
+                for lane in &state.new {
+                    if row.0[*lane] < T::NONE {
+                        histogram.add(row.0[*lane].wide());
+                    }
+                }
+            }
+        }
+        if !state.values.is_empty() {
+            for (lane, row) in state.values.chunks_exact_mut(self.width).enumerate() {
+                for (node, lengths) in shown.nodes.iter().zip(shown.rows) {
+                    row[self.columns.of(*node)] = lengths.0[lane].told();
+                }
             }
         }
     }
 
-    fn end(&self, state: &mut Table<T>, block: usize) -> Result<(), HierarchyError> {
-        for (index, row) in self.blocks.indices(block).zip(state.values.chunks_exact_mut(self.width.max(1))) {
-            self.columns.repeat(row);
-            (self.put)(index, T::values(row))?;
+    fn end(&self, state: &mut Kept<T>, block: usize) -> Result<(), FileError> {
+        let took = state.began.elapsed() / state.summaries.len().max(1) as u32;
+        let indices: Vec<usize> = self.blocks.indices(block).collect();
+        if self.keeper.wants_rows() {
+            for lane in &state.new {
+                let row = &mut state.values[lane * self.width..(lane + 1) * self.width];
+                self.columns.repeat(row);
+                self.keeper.row(indices[*lane], T::distances(row), took)?;
+            }
         }
-        (self.done)(block, &state.summaries)
+        let summaries: Vec<(usize, Summary)> =
+            state.new.iter().map(|lane| (indices[*lane], state.summaries[*lane])).collect();
+        self.keeper.done(&Found { summaries: &summaries, histogram: state.histogram.as_ref() })
     }
 }
 
@@ -305,7 +293,7 @@ impl<T: Told, B: Fn() -> R + Sync, R: Reduction> Consumer<T> for Reduce<'_, B, R
         reduction.see(&Seen { sources, nodes: shown.nodes, rows: T::rows(shown.rows) });
     }
 
-    fn end(&self, _state: &mut (R, Vec<Node>), _block: usize) -> Result<(), HierarchyError> {
+    fn end(&self, _state: &mut (R, Vec<Node>), _block: usize) -> Result<(), FileError> {
         Ok(())
     }
 

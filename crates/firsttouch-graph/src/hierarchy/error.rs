@@ -1,6 +1,6 @@
 //! What can go wrong with a hierarchy.
 
-use std::path::PathBuf;
+use crate::file::FileError;
 
 /// Why there is no hierarchy, or no answer from one.
 #[derive(Debug, thiserror::Error)]
@@ -45,32 +45,9 @@ pub enum HierarchyError {
         /// How many there are.
         nodes: usize,
     },
-    /// A file cannot be read or written.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// Which file.
-        path: PathBuf,
-        /// What the kernel answered.
-        source: std::io::Error,
-    },
-    /// A file is not what it should be.
-    #[error("{path}: {what}", path = path.display())]
-    Content {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// The result does not fit on the disk.
-    #[error("{path}: {needed} bytes are needed, {free} are free", path = path.display())]
-    NoSpace {
-        /// Which file.
-        path: PathBuf,
-        /// The size of the result.
-        needed: u64,
-        /// What the file system has.
-        free: u64,
-    },
+    /// The file of an index.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A source or target is not there.
     #[error("there is no node {node}: the graph has {nodes}")]
     NoSuchNode {
@@ -82,23 +59,31 @@ pub enum HierarchyError {
 }
 
 impl HierarchyError {
+    /// Whether the graph is not of the kind that hierarchies suit: a search without one finds the same.
+    #[must_use]
+    pub fn is_of_the_graph(&self) -> bool {
+        matches!(
+            self,
+            HierarchyError::NoSmallCuts { .. }
+                | HierarchyError::TooManyArcs { .. }
+                | HierarchyError::TooHigh { .. }
+                | HierarchyError::TooLong
+        )
+    }
+
     /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             HierarchyError::NoSmallCuts { .. }
             | HierarchyError::TooManyArcs { .. }
-            | HierarchyError::TooHigh { .. } => "search without a hierarchy: --algorithm delta, or auto",
+            | HierarchyError::TooHigh { .. } => "search without a hierarchy: --algorithm buckets, or auto",
             HierarchyError::OtherWeights { .. } => {
                 "one weight for each arc, in the order of the graph's arcs"
             }
             HierarchyError::TooLong => "smaller weights: divide them all by a power of two",
             HierarchyError::NoOrder { .. } => "build the hierarchy again",
-            HierarchyError::File { .. } => "see that the folder exists and may be written to",
-            HierarchyError::Content { .. } => "remove the file, and it is made anew",
-            HierarchyError::NoSpace { .. } => {
-                "fewer sources, a reduction in place of all distances, or another disk"
-            }
+            HierarchyError::File(error) => error.hint(),
             HierarchyError::NoSuchNode { .. } => "nodes are counted from 0 here",
         }
     }

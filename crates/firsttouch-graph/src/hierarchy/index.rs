@@ -4,9 +4,10 @@
 //! checked. So a file holds the order alone, serves a graph with any weights, and cannot lead astray: with an order of
 //! whatever kind, distances are right.
 
-use super::fingerprint::Fingerprint;
-use super::{Hierarchy, HierarchyError, Options, file};
-use crate::Graph;
+use super::{Hierarchy, HierarchyError, Options};
+use crate::file::{self, FileError};
+use crate::fingerprint::Fingerprint;
+use crate::graph::Graph;
 use std::path::Path;
 
 /// Begins such a file; the last byte is the version of what follows: the fingerprint of the graph's arcs, the number of
@@ -26,7 +27,7 @@ impl Hierarchy {
         for node in self.order() {
             contents.extend_from_slice(&node.to_le_bytes());
         }
-        file::write(path, MAGIC, &contents)
+        Ok(file::write(path, MAGIC, &contents)?)
     }
 
     /// The hierarchy of a graph in the order that was kept in a file; `None` if there is no file.
@@ -35,7 +36,7 @@ impl Hierarchy {
     ///
     /// If the file is none of these, damaged, or of another graph; and as [`Hierarchy::with_order`].
     pub fn load(path: &Path, graph: &Graph, options: &Options) -> Result<Option<Hierarchy>, HierarchyError> {
-        let wrong = |what| HierarchyError::Content { path: path.to_owned(), what };
+        let wrong = |what| HierarchyError::from(FileError::Content { path: path.to_owned(), what });
         let Some(contents) = file::read(path, MAGIC, 16 + 4 * graph.nodes() as u64)? else { return Ok(None) };
         let mut rest = &contents[..];
         let arcs = file::take(&mut rest).map(u64::from_le_bytes).ok_or(wrong("cut off"))?;

@@ -6,6 +6,8 @@
 mod vector;
 
 use super::length::Length;
+use crate::array::{Owner, Pack, Store};
+use bytemuck::{Pod, Zeroable, cast_slice};
 use std::fmt;
 use vector::Vector;
 
@@ -69,7 +71,8 @@ impl fmt::Display for Instructions {
 }
 
 /// Consecutive rows with equally many arcs each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct Run {
     pub(super) degree: u16,
     pub(super) rows: u16,
@@ -87,9 +90,9 @@ pub(super) struct Extent {
 #[derive(Clone, Debug)]
 pub(super) struct Arcs<T> {
     extents: Vec<Extent>,
-    runs: Vec<Run>,
-    slots: Vec<u16>,
-    lengths: Vec<T>,
+    runs: Store<Run>,
+    slots: Store<u16>,
+    lengths: Store<T>,
     /// The first row that tiles write.
     base: usize,
     /// The most rows that a sweep needs.
@@ -119,7 +122,27 @@ impl<T: Length> Arcs<T> {
         }
         let rows = base + most;
         assert!(slots.iter().all(|slot| usize::from(*slot) < rows));
-        Arcs { extents, runs, slots, lengths, base, rows }
+        Arcs { extents, runs: runs.into(), slots: slots.into(), lengths: lengths.into(), base, rows }
+    }
+
+    /// What is to be packed of them, for [`Arcs::unpacked`].
+    pub(super) fn parts(&self) -> [&[u8]; 3] {
+        [cast_slice(&self.runs), cast_slice(&self.slots), cast_slice(&self.lengths)]
+    }
+
+    /// The same arcs in other memory: [`Arcs::parts`] come next out of the pack.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub(super) fn unpacked(&self, pack: &mut Pack) -> Arcs<T> {
+        let (runs, slots, lengths) = (pack.next(), pack.next(), pack.next());
+        // What `new` has checked holds for copies.
+        assert!(*runs == *self.runs && *slots == *self.slots && lengths.len() == self.lengths.len());
+        Arcs { extents: self.extents.clone(), runs, slots, lengths, base: self.base, rows: self.rows }
+    }
+
+    pub(super) fn owner(&self) -> Option<&Owner> {
+        self.slots.owner().map(|owner| &**owner)
     }
 
     pub(super) fn base(&self) -> usize {

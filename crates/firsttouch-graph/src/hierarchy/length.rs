@@ -1,9 +1,10 @@
 //! Lengths of 32 and of 64 bits.
 
+use bytemuck::Pod;
 use std::fmt::Debug;
 
 /// A length, or that there is none. Two of them can be added without a look at whether they exist.
-pub(super) trait Length: Copy + Ord + Debug + Default + Send + Sync + 'static {
+pub(super) trait Length: Pod + Ord + Debug + Default + Send + Sync + 'static {
     /// No way: at most half of what the type holds, so that the sum of two is not less.
     const NONE: Self;
     /// Sums of two lengths below this are lengths.

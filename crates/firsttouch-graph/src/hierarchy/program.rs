@@ -13,6 +13,8 @@ use super::lanes::{Arcs, Extent, Run};
 use super::length::Length;
 use super::tree::{NONE, Tree};
 use crate::Node;
+use crate::array::{Pack, Store};
+use bytemuck::cast_slice;
 use std::ops::Range;
 use std::thread;
 
@@ -36,11 +38,11 @@ pub(super) struct Program<T> {
     pub(super) tiles: Vec<Tile>,
     pub(super) arcs: Arcs<T>,
     /// The node of each row, tile by tile.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Store<Node>,
     /// Rows of a tile that go to the stack: row in the tile, depth.
     pub(super) copies: Vec<(u16, u16)>,
     /// The row of each position; `NONE` for those left out.
-    pub(super) rows: Vec<u32>,
+    pub(super) rows: Store<u32>,
 }
 
 impl<T: Length> Program<T> {
@@ -66,6 +68,21 @@ impl<T: Length> Program<T> {
                 .collect()
         });
         plan.joined(parts)
+    }
+}
+
+impl<T: Length> Program<T> {
+    /// What is to be packed of it, for [`Program::unpacked`].
+    pub(super) fn parts(&self) -> [&[u8]; 5] {
+        let [runs, slots, lengths] = self.arcs.parts();
+        [runs, slots, lengths, cast_slice(&self.nodes), cast_slice(&self.rows)]
+    }
+
+    /// The same program in other memory: [`Program::parts`] come next out of the pack.
+    pub(super) fn unpacked(&self, pack: &mut Pack) -> Program<T> {
+        let arcs = self.arcs.unpacked(pack);
+        let (nodes, rows) = (pack.next(), pack.next());
+        Program { tiles: self.tiles.clone(), arcs, nodes, copies: self.copies.clone(), rows }
     }
 }
 
@@ -233,7 +250,7 @@ impl<T: Length> Plan<'_, T> {
             copies.extend(part.copies);
         }
         let arcs = Arcs::new(extents, runs, slots, lengths, self.base);
-        Program { tiles, arcs, nodes, copies, rows }
+        Program { tiles, arcs, nodes: nodes.into(), copies, rows: rows.into() }
     }
 }
 

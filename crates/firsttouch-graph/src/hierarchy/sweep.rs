@@ -6,31 +6,42 @@ use super::length::Length;
 use super::program::{Program, Tile};
 use super::tree::{NONE, Tree};
 use crate::Node;
+use crate::array::{Pack, Store};
+use bytemuck::cast_slice;
 
 /// The arcs that lead up, for searches from the sources.
 #[derive(Clone, Debug)]
 pub(super) struct Upward<T> {
-    first: Vec<u32>,
-    slots: Vec<u16>,
-    lengths: Vec<T>,
+    first: Store<u32>,
+    slots: Store<u16>,
+    lengths: Store<T>,
 }
 
 impl<T: Length> Upward<T> {
     pub(super) fn new(tree: &Tree, lengths: &[Both<T>]) -> Upward<T> {
-        let mut upward =
-            Upward { first: Vec::with_capacity(tree.len() + 1), slots: Vec::new(), lengths: Vec::new() };
-        upward.first.push(0);
+        let (mut first, mut slots, mut found) = (Vec::with_capacity(tree.len() + 1), Vec::new(), Vec::new());
+        first.push(0);
         for position in 0..tree.len() {
             for arc in tree.arcs(position) {
                 let [up, _] = lengths[arc];
                 if up != T::NONE {
-                    upward.slots.push(tree.slots[arc]);
-                    upward.lengths.push(up);
+                    slots.push(tree.slots[arc]);
+                    found.push(up);
                 }
             }
-            upward.first.push(upward.slots.len() as u32);
+            first.push(slots.len() as u32);
         }
-        upward
+        Upward { first: first.into(), slots: slots.into(), lengths: found.into() }
+    }
+
+    /// What is to be packed of them, for [`Upward::unpacked`].
+    pub(super) fn parts(&self) -> [&[u8]; 3] {
+        [cast_slice(&self.first), cast_slice(&self.slots), cast_slice(&self.lengths)]
+    }
+
+    /// The same arcs in other memory.
+    pub(super) fn unpacked(pack: &mut Pack) -> Upward<T> {
+        Upward { first: pack.next(), slots: pack.next(), lengths: pack.next() }
     }
 
     fn arcs(&self, position: u32) -> (&[u16], &[T]) {

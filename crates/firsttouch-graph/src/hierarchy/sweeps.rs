@@ -1,18 +1,24 @@
 //! Sweeps from many sources, shared out among the threads of a team.
 
-use super::consumers::{Distances, Reduce, Reduction, Summarise, Tabulate, Told, Values};
-use super::fingerprint::Fingerprint;
+use super::consumers::{Found, Keep, Keeper, Reduce, Reduction, Table, Told, Values};
 use super::lanes::{Instructions, LANES, Lanes, Row};
 use super::length::Length;
 use super::program::Program;
-use super::summary::Summary;
 use super::sweep::{Shown, Sweeper, Upward};
 use super::tree::Tree;
 use super::{Hierarchy, HierarchyError, Lengths};
-use crate::Node;
+use crate::array::{Owner, Pack, Place};
+use crate::copies::GraphReceipt;
+use crate::file::FileError;
+use crate::fingerprint::Fingerprint;
+use crate::search::Distances;
+use crate::summary::Summary;
+use crate::{Node, UNREACHED};
+use firsttouch_memory::{Pages, RegionError};
 use firsttouch_threads::{PerGroup, Team};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Sources whose sweeps are one: a [`Reduction`] is shown so many at a time, at most.
 pub const SOURCES_AT_ONCE: usize = LANES;
@@ -30,9 +36,9 @@ pub const SOURCES_AT_ONCE: usize = LANES;
 /// let mut team = Team::new(&[vec![0]])?;
 /// let mut sweeps = Sweeps::new(&hierarchy, &mut team);
 /// let distances = sweeps.distances(&[0, 2])?;
-/// assert_eq!(distances.get(0, 2), Some(10));
-/// assert_eq!(distances.get(1, 1), Some(6));
-/// assert_eq!(distances.get(1, 3), None); // node 3 has no arcs
+/// assert_eq!(distances.row(0).of(2), Some(10));
+/// assert_eq!(distances.row(1).of(1), Some(6));
+/// assert_eq!(distances.row(1).of(3), None); // node 3 has no arcs
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -44,6 +50,8 @@ pub struct Sweeps<'a> {
     columns: Arc<Columns>,
     limit: Option<u64>,
     ready: Ready,
+    /// The pages of the arcs, and the node of each group's copy.
+    asked: (Pages, Vec<Option<u32>>),
 }
 
 /// Which distances are told, in which order.
@@ -53,7 +61,7 @@ pub(super) enum Columns {
     Nodes,
     /// Of targets. For each node, the first of the targets it is, or `u32::MAX`; and for each target the first that is the
     /// same.
-    Targets { first: Vec<u32>, same_as: Vec<u32> },
+    Targets { targets: Vec<Node>, first: Vec<u32>, same_as: Vec<u32> },
 }
 
 impl Columns {
@@ -84,6 +92,15 @@ enum Ready {
 struct Prepared<T> {
     upward: Upward<T>,
     program: Program<T>,
+}
+
+impl<T: Length> Prepared<T> {
+    /// The same in one piece of memory on these pages.
+    fn placed(&self, place: Place) -> Result<Prepared<T>, RegionError> {
+        let parts: Vec<&[u8]> = self.program.parts().into_iter().chain(self.upward.parts()).collect();
+        let mut pack = Pack::of(&parts, place)?;
+        Ok(Prepared { program: self.program.unpacked(&mut pack), upward: Upward::unpacked(&mut pack) })
+    }
 }
 
 /// Calls with the prepared programs, whichever width they have.
@@ -128,7 +145,12 @@ impl<'a> Sweeps<'a> {
             }
         }
         let only: Vec<u32> = (0..tree.len() as u32).filter(|position| needed[*position as usize]).collect();
-        Ok(Sweeps::prepare(hierarchy, team, Some(&only), Columns::Targets { first, same_as }))
+        Ok(Sweeps::prepare(
+            hierarchy,
+            team,
+            Some(&only),
+            Columns::Targets { targets: targets.to_vec(), first, same_as },
+        ))
     }
 
     fn prepare(
@@ -152,7 +174,9 @@ impl<'a> Sweeps<'a> {
             Lengths::Narrow(lengths) => Ready::Narrow(prepared(tree, lengths, only, team)),
             Lengths::Wide(lengths) => Ready::Wide(prepared(tree, lengths, only, team)),
         };
-        Sweeps { hierarchy, team, by: Instructions::best(), columns: Arc::new(columns), limit: None, ready }
+        let asked = (Pages::Plain, vec![None; team.group_sizes().len()]);
+        let by = Instructions::best();
+        Sweeps { hierarchy, team, by, columns: Arc::new(columns), limit: None, ready, asked }
     }
 
     /// With these instructions in place of the widest.
@@ -164,6 +188,52 @@ impl<'a> Sweeps<'a> {
         assert!(by.are_available(), "the processor has no {by}");
         self.by = by;
         self
+    }
+
+    /// With the arcs on these pages: each group's copy is made by its first member, which thereby touches it first, on this
+    /// node (`None` leaves it to where that member runs).
+    ///
+    /// # Errors
+    ///
+    /// Memory that cannot be had.
+    ///
+    /// # Panics
+    ///
+    /// If there are other than one node for every group.
+    pub fn on(mut self, pages: Pages, nodes: &[Option<u32>]) -> Result<Sweeps<'a>, RegionError> {
+        fn moved<T: Length>(
+            prepared: &PerGroup<Prepared<T>>,
+            pages: Pages,
+            nodes: &[Option<u32>],
+            team: &mut Team,
+        ) -> Result<PerGroup<Prepared<T>>, RegionError> {
+            let failed = Mutex::new(None);
+            let moved = PerGroup::new(team, |member| {
+                let old = prepared.of(member);
+                old.placed(Place { pages, node: nodes[member.group()] }).unwrap_or_else(|error| {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    old.clone()
+                })
+            });
+            failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(moved), Err)
+        }
+        assert_eq!(nodes.len(), self.team.group_sizes().len(), "one node for every group");
+        self.ready = match &self.ready {
+            Ready::Narrow(prepared) => Ready::Narrow(moved(prepared, pages, nodes, self.team)?),
+            Ready::Wide(prepared) => Ready::Wide(moved(prepared, pages, nodes, self.team)?),
+        };
+        self.asked = (pages, nodes.to_vec());
+        Ok(self)
+    }
+
+    /// What the memory of the arcs has obtained.
+    #[must_use]
+    pub fn receipt(&self) -> GraphReceipt {
+        let (pages, nodes) = &self.asked;
+        let owners: Vec<Option<&Owner>> =
+            for_width!(self, prepared => prepared.iter().map(|one| one.program.arcs.owner()).collect());
+        let owners = owners.into_iter().zip(nodes).filter_map(|(owner, node)| Some((owner?, *node)));
+        GraphReceipt::of(owners, nodes.len(), *pages, nodes)
     }
 
     /// Nodes farther than this count as not reached.
@@ -209,22 +279,24 @@ impl<'a> Sweeps<'a> {
         }
     }
 
-    /// What is asked, but for the sources: the graph with its weights, targets and limit.
-    pub(super) fn question(&self) -> Fingerprint {
-        let question = self.hierarchy.fingerprint.with(self.limit.unwrap_or(u64::MAX));
+    /// The graph with its weights, as a number.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.hierarchy.fingerprint
+    }
+
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// The targets, if not all nodes are.
+    pub(crate) fn targets(&self) -> Option<&[Node]> {
         match &*self.columns {
-            Columns::Nodes => question,
-            Columns::Targets { first, .. } => {
-                question.with_all(first.iter().map(|column| u64::from(*column)))
-            }
+            Columns::Nodes => None,
+            Columns::Targets { targets, .. } => Some(targets),
         }
     }
 
-    pub(super) fn told(&self) -> Arc<Columns> {
-        Arc::clone(&self.columns)
-    }
-
-    pub(super) fn hierarchy(&self) -> &Hierarchy {
+    pub(crate) fn hierarchy(&self) -> &Hierarchy {
         self.hierarchy
     }
 
@@ -234,17 +306,19 @@ impl<'a> Sweeps<'a> {
     ///
     /// If a source is not there.
     pub fn summaries(&mut self, sources: &[Node]) -> Result<Vec<Summary>, HierarchyError> {
-        let blocks = Blocks::new(self.hierarchy, sources)?;
-        let summaries = Mutex::new(vec![Summary::default(); sources.len()]);
-        let keep = |block: usize, found: &[Summary]| {
-            let mut summaries = summaries.lock().unwrap_or_else(PoisonError::into_inner);
-            for (index, summary) in blocks.indices(block).zip(found) {
-                summaries[index] = *summary;
+        struct Summaries(Mutex<Vec<Summary>>);
+        impl Keeper for Summaries {
+            fn done(&self, found: &Found<'_>) -> Result<(), FileError> {
+                let mut summaries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                for (index, summary) in found.summaries {
+                    summaries[*index] = *summary;
+                }
+                Ok(())
             }
-            Ok(())
-        };
-        self.run(&blocks, &AtomicBool::new(false), |_| false, &Summarise { done: keep })?;
-        Ok(summaries.into_inner().unwrap_or_else(PoisonError::into_inner))
+        }
+        let summaries = Summaries(Mutex::new(vec![Summary::default(); sources.len()]));
+        self.keep(sources, || false, &summaries)?;
+        Ok(summaries.0.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All distances from each source: one for each node (or target) and source, in memory.
@@ -252,37 +326,71 @@ impl<'a> Sweeps<'a> {
     /// # Errors
     ///
     /// If a source is not there.
-    pub fn distances(&mut self, sources: &[Node]) -> Result<Distances, HierarchyError> {
-        let blocks = Blocks::new(self.hierarchy, sources)?;
+    pub fn distances(&mut self, sources: &[Node]) -> Result<Table, HierarchyError> {
         let columns = self.columns();
-        let never = AtomicBool::new(false);
-        let which = self.told();
-        let mut narrow = if self.is_wide() { Vec::new() } else { vec![u32::MAX; sources.len() * columns] };
-        let mut wide = if self.is_wide() { vec![u64::MAX; sources.len() * columns] } else { Vec::new() };
+        let cells = sources.len() * columns;
+        let mut narrow = vec![UNREACHED; if self.is_wide() { 0 } else { cells }];
+        let mut wide = vec![u64::MAX; if self.is_wide() { cells } else { 0 }];
         {
             let narrow: Vec<_> = narrow.chunks_mut(columns.max(1)).map(Mutex::new).collect();
             let wide: Vec<_> = wide.chunks_mut(columns.max(1)).map(Mutex::new).collect();
-            let put = |index: usize, values: Values<'_>| {
-                match values {
-                    Values::Narrow(values) => copy(&narrow[index], values),
-                    Values::Wide(values) => copy(&wide[index], values),
-                }
-                Ok(())
-            };
-            let consumer = Tabulate {
-                columns: &which,
-                width: columns,
-                blocks: &blocks,
-                put,
-                done: |_, _: &[Summary]| Ok(()),
-            };
-            self.run(&blocks, &never, |_| false, &consumer)?;
+            self.each(
+                sources,
+                || false,
+                |index, row, _| match row {
+                    Distances::Narrow(row) if columns > 0 => copy(&narrow[index], row),
+                    Distances::Wide(row) if columns > 0 => copy(&wide[index], row),
+                    _ => {}
+                },
+            )?;
         }
-        Ok(if self.is_wide() {
-            Distances::Wide { columns, values: wide }
-        } else {
-            Distances::Narrow { columns, values: narrow }
-        })
+        let values = if self.is_wide() { Values::Wide(wide) } else { Values::Narrow(narrow) };
+        Ok(Table::new(columns, values))
+    }
+
+    /// Shows the distances from each source, to every node or target, to `each`, with the source's place in the list and
+    /// its share of the time of the sweep, by the thread that swept. When `stop` says so, sweeps that have begun are
+    /// finished, and no more begin.
+    ///
+    /// # Errors
+    ///
+    /// If a source is not there.
+    pub fn each(
+        &mut self,
+        sources: &[Node],
+        stop: impl Fn() -> bool + Sync,
+        each: impl Fn(usize, Distances<'_>, Duration) + Sync,
+    ) -> Result<(), HierarchyError> {
+        struct Each<F>(F);
+        impl<F: Fn(usize, Distances<'_>, Duration) + Sync> Keeper for Each<F> {
+            fn wants_rows(&self) -> bool {
+                true
+            }
+
+            fn row(&self, index: usize, row: Distances<'_>, took: Duration) -> Result<(), FileError> {
+                (self.0)(index, row, took);
+                Ok(())
+            }
+        }
+        self.keep(sources, stop, &Each(each))
+    }
+
+    /// Sweeps from all sources that the keeper does not know, until an error or until `stop` says so.
+    ///
+    /// # Errors
+    ///
+    /// If a source is not there, or the keeper has failed.
+    pub(crate) fn keep(
+        &mut self,
+        sources: &[Node],
+        stop: impl Fn() -> bool + Sync,
+        keeper: &impl Keeper,
+    ) -> Result<(), HierarchyError> {
+        let blocks = Blocks::new(self.hierarchy, sources)?;
+        let columns = Arc::clone(&self.columns);
+        let consumer = Keep { keeper, blocks: &blocks, columns: &columns, width: self.columns() };
+        let all_known = |block: usize| blocks.indices(block).all(|index| keeper.knows(index));
+        Ok(self.run(&blocks, stop, all_known, &consumer)?)
     }
 
     /// Shows all distances from all sources to reductions, one for each thread, made by `begin`, and answers these.
@@ -298,19 +406,19 @@ impl<'a> Sweeps<'a> {
         let blocks = Blocks::new(self.hierarchy, sources)?;
         let kept = Mutex::new(Vec::new());
         let consumer = Reduce { begin, kept: &kept, blocks: &blocks, sources };
-        self.run(&blocks, &AtomicBool::new(false), |_| false, &consumer)?;
+        self.run(&blocks, || false, |_| false, &consumer)?;
         Ok(kept.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Sweeps from the sources of every block that is not to be left out, and shows what is found, until an error or until
-    /// `stop` is set.
-    pub(super) fn run(
+    /// `stop` says so.
+    fn run(
         &mut self,
         blocks: &Blocks,
-        stop: &AtomicBool,
+        stop: impl Fn() -> bool + Sync,
         leave_out: impl Fn(usize) -> bool + Sync,
         consumer: &(impl Consumer<u32> + Consumer<u64>),
-    ) -> Result<(), HierarchyError> {
+    ) -> Result<(), FileError> {
         let work = Work {
             tree: &self.hierarchy.tree,
             by: self.by,
@@ -336,7 +444,7 @@ pub(super) trait Consumer<T>: Sync {
     fn start(&self, state: &mut Self::State, block: usize, sources: usize);
     fn show(&self, state: &mut Self::State, by: Instructions, shown: Shown<'_, T>);
     /// The sweep has shown all.
-    fn end(&self, state: &mut Self::State, block: usize) -> Result<(), HierarchyError>;
+    fn end(&self, state: &mut Self::State, block: usize) -> Result<(), FileError>;
     /// There are no more sweeps for this thread.
     fn finish(&self, _state: Self::State) {}
 }
@@ -387,23 +495,23 @@ fn exist(nodes: &[Node], all: usize) -> Result<(), HierarchyError> {
     }
 }
 
-struct Work<'a, F> {
+struct Work<'a, S, F> {
     tree: &'a Tree,
     by: Instructions,
     columns: &'a Columns,
     limit: Option<u64>,
     blocks: &'a Blocks,
-    stop: &'a AtomicBool,
+    stop: S,
     leave_out: F,
 }
 
-impl<F: Fn(usize) -> bool + Sync> Work<'_, F> {
+impl<S: Fn() -> bool + Sync, F: Fn(usize) -> bool + Sync> Work<'_, S, F> {
     fn share_out<T: Lanes + Told>(
         &self,
         team: &mut Team,
         prepared: &PerGroup<Prepared<T>>,
         consumer: &impl Consumer<T>,
-    ) -> Result<(), HierarchyError> {
+    ) -> Result<(), FileError> {
         let next = AtomicUsize::new(0);
         let error = Mutex::new(None);
         team.run(|member| {
@@ -417,7 +525,7 @@ impl<F: Fn(usize) -> bool + Sync> Work<'_, F> {
             };
             let mut state = consumer.begin();
             let mut sources = Vec::with_capacity(LANES);
-            while !self.stop.load(Ordering::Relaxed) {
+            while !(self.stop)() {
                 let block = next.fetch_add(1, Ordering::Relaxed);
                 if block >= self.blocks.count() {
                     break;

@@ -305,53 +305,37 @@ fn says_undirected(text: &Text) -> Result<bool, ReadError> {
 
 pub(super) fn coordinates(text: &Text) -> Result<Vec<[i32; 2]>, ReadError> {
     let mut points: Vec<Option<[i32; 2]>> = Vec::new();
-    let mut header: Option<(u64, u64)> = None;
-    let mut number = 0;
-    first_error_or_io(text, |line| {
-        number += 1;
-        let mut cursor = Cursor::new(line);
-        match cursor.word() {
-            b"" | b"c" => Ok(()),
-            b"p" => {
-                let nodes = auxiliary_header(&mut cursor, b"co", header.is_some())?;
-                header = Some((number, nodes));
-                Ok(())
-            }
-            b"v" => {
-                let (id, x, y) = (
-                    cursor.number("a node")?,
-                    cursor.signed("a coordinate")?,
-                    cursor.signed("a coordinate")?,
-                );
-                cursor.line_end()?;
-                let nodes = header.map_or(u64::MAX, |(_, nodes)| nodes);
-                if id == 0 {
-                    return Err(LineError::NodeZero { format: Format::Dimacs });
-                }
-                if id > nodes.min(u64::from(u32::MAX)) {
-                    return Err(LineError::NoSuchNode { id, first: 1, last: nodes });
-                }
-                let point = match (i32::try_from(x), i32::try_from(y)) {
-                    (Ok(x), Ok(y)) => [x, y],
-                    _ => return Err(LineError::TooLarge { found: x.max(y).to_string() }),
-                };
-                // Files are in the order of nodes: what a damaged number would make of this is not taken ahead.
-                let place = (id - 1) as usize;
-                if place > points.len() + FEW_NODES as usize {
-                    return Err(LineError::NoSuchNode { id, first: 1, last: points.len() as u64 });
-                }
-                if place >= points.len() {
-                    points.resize(place + 1, None);
-                }
-                match points[place].replace(point) {
-                    None => Ok(()),
-                    Some(_) => Err(LineError::NotSupported { what: "the node has coordinates already" }),
-                }
-            }
-            _ => Err(Cursor::new(line).expected("`v NODE X Y`")),
+    let (line, nodes) = auxiliary(text, b"co", |word, cursor, nodes| {
+        if word != b"v" {
+            return Err(Cursor::new(word).expected("`v NODE X Y`"));
+        }
+        let (id, x, y) =
+            (cursor.number("a node")?, cursor.signed("a coordinate")?, cursor.signed("a coordinate")?);
+        cursor.line_end()?;
+        let nodes = nodes.unwrap_or(u64::MAX);
+        if id == 0 {
+            return Err(LineError::NodeZero { format: Format::Dimacs });
+        }
+        if id > nodes.min(u64::from(u32::MAX)) {
+            return Err(LineError::NoSuchNode { id, first: 1, last: nodes });
+        }
+        let point = match (i32::try_from(x), i32::try_from(y)) {
+            (Ok(x), Ok(y)) => [x, y],
+            _ => return Err(LineError::TooLarge { found: x.max(y).to_string() }),
+        };
+        // Files are in the order of nodes: what a damaged number would make of this is not taken ahead.
+        let place = (id - 1) as usize;
+        if place > points.len() + FEW_NODES as usize {
+            return Err(LineError::NoSuchNode { id, first: 1, last: points.len() as u64 });
+        }
+        if place >= points.len() {
+            points.resize(place + 1, None);
+        }
+        match points[place].replace(point) {
+            None => Ok(()),
+            Some(_) => Err(LineError::NotSupported { what: "the node has coordinates already" }),
         }
     })?;
-    let (line, nodes) = header.ok_or(ReadError::NoHeader)?;
     let found = points.iter().flatten().count() as u64;
     if found != nodes {
         return Err(ReadError::Count { line, what: "coordinates", promised: nodes, found });
@@ -361,6 +345,26 @@ pub(super) fn coordinates(text: &Text) -> Result<Vec<[i32; 2]>, ReadError> {
 
 pub(super) fn sources(text: &Text) -> Result<Vec<u64>, ReadError> {
     let mut found = Vec::new();
+    let (line, promised) = auxiliary(text, b"ss", |word, cursor, _| {
+        if word != b"s" {
+            return Err(Cursor::new(word).expected("`s NODE`"));
+        }
+        found.push(cursor.number("a source")?);
+        cursor.line_end()
+    })?;
+    if promised != found.len() as u64 {
+        return Err(ReadError::Count { line, what: "sources", promised, found: found.len() as u64 });
+    }
+    Ok(found)
+}
+
+/// Reads a file beside a graph. `entry` is given the first word of every line that is neither comment nor header, what
+/// follows it, and the number that the header tells, if that has come. Answers the header's line and number.
+fn auxiliary(
+    text: &Text,
+    kind: &[u8],
+    mut entry: impl FnMut(&[u8], &mut Cursor<'_>, Option<u64>) -> Result<(), LineError>,
+) -> Result<(u64, u64), ReadError> {
     let mut header: Option<(u64, u64)> = None;
     let mut number = 0;
     first_error_or_io(text, |line| {
@@ -369,22 +373,14 @@ pub(super) fn sources(text: &Text) -> Result<Vec<u64>, ReadError> {
         match cursor.word() {
             b"" | b"c" => Ok(()),
             b"p" => {
-                let count = auxiliary_header(&mut cursor, b"ss", header.is_some())?;
+                let count = auxiliary_header(&mut cursor, kind, header.is_some())?;
                 header = Some((number, count));
                 Ok(())
             }
-            b"s" => {
-                found.push(cursor.number("a source")?);
-                cursor.line_end()
-            }
-            _ => Err(Cursor::new(line).expected("`s NODE`")),
+            word => entry(word, &mut cursor, header.map(|(_, count)| count)),
         }
     })?;
-    let (line, promised) = header.ok_or(ReadError::NoHeader)?;
-    if promised != found.len() as u64 {
-        return Err(ReadError::Count { line, what: "sources", promised, found: found.len() as u64 });
-    }
-    Ok(found)
+    header.ok_or(ReadError::NoHeader)
 }
 
 fn first_error_or_io(

@@ -2,6 +2,7 @@
 
 use super::distance::{Distance, TooFar, fits};
 use super::follow::{Field, Notes, follow_all};
+use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::{BucketQueue, Entry};
 use crate::graph::{Graph, Node};
@@ -27,11 +28,12 @@ impl<D: Distance> Buckets<D> {
         self.shift
     }
 
-    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
     pub(super) fn search(
         &mut self,
         graph: &Graph,
         source: Node,
+        mut pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         self.queue.clear();
@@ -41,8 +43,13 @@ impl<D: Distance> Buckets<D> {
             if labels.limited { follow_all::<D, true, false> } else { follow_all::<D, false, false> };
         let mut number = 0;
         let mut outcome = Ok(());
+        let mut end = None;
         while let Some(next) = self.queue.first_from(number) {
             number = next;
+            if pending.are_settled(number << self.shift, |node| D::read(&field.distances[node as usize])) {
+                end = Some(number << self.shift);
+                break;
+            }
             outcome = fits::<D>((number + 1) << self.shift, graph.max_weight());
             if outcome.is_err() {
                 break;
@@ -55,6 +62,9 @@ impl<D: Distance> Buckets<D> {
             follow(&field, &self.batch, &mut self.queue, &mut self.notes);
         }
         labels.reached.append(&mut self.notes.reached);
+        if let Some(end) = end {
+            labels.cut(end);
+        }
         outcome
     }
 }

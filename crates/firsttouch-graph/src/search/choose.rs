@@ -120,6 +120,8 @@ pub struct Task {
     pub sources: usize,
     /// Threads to search with.
     pub threads: usize,
+    /// Searches end at a limit.
+    pub ends_early: bool,
     /// There is a hierarchy of the graph already.
     pub has_hierarchy: bool,
 }
@@ -136,12 +138,12 @@ pub struct Choice {
 /// Chooses the algorithm that is likely to be the fastest.
 #[must_use]
 pub fn choose(shape: &GraphShape, task: Task) -> Choice {
-    let Task { sources, threads, has_hierarchy } = task;
+    let Task { sources, threads, ends_early, has_hierarchy } = task;
     let because = |algorithm, reason| Choice { algorithm, reason };
     if has_hierarchy {
         return because(Algorithm::Sweep, "there is a hierarchy of the graph".to_owned());
     }
-    if shape.is_like_a_map() && sources >= MANY_SOURCES {
+    if shape.is_like_a_map() && sources >= MANY_SOURCES && !ends_early {
         let reason = format!(
             "the graph is like a map ({:.1} arcs a node, {} hops to {NEIGHBOURHOOD} nodes), and {sources} sources are enough to \
              pay for a hierarchy",
@@ -156,6 +158,8 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
     }
     let reason = if sources < threads {
         format!("{} {} are too few for threads to share", shape.arcs, counted(shape.arcs, "arc"))
+    } else if ends_early {
+        "every thread has sources of its own, and searches end at the limit, which sweeps do not".to_owned()
     } else if sources >= MANY_SOURCES {
         let hops = shape.hops.map_or(String::new(), |hops| format!(", {hops} hops to {NEIGHBOURHOOD} nodes"));
         format!(
@@ -200,7 +204,8 @@ mod tests {
     }
 
     fn chosen(graph: &Graph, sources: usize, threads: usize, has_hierarchy: bool) -> Algorithm {
-        let choice = choose(&GraphShape::of(graph), Task { sources, threads, has_hierarchy });
+        let choice =
+            choose(&GraphShape::of(graph), Task { sources, threads, ends_early: false, has_hierarchy });
         assert!(!choice.reason.is_empty() && !choice.reason.ends_with('.'));
         choice.algorithm
     }
@@ -225,5 +230,7 @@ mod tests {
         assert_eq!(chosen(&map, 1, 1, false), Algorithm::Buckets);
         assert_eq!(chosen(&grid(20), 1, 2, false), Algorithm::Buckets);
         assert_eq!(chosen(&map, 1, 2, true), Algorithm::Sweep);
+        let near = Task { sources: 5000, threads: 2, ends_early: true, has_hierarchy: false };
+        assert_eq!(choose(&GraphShape::of(&map), near).algorithm, Algorithm::Buckets);
     }
 }

@@ -12,6 +12,7 @@
 
 use super::distance::{Distance, TooFar, fits};
 use super::follow::{Field, Notes, follow_all, settle};
+use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::{BucketQueue, Entry};
 use crate::graph::{Graph, Node};
@@ -54,6 +55,8 @@ struct Own<D> {
     batch: Vec<Entry<D>>,
     notes: Notes<D>,
     outcome: Result<(), TooFar>,
+    /// Where the search ended because no target was pending.
+    end: Option<u64>,
 }
 
 /// What a member has found and every member may take from.
@@ -93,6 +96,7 @@ impl<D: Distance> Delta<D> {
             batch: Vec::new(),
             notes: Notes::new(),
             outcome: Ok(()),
+            end: None,
         };
         Delta {
             shift,
@@ -105,7 +109,7 @@ impl<D: Distance> Delta<D> {
         }
     }
 
-    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
     ///
     /// # Panics
     ///
@@ -115,6 +119,7 @@ impl<D: Distance> Delta<D> {
         team: &mut Team,
         graph: &Graph,
         source: Node,
+        pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         assert_eq!(team.size(), self.members.len(), "made for this team");
@@ -130,7 +135,7 @@ impl<D: Distance> Delta<D> {
         self.rounds.iter().for_each(Round::reset);
         let field = Field { graph, distances: D::share(&mut labels.distances), limit: labels.limit };
         let follow = if labels.limited { follow_all::<D, true, true> } else { follow_all::<D, false, true> };
-        let search = Search { field, follow, delta: self };
+        let search = Search { field, follow, pending, delta: self };
         team.run(|member| search.take_part(member));
         let mut outcome = Ok(());
         for own in &mut self.members {
@@ -141,6 +146,10 @@ impl<D: Distance> Delta<D> {
         // Two threads may have reached a node at the same time.
         labels.reached.sort_unstable();
         labels.reached.dedup();
+        // All members have ended at the same place.
+        if let Some(end) = lock(&self.members[0]).end {
+            labels.cut(end);
+        }
         outcome
     }
 }
@@ -152,6 +161,7 @@ type Follow<D> = fn(&Field<'_, D>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<
 struct Search<'a, D: Distance> {
     field: Field<'a, D>,
     follow: Follow<D>,
+    pending: Pending<'a>,
     delta: &'a Delta<D>,
 }
 
@@ -163,9 +173,16 @@ impl<D: Distance> Search<'_, D> {
         let own = &mut *own;
         own.queue.clear();
         own.outcome = Ok(());
+        own.end = None;
+        let mut pending = self.pending;
         let (mut first, mut buckets) = (0, 1);
         for round in self.delta.rounds.iter().cycle() {
             // All members compute the same here, and so all leave or nobody does.
+            let begin = first << self.delta.shift;
+            if pending.are_settled(begin, |node| D::read(&self.field.distances[node as usize])) {
+                own.end = Some(begin);
+                return;
+            }
             let end = first + buckets;
             own.outcome = fits::<D>(end << self.delta.shift, self.field.graph.max_weight());
             if own.outcome.is_err() {

@@ -2,11 +2,12 @@
 
 use super::memory;
 use crate::graph::UNREACHED;
+use bytemuck::Pod;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// An integer that distances are kept in.
-pub(crate) trait Distance: Copy + Ord + Debug + Default + Send + Sync + 'static {
+pub(crate) trait Distance: Pod + Ord + Debug + Default + Send + Sync + 'static {
     /// Stands for a node that no path has been found to.
     const UNREACHED: Self;
     /// The same, for several threads.

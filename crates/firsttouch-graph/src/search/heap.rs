@@ -5,6 +5,7 @@
 //! problems in connexion with graphs, 1959; D. B. Johnson, Priority queues with update, 1975).
 
 use super::distance::{Distance, TooFar, fits};
+use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::Entry;
 use crate::graph::{Graph, Node};
@@ -22,11 +23,12 @@ impl<D: Distance> Heap<D> {
         Heap { entries: Vec::new() }
     }
 
-    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
     pub(super) fn search(
         &mut self,
         graph: &Graph,
         source: Node,
+        mut pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         self.entries.clear();
@@ -34,6 +36,10 @@ impl<D: Distance> Heap<D> {
         while let Some(Entry { distance, node }) = self.pop() {
             if labels.of(node) != distance {
                 continue;
+            }
+            if pending.are_settled(distance.wide(), |node| labels.of(node)) {
+                labels.cut(distance.wide());
+                break;
             }
             fits::<D>(distance.wide(), graph.max_weight())?;
             for arc in graph.out(node) {

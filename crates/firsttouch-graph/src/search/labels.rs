@@ -1,14 +1,17 @@
 //! The distances of one search, as far as they are known.
 
 use super::distance::Distance;
+use super::goal::Goal;
+use crate::array::{Cells, Place};
+use crate::copies::GraphReceipt;
 use crate::graph::Node;
 
-/// Tentative distances of all nodes; in a search with a limit also the list of those that have one, so that neither the
+/// Tentative distances of all nodes; in a search with a limit or targets also the list of those that have one, so that neither the
 /// result nor the next search costs a pass over all nodes.
 #[derive(Debug)]
 pub(super) struct Labels<D> {
-    pub(super) distances: Vec<D>,
-    /// The nodes with a distance, in the order in which they got their first one; empty in a search without limit.
+    pub(super) distances: Cells<D>,
+    /// The nodes with a distance, in the order in which they got their first one; empty in a search to all nodes.
     pub(super) reached: Vec<Node>,
     /// No distance beyond this one is of interest.
     pub(super) limit: D,
@@ -16,10 +19,10 @@ pub(super) struct Labels<D> {
 }
 
 impl<D: Distance> Labels<D> {
-    /// Those of `nodes` nodes, none of them reached.
-    pub(super) fn new(nodes: usize) -> Labels<D> {
+    /// Those of `nodes` nodes, none of them reached, on such pages.
+    pub(super) fn new(nodes: usize, place: Place) -> Labels<D> {
         Labels {
-            distances: vec![D::UNREACHED; nodes],
+            distances: Cells::of(D::UNREACHED, nodes, place),
             reached: Vec::new(),
             limit: D::at_most(u64::MAX),
             limited: true,
@@ -27,7 +30,7 @@ impl<D: Distance> Labels<D> {
     }
 
     /// Forgets the last search and begins another.
-    pub(super) fn begin(&mut self, source: Node, limit: Option<u64>) {
+    pub(super) fn begin(&mut self, source: Node, goal: &Goal<'_>) {
         if self.limited {
             for node in self.reached.drain(..) {
                 self.distances[node as usize] = D::UNREACHED;
@@ -35,12 +38,30 @@ impl<D: Distance> Labels<D> {
         } else {
             self.distances.fill(D::UNREACHED);
         }
-        self.limited = limit.is_some();
-        self.limit = D::at_most(limit.unwrap_or(u64::MAX));
+        self.limited = goal.limit.is_some() || goal.targets.is_some();
+        self.limit = D::at_most(goal.limit.unwrap_or(u64::MAX));
         self.distances[source as usize] = D::default();
         if self.limited {
             self.reached.push(source);
         }
+    }
+
+    /// Forgets the distances from `end` on: a search that ended there does not know whether they are the shortest.
+    pub(super) fn cut(&mut self, end: u64) {
+        let Labels { distances, reached, .. } = self;
+        reached.retain(|node| {
+            let distance = &mut distances[*node as usize];
+            let is_known = distance.wide() < end;
+            if !is_known {
+                *distance = D::UNREACHED;
+            }
+            is_known
+        });
+    }
+
+    /// What their memory has obtained.
+    pub(super) fn receipt(&self, place: Place) -> GraphReceipt {
+        GraphReceipt::of([(self.distances.owner(), place.node)], 1, place.pages, &[place.node])
     }
 
     /// How many nodes have a distance.

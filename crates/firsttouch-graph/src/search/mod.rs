@@ -12,6 +12,7 @@ mod choose;
 mod delta;
 mod distance;
 mod follow;
+mod goal;
 mod heap;
 mod labels;
 mod many;
@@ -25,8 +26,9 @@ mod tree;
 mod width;
 
 pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, Task, choose};
+pub use goal::Goal;
 pub use many::search_each;
 pub use one::{Search, Width};
 pub use parents::NO_PARENT;
 pub use together::TeamSearch;
-pub use tree::{Distances, Summary, Tree};
+pub use tree::{Distances, Tree};

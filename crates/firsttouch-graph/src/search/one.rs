@@ -2,10 +2,13 @@
 
 use super::buckets::Buckets;
 use super::distance::{Distance, TooFar};
+use super::goal::{Goal, Pending};
 use super::heap::Heap;
 use super::labels::Labels;
 use super::tree::Tree;
 use super::width::{Tuner, guess};
+use crate::array::Place;
+use crate::copies::GraphReceipt;
 use crate::graph::{Graph, Node};
 use std::time::{Duration, Instant};
 
@@ -42,6 +45,7 @@ pub struct Search<'g> {
     /// `None`: a heap in place of buckets.
     tuner: Option<Tuner>,
     engine: Engine,
+    place: Place,
     /// What the last run took, if it can be compared with others.
     last: Option<Duration>,
     most_reached: u64,
@@ -85,8 +89,27 @@ impl<'g> Search<'g> {
     }
 
     fn new(graph: &'g Graph, tuner: Option<Tuner>) -> Search<'g> {
-        let engine = Engine::Narrow(Parts::new(graph, tuner.as_ref()));
-        Search { graph, tuner, engine, last: None, most_reached: 0 }
+        let place = Place::HEAP;
+        let engine = Engine::Narrow(Parts::new(graph, tuner.as_ref(), place));
+        Search { graph, tuner, engine, place, last: None, most_reached: 0 }
+    }
+
+    /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
+    /// the receipt tells.
+    #[must_use]
+    pub fn on(mut self, place: Place) -> Search<'g> {
+        self.place = place;
+        self.engine = Engine::Narrow(Parts::new(self.graph, self.tuner.as_ref(), place));
+        self
+    }
+
+    /// What the memory of the distances has obtained.
+    #[must_use]
+    pub fn receipt(&self) -> GraphReceipt {
+        match &self.engine {
+            Engine::Narrow(parts) => parts.labels.receipt(self.place),
+            Engine::Wide(parts) => parts.labels.receipt(self.place),
+        }
     }
 
     /// The width of the buckets that the next run will use; `None` with a heap.
@@ -95,24 +118,26 @@ impl<'g> Search<'g> {
         self.tuner.as_ref().map(|tuner| 1 << tuner.shift())
     }
 
-    /// Finds the shortest paths from `source`: to all nodes, or to those at a distance of at most `limit`.
+    /// Finds the shortest paths from `source`: to all nodes (`None`), to those at a distance of at most `Some(limit)`, or
+    /// as far as a [`Goal`] says.
     ///
     /// # Panics
     ///
-    /// If there is no such node.
-    pub fn run(&mut self, source: Node, limit: Option<u64>) -> Tree<'_> {
+    /// If there is no such node, or target.
+    pub fn run<'t>(&mut self, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
+        let goal = goal.into();
         self.learn();
         let began = Instant::now();
         if let Engine::Narrow(parts) = &mut self.engine
-            && parts.run(self.graph, source, limit) == Err(TooFar)
+            && parts.run(self.graph, source, &goal) == Err(TooFar)
         {
-            self.engine = Engine::Wide(Parts::new(self.graph, self.tuner.as_ref()));
+            self.engine = Engine::Wide(Parts::new(self.graph, self.tuner.as_ref(), self.place));
         }
         if let Engine::Wide(parts) = &mut self.engine {
-            parts.run(self.graph, source, limit).expect("2^32 arcs of 32 bits are no longer than 64 bits");
+            parts.run(self.graph, source, &goal).expect("2^32 arcs of 32 bits are no longer than 64 bits");
         }
-        // Searches with a limit are too short and too different to learn from.
-        self.last = limit.is_none().then(|| began.elapsed());
+        // Searches with a limit or targets are too short and too different to learn from.
+        self.last = (goal == Goal::default()).then(|| began.elapsed());
         match &self.engine {
             Engine::Narrow(parts) => Tree::narrow(self.graph, source, &parts.labels),
             Engine::Wide(parts) => Tree::wide(self.graph, source, &parts.labels),
@@ -145,19 +170,20 @@ impl<'g> Search<'g> {
 }
 
 impl<D: Distance> Parts<D> {
-    fn new(graph: &Graph, tuner: Option<&Tuner>) -> Parts<D> {
+    fn new(graph: &Graph, tuner: Option<&Tuner>, place: Place) -> Parts<D> {
         let queue = match tuner {
             Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), graph))),
             None => Queue::Heap(Heap::new()),
         };
-        Parts { labels: Labels::new(graph.nodes()), queue }
+        Parts { labels: Labels::new(graph.nodes(), place), queue }
     }
 
-    fn run(&mut self, graph: &Graph, source: Node, limit: Option<u64>) -> Result<(), TooFar> {
-        self.labels.begin(source, limit);
+    fn run(&mut self, graph: &Graph, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
+        self.labels.begin(source, goal);
+        let pending = Pending::new(goal);
         match &mut self.queue {
-            Queue::Heap(heap) => heap.search(graph, source, &mut self.labels),
-            Queue::Buckets(buckets) => buckets.search(graph, source, &mut self.labels),
+            Queue::Heap(heap) => heap.search(graph, source, pending, &mut self.labels),
+            Queue::Buckets(buckets) => buckets.search(graph, source, pending, &mut self.labels),
         }
     }
 

@@ -2,9 +2,12 @@
 
 use super::delta::{Delta, Step};
 use super::distance::{Distance, TooFar};
+use super::goal::{Goal, Pending};
 use super::labels::Labels;
 use super::tree::Tree;
 use super::width::guess;
+use crate::array::Place;
+use crate::copies::GraphReceipt;
 use crate::graph::{Graph, Node};
 use firsttouch_threads::Team;
 
@@ -26,6 +29,7 @@ pub struct TeamSearch<'g> {
     shift: u32,
     step: Step,
     engine: Engine,
+    place: Place,
 }
 
 /// Distances are of 32 bits until a search comes so far that they might not fit.
@@ -44,24 +48,48 @@ impl<'g> TeamSearch<'g> {
             Some(delta) => (delta.max(1).ilog2(), Step::OneBucket),
             None => (guess(graph), Step::Adapts),
         };
-        let engine = Engine::Narrow(Labels::new(graph.nodes()), Delta::new(shift, step, graph, team.size()));
-        TeamSearch { graph, shift, step, engine }
+        let place = Place::HEAP;
+        let labels = Labels::new(graph.nodes(), place);
+        let engine = Engine::Narrow(labels, Delta::new(shift, step, graph, team.size()));
+        TeamSearch { graph, shift, step, engine, place }
     }
 
-    /// Finds the shortest paths from `source`: to all nodes, or to those at a distance of at most `limit`.
+    /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
+    /// the receipt tells.
+    #[must_use]
+    pub fn on(mut self, place: Place) -> TeamSearch<'g> {
+        self.place = place;
+        if let Engine::Narrow(labels, _) = &mut self.engine {
+            *labels = Labels::new(self.graph.nodes(), place);
+        }
+        self
+    }
+
+    /// What the memory of the distances has obtained.
+    #[must_use]
+    pub fn receipt(&self) -> GraphReceipt {
+        match &self.engine {
+            Engine::Narrow(labels, _) => labels.receipt(self.place),
+            Engine::Wide(labels, _) => labels.receipt(self.place),
+        }
+    }
+
+    /// Finds the shortest paths from `source`: to all nodes (`None`), to those at a distance of at most `Some(limit)`, or
+    /// as far as a [`Goal`] says.
     ///
     /// # Panics
     ///
-    /// If there is no such node, or the team has another size.
-    pub fn run(&mut self, team: &mut Team, source: Node, limit: Option<u64>) -> Tree<'_> {
+    /// If there is no such node, or target, or the team has another size.
+    pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
+        let goal = goal.into();
         if let Engine::Narrow(labels, delta) = &mut self.engine
-            && search(self.graph, labels, delta, team, source, limit) == Err(TooFar)
+            && search(self.graph, labels, delta, team, source, &goal) == Err(TooFar)
         {
             let delta = Delta::new(self.shift, self.step, self.graph, team.size());
-            self.engine = Engine::Wide(Labels::new(self.graph.nodes()), delta);
+            self.engine = Engine::Wide(Labels::new(self.graph.nodes(), self.place), delta);
         }
         if let Engine::Wide(labels, delta) = &mut self.engine {
-            search(self.graph, labels, delta, team, source, limit)
+            search(self.graph, labels, delta, team, source, &goal)
                 .expect("2^32 arcs of 32 bits are no longer than 64 bits");
         }
         match &self.engine {
@@ -77,8 +105,8 @@ fn search<D: Distance>(
     delta: &mut Delta<D>,
     team: &mut Team,
     source: Node,
-    limit: Option<u64>,
+    goal: &Goal<'_>,
 ) -> Result<(), TooFar> {
-    labels.begin(source, limit);
-    delta.search(team, graph, source, labels)
+    labels.begin(source, goal);
+    delta.search(team, graph, source, Pending::new(goal), labels)
 }

@@ -4,6 +4,7 @@ use super::distance::Distance;
 use super::labels::Labels;
 use super::parents::parents;
 use crate::graph::{Graph, Node, UNREACHED};
+use crate::summary::Summary;
 
 /// Distances of all nodes, in as many bits as they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,26 +58,6 @@ pub struct Tree<'a> {
     reached: Option<&'a [Node]>,
 }
 
-/// What a tree comes to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Nodes with a path from the source, itself included.
-    pub reached: u64,
-    /// The sum of their distances.
-    pub sum: u64,
-    /// The greatest of them.
-    pub farthest: u64,
-}
-
-impl Summary {
-    fn add(mut self, distance: u64) -> Summary {
-        self.reached += 1;
-        self.sum = self.sum.wrapping_add(distance);
-        self.farthest = self.farthest.max(distance);
-        self
-    }
-}
-
 impl<'a> Tree<'a> {
     pub(super) fn narrow(graph: &'a Graph, source: Node, labels: &'a Labels<u32>) -> Tree<'a> {
         let reached = labels.limited.then_some(&*labels.reached);
@@ -88,19 +69,36 @@ impl<'a> Tree<'a> {
         Tree { graph, source, distances: Distances::Wide(&labels.distances), reached }
     }
 
+    /// Distances that were found in another way, as a tree: those of all nodes from `source`. `reached` are the nodes that have one,
+    /// where it is known.
+    ///
+    /// # Panics
+    ///
+    /// If there are more or fewer distances than nodes.
+    #[must_use]
+    pub fn of_distances(
+        graph: &'a Graph,
+        source: Node,
+        distances: Distances<'a>,
+        reached: Option<&'a [Node]>,
+    ) -> Tree<'a> {
+        assert_eq!(distances.len(), graph.nodes(), "a distance for each node");
+        Tree { graph, source, distances, reached }
+    }
+
     /// Where the paths begin.
     #[must_use]
     pub fn source(&self) -> Node {
         self.source
     }
 
-    /// The distances of all nodes. In a search with a limit, nodes beyond it have none.
+    /// The distances of all nodes. In a search with a limit or targets, nodes beyond these have none.
     #[must_use]
     pub fn distances(&self) -> Distances<'a> {
         self.distances
     }
 
-    /// The nodes that have a distance, if the search had a limit, in no order: few of them take little time.
+    /// The nodes that have a distance, if the search had a limit or targets, in no order: few of them take little time.
     #[must_use]
     pub fn within_limit(&self) -> Option<&'a [Node]> {
         self.reached
@@ -131,22 +129,35 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// How many nodes are reached, the sum of their distances (modulo 2^64), and the greatest.
+    /// What the distances of all nodes come to.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let all = Summary::default();
         match (self.reached, self.distances) {
-            (Some(reached), distances) => {
-                reached.iter().filter_map(|node| distances.of(*node)).fold(all, Summary::add)
+            (Some(reached), _) => self.summary_of(reached),
+            // Sums of so many numbers of 32 bits do not leave 64.
+            (None, Distances::Narrow(distances)) => {
+                let mut sum = 0;
+                let mut all = Summary::default();
+                for distance in distances.iter().filter(|distance| **distance != UNREACHED) {
+                    all.reached += 1;
+                    all.farthest = all.farthest.max(u64::from(*distance));
+                    sum += u64::from(*distance);
+                }
+                Summary { sum: sum.into(), ..all }
             }
-            (None, Distances::Narrow(distances)) => distances
-                .iter()
-                .filter(|distance| **distance != UNREACHED)
-                .fold(all, |summary, distance| summary.add(u64::from(*distance))),
-            (None, Distances::Wide(distances)) => distances
-                .iter()
-                .filter(|distance| **distance != u64::MAX)
-                .fold(all, |summary, distance| summary.add(*distance)),
+            (None, Distances::Wide(distances)) => {
+                distances.iter().copied().filter(|distance| *distance != u64::MAX).collect()
+            }
         }
+    }
+
+    /// What the distances of some nodes come to.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node.
+    #[must_use]
+    pub fn summary_of(&self, nodes: &[Node]) -> Summary {
+        nodes.iter().filter_map(|node| self.distances.of(*node)).collect()
     }
 }

@@ -15,7 +15,7 @@ pub use filling::filling;
 pub use measurement::measurement;
 pub use receipt::receipt;
 pub use recording::recording;
-pub use search::search;
+pub use search::{merge, search};
 
 use crate::cells;
 use crate::cells::{asked, obtained, shortfalls};

@@ -3,13 +3,18 @@
 use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, bytes, count, plural, seconds};
 use crate::style::{Style, Tone};
-use firsttouch_graph::{GraphReceipt, SearchReport};
+use firsttouch_graph::{Figures, GraphReceipt, MergeReport, SearchReport, Spread};
 
 /// What was searched, how fast, and where the graph lay.
 pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
     let (graph, totals) = (&report.graph, &report.totals);
-    let each_ms = report.search_s / report.searched.max(1) as f64 * 1e3;
+    let searched_now = report.searched - report.resumed.min(report.searched);
+    let each_ms = report.search_s / searched_now.max(1) as f64 * 1e3;
+    let resumed = match report.resumed {
+        0 => String::new(),
+        resumed => format!(", {resumed} of them before"),
+    };
     let lines = [
         (
             "graph      ",
@@ -25,7 +30,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
         (
             "searched   ",
             format!(
-                "{} of {} by {} in {}: {each_ms:.2} ms each, {} edges/s",
+                "{} of {}{resumed} by {} in {}: {each_ms:.2} ms each, {} edges/s",
                 report.searched,
                 plural(report.sources, "source"),
                 plural(report.threads, "thread"),
@@ -47,6 +52,9 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
     for (name, words, tone) in lines {
         page.paragraph(name, &words, tone);
     }
+    for (name, words) in figures(&report.figures) {
+        page.paragraph(name, &words, None);
+    }
     for shortfall in &report.receipt.shortfalls {
         page.paragraph(
             "  ",
@@ -58,6 +66,53 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
     let notes: Vec<String> = report.notes.iter().chain(&report.receipt.notes).cloned().collect();
     page.list("remarks", &notes, "-", None);
     page.text
+}
+
+/// What the processes of a shared run have found, and what is missing.
+pub fn merge(report: &MergeReport, width: usize, style: Style) -> String {
+    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let (graph, totals) = (&report.graph, &report.totals);
+    page.paragraph("graph      ", &format!("{} nodes, {} arcs", graph.nodes, graph.arcs), None);
+    let done = format!("{} of {}", report.searched, plural(report.sources, "source"));
+    page.paragraph("searched   ", &done, Some(Tone::Strong));
+    let found = format!(
+        "{} paths, the longest {}, all together {}",
+        totals.reached, totals.farthest, totals.checksum
+    );
+    page.paragraph("found      ", &found, None);
+    for (name, words) in figures(&report.figures) {
+        page.paragraph(name, &words, None);
+    }
+    let missing: Vec<String> = report
+        .missing
+        .iter()
+        .map(|[first, last]| format!("sources {first} to {last} of the file, from 0"))
+        .collect();
+    page.list("missing", &missing, "-", None);
+    page.text
+}
+
+/// A line for each figure that was asked for.
+fn figures(figures: &Figures) -> Vec<(&'static str, String)> {
+    fn spread<T: Copy>(spread: &Spread<T>, word: impl Fn(T) -> String) -> String {
+        format!("{} to {}, {:.6} on average", word(spread.least), word(spread.most), spread.mean)
+    }
+    let mut lines = Vec::new();
+    lines.extend(figures.diameter.map(|diameter| ("diameter   ", diameter.to_string())));
+    lines.extend(figures.radius.map(|radius| ("radius     ", radius.to_string())));
+    let whole = |number: u64| number.to_string();
+    lines.extend(figures.eccentricity.map(|all| ("eccentric. ", spread(&all, whole))));
+    lines
+        .extend(figures.closeness.map(|all| ("closeness  ", spread(&all, |number| format!("{number:.6e}")))));
+    lines.extend(figures.reach.map(|all| ("reach      ", spread(&all, whole))));
+    lines.extend(figures.histogram.as_ref().map(|histogram| {
+        let most = histogram.counts().iter().max().copied().unwrap_or(0);
+        let at = histogram.counts().iter().position(|count| *count == most).unwrap_or(0) as u64;
+        let from = at * histogram.width();
+        let words = format!("classes {} wide; most distances from {from} on: {most}", histogram.width());
+        ("histogram  ", words)
+    }));
+    lines
 }
 
 fn memory(receipt: &GraphReceipt) -> String {

@@ -1,0 +1,78 @@
+//! The options of `apsp`.
+
+use super::paths::{Chosen, Index, PlacedGraph, chosen};
+use crate::paths::ShardWord;
+use clap::Args;
+use firsttouch_graph::{Algorithm, Figure};
+use std::path::PathBuf;
+
+/// Find the distances from every node of a graph to every other
+///
+/// The distances themselves are kept only with `--matrix`; what is told is computed of them while they are found. On graphs
+/// that small cuts fall apart under, as roads do, sweeps over a hierarchy find them; on others, searches. Exit codes: 0 done, 1
+/// failed, 2 wrong usage, 130 interrupted (a checkpoint is written, if one was asked for).
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch apsp NY.gr.gz
+  firsttouch apsp NY.gr.gz --reduce eccentricity,closeness --export-csv nodes.csv
+  firsttouch apsp NY.gr --save-index ny.order --checkpoint ny.part          Ctrl-C ends it …
+  firsttouch apsp NY.gr --index ny.order --checkpoint ny.part --resume      … and this goes on
+  firsttouch apsp town.gr --matrix town.npy                                 then numpy.load(\"town.npy\", mmap_mode=\"r\")
+  srun -n 64 firsttouch apsp usa.gr --shard-dir /scratch/usa                mpirun, too; again, after a crash
+  firsttouch apsp --merge /scratch/usa                                      what has been found so far
+  firsttouch apsp big.ftg --groups 6x4 --pages 2m --json | jq .edges_per_s")]
+pub(crate) struct Apsp {
+    #[command(flatten)]
+    pub(crate) graph: PlacedGraph,
+    /// How to find them: auto, sweep, buckets, heap
+    #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
+    pub(crate) algorithm: Chosen,
+    #[command(flatten)]
+    pub(crate) index: Index,
+    /// What to tell: eccentricity, diameter, radius, closeness, reach, histogram, checksum
+    #[arg(
+        long,
+        value_name = "FIGURES",
+        value_delimiter = ',',
+        value_parser = figure,
+        default_value = "diameter,radius,checksum"
+    )]
+    pub(crate) reduce: Vec<Figure>,
+    /// Write all distances to FILE (.npy), if the disk has room: a row for each source, in the order of the graph's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) matrix: Option<PathBuf>,
+    /// Keep in FILE how far it has come, every half a minute and when it ends
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Go on from the checkpoint
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
+    /// Share the run with other processes through DIR, which all of them can write to: each takes sources that nobody has taken;
+    /// process 0 tells what all have found. Started again, it does what is missing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["checkpoint", "matrix"])]
+    pub(crate) shard_dir: Option<PathBuf>,
+    /// Which of the processes this is, as 0/4; auto: as srun or mpirun says
+    #[arg(long, value_name = "R/N", default_value = "auto", requires = "shard_dir")]
+    pub(crate) shard: ShardWord,
+    /// Tell what processes have found that shared the folder FILE, and what is missing
+    #[arg(long, conflicts_with_all = ["shard_dir", "checkpoint", "matrix", "index", "save_index"])]
+    pub(crate) merge: bool,
+    /// Write the figures that every node has to FILE: node, eccentricity, closeness, reach (of these what --reduce names, or all)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_csv: Option<PathBuf>,
+    /// Tell on stderr every second how far it is, also where that is no terminal
+    #[arg(long)]
+    pub(crate) progress: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn algorithm(text: &str) -> Result<Chosen, String> {
+    chosen(text, &[Algorithm::Sweep, Algorithm::Buckets, Algorithm::Heap])
+}
+
+fn figure(text: &str) -> Result<Figure, String> {
+    let known = Figure::ALL.into_iter().find(|figure| figure.word() == text);
+    known.ok_or_else(|| format!("expected {}", Figure::ALL.map(Figure::word).join(", ")))
+}

@@ -1,0 +1,59 @@
+//! The options that `sssp` and `apsp` share.
+
+use super::{GraphInput, GroupsWord, pages};
+use clap::Args;
+use firsttouch_graph::Algorithm;
+use firsttouch_placement::Pages;
+use std::path::PathBuf;
+
+/// The graph, where it lies, and who works on it.
+#[derive(Args, Debug)]
+pub(crate) struct PlacedGraph {
+    #[command(flatten)]
+    pub(crate) input: GraphInput,
+    /// Kind of pages of the graph and all that is kept for searching it: thp, 2m, 1g, 4k, 16k…1024k, auto; plain is the
+    /// heap, or the mapped file
+    #[arg(long, value_name = "KIND", value_parser = pages, default_value = "thp")]
+    pub(crate) pages: Pages,
+    /// One copy of the graph for every group of cores, next to it, and threads on these: CORESxGROUPS, as in 6x4
+    #[arg(long, value_name = "CORESxGROUPS", conflicts_with = "threads")]
+    pub(crate) groups: Option<GroupsWord>,
+}
+
+/// The hierarchy that sweeps need, kept from one run to the next.
+#[derive(Args, Debug)]
+pub(crate) struct Index {
+    /// Sweep over the hierarchy that FILE keeps, of the same arcs with any weights
+    #[arg(long, value_name = "FILE")]
+    pub(crate) index: Option<PathBuf>,
+    /// Keep the hierarchy in FILE, for --index
+    #[arg(long, value_name = "FILE", conflicts_with = "index")]
+    pub(crate) save_index: Option<PathBuf>,
+}
+
+impl Index {
+    /// Whether there is to be a hierarchy, come what may.
+    pub(crate) fn is_named(&self) -> bool {
+        self.index.is_some() || self.save_index.is_some()
+    }
+}
+
+/// `--algorithm`: one, or the one that suits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Auto,
+    This(Algorithm),
+}
+
+/// One of these algorithms by its word, or `auto`.
+pub(super) fn chosen(text: &str, among: &[Algorithm]) -> Result<Chosen, String> {
+    if text == "auto" {
+        return Ok(Chosen::Auto);
+    }
+    among.iter().find(|algorithm| algorithm.word() == text).map(|known| Chosen::This(*known)).ok_or_else(
+        || {
+            let words: Vec<&str> = among.iter().map(|algorithm| algorithm.word()).collect();
+            format!("expected auto, {}", words.join(", "))
+        },
+    )
+}

@@ -1,0 +1,13 @@
+//! What `sssp` and `apsp` share: the graph, the algorithm made ready, and how far it is.
+
+mod input;
+mod once;
+mod progress;
+mod ranks;
+mod ready;
+
+pub(crate) use input::{Input, missing};
+pub(crate) use once::{Made, made};
+pub(crate) use progress::{INTERRUPTED, Pace, Progress, stop_at_signals};
+pub(crate) use ranks::{ShardWord, this as this_rank};
+pub(crate) use ready::{Ready, ready};

@@ -1,0 +1,160 @@
+//! `firsttouch apsp --shard-dir`: several processes on one run, by their variables and by Open MPI; some of them killed.
+
+use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const RANKS: u32 = 4;
+/// What every process is asked. Searches, because sweeps would be done before anybody could be killed.
+const ASKED: [&str; 6] = ["--threads", "1", "--algorithm", "heap", "--reduce", "diameter,radius,histogram"];
+
+fn streets(folder: &Path) -> PathBuf {
+    let graph = folder.join("streets.gr.gz");
+    assert_code(&run(&["graph", "generate", "streets", "10", graph.to_str().unwrap()]), 0);
+    graph
+}
+
+/// What one process alone finds.
+fn alone(graph: &Path) -> Value {
+    let output = run(&["apsp", graph.to_str().unwrap(), "--reduce", "diameter,radius,histogram", "--json"]);
+    assert_code(&output, 0);
+    json(&stdout(&output))
+}
+
+#[track_caller]
+fn assert_same(found: &Value, wanted: &Value) {
+    for key in ["checksum", "reached", "farthest", "sources", "searched", "diameter", "radius", "histogram"] {
+        assert_eq!(found[key], wanted[key], "{key}");
+    }
+}
+
+fn process(graph: &Path, folder: &Path, rank: u32) -> Command {
+    let mut command = firsttouch();
+    command.args(["apsp", graph.to_str().unwrap(), "--shard-dir", folder.to_str().unwrap(), "--json"]);
+    command.args(ASKED).env("SLURM_PROCID", rank.to_string()).env("SLURM_NTASKS", RANKS.to_string());
+    command
+}
+
+/// Waits until it tells that it has found something.
+fn first_line(child: &mut Child) -> String {
+    BufReader::new(child.stderr.take().unwrap()).lines().next().unwrap().unwrap()
+}
+
+#[test]
+fn processes_share_a_run_and_make_up_for_one_that_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = streets(folder.path());
+    let wanted = alone(&graph);
+    let shared = folder.path().join("shared");
+    let mut killed = process(&graph, &shared, 2)
+        .arg("--progress")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(first_line(&mut killed).contains("of 1024 sources"));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+
+    let merge = ["apsp", "--merge", shared.to_str().unwrap(), "--json"];
+    let early = run(&merge);
+    assert_code(&early, 1);
+    let missing = json(&stdout(&early))["missing"].clone();
+    assert!(!missing.as_array().unwrap().is_empty(), "{missing}");
+    assert!(stderr(&early).contains("run the same command again"), "{}", stderr(&early));
+
+    let spawn = |rank| process(&graph, &shared, rank).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let others: Vec<Child> = [0, 1, 3].map(|rank| spawn(rank).unwrap()).into();
+    let outputs: Vec<_> = others.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    outputs.iter().for_each(|output| assert_code(output, 0));
+    assert_same(&json(&stdout(&outputs[0])), &wanted);
+    assert!(stdout(&outputs[1]).is_empty() && stdout(&outputs[2]).is_empty());
+
+    let rows = shared.join("nodes.csv");
+    let merged =
+        run(&[&merge[..], &["--reduce", "diameter,radius", "--export-csv", rows.to_str().unwrap()]].concat());
+    assert_code(&merged, 0);
+    let merged = json(&stdout(&merged));
+    assert_same(&merged, &{
+        let mut wanted = wanted.clone();
+        wanted["histogram"] = merged["histogram"].clone();
+        wanted
+    });
+    assert_eq!(merged["missing"], Value::Array(Vec::new()));
+    assert_eq!(std::fs::read_to_string(&rows).unwrap().lines().count(), 1025);
+
+    // A lost part is named, and found again.
+    std::fs::remove_file(shared.join("000003.part")).unwrap();
+    assert_eq!(json(&stdout(&run(&merge)))["missing"], json("[[96, 127]]"));
+    let again = process(&graph, &shared, 0).output().unwrap();
+    assert_code(&again, 0);
+    let again = json(&stdout(&again));
+    assert_same(&again, &wanted);
+    assert_eq!(again["resumed"], 1024 - 32);
+}
+
+#[test]
+fn what_cannot_be_shared_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (graph, shared) = (streets(folder.path()), folder.path().join("shared"));
+    let named = ["apsp", graph.to_str().unwrap(), "--shard-dir", shared.to_str().unwrap()];
+    let lonely = run(&named);
+    assert_code(&lonely, 2);
+    assert!(stderr(&lonely).contains("srun or mpirun"), "{}", stderr(&lonely));
+    assert_code(&run(&[&named[..], &["--shard", "4/4"]].concat()), 2);
+    assert_code(&run(&[&named[..], &["--shard", "0/1"]].concat()), 0);
+    // The same folder for another graph, and for other figures.
+    let other = folder.path().join("other.gr");
+    std::fs::write(&other, "p sp 2 1\na 1 2 3\n").unwrap();
+    let refused =
+        run(&["apsp", other.to_str().unwrap(), "--shard-dir", shared.to_str().unwrap(), "--shard", "0/1"]);
+    assert_code(&refused, 2);
+    assert!(stderr(&refused).contains("another graph"), "{}", stderr(&refused));
+    let refused = run(&[&named[..], &["--shard", "0/1", "--reduce", "histogram"]].concat());
+    assert_code(&refused, 1);
+    assert!(stderr(&refused).contains("another question"), "{}", stderr(&refused));
+    let nothing = run(&["apsp", "--merge", folder.path().to_str().unwrap()]);
+    assert_code(&nothing, 1);
+    assert!(stderr(&nothing).contains("no run was begun"), "{}", stderr(&nothing));
+}
+
+#[test]
+fn open_mpi_starts_them_and_a_run_that_it_aborts_goes_on() {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        eprintln!("skipped: Open MPI's mpirun is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (graph, shared) = (streets(folder.path()), folder.path().join("shared"));
+    let wanted = alone(&graph);
+    let mpirun = || {
+        let mut command = Command::new("mpirun");
+        command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "4"]);
+        command.arg(env!("CARGO_BIN_EXE_firsttouch"));
+        command.args(["apsp", graph.to_str().unwrap(), "--shard-dir", shared.to_str().unwrap(), "--json"]);
+        command.args(ASKED);
+        command
+    };
+    let mut aborted =
+        mpirun().arg("--progress").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let first = first_line(&mut aborted);
+    assert!(first.contains("of 1024 sources"), "{first}");
+    // The claims tell who is at it.
+    let claims = std::fs::read_dir(&shared).unwrap().map(|entry| entry.unwrap().path());
+    let words = claims
+        .filter(|path| path.extension().is_some_and(|extension| extension == "claim"))
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .find(|words| words.starts_with("process ") && words.contains(": "))
+        .unwrap();
+    let process: i32 = words.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let process = rustix::process::Pid::from_raw(process).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+    assert!(!aborted.wait().unwrap().success());
+
+    let output = mpirun().output().unwrap();
+    assert_code(&output, 0);
+    let found = json(&stdout(&output));
+    assert_same(&found, &wanted);
+}

@@ -1,0 +1,103 @@
+//! How far a long run has come, in a file.
+
+use super::Kept;
+use crate::file::{self, FileError};
+use crate::fingerprint::Fingerprint;
+use crate::histogram::Histogram;
+use crate::summary::Summary;
+use std::path::Path;
+use std::time::Duration;
+
+/// Where and how often a run keeps how far it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint<'a> {
+    /// The file. If it is there, the run goes on from it; it stays when the run has ended.
+    pub path: &'a Path,
+    /// The time between two writes of it.
+    pub every: Duration,
+}
+
+/// Begins such a file; the last byte is the version of what follows: the fingerprint of what is asked and the number of
+/// sources; for each source whether it is done, and if so nodes reached (4 bytes), the greatest distance (8) and their sum
+/// (16); whether distances were counted, and if so the logarithm of the classes' width (4) and 1024 counts. All of them are
+/// little-endian.
+const MAGIC: [u8; 8] = *b"ftapsp \x02";
+/// The most bytes of a source.
+const SOURCE_BYTES: u64 = 1 + 4 + 8 + 16;
+/// The most bytes of what is there once.
+const OTHER_BYTES: u64 = 16 + 1 + 4 + 8 * Histogram::CLASSES as u64;
+
+/// Keeps what is known.
+pub(super) fn write(path: &Path, question: Fingerprint, kept: &Kept) -> Result<(), FileError> {
+    let mut contents =
+        Vec::with_capacity((OTHER_BYTES + kept.summaries.len() as u64 * SOURCE_BYTES) as usize);
+    contents.extend_from_slice(&question.value().to_le_bytes());
+    contents.extend_from_slice(&(kept.summaries.len() as u64).to_le_bytes());
+    for summary in &kept.summaries {
+        contents.push(u8::from(summary.is_some()));
+        if let Some(summary) = summary {
+            // There are fewer than 2^32 nodes.
+            contents.extend_from_slice(&(summary.reached as u32).to_le_bytes());
+            contents.extend_from_slice(&summary.farthest.to_le_bytes());
+            contents.extend_from_slice(&summary.sum.to_le_bytes());
+        }
+    }
+    contents.push(u8::from(kept.histogram.is_some()));
+    if let Some(histogram) = &kept.histogram {
+        contents.extend_from_slice(&histogram.shift().to_le_bytes());
+        contents.extend(histogram.counts().iter().flat_map(|count| count.to_le_bytes()));
+    }
+    file::write(path, MAGIC, &contents)
+}
+
+/// What was known when the file was written; `None` if there is none.
+pub(super) fn read(
+    path: &Path,
+    question: Fingerprint,
+    sources: usize,
+    counts: bool,
+) -> Result<Option<Kept>, FileError> {
+    let wrong = |what| FileError::Content { path: path.to_owned(), what };
+    let Some(contents) = file::read(path, MAGIC, OTHER_BYTES + sources as u64 * SOURCE_BYTES)? else {
+        return Ok(None);
+    };
+    let mut rest = &contents[..];
+    let mut number = || file::take(&mut rest).map(u64::from_le_bytes).ok_or(wrong("cut off"));
+    if number()? != question.value() || number()? != sources as u64 {
+        return Err(wrong(
+            "the checkpoint of another run: another graph or order of its nodes, other weights, sources or targets",
+        ));
+    }
+    let summaries: Option<Vec<Option<Summary>>> = (0..sources).map(|_| source(&mut rest)).collect();
+    let histogram = histogram(&mut rest).filter(|_| rest.is_empty());
+    let (Some(summaries), Some(histogram)) = (summaries, histogram) else { return Err(wrong("cut off")) };
+    if counts && histogram.is_none() {
+        return Err(wrong("the checkpoint of a run that made no histogram"));
+    }
+    Ok(Some(Kept { summaries, histogram: histogram.filter(|_| counts) }))
+}
+
+/// The next source of the file; `None` where the file ends.
+fn source(rest: &mut &[u8]) -> Option<Option<Summary>> {
+    let [done] = file::take(rest)?;
+    if done == 0 {
+        return Some(None);
+    }
+    Some(Some(Summary {
+        reached: u32::from_le_bytes(file::take(rest)?).into(),
+        farthest: u64::from_le_bytes(file::take(rest)?),
+        sum: u128::from_le_bytes(file::take(rest)?),
+    }))
+}
+
+/// The counts, if there are any; `None` where the file ends.
+fn histogram(rest: &mut &[u8]) -> Option<Option<Histogram>> {
+    let [counted] = file::take(rest)?;
+    if counted == 0 {
+        return Some(None);
+    }
+    let shift = u32::from_le_bytes(file::take(rest)?);
+    let counts: Option<Vec<u64>> =
+        (0..Histogram::CLASSES).map(|_| file::take(rest).map(u64::from_le_bytes)).collect();
+    Some(Some(Histogram::of_parts(shift, counts?)?))
+}
