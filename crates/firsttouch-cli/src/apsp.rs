@@ -9,8 +9,8 @@ use crate::output::{self, Failure, Outcome};
 use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, ready, stop_at_signals};
 use firsttouch_graph::hierarchy::Sweeps;
 use firsttouch_graph::{
-    Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Figures, Goal, Ids, Node, Plan, Queue,
-    SearchReport, Searches, Task, Totals, Width, room_for_matrix,
+    Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Figures, Goal, Ids, Node, Place, Plan,
+    Queue, SearchReport, Searches, Task, Totals, Width, room_for_matrix,
 };
 use firsttouch_report::{Style, json, text};
 use shared::Shared;
@@ -35,8 +35,9 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
         room_for_matrix(path, &input.loaded.graph, nodes.len(), nodes.len())
             .map_err(|error| failed(error.into()))?;
     }
-    // One thread: every thread has sources of its own.
-    let task = Task { sources: nodes.len(), threads: 1, ends_early: false, has_hierarchy: false };
+    // Every thread has sources of its own.
+    let threads = input.team.size().min(nodes.len());
+    let task = Task { sources: nodes.len(), threads, ends_early: false, has_hierarchy: false };
     let ours = match &shared {
         Some(shared) => Some(shared.index(args.algorithm, &args.index, &input, task, &stop)?),
         None => None,
@@ -65,7 +66,8 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
     };
     // Columns are in the order of the file, too.
     let targets = input.loaded.ids.order().filter(|_| args.matrix.is_some()).map(|_| nodes.clone());
-    let (threads, place, memory_nodes) = (input.team.size(), input.place, input.nodes());
+    let (threads, memory_nodes) = (input.team.size(), input.nodes());
+    let place = Place { pages: args.graph.pages, node: None };
     let mut receipts = Vec::new();
     let (team, graphs) = input.parts();
     let began;

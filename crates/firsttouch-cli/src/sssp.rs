@@ -53,7 +53,8 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
     };
     let ends = || stop.load(Ordering::Relaxed) || rows.as_ref().is_some_and(Rows::have_failed);
     let shape = hierarchy.as_ref().map(Hierarchy::shape);
-    let (threads, place, memory_nodes) = (input.team.size(), input.place, input.nodes());
+    let (threads, memory_nodes) = (input.team.size(), input.nodes());
+    let place = Place { pages: args.graph.pages, node: None };
     let (team, graphs) = input.parts();
     let work = Work { args, graphs, sources: &sources, targets: targets.as_ref(), place };
     let began = Instant::now();

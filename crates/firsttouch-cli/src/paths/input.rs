@@ -15,7 +15,7 @@ pub(crate) struct Input {
     pub(crate) team: Team,
     /// A copy for each group of the team, if there are to be groups.
     copies: Option<Copies>,
-    pub(crate) place: Place,
+    place: Place,
     /// How long reading it took.
     pub(crate) parse_s: f64,
     /// How long bringing it into order and copying it took.

@@ -92,7 +92,7 @@ fn graphs_that_no_small_cuts_part_are_searched_and_it_is_said_why() {
     let refused = apsp(&graph, &["--algorithm", "sweep"]);
     assert_code(&refused, 1);
     assert!(stderr(&refused).contains("no small cuts") && stderr(&refused).contains("--algorithm"));
-    let near = ["sssp", graph.to_str().unwrap(), "--random", "1100", "--limit", "5", "--json"];
+    let near = ["sssp", graph.to_str().unwrap(), "--random", "320", "--limit", "5", "--json"];
     let document = json(&stdout(&run(&near)));
     assert_eq!(document["algorithm"], "buckets");
     // One that looks like a map, and whose middle is no map at all.
@@ -108,7 +108,7 @@ fn graphs_that_no_small_cuts_part_are_searched_and_it_is_said_why() {
         }
     }
     std::fs::write(&graph, text).unwrap();
-    let many = ["--random", "1100", "--targets", "3", "--json", "--algorithm"];
+    let many = ["--threads", "2", "--random", "320", "--targets", "3", "--json", "--algorithm"];
     let sssp = |algorithm| {
         let all = [&["sssp", graph.to_str().unwrap()], &many[..], &[algorithm]].concat();
         json(&stdout(&run(&all)))

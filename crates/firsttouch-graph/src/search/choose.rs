@@ -62,8 +62,8 @@ const SAMPLES: usize = 9;
 const HOPS_OF_A_MAP: usize = 16;
 /// Mean degree up to which a hierarchy stays small.
 const DEGREE_OF_A_MAP: f64 = 6.0;
-/// Sources from which on making a hierarchy pays: making it takes about as long as so many searches.
-const MANY_SOURCES: usize = 1000;
+/// Sources of each thread from which on making a hierarchy pays: making it takes about as long as so many searches.
+const MANY_SOURCES: usize = 150;
 /// Arcs below which threads would mostly wait for each other.
 const ARCS_FOR_A_TEAM: usize = 1 << 17;
 
@@ -139,11 +139,12 @@ pub struct Choice {
 #[must_use]
 pub fn choose(shape: &GraphShape, task: Task) -> Choice {
     let Task { sources, threads, ends_early, has_hierarchy } = task;
+    let are_many = sources >= MANY_SOURCES * threads;
     let because = |algorithm, reason| Choice { algorithm, reason };
     if has_hierarchy {
         return because(Algorithm::Sweep, "there is a hierarchy of the graph".to_owned());
     }
-    if shape.is_like_a_map() && sources >= MANY_SOURCES && !ends_early {
+    if shape.is_like_a_map() && are_many && !ends_early {
         let reason = format!(
             "the graph is like a map ({:.1} arcs a node, {} hops to {NEIGHBOURHOOD} nodes), and {sources} sources are enough to \
              pay for a hierarchy",
@@ -160,7 +161,7 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
         format!("{} {} are too few for threads to share", shape.arcs, counted(shape.arcs, "arc"))
     } else if ends_early {
         "every thread has sources of its own, and searches end at the limit, which sweeps do not".to_owned()
-    } else if sources >= MANY_SOURCES {
+    } else if are_many {
         let hops = shape.hops.map_or(String::new(), |hops| format!(", {hops} hops to {NEIGHBOURHOOD} nodes"));
         format!(
             "every thread has sources of its own, and the graph is not like a map ({:.1} arcs a node, at most {}{hops}): a \
