@@ -214,26 +214,24 @@ fn new_york_adds_up_from_outside() {
                    174402,26164,171699,243260,34436,131482,237656,35352,138205";
     let folder = tempfile::tempdir().unwrap();
     let algorithms: &[&str] = if cfg!(debug_assertions) {
-        eprintln!("skipped: sweeps over New York need a release build");
+        eprintln!("skipped: New York by all algorithms needs a release build");
         &["buckets"]
     } else {
         &["buckets", "heap", "delta", "sweep"]
     };
+    let mut first = None;
     for algorithm in algorithms {
-        let rows = folder.path().join("rows.csv");
-        let exported = ["--targets", "1,264346", "--parents", "--export-csv", rows.to_str().unwrap()];
         let graph =
             ["sssp", path.to_str().unwrap(), "--sources", sources, "--algorithm", algorithm, "--json"];
-        assert_code(&run(&[&graph[..], &exported].concat()), 0);
         let found = json(&stdout(&run(&graph)));
         assert_eq!(found["checksum"], 3_231_766_738_773_u64, "{algorithm}");
-        let rows = std::fs::read_to_string(&rows).unwrap();
-        assert_eq!(rows.lines().count(), 49);
-        let first = folder.path().join("first.csv");
-        if first.exists() {
-            assert_eq!(std::fs::read_to_string(&first).unwrap(), rows, "{algorithm}");
-        } else {
-            std::fs::write(&first, &rows).unwrap();
+        if algorithms.len() > 1 {
+            let rows = folder.path().join("rows.csv");
+            let exported = ["--targets", "1,264346", "--parents", "--export-csv", rows.to_str().unwrap()];
+            assert_code(&run(&[&graph[..], &exported].concat()), 0);
+            let rows = std::fs::read_to_string(&rows).unwrap();
+            assert_eq!(rows.lines().count(), 49);
+            assert_eq!(*first.get_or_insert_with(|| rows.clone()), rows, "{algorithm}");
         }
     }
 }
