@@ -37,4 +37,4 @@ pub use mapping::Mapping;
 pub use metrics::{LevelTraffic, Metrics, Migrations};
 pub use problem::{Arc, Message, Problem, ProblemError, Task};
 pub use report::{AlphaUsed, BALANCE_VERSION, BalanceReport, FrontPoint, TaskPlace};
-pub use strategy::{Alpha, Options, Point, Solution, Strategy, StrategyError};
+pub use strategy::{Alpha, Answer, Asked, Options, Point, Solution, Strategy, StrategyError};

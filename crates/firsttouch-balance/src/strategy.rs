@@ -1,7 +1,7 @@
 //! What every strategy is: a problem, a machine and a mapping in, a better mapping out.
 
 use crate::{Machine, Mapping, Problem, ProblemError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a message is worth against load in [`Numa`](crate::strategies::Numa).
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -95,9 +95,37 @@ pub struct Solution {
     pub front: Vec<Point>,
 }
 
-impl Solution {
-    pub(crate) fn new(mapping: Mapping, elapsed: Duration) -> Solution {
-        Solution { mapping, elapsed, alpha: None, rounds: 0, cut_short: false, front: Vec::new() }
+/// What a strategy is asked. It was checked: the start is a mapping of the problem on the machine, and the options mean something.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Tasks and messages.
+    pub problem: &'a Problem,
+    /// Where they can be.
+    pub machine: &'a Machine,
+    /// Where they are.
+    pub start: &'a Mapping,
+    /// What may be done.
+    pub options: &'a Options,
+    /// When the clock was started.
+    pub begun: Instant,
+}
+
+/// What a strategy answers; the clock and the trade-offs are seen to by [`Strategy::solve`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The mapping.
+    pub mapping: Mapping,
+    /// The alpha that was used, where one was.
+    pub alpha: Option<Alpha>,
+    /// How many rounds were made after the first answer.
+    pub rounds: u32,
+    /// Whether the time limit ended the search.
+    pub cut_short: bool,
+}
+
+impl From<Mapping> for Answer {
+    fn from(mapping: Mapping) -> Answer {
+        Answer { mapping, alpha: None, rounds: 0, cut_short: false }
     }
 }
 
@@ -164,7 +192,20 @@ pub trait Strategy: std::fmt::Debug {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Maps the tasks, from where they are. The mapping is total, and pinned tasks are at home.
+    /// Maps the tasks of what was checked. The mapping is total, and pinned tasks are at home.
+    ///
+    /// # Errors
+    ///
+    /// Something that is not installed, or failed.
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError>;
+
+    /// Mappings that trade makespan, cost and migrations against one another, the one found among them. None unless a
+    /// strategy has some.
+    fn front(&self, _asked: &Asked<'_>, _found: &Mapping) -> Vec<Point> {
+        Vec::new()
+    }
+
+    /// Maps the tasks, from where they are, and says how long that took. Trade-offs are no part of that time.
     ///
     /// # Errors
     ///
@@ -176,11 +217,18 @@ pub trait Strategy: std::fmt::Debug {
         machine: &Machine,
         start: &Mapping,
         options: &Options,
-    ) -> Result<Solution, StrategyError>;
+    ) -> Result<Solution, StrategyError> {
+        check(problem, machine, start, options)?;
+        let asked = Asked { problem, machine, start, options, begun: Instant::now() };
+        let Answer { mapping, alpha, rounds, cut_short } = self.map(&asked)?;
+        let elapsed = asked.begun.elapsed();
+        let front = if options.front { self.front(&asked, &mapping) } else { Vec::new() };
+        Ok(Solution { mapping, elapsed, alpha, rounds, cut_short, front })
+    }
 }
 
 /// Whether there is something to solve at all.
-pub(crate) fn check(
+fn check(
     problem: &Problem,
     machine: &Machine,
     start: &Mapping,

@@ -15,11 +15,11 @@ use super::greedy_refine::keep_home;
 use super::polish::{Deadline, lower, relieve, save};
 use super::search::{Setting, State};
 use super::treematch::multisect;
-use crate::strategy::check;
-use crate::{Machine, Mapping, Metrics, Options, Point, Problem, Solution, Strategy, StrategyError, metrics};
+use crate::{
+    Answer, Asked, Machine, Mapping, Metrics, Options, Point, Problem, Strategy, StrategyError, metrics,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use std::time::Instant;
 
 /// Steps of the first two rounds for each task, and bounds for a round. Every two rounds take twice as long: slow cooling
 /// finds what many fast ones do not.
@@ -43,22 +43,15 @@ impl Strategy for Best {
         "best"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, options, begun } = *asked;
         let deadline = Deadline(options.time_limit.and_then(|limit| begun.checked_add(limit)));
         let (mapping, rounds, cut_short) = search(problem, machine, start, options, deadline);
-        let mut solution = Solution { rounds, cut_short, ..Solution::new(mapping, begun.elapsed()) };
-        if options.front {
-            solution.front = front(problem, machine, start, options, &solution.mapping);
-        }
-        Ok(solution)
+        Ok(Answer { rounds, cut_short, ..mapping.into() })
+    }
+
+    fn front(&self, asked: &Asked<'_>, found: &Mapping) -> Vec<Point> {
+        front(asked.problem, asked.machine, asked.start, asked.options, found)
     }
 }
 

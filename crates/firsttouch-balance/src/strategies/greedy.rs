@@ -1,9 +1,7 @@
 //! List scheduling, the longest first (Graham 1969; Charm++'s GreedyLB): blind to messages and to where tasks are.
 
 use super::compare::{Finish, heaviest_first};
-use crate::strategy::check;
-use crate::{Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError};
-use std::time::Instant;
+use crate::{Answer, Asked, Machine, Mapping, Problem, Strategy, StrategyError};
 
 /// Puts the heaviest task on the core that is done first, then the next.
 #[derive(Clone, Copy, Debug)]
@@ -14,16 +12,9 @@ impl Strategy for Greedy {
         "greedy"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
-        Ok(Solution::new(greedy(problem, machine, start).0, begun.elapsed()))
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, .. } = *asked;
+        Ok(greedy(problem, machine, start).0.into())
     }
 }
 

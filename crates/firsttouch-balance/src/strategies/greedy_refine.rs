@@ -2,9 +2,7 @@
 
 use super::compare::{Finish, heaviest_first};
 use super::greedy::greedy;
-use crate::strategy::check;
-use crate::{Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError};
-use std::time::Instant;
+use crate::{Answer, Asked, Machine, Mapping, Problem, Strategy, StrategyError};
 
 /// How much later than greedy scheduling the last core may be done: Charm++'s default.
 const SLACK: f64 = 1.03;
@@ -18,17 +16,10 @@ impl Strategy for GreedyRefine {
         "greedy-refine"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, .. } = *asked;
         let cap = greedy(problem, machine, start).1 * SLACK;
-        Ok(Solution::new(keep_home(problem, machine, start, cap), begun.elapsed()))
+        Ok(keep_home(problem, machine, start, cap).into())
     }
 }
 

@@ -10,9 +10,7 @@
 //! as much as the tolerance lets its load differ.
 
 use super::compare::{Finish, heaviest_first};
-use crate::strategy::check;
-use crate::{Alpha, Arc, Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError};
-use std::time::Instant;
+use crate::{Alpha, Answer, Arc, Asked, Machine, Problem, Strategy, StrategyError};
 
 /// Load and messages in one cost, the heaviest task first.
 #[derive(Clone, Copy, Debug)]
@@ -23,15 +21,8 @@ impl Strategy for Numa {
         "numa"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, options, .. } = *asked;
         let alpha = match options.alpha {
             Alpha::Auto => automatic(problem, machine, options.tolerance),
             given => given,
@@ -74,7 +65,7 @@ impl Strategy for Numa {
             finish.add(best, load);
             mapping.put(task as usize, best);
         }
-        Ok(Solution { alpha: Some(alpha), ..Solution::new(mapping, begun.elapsed()) })
+        Ok(Answer { alpha: Some(alpha), ..mapping.into() })
     }
 }
 
@@ -97,7 +88,7 @@ fn automatic(problem: &Problem, machine: &Machine, tolerance: f64) -> Alpha {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Message, Task};
+    use crate::{Mapping, Message, Options, Task};
 
     /// Worked out by hand with the document's formula: two nodes of one core each, factor 2, alpha 1.
     #[test]

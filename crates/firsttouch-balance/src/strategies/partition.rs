@@ -1,7 +1,7 @@
 //! What METIS and SCOTCH share: the graph as whole numbers, a program that is run on it, and parts that become cores.
 
 use super::graph::{Graph, capacities};
-use crate::{Machine, Mapping, Options, Problem, StrategyError};
+use crate::{Answer, Asked, Machine, Mapping, Options, Problem, StrategyError};
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Runs the program in a folder.
-    pub(super) fn run(&self, arguments: &[String], folder: &Path) -> Result<(), StrategyError> {
+    fn run(&self, arguments: &[String], folder: &Path) -> Result<(), StrategyError> {
         let run = Command::new(self.program).args(arguments).current_dir(folder).output();
         let output = run.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => StrategyError::Missing {
@@ -40,28 +40,83 @@ impl Program {
         Err(self.failed(&format!("{} ended with {}: {line}", self.program, output.status)))
     }
 
-    pub(super) fn failed(&self, reason: &dyn std::fmt::Display) -> StrategyError {
+    fn failed(&self, reason: &dyn std::fmt::Display) -> StrategyError {
         StrategyError::Failed { strategy: self.strategy, reason: reason.to_string() }
-    }
-
-    pub(super) fn write(&self, path: &Path, text: &str) -> Result<(), StrategyError> {
-        fs::write(path, text).map_err(|error| self.failed(&format!("{}: {error}", path.display())))
     }
 }
 
+/// One run of a program: the graph it is given, and the folder it works in.
+pub(super) struct Job<'a> {
+    program: &'a Program,
+    weighted: Weighted,
+    folder: &'a Path,
+    pub(super) parts: usize,
+}
+
+impl Job<'_> {
+    /// For each vertex its weight, and its neighbours with theirs.
+    pub(super) fn rows(&self) -> Vec<(u64, Vec<(u32, u64)>)> {
+        self.weighted.rows()
+    }
+
+    /// What part of the load each core can take.
+    pub(super) fn shares(&self) -> Vec<f64> {
+        self.weighted.shares()
+    }
+
+    /// Writes a file of the folder.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), StrategyError> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(|error| self.program.failed(&format!("{}: {error}", path.display())))
+    }
+
+    /// Runs the program in the folder.
+    pub(super) fn run(&self, arguments: &[String]) -> Result<(), StrategyError> {
+        self.program.run(arguments, self.folder)
+    }
+
+    /// Reads a file of the folder.
+    pub(super) fn read(&self, name: &str) -> Result<String, StrategyError> {
+        fs::read_to_string(self.folder.join(name)).map_err(|error| self.program.failed(&error))
+    }
+}
+
+/// Has a program cut the graph into a part for each core, and maps by its parts, of which it must have named one for each
+/// vertex.
+pub(super) fn partition(
+    program: &Program,
+    asked: &Asked<'_>,
+    run: impl FnOnce(&Job<'_>) -> Result<Vec<Option<u32>>, StrategyError>,
+) -> Result<Answer, StrategyError> {
+    let Asked { problem, machine, start, options, .. } = *asked;
+    let weighted = Weighted::of(problem, machine);
+    let (parts, vertices) = (weighted.room.len(), weighted.free.len());
+    if parts == 1 || vertices == 0 {
+        return Ok(start.clone().into());
+    }
+    let folder = tempfile::tempdir().map_err(|error| program.failed(&error))?;
+    let job = Job { program, weighted, folder: folder.path(), parts };
+    let found: Option<Vec<u32>> =
+        run(&job)?.into_iter().map(|part| part.filter(|part| (*part as usize) < parts)).collect();
+    let found = found
+        .filter(|found| found.len() == vertices)
+        .ok_or_else(|| program.failed(&"its answer has other parts than were asked for"))?;
+    Ok(job.weighted.mapping(&found, start, options).into())
+}
+
 /// The tasks that may move, with their links among themselves, in whole numbers.
-pub(super) struct Weighted {
+struct Weighted {
     graph: Graph,
     /// The tasks that may move, as places in the graph.
     free: Vec<u32>,
     /// Of every place its number among the free ones.
     number: Vec<Option<u32>>,
     /// How much load each core can take.
-    pub(super) room: Vec<f64>,
+    room: Vec<f64>,
 }
 
 impl Weighted {
-    pub(super) fn of(problem: &Problem, machine: &Machine) -> Weighted {
+    fn of(problem: &Problem, machine: &Machine) -> Weighted {
         let graph = Graph::of(problem);
         let free: Vec<u32> = (0..graph.len() as u32)
             .filter(|place| !problem.tasks()[graph.tasks[*place as usize] as usize].pinned)
@@ -73,12 +128,7 @@ impl Weighted {
         Weighted { graph, free, number, room: capacities(problem, machine) }
     }
 
-    pub(super) fn vertices(&self) -> usize {
-        self.free.len()
-    }
-
-    /// For each vertex its weight, and its neighbours with theirs.
-    pub(super) fn rows(&self) -> Vec<(u64, Vec<(u32, u64)>)> {
+    fn rows(&self) -> Vec<(u64, Vec<(u32, u64)>)> {
         let top = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let heaviest = top(&mut self.graph.loads.iter().copied());
         let links = || self.free.iter().flat_map(|place| self.graph.links(*place));
@@ -97,8 +147,8 @@ impl Weighted {
             .collect()
     }
 
-    /// What part of the load each core can take; no program takes 0.
-    pub(super) fn shares(&self) -> Vec<f64> {
+    /// No program takes shares of 0.
+    fn shares(&self) -> Vec<f64> {
         let least = 1e-6;
         let all: f64 = self.room.iter().sum();
         let raw = self.room.iter().map(|room| if all > 0.0 { (room / all).max(least) } else { 1.0 });
@@ -108,7 +158,7 @@ impl Weighted {
     }
 
     /// The mapping of parts, by vertex.
-    pub(super) fn mapping(&self, parts: &[u32], start: &Mapping, options: &Options) -> Mapping {
+    fn mapping(&self, parts: &[u32], start: &Mapping, options: &Options) -> Mapping {
         let mut cores = self.graph.cores_of(start);
         let label = if options.raw { None } else { Some(self.relabelled(parts, &cores)) };
         for (place, part) in self.free.iter().zip(parts) {

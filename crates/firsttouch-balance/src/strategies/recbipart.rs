@@ -3,9 +3,7 @@
 
 use super::bisect::Bisector;
 use super::graph::{Graph, capacities};
-use crate::strategy::check;
-use crate::{Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError};
-use std::time::Instant;
+use crate::{Answer, Asked, Strategy, StrategyError};
 
 /// Halves the graph and the cores until each part has one core.
 #[derive(Clone, Copy, Debug)]
@@ -16,15 +14,8 @@ impl Strategy for RecBipart {
         "recbipart"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, .. } = *asked;
         let graph = Graph::of(problem);
         let room = capacities(problem, machine);
         let mut cores = graph.cores_of(start);
@@ -46,6 +37,6 @@ impl Strategy for RecBipart {
             open.push((inside, part));
             open.push((rest, upper));
         }
-        Ok(Solution::new(graph.mapping_of(&cores), begun.elapsed()))
+        Ok(graph.mapping_of(&cores).into())
     }
 }

@@ -2,9 +2,7 @@
 //! RefineA, the former RefineLB).
 
 use super::compare::{Finish, heaviest_first};
-use crate::strategy::check;
-use crate::{Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError, metrics};
-use std::time::Instant;
+use crate::{Answer, Asked, Mapping, Problem, Strategy, StrategyError, metrics};
 
 /// How often the interval of makespans is halved: to a thousandth of it.
 const HALVINGS: usize = 10;
@@ -18,15 +16,8 @@ impl Strategy for Refine {
         "refine"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, .. } = *asked;
         let now = Finish::of(problem, machine, start, |_| true);
         let order = heaviest_first(problem);
         let (mut low, mut high) = (metrics::lower_bound(problem, machine), now.last());
@@ -42,7 +33,7 @@ impl Strategy for Refine {
                 None => low = cap,
             }
         }
-        Ok(Solution::new(best, begun.elapsed()))
+        Ok(best.into())
     }
 }
 

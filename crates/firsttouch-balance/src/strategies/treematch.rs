@@ -6,9 +6,7 @@
 
 use super::bisect::Bisector;
 use super::graph::{Graph, capacities};
-use crate::strategy::check;
-use crate::{Machine, Mapping, Options, Problem, Solution, Strategy, StrategyError};
-use std::time::Instant;
+use crate::{Answer, Asked, Machine, Problem, Strategy, StrategyError};
 
 /// Cuts graph and machine together, from the greatest distances down.
 #[derive(Clone, Copy, Debug)]
@@ -19,18 +17,11 @@ impl Strategy for TreeMatch {
         "treematch"
     }
 
-    fn solve(
-        &self,
-        problem: &Problem,
-        machine: &Machine,
-        start: &Mapping,
-        options: &Options,
-    ) -> Result<Solution, StrategyError> {
-        check(problem, machine, start, options)?;
-        let begun = Instant::now();
+    fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
+        let Asked { problem, machine, start, .. } = *asked;
         let graph = Graph::of(problem);
         let cores = multisect(problem, machine, &graph, &graph.cores_of(start));
-        Ok(Solution::new(graph.mapping_of(&cores), begun.elapsed()))
+        Ok(graph.mapping_of(&cores).into())
     }
 }
 
