@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod formats;
+pub mod generate;
 mod machine;
 mod mapping;
 mod metrics;
