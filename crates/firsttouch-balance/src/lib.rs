@@ -30,6 +30,7 @@ mod mapping;
 mod metrics;
 mod problem;
 mod report;
+pub mod simulate;
 pub mod strategies;
 mod strategy;
 

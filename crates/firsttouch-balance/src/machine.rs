@@ -288,6 +288,13 @@ impl Machine {
         self
     }
 
+    /// Latency (seconds) and bandwidth (bytes a second) of each level, the nearest first, where those of all are known.
+    #[must_use]
+    pub fn message_costs(&self) -> Option<Vec<(f64, f64)>> {
+        let known = self.levels.iter().map(|level| level.latency.zip(level.bandwidth));
+        known.collect::<Option<Vec<_>>>().filter(|costs| costs.iter().all(|(_, bandwidth)| *bandwidth > 0.0))
+    }
+
     /// The least sets of cores that are nearer to one another than to the rest, from the whole machine down: the parts of a
     /// set of cores, or the single cores when it has none.
     ///

@@ -2,6 +2,11 @@
 
 use super::{Core, Level, Machine, MachineError, Node, Parts};
 
+/// What a message costs the core that receives it on the document's machines, where both tasks are on one core, and on one
+/// node; between nodes the factor makes latency longer and bandwidth less. The document does not say: these are ours, for
+/// memory of the time and a run time that handles a message in a microsecond.
+const NUMA16: [(f64, f64); 2] = [(0.4e-6, 3e9), (1.0e-6, 1.5e9)];
+const NUMA32: [(f64, f64); 2] = [(0.3e-6, 6e9), (0.7e-6, 3e9)];
 /// Most cores that a line may describe.
 const MOST_CORES: usize = 1 << 20;
 
@@ -13,7 +18,7 @@ impl Machine {
     /// * `mesh:4x4x4`, `torus:4x4x4`: each core a node, distances in hops;
     /// * `numa16`, `numa32`: the machines of the document, 8 nodes of 2 cores with factors 1.1 to 1.5, and 4 nodes of 8 cores
     ///   with factors 1.36 to 3.6. The document gives the range only. Here the 8 nodes are the corners of a cube (1, 2 and 3
-    ///   hops: 1.1, 1.3, 1.5), the 4 nodes a ring (1.36, and across 3.6).
+    ///   hops: 1.1, 1.3, 1.5), the 4 nodes a ring (1.36, and across 3.6), and what messages cost is assumed, too.
     ///
     /// # Errors
     ///
@@ -21,9 +26,13 @@ impl Machine {
     pub fn parse(text: &str) -> Result<Machine, MachineError> {
         let fail = |reason: String| MachineError::Description { text: text.to_owned(), reason };
         match text.trim() {
-            "numa16" => return hops("numa16", 8, 2, &[1.1, 1.3, 1.5], |a, b| (a ^ b).count_ones() as usize),
+            "numa16" => {
+                let across = |a: usize, b: usize| (a ^ b).count_ones() as usize;
+                return hops("numa16", 8, 2, &[1.1, 1.3, 1.5], NUMA16, across);
+            }
             "numa32" => {
-                return hops("numa32", 4, 8, &[1.36, 3.6], |a, b| a.abs_diff(b).min(4 - a.abs_diff(b)));
+                let around = |a: usize, b: usize| a.abs_diff(b).min(4 - a.abs_diff(b));
+                return hops("numa32", 4, 8, &[1.36, 3.6], NUMA32, around);
             }
             _ => {}
         }
@@ -113,8 +122,11 @@ fn hops(
     nodes: usize,
     cores: usize,
     factors: &[f64],
+    [on_core, on_node]: [(f64, f64); 2],
     hops: impl Fn(usize, usize) -> usize,
 ) -> Result<Machine, MachineError> {
+    let remote = factors.iter().map(|factor| (on_node.0 * factor, on_node.1 / factor));
+    let costs: Vec<(f64, f64)> = [on_core, on_node].into_iter().chain(remote).collect();
     let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
     let hops: Vec<usize> = pairs.map(|(a, b)| hops(a, b)).collect();
     let mut levels = vec![Level::named("core"), Level::named("node")];
@@ -128,6 +140,7 @@ fn hops(
         classes: hops.iter().map(|hops| *hops as u8 + 1).collect(),
         same_core: 1.0,
     })
+    .map(|machine| machine.with_levels(&costs))
 }
 
 fn grid(text: &str, torus: bool, sides: &[usize]) -> Result<Result<Machine, MachineError>, String> {

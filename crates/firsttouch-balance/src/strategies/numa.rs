@@ -6,8 +6,8 @@
 //! loads alone, so messages are looked at once for each node.
 //!
 //! The document gives alpha no unit. Here it is seconds for a message or for a byte, so that both terms are seconds. Left to
-//! itself it is the latency of the own node where that was measured; else such that the messages of an average task weigh
-//! as much as the tolerance lets its load differ.
+//! itself it is what an average message takes on the own node, by its latency and bandwidth, where those are known; else
+//! such that the messages of an average task weigh as much as the tolerance lets its load differ.
 
 use super::compare::{Finish, heaviest_first};
 use crate::{Alpha, Answer, Arc, Asked, Machine, Problem, Strategy, StrategyError};
@@ -73,15 +73,20 @@ fn automatic(problem: &Problem, machine: &Machine, tolerance: f64) -> Alpha {
     let cores = machine.cores();
     let neighbour = (1..cores.len()).find(|core| cores[*core].node == cores[0].node);
     let own = neighbour.map(|core| &machine.levels()[machine.level(0, core as u32)]);
-    if let Some(latency) = own.and_then(|level| level.latency) {
-        return Alpha::PerMessage(latency);
-    }
     let messages: f64 = problem.messages().map(|message| message.count).sum();
+    let bytes: f64 = problem.messages().map(|message| message.bytes).sum();
+    let carried = own.and_then(|level| level.bandwidth).map_or(0.0, |bandwidth| 1.0 / bandwidth);
     if messages > 0.0 {
-        return Alpha::PerMessage(tolerance * problem.total_load() / messages);
+        let latency = own.and_then(|level| level.latency);
+        return Alpha::PerMessage(match latency {
+            Some(latency) => latency + carried * bytes / messages,
+            None => tolerance * problem.total_load() / messages,
+        });
     }
     // Tables of bytes, such as graphs, may tell no messages.
-    let bytes: f64 = problem.messages().map(|message| message.bytes).sum();
+    if carried > 0.0 && bytes > 0.0 {
+        return Alpha::PerByte(carried);
+    }
     Alpha::PerByte(if bytes > 0.0 { tolerance * problem.total_load() / bytes } else { 0.0 })
 }
 
@@ -107,10 +112,18 @@ mod tests {
     }
 
     #[test]
-    fn alpha_is_the_measured_latency_where_there_is_one() {
-        let problem = Problem::new(vec![Task::new(1.0); 2], &[]).unwrap();
+    fn alpha_is_what_a_message_takes_on_the_own_node() {
+        let problem = |count: f64| {
+            let messages = [Message { from: 0, to: 1, count, bytes: 3000.0 }];
+            Problem::new(vec![Task::new(1.0); 2], &messages).unwrap()
+        };
         let machine = Machine::parse("numa16").unwrap();
-        let speeds = [(1e-8, 1e9), (1e-7, 1e9), (2e-7, 1e9), (3e-7, 1e9), (4e-7, 1e9)];
-        assert_eq!(automatic(&problem, &machine.with_levels(&speeds), 0.05), Alpha::PerMessage(1e-7));
+        let speeds = [(1e-8, 1e9), (1e-6, 1e9), (2e-6, 1e8), (3e-6, 1e8), (4e-6, 1e8)];
+        let machine = machine.with_levels(&speeds);
+        assert_eq!(automatic(&problem(3.0), &machine, 0.05), Alpha::PerMessage(2e-6));
+        assert_eq!(automatic(&problem(0.0), &machine, 0.05), Alpha::PerByte(1e-9));
+        // Where nothing is known of messages, they weigh as much as the tolerance.
+        let unknown = Machine::parse("2:2 + 1:2").unwrap();
+        assert_eq!(automatic(&problem(4.0), &unknown, 0.05), Alpha::PerMessage(0.05 * 2.0 / 4.0));
     }
 }
