@@ -29,10 +29,12 @@ mod machine;
 mod mapping;
 mod metrics;
 mod problem;
+mod receiving;
 mod report;
 pub mod simulate;
 pub mod strategies;
 mod strategy;
+pub mod trial;
 
 pub use machine::{Core, Level, Machine, MachineError, Node, Seats};
 pub use mapping::Mapping;

@@ -4,6 +4,7 @@
 //! byte costs the core itself, that times the greater of what it sends to and receives from other cores (the work model of
 //! LBAF and vt, Lifflander et al. 2024).
 
+use crate::receiving::Receiving;
 use crate::{Machine, Mapping, Problem};
 use serde::Serialize;
 
@@ -34,6 +35,9 @@ pub struct Migrations {
 pub struct Metrics {
     /// The work of the busiest core, in seconds.
     pub makespan_s: f64,
+    /// The same if loads were measured in the start, messages and all, and what receiving takes changes with the distances;
+    /// `None` where the machine does not say what messages cost.
+    pub predicted_s: Option<f64>,
     /// The mean work of all cores, in seconds.
     pub average_s: f64,
     /// Makespan over average, minus 1.
@@ -74,6 +78,8 @@ impl Metrics {
         let makespan = work.iter().copied().fold(0.0, f64::max);
         let mut metrics = Metrics {
             makespan_s: makespan,
+            predicted_s: Receiving::of(machine)
+                .map(|receiving| receiving.last(problem, machine, mapping, start)),
             average_s: average,
             imbalance: if average > 0.0 { makespan / average - 1.0 } else { 0.0 },
             lower_bound_s: lower_bound(problem, machine),

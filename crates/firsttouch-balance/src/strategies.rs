@@ -1,6 +1,7 @@
 //! The strategies, one file each.
 
 mod anneal;
+mod assign;
 mod best;
 mod bisect;
 mod compare;
@@ -8,6 +9,7 @@ mod exhaustive;
 mod graph;
 mod greedy;
 mod greedy_refine;
+mod hurry;
 mod metis;
 mod none;
 mod numa;

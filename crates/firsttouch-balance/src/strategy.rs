@@ -30,6 +30,9 @@ pub struct Options {
     pub migration_weight: f64,
     /// How many steps a mapping serves. The bytes of a task that migrates count once in that time; `None` leaves them out.
     pub steps: Option<f64>,
+    /// Count what receiving messages takes, where the machine says what they cost: loads were measured with their messages where
+    /// tasks are now, and change with the distances.
+    pub receiving: bool,
     /// Look for cheaper distances even when the load is within the tolerance.
     pub improve: bool,
     /// How many times to look further after the first answer. `None` is none, or with a time limit as many as fit.
@@ -53,6 +56,7 @@ impl Default for Options {
             most_migrated_bytes: None,
             migration_weight: 0.25,
             steps: None,
+            receiving: false,
             improve: false,
             rounds: None,
             time_limit: None,

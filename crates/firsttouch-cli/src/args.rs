@@ -3,6 +3,7 @@
 mod apsp;
 mod attach;
 mod balance;
+mod bench;
 mod graph;
 mod lab;
 mod paths;
@@ -11,7 +12,10 @@ mod watch;
 
 pub(crate) use apsp::Apsp;
 pub(crate) use attach::{Attach, Via as AttachVia};
-pub(crate) use balance::{Balance, BalanceWhat, Convert, Eval, Form, Input, Show, Solve, Target};
+pub(crate) use balance::{
+    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
+};
+pub(crate) use bench::{Bench, BenchBalance, BenchWhat};
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
@@ -66,6 +70,7 @@ pub(crate) enum Command {
     Fill(Fill),
     Explain(Explain),
     Balance(Balance),
+    Bench(Bench),
     Attach(Box<Attach>),
     Watch(Watch),
     Graph(Graph),

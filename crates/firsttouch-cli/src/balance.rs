@@ -1,12 +1,15 @@
 //! `balance`: reads tasks, messages and a machine, asks the library for a mapping, and writes it.
 
-use crate::args::{Balance, BalanceWhat, Convert, Eval, Form, Input, Show, Solve, Target};
+use crate::args::{
+    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
+};
 use crate::measure;
 use crate::output::{self, Failure, Outcome};
 use firsttouch_balance::formats::{
     self, FormatError, LaunchError, Measured, Seating, VtRun, csv_mapping, csv_messages, csv_problem,
     csv_tasks_of, metis_parts, metis_text,
 };
+use firsttouch_balance::generate::{Jacobi2D, KNeighbor, LbTest, Start, Work, at_home};
 use firsttouch_balance::{
     BalanceReport, Machine, MachineError, Mapping, Options, Problem, Seats, strategies,
 };
@@ -28,6 +31,7 @@ pub(crate) fn run(args: &Balance) -> Outcome {
         BalanceWhat::Solve(solve) => solve_case(solve),
         BalanceWhat::Eval(eval) => eval_case(eval),
         BalanceWhat::Convert(convert) => convert_case(convert),
+        BalanceWhat::Generate(generate) => generate_case(&generate.what),
     }
 }
 
@@ -40,6 +44,7 @@ fn solve_case(args: &Solve) -> Outcome {
         most_migrated_bytes: args.most_migrated_bytes,
         migration_weight: args.migration_weight,
         steps: args.steps,
+        receiving: args.receiving,
         improve: args.improve,
         rounds: args.rounds,
         time_limit: args.time,
@@ -74,15 +79,42 @@ fn eval_case(args: &Eval) -> Outcome {
 
 fn convert_case(args: &Convert) -> Outcome {
     let (measured, _) = read_problem(&args.input)?;
-    let problem = measured.problem;
-    let texts = match args.to {
-        Target::Csv => {
-            vec![(".tasks.csv", csv_tasks_of(&problem)), (".messages.csv", csv_messages(&problem))]
+    write_problem(&measured.problem, args.to, args.output.as_deref())
+}
+
+fn generate_case(what: &GenerateWhat) -> Outcome {
+    let (problem, written) = match *what {
+        GenerateWhat::LbTest { tasks, least, most, graph: topology, seed, ref written } => {
+            let (least_s, most_s) = (least * 1e-6, most * 1e-6);
+            (LbTest { tasks, least_s, most_s, topology, seed }.problem(), written)
         }
-        Target::Metis => vec![("", metis_text(&problem).map_err(Failure::new)?)],
+        GenerateWhat::KNeighbor { tasks, neighbours, stride, message, work: work_s, equal, ref written } => {
+            let work = if equal { Work::Equal } else { Work::Skewed };
+            let message_bytes = message as f64;
+            (KNeighbor { tasks, neighbours, stride, message_bytes, work_s, work }.problem(), written)
+        }
+        GenerateWhat::Jacobi2D { array, block, point, hot, ref written } => {
+            (Jacobi2D { array, block, point_s: point * 1e-9, hot }.problem(), written)
+        }
+    };
+    let Generated { cores, round_robin, bytes, to, output } = written;
+    let mut problem = problem.map_err(Failure::new)?;
+    if let Some(cores) = *cores {
+        let start = if *round_robin { Start::RoundRobin(cores) } else { Start::Block(cores) };
+        problem = at_home(&problem, start, *bytes).map_err(Failure::new)?;
+    }
+    write_problem(&problem, *to, output.as_deref())
+}
+
+fn write_problem(problem: &Problem, to: Target, output: Option<&Path>) -> Outcome {
+    let texts = match to {
+        Target::Csv => {
+            vec![(".tasks.csv", csv_tasks_of(problem)), (".messages.csv", csv_messages(problem))]
+        }
+        Target::Metis => vec![("", metis_text(problem).map_err(Failure::new)?)],
     };
     for (ending, text) in texts {
-        match &args.output {
+        match output {
             Some(path) => write(&with_ending(path, ending), &text)?,
             None => output::data(&text)?,
         }

@@ -10,6 +10,7 @@ mod apsp;
 mod args;
 mod attach;
 mod balance;
+mod bench;
 mod clock;
 mod demo;
 mod environment;
@@ -70,6 +71,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
         Command::Balance(balance) => balance::run(&balance),
+        Command::Bench(bench) => bench::run(&bench),
         Command::Measure(measure) => measure::run(&measure),
         Command::Fill(fill) => fill::run(&fill),
         Command::Attach(attach) => attach::run(&attach),

@@ -2,6 +2,7 @@
 
 use crate::OpenError;
 use firsttouch_balance::BalanceReport;
+use firsttouch_balance::trial::TrialReport;
 use firsttouch_graph::{MergeReport, SearchReport};
 use firsttouch_machine::{FillReport, Measurement};
 use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
@@ -35,6 +36,13 @@ pub fn attach(report: &AttachReport) -> String {
 
 /// What a balancing did as indented JSON, ending in a newline.
 pub fn balance(report: &BalanceReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// The document's benchmarks as indented JSON, ending in a newline.
+pub fn balance_trials(report: &TrialReport) -> String {
     let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text

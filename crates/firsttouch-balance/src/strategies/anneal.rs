@@ -13,12 +13,12 @@ const COOLING: f64 = 1e-3;
 const STEPS_A_LOOK: u64 = 1024;
 
 /// A number below a bound.
-fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
+pub(super) fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
     ((u64::from(random.next_u32()) * bound as u64) >> 32) as usize
 }
 
 /// A number from 0 to 1.
-fn unit(random: &mut ChaCha8Rng) -> f64 {
+pub(super) fn unit(random: &mut ChaCha8Rng) -> f64 {
     f64::from(random.next_u32()) / f64::from(u32::MAX)
 }
 

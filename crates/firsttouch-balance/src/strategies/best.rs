@@ -5,16 +5,21 @@
 //! above the tolerance. Tasks that are nowhere yet begin from the best of blocks and a hierarchical mapping. A few tasks are
 //! tried in all ways. Rounds of annealing follow where they are asked for or a time limit leaves room.
 //!
+//! Where the machine says what receiving messages costs and that is to be counted, the mapping is worked at once more with it.
+//!
 //! A start within the tolerance is left alone, unless cheaper distances are asked for. The answer is never worse than
 //! the start by makespan, and at the same makespan by cost.
 
 use super::anneal::anneal;
+use super::assign::Assignment;
 use super::exhaustive;
 use super::graph::Graph;
 use super::greedy_refine::keep_home;
+use super::hurry::hurried;
 use super::polish::{Deadline, lower, relieve, save};
 use super::search::{Setting, State};
 use super::treematch::multisect;
+use crate::receiving::Receiving;
 use crate::{
     Answer, Asked, Machine, Mapping, Metrics, Options, Point, Problem, Strategy, StrategyError, metrics,
 };
@@ -27,6 +32,8 @@ const STEPS_A_TASK: u64 = 4000;
 const LEAST_STEPS: u64 = 20_000;
 const MOST_STEPS: u64 = 10_000_000;
 const MOST_DOUBLINGS: u32 = 10;
+/// The same where tasks are only exchanged, one on each core; every four rounds take twice as long.
+const STEPS_OF_EXCHANGES: u64 = 16_000;
 /// Heat of a round from a new beginning, and of one from the best so far.
 const HOT: f64 = 0.5;
 const WARM: f64 = 0.1;
@@ -46,7 +53,15 @@ impl Strategy for Best {
     fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
         let Asked { problem, machine, start, options, begun } = *asked;
         let deadline = Deadline(options.time_limit.and_then(|limit| begun.checked_add(limit)));
-        let (mapping, rounds, cut_short) = search(problem, machine, start, options, deadline);
+        let (mut mapping, rounds, cut_short) = search(problem, machine, start, options, deadline);
+        if let Some(receiving) = Receiving::of(machine).filter(|_| options.receiving) {
+            mapping = hurried(asked, &receiving, mapping, deadline)?;
+            if receiving.last(problem, machine, &mapping, start)
+                > receiving.last(problem, machine, start, start)
+            {
+                mapping = start.clone();
+            }
+        }
         Ok(Answer { rounds, cut_short, ..mapping.into() })
     }
 
@@ -171,11 +186,12 @@ impl Search<'_> {
         Found { state, makespan, cost }
     }
 
-    /// Anneals the best so far, and where tasks may go anywhere every other time a mapping that is far from it.
+    /// Anneals beginnings of their own where one task goes to each core; else the best so far, and where tasks may go anywhere every other time a mapping that is far from it.
     fn rounds(&mut self, best: &mut Found, options: &Options) -> u32 {
         let limit = options.rounds.unwrap_or(if options.time_limit.is_some() { u32::MAX } else { 0 });
         let first = self.setting.graph.len() as u64 * STEPS_A_TASK;
         let free = self.setting.homes.iter().all(Option::is_none);
+        let assignment = Assignment::of(&self.setting, self.target);
         for round in 0..limit {
             if self.deadline.is_over() {
                 self.cut_short = true;
@@ -183,6 +199,18 @@ impl Search<'_> {
             }
             let mut random = ChaCha8Rng::seed_from_u64(options.seed);
             random.set_stream(u64::from(round));
+            if let Some(assignment) = &assignment {
+                let steps =
+                    (self.setting.graph.len() as u64 * STEPS_OF_EXCHANGES) << (round / 4).min(MOST_DOUBLINGS);
+                let steps = steps.clamp(LEAST_STEPS, MOST_STEPS);
+                let (cores, cut) = assignment.anneal(steps, &mut random, self.deadline);
+                self.consider(cores, best);
+                self.cut_short |= cut;
+                if cut {
+                    return round;
+                }
+                continue;
+            }
             let mut state = best.state.clone();
             let cap = self.target.max(best.makespan);
             let heat = if free && round % 2 == 0 { HOT } else { WARM };

@@ -87,6 +87,11 @@ impl<'a> Setting<'a> {
         self.scale
     }
 
+    /// Whether any node's memory could be too small.
+    pub(super) fn is_tight(&self) -> bool {
+        self.tight
+    }
+
     /// Whether a task has nothing to gain elsewhere: it is at home, or has none, and talks to nobody.
     pub(super) fn is_content(&self, task: u32, core: u32) -> bool {
         self.graph.links(task).is_empty() && self.homes[task as usize].is_none_or(|home| home == core)

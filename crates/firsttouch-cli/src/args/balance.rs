@@ -3,6 +3,7 @@
 use super::{duration, size};
 use clap::{Args, Subcommand, ValueEnum};
 use firsttouch_balance::Alpha;
+use firsttouch_balance::generate::Topology;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use std::time::Duration;
   firsttouch balance solve --vt run/ --phase 10 --machine numa32
   firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --format rankfile --hosts n1,n2,n3,n4
   firsttouch balance eval --graph mesh.graph --machine '4:2:8 + 1:10:100' --mapping mesh.graph.part.64
-  firsttouch balance convert --charm dump.dat.0 --to csv")]
+  firsttouch balance convert --charm dump.dat.0 --to csv
+  firsttouch balance generate lb_test --tasks 200 --cores 32 -o lb_test")]
 pub(crate) struct Balance {
     #[command(subcommand)]
     pub(crate) what: BalanceWhat,
@@ -30,6 +32,8 @@ pub(crate) enum BalanceWhat {
     Eval(Box<Eval>),
     /// Write tasks and messages in another form
     Convert(Box<Convert>),
+    /// Make the tasks and messages of a benchmark
+    Generate(Generate),
 }
 
 #[derive(Args, Debug)]
@@ -111,6 +115,10 @@ pub(crate) struct Solve {
     /// How many steps the mapping serves: the bytes of a task that migrates count once in that time
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<f64>,
+    /// Count what receiving messages takes, where the machine says (`best`): loads were measured with their messages, where the
+    /// tasks are now
+    #[arg(long)]
+    pub(crate) receiving: bool,
     /// Look for shorter distances even when the load is balanced
     #[arg(long)]
     pub(crate) improve: bool,
@@ -187,6 +195,100 @@ pub(crate) struct Convert {
     pub(crate) input: Input,
     /// The form
     #[arg(long, value_name = "FORM", value_enum)]
+    pub(crate) to: Target,
+    /// Write to FILE; `csv` writes FILE.tasks.csv and FILE.messages.csv [default: to standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Make the tasks and messages of a benchmark
+///
+/// With the numbers of the original programs of Charm++.
+#[derive(Args, Debug)]
+pub(crate) struct Generate {
+    #[command(subcommand)]
+    pub(crate) what: GenerateWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateWhat {
+    /// Loads between two bounds, most near the lower one, and small messages
+    #[command(name = "lb_test")]
+    LbTest {
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        tasks: usize,
+        /// The least load, in microseconds
+        #[arg(long, value_name = "US", default_value_t = 500.0)]
+        least: f64,
+        /// The greatest load, in microseconds
+        #[arg(long, value_name = "US", default_value_t = 2000.0)]
+        most: f64,
+        /// Ring, Mesh2D, Mesh3D or RandGraph
+        #[arg(long, value_name = "GRAPH", default_value = "RandGraph")]
+        graph: Topology,
+        /// Added to the original's seed
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        seed: u32,
+        #[command(flatten)]
+        written: Generated,
+    },
+    /// Each task exchanges messages with those before and behind it
+    #[command(name = "kneighbor")]
+    KNeighbor {
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        tasks: usize,
+        /// To how many each sends, half of them on each side
+        #[arg(long, value_name = "K", default_value_t = 8)]
+        neighbours: usize,
+        /// How far these are from one another
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        stride: usize,
+        /// The bytes of a message
+        #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16K")]
+        message: u64,
+        /// The work of all tasks in a step, in seconds
+        #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+        work: f64,
+        /// Give every task the same work, instead of nearly the fourth power of its number
+        #[arg(long)]
+        equal: bool,
+        #[command(flatten)]
+        written: Generated,
+    },
+    /// Blocks of an array and their borders: a five-point stencil
+    #[command(name = "jacobi2d")]
+    Jacobi2D {
+        /// The side of the array, in points
+        #[arg(long, value_name = "N", default_value_t = 320)]
+        array: usize,
+        /// The side of a block
+        #[arg(long, value_name = "N", default_value_t = 32)]
+        block: usize,
+        /// How long a point takes, in nanoseconds
+        #[arg(long, value_name = "NS", default_value_t = 5.0)]
+        point: f64,
+        /// How many times as long the points of the first quarter take
+        #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
+        hot: f64,
+        #[command(flatten)]
+        written: Generated,
+    },
+}
+
+/// Where generated tasks are, and where they are written.
+#[derive(Args, Debug)]
+pub(crate) struct Generated {
+    /// Put the tasks on N cores [default: they are nowhere yet]
+    #[arg(long, value_name = "N")]
+    pub(crate) cores: Option<u32>,
+    /// One after the other on the cores in turn, instead of in blocks
+    #[arg(long, requires = "cores")]
+    pub(crate) round_robin: bool,
+    /// The bytes of a task
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "0", requires = "cores")]
+    pub(crate) bytes: u64,
+    /// The form
+    #[arg(long, value_name = "FORM", value_enum, default_value = "csv")]
     pub(crate) to: Target,
     /// Write to FILE; `csv` writes FILE.tasks.csv and FILE.messages.csv [default: to standard output]
     #[arg(long, short, value_name = "FILE")]

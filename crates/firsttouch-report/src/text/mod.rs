@@ -2,6 +2,7 @@
 
 mod attach;
 mod balance;
+mod balance_trials;
 mod filling;
 mod measurement;
 mod receipt;
@@ -11,6 +12,7 @@ mod table;
 
 pub use attach::attach;
 pub use balance::balance;
+pub use balance_trials::balance_trials;
 pub use filling::filling;
 pub use measurement::measurement;
 pub use receipt::receipt;

@@ -1,0 +1,128 @@
+//! One task for each core: the quadratic assignment problem, by annealing that only exchanges (Connolly 1990).
+//!
+//! Where all tasks are alike and no core may have two, the cores of the tasks are a permutation, and an exchange costs as much as
+//! two tasks have neighbours. That is cheap enough for millions of them from beginnings of their own, which finds mappings of ranks
+//! with much structure that no descent from one good mapping reaches.
+
+use super::anneal::{below, unit};
+use super::polish::Deadline;
+use super::search::Setting;
+use rand_chacha::ChaCha8Rng;
+
+/// Most cores: the table of their distances has as many squared.
+const MOST_CORES: usize = 1024;
+/// Loads that differ by less than this share are alike.
+const ALIKE: f64 = 1e-9;
+/// The temperature at the beginning, in mean changes of an exchange, and how much cooler the end is.
+const HEAT: f64 = 0.3;
+const COOLING: f64 = 0.1;
+const SAMPLE: usize = 500;
+/// How often the deadline is looked at, and the temperature set.
+const STEPS_A_LOOK: u64 = 1024;
+
+/// A problem that is one of assignment.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    /// For each task, and each core that stays empty, to whom it talks: bytes to and from them.
+    links: Vec<Vec<(u32, f64, f64)>>,
+    /// Between cores, by row.
+    distances: Vec<f64>,
+    tasks: usize,
+}
+
+impl Assignment {
+    /// Of tasks that are nowhere yet, if they are alike and so are the cores, and `cap` lets each core have one.
+    pub(super) fn of(setting: &Setting<'_>, cap: f64) -> Option<Assignment> {
+        let (machine, graph) = (setting.machine, setting.graph);
+        let (cores, tasks) = (machine.cores().len(), graph.len());
+        let load = *graph.loads.first()?;
+        let first = machine.cores()[0];
+        let alike = graph.loads.iter().all(|one| (one - load).abs() <= ALIKE * load)
+            && machine
+                .cores()
+                .iter()
+                .all(|core| core.speed == first.speed && core.background == first.background);
+        let alone = first.background + 2.0 * load / first.speed > cap;
+        let free = setting.homes.iter().all(Option::is_none) && !setting.pinned.contains(&true);
+        let plain = machine.seconds_per_byte() == 0.0 && !setting.is_tight();
+        if !(alike && alone && free && plain && tasks <= cores && cores <= MOST_CORES) {
+            return None;
+        }
+        let of = |task: u32| graph.links(task).iter().map(|link| (link.other, link.out, link.back)).collect();
+        let mut links: Vec<Vec<(u32, f64, f64)>> = (0..tasks as u32).map(of).collect();
+        links.resize(cores, Vec::new());
+        let all = || 0..cores as u32;
+        let distances = all().flat_map(|a| all().map(move |b| machine.distance(a, b))).collect();
+        Some(Assignment { links, distances, tasks })
+    }
+
+    fn between(&self, from: u32, to: u32) -> f64 {
+        self.distances[from as usize * self.links.len() + to as usize]
+    }
+
+    /// What exchanging two changes.
+    fn change(&self, at: &[u32], one: usize, two: usize) -> f64 {
+        let mut change = 0.0;
+        for (this, that) in [(one, two), (two, one)] {
+            let (from, to) = (at[this], at[that]);
+            for &(other, out, back) in &self.links[this] {
+                // Those two that change places stay as far apart, and what differs by direction turns around.
+                let (there, then) = if other as usize == that {
+                    (to, from)
+                } else {
+                    (at[other as usize], at[other as usize])
+                };
+                change += out * (self.between(to, then) - self.between(from, there));
+                if other as usize != that {
+                    change += back * (self.between(then, to) - self.between(there, from));
+                }
+            }
+        }
+        change
+    }
+
+    /// Anneals a random permutation, and gives the cheapest one met and whether the deadline ended it.
+    pub(super) fn anneal(&self, steps: u64, random: &mut ChaCha8Rng, deadline: Deadline) -> (Vec<u32>, bool) {
+        let count = self.links.len();
+        let mut at: Vec<u32> = (0..count as u32).collect();
+        for place in (1..count).rev() {
+            at.swap(place, below(random, place + 1));
+        }
+        let mut best = at.clone();
+        let pair = |random: &mut ChaCha8Rng| {
+            let one = below(random, self.tasks);
+            (one, (one + 1 + below(random, count - 1)) % count)
+        };
+        if count < 2 {
+            return (best, false);
+        }
+        let sample = (0..SAMPLE).map(|_| {
+            let (one, two) = pair(random);
+            self.change(&at, one, two).abs()
+        });
+        let hot = HEAT * sample.sum::<f64>() / SAMPLE as f64;
+        // Costs are compared with the beginning's, so that only changes need be known.
+        let (mut cost, mut least, mut temperature) = (0.0, 0.0, hot);
+        for step in 0..steps {
+            if step % STEPS_A_LOOK == 0 {
+                if deadline.is_over() {
+                    best.truncate(self.tasks);
+                    return (best, true);
+                }
+                temperature = hot * COOLING.powf(step as f64 / steps as f64);
+            }
+            let (one, two) = pair(random);
+            let change = self.change(&at, one, two);
+            if change <= 0.0 || unit(random) < (-change / temperature).exp() {
+                at.swap(one, two);
+                cost += change;
+                if cost < least - hot * ALIKE {
+                    least = cost;
+                    best.copy_from_slice(&at);
+                }
+            }
+        }
+        best.truncate(self.tasks);
+        (best, false)
+    }
+}

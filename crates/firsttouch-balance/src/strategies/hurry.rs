@@ -1,0 +1,289 @@
+//! Shortens the step where it is known what receiving messages costs a core: the work of a core is its tasks' loads, which were
+//! measured where they are now, and what receiving takes more or less than there.
+//!
+//! Moves and exchanges of the busiest core are ordered by loads; the most promising are tried with their messages. Afterwards
+//! tasks go home again where that makes no step longer.
+
+use super::compare::heaviest_first;
+use super::polish::Deadline;
+use super::{Greedy, GreedyRefine, Numa, RecBipart, Refine, TreeMatch};
+use crate::receiving::Receiving;
+use crate::{Arc, Asked, Machine, Mapping, Problem, Strategy, StrategyError, metrics};
+
+/// How many changes of the busiest core are tried with their messages.
+const TRIED: usize = 12;
+/// Pairs of tasks that are looked at for one exchange; where there are more, tasks are moved only.
+const MOST_PAIRS: usize = 20_000;
+/// The share by which a change must shorten the step.
+const LEAST_GAIN: f64 = 1e-4;
+/// Cores that would be done so much later by loads alone are left out: distance seldom makes up for that.
+const REMOTE: f64 = 1.1;
+/// Steps without an end in sight, for each task.
+const MOST_STEPS: usize = 2;
+
+/// Step times that differ by less than this share are the same: then the fewer migrations count.
+const SAME: f64 = 1e-3;
+
+/// What else there is to begin with, and what the answer is not to be slower than.
+const RIVALS: [&dyn Strategy; 6] = [&Refine, &GreedyRefine, &Numa, &Greedy, &RecBipart, &TreeMatch];
+
+/// A mapping, and how it does.
+struct Candidate {
+    last: f64,
+    migrations: usize,
+    mapping: Mapping,
+}
+
+/// A mapping whose step is as short as the tolerance asks and no longer than that of any simpler strategy: the one given,
+/// worked at; where that is not enough the simpler ones, worked at; or the one given as it is. No memory is filled over, and
+/// budgets are kept.
+pub(super) fn hurried(
+    asked: &Asked<'_>,
+    receiving: &Receiving,
+    found: Mapping,
+    deadline: Deadline,
+) -> Result<Mapping, StrategyError> {
+    let Asked { problem, machine, start, options, .. } = *asked;
+    if found == *start {
+        return Ok(found);
+    }
+    let over = metrics::memory_over(problem, machine, &found);
+    let judged = |mapping: Mapping| {
+        let last = receiving.last(problem, machine, &mapping, start);
+        let (migrations, bytes) = mapping.moved(problem, start).fold((0, 0_u64), |(tasks, bytes), task| {
+            (tasks + 1, bytes.saturating_add(problem.tasks()[task].bytes))
+        });
+        let allowed = metrics::memory_over(problem, machine, &mapping) <= over
+            && options.most_migrations.is_none_or(|most| migrations <= most)
+            && options.most_migrated_bytes.is_none_or(|most| bytes <= most);
+        allowed.then_some(Candidate { last, migrations, mapping })
+    };
+    let mut rivals = Vec::new();
+    for rival in RIVALS {
+        rivals.extend(judged(rival.map(asked)?.mapping));
+    }
+    rivals.sort_by(|a, b| a.last.total_cmp(&b.last));
+    let mut least = rivals.first().map_or(f64::INFINITY, |rival| rival.last);
+    let mut candidates: Vec<Candidate> = judged(found.clone()).into_iter().collect();
+    for mapping in std::iter::once(&found).chain(rivals.iter().map(|rival| &rival.mapping)) {
+        let mut paced = Paced::new(problem, machine, receiving, start, mapping);
+        let goal = (paced.mean() * (1.0 + options.tolerance)).min(least);
+        paced.hurry(goal, deadline);
+        paced.go_home(goal);
+        if let Some(candidate) = judged(paced.mapping()) {
+            least = least.min(candidate.last);
+            let enough = candidate.last <= goal;
+            candidates.push(candidate);
+            if enough {
+                break;
+            }
+        }
+    }
+    let least = candidates.iter().map(|one| one.last).fold(f64::INFINITY, f64::min);
+    let alike = candidates.into_iter().filter(|one| one.last <= least * (1.0 + SAME));
+    Ok(alike.min_by_key(|one| one.migrations).map_or(found, |one| one.mapping))
+}
+
+/// Of a task or two, where they go.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    task: u32,
+    to: u32,
+    /// Who goes the other way.
+    other: Option<u32>,
+}
+
+/// A mapping with the work of its cores, messages counted.
+#[derive(Clone, Debug)]
+struct Paced<'a> {
+    problem: &'a Problem,
+    machine: &'a Machine,
+    receiving: &'a Receiving,
+    start: &'a Mapping,
+    cores: Vec<u32>,
+    on: Vec<Vec<u32>>,
+    /// What each task keeps its core busy with where it is.
+    own: Vec<f64>,
+    busy: Vec<f64>,
+    /// Cores whose work the last change touched.
+    touched: Vec<u32>,
+}
+
+impl<'a> Paced<'a> {
+    fn new(
+        problem: &'a Problem,
+        machine: &'a Machine,
+        receiving: &'a Receiving,
+        start: &'a Mapping,
+        mapping: &Mapping,
+    ) -> Paced<'a> {
+        let own = receiving.own(problem, machine, mapping, start);
+        let mut busy: Vec<f64> = machine.cores().iter().map(|core| core.background).collect();
+        let mut on = vec![Vec::new(); busy.len()];
+        for (task, (core, own)) in mapping.cores().iter().zip(&own).enumerate() {
+            busy[*core as usize] += own;
+            on[*core as usize].push(task as u32);
+        }
+        let cores = mapping.cores().to_vec();
+        Paced { problem, machine, receiving, start, cores, on, own, busy, touched: Vec::new() }
+    }
+
+    /// When the last core is done.
+    fn last(&self) -> f64 {
+        self.busy.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn mean(&self) -> f64 {
+        self.busy.iter().sum::<f64>() / self.busy.len() as f64
+    }
+
+    fn mapping(&self) -> Mapping {
+        Mapping::new(self.cores.clone())
+    }
+
+    /// What receiving takes a task on a core.
+    fn receives(&self, task: u32, at: u32) -> f64 {
+        let time = |(sender, arc): (u32, &Arc)| {
+            self.receiving.time(self.machine, self.cores[sender as usize], at, arc)
+        };
+        self.problem.received(task as usize).map(time).sum()
+    }
+
+    fn put(&mut self, task: u32, to: u32) {
+        let index = task as usize;
+        let from = self.cores[index];
+        if from == to {
+            return;
+        }
+        let (machine, receiving) = (self.machine, self.receiving);
+        let speed = |core: u32| machine.cores()[core as usize].speed;
+        let load = self.problem.tasks()[index].load;
+        let mut own = self.own[index] + load / speed(to) - load / speed(from);
+        for (sender, arc) in self.problem.received(index) {
+            let sender = self.cores[sender as usize];
+            own += receiving.time(machine, sender, to, arc) - receiving.time(machine, sender, from, arc);
+        }
+        self.busy[from as usize] -= self.own[index];
+        self.busy[to as usize] += own;
+        self.own[index] = own;
+        self.touched.extend([from, to]);
+        for arc in self.problem.sent(index) {
+            let at = self.cores[arc.to as usize];
+            let change = receiving.time(machine, to, at, arc) - receiving.time(machine, from, at, arc);
+            self.own[arc.to as usize] += change;
+            self.busy[at as usize] += change;
+            self.touched.push(at);
+        }
+        let list = &mut self.on[from as usize];
+        if let Some(place) = list.iter().position(|one| *one == task) {
+            list.swap_remove(place);
+        }
+        self.on[to as usize].push(task);
+        self.cores[index] = to;
+    }
+
+    fn make(&mut self, change: Change) {
+        let from = self.cores[change.task as usize];
+        self.put(change.task, change.to);
+        if let Some(other) = change.other {
+            self.put(other, from);
+        }
+    }
+
+    fn back(&mut self, change: Change, from: u32) {
+        self.put(change.task, from);
+        if let Some(other) = change.other {
+            self.put(other, change.to);
+        }
+    }
+
+    /// The latest of the cores that a change touches, after it; the change is taken back.
+    fn after(&mut self, change: Change) -> f64 {
+        let from = self.cores[change.task as usize];
+        self.touched.clear();
+        self.make(change);
+        let after = self.touched.iter().map(|core| self.busy[*core as usize]).fold(0.0, f64::max);
+        self.back(change, from);
+        after
+    }
+
+    fn busiest(&self) -> u32 {
+        let mut busiest = 0;
+        for core in 1..self.busy.len() {
+            if self.busy[core] > self.busy[busiest] {
+                busiest = core;
+            }
+        }
+        busiest as u32
+    }
+
+    /// Changes of a core's tasks, those that promise the least work first.
+    fn promising(&self, core: u32) -> Vec<Change> {
+        let now = self.busy[core as usize];
+        let mut found: Vec<(f64, Change)> = Vec::with_capacity(TRIED + 1);
+        let mut offer = |after: f64, change: Change| {
+            if after >= now || found.len() == TRIED && after >= found[TRIED - 1].0 {
+                return;
+            }
+            let place = found.partition_point(|(least, _)| *least <= after);
+            found.insert(place, (after, change));
+            found.truncate(TRIED);
+        };
+        for &task in &self.on[core as usize] {
+            if self.problem.tasks()[task as usize].pinned {
+                continue;
+            }
+            let own = self.own[task as usize];
+            for (to, busy) in (0..).zip(&self.busy) {
+                if to != core && busy + own < now * REMOTE {
+                    let there = own + self.receives(task, to) - self.receives(task, core);
+                    offer((now - own).max(busy + there), Change { task, to, other: None });
+                }
+            }
+            let swaps = self.on[core as usize].len() * self.own.len() <= MOST_PAIRS;
+            for (other, &gives) in (0..).zip(&self.own).filter(|_| swaps) {
+                let to = self.cores[other as usize];
+                if to != core && gives < own && !self.problem.tasks()[other as usize].pinned {
+                    let after = (now - own + gives).max(self.busy[to as usize] + own - gives);
+                    offer(after, Change { task, to, other: Some(other) });
+                }
+            }
+        }
+        found.into_iter().map(|(_, change)| change).collect()
+    }
+
+    /// Changes the busiest core until the last is done by `target`, or nothing helps.
+    fn hurry(&mut self, target: f64, deadline: Deadline) {
+        for _ in 0..MOST_STEPS * self.problem.len() {
+            let core = self.busiest();
+            let now = self.busy[core as usize];
+            if now <= target || deadline.is_over() {
+                return;
+            }
+            let mut best: Option<(f64, Change)> = None;
+            for change in self.promising(core) {
+                let after = self.after(change);
+                if after < best.map_or(now * (1.0 - LEAST_GAIN), |(least, _)| least) {
+                    best = Some((after, change));
+                }
+            }
+            let Some((_, change)) = best else { return };
+            self.make(change);
+        }
+    }
+
+    /// Brings tasks home that can go without any core being done later than the last one is, the lightest first.
+    fn go_home(&mut self, target: f64) {
+        let limit = self.last().max(target);
+        for task in heaviest_first(self.problem).into_iter().rev() {
+            let home = self.start.core(task as usize);
+            if home == self.cores[task as usize] || self.problem.tasks()[task as usize].home.is_none() {
+                continue;
+            }
+            let change = Change { task, to: home, other: None };
+            if self.after(change) <= limit {
+                self.make(change);
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! `bench`: reference workloads, one file each.
+
+mod balance;
+
+use crate::args::{Bench, BenchWhat};
+use crate::output::Outcome;
+
+pub(crate) fn run(args: &Bench) -> Outcome {
+    match &args.what {
+        BenchWhat::Balance(args) => balance::run(args),
+    }
+}
