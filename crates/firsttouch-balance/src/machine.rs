@@ -213,8 +213,12 @@ impl Machine {
         if from == to {
             return 0;
         }
-        let (from, to) = (self.cores[from as usize].domain as usize, self.cores[to as usize].domain as usize);
-        usize::from(self.classes[from * self.domains + to])
+        self.domain_level(self.cores[from as usize].domain, self.cores[to as usize].domain)
+    }
+
+    /// The class of the distance from any core of one domain to any other core of another, or of the same.
+    pub(crate) fn domain_level(&self, from: u32, to: u32) -> usize {
+        usize::from(self.classes[from as usize * self.domains + to as usize])
     }
 
     /// The NUMA factor of a pair of nodes: the distance between them over the distance within the first; 1 for a node to

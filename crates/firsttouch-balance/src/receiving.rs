@@ -2,24 +2,38 @@
 
 use crate::{Arc, Machine, Mapping, Problem};
 
-/// Latency, and seconds for a byte, of each class of distances.
+/// Latency, and seconds for a byte, between domains of equal distance.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiving {
-    costs: Vec<(f64, f64)>,
+    same_core: (f64, f64),
+    between: Vec<(f64, f64)>,
+    domains: usize,
+    domain_of: Vec<u32>,
 }
 
 impl Receiving {
     /// Of a machine, if all its classes are known.
     pub(crate) fn of(machine: &Machine) -> Option<Receiving> {
         let costs = machine.message_costs()?;
+        let cost = |class: usize| (costs[class].0, 1.0 / costs[class].1);
+        let domains = machine.domains();
+        let pairs = (0..domains as u32).flat_map(|from| (0..domains as u32).map(move |to| (from, to)));
         Some(Receiving {
-            costs: costs.into_iter().map(|(latency, bandwidth)| (latency, 1.0 / bandwidth)).collect(),
+            same_core: cost(0),
+            between: pairs.map(|(from, to)| cost(machine.domain_level(from, to))).collect(),
+            domains,
+            domain_of: machine.cores().iter().map(|core| core.domain).collect(),
         })
     }
 
     /// What a core spends on receiving from another, in seconds.
-    pub(crate) fn time(&self, machine: &Machine, from: u32, to: u32, arc: &Arc) -> f64 {
-        let (latency, a_byte) = self.costs[machine.level(from, to)];
+    pub(crate) fn time(&self, from: u32, to: u32, arc: &Arc) -> f64 {
+        let (latency, a_byte) = if from == to {
+            self.same_core
+        } else {
+            let [from, to] = [from, to].map(|core| self.domain_of[core as usize] as usize);
+            self.between[from * self.domains + to]
+        };
         arc.count * latency + arc.bytes * a_byte
     }
 
@@ -36,9 +50,9 @@ impl Receiving {
             let core = mapping.core(index);
             let mut own = task.load / machine.cores()[core as usize].speed;
             for (sender, arc) in problem.received(index) {
-                own += self.time(machine, mapping.core(sender as usize), core, arc);
+                own += self.time(mapping.core(sender as usize), core, arc);
                 if task.home.is_some() {
-                    own -= self.time(machine, start.core(sender as usize), start.core(index), arc);
+                    own -= self.time(start.core(sender as usize), start.core(index), arc);
                 }
             }
             own

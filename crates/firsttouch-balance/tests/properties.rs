@@ -91,6 +91,27 @@ proptest! {
     }
 
     #[test]
+    fn with_messages_counted_best_is_as_fast_as_any((machine, problem) in problem(1..60)) {
+        let start = problem.start(&machine).unwrap();
+        let options = Options { receiving: true, ..Options::default() };
+        let before = metrics(&problem, &machine, &start, &start);
+        let predicted = |strategy: &dyn Strategy| {
+            let solution = strategy.solve(&problem, &machine, &start, &options).unwrap();
+            prop_assert!(solution.mapping.is_valid(&problem, &machine));
+            Ok(metrics(&problem, &machine, &solution.mapping, &start).predicted_s)
+        };
+        let Some(best) = predicted(&Best)? else { return Ok(()) };
+        prop_assert!(best <= before.makespan_s * (1.0 + 1e-9));
+        // A start that is good enough is left alone.
+        if before.makespan_s > before.lower_bound_s.max(before.average_s * 1.05) * (1.0 + 1e-9) {
+            for other in own() {
+                let other_s = predicted(other.as_ref())?.unwrap();
+                prop_assert!(best <= other_s * (1.0 + 1e-9), "{}: {best} {other_s}", other.name());
+            }
+        }
+    }
+
+    #[test]
     fn best_keeps_its_budget((machine, problem) in problem(1..60), most in 0_usize..10, bytes in 0_u64..3000) {
         let start = problem.start(&machine).unwrap();
         let options = Options {

@@ -65,13 +65,21 @@ fn a_real_run_on_the_documents_machine() {
     let Some(folder) = data("lbaf/nolb-8color-16nodes-11firstphases") else { return };
     let mut run = vt(&folder, "data");
     let machine = Machine::parse("numa32").unwrap();
-    for phase in [0, 2, 3, 10] {
+    for phase in 0..run.phases().len() as u64 {
         let problem = run.problem(phase).unwrap();
         assert_eq!((problem.len(), problem.tasks().iter().filter(|task| task.pinned).count()), (480, 224));
         let start = problem.start(&machine).unwrap();
         let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
         let metrics = Metrics::of(&problem, &machine, &solution.mapping, &start);
-        assert!(metrics.imbalance <= 0.05, "phase {phase}: {}", metrics.imbalance);
+        // In two phases what cannot move, or a single task, takes longer than that.
+        let target = (1.05 * metrics.average_s).max(metrics.lower_bound_s);
+        assert!(metrics.makespan_s <= target * (1.0 + 1e-9), "phase {phase}: {}", metrics.imbalance);
+        println!(
+            "phase {phase}: imbalance {:.4}, {:.4} a byte, {:.1} % moved",
+            metrics.imbalance,
+            metrics.cost_per_byte.unwrap(),
+            metrics.migrations.fraction * 100.0
+        );
         assert!(metrics.cost_per_byte.unwrap() <= 1.08, "phase {phase}: {:?}", metrics.cost_per_byte);
         assert!(metrics.migrations.fraction <= 0.2, "phase {phase}: {}", metrics.migrations.fraction);
     }
@@ -129,10 +137,12 @@ fn dumps_of_charm() {
 fn hop_bytes_on_a_mesh() {
     let Some(folder) = data("maplib/mapping-matters-commMatrices") else { return };
     let machine = Machine::parse("mesh:4x4x4").unwrap();
-    // NAS CG, whose best is 85,369,503,744, is not reached yet: 1.4 % are missing.
-    for (application, published, rounds) in
-        [("btmz", 12_600_000_000.0, 4), ("lulesh", 20_824_833_600.0, 2), ("amg", 5_784_888_448.0, 2)]
-    {
+    for (application, published, rounds) in [
+        ("cg", 85_369_503_744.0, 12),
+        ("btmz", 12_600_000_000.0, 4),
+        ("lulesh", 20_824_833_600.0, 4),
+        ("amg", 5_784_888_448.0, 4),
+    ] {
         let read = |what: &str| {
             fs::read(folder.join(format!("{application}CMatrices/comm_matrix.p2p.{what}.csv"))).unwrap()
         };

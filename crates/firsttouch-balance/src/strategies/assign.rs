@@ -126,3 +126,76 @@ impl Assignment {
         (best, false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategies::graph::Graph;
+    use crate::{Machine, Message, Metrics, Options, Problem, Task};
+    use rand_chacha::rand_core::SeedableRng;
+
+    /// Seven tasks on nine cores whose distances differ by direction.
+    fn case() -> (Machine, Problem) {
+        let distance = |a: usize, b: usize| if a == b { 1.0 } else { 1.0 + ((a * 5 + b * 7) % 11) as f64 };
+        let rows: Vec<Vec<f64>> = (0..9).map(|a| (0..9).map(|b| distance(a, b)).collect()).collect();
+        let machine = Machine::from_factors("m", &rows, 1).unwrap();
+        let message =
+            |from: u32, to: u32| Message { from, to, count: 1.0, bytes: f64::from(1 + (from * 3 + to) % 5) };
+        let messages: Vec<Message> = (0..7)
+            .flat_map(|from| {
+                (0..7).filter(move |to| (from * 2 + to) % 3 == 0).map(move |to| message(from, to))
+            })
+            .collect();
+        (machine, Problem::new(vec![Task::new(1.0); 7], &messages).unwrap())
+    }
+
+    #[test]
+    fn changes_are_what_exchanges_change() {
+        let (machine, problem) = case();
+        let graph = Graph::of(&problem);
+        let start = graph.cores_of(&problem.start(&machine).unwrap());
+        let setting = Setting::new(&problem, &machine, &graph, &start, &Options::default());
+        let assignment = Assignment::of(&setting, 1.5).unwrap();
+        let cost = |at: &[u32]| {
+            let mapping = graph.mapping_of(&at[..7]);
+            Metrics::of(&problem, &machine, &mapping, &mapping).cost
+        };
+        let mut at: Vec<u32> = (0..9).collect();
+        for step in 0..200 {
+            let (one, two) = (step * 5 % 7, (step * 5 % 7 + 1 + step % 8) % 9);
+            let (before, change) = (cost(&at), assignment.change(&at, one, two));
+            at.swap(one, two);
+            assert!((cost(&at) - before - change).abs() < 1e-9, "{step}: {change}");
+        }
+        // What it finds is a mapping of one task to a core, and no worse than the beginning.
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let (found, cut) = assignment.anneal(20_000, &mut random, Deadline(None));
+        assert!(!cut && cost(&found) <= cost(&at));
+        let mut sorted = found.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 7);
+    }
+
+    #[test]
+    fn only_tasks_that_are_alike_and_free_are_assigned() {
+        let (machine, problem) = case();
+        let is_one = |problem: &Problem, machine: &Machine, cap: f64| {
+            let graph = Graph::of(problem);
+            let start = graph.cores_of(&problem.start(machine).unwrap());
+            Assignment::of(&Setting::new(problem, machine, &graph, &start, &Options::default()), cap)
+                .is_some()
+        };
+        assert!(is_one(&problem, &machine, 1.5));
+        assert!(!is_one(&problem, &machine, 2.0), "two fit on a core");
+        let with = |task: Task| {
+            let mut tasks = problem.tasks().to_vec();
+            tasks[0] = task;
+            Problem::new(tasks, &problem.messages().collect::<Vec<_>>()).unwrap()
+        };
+        assert!(!is_one(&with(Task::new(0.5)), &machine, 1.5));
+        assert!(!is_one(&with(Task::new(1.0).at(3)), &machine, 1.5));
+        let speeds: Vec<(f64, f64)> = (0..9).map(|core| (1.0 + f64::from(core), 0.0)).collect();
+        assert!(!is_one(&problem, &machine.with_cores(&speeds), 1.5));
+    }
+}

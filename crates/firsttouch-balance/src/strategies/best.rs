@@ -54,7 +54,9 @@ impl Strategy for Best {
         let Asked { problem, machine, start, options, begun } = *asked;
         let deadline = Deadline(options.time_limit.and_then(|limit| begun.checked_add(limit)));
         let (mut mapping, rounds, cut_short) = search(problem, machine, start, options, deadline);
-        if let Some(receiving) = Receiving::of(machine).filter(|_| options.receiving) {
+        let counts =
+            options.receiving && !problem.is_empty() && !is_good_enough(problem, machine, start, options);
+        if let Some(receiving) = Receiving::of(machine).filter(|_| counts) {
             mapping = hurried(asked, &receiving, mapping, deadline)?;
             if receiving.last(problem, machine, &mapping, start)
                 > receiving.last(problem, machine, start, start)
@@ -78,13 +80,13 @@ fn search(
     options: &Options,
     deadline: Deadline,
 ) -> (Mapping, u32, bool) {
-    let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
-    let target = target(problem, machine, options.tolerance);
-    let at_home = problem.tasks().iter().all(|task| task.home.is_some());
-    let fits = metrics::memory_over(problem, machine, start) == 0;
-    if problem.is_empty() || at_home && fits && makespan <= target && !options.improve {
+    if problem.is_empty() || is_good_enough(problem, machine, start, options) {
         return (start.clone(), 0, false);
     }
+    let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
+    let target = target(problem, machine, options.tolerance);
+    let at_home = is_at_home(problem);
+    let fits = metrics::memory_over(problem, machine, start) == 0;
     let graph = Graph::of(problem);
     let from = graph.cores_of(start);
     let setting = Setting::new(problem, machine, &graph, &from, options);
@@ -102,6 +104,19 @@ fn search(
     let mut best = search.first_answer(start, &from, at_home);
     let rounds = search.rounds(&mut best, options);
     (finish(best.state.cores()), rounds, search.cut_short)
+}
+
+fn is_at_home(problem: &Problem) -> bool {
+    problem.tasks().iter().all(|task| task.home.is_some())
+}
+
+/// Whether a start is left alone.
+fn is_good_enough(problem: &Problem, machine: &Machine, start: &Mapping, options: &Options) -> bool {
+    let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
+    is_at_home(problem)
+        && makespan <= target(problem, machine, options.tolerance)
+        && !options.improve
+        && metrics::memory_over(problem, machine, start) == 0
 }
 
 /// The makespan that is good enough: the mean with the tolerance, or what no mapping is below.

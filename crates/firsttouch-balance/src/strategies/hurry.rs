@@ -21,8 +21,16 @@ const REMOTE: f64 = 1.1;
 /// Steps without an end in sight, for each task.
 const MOST_STEPS: usize = 2;
 
-/// Step times that differ by less than this share are the same: then the fewer migrations count.
-const SAME: f64 = 1e-3;
+/// How many of the simpler strategies' mappings are worked at, the best first.
+const MOST_RIVALS: usize = 2;
+/// Differences below this share are rounding.
+const ROUNDING: f64 = 1e-9;
+/// With more cores, those are not exchanged as wholes.
+const MOST_EXCHANGED: usize = 256;
+/// Passes over tasks that may go home.
+const MOST_PASSES: usize = 8;
+/// How many tasks of its home are tried for an exchange with one that would go there.
+const PARTNERS: usize = 8;
 
 /// What else there is to begin with, and what the answer is not to be slower than.
 const RIVALS: [&dyn Strategy; 6] = [&Refine, &GreedyRefine, &Numa, &Greedy, &RecBipart, &TreeMatch];
@@ -44,9 +52,6 @@ pub(super) fn hurried(
     deadline: Deadline,
 ) -> Result<Mapping, StrategyError> {
     let Asked { problem, machine, start, options, .. } = *asked;
-    if found == *start {
-        return Ok(found);
-    }
     let over = metrics::memory_over(problem, machine, &found);
     let judged = |mapping: Mapping| {
         let last = receiving.last(problem, machine, &mapping, start);
@@ -63,25 +68,31 @@ pub(super) fn hurried(
         rivals.extend(judged(rival.map(asked)?.mapping));
     }
     rivals.sort_by(|a, b| a.last.total_cmp(&b.last));
-    let mut least = rivals.first().map_or(f64::INFINITY, |rival| rival.last);
-    let mut candidates: Vec<Candidate> = judged(found.clone()).into_iter().collect();
-    for mapping in std::iter::once(&found).chain(rivals.iter().map(|rival| &rival.mapping)) {
+    let bar = rivals.first().map_or(f64::INFINITY, |rival| rival.last);
+    let begun = std::iter::once(&found).chain(rivals.iter().map(|rival| &rival.mapping).take(MOST_RIVALS));
+    let mut worked: Vec<Paced<'_>> = Vec::new();
+    for mapping in begun {
         let mut paced = Paced::new(problem, machine, receiving, start, mapping);
-        let goal = (paced.mean() * (1.0 + options.tolerance)).min(least);
+        let goal = (paced.mean() * (1.0 + options.tolerance)).min(bar);
         paced.hurry(goal, deadline);
-        paced.go_home(goal);
-        if let Some(candidate) = judged(paced.mapping()) {
-            least = least.min(candidate.last);
-            let enough = candidate.last <= goal;
-            candidates.push(candidate);
-            if enough {
-                break;
-            }
+        let enough = paced.last() <= goal;
+        worked.push(paced);
+        if enough {
+            break;
         }
     }
-    let least = candidates.iter().map(|one| one.last).fold(f64::INFINITY, f64::min);
-    let alike = candidates.into_iter().filter(|one| one.last <= least * (1.0 + SAME));
-    Ok(alike.min_by_key(|one| one.migrations).map_or(found, |one| one.mapping))
+    // The step may be longer again by the tolerance where tasks can stay at home for it.
+    let least = worked.iter().map(Paced::last).fold(f64::INFINITY, f64::min);
+    let limit = (least * (1.0 + options.tolerance)).min(bar).max(least);
+    let mut candidates: Vec<Candidate> = judged(found.clone()).into_iter().collect();
+    for mut paced in worked {
+        paced.go_home(limit);
+        candidates.extend(judged(paced.mapping()));
+    }
+    let good = |one: &Candidate| one.last <= limit * (1.0 + ROUNDING);
+    let key = |one: &Candidate| (!good(one), one.migrations);
+    let best = candidates.into_iter().min_by(|a, b| key(a).cmp(&key(b)).then(a.last.total_cmp(&b.last)));
+    Ok(best.map_or(found, |one| one.mapping))
 }
 
 /// Of a task or two, where they go.
@@ -143,9 +154,7 @@ impl<'a> Paced<'a> {
 
     /// What receiving takes a task on a core.
     fn receives(&self, task: u32, at: u32) -> f64 {
-        let time = |(sender, arc): (u32, &Arc)| {
-            self.receiving.time(self.machine, self.cores[sender as usize], at, arc)
-        };
+        let time = |(sender, arc): (u32, &Arc)| self.receiving.time(self.cores[sender as usize], at, arc);
         self.problem.received(task as usize).map(time).sum()
     }
 
@@ -161,7 +170,7 @@ impl<'a> Paced<'a> {
         let mut own = self.own[index] + load / speed(to) - load / speed(from);
         for (sender, arc) in self.problem.received(index) {
             let sender = self.cores[sender as usize];
-            own += receiving.time(machine, sender, to, arc) - receiving.time(machine, sender, from, arc);
+            own += receiving.time(sender, to, arc) - receiving.time(sender, from, arc);
         }
         self.busy[from as usize] -= self.own[index];
         self.busy[to as usize] += own;
@@ -169,7 +178,7 @@ impl<'a> Paced<'a> {
         self.touched.extend([from, to]);
         for arc in self.problem.sent(index) {
             let at = self.cores[arc.to as usize];
-            let change = receiving.time(machine, to, at, arc) - receiving.time(machine, from, at, arc);
+            let change = receiving.time(to, at, arc) - receiving.time(from, at, arc);
             self.own[arc.to as usize] += change;
             self.busy[at as usize] += change;
             self.touched.push(at);
@@ -272,18 +281,105 @@ impl<'a> Paced<'a> {
         }
     }
 
-    /// Brings tasks home that can go without any core being done later than the last one is, the lightest first.
-    fn go_home(&mut self, target: f64) {
-        let limit = self.last().max(target);
-        for task in heaviest_first(self.problem).into_iter().rev() {
-            let home = self.start.core(task as usize);
-            if home == self.cores[task as usize] || self.problem.tasks()[task as usize].home.is_none() {
-                continue;
-            }
-            let change = Change { task, to: home, other: None };
-            if self.after(change) <= limit {
-                self.make(change);
+    /// Brings tasks home as long as no core is done later than `limit`: all of two nodes or cores at once, then one by one, the lightest
+    /// first, alone or in exchange for one that is not at home either.
+    fn go_home(&mut self, limit: f64) {
+        let cores: Vec<Vec<u32>> = (0..self.busy.len() as u32).map(|core| vec![core]).collect();
+        let mut domains = vec![Vec::new(); self.machine.domains()];
+        for (core, one) in (0..).zip(self.machine.cores()) {
+            domains[one.domain as usize].push(core);
+        }
+        for _ in 0..MOST_PASSES {
+            let exchanged = self.exchange(&domains, limit) | self.exchange(&cores, limit);
+            if !self.bring_home(limit) && !exchanged {
+                break;
             }
         }
+    }
+
+    /// Tasks one by one; says whether any went home.
+    fn bring_home(&mut self, limit: f64) -> bool {
+        let mut brought = false;
+        let away = |paced: &Paced<'_>, task: u32| {
+            paced.problem.tasks()[task as usize].home.is_some()
+                && paced.start.core(task as usize) != paced.cores[task as usize]
+        };
+        for task in heaviest_first(self.problem).into_iter().rev() {
+            if !away(self, task) {
+                continue;
+            }
+            let (home, own) = (self.start.core(task as usize), self.own[task as usize]);
+            let alone = Change { task, to: home, other: None };
+            if self.after(alone) <= limit {
+                self.make(alone);
+                brought = true;
+                continue;
+            }
+            let strange = |other: &u32| away(self, *other) && !self.problem.tasks()[*other as usize].pinned;
+            let mut others: Vec<u32> = self.on[home as usize].iter().copied().filter(strange).collect();
+            let differs = |other: &u32| (self.own[*other as usize] - own).abs();
+            others.sort_by(|a, b| differs(a).total_cmp(&differs(b)).then(a.cmp(b)));
+            for other in others.into_iter().take(PARTNERS) {
+                let both = Change { other: Some(other), ..alone };
+                if self.after(both) <= limit {
+                    self.make(both);
+                    brought = true;
+                    break;
+                }
+            }
+        }
+        brought
+    }
+
+    /// Exchanges everything on two groups of as many cores where that brings more tasks to their group than it takes away, the
+    /// most first. Says whether any were.
+    fn exchange(&mut self, groups: &[Vec<u32>], limit: f64) -> bool {
+        let count = groups.len();
+        if count > MOST_EXCHANGED {
+            return false;
+        }
+        let mut group_of = vec![0; self.busy.len()];
+        for (group, cores) in groups.iter().enumerate() {
+            cores.iter().for_each(|core| group_of[*core as usize] = group);
+        }
+        // How many tasks of a group's cores are on those of another.
+        let mut at = vec![0_i64; count * count];
+        for (index, task) in self.problem.tasks().iter().enumerate().filter(|(_, task)| task.home.is_some()) {
+            let there = if task.pinned { self.start.core(index) } else { self.cores[index] };
+            at[group_of[self.start.core(index) as usize] * count + group_of[there as usize]] += 1;
+        }
+        let gain = |a: usize, b: usize| {
+            at[a * count + b] + at[b * count + a] - at[a * count + a] - at[b * count + b]
+        };
+        let mut pairs: Vec<(i64, usize, usize)> = (0..count)
+            .flat_map(|a| (a + 1..count).map(move |b| (a, b)))
+            .filter(|(a, b)| groups[*a].len() == groups[*b].len())
+            .map(|(a, b)| (gain(a, b), a, b))
+            .filter(|(gain, ..)| *gain > 0)
+            .collect();
+        pairs.sort_by(|one, two| two.0.cmp(&one.0).then((one.1, one.2).cmp(&(two.1, two.2))));
+        let mut changed = vec![false; count];
+        for (_, a, b) in pairs {
+            // What was counted holds for groups that are as they were.
+            if changed[a] || changed[b] {
+                continue;
+            }
+            let mut moved: Vec<(u32, u32, u32)> = Vec::new();
+            for (&one, &two) in groups[a].iter().zip(&groups[b]) {
+                for (from, to) in [(one, two), (two, one)] {
+                    let tasks = self.on[from as usize].iter().copied();
+                    let movable = tasks.filter(|task| !self.problem.tasks()[*task as usize].pinned);
+                    moved.extend(movable.map(|task| (task, from, to)));
+                }
+            }
+            self.touched.clear();
+            moved.iter().for_each(|(task, _, to)| self.put(*task, *to));
+            if self.touched.iter().all(|core| self.busy[*core as usize] <= limit) {
+                (changed[a], changed[b]) = (true, true);
+            } else {
+                moved.iter().for_each(|(task, from, _)| self.put(*task, *from));
+            }
+        }
+        changed.contains(&true)
     }
 }
