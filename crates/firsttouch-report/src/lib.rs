@@ -46,6 +46,7 @@ pub use style::Style;
 
 use firsttouch_machine::Measurement;
 use firsttouch_placement::{Recording, RecordingError, SCHEMA_VERSION, TuneReport};
+use firsttouch_runtime::Account;
 
 /// Reads a measurement from JSON or from our HTML; `None` if it is something else.
 pub fn open_measurement(text: &str) -> Option<Measurement> {
@@ -72,6 +73,11 @@ pub fn open_recording(text: &str) -> Option<Result<Recording, RecordingError>> {
 pub fn recording_figure(recording: &Recording) -> String {
     let label = format!("Process {} over time", recording.header.pid);
     plots::timeline::figure(recording, &label)
+}
+
+/// What the workers of a runtime did over time, and the efficiency of each step, as one SVG for light and dark.
+pub fn workers_figure(account: &Account, title: &str) -> String {
+    plots::workers::figure(account, title)
 }
 
 /// Reads a `tune` document from the text of a file: JSON (`--export-json`) or our HTML (`--export-html`).

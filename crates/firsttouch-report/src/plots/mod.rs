@@ -9,6 +9,7 @@ mod order;
 mod pages;
 mod runs;
 pub(crate) mod timeline;
+pub(crate) mod workers;
 
 use crate::number::seconds;
 use crate::scale::Scale;
