@@ -9,7 +9,7 @@ use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::process::Stat;
 use firsttouch_memory::Reason;
 use firsttouch_threads::{ThreadState, thread_of};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::time::Instant;
 
@@ -20,19 +20,34 @@ pub struct Seats {
     pub order: Vec<u32>,
     /// Where there is no order: any of these, for every thread.
     pub cpus: Vec<u32>,
+    /// Single threads, by their numbers; where there are some, all others are left where they are.
+    pub single: BTreeMap<u32, SingleSeat>,
+}
+
+/// The CPU of a thread that was chosen for it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SingleSeat {
+    /// When the thread started, in clock ticks after boot: its number may come to mean another one.
+    pub start_ticks: u64,
+    /// Its CPU.
+    pub cpu: u32,
 }
 
 impl Seats {
     /// Whether threads are left where they are.
     pub fn is_none(&self) -> bool {
-        self.order.is_empty() && self.cpus.is_empty()
+        self.order.is_empty() && self.cpus.is_empty() && self.single.is_empty()
     }
 
-    /// The CPUs of the thread that comes at this place, ascending.
-    pub fn of(&self, place: usize) -> Vec<u32> {
+    /// The CPUs of a thread that comes at this place, ascending; `None` if it is left where it is.
+    pub fn of(&self, place: usize, thread: u32) -> Option<Vec<u32>> {
+        if !self.single.is_empty() {
+            return self.single.get(&thread).map(|seat| vec![seat.cpu]);
+        }
         match self.order.len() {
-            0 => self.cpus.clone(),
-            length => vec![self.order[place % length]],
+            0 if self.cpus.is_empty() => None,
+            0 => Some(self.cpus.clone()),
+            length => Some(vec![self.order[place % length]]),
         }
     }
 }
@@ -42,8 +57,10 @@ const MOST_ROUNDS: u32 = 4;
 
 /// Threads that have other CPUs than they are to be given.
 pub(crate) fn elsewhere(threads: &[ThreadState], seats: &Seats) -> u32 {
-    let other = threads.iter().enumerate().filter(|(place, thread)| thread.cpus != seats.of(*place));
-    if seats.is_none() { 0 } else { other.count() as u32 }
+    let is_other = |(place, thread): &(usize, &ThreadState)| {
+        seats.of(*place, thread.id).is_some_and(|given| given != thread.cpus)
+    };
+    threads.iter().enumerate().filter(is_other).count() as u32
 }
 
 /// Binds every thread.
@@ -62,9 +79,11 @@ pub(crate) fn bind(work: &mut Work<'_>, seats: &Seats) -> Result<(), Halt> {
                 continue;
             }
             is_new = true;
-            let given = seats.of(place);
+            let chosen = seats.single.get(&thread.id);
+            let is_itself = chosen.is_none_or(|seat| seat.start_ticks == started);
+            let given = seats.of(place, thread.id).filter(|_| is_itself);
             place += 1;
-            if thread.cpus != given {
+            if let Some(given) = given.filter(|given| thread.cpus != *given) {
                 work.may_go_on()?;
                 one(work, &thread, started, &given)?;
             }
@@ -171,13 +190,19 @@ mod tests {
 
     #[test]
     fn the_order_begins_again_and_a_set_is_for_all() {
-        let order = Seats { order: vec![4, 2], cpus: vec![2, 4] };
-        assert_eq!([order.of(0), order.of(1), order.of(2)], [[4], [2], [4]]);
-        let any = Seats { order: Vec::new(), cpus: vec![0, 1] };
-        assert_eq!(any.of(7), [0, 1]);
+        let order = Seats { order: vec![4, 2], cpus: vec![2, 4], ..Seats::default() };
+        assert_eq!([0, 1, 2].map(|place| order.of(place, 9)), [4, 2, 4].map(|cpu| Some(vec![cpu])));
+        let any = Seats { cpus: vec![0, 1], ..Seats::default() };
+        assert_eq!(any.of(7, 9), Some(vec![0, 1]));
         let thread = |id, cpus: &[u32]| ThreadState { id, name: "x".to_owned(), cpus: cpus.to_vec() };
         let threads = [thread(10, &[0, 1]), thread(11, &[1])];
         assert_eq!((elsewhere(&threads, &any), elsewhere(&threads, &order)), (1, 2));
         assert_eq!(elsewhere(&threads, &Seats::default()), 0);
+        let seat = SingleSeat { start_ticks: 5, cpu: 1 };
+        let single = Seats { single: BTreeMap::from([(10, seat), (11, seat)]), ..Seats::default() };
+        assert_eq!(
+            (single.of(0, 10), single.of(0, 12), elsewhere(&threads, &single)),
+            (Some(vec![1]), None, 1)
+        );
     }
 }

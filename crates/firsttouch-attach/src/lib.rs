@@ -3,6 +3,8 @@
 //! - [`Target`] takes hold of a process, and says before every step whether it is still the one that was meant.
 //! - [`attach()`] binds its threads, collapses its memory onto huge pages and moves its pages to other nodes, by a [`Hand`];
 //!   what was asked is a [`Wish`], what became of it an `AttachReport`. The hand is [`Outside`], or [`Inside`] by the agent.
+//! - [`Look`] sees what threads do over a while, and [`choose`] has a strategy of `firsttouch-balance` give each busy one a
+//!   CPU: a wish like any other.
 //! - [`Journal`] has what was there before each step, written before the step is made; [`undo()`] goes back by it.
 //!
 //! Architecture invariants: the process comes before the result. Nothing that a step does can harm it: contents never
@@ -22,6 +24,7 @@ mod hand;
 mod inside;
 mod journal;
 mod migrate;
+mod observe;
 mod pace;
 mod reading;
 mod runs;
@@ -33,11 +36,12 @@ mod window;
 mod work;
 
 pub use attach::{Around, AttachError, Wish, attach, may};
-pub use bind::Seats;
+pub use bind::{Seats, SingleSeat};
 pub use destination::Destination;
 pub use hand::{Hand, Outside};
 pub use inside::{ChannelError, Inside};
 pub use journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError, Story};
+pub use observe::{Look, ObserveError, choose, seats};
 pub use runs::{NodeRuns, NodeRunsError};
 pub use store::{Kept, boot_id, forget, kept, story_of};
 pub use target::{Image, Target, TargetError};

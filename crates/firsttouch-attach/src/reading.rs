@@ -61,7 +61,12 @@ impl Reader<'_> {
         let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
             number: place as u32,
             name: Some(thread.name.clone()),
-            cpu_asked: self.seats.order.get(place % self.seats.order.len().max(1)).copied(),
+            cpu_asked: self
+                .seats
+                .single
+                .get(&thread.id)
+                .map(|seat| seat.cpu)
+                .or_else(|| self.seats.order.get(place % self.seats.order.len().max(1)).copied()),
             cpus_obtained: Some(thread.cpus.clone()),
         });
         let peak = Status::read(root, member).ok().and_then(|status| status.vm_hwm_bytes);

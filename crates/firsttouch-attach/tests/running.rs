@@ -145,7 +145,7 @@ fn huge_pages() -> Wish {
 
 fn on_cpu(cpu: u32) -> Wish {
     Wish {
-        seats: Seats { order: Vec::new(), cpus: vec![cpu] },
+        seats: Seats { cpus: vec![cpu], ..Seats::default() },
         ..Wish { stall_limit: Duration::from_millis(20), ..Wish::default() }
     }
 }
@@ -506,7 +506,7 @@ fn a_dry_run_changes_nothing_and_leaves_nothing() {
     let target = running.target();
     let before = running.cpus();
     let mut hand = Outside::new(&target).unwrap();
-    let wish = Wish { seats: Seats { order: vec![before[0][0]], cpus: Vec::new() }, ..huge_pages() };
+    let wish = Wish { seats: Seats { order: vec![before[0][0]], ..Seats::default() }, ..huge_pages() };
     match attach(&target, &mut hand, &wish, &around(&running, &GO_ON), true, &mut |_| {}) {
         Ok(report) => {
             assert!(report.planned.collapse_bytes >= 28 * MIB - BY_ITSELF, "{:?}", report.planned);

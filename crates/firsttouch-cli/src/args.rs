@@ -13,7 +13,7 @@ mod watch;
 pub(crate) use apsp::Apsp;
 pub(crate) use attach::{Attach, Via as AttachVia};
 pub(crate) use balance::{
-    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
+    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Observe, Show, Solve, Target,
 };
 pub(crate) use bench::{Bench, BenchBalance, BenchWhat};
 pub(crate) use graph::{

@@ -43,18 +43,7 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     let place = devices::place(args, &here, target.member())?;
     let wish = if args.undo { Wish::default() } else { wish(args, &here, place.as_ref())? };
     let stop = listen()?;
-    let around = Around {
-        journals,
-        now: clock::now(),
-        nodes: here
-            .machine()
-            .nodes
-            .iter()
-            .filter(|node| node.size_bytes != Some(0))
-            .map(|node| node.id)
-            .collect(),
-        stop: &stop,
-    };
+    let around = Around { journals, now: clock::now(), nodes: nodes(&here), stop: &stop };
     let mut report = one(&target, args, &wish, &around)?;
     report.own_devices = place.and_then(|place| place.own);
     if args.tree {
@@ -77,11 +66,22 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     } else {
         text::attach(&report, output::width(), Style::Ansi)
     })?;
-    Ok(match report.ended {
+    Ok(code(&report))
+}
+
+/// The exit code that tells how an attach ended.
+pub(crate) fn code(report: &AttachReport) -> u8 {
+    match report.ended {
         AttachEnded::Done => 0,
         AttachEnded::Interrupted => INTERRUPTED,
         _ => CUT_SHORT,
-    })
+    }
+}
+
+/// The nodes that have memory.
+pub(crate) fn nodes(here: &Here) -> Vec<u32> {
+    let with_memory = here.machine().nodes.iter().filter(|node| node.size_bytes != Some(0));
+    with_memory.map(|node| node.id).collect()
 }
 
 /// One process, there or back.
@@ -128,7 +128,7 @@ fn wish(args: &Attach, here: &Here, place: Option<&Place>) -> Outcome<Wish> {
         (Some((_, nodes)), _) => Some(Destination::Among(nodes.clone())),
         (None, _) => None,
     };
-    wish.seats = Seats { order: resolved.order, cpus: resolved.cpus };
+    wish.seats = Seats { order: resolved.order, cpus: resolved.cpus, ..Seats::default() };
     let any = asked.threads == ThreadPlacement::None;
     if let Some(place) = place {
         sit_on(&mut wish, &place.near.cpus, &place.near.device, any)?;
@@ -179,6 +179,7 @@ fn asked(args: &Attach, place: Option<&Place>) -> Outcome<AttachAsked> {
         near: place.map(|place| place.devices.clone()).unwrap_or_default(),
         files: args.files,
         tree: args.tree,
+        ..AttachAsked::default()
     };
     if !asked.huge_pages && !elsewhere {
         return Err(Failure::message("--pages plain alone asks for nothing")
@@ -194,7 +195,7 @@ fn sit_on(wish: &mut Wish, there: &[u32], place: &str, any: bool) -> Outcome<()>
         wish.notes.push(format!("{place} has no CPUs: threads are left where they are"));
         wish.seats = Seats::default();
     } else if any {
-        wish.seats = Seats { order: Vec::new(), cpus: there.to_vec() };
+        wish.seats = Seats { cpus: there.to_vec(), ..Seats::default() };
     } else {
         wish.seats.order.retain(|cpu| there.contains(cpu));
         if wish.seats.order.is_empty() {
@@ -207,7 +208,7 @@ fn sit_on(wish: &mut Wish, there: &[u32], place: &str, any: bool) -> Outcome<()>
 }
 
 /// The folder of the journals.
-fn journals() -> Outcome<PathBuf> {
+pub(crate) fn journals() -> Outcome<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
     match state {
@@ -218,7 +219,7 @@ fn journals() -> Outcome<PathBuf> {
 }
 
 /// Ctrl-C ends the attach after the step that is being made; a second one ends it at once.
-fn listen() -> Outcome<Arc<AtomicBool>> {
+pub(crate) fn listen() -> Outcome<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
@@ -227,7 +228,7 @@ fn listen() -> Outcome<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-fn not_attached(error: TargetError, journals: &std::path::Path) -> Failure {
+pub(crate) fn not_attached(error: TargetError, journals: &std::path::Path) -> Failure {
     let hint = error.hint();
     let kept = firsttouch_attach::kept(&Root::live(), journals).unwrap_or_default();
     let is_gone =

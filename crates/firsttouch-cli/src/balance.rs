@@ -1,5 +1,7 @@
 //! `balance`: reads tasks, messages and a machine, asks the library for a mapping, and writes it.
 
+mod observe;
+
 use crate::args::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
 };
@@ -11,7 +13,7 @@ use firsttouch_balance::formats::{
 };
 use firsttouch_balance::generate::{Jacobi2D, KNeighbor, LbTest, Start, Work, at_home};
 use firsttouch_balance::{
-    BalanceReport, Machine, MachineError, Mapping, Options, Problem, Seats, strategies,
+    BalanceReport, Machine, MachineError, Mapping, Options, Problem, Seats, StrategyError, strategies,
 };
 use firsttouch_machine::{Measurement, Root};
 use firsttouch_report::{Style, json, text};
@@ -28,10 +30,11 @@ struct Case {
 
 pub(crate) fn run(args: &Balance) -> Outcome {
     match &args.what {
-        BalanceWhat::Solve(solve) => solve_case(solve),
-        BalanceWhat::Eval(eval) => eval_case(eval),
-        BalanceWhat::Convert(convert) => convert_case(convert),
-        BalanceWhat::Generate(generate) => generate_case(&generate.what),
+        None => observe::run(&args.observe),
+        Some(BalanceWhat::Solve(solve)) => solve_case(solve),
+        Some(BalanceWhat::Eval(eval)) => eval_case(eval),
+        Some(BalanceWhat::Convert(convert)) => convert_case(convert),
+        Some(BalanceWhat::Generate(generate)) => generate_case(&generate.what),
     }
 }
 
@@ -52,19 +55,20 @@ fn solve_case(args: &Solve) -> Outcome {
         seed: args.seed,
         raw: args.raw,
     };
-    let failed = |error: firsttouch_balance::StrategyError| {
-        let hint = error.hint();
-        let failure = Failure::new(error);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    };
-    let strategy = strategies::named(&args.strategy).map_err(failed)?;
-    let solution = strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(failed)?;
+    let strategy = strategies::named(&args.strategy).map_err(unsolved)?;
+    let solution = strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(unsolved)?;
     let report =
         BalanceReport::of_solution(&case.problem, &case.machine, &case.start, strategy.name(), &solution);
     show(&args.show, &case, &solution.mapping, &report)
+}
+
+fn unsolved(error: StrategyError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 fn eval_case(args: &Eval) -> Outcome {

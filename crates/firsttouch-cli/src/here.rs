@@ -65,6 +65,11 @@ impl Here {
         &self.machine
     }
 
+    /// What `firsttouch measure` found on it.
+    pub(crate) fn measured(&self) -> Option<&Measurement> {
+        self.measured.as_ref()
+    }
+
     /// Whether `firsttouch measure` ran on this machine.
     pub(crate) fn is_measured(&self) -> bool {
         self.measured.is_some()

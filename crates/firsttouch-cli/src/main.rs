@@ -57,8 +57,11 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let stands_in =
-        matches!(cli.command, Command::Run(_) | Command::Watch(_) | Command::Lab(_) | Command::Attach(_));
+    let stands_in = match &cli.command {
+        Command::Run(_) | Command::Watch(_) | Command::Lab(_) | Command::Attach(_) => true,
+        Command::Balance(balance) => balance.what.is_none(),
+        _ => false,
+    };
     let general = if stands_in { OURS } else { 1 };
     ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| failure.report(general)))
 }

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Fields of `/proc/PID/status`; `None` is a field this kernel (or this state of the process) does not print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,6 +209,38 @@ pub fn migrations(root: &Root, pid: u32, thread: u32) -> io::Result<Option<u64>>
 pub fn parse_migrations(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("se.nr_migrations"))?;
     line.split_once(':')?.1.trim().parse().ok()
+}
+
+/// What the scheduler has done with a thread so far (`/proc/PID/task/TID/schedstat`, a file of kernels with
+/// `CONFIG_SCHED_INFO`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// How long it has run.
+    pub ran: Duration,
+    /// How long it has stood in the queue of a CPU that ran something else.
+    pub waited: Duration,
+}
+
+impl Scheduled {
+    /// Reads the text of a `schedstat` file; `None` if it is something else.
+    ///
+    /// ```
+    /// use firsttouch_linux::process::Scheduled;
+    /// let seen = Scheduled::parse("5000 7000 3\n").unwrap();
+    /// assert_eq!((seen.ran.as_nanos(), seen.waited.as_nanos()), (5000, 7000));
+    /// assert_eq!(Scheduled::parse("5000\n"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Scheduled> {
+        let mut words = text.split_ascii_whitespace();
+        let mut next = || Some(Duration::from_nanos(words.next()?.parse().ok()?));
+        Some(Scheduled { ran: next()?, waited: next()? })
+    }
+
+    /// That of one thread; not found where it is no thread (any more) of this process, or the kernel does not count.
+    pub fn read_thread(root: &Root, pid: u32, thread: u32) -> io::Result<Scheduled> {
+        let path = process_file(root, pid, &format!("task/{thread}/schedstat"));
+        Scheduled::parse(&read_text(&path)?).ok_or_else(|| unreadable(&path))
+    }
 }
 
 /// The processes that descend from one, itself first; those whose parent has ended belong to another by then. Reads the

@@ -25,6 +25,9 @@ pub struct AttachAsked {
     pub files: bool,
     /// Its descendants too.
     pub tree: bool,
+    /// The strategy of `balance` that chooses a CPU for each busy thread, by what these did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
 }
 
 /// How the steps were carried out.

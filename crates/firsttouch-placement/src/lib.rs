@@ -16,6 +16,7 @@
 
 mod attach;
 mod memory;
+mod observation;
 mod placement;
 mod profile;
 mod receipt;
@@ -30,6 +31,7 @@ mod watch;
 pub use attach::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachVia};
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
+pub use observation::{Observation, ObservedThread};
 pub use placement::{Placement, PlacementError, Via};
 pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};

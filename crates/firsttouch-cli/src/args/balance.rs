@@ -4,24 +4,62 @@ use super::{duration, size};
 use clap::{Args, Subcommand, ValueEnum};
 use firsttouch_balance::Alpha;
 use firsttouch_balance::generate::Topology;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Put tasks on cores by load, messages and distance
 ///
 /// Tasks and messages are read from tables, matrices, graphs or the dumps of other balancers; the machine is this one, a
-/// recorded or a described one.
+/// recorded or a described one. With `--observe` tasks are the threads of a program that runs here: what each does is
+/// looked at for a while, then each busy one is bound to a CPU; `firsttouch attach --undo PID` takes that back.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
+  firsttouch balance --observe 4711 --dry-run
+  firsttouch balance --observe -- ./simulation input.dat
   firsttouch balance solve --tasks tasks.csv --messages messages.csv
   firsttouch balance solve --vt run/ --phase 10 --machine numa32
   firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --format rankfile --hosts n1,n2,n3,n4
   firsttouch balance eval --graph mesh.graph --machine '4:2:8 + 1:10:100' --mapping mesh.graph.part.64
   firsttouch balance convert --charm dump.dat.0 --to csv
-  firsttouch balance generate lb_test --tasks 200 --cores 32 -o lb_test")]
+  firsttouch balance generate lb_test --tasks 200 --cores 32 -o lb_test"
+)]
 pub(crate) struct Balance {
+    #[command(flatten)]
+    pub(crate) observe: Observe,
     #[command(subcommand)]
-    pub(crate) what: BalanceWhat,
+    pub(crate) what: Option<BalanceWhat>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Observe {
+    /// Give the busy threads of a process, or of the PROGRAM after `--`, CPUs by what they do
+    #[arg(long, value_name = "PID", num_args = 0..=1, required = true, value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    pub(crate) observe: Option<Option<u32>>,
+    /// How long to look at the threads: 500ms, 5s
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// How long to wait before that, for a PROGRAM to make its threads
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    pub(crate) after: Duration,
+    /// none, greedy, greedy-refine, refine, recbipart, metis, scotch, numa, treematch or best
+    #[arg(long, value_name = "NAME", default_value = "best")]
+    pub(crate) strategy: String,
+    /// The imbalance that is good enough
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub(crate) tolerance: f64,
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON; the standard output of a PROGRAM then goes to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -15,6 +15,7 @@
 )]
 
 mod attached;
+mod balanced;
 #[path = "../shared/machine.rs"]
 #[expect(dead_code, reason = "these tests change no settings, they rely on them")]
 mod machine;
@@ -36,7 +37,7 @@ use single::{Test, skip};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let tests = [programs::tests(), pauses::tests(), meanwhile::tests(), refused::tests()];
+    let tests = [balanced::tests(), programs::tests(), pauses::tests(), meanwhile::tests(), refused::tests()];
     single::run("attach", tests.into_iter().flatten().map(with_huge_pages))
 }
 

@@ -5,6 +5,7 @@
 
 mod apsp;
 mod attach;
+mod balance;
 mod explain;
 mod fill;
 mod graph;

@@ -28,6 +28,7 @@ mod policies;
 mod regions;
 #[path = "../shared/runner.rs"]
 mod runner;
+mod runtime;
 mod threads;
 mod watch;
 
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         watch::tests(),
         own_devices::tests(),
         attach::tests(),
+        runtime::tests(),
     ]
     .into_iter()
     .flatten()

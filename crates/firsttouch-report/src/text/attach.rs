@@ -82,6 +82,9 @@ fn asked(asked: &AttachAsked) -> String {
     if asked.threads != ThreadPlacement::None {
         words.push(format!("threads {}", asked.threads));
     }
+    if let Some(strategy) = &asked.strategy {
+        words.push(format!("threads by {strategy}"));
+    }
     if !asked.near.is_empty() {
         words.push(format!("near {}", asked.near.join(", ")));
     }

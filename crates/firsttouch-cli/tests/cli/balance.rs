@@ -1,0 +1,111 @@
+//! `firsttouch balance`: ranks of an MPI program on the CPUs that a communication matrix asks for, and threads of a program
+//! that runs.
+
+use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+/// CPUs that this process may use.
+fn cpus() -> Vec<u32> {
+    firsttouch_linux::numa::affinity(0).unwrap().iter().collect()
+}
+
+/// Four ranks of which 0 and 2 talk, and 1 and 3.
+const MATRIX: &str = "0,1,5000,1\n1,0,1,5000\n5000,1,0,1\n1,5000,1,0\n";
+
+#[test]
+fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("bytes.csv"), MATRIX).unwrap();
+    let (matrix, ranks) = (path("bytes.csv"), path("ranks"));
+    let solve = |more: &[&str]| {
+        let words = ["balance", "solve", "--matrix", &matrix, "--strategy", "best"];
+        let output = run(&[&words[..], more].concat());
+        assert_code(&output, 0);
+        stdout(&output)
+    };
+    solve(&["--machine", "live", "--cpus", "--format", "rankfile", "-o", &ranks]);
+    let rankfile = fs::read_to_string(&ranks).unwrap();
+    let seat = |line: &str| {
+        let (rank, slot) = line.strip_prefix("rank ")?.split_once("=localhost slot=")?;
+        Some((rank.parse().ok()?, slot.parse().ok()?))
+    };
+    let asked: BTreeMap<u32, u32> = rankfile.lines().map(|line| seat(line).expect(line)).collect();
+    assert_eq!(asked.len(), 4, "{rankfile}");
+    // For Slurm the same, on two hosts of two cores each: who talks shares a host.
+    let two = ["--machine", "2:2 + 1:10", "--hosts", "a,b", "--format"];
+    let hosts = solve(&[&two[..], &["slurm-hostfile"]].concat());
+    let hosts: Vec<&str> = hosts.lines().collect();
+    assert_eq!((hosts[0], hosts[1]), (hosts[2], hosts[3]));
+    assert_ne!(hosts[0], hosts[1]);
+    assert!(solve(&[&two[..], &["cpu-bind"]].concat()).starts_with("--cpu-bind=map_cpu:"));
+
+    let cpus = cpus();
+    if cpus.len() == 2 {
+        assert!(asked[&0] == asked[&2] && asked[&1] == asked[&3] && asked[&0] != asked[&1], "{asked:?}");
+    }
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        return eprintln!(
+            "skipped: mpirun (Debian's openmpi-bin) is not installed: the rankfile was not used"
+        );
+    }
+    if cpus != (0..cpus.len() as u32).collect::<Vec<_>>() {
+        return eprintln!("skipped: Open MPI counts CPUs from 0, and this process may not use all of them");
+    }
+    let script = "echo seat $OMPI_COMM_WORLD_RANK $(sed -n 's/^Cpus_allowed_list://p' /proc/self/status)";
+    let output = Command::new("mpirun")
+        .args(["-np", "4", "--oversubscribe", "--rankfile", &ranks, "sh", "-c", script])
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let obtained: BTreeMap<u32, u32> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("seat ")?.split_once(' '))
+        .map(|(rank, cpus)| (rank.parse().unwrap(), cpus.trim().parse().unwrap()))
+        .collect();
+    assert_eq!(obtained, asked, "{text}");
+}
+
+#[test]
+fn observing_is_refused_as_attaching_is() {
+    let state = tempfile::tempdir().unwrap();
+    let refused = |words: &[&str], code: i32, why: &str| {
+        let output = firsttouch()
+            .args(["balance", "--observe"])
+            .args(words)
+            .env("XDG_STATE_HOME", state.path())
+            .output()
+            .unwrap();
+        assert_code(&output, code);
+        let said = stderr(&output);
+        assert!(said.contains(why) && said.contains("hint: "), "{said}");
+    };
+    refused(&["4000000"], 125, "no process 4000000");
+    refused(&["1", "--interval", "1ms"], 125, "process 1");
+    refused(&[], 2, "neither a process nor a program");
+    refused(&["7", "--", "true"], 2, "both a process and a program");
+    refused(&["7", "--strategy", "magic"], 125, "there is no strategy `magic`");
+    refused(&["--", "/no/such/program"], 127, "/no/such/program");
+}
+
+#[test]
+fn a_program_keeps_its_output_and_its_status() {
+    let state = tempfile::tempdir().unwrap();
+    let words = ["balance", "--observe", "--json", "--after", "10ms", "--interval", "20ms", "--", "sh", "-c"];
+    // The shell itself works until it was seen, and then on for a while.
+    let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo counted; exit 7";
+    let output = firsttouch().args(words).arg(script).env("XDG_STATE_HOME", state.path()).output().unwrap();
+    assert_code(&output, 7);
+    assert!(stderr(&output).contains("counted"), "{output:?}");
+    let report = json(&stdout(&output));
+    let observed = &report["observed"];
+    // One thread alone has no better place.
+    assert_eq!((&observed["busy"], &observed["moved"]), (&1.into(), &0.into()), "{report}");
+    assert_eq!(report["attach"]["bound_threads"], 0);
+    assert!(report["interval_s"].as_f64().unwrap() >= 0.02);
+}
