@@ -8,14 +8,20 @@ use std::fmt::Display;
 
 mod imported {
     pyo3::import_exception!(firsttouch._errors, ArgumentError);
+    pyo3::import_exception!(firsttouch._errors, GraphError);
     pyo3::import_exception!(firsttouch._errors, NoMemoryError);
     pyo3::import_exception!(firsttouch._errors, UnsupportedError);
 }
-use imported::{ArgumentError, NoMemoryError, UnsupportedError};
+use imported::{ArgumentError, GraphError, NoMemoryError, UnsupportedError};
 
 /// An argument that means nothing here.
 pub(crate) fn bad_argument(what: &impl Display, hint: impl Into<String>) -> PyErr {
     ArgumentError::new_err((what.to_string(), hint.into()))
+}
+
+/// A file or arrays that make no graph; the number of the line that is wrong, if it is one.
+pub(crate) fn graph_error(what: &impl Display, hint: impl Into<String>, line: Option<u64>) -> PyErr {
+    GraphError::new_err((what.to_string(), hint.into(), line))
 }
 
 /// Memory that cannot be had.

@@ -1,8 +1,8 @@
 //! The extension module of the Python package `firsttouch`: what Python cannot do by itself.
 //!
 //! Memory for arrays (`region`), NumPy's allocation handlers (`handler`), huge pages for the whole process
-//! (`session`), receipts (`obtained`), threads on CPUs (`pin`), the machine (`machine`). How it is said to people is
-//! the package's part, in `python/firsttouch`.
+//! (`session`), receipts (`obtained`), threads on CPUs (`pin`), the machine (`machine`), shortest paths (`graph`). How it is
+//! said to people is the package's part, in `python/firsttouch`.
 //!
 //! Architecture invariants: loading does nothing but define names; whatever takes long is done without Python's lock; memory
 //! that an array may still use is never given back; a handler outlives every array made with it.
@@ -13,6 +13,7 @@
 )]
 
 mod errors;
+mod graph;
 mod handler;
 mod machine;
 mod obtained;
@@ -26,6 +27,8 @@ use pyo3::pymodule;
 /// Free-threaded Python is told that we need its lock, and takes it with a warning: nothing here was tested without.
 #[pymodule(gil_used = true)]
 mod _core {
+    #[pymodule_export]
+    use super::graph::{Held, View, distances, nearest};
     #[pymodule_export]
     use super::handler::{placing_handler, set_handler};
     #[pymodule_export]

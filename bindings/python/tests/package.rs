@@ -50,6 +50,11 @@ fn the_package_installs_and_its_tests_pass() {
         eprintln!("skipped: pip cannot install maturin, numpy, pytest and mypy: {said}");
         return;
     }
+    // What some tests compare with; these say so if it is missing.
+    let (reached, said) = output(&mut install(&["--only-binary=:all:", "scipy>=1.11", "networkx>=3.2"]));
+    if !reached {
+        eprintln!("skipped: pip cannot install scipy and networkx: {said}");
+    }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     // In the profile of the tests, which has built most of it.
     let mut install = install(&["--no-build-isolation", "--config-settings=build-args=--profile=dev"]);

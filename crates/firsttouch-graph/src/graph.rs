@@ -2,6 +2,7 @@
 
 use crate::array::{Array, Owner, Place};
 use bytemuck::{Pod, Zeroable};
+use firsttouch_memory::RegionError;
 
 /// The number of a node inside a graph, from 0.
 pub type Node = u32;
@@ -61,6 +62,41 @@ pub enum GraphError {
         /// Weights given.
         weights: usize,
     },
+    /// A weight that no arc can have.
+    #[error(
+        "the weight of arc {arc} (counted from 0), from {tail} to {head}, is no whole number from 0 to 4294967295"
+    )]
+    BadWeight {
+        /// Which arc, in the order given.
+        arc: usize,
+        /// Its tail.
+        tail: Node,
+        /// Its head.
+        head: Node,
+    },
+    /// There is no memory for it.
+    #[error("there is no memory for the graph: {0}")]
+    Memory(RegionError),
+}
+
+impl GraphError {
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            GraphError::TooManyNodes { .. } | GraphError::NoSuchNode { .. } => {
+                "a graph has at most 4294967295 nodes, numbered from 0 without gaps"
+            }
+            GraphError::BadRow { .. } => {
+                "the row of a node ends where that of the next begins: the first begins at 0, the last ends with the arcs"
+            }
+            GraphError::UnequalLengths { .. } => "one weight for each head",
+            GraphError::BadWeight { .. } => {
+                "multiply all weights by the same power of ten and round them, so that they are whole numbers below 2^32"
+            }
+            GraphError::Memory(error) => error.hint(),
+        }
+    }
 }
 
 /// A directed graph with weights from 0 to 2^32 - 1. Loops and parallel arcs are kept. It never changes; a clone shares
@@ -91,7 +127,7 @@ impl Extent {
     }
 
     /// Of all rows.
-    fn of_rows(offsets: &[u64], arcs: &[OutArc]) -> Extent {
+    pub(crate) fn of_rows(offsets: &[u64], arcs: &[OutArc]) -> Extent {
         let rows = offsets.windows(2).map(|row| &arcs[row[0] as usize..row[1] as usize]);
         rows.map(Extent::of_row).fold(Extent::default(), Extent::with)
     }
@@ -149,40 +185,72 @@ impl Graph {
         O: Copy + TryInto<i64>,
         H: Copy + TryInto<u32>,
     {
+        if let Some(weights) = weights.filter(|weights| weights.len() != heads.len()) {
+            return Err(GraphError::UnequalLengths { heads: heads.len(), weights: weights.len() });
+        }
+        Graph::from_weighed_rows(
+            offsets,
+            heads,
+            |arc| Some(weights.map_or(1, |weights| weights[arc])),
+            Place::HEAP,
+        )
+    }
+
+    /// As [`Graph::from_rows`], for weights of any type, into memory of that place: `weight` tells that of each arc, by its
+    /// place among the heads, or `None` where it is no weight.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::from_rows`]; a weight that is none; no memory.
+    pub fn from_weighed_rows<O, H>(
+        offsets: &[O],
+        heads: &[H],
+        weight: impl Fn(usize) -> Option<u32>,
+        place: Place,
+    ) -> Result<Graph, GraphError>
+    where
+        O: Copy + TryInto<i64>,
+        H: Copy + TryInto<u32>,
+    {
         let nodes = offsets.len().saturating_sub(1);
         if nodes > u32::MAX as usize {
             return Err(GraphError::TooManyNodes { nodes: nodes as u64 });
         }
-        if let Some(weights) = weights.filter(|weights| weights.len() != heads.len()) {
-            return Err(GraphError::UnequalLengths { heads: heads.len(), weights: weights.len() });
-        }
         let number = |offset: O| offset.try_into().unwrap_or(-1);
-        let mut starts = vec![0_u64; nodes + 1];
+        let mut starts = Owner::zeroed(nodes + 1, place).map_err(GraphError::Memory)?;
+        let mut arcs = Owner::zeroed(heads.len(), place).map_err(GraphError::Memory)?;
+        let room = starts.words_mut(nodes + 1);
         for (node, row) in offsets.windows(2).enumerate() {
             let (begins, ends) = (number(row[0]), number(row[1]));
             let last = node + 1 == nodes;
-            let sound = begins == starts[node] as i64
+            let sound = begins == room[node] as i64
                 && ends >= begins
                 && ends as usize <= heads.len()
                 && (!last || ends as usize == heads.len());
             if !sound {
                 return Err(GraphError::BadRow { node, begins, ends, arcs: heads.len() });
             }
-            starts[node + 1] = ends as u64;
+            room[node + 1] = ends as u64;
         }
         if nodes == 0 && !heads.is_empty() {
             return Err(GraphError::BadRow { node: 0, begins: 0, ends: 0, arcs: heads.len() });
         }
-        let mut arcs = vec![0_u64; heads.len()];
-        for (at, (arc, head)) in arcs.iter_mut().zip(heads).enumerate() {
-            let head: u32 = (*head).try_into().unwrap_or(u32::MAX);
-            if head as usize >= nodes {
-                let tail = starts.partition_point(|start| *start <= at as u64) - 1;
-                return Err(GraphError::NoSuchNode { arc: at, tail: tail as Node, head, nodes });
+        let mut extent = Extent::default();
+        let words = arcs.words_mut(heads.len());
+        for (tail, row) in room.windows(2).enumerate() {
+            let mut longest = 0;
+            for at in row[0] as usize..row[1] as usize {
+                let head: u32 = heads[at].try_into().unwrap_or(u32::MAX);
+                if head as usize >= nodes {
+                    return Err(GraphError::NoSuchNode { arc: at, tail: tail as Node, head, nodes });
+                }
+                let weight = weight(at).ok_or(GraphError::BadWeight { arc: at, tail: tail as Node, head })?;
+                longest = longest.max(weight);
+                words[at] = bytemuck::cast(OutArc { head, weight });
             }
-            *arc = bytemuck::cast(OutArc { head, weight: weights.map_or(1, |weights| weights[at]) });
+            extent = extent.with(Extent { max_weight: longest, distance_bound: u64::from(longest) });
         }
-        Ok(Graph::of_words(starts, arcs))
+        Ok(Graph::of_arrays(Array::first_of(starts, nodes + 1), Array::first_of(arcs, heads.len()), extent))
     }
 
     pub(crate) fn of_words(offsets: Vec<u64>, arcs: Vec<u64>) -> Graph {
@@ -261,35 +329,6 @@ impl Graph {
         self.distance_bound() < u64::from(UNREACHED)
     }
 
-    /// The same graph with every arc turned round.
-    #[must_use]
-    pub fn reverse(&self) -> Graph {
-        let mut turned = Vec::with_capacity(self.arcs());
-        for tail in 0..self.nodes() as Node {
-            turned.extend(self.out(tail).iter().map(|arc| (arc.head, tail, arc.weight)));
-        }
-        Graph::from_arcs(self.nodes(), &turned).expect("the nodes are those of a graph")
-    }
-
-    /// Without loops, and of parallel arcs only the shortest: what shortest paths need, and what the GAP benchmark keeps of
-    /// a generated graph. Rows are in order of their heads.
-    #[must_use]
-    pub fn simple(&self) -> Graph {
-        let mut offsets = Vec::with_capacity(self.nodes() + 1);
-        let mut arcs: Vec<u64> = Vec::new();
-        offsets.push(0);
-        let mut row: Vec<OutArc> = Vec::new();
-        for tail in 0..self.nodes() as Node {
-            row.clear();
-            row.extend(self.out(tail).iter().filter(|arc| arc.head != tail));
-            row.sort_unstable();
-            row.dedup_by_key(|arc| arc.head);
-            arcs.extend(row.iter().map(|arc| bytemuck::cast::<OutArc, u64>(*arc)));
-            offsets.push(arcs.len() as u64);
-        }
-        Graph::of_words(offsets, arcs)
-    }
-
     pub(crate) fn extent(&self) -> Extent {
         self.extent
     }
@@ -300,7 +339,7 @@ impl Graph {
     }
 
     /// The same graph in other memory.
-    pub(crate) fn copied_to(&self, place: Place) -> Result<Graph, firsttouch_memory::RegionError> {
+    pub(crate) fn copied_to(&self, place: Place) -> Result<Graph, RegionError> {
         let mut offsets = Owner::zeroed(self.offsets.len(), place)?;
         offsets.words_mut(self.offsets.len()).copy_from_slice(&self.offsets);
         let mut arcs = Owner::zeroed(self.arcs.len(), place)?;
@@ -330,13 +369,6 @@ mod tests {
     }
 
     #[test]
-    fn turned_round_twice_it_has_the_same_arcs() {
-        let graph = Graph::from_arcs(4, &[(0, 3, 1), (1, 3, 2), (3, 0, 3), (3, 3, 4)]).unwrap();
-        assert_eq!(graph.reverse().out(3).len(), 3);
-        assert_eq!(graph.reverse().reverse(), graph);
-    }
-
-    #[test]
     fn an_arc_of_a_node_that_is_not_there_is_refused() {
         let error = Graph::from_arcs(2, &[(0, 1, 1), (0, 2, 1)]).unwrap_err();
         assert_eq!(error, GraphError::NoSuchNode { arc: 1, tail: 0, head: 2, nodes: 2 });
@@ -362,6 +394,21 @@ mod tests {
     }
 
     #[test]
+    fn weights_of_other_types_are_asked_for_one_by_one() {
+        let rows = |weights: &[f64], place| {
+            let whole = |arc: usize| (weights[arc].fract() == 0.0).then_some(weights[arc] as u32);
+            Graph::from_weighed_rows(&[0_i32, 2, 2, 3], &[1_i32, 2, 0], whole, place)
+        };
+        let wanted = Graph::from_rows(&[0, 2, 2, 3], &[1, 2, 0], Some(&[5, 6, 7])).unwrap();
+        for place in [Place::HEAP, Place::default()] {
+            let graph = rows(&[5.0, 6.0, 7.0], place).unwrap();
+            assert_eq!((&graph, graph.distance_bound()), (&wanted, 13));
+        }
+        let error = rows(&[5.0, 6.5, 7.0], Place::HEAP).unwrap_err();
+        assert_eq!(error, GraphError::BadWeight { arc: 1, tail: 0, head: 2 });
+    }
+
+    #[test]
     fn no_distance_is_larger_than_its_bound() {
         let most = u32::MAX;
         let path = Graph::from_arcs(3, &[(0, 1, most), (1, 2, most), (1, 2, 3)]).unwrap();
@@ -376,11 +423,5 @@ mod tests {
         assert_eq!(Graph::from_arcs(0, &[]).unwrap().distance_bound(), 0);
         // The bound of a graph with one node is 0, whatever its loops.
         assert_eq!(Graph::from_arcs(1, &[(0, 0, 7)]).unwrap().distance_bound(), 0);
-    }
-
-    #[test]
-    fn the_simple_graph_keeps_the_shortest_of_parallel_arcs() {
-        let graph = Graph::from_arcs(3, &[(0, 2, 4), (0, 1, 9), (0, 1, 3), (1, 1, 0), (2, 0, 5)]).unwrap();
-        assert_eq!(graph.simple(), Graph::from_arcs(3, &[(0, 1, 3), (0, 2, 4), (2, 0, 5)]).unwrap());
     }
 }

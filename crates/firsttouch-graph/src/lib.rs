@@ -18,6 +18,7 @@ mod array;
 mod binary;
 mod build;
 mod copies;
+mod derived;
 mod description;
 mod file;
 mod fingerprint;

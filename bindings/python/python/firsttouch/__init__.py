@@ -1,4 +1,5 @@
-"""Placed memory for NumPy: arrays on huge pages or on chosen nodes, what they obtained, and what it is worth.
+"""Placed memory for NumPy: arrays on huge pages or on chosen nodes, what they obtained, and what it is worth; shortest paths
+on large graphs (`firsttouch.graph`).
 
 >>> import firsttouch
 >>> table = firsttouch.zeros((1 << 14, 1 << 10), pages="thp")
@@ -12,12 +13,14 @@ starts threads.
 
 from __future__ import annotations
 
+from . import graph
 from ._arrays import empty, full, zeros
 from ._errors import (
     ArgumentError,
     Error,
     FallbackError,
     FallbackWarning,
+    GraphError,
     NoMemoryError,
     TuneError,
     UnsupportedError,
@@ -34,6 +37,7 @@ __all__ = [
     "Error",
     "FallbackError",
     "FallbackWarning",
+    "GraphError",
     "NoMemoryError",
     "Obtained",
     "Pinned",
@@ -43,6 +47,7 @@ __all__ = [
     "UnsupportedError",
     "empty",
     "full",
+    "graph",
     "obtained",
     "pages",
     "pin",

@@ -1,9 +1,13 @@
 from typing import Any, Optional, final
 
 __all__ = [
+    "Graph",
     "Region",
+    "View",
     "block",
     "choose_node",
+    "distances",
+    "nearest",
     "obtained",
     "pin",
     "place_nothing",
@@ -15,6 +19,46 @@ __all__ = [
     "unpin",
     "whole_process",
 ]
+
+@final
+class Graph:
+    @staticmethod
+    def read(
+        path: str,
+        format: Optional[str],
+        undirected: bool,
+        reorder: Optional[str],
+        coordinates: Optional[str],
+        kind: str,
+        node: Optional[int],
+        threads: int,
+    ) -> Graph: ...
+    @staticmethod
+    def from_rows(indptr: object, indices: object, data: Optional[object], kind: str, node: Optional[int]) -> Graph: ...
+    def save(self, path: str, format: Optional[str]) -> None: ...
+    def both_ways(self) -> Graph: ...
+    def unweighted(self) -> Graph: ...
+    def reverse(self) -> Graph: ...
+    def ids(self, ids: object) -> None: ...
+    def order(self, order: object) -> None: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def arcs(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def is_narrow(self) -> bool: ...
+    @property
+    def notes(self) -> list[str]: ...
+    @property
+    def first_id(self) -> Optional[int]: ...
+
+@final
+class View:
+    def __new__(cls, held: Graph, part: str) -> View: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
 
 @final
 class Region:
@@ -42,3 +86,15 @@ def pin(words: str, everyone: bool) -> tuple[list[tuple[int, str, list[int], int
 def unpin(bound: list[tuple[int, str, list[int], int]], known: list[int]) -> None: ...
 def status() -> str: ...
 def choose_node(words: str) -> int: ...
+def distances(
+    graph: Graph, sources: object, limit: Optional[int], out: object, parents: Optional[object], threads: int
+) -> None: ...
+def nearest(
+    graph: Graph,
+    sources: object,
+    limit: Optional[int],
+    out: object,
+    parents: Optional[object],
+    origins: Optional[object],
+    threads: int,
+) -> None: ...

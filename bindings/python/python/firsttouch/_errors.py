@@ -19,6 +19,14 @@ class ArgumentError(Error, ValueError):
     """An argument that means nothing, or nothing on this machine."""
 
 
+class GraphError(Error, ValueError):
+    """A file or arrays that make no graph. `line` is the number of the line that is wrong, if it is one."""
+
+    def __init__(self, message: str, hint: str = "", line: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.line = line
+
+
 class NoMemoryError(Error, MemoryError):
     """Memory that cannot be had."""
 

@@ -115,7 +115,7 @@ impl ReadError {
             }
             ReadError::Count { .. } => "the file was cut off, or its header belongs to another file",
             ReadError::TooManyAlone { .. } => "the header is wrong, or belongs to another file",
-            ReadError::Graph(_) => "a graph has at most 4294967295 nodes, numbered without gaps",
+            ReadError::Graph(error) => error.hint(),
             ReadError::Memory(error) => error.hint(),
             ReadError::Changed => "read it again when nobody writes to it",
             ReadError::Binary(error) => error.hint(),

@@ -1,0 +1,250 @@
+"""Graphs: read from files, taken over from arrays, and given to NumPy and SciPy to look at."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from .. import _core
+from .._errors import ArgumentError, GraphError
+from .._machine import node_for
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Graph:
+    """A directed graph with weights, as compressed sparse rows in memory of its own. It never changes.
+
+    Made by `read` and `from_csr`. `nodes` and `arcs` are how many it has, `bytes` what its memory comes to: 8 for every
+    arc, 8 for every node.
+    """
+
+    __slots__ = ("_core", "__weakref__")
+    _core: _core.Graph
+
+    def __init__(self) -> None:
+        raise ArgumentError("a graph comes from somewhere", "firsttouch.graph.read(path) or from_csr(matrix)")
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self._core.nodes
+
+    @property
+    def arcs(self) -> int:
+        """How many arcs there are. A road that is open both ways is two."""
+        return self._core.arcs
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its arrays."""
+        return self._core.bytes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """`(nodes, nodes)`, as of SciPy's matrix."""
+        return (self._core.nodes, self._core.nodes)
+
+    @property
+    def fits_32_bits(self) -> bool:
+        """Whether all distances surely fit into `uint32`."""
+        return self._core.is_narrow
+
+    @property
+    def notes(self) -> list[str]:
+        """What of the file was taken as it is, and might have been meant otherwise."""
+        return self._core.notes
+
+    @property
+    def ids(self) -> npt.NDArray[np.uint64]:
+        """The numbers that the file gives its nodes, by their places: an array of `nodes` numbers, rising."""
+        import numpy as np
+
+        ids = np.empty(self.nodes, np.uint64)
+        self._core.ids(ids)
+        return ids
+
+    def places(self, ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The places of nodes that a file gives these numbers: an array of the same shape."""
+        import numpy as np
+
+        wanted = np.asarray(ids)
+        first = self._core.first_id
+        if first is not None:
+            places = wanted.astype(np.int64) - first
+            known = (places >= 0) & (places < self.nodes)
+        else:
+            listed = self.ids
+            places = np.searchsorted(listed, wanted)
+            known = np.append(listed, 0)[places] == wanted
+        if not np.all(known):
+            missing = wanted[~known].flat[0] if wanted.ndim else wanted
+            raise ArgumentError(f"the graph has no node {missing}", "graph.ids are the numbers of its nodes")
+        return places
+
+    @property
+    def order(self) -> npt.NDArray[np.uint32]:
+        """Which node lies where inside: the place of the node of each row of `indptr`. All rising, unless it was reordered."""
+        import numpy as np
+
+        order = np.empty(self.nodes, np.uint32)
+        self._core.order(order)
+        return order
+
+    @property
+    def indptr(self) -> npt.NDArray[np.uint64]:
+        """Where the arcs of each node begin in `indices` and `data`, and where the last one's end: `nodes + 1` numbers.
+
+        This, `indices` and `data` are views of the graph's own memory: nothing is copied, and nothing can be written.
+        Rows, and the numbers in `indices`, are in the order inside (`order`).
+        """
+        return self._view("indptr")
+
+    @property
+    def indices(self) -> npt.NDArray[np.uint32]:
+        """The nodes that arcs lead to. A head and its weight lie side by side, so every second number of memory."""
+        return self._view("indices")
+
+    @property
+    def data(self) -> npt.NDArray[np.uint32]:
+        """The weights of arcs, every second number of memory."""
+        return self._view("data")
+
+    def _view(self, part: str) -> npt.NDArray[Any]:
+        import numpy as np
+
+        return np.asarray(_core.View(self._core, part))
+
+    def reverse(self) -> Graph:
+        """The graph with every arc turned round: distances from a node in it are distances to that node in this."""
+        return _wrap(self._core.reverse())
+
+    def save(self, path: Path, format: Optional[str] = None) -> None:
+        """Writes it into a file, in the format that the name ends with: `.ftg` can be mapped, and keeps everything; also
+        `.gr`, `.mtx`, `.el`, `.wel`, `.metis`, packed with `.gz`."""
+        self._core.save(os.fspath(path), format)
+
+    def __repr__(self) -> str:
+        return f"<firsttouch.graph.Graph: {self.nodes} nodes, {self.arcs} arcs, {self.bytes} bytes>"
+
+
+def _wrap(core: _core.Graph) -> Graph:
+    graph = object.__new__(Graph)
+    graph._core = core
+    return graph
+
+
+def read(
+    path: Path,
+    format: Optional[str] = None,
+    *,
+    undirected: bool = False,
+    reorder: Optional[str] = None,
+    coordinates: Optional[Path] = None,
+    pages: str = "thp",
+    node: Optional[int] = None,
+    n_jobs: Optional[int] = None,
+) -> Graph:
+    """Reads a graph from a file: DIMACS (`gr`), Matrix Market (`mtx`), edge lists (`el`, `wel`), METIS (`metis`), or our own
+    (`ftg`); texts also packed by gzip, bzip2 or xz. What a file is, is told by its contents, unless `format` says it.
+
+    `undirected` takes every line as an arc there and one back. `reorder` brings the nodes into another order inside (`"dfs"`,
+    `"bfs"`, `"cells"`, `"hilbert"` with `coordinates`, a `.co` file): shuffled graphs become two to four times as fast, and
+    results stay in the order of the file. `pages` and `node` say on which memory the graph lies, as for
+    `firsttouch.zeros`; with `pages="plain"` an `.ftg` file is mapped, and shared with others who do so.
+
+    A file that is no graph raises `GraphError`, with the number of the line and the reason; one that cannot be opened,
+    `OSError`.
+    """
+    path, beside = os.fspath(path), None if coordinates is None else os.fspath(coordinates)
+    where, threads = node_for(node, None), workers(n_jobs)
+    return _wrap(_core.Graph.read(path, format, undirected, reorder, beside, pages, where, threads))
+
+
+def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = None) -> Graph:
+    """The graph of SciPy's sparse array or matrix, or of three arrays `(indptr, indices, data)`; `data` may be `None`: all
+    weights are 1.
+
+    The arc from `i` to `j` is the entry in row `i` and column `j`. An entry that is stored is an arc, also one of 0; two
+    entries at one place are two arcs (SciPy takes them so where `data` is `float64`, and else makes one of their sum). Weights of any type are taken as long as they are whole numbers from 0 to 2^32 - 1;
+    fractions are refused.
+
+    The entries are read where they lie, and copied once, into 8 bytes for every arc and 8 for every node: head and weight
+    side by side, so that a search waits for one cache line, not two. Nothing is kept of the arrays. Signed and
+    unsigned indices of 32 bits and of 64 are read as they are, as are weights of 32 and 64 bits; other types are converted
+    first. The copy lies on transparent huge pages if it is larger than one of them, unless `pages` says otherwise, as for
+    `firsttouch.zeros`.
+    """
+    import numpy as np
+
+    rows = graph if isinstance(graph, tuple) else _rows(graph)
+    if len(rows) != 3:
+        raise ArgumentError(f"a graph is three arrays, not {len(rows)}", "from_csr((indptr, indices, data))")
+    indptr, indices, data = (None if part is None else np.asarray(part) for part in rows)
+    if indptr is None or indices is None or any(part is not None and part.ndim != 1 for part in (indptr, indices, data)):
+        raise ArgumentError("indptr, indices and data have one dimension each", "from_csr((indptr, indices, data))")
+    if not all(part.dtype.kind in "iu" or not part.size for part in (indptr, indices)):
+        raise ArgumentError("indptr and indices are whole numbers", "from_csr((indptr, indices, data))")
+    kind = indices.dtype if indices.dtype.newbyteorder("=") in (np.int32, np.uint32, np.int64) else np.dtype(np.int64)
+    # Rows beyond what the type of the indices counts.
+    if indptr.size and kind.itemsize < 8 and int(indptr.max()) > np.iinfo(kind).max:
+        kind = np.dtype(np.int64)
+    kind = kind.newbyteorder("=")
+    if data is not None:
+        if data.dtype.kind not in "biuf":
+            raise GraphError(f"weights of the type {data.dtype} are no lengths", "whole numbers from 0 to 2^32 - 1")
+        own = data.dtype.newbyteorder("=")
+        exact = own in (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
+        small = np.float64 if data.dtype.kind == "f" else np.int32
+        data = np.ascontiguousarray(data, own if exact else small)
+    if pages is None:
+        pages = "thp" if 8 * (indptr.size + indices.size) > 2 << 20 else "plain"
+    where = node_for(node, None)
+    indptr, indices = np.ascontiguousarray(indptr, kind), np.ascontiguousarray(indices, kind)
+    if not indptr.size:
+        raise GraphError("indptr is empty", "it has one number more than there are nodes: [0] for none")
+    return _wrap(_core.Graph.from_rows(indptr, indices, data, pages, where))
+
+
+def _rows(graph: Any) -> tuple[Any, Any, Any]:
+    """The rows of a sparse or dense matrix."""
+    import numpy as np
+
+    shape = getattr(graph, "shape", None)
+    if shape is None or len(shape) != 2:
+        graph = np.ma.asanyarray(graph)
+        shape = graph.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise GraphError(f"a matrix of the shape {shape} is no graph", "as many rows as columns: one for each node")
+    if hasattr(graph, "tocsr"):
+        rows = graph.tocsr()
+        return rows.indptr, rows.indices, rows.data
+    # As SciPy takes dense matrices: nothing, and nothing finite, is no arc.
+    entries = np.ma.getdata(graph)
+    if entries.dtype.kind not in "biuf":
+        raise GraphError(f"a matrix of the type {entries.dtype} is no graph", "a sparse or dense matrix of numbers")
+    there = (entries != 0) & np.isfinite(entries) & ~np.ma.getmaskarray(graph)
+    tails, heads = np.nonzero(there)
+    indptr = np.zeros(shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(tails, minlength=shape[0]), out=indptr[1:])
+    return indptr, heads, entries[tails, heads]
+
+
+def taken(graph: Any) -> Graph:
+    """The graph that somebody means by a graph of ours, a matrix, or three arrays."""
+    return graph if isinstance(graph, Graph) else from_csr(graph)
+
+
+def workers(n_jobs: Optional[int]) -> int:
+    """How many threads are meant: all that may be used, unless somebody says how many."""
+    if n_jobs is None or n_jobs == -1:
+        return len(os.sched_getaffinity(0))
+    count = operator.index(n_jobs)
+    if count < 1:
+        raise ArgumentError(f"{count} threads do nothing", "n_jobs=1 or more, -1 or None for all that may be used")
+    return count

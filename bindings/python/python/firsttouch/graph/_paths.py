@@ -1,0 +1,149 @@
+"""Shortest paths, with the arguments and results of `scipy.sparse.csgraph.dijkstra`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Optional
+
+from .. import _core
+from .._errors import ArgumentError, NoMemoryError
+from .._machine import topology
+from ._graph import Graph, taken, workers
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# Results below this are not asked about: looking at the machine takes longer than making them.
+_SMALL_BYTES = 1 << 28
+
+
+def dijkstra(
+    graph: Any,
+    directed: bool = True,
+    indices: Optional[npt.ArrayLike] = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    limit: float = math.inf,
+    min_only: bool = False,
+    *,
+    dtype: Optional[npt.DTypeLike] = None,
+    out: Optional[npt.NDArray[Any]] = None,
+    n_jobs: Optional[int] = None,
+) -> Any:
+    """The distances from some nodes to all nodes: of every shortest path its length.
+
+    `graph` is a `Graph`, SciPy's sparse array or matrix, a dense matrix (0, inf and nan are no arcs), or `(indptr, indices,
+    data)`. Converting what is not a `Graph` takes about as long as a small part of one search; make it once (`from_csr`)
+    to search often. In a sparse matrix an entry of 0 that is stored is an arc of length 0, as in SciPy.
+
+    `directed=False` lets every arc be taken back. `indices` are the nodes to search from: an array of any shape, or one
+    number; negative ones count from the end; all nodes if none are given. `unweighted` counts arcs. Nodes farther
+    than `limit` count as not reached, and are not searched for. `min_only` asks, for every node, for the distance from the
+    nearest of the indices.
+
+    The result has the shape `indices.shape + (nodes,)`, with `min_only` `(nodes,)`, and is of the type `dtype`: `float64`
+    (the default; inf where no path leads), `float32` (inf), `uint32` or `uint64` (the largest number of the type where no
+    path leads). A distance that the type does not hold exactly (`float64`: beyond 2^53, where it rounds) is an error. `out`
+    is an array of that shape to be filled, C-contiguous, perhaps a `numpy.memmap`; its type decides.
+
+    With `return_predecessors`, a tuple: distances, and of the same shape, as `int32`, the node before each node on a
+    shortest path, -9999 for sources and where no path leads; with `min_only` also the source of each node. Where several
+    paths are shortest, the predecessor may be another one than SciPy's.
+
+    `n_jobs` threads search: each from its own indices, or all together from one. Memory is looked at before a large result
+    is made: `NoMemoryError` in place of a machine that swaps.
+    """
+    import numpy as np
+
+    ours = taken(graph)
+    sources, shape = _sources(indices, ours.nodes)
+    if unweighted or not directed:
+        core = ours._core.unweighted() if unweighted else ours._core
+        core = core if directed else core.both_ways()
+    else:
+        core = ours._core
+    most, threads = _limit(limit), workers(n_jobs)
+    if min_only:
+        shape = (ours.nodes,)
+    result = _result(shape, dtype, out, 4 * math.prod(shape) if return_predecessors else 0)
+    parents = origins = None
+    if return_predecessors:
+        if ours.nodes > np.iinfo(np.int32).max:
+            raise ArgumentError("predecessors are numbers of 31 bits, and there are more nodes", "distances alone")
+        parents = np.empty(shape, np.int32)
+    if min_only:
+        if not sources.size and indices is not None:
+            raise ArgumentError("there is no node to search from", "indices=[0]")
+        origins = np.empty(shape, np.int32) if return_predecessors else None
+        _core.nearest(core, sources, most, result, parents, origins, threads)
+    else:
+        _core.distances(core, sources, most, result, parents, threads)
+    found = tuple(part for part in (result, parents, origins) if part is not None)
+    return found if return_predecessors else result
+
+
+def _sources(indices: Optional[npt.ArrayLike], nodes: int) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
+    """The nodes to search from, side by side, and the shape of the result."""
+    import numpy as np
+
+    if indices is None:
+        return np.arange(nodes, dtype=np.uint32), (nodes, nodes)
+    given = np.asarray(indices)
+    if given.dtype.kind not in "iu" and given.size:
+        raise ArgumentError(f"indices of the type {given.dtype} are no nodes", "whole numbers from 0")
+    places = given.reshape(-1).astype(np.int64)
+    places = np.where(places < 0, places + nodes, places)
+    outside = (places < 0) | (places >= nodes)
+    if outside.any():
+        wrong = given.reshape(-1)[outside][0]
+        raise ArgumentError(f"there is no node {wrong}: the graph has {nodes}", f"indices from 0 to {nodes - 1}")
+    return places.astype(np.uint32), (*given.shape, nodes)
+
+
+def _limit(limit: float) -> Optional[int]:
+    """The longest distance that is told, as distances are whole numbers; `None` for all."""
+    if math.isnan(limit) or limit < 0:
+        raise ArgumentError(f"the limit {limit} is none", "limit=0 or more")
+    # Beyond 64 bits there are no distances.
+    return None if limit >= 2**64 else int(limit)
+
+
+def _result(
+    shape: tuple[int, ...],
+    dtype: Optional[npt.DTypeLike],
+    out: Optional[npt.NDArray[Any]],
+    more_bytes: int,
+) -> npt.NDArray[Any]:
+    """The array for distances, which with `more_bytes` beside it surely fits into memory."""
+    import numpy as np
+
+    if out is not None:
+        if dtype is not None and np.dtype(dtype) != out.dtype:
+            raise ArgumentError(f"out is of the type {out.dtype}, not {np.dtype(dtype)}", "out decides: leave dtype away")
+        if out.shape != shape:
+            raise ArgumentError(f"out has the shape {out.shape}, and the result {shape}", f"numpy.empty({shape})")
+        if not (out.flags.c_contiguous and out.flags.writeable and out.flags.aligned):
+            raise ArgumentError("out is not one block that can be written", "numpy.ascontiguousarray(out)")
+    kind = np.dtype(np.float64 if dtype is None else dtype) if out is None else out.dtype
+    if kind not in (np.float64, np.float32, np.uint32, np.uint64) or not kind.isnative:
+        raise ArgumentError(f"distances are not told in {kind}", "one of: float64 float32 uint32 uint64")
+    bytes_ = more_bytes + (math.prod(shape) * kind.itemsize if out is None else 0)
+    if bytes_ > _SMALL_BYTES:
+        _make_room(bytes_)
+    return np.empty(shape, kind) if out is None else out
+
+
+def _make_room(bytes_: int) -> None:
+    """Refuses what is larger than the memory that can be had."""
+    machine = topology()["machine"]
+    group = machine["limits"]["cgroup_memory"] or {}
+    free = [machine["memory_available_bytes"]]
+    if isinstance(group.get("limit_bytes"), int):
+        free.append(group["limit_bytes"] - (group["usage_bytes"] or 0))
+    known = [number for number in free if number is not None]
+    if known and bytes_ > min(known):
+        raise NoMemoryError(
+            f"the result has {bytes_ / 1e9:.1f} GB, and {min(known) / 1e9:.1f} GB of memory are free",
+            'fewer indices, dtype="uint32", a limit, or out=numpy.lib.format.open_memmap(...) on a disk',
+        )

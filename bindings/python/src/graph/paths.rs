@@ -1,0 +1,150 @@
+//! Distances and predecessors by searching, as SciPy tells them.
+
+use super::held::Held;
+use super::numbers::{Number, Numbers};
+use super::patience::patiently;
+use super::told::{Rows, Told, for_told};
+use super::{Failure, NONE, nodes, team};
+use firsttouch_graph::{
+    Algorithm, Graph, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
+};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Searches of each thread from which on trying several widths of buckets pays.
+const MEASURED_FROM: usize = 8;
+/// Nodes and arcs looked at in all, below which another thread would take longer to start than to help: a millisecond.
+const SMALL: usize = 1 << 17;
+
+/// Searches from every source, by as many threads as help, and shows each tree.
+pub(super) fn search(
+    graph: &Graph,
+    sources: &[Node],
+    limit: Option<u64>,
+    threads: usize,
+    stop: &AtomicBool,
+    each: impl Fn(usize, &Tree<'_>) + Sync,
+) -> Result<(), Failure> {
+    let ends = || stop.load(Ordering::Relaxed);
+    let width = if sources.len() > MEASURED_FROM * threads { Width::Measured } else { Width::Guessed };
+    if threads > 1 && !is_small(graph, sources.len()) {
+        let task = Task { sources: sources.len(), threads, has_hierarchy: false };
+        if choose(&GraphShape::of(graph), task).algorithm == Algorithm::Delta {
+            let mut team = team(threads)?;
+            let mut search = TeamSearch::new(graph, &team, None);
+            for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
+                each(at, &search.run(&mut team, *source, limit));
+            }
+            return Ok(());
+        }
+        if sources.len() > 1 {
+            let mut team = team(threads.min(sources.len()))?;
+            let make = |_: &firsttouch_threads::Member<'_>| Search::with_buckets(graph, width);
+            search_each(&mut team, sources, limit, ends, make, |at, tree, _| each(at, tree));
+            return Ok(());
+        }
+    }
+    let mut search = Search::with_buckets(graph, width);
+    for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
+        each(at, &search.run(*source, limit));
+    }
+    Ok(())
+}
+
+fn is_small(graph: &Graph, sources: usize) -> bool {
+    (graph.nodes() + graph.arcs()).saturating_mul(sources) < SMALL
+}
+
+/// Fills `out`, a row for each source (a place) and a column for each node, with distances; `parents`, of the same shape,
+/// with predecessors. Nothing beyond `limit` is told.
+#[pyfunction]
+#[pyo3(signature = (graph, sources, limit, out, parents, threads))]
+pub(crate) fn distances(
+    py: Python<'_>,
+    graph: &Bound<'_, Held>,
+    sources: &Bound<'_, PyAny>,
+    limit: Option<u64>,
+    out: &Bound<'_, PyAny>,
+    parents: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+) -> PyResult<()> {
+    let held = graph.get();
+    let sources = nodes(held, Numbers::of(sources)?.slice()?)?;
+    let parents = parents.map(Numbers::of).transpose()?.map(|numbers| numbers.slice_mut()).transpose()?;
+    let numbers = Numbers::of(out)?;
+    for_told!(numbers, out => {
+        let rows = Rows::new(held.loaded.graph.nodes(), out, parents, held.loaded.ids.order());
+        fill(py, &held.loaded.graph, &sources, limit, threads, rows)
+    })
+}
+
+fn fill<T: Told>(
+    py: Python<'_>,
+    graph: &Graph,
+    sources: &[Node],
+    limit: Option<u64>,
+    threads: usize,
+    rows: Rows<'_, T>,
+) -> PyResult<()> {
+    let work = |stop: &AtomicBool| {
+        search(graph, sources, limit, threads, stop, |at, tree| rows.tell(at, tree))?;
+        rows.finish()
+    };
+    if is_small(graph, sources.len()) {
+        return Ok(work(&AtomicBool::new(false))?);
+    }
+    Ok(patiently(py, work, |_| Ok(()))??)
+}
+
+/// Fills `out`, a place for each node, with the distance from the nearest source; `parents` with predecessors, and `origins`
+/// with that source, if they are given.
+#[pyfunction]
+#[pyo3(signature = (graph, sources, limit, out, parents, origins, threads))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of one function in Python")]
+pub(crate) fn nearest(
+    py: Python<'_>,
+    graph: &Bound<'_, Held>,
+    sources: &Bound<'_, PyAny>,
+    limit: Option<u64>,
+    out: &Bound<'_, PyAny>,
+    parents: Option<&Bound<'_, PyAny>>,
+    origins: Option<&Bound<'_, PyAny>>,
+    threads: usize,
+) -> PyResult<()> {
+    let held = graph.get();
+    let places: &[u32] = Numbers::of(sources)?.slice()?;
+    let sources = nodes(held, places)?;
+    let parents = parents.map(Numbers::of).transpose()?;
+    let numbers = Numbers::of(out)?;
+    let order = held.loaded.ids.order();
+    let hub = held.loaded.graph.nodes();
+    let with_hub = py.detach(|| held.loaded.graph.with_hub(&sources, held.place));
+    let with_hub = with_hub.map_err(crate::errors::no_memory)?;
+    for_told!(numbers, out => {
+        let row = parents.as_ref().map(Numbers::slice_mut).transpose()?;
+        fill(py, &with_hub, &[hub as Node], limit, threads, Rows::new(hub, out, row, order))
+    })?;
+    if let (Some(parents), Some(origins)) = (parents, origins) {
+        let (parents, origins) = (parents.slice::<i32>()?, Numbers::of(origins)?.slice_mut::<i32>()?);
+        py.detach(|| follow(parents, places, origins));
+    }
+    Ok(())
+}
+
+/// For every place the source that its predecessors lead to.
+fn follow(parents: &[i32], sources: &[u32], origins: &mut [i32]) {
+    origins.fill(NONE);
+    for source in sources {
+        origins[*source as usize] = *source as i32;
+    }
+    let mut way = Vec::new();
+    for place in 0..origins.len() {
+        let mut at = place;
+        while origins[at] == NONE && parents[at] != NONE {
+            way.push(at);
+            at = parents[at] as usize;
+        }
+        let origin = origins[at];
+        way.drain(..).for_each(|passed| origins[passed] = origin);
+    }
+}

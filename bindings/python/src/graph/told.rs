@@ -1,0 +1,182 @@
+//! Distances as they are told, row after row, into an array of the caller's.
+
+use super::numbers::Number;
+use super::{Failure, NONE};
+use firsttouch_graph::{Distances, NO_PARENT, Node, Order, Tree, UNREACHED};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A type that distances are told in.
+pub(super) trait Told: Number {
+    /// Where no path leads.
+    const UNREACHED: Self;
+
+    /// A distance; `None` if the type does not hold it.
+    fn of(distance: u64) -> Option<Self>;
+}
+
+impl Told for f64 {
+    const UNREACHED: f64 = f64::INFINITY;
+
+    fn of(distance: u64) -> Option<f64> {
+        Some(distance as f64)
+    }
+}
+
+impl Told for f32 {
+    const UNREACHED: f32 = f32::INFINITY;
+
+    /// Only what is told exactly.
+    fn of(distance: u64) -> Option<f32> {
+        (distance as f32 as u64 == distance).then_some(distance as f32)
+    }
+}
+
+impl Told for u32 {
+    const UNREACHED: u32 = UNREACHED;
+
+    fn of(distance: u64) -> Option<u32> {
+        u32::try_from(distance).ok().filter(|distance| *distance != UNREACHED)
+    }
+}
+
+impl Told for u64 {
+    const UNREACHED: u64 = u64::MAX;
+
+    fn of(distance: u64) -> Option<u64> {
+        Some(distance)
+    }
+}
+
+/// Calls with the elements of an array of any type that distances are told in.
+macro_rules! for_told {
+    ($numbers:expr, $out:ident => $call:expr) => {
+        match $numbers.word() {
+            word if word == <f32 as Number>::WORD => {
+                let $out = $numbers.slice_mut::<f32>()?;
+                $call
+            }
+            word if word == <u32 as Number>::WORD => {
+                let $out = $numbers.slice_mut::<u32>()?;
+                $call
+            }
+            word if word == <u64 as Number>::WORD => {
+                let $out = $numbers.slice_mut::<u64>()?;
+                $call
+            }
+            _ => {
+                let $out = $numbers.slice_mut::<f64>()?;
+                $call
+            }
+        }
+    };
+}
+pub(super) use for_told;
+
+/// The rows of an array, one for each source, which any thread may fill; a place for each node in each of them.
+pub(super) struct Rows<'a, T> {
+    distances: Vec<Mutex<&'a mut [T]>>,
+    parents: Vec<Mutex<&'a mut [i32]>>,
+    /// The order that nodes have inside, if it is another.
+    order: Option<&'a Order>,
+    too_long: AtomicBool,
+}
+
+impl<'a, T: Told> Rows<'a, T> {
+    /// Of so many places each.
+    pub(super) fn new(
+        places: usize,
+        distances: &'a mut [T],
+        parents: Option<&'a mut [i32]>,
+        order: Option<&'a Order>,
+    ) -> Rows<'a, T> {
+        let places = places.max(1);
+        Rows {
+            distances: distances.chunks_mut(places).map(Mutex::new).collect(),
+            parents: parents
+                .map_or(Vec::new(), |parents| parents.chunks_mut(places).map(Mutex::new).collect()),
+            order,
+            too_long: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether parents are to be told.
+    pub(super) fn want_parents(&self) -> bool {
+        !self.parents.is_empty()
+    }
+
+    /// Fills the row of a source.
+    pub(super) fn tell(&self, source: usize, tree: &Tree<'_>) {
+        match tree.within_limit() {
+            None => self.tell_all(source, tree.distances()),
+            Some(within) => {
+                let mut row = self.distances[source].lock().unwrap_or_else(PoisonError::into_inner);
+                row.fill(T::UNREACHED);
+                for node in within {
+                    // A hub is behind all nodes, and has no place.
+                    let place = self.place(*node) as usize;
+                    let Some(told) = row.get_mut(place) else { continue };
+                    *told = self.told(tree.distances().of(*node).unwrap_or_default());
+                }
+            }
+        }
+        if self.want_parents() {
+            self.tell_parents(source, &tree.parents());
+        }
+    }
+
+    /// Fills the row of a source with the distances of all nodes.
+    pub(super) fn tell_all(&self, source: usize, distances: Distances<'_>) {
+        match distances {
+            Distances::Narrow(all) => {
+                self.each(source, all, |distance| (*distance != UNREACHED).then_some(u64::from(*distance)));
+            }
+            Distances::Wide(all) => {
+                self.each(source, all, |distance| (*distance != u64::MAX).then_some(*distance));
+            }
+        }
+    }
+
+    fn each<D>(&self, source: usize, all: &[D], distance: impl Fn(&D) -> Option<u64>) {
+        let mut row = self.distances[source].lock().unwrap_or_else(PoisonError::into_inner);
+        let told = |of: &D| distance(of).map_or(T::UNREACHED, |distance| self.told(distance));
+        match self.order {
+            None => row.iter_mut().zip(all).for_each(|(place, of)| *place = told(of)),
+            Some(order) => {
+                let places = order.nodes().iter().zip(all);
+                places.for_each(|(place, of)| row[*place as usize] = told(of));
+            }
+        }
+    }
+
+    fn tell_parents(&self, source: usize, parents: &[Node]) {
+        let mut row = self.parents[source].lock().unwrap_or_else(PoisonError::into_inner);
+        let hub = row.len() as Node;
+        let told = |parent: Node| {
+            if parent == NO_PARENT || parent == hub { NONE } else { self.place(parent) as i32 }
+        };
+        for (node, parent) in parents.iter().enumerate() {
+            let Some(place) = row.get_mut(self.place(node as Node) as usize) else { continue };
+            *place = told(*parent);
+        }
+    }
+
+    /// Where a node is told of. That of a hub, which no order knows, is behind all others.
+    fn place(&self, node: Node) -> Node {
+        self.order
+            .filter(|order| (node as usize) < order.nodes().len())
+            .map_or(node, |order| order.before(node))
+    }
+
+    fn told(&self, distance: u64) -> T {
+        T::of(distance).unwrap_or_else(|| {
+            self.too_long.store(true, Ordering::Relaxed);
+            T::UNREACHED
+        })
+    }
+
+    /// Fails if a distance could not be told.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        if self.too_long.into_inner() { Err(Failure::TooLong) } else { Ok(()) }
+    }
+}
