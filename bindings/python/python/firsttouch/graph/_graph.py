@@ -89,7 +89,7 @@ class Graph:
 
     @property
     def order(self) -> npt.NDArray[np.uint32]:
-        """Which node lies where inside: the place of the node of each row of `indptr`. All rising, unless it was reordered."""
+        """Which node lies where inside: the place of the node of each row of `indptr`. Rising, unless it was reordered."""
         import numpy as np
 
         order = np.empty(self.nodes, np.uint32)
@@ -122,7 +122,7 @@ class Graph:
 
     def reverse(self) -> Graph:
         """The graph with every arc turned round: distances from a node in it are distances to that node in this."""
-        return _wrap(self._core.reverse())
+        return wrap(self._core.reverse())
 
     def save(self, path: Path, format: Optional[str] = None) -> None:
         """Writes it into a file, in the format that the name ends with: `.ftg` can be mapped, and keeps everything; also
@@ -133,7 +133,8 @@ class Graph:
         return f"<firsttouch.graph.Graph: {self.nodes} nodes, {self.arcs} arcs, {self.bytes} bytes>"
 
 
-def _wrap(core: _core.Graph) -> Graph:
+def wrap(core: _core.Graph) -> Graph:
+    """The graph that this is inside."""
     graph = object.__new__(Graph)
     graph._core = core
     return graph
@@ -163,7 +164,7 @@ def read(
     """
     path, beside = os.fspath(path), None if coordinates is None else os.fspath(coordinates)
     where, threads = node_for(node, None), workers(n_jobs)
-    return _wrap(_core.Graph.read(path, format, undirected, reorder, beside, pages, where, threads))
+    return wrap(_core.Graph.read(path, format, undirected, reorder, beside, pages, where, threads))
 
 
 def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = None) -> Graph:
@@ -171,8 +172,8 @@ def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = N
     weights are 1.
 
     The arc from `i` to `j` is the entry in row `i` and column `j`. An entry that is stored is an arc, also one of 0; two
-    entries at one place are two arcs (SciPy takes them so where `data` is `float64`, and else makes one of their sum). Weights of any type are taken as long as they are whole numbers from 0 to 2^32 - 1;
-    fractions are refused.
+    entries at one place are two arcs (SciPy takes them so where `data` is `float64`, and else makes one of their sum).
+    Weights of any type are taken as long as they are whole numbers from 0 to 2^32 - 1; fractions are refused.
 
     The entries are read where they lie, and copied once, into 8 bytes for every arc and 8 for every node: head and weight
     side by side, so that a search waits for one cache line, not two. Nothing is kept of the arrays. Signed and
@@ -208,7 +209,7 @@ def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = N
     indptr, indices = np.ascontiguousarray(indptr, kind), np.ascontiguousarray(indices, kind)
     if not indptr.size:
         raise GraphError("indptr is empty", "it has one number more than there are nodes: [0] for none")
-    return _wrap(_core.Graph.from_rows(indptr, indices, data, pages, where))
+    return wrap(_core.Graph.from_rows(indptr, indices, data, pages, where))
 
 
 def _rows(graph: Any) -> tuple[Any, Any, Any]:
