@@ -28,7 +28,8 @@ pub(super) fn search(
     let ends = || stop.load(Ordering::Relaxed);
     let width = if sources.len() > MEASURED_FROM * threads { Width::Measured } else { Width::Guessed };
     if threads > 1 && !is_small(graph, sources.len()) {
-        let task = Task { sources: sources.len(), threads, ends_early: limit.is_some(), has_hierarchy: false };
+        let task =
+            Task { sources: sources.len(), threads, ends_early: limit.is_some(), has_hierarchy: false };
         if choose(&GraphShape::of(graph), task).algorithm == Algorithm::Delta {
             let mut team = team(threads)?;
             let mut search = TeamSearch::new(graph, &team, None);
