@@ -139,8 +139,8 @@ pub(crate) fn work(problem: &Problem, machine: &Machine, mapping: &Mapping) -> V
     work
 }
 
-/// The greatest of: all loads spread over all cores (no core below its background), the heaviest task on the fastest core,
-/// and what cannot leave its core. Communication is not in it, since it may vanish.
+/// The greatest of: all loads spread over all cores (no core below its background), the heaviest task that may move on the core
+/// that is done with it first besides what cannot leave it, and what cannot leave its core. Communication is not in it, since it may vanish.
 pub(crate) fn lower_bound(problem: &Problem, machine: &Machine) -> f64 {
     let mut fixed: Vec<f64> = vec![0.0; machine.cores().len()];
     let mut free = 0.0;
@@ -171,9 +171,9 @@ pub(crate) fn lower_bound(problem: &Problem, machine: &Machine) -> f64 {
             break;
         }
     }
-    let fastest = machine.cores().iter().map(|core| core.speed).fold(0.0, f64::max);
+    let soonest = levels.iter().map(|(floor, speed)| floor + heaviest / speed).fold(f64::INFINITY, f64::min);
     let highest = levels.last().map_or(0.0, |(floor, _)| *floor);
-    water.max(heaviest / fastest).max(highest)
+    water.max(soonest).max(highest)
 }
 
 /// Memory that does not fit into its node, in bytes.
@@ -238,7 +238,11 @@ mod tests {
         assert_eq!(lower_bound(&problem, &machine), 2.0);
         let busy = machine.clone().with_cores(&[(1.0, 0.0), (1.0, 0.0), (1.0, 9.0)]);
         assert_eq!(lower_bound(&problem, &busy), 9.0);
-        let fast = machine.with_cores(&[(1.0, 0.0), (1.0, 1.0), (4.0, 0.0)]);
+        let fast = machine.clone().with_cores(&[(1.0, 0.0), (1.0, 1.0), (4.0, 0.0)]);
         assert_eq!(lower_bound(&problem, &fast), 7.0 / 6.0);
+        // The heavy task joins what is pinned somewhere.
+        let pinned = |home| Task { pinned: true, ..Task::new(1.0).at(home) };
+        let heavy = vec![pinned(0), pinned(1), Task { load: 1.5, ..pinned(2) }, Task::new(5.0)];
+        assert_eq!(lower_bound(&Problem::new(heavy, &[]).unwrap(), &machine), 6.0);
     }
 }

@@ -71,7 +71,7 @@ fn a_real_run_on_the_documents_machine() {
         let start = problem.start(&machine).unwrap();
         let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
         let metrics = Metrics::of(&problem, &machine, &solution.mapping, &start);
-        // In two phases what cannot move, or a single task, takes longer than that.
+        // In two phases what cannot move, or a single task, takes longer than that anyway.
         let target = (1.05 * metrics.average_s).max(metrics.lower_bound_s);
         assert!(metrics.makespan_s <= target * (1.0 + 1e-9), "phase {phase}: {}", metrics.imbalance);
         println!(
@@ -138,10 +138,10 @@ fn hop_bytes_on_a_mesh() {
     let Some(folder) = data("maplib/mapping-matters-commMatrices") else { return };
     let machine = Machine::parse("mesh:4x4x4").unwrap();
     for (application, published, rounds) in [
-        ("cg", 85_369_503_744.0, 12),
-        ("btmz", 12_600_000_000.0, 4),
-        ("lulesh", 20_824_833_600.0, 4),
-        ("amg", 5_784_888_448.0, 4),
+        ("cg", 85_369_503_744.0, 4),
+        ("btmz", 12_600_000_000.0, 1),
+        ("lulesh", 20_824_833_600.0, 1),
+        ("amg", 5_784_888_448.0, 1),
     ] {
         let read = |what: &str| {
             fs::read(folder.join(format!("{application}CMatrices/comm_matrix.p2p.{what}.csv"))).unwrap()
