@@ -12,7 +12,8 @@ go to the others as graphs with both directions added up.
 
 metis    gpmetis -ptype=rb (Debian: metis); its parts are cores as they are numbered, which follows its halving
 scotch   scotch_gmap to the same hierarchy as a tree (Debian: scotch)
-kahip    process_mapping, fast and strong (PyPI: kahip); left out where it is not installed
+kahip    kaffpa, fast and strong, along the hierarchy: 4 parts, 2 of each, 8 of each of those (PyPI: kahip); left out
+         where it is not installed
 """
 
 import argparse
@@ -23,6 +24,7 @@ import tempfile
 import time
 
 MACHINE = "8:2:4 + 1:10:100"
+HIERARCHY = [8, 2, 4]
 CORES = 64
 
 
@@ -84,17 +86,33 @@ def scotch(weights, rows, folder):
 def kahip_mode(strength):
     import kahip
 
-    def solve(weights, rows, _folder):
+    mode = {"fast": kahip.FAST, "strong": kahip.STRONG}[strength]
+    # Three levels share the imbalance of the whole.
+    share = 1.05 ** (1 / len(HIERARCHY)) - 1
+
+    def cut(weights, rows, vertices, parts):
+        """The parts of an induced subgraph."""
+        place = {vertex: index for index, vertex in enumerate(vertices)}
         starts, ends, links = [0], [], []
-        for row in rows:
-            ends += row.keys()
-            links += row.values()
+        for vertex in vertices:
+            for to, link in rows[vertex].items():
+                if to in place:
+                    ends.append(place[to])
+                    links.append(link)
             starts.append(len(ends))
-        mode = {"fast": 0, "eco": 1, "strong": 2}[strength]
-        # Multisection along the hierarchy, the best of its constructions.
-        answer = kahip.process_mapping(
-            weights, starts, links, ends, [8, 2, 4], [1, 10, 100], 0.05, True, 0, mode, 0)
-        return list(answer[-1])
+        _, blocks = kahip.kaffpa([weights[vertex] for vertex in vertices], starts, links, ends,
+                                 parts, share, True, 0, mode)
+        return [[vertex for vertex, block in zip(vertices, blocks) if block == part] for part in range(parts)]
+
+    def solve(weights, rows, _folder):
+        groups = [list(range(len(rows)))]
+        for parts in reversed(HIERARCHY):
+            groups = [piece for group in groups for piece in cut(weights, rows, group, parts)]
+        cores = [0] * len(rows)
+        for core, group in enumerate(groups):
+            for vertex in group:
+                cores[vertex] = core
+        return cores
 
     return solve
 
