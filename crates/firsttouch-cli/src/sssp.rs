@@ -137,7 +137,8 @@ fn prepared(args: &Sssp, input: &Input, sources: usize) -> Outcome<Ready> {
     let algorithm = ready.choice.algorithm;
     let idle = match algorithm {
         _ if args.delta.is_some() && algorithm != Algorithm::Delta => Some("--delta"),
-        _ if args.width.is_some() && algorithm != Algorithm::Buckets => Some("--width"),
+        Algorithm::Buckets | Algorithm::Regions => None,
+        _ if args.width.is_some() => Some("--width"),
         _ => None,
     };
     match idle {
@@ -231,9 +232,14 @@ impl Work<'_> {
         let targets = targets.map(|targets| &*targets.distinct);
         let goal = Goal { limit: args.limit, targets };
         let threads = team.size();
-        if algorithm == Algorithm::Delta {
+        if matches!(algorithm, Algorithm::Delta | Algorithm::Regions) {
             // One copy of the graph for all: members of all groups work on all of it.
-            let mut search = TeamSearch::new(graphs.of(0), team, args.delta).on(*place);
+            let graph = graphs.of(0);
+            let search = match algorithm {
+                Algorithm::Delta => TeamSearch::new(graph, team, args.delta),
+                _ => TeamSearch::by_regions(graph, team, args.width),
+            };
+            let mut search = search.on(*place);
             for (at, source) in sources.iter().enumerate() {
                 if ends() {
                     break;

@@ -56,8 +56,9 @@ pub(crate) fn build<S: ArcSource>(
     // The arcs of node v are counted at v + 1; then where they begin is written there; and when all of them are in place
     // that has become where they end, which is where those of v + 1 begin.
     let counts = &shared(places)[1..];
+    let alone = team.size() == 1;
     in_parts(source.parts(), team, |part| {
-        let mut batch = Batch::new();
+        let mut batch = Batch::new(alone);
         source.tails(part, |tail| batch.count(tail, counts))?;
         batch.end_counting(counts);
         Ok(())
@@ -74,7 +75,7 @@ pub(crate) fn build<S: ArcSource>(
     let room = shared(arcs.words_mut(length));
     let outside = AtomicBool::new(false);
     in_parts(source.parts(), team, |part| {
-        let mut batch = Batch::new();
+        let mut batch = Batch::new(alone);
         let place = |batch: &mut Batch| {
             if !batch.place(next, room) {
                 outside.store(true, Ordering::Relaxed);
@@ -106,13 +107,26 @@ struct Batch {
     /// Arcs; when counting, how often the tail came.
     values: [u64; BATCH],
     length: usize,
+    /// Nobody else counts: then no instruction needs to lock.
+    alone: bool,
 }
 
 const BATCH: usize = 64;
 
 impl Batch {
-    fn new() -> Batch {
-        Batch { tails: [0; BATCH], values: [0; BATCH], length: 0 }
+    fn new(alone: bool) -> Batch {
+        Batch { tails: [0; BATCH], values: [0; BATCH], length: 0, alone }
+    }
+
+    /// Counts on, and answers what the counter had before.
+    #[inline]
+    fn add_to(&self, counter: &AtomicU64, times: u64) -> u64 {
+        if !self.alone {
+            return counter.fetch_add(times, Ordering::Relaxed);
+        }
+        let before = counter.load(Ordering::Relaxed);
+        counter.store(before + times, Ordering::Relaxed);
+        before
     }
 
     /// True if it is full now.
@@ -140,7 +154,7 @@ impl Batch {
     fn end_counting(&mut self, counts: &[AtomicU64]) {
         self.fetch(counts);
         for (tail, times) in self.tails.iter().zip(&self.values).take(self.length) {
-            counts[*tail as usize].fetch_add(*times, Ordering::Relaxed);
+            self.add_to(&counts[*tail as usize], *times);
         }
         self.length = 0;
     }
@@ -150,7 +164,7 @@ impl Batch {
         self.fetch(next);
         let mut places = [0; BATCH];
         for (tail, place) in self.tails.iter().zip(&mut places).take(self.length) {
-            *place = next[*tail as usize].fetch_add(1, Ordering::Relaxed);
+            *place = self.add_to(&next[*tail as usize], 1);
         }
         let mut all_inside = true;
         for (place, arc) in places.iter().zip(&self.values).take(self.length) {

@@ -53,8 +53,8 @@ pub use read::{
 };
 pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchReport, Spread};
 pub use search::{
-    Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, Search, Task, TeamSearch, Tree,
-    Width, choose, search_each,
+    Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, STRETCH, Search, Task,
+    TeamSearch, Tree, Width, choose, search_each,
 };
 pub use summary::{Summary, Totals};
 pub use write::{WriteError, save, write_text};

@@ -132,6 +132,16 @@ fn compare(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Tea
             }
             check("after targets", &graph, &search.run(team, source, None), &wanted, None);
         }
+        for width in [None, Some(100)] {
+            let mut search = TeamSearch::by_regions(&graph, team, width);
+            for limit in limits {
+                let name = format!("regions, width {width:?}, {} threads", team.size());
+                check(&name, &graph, &search.run(team, source, limit), &wanted, limit);
+            }
+            for goal in goals {
+                check_targets("regions", &search.run(team, source, goal), &wanted, &targets, goal.limit);
+            }
+        }
     }
 }
 
@@ -194,6 +204,25 @@ fn larger_graphs_with_hubs_and_long_arcs_agree_too() {
             arcs.push((0, tail, weight(number(1 << 30)).saturating_add(1000)));
         }
         compare(nodes as usize, &arcs, 17, 500, &mut [two_cpus()]);
+    }
+}
+
+#[test]
+fn more_mail_than_there_is_room_for_arrives() {
+    // Node 0 leads to all, and all lead to the last, which leads back to all by shorter paths: everybody writes to everybody.
+    let nodes = 20_000;
+    let mut arcs = Arcs::new();
+    for node in 1..nodes - 1 {
+        arcs.extend([(0, node, 1_000_000), (node, nodes - 1, 10 + node), (nodes - 1, node, node % 5)]);
+        arcs.push((node, (node * 7919) % nodes, 50_000));
+    }
+    let graph = Graph::from_arcs(nodes as usize, &arcs).unwrap();
+    let mut heap = Search::with_heap(&graph);
+    for mut team in [two_cpus(), team(3)] {
+        let mut search = TeamSearch::by_regions(&graph, &team, None);
+        for source in [0, 5, nodes - 1] {
+            assert_eq!(distances(&search.run(&mut team, source, None)), distances(&heap.run(source, None)));
+        }
     }
 }
 
@@ -269,9 +298,11 @@ fn distances_in_new_york_add_up() {
     let sums = NEW_YORK_SOURCES.map(|source| search.run(source, None).summary().sum);
     assert_eq!(sums.iter().sum::<u128>(), WANTED);
     let mut search = TeamSearch::new(&graph, &team, None);
+    let mut regions = TeamSearch::by_regions(&graph, &team, None);
     let mut heap = Search::with_heap(&graph);
     for (source, sum) in NEW_YORK_SOURCES.into_iter().zip(sums).take(3) {
         assert_eq!(search.run(&mut team, source, None).summary().sum, sum);
+        assert_eq!(regions.run(&mut team, source, None).summary().sum, sum);
         assert_eq!(heap.run(source, None).summary().sum, sum);
     }
 }

@@ -30,9 +30,13 @@ pub(super) fn search(
     if threads > 1 && !is_small(graph, sources.len()) {
         let task =
             Task { sources: sources.len(), threads, ends_early: limit.is_some(), has_hierarchy: false };
-        if choose(&GraphShape::of(graph), task).algorithm == Algorithm::Delta {
+        let algorithm = choose(&GraphShape::of(graph), task).algorithm;
+        if matches!(algorithm, Algorithm::Delta | Algorithm::Regions) {
             let mut team = team(threads)?;
-            let mut search = TeamSearch::new(graph, &team, None);
+            let mut search = match algorithm {
+                Algorithm::Delta => TeamSearch::new(graph, &team, None),
+                _ => TeamSearch::by_regions(graph, &team, None),
+            };
             for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
                 each(at, &search.run(&mut team, *source, limit));
             }

@@ -36,7 +36,8 @@ pub(crate) struct Sssp {
     /// Seed of --random
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How to search: auto, buckets, heap, delta (all threads on one source), sweep (32 sources at once)
+    /// How to search: auto, buckets, heap; all threads on one source: delta, regions (of a map, for each its own); sweep (32
+    /// sources at once)
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
     pub(crate) algorithm: Chosen,
     #[command(flatten)]

@@ -44,16 +44,17 @@ impl<'text> Cursor<'text> {
     /// Goes to the beginning of the next line.
     #[inline]
     pub(crate) fn skip_line(&mut self) {
-        // What is left of a line of numbers is short: words are through before a search by vectors has begun.
-        const SHORT: usize = 3;
-        for _ in 0..SHORT {
-            let Some(word) = self.word_of_8() else { break };
-            let ends = bytes_that_are(word, b'\n');
+        // What is left of a line of numbers is short: two words are through before a search by vectors has begun. They
+        // are looked at together, because in which of them the line ends cannot be guessed.
+        if let Some(words) = self.bytes.get(self.at..self.at + 16) {
+            let word = |at: usize| words[at..at + 8].try_into().map_or(0, u64::from_le_bytes);
+            let ends = [0, 8].map(|at| u128::from(bytes_that_are(word(at), b'\n')));
+            let ends = ends[0] | ends[1] << 64;
             if ends != 0 {
                 self.at += ends.trailing_zeros() as usize / 8 + 1;
                 return;
             }
-            self.at += 8;
+            self.at += 16;
         }
         let rest = &self.bytes[self.at..];
         self.at += memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);

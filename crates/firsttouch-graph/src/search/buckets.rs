@@ -1,10 +1,11 @@
 //! Dijkstra's algorithm with buckets in place of a heap: a bucket of nodes at a time.
 
 use super::distance::{Distance, TooFar, fits};
-use super::follow::{Field, Notes, follow_all};
+use super::follow::{ALONE, Field, Notes, follow_all};
 use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::{BucketQueue, Entry};
+use super::regions::Owners;
 use crate::graph::{Graph, Node};
 
 /// A queue that is used for one search after the other.
@@ -38,9 +39,10 @@ impl<D: Distance> Buckets<D> {
     ) -> Result<(), TooFar> {
         self.queue.clear();
         self.queue.enter(D::default(), source);
-        let field = Field { graph, distances: D::share(&mut labels.distances), limit: labels.limit };
+        let (distances, limit) = (D::share(&mut labels.distances), labels.limit);
+        let field = Field { graph, distances, limit, owners: Owners::NOBODY };
         let follow =
-            if labels.limited { follow_all::<D, true, false> } else { follow_all::<D, false, false> };
+            if labels.limited { follow_all::<D, true, ALONE> } else { follow_all::<D, false, ALONE> };
         let mut number = 0;
         let mut outcome = Ok(());
         let mut end = None;

@@ -11,10 +11,11 @@
 //! have been worked on too early.
 
 use super::distance::{Distance, TooFar, fits};
-use super::follow::{Field, Notes, follow_all, settle};
+use super::follow::{Field, Notes, TEAM, follow_all, settle};
 use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::{BucketQueue, Entry};
+use super::regions::Owners;
 use crate::graph::{Graph, Node};
 use firsttouch_threads::{Member, Team};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -133,8 +134,9 @@ impl<D: Distance> Delta<D> {
             .unwrap_or_else(PoisonError::into_inner)
             .push(Entry { distance: D::default(), node: source });
         self.rounds.iter().for_each(Round::reset);
-        let field = Field { graph, distances: D::share(&mut labels.distances), limit: labels.limit };
-        let follow = if labels.limited { follow_all::<D, true, true> } else { follow_all::<D, false, true> };
+        let (distances, limit) = (D::share(&mut labels.distances), labels.limit);
+        let field = Field { graph, distances, limit, owners: Owners::NOBODY };
+        let follow = if labels.limited { follow_all::<D, true, TEAM> } else { follow_all::<D, false, TEAM> };
         let search = Search { field, follow, pending, delta: self };
         team.run(|member| search.take_part(member));
         let mut outcome = Ok(());

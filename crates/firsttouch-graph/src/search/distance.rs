@@ -11,7 +11,7 @@ pub(crate) trait Distance: Pod + Ord + Debug + Default + Send + Sync + 'static {
     /// Stands for a node that no path has been found to.
     const UNREACHED: Self;
     /// The same, for several threads.
-    type Shared: Sync;
+    type Shared: Debug + Sync;
 
     /// Longer by one arc. Whoever calls has made sure that it fits.
     fn plus(self, weight: u32) -> Self;

@@ -6,7 +6,8 @@
 //! on without a branch: always four arcs are read, the last of them perhaps those of the next node, and where
 //! a distance is no improvement the old one is written again, or, with several threads, the new one to where nobody reads it.
 //!
-//! Several threads may do this at the same time. They read, compare and write, without an instruction that would make
+//! Several threads may do this at the same time. Where each has nodes of its own, it writes the distances of no others, and
+//! reads those of others as a hint only. Otherwise they read, compare and write, without an instruction that would make
 //! these one step (such an instruction takes longer than all the rest), so that one may write a longer distance over a
 //! shorter one that another has written meanwhile. The shorter one is not lost: it stands in the queue of its thread, and
 //! is put back when it comes out, or, if it was out already, by [`settle`], which looks at all entries that were followed
@@ -15,7 +16,16 @@
 use super::distance::Distance;
 use super::memory::prefetch;
 use super::queue::{BucketQueue, Entrance, Entry};
+use super::regions::Owners;
 use crate::graph::{Graph, Node};
+use std::hint::select_unpredictable;
+
+/// Who writes distances: one thread.
+pub(super) const ALONE: u8 = 0;
+/// Who writes distances: every thread all of them.
+pub(super) const TEAM: u8 = 1;
+/// Who writes distances: every thread those of its own nodes; what concerns others is noted to be sent to them.
+pub(super) const BY_OWNERS: u8 = 2;
 
 /// Nodes from asking for memory to asking for what it points to. Three times as many are under way, about as many as a core
 /// keeps cache misses.
@@ -32,6 +42,8 @@ pub(super) struct Field<'a, D: Distance> {
     pub(super) distances: &'a [D::Shared],
     /// No distance beyond this one is noted; looked at only in a search with a limit.
     pub(super) limit: D,
+    /// Who owns which nodes, in a search by regions.
+    pub(super) owners: &'a Owners,
 }
 
 /// What one thread notes.
@@ -45,16 +57,26 @@ pub(super) struct Notes<D> {
     pub(super) early: u64,
     /// Where improvements count as early: before this distance.
     pub(super) early_before: D,
+    /// Who notes, in a search by regions.
+    me: u16,
+    /// Paths to nodes of others, in a search by regions.
+    pub(super) mail: Vec<Entry<D>>,
 }
 
 impl<D: Distance> Notes<D> {
     pub(super) fn new() -> Notes<D> {
-        Notes { reached: Vec::new(), followed: Vec::new(), early: 0, early_before: D::default() }
+        Notes::of(0)
+    }
+
+    /// Those of one member of a search by regions.
+    pub(super) fn of(me: u16) -> Notes<D> {
+        let (early, early_before) = (0, D::default());
+        Notes { reached: Vec::new(), followed: Vec::new(), early, early_before, me, mail: Vec::new() }
     }
 }
 
 /// Follows the arcs of these nodes, those that have not become nearer since they were entered.
-pub(super) fn follow_all<D: Distance, const LIMITED: bool, const TEAM: bool>(
+pub(super) fn follow_all<D: Distance, const LIMITED: bool, const WRITERS: u8>(
     field: &Field<'_, D>,
     batch: &[Entry<D>],
     queue: &mut BucketQueue<D>,
@@ -83,7 +105,7 @@ pub(super) fn follow_all<D: Distance, const LIMITED: bool, const TEAM: bool>(
         if held < from {
             continue;
         }
-        if TEAM {
+        if WRITERS == TEAM {
             if held > from {
                 D::write(&distances[node as usize], from);
             }
@@ -95,7 +117,7 @@ pub(super) fn follow_all<D: Distance, const LIMITED: bool, const TEAM: bool>(
                     let distance = from.plus(arc.weight);
                     let wanted = begin + at < end;
                     let to = (arc.head, distance);
-                    if !offer::<D, LIMITED, TEAM>(field, &nowhere, &mut entrance, notes, to, wanted) {
+                    if !offer::<D, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, wanted) {
                         queue.attend(distance, arc.head);
                         entrance = queue.entrance();
                     }
@@ -111,7 +133,7 @@ pub(super) fn follow_all<D: Distance, const LIMITED: bool, const TEAM: bool>(
                     let distance = from.plus(arc.weight);
                     let to = (arc.head, distance);
                     if distance < D::read(&distances[arc.head as usize])
-                        && !offer::<D, LIMITED, TEAM>(field, &nowhere, &mut entrance, notes, to, true)
+                        && !offer::<D, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, true)
                     {
                         queue.attend(distance, arc.head);
                         entrance = queue.entrance();
@@ -124,7 +146,7 @@ pub(super) fn follow_all<D: Distance, const LIMITED: bool, const TEAM: bool>(
 
 /// Notes a path to a node, and enters it, if it is `wanted` and the shortest so far. False if the queue must be attended to.
 #[inline(always)]
-fn offer<D: Distance, const LIMITED: bool, const TEAM: bool>(
+fn offer<D: Distance, const LIMITED: bool, const WRITERS: u8>(
     field: &Field<'_, D>,
     nowhere: &D::Shared,
     entrance: &mut Entrance<'_, D>,
@@ -137,13 +159,20 @@ fn offer<D: Distance, const LIMITED: bool, const TEAM: bool>(
     let mut wanted = wanted & (distance < held);
     if LIMITED {
         wanted &= distance <= field.limit;
-        if wanted && held == D::UNREACHED {
-            notes.reached.push(head);
-        }
     }
-    if TEAM {
+    // Nearly all arcs stay in the regions of one thread: this can be guessed.
+    if WRITERS == BY_OWNERS && field.owners.of(head) != notes.me {
+        if wanted {
+            notes.mail.push(Entry { distance, node: head });
+        }
+        return true;
+    }
+    if LIMITED && wanted && held == D::UNREACHED {
+        notes.reached.push(head);
+    }
+    if WRITERS == TEAM {
         notes.early += u64::from(wanted & (held < notes.early_before));
-        D::write(if wanted { cell } else { nowhere }, distance);
+        D::write(select_unpredictable(wanted, cell, nowhere), distance);
     } else {
         D::write(cell, if wanted { distance } else { held });
     }

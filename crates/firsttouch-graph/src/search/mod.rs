@@ -1,8 +1,9 @@
 //! Shortest paths by searching: from one source after the other, with arrays and queues that are made once.
 //!
 //! [`Search`] is one thread with a bucket queue or, for reference, a heap. [`TeamSearch`] is all threads of a team on one
-//! source. [`search_each`] gives every thread of a team sources of its own. [`choose`] tells which of them suits a graph.
-//! All of them fill an array of distances, of 32 bits for as long as these suffice, and show it as a [`Tree`].
+//! source: any of them on any node (`delta.rs`), or each on nodes of its own (`regions.rs`). [`search_each`] gives every thread
+//! of a team sources of its own. [`choose`] tells which of them suits a graph. All of them fill an array of distances, of 32
+//! bits for as long as these suffice, and show it as a [`Tree`].
 //!
 //! Architecture invariant: a distance that is shown is the shortest, or there is none; nothing in here is approximate,
 //! whatever the width of buckets, the limit or the number of threads. What is `unsafe` is in `memory.rs`.
@@ -15,17 +16,19 @@ mod follow;
 mod goal;
 mod heap;
 mod labels;
+mod mail;
 mod many;
 #[expect(unsafe_code, reason = "prefetching, and cells shared between threads")]
 mod memory;
 mod one;
 mod parents;
 mod queue;
+mod regions;
 mod together;
 mod tree;
 mod width;
 
-pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, Task, choose};
+pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, choose};
 pub use goal::Goal;
 pub use many::search_each;
 pub use one::{Search, Width};

@@ -165,6 +165,11 @@ impl<D: Distance> BucketQueue<D> {
         self.ends[bucket] == self.first[bucket] * PIECE as u32
     }
 
+    /// The first bucket beyond all that come out without another [`BucketQueue::advance`].
+    pub(super) fn far_from(&self) -> u64 {
+        self.far_from
+    }
+
     /// The first bucket from `number` on that may hold something; `None` when nothing is left. Nothing is taken, and nothing
     /// moves: entries of the list are told by the number they had when they came.
     pub(super) fn first_from(&self, number: u64) -> Option<u64> {

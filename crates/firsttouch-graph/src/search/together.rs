@@ -4,6 +4,7 @@ use super::delta::{Delta, Step};
 use super::distance::{Distance, TooFar};
 use super::goal::{Goal, Pending};
 use super::labels::Labels;
+use super::regions::Regions;
 use super::tree::Tree;
 use super::width::guess;
 use crate::array::Place;
@@ -11,7 +12,7 @@ use crate::copies::GraphReceipt;
 use crate::graph::{Graph, Node};
 use firsttouch_threads::Team;
 
-/// Shortest paths from one source after the other, by all threads of a team together (delta-stepping).
+/// Shortest paths from one source after the other, by all threads of a team together.
 ///
 /// ```
 /// use firsttouch_graph::{Graph, TeamSearch};
@@ -26,32 +27,65 @@ use firsttouch_threads::Team;
 #[derive(Debug)]
 pub struct TeamSearch<'g> {
     graph: &'g Graph,
-    shift: u32,
-    step: Step,
+    way: Way,
     engine: Engine,
     place: Place,
+}
+
+/// Buckets of regions are wider than those of one thread, as a power of two: they hold a part of the nodes only, and the fewer
+/// they are, the less threads wait for each other.
+const WIDER: u32 = 2;
+
+/// How the members share the work, with the logarithm of the width of buckets.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Delta(u32, Step),
+    Regions(u32),
 }
 
 /// Distances are of 32 bits until a search comes so far that they might not fit.
 #[derive(Debug)]
 enum Engine {
-    Narrow(Labels<u32>, Delta<u32>),
-    Wide(Labels<u64>, Delta<u64>),
+    Narrow(Parts<u32>),
+    Wide(Parts<u64>),
+}
+
+#[derive(Debug)]
+struct Parts<D: Distance> {
+    labels: Labels<D>,
+    shared: Shared<D>,
+}
+
+#[derive(Debug)]
+enum Shared<D: Distance> {
+    Delta(Box<Delta<D>>),
+    Regions(Box<Regions<D>>),
 }
 
 impl<'g> TeamSearch<'g> {
-    /// For this team, or one with as many members. `delta`, rounded down to a power of two, is the stretch of distances that
-    /// is worked on at a time; without it, the stretch follows the search.
+    /// By delta-stepping, for this team, or one with as many members. `delta`, rounded down to a power of two, is the
+    /// stretch of distances that is worked on at a time; without it, the stretch follows the search.
     #[must_use]
     pub fn new(graph: &'g Graph, team: &Team, delta: Option<u64>) -> TeamSearch<'g> {
-        let (shift, step) = match delta {
-            Some(delta) => (delta.max(1).ilog2(), Step::OneBucket),
-            None => (guess(graph), Step::Adapts),
+        let way = match delta {
+            Some(delta) => Way::Delta(delta.max(1).ilog2(), Step::OneBucket),
+            None => Way::Delta(guess(graph), Step::Adapts),
         };
+        TeamSearch::by(way, graph, team)
+    }
+
+    /// By regions, for this team, or one with as many members: each member has nodes of its own, some of every part of the
+    /// numbers. For graphs in which most arcs lead to nodes with numbers close by ([`crate::GraphShape::strays`]). Buckets are
+    /// `width` wide, rounded down to a power of two, or as wide as seems right.
+    #[must_use]
+    pub fn by_regions(graph: &'g Graph, team: &Team, width: Option<u64>) -> TeamSearch<'g> {
+        let shift = width.map_or_else(|| guess(graph) + WIDER, |width| width.max(1).ilog2());
+        TeamSearch::by(Way::Regions(shift), graph, team)
+    }
+
+    fn by(way: Way, graph: &'g Graph, team: &Team) -> TeamSearch<'g> {
         let place = Place::HEAP;
-        let labels = Labels::new(graph.nodes(), place);
-        let engine = Engine::Narrow(labels, Delta::new(shift, step, graph, team.size()));
-        TeamSearch { graph, shift, step, engine, place }
+        TeamSearch { graph, way, engine: Engine::Narrow(Parts::new(way, graph, team.size(), place)), place }
     }
 
     /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
@@ -59,8 +93,8 @@ impl<'g> TeamSearch<'g> {
     #[must_use]
     pub fn on(mut self, place: Place) -> TeamSearch<'g> {
         self.place = place;
-        if let Engine::Narrow(labels, _) = &mut self.engine {
-            *labels = Labels::new(self.graph.nodes(), place);
+        if let Engine::Narrow(parts) = &mut self.engine {
+            parts.labels = Labels::new(self.graph.nodes(), place);
         }
         self
     }
@@ -69,8 +103,8 @@ impl<'g> TeamSearch<'g> {
     #[must_use]
     pub fn receipt(&self) -> GraphReceipt {
         match &self.engine {
-            Engine::Narrow(labels, _) => labels.receipt(self.place),
-            Engine::Wide(labels, _) => labels.receipt(self.place),
+            Engine::Narrow(parts) => parts.labels.receipt(self.place),
+            Engine::Wide(parts) => parts.labels.receipt(self.place),
         }
     }
 
@@ -82,31 +116,38 @@ impl<'g> TeamSearch<'g> {
     /// If there is no such node, or target, or the team has another size.
     pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
         let goal = goal.into();
-        if let Engine::Narrow(labels, delta) = &mut self.engine
-            && search(self.graph, labels, delta, team, source, &goal) == Err(TooFar)
+        if let Engine::Narrow(parts) = &mut self.engine
+            && parts.run(team, self.graph, source, &goal) == Err(TooFar)
         {
-            let delta = Delta::new(self.shift, self.step, self.graph, team.size());
-            self.engine = Engine::Wide(Labels::new(self.graph.nodes(), self.place), delta);
+            self.engine = Engine::Wide(Parts::new(self.way, self.graph, team.size(), self.place));
         }
-        if let Engine::Wide(labels, delta) = &mut self.engine {
-            search(self.graph, labels, delta, team, source, &goal)
+        if let Engine::Wide(parts) = &mut self.engine {
+            parts
+                .run(team, self.graph, source, &goal)
                 .expect("2^32 arcs of 32 bits are no longer than 64 bits");
         }
         match &self.engine {
-            Engine::Narrow(labels, _) => Tree::narrow(self.graph, source, labels),
-            Engine::Wide(labels, _) => Tree::wide(self.graph, source, labels),
+            Engine::Narrow(parts) => Tree::narrow(self.graph, source, &parts.labels),
+            Engine::Wide(parts) => Tree::wide(self.graph, source, &parts.labels),
         }
     }
 }
 
-fn search<D: Distance>(
-    graph: &Graph,
-    labels: &mut Labels<D>,
-    delta: &mut Delta<D>,
-    team: &mut Team,
-    source: Node,
-    goal: &Goal<'_>,
-) -> Result<(), TooFar> {
-    labels.begin(source, goal);
-    delta.search(team, graph, source, Pending::new(goal), labels)
+impl<D: Distance> Parts<D> {
+    fn new(way: Way, graph: &Graph, members: usize, place: Place) -> Parts<D> {
+        let shared = match way {
+            Way::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, graph, members))),
+            Way::Regions(shift) => Shared::Regions(Box::new(Regions::new(shift, graph, members))),
+        };
+        Parts { labels: Labels::new(graph.nodes(), place), shared }
+    }
+
+    fn run(&mut self, team: &mut Team, graph: &Graph, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
+        self.labels.begin(source, goal);
+        match &mut self.shared {
+            Shared::Delta(delta) => delta.search(team, graph, source, Pending::new(goal), &mut self.labels),
+            // Its members are never at the same place, at which it could end: it finds the targets, and all else.
+            Shared::Regions(regions) => regions.search(team, graph, source, &mut self.labels),
+        }
+    }
 }

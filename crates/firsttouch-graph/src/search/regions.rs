@@ -1,0 +1,304 @@
+//! All threads of a team on one search of a graph in which few arcs lead far: every thread has regions of its own.
+//!
+//! In delta-stepping any thread works on any node, so that most of what one reads another has just written: on a map, where
+//! a step has a few hundred nodes, carrying cache lines between cores takes longer than the search by one of them. Here
+//! the nodes are cut into regions of consecutive numbers, which the threads own in turn; wherever the search is, its
+//! front crosses regions of all. Only its owner writes a node's distance and enters it into a queue. A path that leads
+//! into a region of another thread is sent there by mail; the distance that stands there, however old, tells whether it is
+//! worth sending. So a thread's distances and arcs stay in its cache, and nothing needs an instruction that locks.
+//!
+//! There are no steps that all begin and end together. Each thread works through its own buckets, and waits only when it
+//! is [`LEAD`] buckets ahead of the last of the others, since what it does then may be in vain. What comes late is
+//! put right as always, by working on a node again.
+//!
+//! The search has ended when no thread has anything in its queue and no mail is under way. Whoever is idle finds that out
+//! alone: it adds up how much mail every other has received, looks that it is idle, and then adds up how much all have
+//! sent; the sums are equal only if nothing was under way in between (F. Mattern, Algorithms for distributed termination
+//! detection, 1987).
+
+use super::distance::{Distance, TooFar, fits};
+use super::follow::{BY_OWNERS, Field, Notes, follow_all};
+use super::labels::Labels;
+use super::mail::Mailbox;
+use super::queue::{BucketQueue, Entry};
+use crate::graph::{Graph, Node};
+use firsttouch_threads::{Member, Team};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Buckets that a thread may be ahead of the last of the others.
+const LEAD: u64 = 2;
+/// Buckets that are kept free behind the one that is worked on, for mail that comes late.
+const BEHIND: u64 = 32;
+/// Regions of a thread: so many that wherever the front of a search is, all threads have about the same part of it.
+const REGIONS_EACH: usize = 8;
+/// Nodes of a region at most, as a power of two: their arcs and distances fit into a second-level cache.
+const MOST_NODES: u32 = 14;
+/// Regions that are told apart; where there are more, their numbers begin again.
+const REGIONS: usize = 4096;
+/// Looks at others before a thread that waits lets another one run on its CPU.
+const LOOKS: u32 = 16;
+/// What an idle thread is at.
+const IDLE: u64 = u64::MAX;
+
+/// Which member owns which nodes.
+#[derive(Debug)]
+pub(super) struct Owners {
+    /// Regions have 2^`shift` nodes.
+    shift: u32,
+    of_region: [u16; REGIONS],
+}
+
+impl Owners {
+    /// One owns all.
+    pub(super) const NOBODY: &Owners = &Owners { shift: 0, of_region: [0; REGIONS] };
+
+    fn new(nodes: usize, members: usize) -> Owners {
+        let nodes_each = nodes / (members * REGIONS_EACH).max(1);
+        let shift = nodes_each.max(1).ilog2().min(MOST_NODES);
+        Owners { shift, of_region: std::array::from_fn(|region| (region % members) as u16) }
+    }
+
+    #[inline(always)]
+    pub(super) fn of(&self, node: Node) -> u16 {
+        self.of_region[(node >> self.shift) as usize % REGIONS]
+    }
+}
+
+/// What a team needs for one search after the other.
+#[derive(Debug)]
+pub(super) struct Regions<D: Distance> {
+    shift: u32,
+    owners: Owners,
+    members: Vec<Mutex<Own<D>>>,
+    /// What each member tells the others.
+    told: Vec<Told>,
+    /// From each member to each, those to one side by side.
+    mail: Vec<Mailbox<D>>,
+    /// The search has failed: all leave it.
+    failed: AtomicBool,
+}
+
+/// What only one member uses.
+#[derive(Debug)]
+struct Own<D> {
+    queue: BucketQueue<D>,
+    batch: Vec<Entry<D>>,
+    notes: Notes<D>,
+}
+
+/// What one member writes and all read.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Told {
+    /// The bucket it works on; [`IDLE`] if it has none, and nothing to send.
+    at: AtomicU64,
+    /// Entries it has sent and received.
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl<D: Distance> Regions<D> {
+    /// For the members of a team, with buckets 2^`shift` wide.
+    pub(super) fn new(shift: u32, graph: &Graph, members: usize) -> Regions<D> {
+        let own = |me| Own {
+            queue: BucketQueue::new(shift, graph.max_weight(), BEHIND),
+            batch: Vec::new(),
+            notes: Notes::of(me as u16),
+        };
+        Regions {
+            shift,
+            owners: Owners::new(graph.nodes(), members),
+            members: (0..members).map(|me| Mutex::new(own(me))).collect(),
+            told: (0..members).map(|_| Told::default()).collect(),
+            mail: (0..members * members).map(|_| Mailbox::new()).collect(),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    ///
+    /// # Panics
+    ///
+    /// If the team has another number of members.
+    pub(super) fn search(
+        &mut self,
+        team: &mut Team,
+        graph: &Graph,
+        source: Node,
+        labels: &mut Labels<D>,
+    ) -> Result<(), TooFar> {
+        assert_eq!(team.size(), self.members.len(), "made for this team");
+        self.told.iter_mut().for_each(|told| *told = Told::default());
+        self.mail.iter_mut().for_each(Mailbox::clear);
+        *self.failed.get_mut() = false;
+        let first = self.owners.of(source) as usize;
+        for (me, own) in self.members.iter_mut().enumerate() {
+            let own = own.get_mut().unwrap_or_else(PoisonError::into_inner);
+            own.queue.clear();
+            own.notes.mail.clear();
+            if me == first {
+                own.queue.enter(D::default(), source);
+            }
+        }
+        let field = Field {
+            graph,
+            distances: D::share(&mut labels.distances),
+            limit: labels.limit,
+            owners: &self.owners,
+        };
+        let follow =
+            if labels.limited { follow_all::<D, true, BY_OWNERS> } else { follow_all::<D, false, BY_OWNERS> };
+        let search = Search { field, follow, limited: labels.limited, regions: self };
+        team.run(|member| search.take_part(member));
+        for own in &mut self.members {
+            let own = own.get_mut().unwrap_or_else(PoisonError::into_inner);
+            labels.reached.append(&mut own.notes.reached);
+        }
+        if *self.failed.get_mut() { Err(TooFar) } else { Ok(()) }
+    }
+}
+
+/// The loop over arcs, with or without a limit.
+type Follow<D> = fn(&Field<'_, D>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
+
+/// One search, as all members see it.
+struct Search<'a, D: Distance> {
+    field: Field<'a, D>,
+    follow: Follow<D>,
+    limited: bool,
+    regions: &'a Regions<D>,
+}
+
+/// Nobody waits for a member that panics.
+struct Leaver<'a>(&'a AtomicBool);
+
+impl Drop for Leaver<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<D: Distance> Search<'_, D> {
+    /// The work of one member.
+    fn take_part(&self, member: &Member<'_>) {
+        let (me, shift) = (member.index(), self.regions.shift);
+        let mut own = self.regions.members[me].lock().unwrap_or_else(PoisonError::into_inner);
+        let own = &mut *own;
+        let told = &self.regions.told[me];
+        let (mut number, mut looks) = (0, 0);
+        let _leaver = Leaver(&self.regions.failed);
+        while !self.regions.failed.load(Ordering::Relaxed) {
+            number = self.receive(me, own, number);
+            let next = own.queue.first_from(number);
+            let unsent = own.notes.mail.first().map(|_| number);
+            let at = next.or(unsent).unwrap_or(IDLE);
+            told.at.store(at, Ordering::Release);
+            if let Some(next) = next {
+                number = next;
+            }
+            if next.is_none_or(|next| next > self.last_of_others(me).saturating_add(LEAD)) {
+                self.send(me, own);
+                if at == IDLE && self.is_over() {
+                    return;
+                }
+                looks += 1;
+                if looks % LOOKS == 0 {
+                    // Those waited for may need this CPU, or not run at all.
+                    thread::yield_now();
+                }
+                spin_loop();
+                continue;
+            }
+            looks = 0;
+            own.queue.advance(number.saturating_sub(BEHIND), |entry| {
+                D::read(&self.field.distances[entry.node as usize]) >= entry.distance
+            });
+            // Mail that was very late may have turned the circle of buckets round: nothing in it is farther than this.
+            if fits::<D>(own.queue.far_from() << shift, self.field.graph.max_weight()).is_err() {
+                self.regions.failed.store(true, Ordering::Relaxed);
+                return;
+            }
+            own.batch.clear();
+            own.queue.take(number, &mut own.batch);
+            (self.follow)(&self.field, &own.batch, &mut own.queue, &mut own.notes);
+            self.send(me, own);
+        }
+    }
+
+    /// Takes in what was sent to this member; answers the first bucket from which on there may be something now, if
+    /// before there was nothing before `number`.
+    fn receive(&self, me: usize, own: &mut Own<D>, number: u64) -> u64 {
+        let members = self.regions.members.len();
+        let told = &self.regions.told[me];
+        let (mut first, mut received) = (number, 0);
+        for mail in &self.regions.mail[me * members..][..members] {
+            received += mail.take(|entry| {
+                let cell = &self.field.distances[entry.node as usize];
+                let held = D::read(cell);
+                if entry.distance >= held {
+                    return;
+                }
+                D::write(cell, entry.distance);
+                if self.limited && held == D::UNREACHED {
+                    own.notes.reached.push(entry.node);
+                }
+                own.queue.enter(entry.distance, entry.node);
+                first = first.min(entry.distance.bucket(self.regions.shift));
+            });
+        }
+        if received > 0 {
+            // Busy first, received then: who sees the latter sees the former.
+            told.at.store(first, Ordering::Release);
+            told.received.store(told.received.load(Ordering::Relaxed) + received, Ordering::Release);
+        }
+        first
+    }
+
+    /// Sends what there is room for.
+    fn send(&self, me: usize, own: &mut Own<D>) {
+        if own.notes.mail.is_empty() {
+            return;
+        }
+        let members = self.regions.members.len();
+        let told = &self.regions.told[me];
+        // Told before anybody can receive it; what did not fit is taken back, since nobody ends while this one is busy.
+        let before = told.sent.load(Ordering::Relaxed);
+        told.sent.store(before + own.notes.mail.len() as u64, Ordering::Release);
+        if members == 2 {
+            let sent = self.regions.mail[(1 - me) * members + me].put(&own.notes.mail);
+            own.notes.mail.drain(..sent);
+        } else {
+            own.notes.mail.retain(|entry| {
+                let owner = self.regions.owners.of(entry.node) as usize;
+                self.regions.mail[owner * members + me].put(std::slice::from_ref(entry)) == 0
+            });
+        }
+        if !own.notes.mail.is_empty() {
+            let sent = told.sent.load(Ordering::Relaxed) - own.notes.mail.len() as u64;
+            told.sent.store(sent, Ordering::Release);
+        }
+    }
+
+    /// The first bucket that another member works on.
+    fn last_of_others(&self, me: usize) -> u64 {
+        let others = self.regions.told.iter().enumerate().filter(|(other, _)| *other != me);
+        others.map(|(_, told)| told.at.load(Ordering::Relaxed)).min().unwrap_or(IDLE)
+    }
+
+    /// Whether everybody is idle and no mail is under way. Once true, it stays so.
+    fn is_over(&self) -> bool {
+        let mut received = 0;
+        for told in &self.regions.told {
+            received += told.received.load(Ordering::Acquire);
+            if told.at.load(Ordering::Acquire) != IDLE {
+                return false;
+            }
+        }
+        received == self.regions.told.iter().map(|told| told.sent.load(Ordering::Acquire)).sum::<u64>()
+    }
+}
