@@ -14,14 +14,14 @@ const THREADS_SHOWN: usize = 32;
 pub fn observation(observed: &Observation, interval: Duration, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
     let what = format!(
-        "{} of {} busy in {}; {} moves {}: the busiest CPU is asked for {} of its time, then {}; imbalance {}, then {}",
+        "{} of {} busy in {}; {} moves {}: the busiest CPU is asked for {} times what it has, then {}; imbalance {}, then {}",
         observed.busy,
         plural(observed.threads.len(), "thread"),
         seconds(interval.as_secs_f64()),
         observed.strategy,
         observed.moved,
-        percent(observed.busiest_before),
-        percent(observed.busiest_after),
+        significant(observed.busiest_before, 3),
+        significant(observed.busiest_after, 3),
         significant(observed.imbalance_before, 3),
         significant(observed.imbalance_after, 3),
     );
@@ -53,4 +53,46 @@ pub fn observation(observed: &Observation, interval: Duration, width: usize, sty
         page.line("", &format!("and {} more in the JSON", observed.busy - THREADS_SHOWN));
     }
     page.text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_placement::ObservedThread;
+
+    #[test]
+    fn threads_are_shown_with_what_they_did_and_where_they_go() {
+        let thread = |thread, ran, waited, chosen| ObservedThread {
+            thread,
+            name: "w\u{1b}[31m".to_owned(),
+            start_ticks: 7,
+            ran,
+            waited,
+            cpu: Some(0),
+            cpus: vec![0, 1],
+            chosen,
+        };
+        let observed = Observation {
+            strategy: "best".to_owned(),
+            machine: "m".to_owned(),
+            busy: 2,
+            moved: 1,
+            busiest_before: 2.0,
+            busiest_after: 1.0,
+            imbalance_before: 1.0,
+            imbalance_after: 0.0,
+            threads: vec![
+                thread(11, 0.5, Some(0.5), Some(1)),
+                thread(12, 0.5, None, Some(0)),
+                thread(13, 0.0, None, None),
+            ],
+        };
+        let text = observation(&observed, Duration::from_secs(1), 100, Style::Plain);
+        assert!(text.starts_with("2 of 3 threads busy in 1.00 s; best moves 1: the busiest CPU"), "{text}");
+        let rows: Vec<Vec<&str>> =
+            text.lines().rev().take(2).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!((rows[1][0], rows[1][rows[1].len() - 2..].to_vec()), ("11", vec!["0", "1"]), "{text}");
+        assert_eq!(rows[0][0], "12");
+        assert!(text.contains(UNKNOWN) && !text.contains('\u{1b}') && !text.contains(" 13 "), "{text}");
+    }
 }
