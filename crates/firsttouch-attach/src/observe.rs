@@ -134,8 +134,9 @@ pub fn seats(observed: &Observation) -> BTreeMap<u32, SingleSeat> {
     observed.threads.iter().filter_map(seat).collect()
 }
 
-/// Has a strategy choose a CPU of the machine for each busy thread. Where it moves one, all of them are given theirs,
-/// because the kernel would else move others next to it; where it moves none, all are left as they are.
+/// Has a strategy choose a CPU of the machine for each busy thread; threads come busiest first, as [`Look::end`] gives
+/// them. Where it moves one, all of them are given theirs, because the kernel would else move others next to it; where it
+/// moves none, all are left as they are.
 pub fn choose(
     mut threads: Vec<ObservedThread>,
     machine: &Machine,
