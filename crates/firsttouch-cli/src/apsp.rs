@@ -1,4 +1,4 @@
-//! `apsp`: distances from every node of a graph to every other.
+//! `apsp`: distances from every node of a graph, or from many, to every other.
 
 mod nodes;
 mod shared;
@@ -6,7 +6,7 @@ mod shared;
 use crate::USAGE;
 use crate::args::Apsp;
 use crate::output::{self, Failure, Outcome};
-use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, ready, stop_at_signals};
+use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, ready, sources, stop_at_signals};
 use firsttouch_graph::hierarchy::Sweeps;
 use firsttouch_graph::{
     Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Figures, Goal, Ids, Node, Place, Plan,
@@ -30,9 +30,11 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
         Some(shared) => shared.load(&args.graph, &stop)?,
         None => Input::load(&args.graph)?,
     };
-    let nodes = in_the_order_of_the_file(&input.loaded.ids);
+    let all = in_the_order_of_the_file(&input.loaded.ids);
+    let named = sources(&args.from, &input.loaded.ids)?;
+    let nodes = named.as_ref().unwrap_or(&all);
     if let Some(path) = args.matrix.as_ref().filter(|_| !args.resume) {
-        room_for_matrix(path, &input.loaded.graph, nodes.len(), nodes.len())
+        room_for_matrix(path, &input.loaded.graph, nodes.len(), all.len())
             .map_err(|error| failed(error.into()))?;
     }
     // Every thread has sources of its own.
@@ -62,10 +64,11 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
         chunk: 0,
         histogram: settings.histogram,
         graph: (&input.loaded.graph).into(),
-        first_id: input.loaded.ids.first(),
+        // Of all nodes, places tell numbers.
+        first_id: input.loaded.ids.first().filter(|_| named.is_none()),
     };
     // Columns are in the order of the file, too.
-    let targets = input.loaded.ids.order().filter(|_| args.matrix.is_some()).map(|_| nodes.clone());
+    let targets = input.loaded.ids.order().filter(|_| args.matrix.is_some()).map(|_| &all[..]);
     let (threads, memory_nodes) = (input.team.size(), input.nodes());
     let place = Place { pages: args.graph.pages, node: None };
     let mut receipts = Vec::new();
@@ -73,24 +76,24 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
     let began;
     let outcome = match &hierarchy {
         Some(hierarchy) => {
-            let mut sweeps = match &targets {
+            let mut sweeps = match targets {
                 Some(targets) => Sweeps::to(hierarchy, team, targets)?,
                 None => Sweeps::new(hierarchy, team),
             }
             .on(place.pages, &memory_nodes)?;
             receipts.push(sweeps.receipt());
             began = Instant::now();
-            keep(&settings, &mut sweeps, &nodes, shared.as_ref(), plan)
+            keep(&settings, &mut sweeps, nodes, shared.as_ref(), plan)
         }
         None => {
             let queue = match choice.algorithm {
                 Algorithm::Heap => Queue::Heap,
                 _ => Queue::Buckets(Width::Measured),
             };
-            let goal = Goal { limit: None, targets: targets.as_deref() };
+            let goal = Goal { limit: None, targets };
             let mut searches = Searches::new(graphs, team, queue).towards(goal).on(place);
             began = Instant::now();
-            let outcome = keep(&settings, &mut searches, &nodes, shared.as_ref(), plan);
+            let outcome = keep(&settings, &mut searches, nodes, shared.as_ref(), plan);
             receipts.extend_from_slice(searches.receipts());
             outcome
         }
@@ -102,7 +105,7 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
         Told::Elsewhere(code) => return Ok(code),
     };
     if let Some(file) = &args.export_csv {
-        nodes::write(file, &input.loaded.ids, &nodes, &kept.summaries, &args.reduce)?;
+        nodes::write(file, &input.loaded.ids, nodes, &kept.summaries, &args.reduce)?;
     }
     let done = kept.done();
     let report = SearchReport {
@@ -120,7 +123,7 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
         query_s: Vec::new(),
         edges_per_s: (input.loaded.graph.arcs() as f64) * (done - resumed) as f64 / search_s,
         totals: Totals::of(kept.summaries.iter().flatten()),
-        figures: Figures::of(&kept, nodes.len(), &args.reduce),
+        figures: Figures::of(&kept, all.len(), &args.reduce),
         hierarchy: hierarchy.as_ref().map(|hierarchy| hierarchy.shape()),
         receipt: input.receipt(&receipts),
         notes: input.loaded.notes.clone(),

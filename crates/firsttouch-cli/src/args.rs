@@ -20,7 +20,7 @@ pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
 pub(crate) use lab::Lab;
-pub(crate) use paths::{Chosen, Index, PlacedGraph};
+pub(crate) use paths::{Chosen, Index, PlacedGraph, Sources};
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 

@@ -5,9 +5,12 @@ mod once;
 mod progress;
 mod ranks;
 mod ready;
+mod sources;
 
-pub(crate) use input::{Input, missing};
+pub(crate) use input::Input;
+use input::missing;
 pub(crate) use once::{Made, made};
 pub(crate) use progress::{INTERRUPTED, Pace, Progress, stop_at_signals};
 pub(crate) use ranks::{ShardWord, this as this_rank};
 pub(crate) use ready::{Ready, ready};
+pub(crate) use sources::{nodes, sources};

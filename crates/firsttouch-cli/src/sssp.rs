@@ -5,16 +5,14 @@ mod rows;
 use crate::USAGE;
 use crate::args::{Chosen, Sssp};
 use crate::output::{self, Failure, Outcome};
-use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, missing, ready, stop_at_signals};
+use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, nodes, ready, sources, stop_at_signals};
 use firsttouch_graph::hierarchy::{Hierarchy, Sweeps};
 use firsttouch_graph::{
-    Algorithm, Figures, Goal, GraphReceipt, Graphs, Ids, Node, Place, Search, SearchReport, Summary, Task,
-    TeamSearch, Totals, Tree, Width, read_sources, search_each,
+    Algorithm, Figures, Goal, GraphReceipt, Graphs, Node, Place, Search, SearchReport, Summary, Task,
+    TeamSearch, Totals, Tree, Width, search_each,
 };
 use firsttouch_report::{Style, json, text};
 use firsttouch_threads::Team;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use rows::{Answer, Rows};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +24,8 @@ const MEASURED_FROM: usize = 8;
 pub(crate) fn run(args: &Sssp) -> Outcome {
     let stop = stop_at_signals()?;
     let mut input = Input::load(&args.graph)?;
-    let sources = sources(args, &input.loaded.ids)?;
+    // One way of naming them was required.
+    let sources = sources(&args.from, &input.loaded.ids)?.unwrap_or_default();
     let named = nodes(&args.targets, &input.loaded.ids)?;
     let targets = (!named.is_empty()).then(|| Targets::new(&named));
     let Ready { choice, hierarchy, took_s } = prepared(args, &input, sources.len())?;
@@ -147,31 +146,6 @@ fn prepared(args: &Sssp, input: &Input, sources: usize) -> Outcome<Ready> {
             .code(USAGE)),
         None => Ok(ready),
     }
-}
-
-/// Where to search from.
-fn sources(args: &Sssp, ids: &Ids) -> Outcome<Vec<Node>> {
-    if let Some(file) = &args.sources_file {
-        let listed = read_sources(file).map_err(|error| {
-            let hint = error.hint();
-            Failure::new(anyhow::Error::new(error).context(format!("cannot read {}", file.display())))
-                .hint(hint)
-        })?;
-        return nodes(&listed, ids);
-    }
-    let Some(count) = args.random else { return nodes(&args.sources, ids) };
-    if ids.nodes() == 0 {
-        return Err(Failure::message("the graph has no nodes to search from").code(USAGE));
-    }
-    let mut generator = ChaCha8Rng::seed_from_u64(args.seed);
-    // Drawn as the file counts, so that the order in memory changes nothing.
-    let drawn = (0..count).map(|_| (generator.next_u64() % ids.nodes() as u64) as Node);
-    Ok(drawn.map(|place| ids.order().map_or(place, |order| order.after(place))).collect())
-}
-
-/// The nodes with these numbers in the file.
-fn nodes(numbers: &[u64], ids: &Ids) -> Outcome<Vec<Node>> {
-    numbers.iter().map(|number| ids.node(*number).ok_or_else(|| missing(*number, ids))).collect()
 }
 
 /// What is to be found, and on what.

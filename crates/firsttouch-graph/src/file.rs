@@ -71,10 +71,10 @@ fn put(path: &Path, magic: [u8; 8], contents: &[u8], replaces: bool) -> Result<(
     whole.extend_from_slice(contents);
     whole.extend_from_slice(&crc32fast::hash(&whole).to_le_bytes());
     file.write_all(&whole).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    let put = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
-    match put {
+    let named = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
+    match named {
         Err(error) if !replaces && error.error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
-        put => put.map_err(|error| failed(error.error))?,
+        named => named.map_err(|error| failed(error.error))?,
     };
     // The name is on the disk when the folder is.
     std::fs::File::open(&folder).and_then(|folder| folder.sync_all()).map_err(failed)

@@ -29,7 +29,7 @@ pub(super) fn write(
             write!(file, "{}", ids.of(*node))?;
             for column in &columns {
                 match column {
-                    Figure::Closeness => write!(file, ",{}", summary.closeness(nodes.len()))?,
+                    Figure::Closeness => write!(file, ",{}", summary.closeness(ids.nodes()))?,
                     Figure::Reach => write!(file, ",{}", summary.reached)?,
                     _ => write!(file, ",{}", summary.farthest)?,
                 }

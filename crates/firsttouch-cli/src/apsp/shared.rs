@@ -155,7 +155,7 @@ pub(super) fn merge(args: &Apsp) -> Outcome {
     })?;
     if let Some(file) = &args.export_csv {
         let Some(first) = plan.first_id else {
-            return Err(Failure::message("the numbers of the nodes have gaps, and the graph is not here")
+            return Err(Failure::message("which numbers the sources have, only the graph knows, which is not here")
                 .hint("run the same command again: what is done is not done again, and its first process writes the file")
                 .code(USAGE));
         };

@@ -1,29 +1,35 @@
 //! The options of `apsp`.
 
-use super::paths::{Chosen, Index, PlacedGraph, chosen};
+use super::paths::{Chosen, Index, PlacedGraph, Sources, chosen};
 use crate::paths::ShardWord;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use firsttouch_graph::{Algorithm, Figure};
 use std::path::PathBuf;
 
-/// Find the distances from every node of a graph to every other
+/// Find the distances from every node of a graph, or from many, to every other
 ///
 /// The distances themselves are kept only with `--matrix`; what is told is computed of them while they are found. On graphs
 /// that small cuts fall apart under, as roads do, sweeps over a hierarchy find them; on others, searches. Exit codes: 0 done, 1
 /// failed, 2 wrong usage, 130 interrupted (a checkpoint is written, if one was asked for).
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    group = ArgGroup::new("from").args(["sources", "sources_file", "random"]),
+    after_help = "Examples:
   firsttouch apsp NY.gr.gz
   firsttouch apsp NY.gr.gz --reduce eccentricity,closeness --export-csv nodes.csv
   firsttouch apsp NY.gr --save-index ny.order --checkpoint ny.part          Ctrl-C ends it …
   firsttouch apsp NY.gr --index ny.order --checkpoint ny.part --resume      … and this goes on
   firsttouch apsp town.gr --matrix town.npy                                 then numpy.load(\"town.npy\", mmap_mode=\"r\")
   srun -n 64 firsttouch apsp usa.gr --shard-dir /scratch/usa                mpirun, too; again, after a crash
+  srun -n 64 firsttouch apsp usa.gr --random 100000 --reduce closeness --shard-dir /scratch/some
   firsttouch apsp --merge /scratch/usa                                      what has been found so far
-  firsttouch apsp big.ftg --groups 6x4 --pages 2m --json | jq .edges_per_s")]
+  firsttouch apsp big.ftg --groups 6x4 --pages 2m --json | jq .edges_per_s"
+)]
 pub(crate) struct Apsp {
     #[command(flatten)]
     pub(crate) graph: PlacedGraph,
+    #[command(flatten)]
+    pub(crate) from: Sources,
     /// How to find them: auto, sweep, buckets, heap
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
     pub(crate) algorithm: Chosen,

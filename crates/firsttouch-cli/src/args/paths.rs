@@ -20,6 +20,23 @@ pub(crate) struct PlacedGraph {
     pub(crate) groups: Option<GroupsWord>,
 }
 
+/// Where to search from.
+#[derive(Args, Debug)]
+pub(crate) struct Sources {
+    /// Search from these nodes
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    pub(crate) sources: Vec<u64>,
+    /// Search from the nodes that a DIMACS .ss file lists
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sources_file: Option<PathBuf>,
+    /// Search from N nodes drawn at random, after --seed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) random: Option<u32>,
+    /// Seed of --random
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+}
+
 /// The hierarchy that sweeps need, kept from one run to the next.
 #[derive(Args, Debug)]
 pub(crate) struct Index {

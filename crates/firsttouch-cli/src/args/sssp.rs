@@ -1,6 +1,6 @@
 //! The options of `sssp`.
 
-use super::paths::{Chosen, Index, PlacedGraph, chosen};
+use super::paths::{Chosen, Index, PlacedGraph, Sources, chosen};
 use clap::{ArgGroup, Args};
 use firsttouch_graph::Algorithm;
 use std::path::PathBuf;
@@ -24,18 +24,8 @@ use std::path::PathBuf;
 pub(crate) struct Sssp {
     #[command(flatten)]
     pub(crate) graph: PlacedGraph,
-    /// Search from these nodes
-    #[arg(long, value_name = "NODES", value_delimiter = ',')]
-    pub(crate) sources: Vec<u64>,
-    /// Search from the nodes that a DIMACS .ss file lists
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sources_file: Option<PathBuf>,
-    /// Search from N nodes drawn at random, after --seed
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) random: Option<u32>,
-    /// Seed of --random
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) from: Sources,
     /// How to search: auto, buckets, heap; all threads on one source: delta, regions (of a map, for each its own); sweep (32
     /// sources at once)
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]

@@ -66,7 +66,7 @@ impl Input {
 }
 
 /// Why there is no node of this number.
-pub(crate) fn missing(number: u64, ids: &Ids) -> Failure {
+pub(super) fn missing(number: u64, ids: &Ids) -> Failure {
     let hint = match (ids.nodes().checked_sub(1), ids.first()) {
         (None, _) => "the graph has no nodes".to_owned(),
         (Some(last), Some(first)) => format!("its nodes are {first} to {}", first + last as u64),

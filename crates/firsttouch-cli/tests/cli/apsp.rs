@@ -84,6 +84,27 @@ fn every_algorithm_tells_the_same_of_all_pairs() {
 }
 
 #[test]
+fn some_sources_are_as_good_as_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = line(folder.path());
+    let (csv, table) = (folder.path().join("nodes.csv"), folder.path().join("some.npy"));
+    let files = ["--export-csv", csv.to_str().unwrap(), "--matrix", table.to_str().unwrap()];
+    for algorithm in ["sweep", "buckets"] {
+        let named = ["--sources", "4,2", "--algorithm", algorithm, "--reduce", "reach", "--reorder", "bfs"];
+        let document = document(&graph, &[&files[..], &named].concat());
+        assert_eq!((&document["sources"], &document["checksum"]), (&2.into(), &44.into()), "{document}");
+        assert_eq!(std::fs::read_to_string(&csv).unwrap(), "node,reach\n4,5\n2,5\n");
+        let bytes = std::fs::read(&table).unwrap();
+        let cells: Vec<u32> =
+            bytes[128..].chunks(4).map(|cell| u32::from_le_bytes(cell.try_into().unwrap())).collect();
+        assert_eq!(cells, [7, 4, 0, 0, 9, u32::MAX, 3, 0, 4, 4, 13, u32::MAX], "{algorithm}");
+    }
+    assert_eq!(document(&graph, &["--random", "7", "--seed", "3"])["sources"], 7);
+    assert_code(&apsp(&graph, &["--sources", "7"]), 2);
+    assert_code(&apsp(&graph, &["--sources", "1", "--random", "2"]), 2);
+}
+
+#[test]
 fn graphs_that_no_small_cuts_part_are_searched_and_it_is_said_why() {
     let folder = tempfile::tempdir().unwrap();
     let graph = folder.path().join("random.gr");

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// limit, targets and sources, then the fields of [`Plan`] in their order, 8 bytes each, all of them little-endian.
 const MAGIC: [u8; 8] = *b"ftshard\x01";
 const FIELDS: usize = 7;
-/// Stands for numbers of nodes with gaps.
+/// Stands for numbers that do not follow each other.
 const NO_FIRST: u64 = u64::MAX;
 /// Chunks for each process, so that the last of them are small against the whole.
 const CHUNKS_EACH: usize = 32;
@@ -41,7 +41,7 @@ pub struct Plan {
     pub histogram: bool,
     /// The graph.
     pub graph: GraphFigures,
-    /// The number of the first node in the graph's file; `None` where numbers have gaps.
+    /// The number of the first source in the graph's file, if the others follow without gaps.
     pub first_id: Option<u64>,
 }
 

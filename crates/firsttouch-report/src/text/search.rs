@@ -86,7 +86,7 @@ pub fn merge(report: &MergeReport, width: usize, style: Style) -> String {
     let missing: Vec<String> = report
         .missing
         .iter()
-        .map(|[first, last]| format!("sources {first} to {last} of the file, from 0"))
+        .map(|[first, last]| format!("sources {first} to {last}, counted from 0"))
         .collect();
     page.list("missing", &missing, "-", None);
     page.text

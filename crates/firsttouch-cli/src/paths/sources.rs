@@ -1,0 +1,36 @@
+//! Where searches begin.
+
+use super::missing;
+use crate::USAGE;
+use crate::args::Sources;
+use crate::output::{Failure, Outcome};
+use firsttouch_graph::{Ids, Node, read_sources};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// The nodes that were named, listed or are to be drawn; `None` if nothing was said.
+pub(crate) fn sources(args: &Sources, ids: &Ids) -> Outcome<Option<Vec<Node>>> {
+    if let Some(file) = &args.sources_file {
+        let listed = read_sources(file).map_err(|error| {
+            let hint = error.hint();
+            Failure::new(anyhow::Error::new(error).context(format!("cannot read {}", file.display())))
+                .hint(hint)
+        })?;
+        return nodes(&listed, ids).map(Some);
+    }
+    let Some(count) = args.random else {
+        return if args.sources.is_empty() { Ok(None) } else { nodes(&args.sources, ids).map(Some) };
+    };
+    if ids.nodes() == 0 {
+        return Err(Failure::message("the graph has no nodes to search from").code(USAGE));
+    }
+    let mut generator = ChaCha8Rng::seed_from_u64(args.seed);
+    // Drawn as the file counts, so that the order in memory changes nothing.
+    let drawn = (0..count).map(|_| (generator.next_u64() % ids.nodes() as u64) as Node);
+    Ok(Some(drawn.map(|place| ids.order().map_or(place, |order| order.after(place))).collect()))
+}
+
+/// The nodes with these numbers in the file.
+pub(crate) fn nodes(numbers: &[u64], ids: &Ids) -> Outcome<Vec<Node>> {
+    numbers.iter().map(|number| ids.node(*number).ok_or_else(|| missing(*number, ids))).collect()
+}
