@@ -4,17 +4,22 @@
 //! Arrays of NumPy's are read and filled where they lie ([`numbers`]); what takes long runs without Python's lock, in
 //! threads of its own, while the calling thread looks for signals ([`patience`]).
 
+mod figures;
 mod held;
+mod index;
 mod numbers;
 mod paths;
 mod patience;
 mod told;
 
+pub(crate) use figures::summaries;
 pub(crate) use held::{Held, View};
-pub(crate) use paths::{distances, nearest};
+pub(crate) use index::{Index, table};
+pub(crate) use paths::{distances, nearest, suits_index};
 
 use crate::errors::{bad_argument, unsupported};
-use firsttouch_graph::Node;
+use firsttouch_graph::hierarchy::HierarchyError;
+use firsttouch_graph::{AllPairsError, FileError, Node};
 use firsttouch_threads::{Team, TeamError};
 use pyo3::PyErr;
 use pyo3::exceptions::PyOSError;
@@ -29,8 +34,22 @@ fn team(threads: usize) -> Result<Team, Failure> {
 #[derive(Debug)]
 enum Failure {
     Team(TeamError),
+    Hierarchy(HierarchyError),
+    AllPairs(AllPairsError),
     /// A distance that the type of the result does not hold.
     TooLong,
+}
+
+impl From<HierarchyError> for Failure {
+    fn from(error: HierarchyError) -> Failure {
+        Failure::Hierarchy(error)
+    }
+}
+
+impl From<AllPairsError> for Failure {
+    fn from(error: AllPairsError) -> Failure {
+        Failure::AllPairs(error)
+    }
 }
 
 impl From<Failure> for PyErr {
@@ -41,7 +60,26 @@ impl From<Failure> for PyErr {
                 &"a distance is too long for the type of the result",
                 "a wider one: dtype=\"uint64\", or \"float64\"",
             ),
+            Failure::AllPairs(AllPairsError::File(error)) => file_error(&error),
+            Failure::AllPairs(error) => bad_argument(&error, error.hint()),
+            Failure::Hierarchy(error) => match &error {
+                HierarchyError::File(error) => file_error(error),
+                HierarchyError::NoSmallCuts { .. }
+                | HierarchyError::TooManyArcs { .. }
+                | HierarchyError::TooHigh { .. } => {
+                    unsupported(&error, "search without an index, which serves road maps and the like")
+                }
+                _ => bad_argument(&error, error.hint()),
+            },
         }
+    }
+}
+
+/// A file that a long computation keeps.
+fn file_error(error: &FileError) -> PyErr {
+    match error {
+        FileError::Access { path, source } => os_error(source, path),
+        _ => bad_argument(error, error.hint()),
     }
 }
 

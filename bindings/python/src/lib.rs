@@ -28,7 +28,7 @@ use pyo3::pymodule;
 #[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
-    use super::graph::{Held, View, distances, nearest};
+    use super::graph::{Held, Index, View, distances, nearest, suits_index, summaries, table};
     #[pymodule_export]
     use super::handler::{placing_handler, set_handler};
     #[pymodule_export]

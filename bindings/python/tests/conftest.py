@@ -1,4 +1,5 @@
-"""What the tests share: programs in processes of their own, and whether this machine has huge pages to give."""
+"""What the tests share: programs in processes of their own, whether this machine has huge pages to give,
+and a graph like a map."""
 
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import firsttouch
+from firsttouch import graph
 
 MIB = 1 << 20
 
@@ -39,3 +41,17 @@ def pool_is_empty():
     """Whether there are no reserved pages, and none can be had for the asking."""
     sizes = (Path(f"/proc/sys/vm/nr_{name}hugepages").read_text().strip() for name in ("", "overcommit_"))
     return set(sizes) == {"0"}
+
+
+def grid(side):
+    """Crossings of streets, all of one length but for some noise."""
+    draw = np.random.default_rng(7)
+    at = np.arange(side * side).reshape(side, side)
+    tails = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    heads = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    weights = draw.integers(500, 1500, tails.size)
+    tails, heads, weights = np.r_[tails, heads], np.r_[heads, tails], np.r_[weights, weights]
+    order = np.argsort(tails, kind="stable")
+    indptr = np.zeros(side * side + 1, np.int64)
+    np.cumsum(np.bincount(tails), out=indptr[1:])
+    return graph.from_csr((indptr, heads[order], weights[order]))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import grid
 
 import firsttouch
 from firsttouch import graph
@@ -294,20 +295,6 @@ def test_views_show_the_graph_and_keep_it():
     assert heads.tolist() == [1, 0] and weights.tolist() == [5, 6]
 
 
-def grid(side):
-    """Crossings of streets, all of one length but for some noise."""
-    draw = np.random.default_rng(7)
-    at = np.arange(side * side).reshape(side, side)
-    tails = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
-    heads = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
-    weights = draw.integers(500, 1500, tails.size)
-    tails, heads, weights = np.r_[tails, heads], np.r_[heads, tails], np.r_[weights, weights]
-    order = np.argsort(tails, kind="stable")
-    indptr = np.zeros(side * side + 1, np.int64)
-    np.cumsum(np.bincount(tails), out=indptr[1:])
-    return graph.from_csr((indptr, heads[order], weights[order]))
-
-
 def test_threads_change_no_result():
     ours = grid(200)
     one = graph.dijkstra(ours, indices=[0, 777, 39999], n_jobs=1, return_predecessors=True)
@@ -323,7 +310,7 @@ def test_python_goes_on_meanwhile():
 
     def search():
         running.set()
-        graph.dijkstra(ours, indices=np.arange(300), dtype="uint32")
+        graph.dijkstra(ours, indices=np.arange(300), dtype="uint32", limit=1e9)
         running.clear()
 
     thread = threading.Thread(target=search)
@@ -342,8 +329,8 @@ def test_control_c_ends_a_search():
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         timer.start()
-        # Seconds of work, of which the rows that are not begun cost no memory.
-        graph.dijkstra(ours, indices=np.zeros(1500, int), dtype="uint32", n_jobs=1)
+        # Seconds of work, of which the rows that are not begun cost no memory; with a limit, so that searches do it.
+        graph.dijkstra(ours, indices=np.zeros(1500, int), dtype="uint32", limit=1e9, n_jobs=1)
     assert time.monotonic() - began < 3
 
 

@@ -2,6 +2,7 @@ from typing import Any, Optional, final
 
 __all__ = [
     "Graph",
+    "Index",
     "Region",
     "View",
     "block",
@@ -16,6 +17,9 @@ __all__ = [
     "set_handler",
     "shortfall",
     "status",
+    "suits_index",
+    "summaries",
+    "table",
     "unpin",
     "whole_process",
 ]
@@ -53,6 +57,16 @@ class Graph:
     def notes(self) -> list[str]: ...
     @property
     def first_id(self) -> Optional[int]: ...
+
+@final
+class Index:
+    @staticmethod
+    def build(graph: Graph, threads: int) -> Index: ...
+    @staticmethod
+    def load(path: str, graph: Graph, threads: int) -> Index: ...
+    def save(self, path: str) -> None: ...
+    def customize(self, weights: object) -> None: ...
+    def shape(self) -> tuple[int, int, int, int, bool]: ...
 
 @final
 class View:
@@ -98,3 +112,25 @@ def nearest(
     origins: Optional[object],
     threads: int,
 ) -> None: ...
+def suits_index(graph: Graph, sources: int, threads: int) -> tuple[bool, str]: ...
+def table(
+    graph: Graph,
+    index: Optional[Index],
+    sources: object,
+    targets: Optional[object],
+    limit: Optional[int],
+    out: object,
+    threads: int,
+) -> None: ...
+def summaries(
+    graph: Graph,
+    index: Optional[Index],
+    sources: object,
+    limit: Optional[int],
+    reached: object,
+    farthest: object,
+    closeness: object,
+    progress: Optional[object],
+    checkpoint: Optional[str],
+    threads: int,
+) -> int: ...

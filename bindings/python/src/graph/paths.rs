@@ -6,7 +6,7 @@ use super::patience::patiently;
 use super::told::{Rows, Told, for_told};
 use super::{Failure, NONE, nodes, team};
 use firsttouch_graph::{
-    Algorithm, Graph, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
+    Algorithm, Goal, Graph, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
 };
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,45 +15,54 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MEASURED_FROM: usize = 8;
 /// Nodes and arcs looked at in all, below which another thread would take longer to start than to help: a millisecond.
 const SMALL: usize = 1 << 17;
+/// Arcs of a graph from which on a team that is made for one source is sooner done than one thread: some 20 ms of it.
+const WORTH_A_TEAM: usize = 1 << 20;
 
 /// Searches from every source, by as many threads as help, and shows each tree.
-pub(super) fn search(
+pub(super) fn search<'t>(
     graph: &Graph,
     sources: &[Node],
-    limit: Option<u64>,
+    goal: impl Into<Goal<'t>>,
     threads: usize,
     stop: &AtomicBool,
     each: impl Fn(usize, &Tree<'_>) + Sync,
 ) -> Result<(), Failure> {
+    let goal = goal.into();
     let ends = || stop.load(Ordering::Relaxed);
-    let width = if sources.len() > MEASURED_FROM * threads { Width::Measured } else { Width::Guessed };
+    let width = width(sources.len(), threads);
     if threads > 1 && !is_small(graph, sources.len()) {
-        let task =
-            Task { sources: sources.len(), threads, ends_early: limit.is_some(), has_hierarchy: false };
+        let ends_early = goal != Goal::default();
+        let task = Task { sources: sources.len(), threads, has_hierarchy: false, ends_early };
         let algorithm = choose(&GraphShape::of(graph), task).algorithm;
-        if matches!(algorithm, Algorithm::Delta | Algorithm::Regions) {
+        let is_shared = matches!(algorithm, Algorithm::Delta | Algorithm::Regions);
+        if is_shared && graph.arcs() >= WORTH_A_TEAM {
             let mut team = team(threads)?;
             let mut search = match algorithm {
                 Algorithm::Delta => TeamSearch::new(graph, &team, None),
                 _ => TeamSearch::by_regions(graph, &team, None),
             };
             for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
-                each(at, &search.run(&mut team, *source, limit));
+                each(at, &search.run(&mut team, *source, goal));
             }
             return Ok(());
         }
         if sources.len() > 1 {
             let mut team = team(threads.min(sources.len()))?;
             let make = |_: &firsttouch_threads::Member<'_>| Search::with_buckets(graph, width);
-            search_each(&mut team, sources, limit, ends, make, |at, tree, _| each(at, tree));
+            search_each(&mut team, sources, goal, ends, make, |at, tree, _| each(at, tree));
             return Ok(());
         }
     }
     let mut search = Search::with_buckets(graph, width);
     for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
-        each(at, &search.run(*source, limit));
+        each(at, &search.run(*source, goal));
     }
     Ok(())
+}
+
+/// How the width of the buckets is found, for so many searches.
+pub(super) fn width(sources: usize, threads: usize) -> Width {
+    if sources > MEASURED_FROM * threads { Width::Measured } else { Width::Guessed }
 }
 
 fn is_small(graph: &Graph, sources: usize) -> bool {
@@ -152,4 +161,18 @@ fn follow(parents: &[i32], sources: &[u32], origins: &mut [i32]) {
         let origin = origins[at];
         way.drain(..).for_each(|passed| origins[passed] = origin);
     }
+}
+
+/// Whether so many sources are worth an index, and why (not).
+#[pyfunction]
+pub(crate) fn suits_index(
+    py: Python<'_>,
+    graph: &Bound<'_, Held>,
+    sources: usize,
+    threads: usize,
+) -> (bool, String) {
+    let graph = &graph.get().loaded.graph;
+    let task = Task { sources, threads, has_hierarchy: false, ends_early: false };
+    let choice = py.detach(|| choose(&GraphShape::of(graph), task));
+    (choice.algorithm == Algorithm::Sweep, choice.reason)
 }

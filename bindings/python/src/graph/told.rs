@@ -137,6 +137,14 @@ impl<'a, T: Told> Rows<'a, T> {
         }
     }
 
+    /// Fills the row of a source with the distances of these nodes, in their order.
+    pub(super) fn tell_some(&self, source: usize, distances: Distances<'_>, nodes: &[Node]) {
+        let mut row = self.distances[source].lock().unwrap_or_else(PoisonError::into_inner);
+        for (place, node) in row.iter_mut().zip(nodes) {
+            *place = distances.of(*node).map_or(T::UNREACHED, |distance| self.told(distance));
+        }
+    }
+
     fn each<D>(&self, source: usize, all: &[D], distance: impl Fn(&D) -> Option<u64>) {
         let mut row = self.distances[source].lock().unwrap_or_else(PoisonError::into_inner);
         let told = |of: &D| distance(of).map_or(T::UNREACHED, |distance| self.told(distance));

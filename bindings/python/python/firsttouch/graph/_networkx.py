@@ -13,8 +13,10 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional, Union
 
+from .. import _core
 from .._errors import GraphError, UnsupportedError
-from ._graph import Graph, from_csr, wrap
+from ._graph import Graph, from_csr, workers, wrap
+from ._index import index_for
 from ._paths import dijkstra
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ _WORTH_IT = 200
 _AT_ONCE = 1 << 23
 
 _FUNCTIONS = {
-    "all_pairs_dijkstra_path_length": "All cores search, each from its own sources, some sources ahead of the iterator.",
+    "all_pairs_dijkstra_path_length": "All cores search, some sources ahead of the iterator; graphs like maps get an index first.",
     "multi_source_dijkstra_path_length": "",
     "shortest_path_length": "From one source to all nodes, with weights, by Dijkstra's algorithm.",
     "single_source_dijkstra_path_length": "On large graphs all cores search together.",
@@ -261,13 +263,21 @@ def shortest_path_length(
 def all_pairs_dijkstra_path_length(
     G: Converted, cutoff: Optional[float] = None, weight: Optional[str] = "weight"
 ) -> Iterator[tuple[Hashable, Distances]]:
+    import numpy as np
+
     limit, graph = _limit(cutoff), G.by(weight)
     step = max(1, _AT_ONCE // max(1, len(G)))
+    threads = workers(None)
+    index = index_for(graph.graph, None, len(G), threads) if limit == math.inf else None
     for first in range(0, len(G), step):
         some = range(first, min(first + step, len(G)))
         if limit < 0:
             for place in some:
                 yield G.nodes[place], {G.nodes[place]: 0}
             continue
-        rows = dijkstra(graph.graph, indices=list(some), limit=limit, dtype="uint64")
+        if index is None:
+            rows = dijkstra(graph.graph, indices=list(some), limit=limit, dtype="uint64")
+        else:
+            rows = np.empty((len(some), len(G)), np.uint64)
+            _core.table(graph.graph._core, index._core, np.array(some, np.uint32), None, None, rows, threads)
         yield from ((G.nodes[place], _told(graph, row)) for place, row in zip(some, rows))

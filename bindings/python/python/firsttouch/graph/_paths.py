@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Optional
 from .. import _core
 from .._errors import ArgumentError, NoMemoryError
 from .._machine import topology
-from ._graph import Graph, taken, workers
+from ._graph import Graph, taken, workers, wrap
+from ._index import Index, core_of, index_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +35,7 @@ def dijkstra(
     """The distances from some nodes to all nodes: of every shortest path its length.
 
     `graph` is a `Graph`, SciPy's sparse array or matrix, a dense matrix (0, inf and nan are no arcs), or `(indptr, indices,
-    data)`. Converting what is not a `Graph` takes about as long as a small part of one search; make it once (`from_csr`)
-    to search often. In a sparse matrix an entry of 0 that is stored is an arc of length 0, as in SciPy.
+    data)`. Converting what is not a `Graph` takes about as long as a search; make it once (`from_csr`) to search often. In a sparse matrix an entry of 0 that is stored is an arc of length 0, as in SciPy.
 
     `directed=False` lets every arc be taken back. `indices` are the nodes to search from: an array of any shape, or one
     number; negative ones count from the end; all nodes if none are given. `unweighted` counts arcs. Nodes farther
@@ -51,19 +51,20 @@ def dijkstra(
     shortest path, -9999 for sources and where no path leads; with `min_only` also the source of each node. Where several
     paths are shortest, the predecessor may be another one than SciPy's.
 
-    `n_jobs` threads search: each from its own indices, or all together from one. Memory is looked at before a large result
+    `n_jobs` threads search: each from its own indices, or all together from one. Where the graph is like a map and
+    indices are some hundreds for each thread, an index is built first, for this call; `distance_table` takes one that is
+    there. Memory is looked at before a large result
     is made: `NoMemoryError` in place of a machine that swaps.
     """
     import numpy as np
 
     ours = taken(graph)
-    sources, shape = _sources(indices, ours.nodes)
-    if unweighted or not directed:
-        core = ours._core.unweighted() if unweighted else ours._core
-        core = core if directed else core.both_ways()
-    else:
-        core = ours._core
-    most, threads = _limit(limit), workers(n_jobs)
+    sources, shape = places(indices, ours.nodes)
+    if unweighted:
+        ours = wrap(ours._core.unweighted())
+    if not directed:
+        ours = wrap(ours._core.both_ways())
+    most, threads = limited(limit), workers(n_jobs)
     if min_only:
         shape = (ours.nodes,)
     result = _result(shape, dtype, out, 4 * math.prod(shape) if return_predecessors else 0)
@@ -76,14 +77,44 @@ def dijkstra(
         if not sources.size and indices is not None:
             raise ArgumentError("there is no node to search from", "indices=[0]")
         origins = np.empty(shape, np.int32) if return_predecessors else None
-        _core.nearest(core, sources, most, result, parents, origins, threads)
+        _core.nearest(ours._core, sources, most, result, parents, origins, threads)
     else:
-        _core.distances(core, sources, most, result, parents, threads)
+        # Searches that end soon are sooner than sweeps, which see all nodes; and sweeps know no predecessors.
+        index = index_for(ours, None, sources.size, threads) if most is None and parents is None else None
+        if index is None:
+            _core.distances(ours._core, sources, most, result, parents, threads)
+        else:
+            _core.table(ours._core, index._core, sources, None, most, result, threads)
     found = tuple(part for part in (result, parents, origins) if part is not None)
     return found if return_predecessors else result
 
 
-def _sources(indices: Optional[npt.ArrayLike], nodes: int) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
+def distance_table(
+    graph: Any,
+    sources: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    *,
+    index: Optional[Index] = None,
+    limit: float = math.inf,
+    dtype: Optional[npt.DTypeLike] = None,
+    out: Optional[npt.NDArray[Any]] = None,
+    n_jobs: Optional[int] = None,
+) -> npt.NDArray[Any]:
+    """The distances from some nodes to some nodes: an array with a row for each of `sources` and a column for each of
+    `targets` (one row of nodes each; they may come more than once).
+
+    With an `index` of the graph, only what is above the targets is looked at; without, a search from every source ends when
+    it knows all targets. The other arguments, and the types of the result, are those of `dijkstra`.
+    """
+    ours, threads = taken(graph), workers(n_jobs)
+    tails, heads = (places(some, ours.nodes)[0] for some in (sources, targets))
+    result = _result((tails.size, heads.size), dtype, out, 0)
+    prepared = None if index is None else index_for(ours, index, tails.size, threads)
+    _core.table(ours._core, core_of(prepared), tails, heads, limited(limit), result, threads)
+    return result
+
+
+def places(indices: Optional[npt.ArrayLike], nodes: int) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
     """The nodes to search from, side by side, and the shape of the result."""
     import numpy as np
 
@@ -101,7 +132,7 @@ def _sources(indices: Optional[npt.ArrayLike], nodes: int) -> tuple[npt.NDArray[
     return places.astype(np.uint32), (*given.shape, nodes)
 
 
-def _limit(limit: float) -> Optional[int]:
+def limited(limit: float) -> Optional[int]:
     """The longest distance that is told, as distances are whole numbers; `None` for all."""
     if math.isnan(limit) or limit < 0:
         raise ArgumentError(f"the limit {limit} is none", "limit=0 or more")

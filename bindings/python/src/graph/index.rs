@@ -1,0 +1,139 @@
+//! An index of a graph: a hierarchy that many sources are answered from at once.
+
+use super::held::Held;
+use super::numbers::{Number, Numbers};
+use super::patience::patiently;
+use super::told::{Rows, Told, for_told};
+use super::{Failure, nodes, os_error, paths, team};
+use firsttouch_graph::hierarchy::{Hierarchy, Options, Sweeps};
+use firsttouch_graph::{Goal, Node, Tree};
+use pyo3::prelude::*;
+use std::io;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+/// A hierarchy over a graph.
+#[pyclass(frozen, module = "firsttouch._core")]
+pub(crate) struct Index {
+    hierarchy: RwLock<Hierarchy>,
+}
+
+fn options(threads: usize) -> Options {
+    Options { threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN), ..Options::default() }
+}
+
+#[pymethods]
+impl Index {
+    /// Builds the index of a graph.
+    #[staticmethod]
+    fn build(py: Python<'_>, graph: &Bound<'_, Held>, threads: usize) -> PyResult<Index> {
+        let held = graph.get();
+        let built = patiently(py, |_| Hierarchy::build(&held.loaded.graph, &options(threads)), |_| Ok(()))?;
+        Ok(Index { hierarchy: RwLock::new(built.map_err(Failure::from)?) })
+    }
+
+    /// Loads the index of a graph from a file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, graph: &Bound<'_, Held>, threads: usize) -> PyResult<Index> {
+        let held = graph.get();
+        let load = |_: &AtomicBool| Hierarchy::load(&path, &held.loaded.graph, &options(threads));
+        let loaded = patiently(py, load, |_| Ok(()))?.map_err(Failure::from)?;
+        let missing = || os_error(&io::Error::from_raw_os_error(libc::ENOENT), &path);
+        Ok(Index { hierarchy: RwLock::new(loaded.ok_or_else(missing)?) })
+    }
+
+    /// Keeps it in a file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| self.hierarchy().save(&path)).map_err(Failure::from)?)
+    }
+
+    /// Takes new weights for the graph's arcs, in their order inside.
+    fn customize(&self, py: Python<'_>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
+        let weights = Numbers::of(weights)?.slice::<u32>()?;
+        let customize = |_: &AtomicBool| {
+            self.hierarchy.write().unwrap_or_else(PoisonError::into_inner).customize(weights)
+        };
+        Ok(patiently(py, customize, |_| Ok(()))?.map_err(Failure::from)?)
+    }
+
+    /// Nodes, arcs, arcs that sweeps relax, the most nodes above each other, and whether distances have 64 bits.
+    fn shape(&self, py: Python<'_>) -> (usize, usize, usize, usize, bool) {
+        let shape = py.detach(|| self.hierarchy().shape());
+        (shape.nodes, shape.arcs, shape.arcs_down, shape.height, shape.wide)
+    }
+}
+
+impl Index {
+    pub(super) fn hierarchy(&self) -> RwLockReadGuard<'_, Hierarchy> {
+        self.hierarchy.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fills `out`, a row for each source and a column for each target (with an index and without targets: for each node), with
+/// distances: by sweeps over the index, if there is one, else by searches that end when all targets are known.
+#[pyfunction]
+#[pyo3(signature = (graph, index, sources, targets, limit, out, threads))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of one function in Python")]
+pub(crate) fn table(
+    py: Python<'_>,
+    graph: &Bound<'_, Held>,
+    index: Option<&Bound<'_, Index>>,
+    sources: &Bound<'_, PyAny>,
+    targets: Option<&Bound<'_, PyAny>>,
+    limit: Option<u64>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let held = graph.get();
+    let sources = nodes(held, Numbers::of(sources)?.slice()?)?;
+    let targets = match targets {
+        Some(targets) => Some(nodes(held, Numbers::of(targets)?.slice()?)?),
+        None => None,
+    };
+    let columns = targets.as_ref().map_or(held.loaded.graph.nodes(), Vec::len);
+    // Targets are in the caller's order, nodes in that of the graph.
+    let order = held.loaded.ids.order().filter(|_| targets.is_none());
+    let index = index.map(Bound::get);
+    let numbers = Numbers::of(out)?;
+    for_told!(numbers, out => {
+        let rows = Rows::new(columns, out, None, order);
+        let work = |stop: &AtomicBool| match index {
+            _ if columns == 0 => Ok(()),
+            Some(index) => {
+                sweep(&index.hierarchy(), &sources, targets.as_deref(), limit, threads, rows, stop)
+            }
+            None => {
+                let goal = Goal { limit, targets: targets.as_deref() };
+                let all = targets.as_deref().unwrap_or_default();
+                let tell = |at: usize, tree: &Tree<'_>| rows.tell_some(at, tree.distances(), all);
+                paths::search(&held.loaded.graph, &sources, goal, threads, stop, tell)?;
+                rows.finish()
+            }
+        };
+        Ok(patiently(py, work, |_| Ok(()))??)
+    })
+}
+
+fn sweep<T: Told>(
+    hierarchy: &Hierarchy,
+    sources: &[Node],
+    targets: Option<&[Node]>,
+    limit: Option<u64>,
+    threads: usize,
+    rows: Rows<'_, T>,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut team = team(threads)?;
+    let mut sweeps = match targets {
+        Some(targets) => Sweeps::to(hierarchy, &mut team, targets)?,
+        None => Sweeps::new(hierarchy, &mut team),
+    };
+    if let Some(limit) = limit {
+        sweeps = sweeps.within(limit);
+    }
+    let ends = || stop.load(Ordering::Relaxed);
+    sweeps.each(sources, ends, |at, distances, _| rows.tell_all(at, distances))?;
+    rows.finish()
+}
