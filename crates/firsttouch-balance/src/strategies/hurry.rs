@@ -16,11 +16,8 @@ const TRIED: usize = 12;
 const MOST_PAIRS: usize = 20_000;
 /// The share by which a change must shorten the step.
 const LEAST_GAIN: f64 = 1e-4;
-/// Cores that would be done so much later by loads alone are left out: distance seldom makes up for that.
-const REMOTE: f64 = 1.1;
 /// Steps without an end in sight, for each task.
 const MOST_STEPS: usize = 2;
-
 /// How many of the simpler strategies' mappings are worked at, the best first.
 const MOST_RIVALS: usize = 2;
 /// Differences below this share are rounding.
@@ -243,9 +240,10 @@ impl<'a> Paced<'a> {
                 continue;
             }
             let own = self.own[task as usize];
+            let silent = own - self.receives(task, core);
             for (to, busy) in (0..).zip(&self.busy) {
-                if to != core && busy + own < now * REMOTE {
-                    let there = own + self.receives(task, to) - self.receives(task, core);
+                if to != core && busy + silent < now {
+                    let there = silent + self.receives(task, to);
                     offer((now - own).max(busy + there), Change { task, to, other: None });
                 }
             }

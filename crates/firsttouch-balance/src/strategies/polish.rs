@@ -148,7 +148,8 @@ pub(super) fn save(setting: &Setting<'_>, state: &mut State, cap: f64, deadline:
                 continue;
             }
             state.candidates(setting, task, &mut to);
-            if let Some((to, change)) = state.best_move(setting, task, &to, cap) {
+            let [best, wish] = state.best_moves(setting, task, &to, cap);
+            if let Some((to, change)) = best {
                 let step = Step::Move { task, to, change };
                 if step.saves(scale) {
                     state.take(setting, step);
@@ -156,7 +157,6 @@ pub(super) fn save(setting: &Setting<'_>, state: &mut State, cap: f64, deadline:
                     continue;
                 }
             }
-            let wish = state.best_move(setting, task, &to, f64::INFINITY);
             let Some((core, _)) = wish.filter(|(_, change)| *change < 0.0) else { continue };
             if let Some(step) =
                 best_exchange(setting, state, task, core, cap).filter(|step| step.saves(scale))

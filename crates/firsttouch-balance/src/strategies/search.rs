@@ -436,7 +436,7 @@ impl State {
             + setting.machine.seconds_per_byte() * sent.max(received)
     }
 
-    /// What moving a task to each of some cores would change, the cheapest; of several the first.
+    /// The cheapest move of a task to one of some cores that is done by `cap` then, and what it changes; of several the first.
     pub(super) fn best_move(
         &mut self,
         setting: &Setting<'_>,
@@ -444,26 +444,52 @@ impl State {
         to: &[u32],
         cap: f64,
     ) -> Option<(u32, f64)> {
+        self.look_at_moves(setting, task, to, cap, false)[0]
+    }
+
+    /// The same, and beside it the cheapest move whenever its core is done.
+    pub(super) fn best_moves(
+        &mut self,
+        setting: &Setting<'_>,
+        task: u32,
+        to: &[u32],
+        cap: f64,
+    ) -> [Option<(u32, f64)>; 2] {
+        self.look_at_moves(setting, task, to, cap, true)
+    }
+
+    fn look_at_moves(
+        &mut self,
+        setting: &Setting<'_>,
+        task: u32,
+        to: &[u32],
+        cap: f64,
+        late_too: bool,
+    ) -> [Option<(u32, f64)>; 2] {
         let from = self.core(task);
         self.profile.fill(setting, &self.cores, task);
         let now = self.profile.cost(setting, from) + setting.price(task, from);
         let load = setting.graph.loads[task as usize];
         let own_time = setting.machine.seconds_per_byte() > 0.0;
-        let mut best: Option<(u32, f64)> = None;
+        let [mut best, mut wish]: [Option<(u32, f64)>; 2] = [None; 2];
         for &core in to {
-            if core == from
-                || self.busy[core as usize] + load * setting.slowness[core as usize] > cap
-                || !self.allowed(setting, task, core)
-                || (own_time && self.work_with(setting, task, core) > cap)
-            {
+            let late = self.busy[core as usize] + load * setting.slowness[core as usize] > cap;
+            if core == from || late && !late_too || !self.allowed(setting, task, core) {
+                continue;
+            }
+            let late = late || own_time && self.work_with(setting, task, core) > cap;
+            if late && !late_too {
                 continue;
             }
             let change = self.profile.cost(setting, core) + setting.price(task, core) - now;
-            if best.is_none_or(|(_, least)| change < least) {
+            if !late && best.is_none_or(|(_, least)| change < least) {
                 best = Some((core, change));
             }
+            if late_too && wish.is_none_or(|(_, least)| change < least) {
+                wish = Some((core, change));
+            }
         }
-        best
+        [best, wish]
     }
 
     /// What exchanging two tasks would change, if both cores are done by `cap` then.
