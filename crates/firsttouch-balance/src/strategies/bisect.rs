@@ -8,7 +8,9 @@ use std::collections::{BinaryHeap, VecDeque};
 const MOST_WITH_CARE: usize = 4096;
 const MOST_EXCHANGED: usize = 256;
 /// Passes of moves after growing.
-const PASSES: usize = 4;
+const PASSES: usize = 8;
+/// How many moves beyond the cheapest state are made in the hope of a cheaper one.
+const PATIENCE: usize = 128;
 /// How far a part may be from its share while tasks are moved for less traffic.
 const SLACK: f64 = 0.01;
 
@@ -126,21 +128,61 @@ impl<'a> Bisector<'a> {
         gain
     }
 
+    /// Moves tasks across the border, the one that saves the most first even where that costs, each once, and goes back to the
+    /// cheapest that was met (Fiduccia and Mattheyses 1982); again as long as that saves.
     fn move_border(&mut self, members: &[u32], mut grown: f64, wanted: f64, by_number: bool) {
+        let weight = |graph: &Graph, task: u32| if by_number { 1.0 } else { graph.loads[task as usize] };
+        let heaviest = members.iter().map(|task| weight(self.graph, *task)).fold(0.0, f64::max);
+        // On the way the part may be off by a task; where it ends, by no more than it was or the slack.
+        let room = heaviest.max(SLACK * wanted);
+        let mut gains = vec![f64::NAN; self.graph.len()];
         for _ in 0..PASSES {
-            let mut moved = false;
+            let end_room = (grown - wanted).abs().max(SLACK * wanted);
+            let mut heaps = [BinaryHeap::new(), BinaryHeap::new()];
             for &task in members {
-                let load = if by_number { 1.0 } else { self.graph.loads[task as usize] };
-                let after = if self.side[task as usize] == GROWN { grown - load } else { grown + load };
-                let off = (after - wanted).abs();
-                if off > SLACK * wanted && off >= (grown - wanted).abs() || self.gain(task) <= 0.0 {
-                    continue;
-                }
-                self.side[task as usize] = GROWN + REST - self.side[task as usize];
-                grown = after;
-                moved = true;
+                gains[task as usize] = self.gain(task);
+                let inside = usize::from(self.side[task as usize] == GROWN);
+                heaps[inside].push(Near { pull: gains[task as usize], task });
             }
-            if !moved {
+            let (mut trail, mut now, mut saved) = (Vec::new(), grown, 0.0);
+            let (mut best_length, mut best_grown, mut best_saved) = (0, grown, 0.0);
+            while trail.len() < best_length + PATIENCE {
+                let mut next: Option<(f64, u32, f64)> = None;
+                for (inside, heap) in heaps.iter_mut().enumerate() {
+                    // What was moved has no gain any more, and what it talks to has another.
+                    while heap.peek().is_some_and(|near| near.pull != gains[near.task as usize]) {
+                        heap.pop();
+                    }
+                    let Some(near) = heap.peek() else { continue };
+                    let load = weight(self.graph, near.task);
+                    let after = if inside == 1 { now - load } else { now + load };
+                    let fits = (after - wanted).abs() <= room;
+                    if fits && next.is_none_or(|(gain, ..)| near.pull > gain) {
+                        next = Some((near.pull, near.task, after));
+                    }
+                }
+                let Some((gain, task, after)) = next else { break };
+                self.side[task as usize] = GROWN + REST - self.side[task as usize];
+                gains[task as usize] = f64::NAN;
+                trail.push(task);
+                (now, saved) = (after, saved + gain);
+                for link in self.graph.links(task) {
+                    let other = link.other as usize;
+                    if self.side[other] != OUTSIDE && !gains[other].is_nan() {
+                        gains[other] = self.gain(link.other);
+                        let inside = usize::from(self.side[other] == GROWN);
+                        heaps[inside].push(Near { pull: gains[other], task: link.other });
+                    }
+                }
+                if saved > best_saved && (now - wanted).abs() <= end_room {
+                    (best_length, best_grown, best_saved) = (trail.len(), now, saved);
+                }
+            }
+            for task in trail.drain(best_length..) {
+                self.side[task as usize] = GROWN + REST - self.side[task as usize];
+            }
+            grown = best_grown;
+            if best_length == 0 {
                 break;
             }
         }
