@@ -15,7 +15,7 @@ pub(crate) use attach::{Attach, Via as AttachVia};
 pub(crate) use balance::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Observe, Show, Solve, Target,
 };
-pub(crate) use bench::{Bench, BenchBalance, BenchWhat};
+pub(crate) use bench::{Bench, BenchBalance, BenchSearch, BenchSssp, BenchWhat};
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };

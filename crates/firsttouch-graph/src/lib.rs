@@ -51,7 +51,7 @@ pub use order::{Order, Reordering};
 pub use read::{
     Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
 };
-pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchReport, Spread};
+pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchBench, SearchReport, SearchWay, Spread};
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, STRETCH, Search, Task,
     TeamSearch, Tree, Width, choose, search_each,

@@ -6,6 +6,7 @@ use crate::graph::Graph;
 use crate::hierarchy::Shape;
 use crate::histogram::Histogram;
 use crate::summary::{Summary, Totals};
+use firsttouch_placement::TuneReport;
 use serde::Serialize;
 
 /// How large a graph is.
@@ -202,4 +203,32 @@ pub struct MergeReport {
     pub figures: Figures,
     /// The first and the last source of every stretch that nobody has done, by their places in the file.
     pub missing: Vec<[usize; 2]>,
+}
+
+/// Ways to let many threads search from many sources, compared: the document of `bench sssp`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchBench {
+    /// [`firsttouch_placement::SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The file, or what was made.
+    pub name: String,
+    /// The graph.
+    pub graph: GraphFigures,
+    /// Sources that every run searches from.
+    pub queries: usize,
+    /// The ways, in the order of the session's configurations; the first is what the others are compared with.
+    pub ways: Vec<SearchWay>,
+    /// All runs and what they prove.
+    pub session: TuneReport,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchWay {
+    /// Its name.
+    pub name: String,
+    /// Threads that search.
+    pub threads: usize,
+    /// Arcs times queries, by the mean time (traversed edges per second); `None` if it never ran.
+    pub teps: Option<f64>,
 }

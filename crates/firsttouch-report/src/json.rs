@@ -3,7 +3,7 @@
 use crate::OpenError;
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
-use firsttouch_graph::{MergeReport, SearchReport};
+use firsttouch_graph::{MergeReport, SearchBench, SearchReport};
 use firsttouch_machine::{FillReport, Measurement};
 use firsttouch_placement::{AttachReport, Ratio, Receipt, Recording, SCHEMA_VERSION, TuneReport};
 use serde::Serialize;
@@ -57,6 +57,13 @@ pub fn filling(report: &FillReport) -> String {
 
 /// A search for shortest paths as indented JSON, ending in a newline.
 pub fn search(report: &SearchReport) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
+    text.push('\n');
+    text
+}
+
+/// Ways to search, compared, as indented JSON, ending in a newline.
+pub fn search_bench(report: &SearchBench) -> String {
     let mut text = serde_json::to_string_pretty(report).expect(ALWAYS_JSON);
     text.push('\n');
     text

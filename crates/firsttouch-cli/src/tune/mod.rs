@@ -5,7 +5,7 @@ pub(crate) mod interrupt;
 mod launcher;
 mod nodes;
 mod preparation;
-mod progress;
+pub(crate) mod progress;
 mod save;
 mod surroundings;
 

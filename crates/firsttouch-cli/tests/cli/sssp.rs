@@ -24,7 +24,7 @@ fn every_algorithm_exports_the_same_distances() {
         assert_code(&output, 0);
         std::fs::read_to_string(&file).unwrap()
     };
-    for algorithm in ["auto", "buckets", "heap", "delta", "sweep"] {
+    for algorithm in ["auto", "buckets", "heap", "delta", "regions", "sweep"] {
         for order in ["dfs", "bfs"] {
             let options =
                 ["--sources", "10,30", "--targets", "30,40", "--algorithm", algorithm, "--reorder", order];
@@ -35,7 +35,7 @@ fn every_algorithm_exports_the_same_distances() {
             );
         }
     }
-    for algorithm in ["auto", "buckets", "heap", "delta", "sweep"] {
+    for algorithm in ["auto", "buckets", "heap", "delta", "regions", "sweep"] {
         let near = rows(&["--sources", "10", "--limit", "5", "--parents", "--algorithm", algorithm]);
         assert_eq!(near, "source,target,distance,parent\n10,10,0,\n10,20,5,10\n", "{algorithm}");
         let far = ["--sources", "40", "--targets", "30,20,30", "--parents", "--algorithm", algorithm];
@@ -88,4 +88,44 @@ fn wishes_that_cannot_be_met_say_why() {
         assert_code(&output, i32::from(code));
         assert!(stderr(&output).contains(words), "{options:?}: {}", stderr(&output));
     }
+}
+
+#[test]
+fn the_ways_of_the_document_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = folder.path().join("graph.wel");
+    std::fs::write(&graph, GRAPH).unwrap();
+    let page = folder.path().join("page.html");
+    let output = run(&[
+        "bench",
+        "sssp",
+        graph.to_str().unwrap(),
+        "--queries",
+        "3",
+        "--max-runs",
+        "2",
+        "--json",
+        "--export-html",
+        page.to_str().unwrap(),
+    ]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    assert_eq!((&document["graph"]["arcs"], &document["queries"]), (&4.into(), &3.into()));
+    let ways = document["ways"].as_array().unwrap();
+    let proved = document["session"]["configurations"].as_array().unwrap();
+    assert_eq!(ways.len(), proved.len());
+    for (way, proved) in ways.iter().zip(proved) {
+        assert_eq!(way["name"], proved["name"]);
+        // Arcs times queries, by time.
+        let (teps, mean) = (way["teps"].as_f64().unwrap(), proved["mean_wall_s"].as_f64().unwrap());
+        assert!((teps * mean - 12.0).abs() < 1e-6, "{way}");
+    }
+    let names: Vec<&str> = ways.iter().map(|way| way["name"].as_str().unwrap()).collect();
+    assert_eq!((names[0], names[names.len() - 1]), ("naive threads", "one thread"));
+    assert!(names.iter().any(|name| name.starts_with("groups ")), "{names:?}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("naive threads"));
+
+    let output = run(&["bench", "sssp", "/nowhere.gr"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("/nowhere.gr is not read as a graph"), "{}", stderr(&output));
 }

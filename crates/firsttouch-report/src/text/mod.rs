@@ -9,6 +9,7 @@ mod observation;
 mod receipt;
 mod recording;
 mod search;
+mod search_bench;
 mod table;
 
 pub use attach::attach;
@@ -20,6 +21,7 @@ pub use observation::observation;
 pub use receipt::receipt;
 pub use recording::recording;
 pub use search::{merge, search};
+pub use search_bench::search_bench;
 
 use crate::cells;
 use crate::cells::{asked, obtained, shortfalls};

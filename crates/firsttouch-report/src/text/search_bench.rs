@@ -1,0 +1,64 @@
+//! Ways to search, compared, in the terminal.
+
+use super::table::{Align, Cell, Column, Table};
+use super::{NARROWEST, Page};
+use crate::number::{UNKNOWN, bytes, count, mean_seconds, plural, ratio};
+use crate::style::{Style, Tone};
+use firsttouch_graph::SearchBench;
+
+/// One line for each way: time of all queries, edges per second, ratio to the first and verdict.
+pub fn search_bench(report: &SearchBench, width: usize, style: Style) -> String {
+    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let graph = &report.graph;
+    let what = format!(
+        "{}: {} nodes, {} arcs, {}; {} each run",
+        report.name,
+        graph.nodes,
+        graph.arcs,
+        bytes(graph.bytes as f64),
+        plural(report.queries, "source")
+    );
+    page.paragraph("", &what, Some(Tone::Strong));
+    page.blank();
+    let mut table = Table::new(vec![
+        Column::new("", "way", Align::Left),
+        Column::new("", "threads", Align::Right),
+        Column::new("time", "time", Align::Right),
+        Column::new("time", "edges/s", Align::Right),
+        Column::new("proved", "times as fast", Align::Right),
+        Column::new("proved", "verdict", Align::Left),
+        Column::new("proved", "runs", Align::Right),
+    ]);
+    for (way, proved) in report.ways.iter().zip(&report.session.configurations) {
+        let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
+        table.row(vec![
+            Cell::new(&way.name),
+            Cell::new(way.threads.to_string()),
+            Cell::new(or_unknown(
+                (!proved.runs.is_empty()).then(|| mean_seconds(proved.mean_wall_s, proved.ci95_wall_s)),
+            )),
+            Cell::new(or_unknown(way.teps.map(count))),
+            Cell::new(proved.ratio.as_ref().map_or_else(String::new, ratio)),
+            Cell::new(
+                proved.verdict.map_or_else(|| "what others are compared with".to_owned(), |v| v.to_string()),
+            ),
+            Cell::new(proved.runs.len().to_string()),
+        ]);
+    }
+    page.text.push_str(&table.print(page.width, style));
+    let skipped: Vec<String> = report
+        .session
+        .skipped
+        .iter()
+        .map(|skipped| format!("{}: {}", skipped.name, skipped.reason))
+        .collect();
+    if !skipped.is_empty() {
+        page.blank();
+        page.list("not possible here", &skipped, "-", None);
+    }
+    if !report.session.warnings.is_empty() {
+        page.blank();
+        page.list("to be known", &report.session.warnings, "-", None);
+    }
+    page.text
+}
