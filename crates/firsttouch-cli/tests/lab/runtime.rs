@@ -63,7 +63,7 @@ fn threads_move() -> Test {
             assert_eq!(counts(&ran[0], "before"), only(0, 4), "{ran:?}");
             // Four threads, and four CPUs on two nodes.
             let each = (0..4).map(|cpu| (cpu, 1)).collect();
-            assert_eq!(counts(&ran[0], "then"), each, "{ran:?}");
+            assert_eq!(counts(&ran[0], "meanwhile"), each, "{ran:?}");
             assert_eq!(counts(&ran[0], "afterwards"), only(0, 4), "{ran:?}");
         },
     )
@@ -153,7 +153,7 @@ fn move_threads() {
         crowd("before");
         let pid = me.to_string();
         let there = firsttouch(&["balance", "--observe", &pid, "--interval", "2s"]);
-        crowd("then");
+        crowd("meanwhile");
         let back = firsttouch(&["attach", "--undo", &pid, "--budget-stall", "2s"]);
         crowd("afterwards");
         over.store(true, Ordering::Relaxed);
