@@ -5,6 +5,7 @@ use firsttouch_machine::{FillCancel, FillState};
 use firsttouch_memory::{Pages, Region, RegionError};
 use std::time::{Duration, Instant};
 
+/// Fills that are cancelled, of memory that is there and of new memory each.
 const TIMES: usize = 32;
 const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
