@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,11 +12,27 @@ import firsttouch
 ALLOWED = sorted(os.sched_getaffinity(0))
 
 
+def confined():
+    """The threads of this process that may not use every CPU, and their CPUs."""
+    found = {}
+    for task in os.listdir("/proc/self/task"):
+        try:
+            cpus = sorted(os.sched_getaffinity(int(task)))
+        except ProcessLookupError:
+            continue
+        if cpus != ALLOWED:
+            found[task] = cpus
+    return found
+
+
 @pytest.fixture(autouse=True)
 def affinity_is_given_back():
     yield
-    for task in os.listdir("/proc/self/task"):
-        assert sorted(os.sched_getaffinity(int(task))) == ALLOWED
+    # Python calls a thread ended a moment before the kernel does: such a one keeps its CPU and goes.
+    deadline = time.monotonic() + 10
+    while confined() and time.monotonic() < deadline:
+        os.sched_yield()
+    assert confined() == {}
 
 
 def test_the_calling_thread():
