@@ -14,6 +14,8 @@ const SHARE_ON_HUGE_PAGES: f64 = 0.95;
 pub(crate) struct Subject {
     words: Vec<OsString>,
     environment: Vec<(&'static str, String)>,
+    /// Variables of the placed run only.
+    placed_environment: Vec<(&'static str, String)>,
     folder: tempfile::TempDir,
     input: Option<PathBuf>,
     results: Vec<PathBuf>,
@@ -34,6 +36,7 @@ impl Subject {
         Subject {
             words: vec![program.as_ref().to_owned()],
             environment: vec![("LC_ALL", "C".to_owned()), ("TZ", "UTC".to_owned())],
+            placed_environment: Vec::new(),
             folder: tempfile::tempdir().unwrap(),
             input: None,
             results: Vec::new(),
@@ -54,6 +57,12 @@ impl Subject {
     /// A variable of its environment.
     pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Subject {
         self.environment.push((name, value.into()));
+        self
+    }
+
+    /// A variable that only the placed run has.
+    pub(crate) fn placed_variable(mut self, name: &'static str, value: impl Into<String>) -> Subject {
+        self.placed_environment.push((name, value.into()));
         self
     }
 
@@ -127,6 +136,7 @@ impl Subject {
         let receipt = tempfile::NamedTempFile::new().unwrap();
         let mut placed = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
         placed.arg("run").args(options).arg("--receipt").arg(receipt.path()).arg("--").args(&self.words);
+        placed.envs(self.placed_environment.iter().map(|(name, value)| (name, value)));
         let placed = self.run(placed);
         let text = fs::read_to_string(receipt.path()).unwrap();
         let said = String::from_utf8_lossy(&placed.stderr);
