@@ -326,12 +326,12 @@ def test_python_goes_on_meanwhile():
 def test_control_c_ends_a_search():
     ours = grid(300)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(KeyboardInterrupt):
         timer.start()
         # Seconds of work, of which the rows that are not begun cost no memory; with a limit, so that searches do it.
         graph.dijkstra(ours, indices=np.zeros(1500, int), dtype="uint32", limit=1e9, n_jobs=1)
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_what_does_not_fit_into_memory_is_not_begun(new_york):
