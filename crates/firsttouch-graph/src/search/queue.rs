@@ -173,7 +173,9 @@ impl<D: Distance> BucketQueue<D> {
     /// The first bucket from `number` on that may hold something; `None` when nothing is left. Nothing is taken, and nothing
     /// moves: entries of the list are told by the number they had when they came.
     pub(super) fn first_from(&self, number: u64) -> Option<u64> {
-        let in_circle = (number..self.far_from).find(|&number| !self.is_empty(number));
+        // Once round is enough, however far back late mail has led.
+        let end = self.far_from.min(number.saturating_add(self.mask + 1));
+        let in_circle = (number..end).find(|&number| !self.is_empty(number));
         in_circle.or_else(|| (!self.far.is_empty()).then(|| self.far_least.max(number)))
     }
 
@@ -253,6 +255,17 @@ mod tests {
             );
             assert!(taken.is_sorted_by_key(|(number, _)| *number), "{shift} {max_weight}");
         }
+    }
+
+    #[test]
+    fn what_comes_very_late_comes_out_and_nobody_looks_for_more_than_once_round() {
+        let mut queue = BucketQueue::<u64>::new(0, 1000, 1);
+        queue.advance(1 << 50, |_| true);
+        queue.enter(5, 1);
+        let mut taken = Vec::new();
+        assert_eq!(queue.first_from(3), Some(5));
+        queue.take(5, &mut taken);
+        assert_eq!((taken, queue.first_from(5)), (vec![Entry { distance: 5, node: 1 }], None));
     }
 
     #[test]
