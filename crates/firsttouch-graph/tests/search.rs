@@ -141,6 +141,7 @@ fn compare(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Tea
             for goal in goals {
                 check_targets("regions", &search.run(team, source, goal), &wanted, &targets, goal.limit);
             }
+            check("after targets", &graph, &search.run(team, source, None), &wanted, None);
         }
     }
 }
@@ -269,6 +270,13 @@ fn a_search_ends_when_its_targets_are_known() {
     let mut team = team(2);
     let mut delta = TeamSearch::new(&graph, &team, Some(4));
     assert_eq!(delta.run(&mut team, 20, goal).reached(), (20..72).collect::<Vec<Node>>());
+    // The last target is in a region of the other thread.
+    let across = Goal { targets: Some(&[30, 600]), ..goal };
+    let mut regions = TeamSearch::by_regions(&graph, &team, Some(1));
+    assert_eq!(regions.run(&mut team, 20, across).reached(), (20..601).collect::<Vec<Node>>());
+    assert_eq!(regions.run(&mut team, 20, goal).reached(), (20..71).collect::<Vec<Node>>());
+    let nowhere = Goal { targets: Some(&[70, 3]), ..goal };
+    assert_eq!(regions.run(&mut team, 20, nowhere).reached().len(), 9980);
     for mut search in [Search::with_heap(&graph), Search::with_buckets(&graph, Width::Fixed(1))] {
         assert_eq!(search.run(20, goal).reached(), (20..71).collect::<Vec<Node>>());
         // Who cannot be reached is looked for everywhere.

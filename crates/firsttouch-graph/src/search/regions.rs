@@ -14,10 +14,12 @@
 //! The search has ended when no thread has anything in its queue and no mail is under way. Whoever is idle finds that out
 //! alone: it adds up how much mail every other has received, looks that it is idle, and then adds up how much all have
 //! sent; the sums are equal only if nothing was under way in between (F. Mattern, Algorithms for distributed termination
-//! detection, 1987).
+//! detection, 1987). A search to some targets ends in the same way: who finds that all of them are nearer than all it has left
+//! to do leaves that undone.
 
 use super::distance::{Distance, TooFar, fits};
 use super::follow::{BY_OWNERS, Field, Notes, follow_all};
+use super::goal::Pending;
 use super::labels::Labels;
 use super::mail::Mailbox;
 use super::queue::{BucketQueue, Entry};
@@ -87,6 +89,8 @@ struct Own<D> {
     queue: BucketQueue<D>,
     batch: Vec<Entry<D>>,
     notes: Notes<D>,
+    /// The bucket from which on it left everything undone, because no target was pending; `u64::MAX` if it left nothing.
+    end: u64,
 }
 
 /// What one member writes and all read.
@@ -107,6 +111,7 @@ impl<D: Distance> Regions<D> {
             queue: BucketQueue::new(shift, graph.max_weight(), BEHIND),
             batch: Vec::new(),
             notes: Notes::of(me as u16),
+            end: u64::MAX,
         };
         Regions {
             shift,
@@ -118,7 +123,7 @@ impl<D: Distance> Regions<D> {
         }
     }
 
-    /// Finds the distances of all nodes within the limit of `labels`, which hold the source.
+    /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
     ///
     /// # Panics
     ///
@@ -128,6 +133,7 @@ impl<D: Distance> Regions<D> {
         team: &mut Team,
         graph: &Graph,
         source: Node,
+        pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         assert_eq!(team.size(), self.members.len(), "made for this team");
@@ -139,6 +145,7 @@ impl<D: Distance> Regions<D> {
             let own = own.get_mut().unwrap_or_else(PoisonError::into_inner);
             own.queue.clear();
             own.notes.mail.clear();
+            own.end = u64::MAX;
             if me == first {
                 own.queue.enter(D::default(), source);
             }
@@ -151,11 +158,17 @@ impl<D: Distance> Regions<D> {
         };
         let follow =
             if labels.limited { follow_all::<D, true, BY_OWNERS> } else { follow_all::<D, false, BY_OWNERS> };
-        let search = Search { field, follow, limited: labels.limited, regions: self };
+        let search = Search { field, follow, pending, limited: labels.limited, regions: self };
         team.run(|member| search.take_part(member));
+        let mut end = u64::MAX;
         for own in &mut self.members {
             let own = own.get_mut().unwrap_or_else(PoisonError::into_inner);
             labels.reached.append(&mut own.notes.reached);
+            end = end.min(own.end);
+        }
+        // Up to there everybody has done all.
+        if end != u64::MAX {
+            labels.cut(end << self.shift);
         }
         if *self.failed.get_mut() { Err(TooFar) } else { Ok(()) }
     }
@@ -168,6 +181,7 @@ type Follow<D> = fn(&Field<'_, D>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<
 struct Search<'a, D: Distance> {
     field: Field<'a, D>,
     follow: Follow<D>,
+    pending: Pending<'a>,
     limited: bool,
     regions: &'a Regions<D>,
 }
@@ -190,11 +204,19 @@ impl<D: Distance> Search<'_, D> {
         let mut own = self.regions.members[me].lock().unwrap_or_else(PoisonError::into_inner);
         let own = &mut *own;
         let told = &self.regions.told[me];
-        let (mut number, mut looks) = (0, 0);
+        let (mut number, mut looks, mut pending) = (0, 0, self.pending);
         let _leaver = Leaver(&self.regions.failed);
         while !self.regions.failed.load(Ordering::Relaxed) {
             number = self.receive(me, own, number);
-            let next = own.queue.first_from(number);
+            let mut next = own.queue.first_from(number);
+            if own.end == u64::MAX
+                && let Some(next) = next
+                && pending.are_settled(next << shift, |node| D::read(&self.field.distances[node as usize]))
+            {
+                own.end = next;
+            }
+            // Late mail may bring it back to what is nearer than that.
+            next = next.filter(|next| *next < own.end);
             let unsent = own.notes.mail.first().map(|_| number);
             let at = next.or(unsent).unwrap_or(IDLE);
             told.at.store(at, Ordering::Release);

@@ -144,10 +144,10 @@ impl<D: Distance> Parts<D> {
 
     fn run(&mut self, team: &mut Team, graph: &Graph, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
         self.labels.begin(source, goal);
+        let pending = Pending::new(goal);
         match &mut self.shared {
-            Shared::Delta(delta) => delta.search(team, graph, source, Pending::new(goal), &mut self.labels),
-            // Its members are never at the same place, at which it could end: it finds the targets, and all else.
-            Shared::Regions(regions) => regions.search(team, graph, source, &mut self.labels),
+            Shared::Delta(delta) => delta.search(team, graph, source, pending, &mut self.labels),
+            Shared::Regions(regions) => regions.search(team, graph, source, pending, &mut self.labels),
         }
     }
 }
