@@ -4,7 +4,7 @@
     benches/sssp_peers.py GRAPH.gr [SOURCES [ROUNDS]]      50 sources in 5 rounds if not given
 
 In every round each program gets the same sources, in random order of the programs; the first two answers of a process are
-thrown away. Ours, with buckets and with the reference's heap; Boost and LEMON (make -C benches sssp); SciPy, NetworKit,
+thrown away. Ours, with buckets and with the reference's heap; Boost, LEMON and petgraph (make -C benches sssp); SciPy, NetworKit,
 rustworkx, igraph and networkx, those that PYTHON can import; and the GAP benchmark, where GAP names its program `sssp`, GAP_GRAPH
 the same graph in its own format, GAP_DELTA its delta (whole sources are given to it one process at a time; the better of its
 second and third trial counts). All sums of distances must agree. Other variables: FIRSTTOUCH, BENCHES (a folder), THREADS.
@@ -165,7 +165,7 @@ def peers():
         found["GAP sssp"] = gap
     if THREADS > 1:
         return found
-    for name in ("boost", "lemon"):
+    for name in ("boost", "lemon", "petgraph"):
         if os.path.exists(f"{BENCHES}/sssp_{name}"):
             found[name] = program(f"{BENCHES}/sssp_{name}")
     for library in filter(can_import, IN_PYTHON):
