@@ -1,19 +1,20 @@
 //! `apsp`: distances from every node of a graph, or from many, to every other.
 
 mod nodes;
-mod shared;
 
 use crate::USAGE;
 use crate::args::Apsp;
 use crate::output::{self, Failure, Outcome};
-use crate::paths::{INTERRUPTED, Input, Pace, Progress, Ready, ready, sources, stop_at_signals};
-use firsttouch_graph::hierarchy::Sweeps;
-use firsttouch_graph::{
-    Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Figures, Goal, Ids, Node, Place, Plan,
-    Queue, SearchReport, Searches, Task, Totals, Width, room_for_matrix,
+use crate::paths::{
+    Found, INTERRUPTED, Input, Pace, Progress, Ready, Shared, hear_ready, load_by_ranks, merge, ready,
+    sources, stop_at_signals, tell_ready, world,
 };
-use firsttouch_report::{Style, json, text};
-use shared::Shared;
+use firsttouch_graph::hierarchy::{SOURCES_AT_ONCE, Sweeps};
+use firsttouch_graph::{
+    Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Figures, Goal, GraphReceipt, Ids, Merged,
+    Node, Place, Plan, Question, Queue, Ranks, Searches, Shards, Task, Totals, Width, room_for_matrix,
+};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The time between two writes of the checkpoint.
@@ -21,14 +22,32 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Apsp) -> Outcome {
     if args.merge {
-        return shared::merge(args);
+        let export = |shards: &Shards, merged: &Merged| export(args, shards, merged);
+        let export = args.export_csv.as_ref().map(|_| &export as &dyn Fn(&_, &_) -> _);
+        return merge(&args.graph.input.file, "apsp", &args.reduce, export, args.json);
     }
+    const FAILED: u8 = 1;
     let stop = stop_at_signals()?;
+    let world = world(args.mpi)?;
+    let outcome = match world.as_deref() {
+        Some(world) if world.rank() > 0 => follow(args, world, &stop),
+        world => lead(args, world, &stop),
+    };
+    match (outcome, &world) {
+        // The others wait for a word of this one.
+        (Err(failure), Some(world)) if world.size() > 1 => world.abort(failure.report(FAILED)),
+        (outcome, _) => outcome,
+    }
+}
+
+/// What a process does that reads the graph itself, and may have others that work for it or with it.
+fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
     may_begin(args)?;
-    let shared = Shared::of(args)?;
-    let mut input = match &shared {
-        Some(shared) => shared.load(&args.graph, &stop)?,
-        None => Input::load(&args.graph)?,
+    let shared = Shared::of(args.shard_dir.as_deref(), args.shard, &args.graph)?;
+    let mut input = match (&shared, world) {
+        (Some(shared), _) => shared.load(&args.graph, stop)?,
+        (None, Some(world)) => load_by_ranks(world, &args.graph)?,
+        (None, None) => Input::load(&args.graph)?,
     };
     let all = in_the_order_of_the_file(&input.loaded.ids);
     let named = sources(&args.from, &input.loaded.ids)?;
@@ -40,65 +59,58 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
     // Every thread has sources of its own.
     let threads = input.team.size().min(nodes.len());
     let task = Task { sources: nodes.len(), threads, ends_early: false, has_hierarchy: false };
-    let ours = match &shared {
-        Some(shared) => Some(shared.index(args.algorithm, &args.index, &input, task, &stop)?),
-        None => None,
+    let (index, making) = match &shared {
+        Some(shared) => shared.index(args.algorithm, &args.index, &input, task, stop)?,
+        None => (args.index.clone(), None),
     };
-    let made = ready(args.algorithm, ours.as_ref().unwrap_or(&args.index), &input, task);
-    if let Some(shared) = &shared {
-        shared.give_up_index();
+    let ready = ready(args.algorithm, &index, &input, task)?;
+    drop(making);
+    if let Some(world) = world {
+        tell_ready(world, &ready)?;
     }
-    let Ready { choice, hierarchy, took_s } = made?;
     let pace = if args.progress { Pace::EverySecond } else { Pace::Seldom };
     let progress = Progress::new(nodes.len(), "sources", pace);
     let told = |now: firsttouch_graph::Progress| progress.come(now.done, now.done_now);
     let settings = AllPairs {
         checkpoint: args.checkpoint.as_deref().map(|path| Checkpoint { path, every: CHECKPOINT_EVERY }),
         progress: Some(&told),
-        stop: Some(&stop),
+        stop: Some(stop),
         histogram: args.reduce.contains(&Figure::Histogram),
         matrix: args.matrix.as_deref(),
     };
-    let plan = Plan {
-        sources: nodes.len(),
-        chunk: 0,
-        histogram: settings.histogram,
-        graph: (&input.loaded.graph).into(),
-        // Of all nodes, places tell numbers.
-        first_id: input.loaded.ids.first().filter(|_| named.is_none()),
+    let shards = match &shared {
+        Some(shared) => {
+            let plan = Plan {
+                sources: nodes.len(),
+                chunk: SOURCES_AT_ONCE,
+                histogram: settings.histogram,
+                columns: 0,
+                graph: (&input.loaded.graph).into(),
+                // Of all nodes, places tell numbers.
+                first_id: input.loaded.ids.first().filter(|_| named.is_none()),
+            };
+            let question = Question::of(&input.loaded.graph, None, None, nodes);
+            Some((shared, shared.join(question, plan).map_err(|error| failed(error.into()))?))
+        }
+        None => None,
     };
     // Columns are in the order of the file, too.
     let targets = input.loaded.ids.order().filter(|_| args.matrix.is_some()).map(|_| &all[..]);
-    let (threads, memory_nodes) = (input.team.size(), input.nodes());
-    let place = Place { pages: args.graph.pages, node: None };
-    let mut receipts = Vec::new();
-    let (team, graphs) = input.parts();
-    let began;
-    let outcome = match &hierarchy {
-        Some(hierarchy) => {
-            let mut sweeps = match targets {
-                Some(targets) => Sweeps::to(hierarchy, team, targets)?,
-                None => Sweeps::new(hierarchy, team),
-            }
-            .on(place.pages, &memory_nodes)?;
-            receipts.push(sweeps.receipt());
-            began = Instant::now();
-            keep(&settings, &mut sweeps, nodes, shared.as_ref(), plan)
-        }
-        None => {
-            let queue = match choice.algorithm {
-                Algorithm::Heap => Queue::Heap,
-                _ => Queue::Buckets(Width::Measured),
+    let (outcome, took, receipts) = searched(args, &mut input, &ready, targets, |mut engine| {
+        let Some((shared, shards)) = &shards else {
+            let outcome = match world {
+                Some(world) => settings.lead(engine, nodes, world),
+                None => settings.run(engine, nodes),
             };
-            let goal = Goal { limit: None, targets };
-            let mut searches = Searches::new(graphs, team, queue).towards(goal).on(place);
-            began = Instant::now();
-            let outcome = keep(&settings, &mut searches, nodes, shared.as_ref(), plan);
-            receipts.extend_from_slice(searches.receipts());
-            outcome
-        }
-    };
-    let search_s = began.elapsed().as_secs_f64();
+            return outcome.map(Told::All);
+        };
+        let resumed = shards.done();
+        let finished = shards.work(&settings, &mut engine, nodes, shared.shard)?;
+        Ok(match shared.ended(finished) {
+            Some(code) => Told::Elsewhere(code),
+            None => Told::All(firsttouch_graph::Outcome { kept: shards.merge()?.kept, resumed }),
+        })
+    })?;
     progress.finish();
     let (kept, resumed) = match outcome.map_err(failed)? {
         Told::All(outcome) => (outcome.kept, outcome.resumed),
@@ -108,31 +120,18 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
         nodes::write(file, &input.loaded.ids, nodes, &kept.summaries, &args.reduce)?;
     }
     let done = kept.done();
-    let report = SearchReport {
-        schema_version: firsttouch_placement::SCHEMA_VERSION,
-        graph: (&input.loaded.graph).into(),
-        algorithm: choice.algorithm.word().to_owned(),
-        reason: choice.reason,
+    let found = Found {
         sources: nodes.len(),
         searched: done,
         resumed,
-        threads,
-        parse_s: input.parse_s,
-        preprocessing_s: input.preprocessing_s + took_s,
-        search_s,
+        ranks: shared.as_ref().map(|shared| shared.shard.ranks).or(world.map(Ranks::size)),
+        took,
         query_s: Vec::new(),
-        edges_per_s: (input.loaded.graph.arcs() as f64) * (done - resumed) as f64 / search_s,
         totals: Totals::of(kept.summaries.iter().flatten()),
         figures: Figures::of(&kept, all.len(), &args.reduce),
-        hierarchy: hierarchy.as_ref().map(|hierarchy| hierarchy.shape()),
-        receipt: input.receipt(&receipts),
-        notes: input.loaded.notes.clone(),
+        receipts,
     };
-    output::data(&if args.json {
-        json::search(&report)
-    } else {
-        text::search(&report, output::width(), Style::Ansi)
-    })?;
+    found.tell(&input, &ready, args.json)?;
     if done == nodes.len() {
         return Ok(0);
     }
@@ -144,6 +143,47 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
     Ok(INTERRUPTED)
 }
 
+/// What a rank does that works for rank 0.
+fn follow(args: &Apsp, world: &dyn Ranks, stop: &AtomicBool) -> Outcome {
+    let mut input = load_by_ranks(world, &args.graph)?;
+    let ready = hear_ready(world, &input)?;
+    let settings = AllPairs { stop: Some(stop), ..AllPairs::default() };
+    let (outcome, ..) = searched(args, &mut input, &ready, None, |engine| settings.follow(engine, world))?;
+    Ok(if outcome.map_err(failed)? { 0 } else { INTERRUPTED })
+}
+
+/// Does work with what finds distances. Answers how long it took, too, and what memory it obtained.
+fn searched<T>(
+    args: &Apsp,
+    input: &mut Input,
+    ready: &Ready,
+    targets: Option<&[Node]>,
+    work: impl FnOnce(Engine<'_, '_>) -> T,
+) -> Outcome<(T, Duration, Vec<GraphReceipt>)> {
+    let memory_nodes = input.nodes();
+    let place = Place { pages: args.graph.pages, node: None };
+    let (team, graphs) = input.parts();
+    if let Some(hierarchy) = &ready.hierarchy {
+        let mut sweeps = match targets {
+            Some(targets) => Sweeps::to(hierarchy, team, targets)?,
+            None => Sweeps::new(hierarchy, team),
+        }
+        .on(place.pages, &memory_nodes)?;
+        let began = Instant::now();
+        let done = work(Engine::from(&mut sweeps));
+        return Ok((done, began.elapsed(), vec![sweeps.receipt()]));
+    }
+    let queue = match ready.choice.algorithm {
+        Algorithm::Heap => Queue::Heap,
+        _ => Queue::Buckets(Width::Measured),
+    };
+    let goal = Goal { limit: None, targets };
+    let mut searches = Searches::new(graphs, team, queue).towards(goal).on(place);
+    let began = Instant::now();
+    let done = work(Engine::from(&mut searches));
+    Ok((done, began.elapsed(), searches.receipts().to_vec()))
+}
+
 /// Who tells what was found.
 enum Told {
     /// This process.
@@ -152,23 +192,17 @@ enum Told {
     Elsewhere(u8),
 }
 
-/// Finds all that is asked for, alone or with other processes.
-fn keep<'a, 'b>(
-    settings: &AllPairs<'_>,
-    engine: impl Into<Engine<'a, 'b>>,
-    nodes: &[Node],
-    shared: Option<&Shared<'_>>,
-    plan: Plan,
-) -> Result<Told, AllPairsError>
-where
-    'a: 'b,
-{
-    let Some(shared) = shared else { return settings.run(engine, nodes).map(Told::All) };
-    let (shards, resumed, finished) = shared.work(settings, engine, nodes, plan)?;
-    if !finished || shared.shard.rank > 0 {
-        return Ok(Told::Elsewhere(shared::ended(shared, finished)));
-    }
-    Ok(Told::All(firsttouch_graph::Outcome { kept: shards.merge()?.kept, resumed }))
+/// The figures of every node, of a folder that tells which numbers nodes have.
+fn export(args: &Apsp, shards: &Shards, merged: &Merged) -> Outcome<()> {
+    let (plan, Some(file)) = (shards.plan(), &args.export_csv) else { return Ok(()) };
+    let Some(first) = plan.first_id else {
+        return Err(Failure::message("which numbers the sources have, only the graph knows, which is not here")
+            .hint("run the same command again: what is done is not done again, and its first process writes the file")
+            .code(USAGE));
+    };
+    let ids = Ids::from_first(first, plan.graph.nodes);
+    let nodes: Vec<Node> = (0..plan.graph.nodes as Node).collect();
+    Ok(nodes::write(file, &ids, &nodes, &merged.kept.summaries, &args.reduce)?)
 }
 
 /// Files that would be lost, or are missing, are told of before the time is spent.

@@ -1,16 +1,21 @@
-//! What `sssp` and `apsp` share: the graph, the algorithm made ready, and how far it is.
+//! What `sssp` and `apsp` share: the graph, the algorithm made ready, how far it is, other processes, and what is told.
 
+mod found;
 mod input;
-mod once;
+mod mpi;
 mod progress;
 mod ranks;
 mod ready;
+mod shared;
 mod sources;
 
+pub(crate) use found::Found;
 pub(crate) use input::Input;
 use input::missing;
-pub(crate) use once::{Made, made};
+pub(crate) use mpi::{hear_ready, load as load_by_ranks, tell_ready, world};
 pub(crate) use progress::{INTERRUPTED, Pace, Progress, stop_at_signals};
-pub(crate) use ranks::{ShardWord, this as this_rank};
+pub(crate) use ranks::ShardWord;
+use ranks::this as this_rank;
 pub(crate) use ready::{Ready, ready};
+pub(crate) use shared::{Shared, merge};
 pub(crate) use sources::{nodes, sources};

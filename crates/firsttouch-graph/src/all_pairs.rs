@@ -5,22 +5,28 @@
 //! that was begun by searches can be ended by sweeps.
 
 mod checkpoint;
+mod handed;
 mod matrix;
+mod once;
+mod rows;
 mod searches;
 mod shards;
 
 pub use checkpoint::Checkpoint;
 pub use matrix::room_for_matrix;
+pub use once::{Once, Turn, once};
+pub use rows::{ChunkRows, RowsError};
 pub use searches::{Queue, Searches};
-pub use shards::{Merged, Plan, Shard, Shards, claim};
+pub use shards::{Chunk, Merged, Plan, Shard, Shards};
 
-use crate::Node;
 use crate::file::FileError;
 use crate::fingerprint::Fingerprint;
-use crate::hierarchy::{Found, HierarchyError, Keeper, Sweeps};
+use crate::hierarchy::{Found, HierarchyError, Keeper, SOURCES_AT_ONCE, Sweeps};
 use crate::histogram::Histogram;
+use crate::ranks::MessageError;
 use crate::search::Distances;
 use crate::summary::Summary;
+use crate::{Graph, Node};
 use matrix::Matrix;
 use std::fmt;
 use std::path::Path;
@@ -105,12 +111,37 @@ impl<'a> Engine<'a, '_> {
             Engine::Sweeps(sweeps) => (sweeps.fingerprint(), sweeps.limit(), sweeps.targets()),
             Engine::Searches(searches) => (searches.fingerprint(), searches.limit(), searches.targets()),
         };
-        let numbers = |nodes: &[Node]| nodes.iter().map(|node| u64::from(*node)).collect::<Vec<_>>();
-        graph
-            .with(limit.unwrap_or(u64::MAX))
-            .with_all(targets.map(numbers).unwrap_or_default())
-            .with(sources.len() as u64)
-            .with_all(numbers(sources))
+        asked(graph, limit, targets, sources)
+    }
+
+    /// Finds the distances from all sources that the keeper does not know, until `stop` says so.
+    fn keep(
+        &mut self,
+        sources: &[Node],
+        stop: impl Fn() -> bool + Sync,
+        keeper: &impl Keeper,
+    ) -> Result<(), AllPairsError> {
+        match self {
+            Engine::Sweeps(sweeps) => sweeps.keep(sources, stop, keeper).map_err(|error| match error {
+                HierarchyError::File(error) => AllPairsError::File(error),
+                _ => missing(sources, sweeps.hierarchy().nodes()),
+            }),
+            Engine::Searches(searches) => {
+                let nodes = searches.nodes();
+                if sources.iter().any(|source| *source as usize >= nodes) {
+                    return Err(missing(sources, nodes));
+                }
+                Ok(searches.keep(sources, stop, keeper)?)
+            }
+        }
+    }
+
+    /// How many sources keep all its threads busy at once.
+    fn at_once(&self) -> usize {
+        match self {
+            Engine::Sweeps(sweeps) => sweeps.threads() * SOURCES_AT_ONCE,
+            Engine::Searches(searches) => searches.threads(),
+        }
     }
 
     fn columns(&self) -> usize {
@@ -128,6 +159,27 @@ impl<'a> Engine<'a, '_> {
     }
 }
 
+/// What a run asks, as a number that tells it from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question(Fingerprint);
+
+impl Question {
+    /// The distances from these sources to all nodes of a graph or to some, as far as a limit. It takes a look at every arc.
+    #[must_use]
+    pub fn of(graph: &Graph, limit: Option<u64>, targets: Option<&[Node]>, sources: &[Node]) -> Question {
+        Question(asked(Fingerprint::of(graph), limit, targets, sources))
+    }
+}
+
+fn asked(graph: Fingerprint, limit: Option<u64>, targets: Option<&[Node]>, sources: &[Node]) -> Fingerprint {
+    let numbers = |nodes: &[Node]| nodes.iter().map(|node| u64::from(*node)).collect::<Vec<_>>();
+    graph
+        .with(limit.unwrap_or(u64::MAX))
+        .with_all(targets.map(numbers).unwrap_or_default())
+        .with(sources.len() as u64)
+        .with_all(numbers(sources))
+}
+
 /// Why a long run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AllPairsError {
@@ -142,6 +194,9 @@ pub enum AllPairsError {
     /// A file of the run.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Another rank was not heard of.
+    #[error(transparent)]
+    Message(#[from] MessageError),
 }
 
 impl AllPairsError {
@@ -151,6 +206,7 @@ impl AllPairsError {
         match self {
             AllPairsError::NoSuchNode { .. } => "nodes are counted from 0 here",
             AllPairsError::File(error) => error.hint(),
+            AllPairsError::Message(error) => error.hint(),
         }
     }
 }
@@ -238,7 +294,16 @@ impl AllPairs<'_> {
     where
         'a: 'b,
     {
-        let engine = engine.into();
+        let mut engine = engine.into();
+        let run = self.begin(&engine, sources)?;
+        let stop = || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        engine.keep(sources, stop, &run)?;
+        let resumed = run.resumed;
+        Ok(Outcome { kept: run.finish()?, resumed })
+    }
+
+    /// A run, with what an earlier one has found.
+    fn begin(&self, engine: &Engine<'_, '_>, sources: &[Node]) -> Result<Run<'_>, AllPairsError> {
         let began = Instant::now();
         // To tell graphs apart takes a look at every arc.
         let question = self.checkpoint.map(|_| engine.question(sources));
@@ -262,22 +327,7 @@ impl AllPairs<'_> {
         let resumed = kept.done();
         let known = kept.summaries.iter().map(Option::is_some).collect();
         let ledger = Mutex::new(Ledger { kept, done: resumed, saved: began });
-        let run = Run { settings: self, question, began, resumed, known, matrix, ledger };
-        let stop = || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-        match engine {
-            Engine::Sweeps(sweeps) => sweeps.keep(sources, stop, &run).map_err(|error| match error {
-                HierarchyError::File(error) => AllPairsError::File(error),
-                _ => missing(sources, sweeps.hierarchy().nodes()),
-            })?,
-            Engine::Searches(searches) => {
-                let nodes = searches.nodes();
-                if sources.iter().any(|source| *source as usize >= nodes) {
-                    return Err(missing(sources, nodes));
-                }
-                searches.keep(sources, stop, &run)?;
-            }
-        }
-        Ok(Outcome { kept: run.finish()?, resumed })
+        Ok(Run { settings: self, question, began, resumed, known, matrix, ledger })
     }
 }
 

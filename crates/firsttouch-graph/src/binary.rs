@@ -12,6 +12,7 @@ use crate::build::in_parts;
 use crate::graph::{Extent, Graph, Node, OutArc};
 use crate::ids::Ids;
 use crate::order::Order;
+use crate::ranks::{HearError, MessageError, Ranks};
 use crate::read::{Format, Loaded};
 use bytemuck::{Pod, Zeroable};
 use firsttouch_memory::RegionError;
@@ -126,48 +127,64 @@ pub(crate) fn is_ours(beginning: &[u8]) -> bool {
     beginning.starts_with(&MAGIC)
 }
 
+/// A graph as a file has it.
+struct Image<'a> {
+    header: Header,
+    /// Those that are missing are empty.
+    arrays: [&'a [u8]; SECTIONS],
+}
+
+impl Image<'_> {
+    fn of(loaded: &Loaded) -> Image<'_> {
+        let graph = &loaded.graph;
+        let order: &[Node] = loaded.ids.order().map_or(&[], Order::nodes);
+        let arrays: [&[u8]; SECTIONS] = [
+            bytemuck::cast_slice(graph.offsets()),
+            bytemuck::cast_slice(graph.all_arcs()),
+            bytemuck::cast_slice(loaded.ids.list().unwrap_or(&[])),
+            bytemuck::cast_slice(order),
+            bytemuck::cast_slice(loaded.coordinates.as_deref().unwrap_or(&[])),
+        ];
+        let mut section = [Section::default(); SECTIONS];
+        let mut end = HEADER_BYTES as u64;
+        for (section, bytes) in section.iter_mut().zip(arrays).filter(|(_, bytes)| !bytes.is_empty()) {
+            let offset = end.next_multiple_of(ALIGNMENT);
+            *section = Section { offset, bytes: bytes.len() as u64, checksum: crc(bytes) };
+            end = offset + section.bytes;
+        }
+        let mut header = Header {
+            magic: MAGIC,
+            version: VERSION,
+            byte_order: BYTE_ORDER,
+            nodes: graph.nodes() as u64,
+            arcs: graph.arcs() as u64,
+            distance_bound: graph.extent().distance_bound,
+            first_id: loaded.ids.first().unwrap_or(0),
+            max_weight: graph.max_weight(),
+            sections: SECTIONS as u32,
+            section,
+            checksum: 0,
+        };
+        header.checksum = header_checksum(&header);
+        Image { header, arrays }
+    }
+}
+
 /// Writes a graph in our own format. The file is written from its beginning, and ends where the graph does.
 ///
 /// # Errors
 /// What writing answers.
 pub(crate) fn write(loaded: &Loaded, file: &mut File) -> io::Result<()> {
-    let graph = &loaded.graph;
-    let order: &[Node] = loaded.ids.order().map_or(&[], Order::nodes);
-    let arrays: [&[u8]; SECTIONS] = [
-        bytemuck::cast_slice(graph.offsets()),
-        bytemuck::cast_slice(graph.all_arcs()),
-        bytemuck::cast_slice(loaded.ids.list().unwrap_or(&[])),
-        bytemuck::cast_slice(order),
-        bytemuck::cast_slice(loaded.coordinates.as_deref().unwrap_or(&[])),
-    ];
-    let mut section = [Section::default(); SECTIONS];
-    let mut end = HEADER_BYTES as u64;
-    for (section, bytes) in section.iter_mut().zip(arrays).filter(|(_, bytes)| !bytes.is_empty()) {
-        let offset = end.next_multiple_of(ALIGNMENT);
-        *section = Section { offset, bytes: bytes.len() as u64, checksum: crc(bytes) };
-        end = offset + section.bytes;
-    }
-    let mut header = Header {
-        magic: MAGIC,
-        version: VERSION,
-        byte_order: BYTE_ORDER,
-        nodes: graph.nodes() as u64,
-        arcs: graph.arcs() as u64,
-        distance_bound: graph.extent().distance_bound,
-        first_id: loaded.ids.first().unwrap_or(0),
-        max_weight: graph.max_weight(),
-        sections: SECTIONS as u32,
-        section,
-        checksum: 0,
-    };
-    header.checksum = header_checksum(&header);
+    let Image { header, arrays } = Image::of(loaded);
     // What is not written between the arrays reads as zero, and takes no room on the disk.
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(bytemuck::bytes_of(&header))?;
-    for (section, bytes) in section.iter().zip(arrays).filter(|(_, bytes)| !bytes.is_empty()) {
+    let mut end = HEADER_BYTES as u64;
+    for (section, bytes) in header.section.iter().zip(arrays).filter(|(_, bytes)| !bytes.is_empty()) {
         file.seek(SeekFrom::Start(section.offset))?;
         file.write_all(bytes)?;
+        end = section.offset + section.bytes;
     }
     file.set_len(end)
 }
@@ -197,13 +214,8 @@ pub(crate) fn open(file: &File, place: Place, team: &mut Team) -> Result<Loaded,
         };
         return assemble(&header, sections, team);
     }
-    let read = |index: usize, section: Section| {
-        let words = section.bytes.div_ceil(8) as usize;
-        let place = if index < 2 { place } else { Place::HEAP };
-        let mut owner = Owner::zeroed(words, place).map_err(BinaryError::Memory)?;
-        let memory: &mut [u8] = bytemuck::cast_slice_mut(owner.words_mut(words));
-        file.read_exact_at(&mut memory[..section.bytes as usize], section.offset)?;
-        Ok((Arc::new(owner), 0..section.bytes as usize))
+    let read = |index, section: Section| {
+        filled(index, section, place, |memory| file.read_exact_at(memory, section.offset))
     };
     assemble(&header, read, team)
 }
@@ -215,16 +227,51 @@ pub(crate) fn from_memory(bytes: &[u8], place: Place, team: &mut Team) -> Result
         return Err(BinaryError::CutOff { wanted: HEADER_BYTES as u64, found: length });
     };
     let header = checked_header(beginning, length)?;
-    let copied = |index: usize, section: Section| {
-        let words = section.bytes.div_ceil(8) as usize;
-        let place = if index < 2 { place } else { Place::HEAP };
-        let mut owner = Owner::zeroed(words, place).map_err(BinaryError::Memory)?;
-        let memory: &mut [u8] = bytemuck::cast_slice_mut(owner.words_mut(words));
+    let copied = |index, section: Section| {
         let from = section.offset as usize;
-        memory[..section.bytes as usize].copy_from_slice(&bytes[from..from + section.bytes as usize]);
-        Ok((Arc::new(owner), 0..section.bytes as usize))
+        filled(index, section, place, |memory| {
+            memory.copy_from_slice(&bytes[from..from + section.bytes as usize]);
+            Ok::<(), BinaryError>(())
+        })
     };
     assemble(&header, copied, team)
+}
+
+/// Rank 0 tells a graph: what a file begins with, then its arrays.
+pub(crate) fn tell(loaded: &Loaded, ranks: &dyn Ranks) -> Result<(), MessageError> {
+    let Image { header, arrays } = Image::of(loaded);
+    ranks.tell(bytemuck::bytes_of(&header))?;
+    arrays.iter().filter(|bytes| !bytes.is_empty()).try_for_each(|bytes| ranks.tell(bytes))
+}
+
+/// The graph that rank 0 tells.
+pub(crate) fn hear(ranks: &dyn Ranks, place: Place, team: &mut Team) -> Result<Loaded, HearError> {
+    let mut beginning = [0; size_of::<Header>()];
+    ranks.hear(&mut beginning)?;
+    let header = checked_header(&beginning, u64::MAX)?;
+    let heard = |index, section: Section| match section.bytes {
+        0 => filled(index, section, place, |_| Ok::<(), HearError>(())),
+        _ => filled(index, section, place, |memory| Ok::<(), HearError>(ranks.hear(memory)?)),
+    };
+    assemble(&header, heard, team)
+}
+
+/// Memory for a section, that of the graph itself on the pages asked for, and what `fill` brings into it.
+fn filled<E, F>(
+    index: usize,
+    section: Section,
+    place: Place,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), F>,
+) -> Result<Memory, E>
+where
+    E: From<BinaryError> + From<F>,
+{
+    let words = section.bytes.div_ceil(8) as usize;
+    let place = if index < 2 { place } else { Place::HEAP };
+    let mut owner = Owner::zeroed(words, place).map_err(BinaryError::Memory)?;
+    let memory: &mut [u8] = bytemuck::cast_slice_mut(owner.words_mut(words));
+    fill(&mut memory[..section.bytes as usize])?;
+    Ok((Arc::new(owner), 0..section.bytes as usize))
 }
 
 /// The header, if it is whole and everything it names is in the file.
@@ -265,11 +312,11 @@ fn checked_header(bytes: &[u8], length: u64) -> Result<Header, BinaryError> {
 type Memory = (Arc<Owner>, std::ops::Range<usize>);
 
 /// Makes a graph of the sections, and checks that it is one.
-fn assemble(
+fn assemble<E: From<BinaryError>>(
     header: &Header,
-    section: impl Fn(usize, Section) -> Result<Memory, BinaryError>,
+    section: impl Fn(usize, Section) -> Result<Memory, E>,
     team: &mut Team,
-) -> Result<Loaded, BinaryError> {
+) -> Result<Loaded, E> {
     let mut memory = Vec::with_capacity(SECTIONS);
     for (index, place) in header.section.iter().enumerate() {
         let (owner, range) = section(index, *place)?;
@@ -285,7 +332,7 @@ fn assemble(
     let rows =
         offsets.first() == Some(&0) && offsets.last() == Some(&(arcs.len() as u64)) && offsets.is_sorted();
     if !rows {
-        return Err(no_graph(0));
+        return Err(no_graph(0).into());
     }
     check_heads(&arcs, header.nodes, team).map_err(|()| no_graph(1))?;
     let extent = Extent { max_weight: header.max_weight, distance_bound: header.distance_bound };

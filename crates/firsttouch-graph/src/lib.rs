@@ -28,6 +28,7 @@ pub mod hierarchy;
 mod histogram;
 mod ids;
 mod order;
+mod ranks;
 mod read;
 mod report;
 mod search;
@@ -35,8 +36,8 @@ mod summary;
 mod write;
 
 pub use all_pairs::{
-    AllPairs, AllPairsError, Checkpoint, Engine, Kept, Merged, Outcome, Plan, Progress, Queue, Searches,
-    Shard, Shards, claim, room_for_matrix,
+    AllPairs, AllPairsError, Checkpoint, Chunk, ChunkRows, Engine, Kept, Merged, Once, Outcome, Plan,
+    Progress, Question, Queue, RowsError, Searches, Shard, Shards, Turn, once, room_for_matrix,
 };
 pub use array::Place;
 pub use binary::BinaryError;
@@ -48,6 +49,7 @@ pub use graph::{Graph, GraphError, Node, OutArc, UNREACHED};
 pub use histogram::Histogram;
 pub use ids::Ids;
 pub use order::{Order, Reordering};
+pub use ranks::{HearError, MessageError, Ranks};
 pub use read::{
     Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
 };

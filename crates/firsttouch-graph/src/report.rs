@@ -155,7 +155,10 @@ pub struct SearchReport {
     pub searched: usize,
     /// Those of them that an earlier run had searched from.
     pub resumed: usize,
-    /// Threads that searched.
+    /// Processes that shared them; `None` for one alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<usize>,
+    /// Threads that searched, of each process.
     pub threads: usize,
     /// Time of reading or making the graph.
     pub parse_s: f64,

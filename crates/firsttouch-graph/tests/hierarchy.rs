@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so on stderr")]
 
-use firsttouch_graph::hierarchy::{Hierarchy, HierarchyError, Instructions, Limits, Options, Sweeps};
+use firsttouch_graph::hierarchy::{
+    Hierarchy, HierarchyError, Instructions, Limits, Options, SOURCES_AT_ONCE, Sweeps,
+};
 use firsttouch_graph::{
-    AllPairs, Checkpoint, Engine, Goal, Graph, Graphs, Histogram, Node, Plan, Progress, Queue, ReadOptions,
-    Searches, Shard, Shards, Summary, Totals, Tree, Width, read,
+    AllPairs, Checkpoint, Engine, Goal, Graph, Graphs, Histogram, Node, Plan, Progress, Question, Queue,
+    ReadOptions, Searches, Shard, Shards, Summary, Totals, Tree, Width, read,
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -385,27 +387,41 @@ fn shared_runs_come_to_the_same_whoever_dies() {
     let sources: Vec<Node> = (0..graph.nodes() as Node).collect();
     let counted = AllPairs { histogram: true, ..AllPairs::default() };
     let whole = counted.run(&mut Sweeps::new(&hierarchy, &mut team()), &sources).unwrap().kept;
-    let plan = Plan { sources: 0, chunk: 0, histogram: true, graph: (&graph).into(), first_id: Some(1) };
-    let work = |rank: usize, stop: &AtomicBool| {
+    let plan = Plan {
+        sources: sources.len(),
+        chunk: SOURCES_AT_ONCE,
+        histogram: true,
+        columns: 0,
+        graph: (&graph).into(),
+        first_id: Some(1),
+    };
+    let question = Question::of(&graph, None, None, &sources);
+    let work = |rank: usize, before: Option<usize>, stop: &AtomicBool| {
         let (mut team, shard) = (team(), Shard { rank, ranks: 4 });
         let mut searches = Searches::new(Graphs::new(&graph, None), &mut team, Queue::Heap);
         let mut sweeping = self::team();
         let mut sweeps = Sweeps::new(&hierarchy, &mut sweeping);
         // Not all need find distances in the same way.
         let mut engine = if rank == 1 { Engine::from(&mut searches) } else { Engine::from(&mut sweeps) };
-        let shards = Shards::join(folder.path(), &engine, &sources, shard, plan).unwrap();
-        let progress = |now: Progress| stop.store(rank == 3 && now.done > 40, Ordering::Relaxed);
+        let shards = Shards::join(folder.path(), question, shard, plan).unwrap();
+        let progress = |now: Progress| {
+            // What others have done counts, too.
+            assert!(before.is_none_or(|before| now.done - now.done_now == before), "{now:?}");
+            assert!(now.done <= now.sources, "{now:?}");
+            stop.store(rank == 3 && now.done > 40, Ordering::Relaxed);
+        };
         let settings = AllPairs { stop: Some(stop), progress: Some(&progress), ..AllPairs::default() };
         shards.work(&settings, &mut engine, &sources, shard).unwrap()
     };
     // One that is stopped, and one that claimed a chunk and was heard of no more.
-    assert!(!work(3, &AtomicBool::new(false)));
+    assert!(!work(3, Some(0), &AtomicBool::new(false)));
     std::fs::write(folder.path().join("000001.claim"), "process 2 of 4\n").unwrap();
     let some = Shards::open(folder.path()).unwrap().merge().unwrap();
     assert!(!some.missing.is_empty() && some.kept.done() > 0, "{:?}", some.missing);
+    assert!(!work(3, Some(some.kept.done()), &AtomicBool::new(false)));
     std::thread::scope(|scope| {
         for rank in 0..3 {
-            scope.spawn(move || assert!(work(rank, &AtomicBool::new(false))));
+            scope.spawn(move || assert!(work(rank, None, &AtomicBool::new(false))));
         }
     });
     let shards = Shards::open(folder.path()).unwrap();
@@ -421,11 +437,9 @@ fn shared_runs_come_to_the_same_whoever_dies() {
     assert_eq!((lost.len(), lost[0].clone()), (1, 2 * chunk..3 * chunk));
     std::fs::write(&part, &bytes[..bytes.len() / 2]).unwrap();
     assert!(shards.merge().unwrap_err().to_string().contains("cut off"));
-    let mut team = team();
-    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
-    let engine = Engine::from(&mut sweeps);
     let shard = Shard { rank: 0, ranks: 1 };
-    let error = Shards::join(folder.path(), &engine, &sources[1..], shard, plan).unwrap_err();
+    let other = Question::of(&graph, None, None, &sources[1..]);
+    let error = Shards::join(folder.path(), other, shard, plan).unwrap_err();
     assert!(error.to_string().contains("another question"), "{error}");
     assert!(Shards::open(&folder.path().join("nowhere")).is_err());
 }

@@ -23,6 +23,7 @@ use std::path::PathBuf;
   srun -n 64 firsttouch apsp usa.gr --shard-dir /scratch/usa                mpirun, too; again, after a crash
   srun -n 64 firsttouch apsp usa.gr --random 100000 --reduce closeness --shard-dir /scratch/some
   firsttouch apsp --merge /scratch/usa                                      what has been found so far
+  mpirun -n 8 firsttouch apsp usa.gr --mpi --checkpoint usa.part            built with MPI: rank 0 reads, all search
   firsttouch apsp big.ftg --groups 6x4 --pages 2m --json | jq .edges_per_s"
 )]
 pub(crate) struct Apsp {
@@ -60,8 +61,12 @@ pub(crate) struct Apsp {
     /// Which of the processes this is, as 0/4; auto: as srun or mpirun says
     #[arg(long, value_name = "R/N", default_value = "auto", requires = "shard_dir")]
     pub(crate) shard: ShardWord,
+    /// Let the ranks that mpirun started work for rank 0, which alone reads FILE, tells them the graph, hands out the sources and
+    /// keeps what is found. Needs a firsttouch that was built with --features mpi
+    #[arg(long, conflicts_with_all = ["shard_dir", "matrix"])]
+    pub(crate) mpi: bool,
     /// Tell what processes have found that shared the folder FILE, and what is missing
-    #[arg(long, conflicts_with_all = ["shard_dir", "checkpoint", "matrix", "index", "save_index"])]
+    #[arg(long, conflicts_with_all = ["shard_dir", "checkpoint", "matrix", "index", "save_index", "mpi"])]
     pub(crate) merge: bool,
     /// Write the figures that every node has to FILE: node, eccentricity, closeness, reach (of these what --reduce names, or all)
     #[arg(long, value_name = "FILE")]

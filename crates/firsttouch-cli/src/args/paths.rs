@@ -38,7 +38,7 @@ pub(crate) struct Sources {
 }
 
 /// The hierarchy that sweeps need, kept from one run to the next.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Index {
     /// Sweep over the hierarchy that FILE keeps, of the same arcs with any weights
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,7 @@
 //! The options of `sssp`.
 
 use super::paths::{Chosen, Index, PlacedGraph, Sources, chosen};
+use crate::paths::ShardWord;
 use clap::{ArgGroup, Args};
 use firsttouch_graph::Algorithm;
 use std::path::PathBuf;
@@ -12,13 +13,15 @@ use std::path::PathBuf;
 /// interrupted (what was finished is written).
 #[derive(Args, Debug)]
 #[command(
-    group = ArgGroup::new("from").required(true).args(["sources", "sources_file", "random"]),
+    group = ArgGroup::new("from").required(true).args(["sources", "sources_file", "random", "merge"]),
     after_help = "Examples:
   firsttouch sssp NY.gr.gz --sources 1,777,4242 --export-csv distances.csv
   firsttouch sssp NY.gr --random 100 --json | jq .edges_per_s
   firsttouch sssp roads.gr --sources 17 --limit 60000 --export-csv around-17.csv
   firsttouch graph generate random 24 - --to gr | firsttouch sssp - --random 4 --algorithm delta
   firsttouch sssp roads.gr --sources-file from.ss --targets 3,17 --algorithm sweep --export-csv times.csv
+  srun -n 64 firsttouch sssp usa.gr --sources-file from.ss --shard-dir /scratch/from --export-csv times.csv
+  firsttouch sssp --merge /scratch/from --export-csv so-far.csv
   firsttouch sssp big.ftg --random 64 --groups 6x4 --pages 2m   a copy of the graph for each group of cores"
 )]
 pub(crate) struct Sssp {
@@ -50,6 +53,16 @@ pub(crate) struct Sssp {
     /// Write source, target and distance of every pair to FILE; an empty distance says that no path leads there
     #[arg(long, value_name = "FILE")]
     pub(crate) export_csv: Option<PathBuf>,
+    /// Share the run with other processes through DIR, which all of them can write to: each takes sources that nobody has taken;
+    /// process 0 tells what all have found, and exports it. Started again, it does what is missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) shard_dir: Option<PathBuf>,
+    /// Which of the processes this is, as 0/4; auto: as srun or mpirun says
+    #[arg(long, value_name = "R/N", default_value = "auto", requires = "shard_dir")]
+    pub(crate) shard: ShardWord,
+    /// Tell what processes have found that shared the folder FILE, export it, and name what is missing
+    #[arg(long, conflicts_with_all = ["shard_dir", "index", "save_index", "targets", "limit", "parents"])]
+    pub(crate) merge: bool,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

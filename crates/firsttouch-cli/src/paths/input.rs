@@ -24,10 +24,18 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn load(args: &PlacedGraph) -> Outcome<Input> {
+        Input::of(args, |place, team| graph::load(&args.input, place, team))
+    }
+
+    /// Of a graph that is had in this way; it tells how long reading took.
+    pub(crate) fn of(
+        args: &PlacedGraph,
+        load: impl FnOnce(Place, &mut Team) -> Outcome<(Loaded, f64)>,
+    ) -> Outcome<Input> {
         let mut team = graph::team(args.input.threads)?;
         let place = Place { pages: args.pages, node: None };
         let began = Instant::now();
-        let (loaded, parse_s) = graph::load(&args.input, place, &mut team)?;
+        let (loaded, parse_s) = load(place, &mut team)?;
         let copies = match args.groups {
             Some(groups) => {
                 let (grouped, copies) = graph::copies(&loaded, args.pages, groups)?;

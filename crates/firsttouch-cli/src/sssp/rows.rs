@@ -5,7 +5,7 @@ use firsttouch_graph::{Distances, Ids, NO_PARENT, Node, Tree};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was found from one source.
@@ -16,20 +16,34 @@ pub(crate) enum Answer<'a> {
     Targets { source: Node, distances: Distances<'a> },
 }
 
-/// A file of rows that several threads write to.
-pub(crate) struct Rows<'a> {
-    path: PathBuf,
+/// The line that files of rows begin with.
+pub(crate) fn header(parents: bool) -> &'static str {
+    if parents { "source,target,distance,parent\n" } else { "source,target,distance\n" }
+}
+
+/// Creates a file for rows, with its first line.
+pub(crate) fn create(path: &Path, parents: bool) -> anyhow::Result<BufWriter<File>> {
+    let create = || -> io::Result<BufWriter<File>> {
+        let mut file = BufWriter::new(File::create(path)?);
+        file.write_all(header(parents).as_bytes())?;
+        Ok(file)
+    };
+    create().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Rows that several threads write.
+pub(crate) struct Rows<'a, W> {
     ids: &'a Ids,
     /// The nodes that have rows for every source, by their numbers in the file.
     targets: Vec<(u64, Node)>,
     /// All nodes are targets, so that a search with a limit may leave most of them out.
     all: bool,
     parents: bool,
-    state: Mutex<State>,
+    state: Mutex<State<W>>,
 }
 
-struct State {
-    file: BufWriter<File>,
+struct State<W> {
+    out: W,
     /// The source whose rows come next.
     next: usize,
     /// Rows of sources that are not next.
@@ -37,24 +51,9 @@ struct State {
     failed: Option<io::Error>,
 }
 
-impl<'a> Rows<'a> {
-    /// Begins the file. Without `targets` all nodes have rows, or with a limit those within it.
-    pub(crate) fn create(
-        path: &Path,
-        ids: &'a Ids,
-        targets: Option<&[Node]>,
-        parents: bool,
-    ) -> anyhow::Result<Rows<'a>> {
-        let create = || -> io::Result<BufWriter<File>> {
-            let mut file = BufWriter::new(File::create(path)?);
-            file.write_all(if parents {
-                b"source,target,distance,parent\n"
-            } else {
-                b"source,target,distance\n"
-            })?;
-            Ok(file)
-        };
-        let file = create().with_context(|| format!("cannot write {}", path.display()))?;
+impl<'a, W: Write> Rows<'a, W> {
+    /// Without `targets` all nodes have rows, or with a limit those within it.
+    pub(crate) fn new(out: W, ids: &'a Ids, targets: Option<&[Node]>, parents: bool) -> Rows<'a, W> {
         let named = |node: &Node| (ids.of(*node), *node);
         let mut rows: Vec<(u64, Node)> = match targets {
             Some(targets) => targets.iter().map(named).collect(),
@@ -63,14 +62,13 @@ impl<'a> Rows<'a> {
         if targets.is_none() {
             rows.sort_unstable();
         }
-        Ok(Rows {
-            path: path.to_owned(),
+        Rows {
             ids,
             targets: rows,
             all: targets.is_none(),
             parents,
-            state: Mutex::new(State { file, next: 0, waiting: BTreeMap::new(), failed: None }),
-        })
+            state: Mutex::new(State { out, next: 0, waiting: BTreeMap::new(), failed: None }),
+        }
     }
 
     /// Adds the rows of the source that is number `at` of the list.
@@ -82,7 +80,7 @@ impl<'a> Rows<'a> {
         while let Some(text) = state.waiting.remove(&state.next) {
             state.next += 1;
             if state.failed.is_none() {
-                state.failed = state.file.write_all(&text).err();
+                state.failed = state.out.write_all(&text).err();
             }
         }
     }
@@ -92,18 +90,17 @@ impl<'a> Rows<'a> {
         self.lock().failed.is_some()
     }
 
-    /// Ends the file. After an interruption rows of sources before which one is missing come last.
-    pub(crate) fn finish(self) -> anyhow::Result<()> {
+    /// Ends them. After an interruption rows of sources before which one is missing come last.
+    pub(crate) fn finish(self) -> io::Result<W> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let State { mut file, waiting, failed, .. } = state;
-        let written = failed.map_or(Ok(()), Err).and_then(|()| {
-            waiting.values().try_for_each(|text| file.write_all(text))?;
-            file.flush()
-        });
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+        let State { mut out, waiting, failed, .. } = state;
+        failed.map_or(Ok(()), Err)?;
+        waiting.values().try_for_each(|text| out.write_all(text))?;
+        out.flush()?;
+        Ok(out)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +161,7 @@ mod tests {
         let graph = Graph::from_arcs(3, &[(0, 1, 5), (1, 0, 7)]).unwrap();
         let ids = Ids::from_first(1, 3);
         let mut search = Search::with_heap(&graph);
-        let rows = Rows::create(&file, &ids, None, true).unwrap();
+        let rows = Rows::new(create(&file, true).unwrap(), &ids, None, true);
         rows.add(1, &Answer::Tree(search.run(1, None)));
         rows.add(0, &Answer::Tree(search.run(0, Some(3))));
         rows.add(2, &Answer::Tree(search.run(2, None)));
@@ -172,7 +169,7 @@ mod tests {
         let text = std::fs::read_to_string(&file).unwrap();
         let wanted = "source,target,distance,parent\n1,1,0,\n2,1,7,2\n2,2,0,\n2,3,,\n3,1,,\n3,2,,\n3,3,0,\n";
         assert_eq!(text, wanted);
-        let rows = Rows::create(&file, &ids, Some(&[2, 1]), false).unwrap();
+        let rows = Rows::new(create(&file, false).unwrap(), &ids, Some(&[2, 1]), false);
         rows.add(0, &Answer::Tree(search.run(0, Some(3))));
         rows.add(1, &Answer::Targets { source: 1, distances: Distances::Narrow(&[9, 7]) });
         rows.finish().unwrap();

@@ -1,4 +1,5 @@
-//! `firsttouch apsp --shard-dir`: several processes on one run, by their variables and by Open MPI; some of them killed.
+//! `firsttouch apsp` and `sssp --shard-dir`, `apsp --mpi`: several processes on one run, by their variables and by Open MPI; some of
+//! them killed.
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use serde_json::Value;
@@ -100,6 +101,11 @@ fn what_cannot_be_shared_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (graph, shared) = (streets(folder.path()), folder.path().join("shared"));
     let named = ["apsp", graph.to_str().unwrap(), "--shard-dir", shared.to_str().unwrap()];
+    if !cfg!(feature = "mpi") {
+        let without = run(&["apsp", graph.to_str().unwrap(), "--mpi"]);
+        assert_code(&without, 2);
+        assert!(stderr(&without).contains("--features mpi"), "{}", stderr(&without));
+    }
     let lonely = run(&named);
     assert_code(&lonely, 2);
     assert!(stderr(&lonely).contains("srun or mpirun"), "{}", stderr(&lonely));
@@ -157,4 +163,133 @@ fn open_mpi_starts_them_and_a_run_that_it_aborts_goes_on() {
     assert_code(&output, 0);
     let found = json(&stdout(&output));
     assert_same(&found, &wanted);
+}
+
+/// What every process is asked of `sssp`.
+fn distances(graph: &Path, folder: &Path, rank: u32, more: &[&str]) -> Command {
+    let mut command = firsttouch();
+    command.args(["sssp", graph.to_str().unwrap(), "--random", "40", "--threads", "1", "--json"]).args(more);
+    command.arg("--shard-dir").arg(folder);
+    command.env("PMI_RANK", rank.to_string()).env("PMI_SIZE", RANKS.to_string());
+    command
+}
+
+#[test]
+fn processes_export_together_what_one_exports_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = streets(folder.path());
+    let path = |name: &str| folder.path().join(name);
+    let [alone, together, later] = ["alone.csv", "together.csv", "later.csv"].map(path);
+    for (name, more) in [
+        ("rows", &["--algorithm", "heap", "--parents"][..]),
+        ("near", &["--algorithm", "delta", "--limit", "900"]),
+        ("swept", &["--algorithm", "sweep", "--targets", "3,700,3"]),
+    ] {
+        let one = ["sssp", graph.to_str().unwrap(), "--random", "40", "--json", "--export-csv"];
+        let one = run(&[&one[..], &[alone.to_str().unwrap()], more].concat());
+        assert_code(&one, 0);
+        let wanted = std::fs::read_to_string(&alone).unwrap();
+
+        let shared = path(name);
+        let export = [more, &["--export-csv", together.to_str().unwrap()]].concat();
+        let ranks: Vec<Child> = (0..RANKS)
+            .map(|rank| {
+                let mut command = distances(&graph, &shared, rank, &export);
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let outputs: Vec<_> = ranks.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        outputs.iter().for_each(|output| assert_code(output, 0));
+        let (one, all) = (json(&stdout(&one)), json(&stdout(&outputs[0])));
+        for key in ["checksum", "reached", "farthest", "sources", "searched", "algorithm"] {
+            assert_eq!(all[key], one[key], "{name}: {key}");
+        }
+        assert_eq!(all["ranks"], RANKS);
+        assert_eq!(std::fs::read_to_string(&together).unwrap(), wanted, "{name}");
+        std::fs::remove_file(&together).unwrap();
+
+        let merge =
+            ["sssp", "--merge", shared.to_str().unwrap(), "--json", "--export-csv", later.to_str().unwrap()];
+        assert_code(&run(&merge), 0);
+        assert_eq!(std::fs::read_to_string(&later).unwrap(), wanted);
+        // A lost part is named, and its rows are left out; damaged rows are told of.
+        std::fs::remove_file(shared.join("000000.part")).unwrap();
+        let lost = run(&merge);
+        assert_code(&lost, 1);
+        let missing = json(&stdout(&lost))["missing"].clone();
+        assert_eq!(missing[0][0], 0, "{missing}");
+        if name == "rows" {
+            assert_eq!(missing, json("[[0, 0]]"));
+            let left = std::fs::read_to_string(&later).unwrap();
+            assert_eq!(left.lines().count(), wanted.lines().count() - 1024);
+            let rows = shared.join("000007.rows");
+            let mut bytes = std::fs::read(&rows).unwrap();
+            bytes[100] ^= 1;
+            std::fs::write(&rows, bytes).unwrap();
+            let damaged = run(&merge);
+            assert_code(&damaged, 1);
+            assert!(stderr(&damaged).contains("checksum"), "{}", stderr(&damaged));
+        }
+    }
+    // Whoever asks for rows cannot go on where none were kept.
+    let shared = path("without");
+    assert_code(&distances(&graph, &shared, 0, &[]).output().unwrap(), 0);
+    let refused = distances(&graph, &shared, 0, &["--export-csv", later.to_str().unwrap()]).output().unwrap();
+    assert_code(&refused, 1);
+    assert!(stderr(&refused).contains("another question"), "{}", stderr(&refused));
+    let nothing =
+        run(&["sssp", "--merge", shared.to_str().unwrap(), "--export-csv", later.to_str().unwrap()]);
+    assert_code(&nothing, 2);
+    assert!(stderr(&nothing).contains("kept no rows"), "{}", stderr(&nothing));
+}
+
+/// Four ranks that MPI started, all of them, and then one killed.
+#[cfg(feature = "mpi")]
+#[test]
+fn ranks_of_mpi_find_what_one_finds_alone_and_go_on_from_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = streets(folder.path());
+    let wanted = alone(&graph);
+    let checkpoint = folder.path().join("checkpoint");
+    let mpirun = |more: &[&str]| {
+        let mut command = Command::new("mpirun");
+        command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "4"]);
+        command.arg(env!("CARGO_BIN_EXE_firsttouch"));
+        command.args(["apsp", graph.to_str().unwrap(), "--mpi", "--threads", "1", "--json"]).args(more);
+        command.args(["--reduce", "diameter,radius,histogram"]);
+        command
+    };
+    for more in [&["--algorithm", "heap"][..], &["--reorder", "dfs", "--algorithm", "sweep", "--pages", "4k"]]
+    {
+        let output = mpirun(more).output().unwrap();
+        assert_code(&output, 0);
+        let found = json(&stdout(&output));
+        assert_same(&found, &wanted);
+        assert_eq!(found["ranks"], RANKS);
+    }
+    // Rank 0 tells all others that there is no such graph.
+    let missing = Command::new("mpirun")
+        .args(["--allow-run-as-root", "--oversubscribe", "-n", "4", env!("CARGO_BIN_EXE_firsttouch")])
+        .args(["apsp", "no-such-graph.gr", "--mpi"])
+        .output()
+        .unwrap();
+    assert!(!missing.status.success());
+    assert!(stderr(&missing).contains("no-such-graph.gr is not read"), "{}", stderr(&missing));
+
+    // Told to stop, it keeps what was found, and goes on.
+    let kept = ["--algorithm", "heap", "--checkpoint", checkpoint.to_str().unwrap()];
+    let mut stopped = mpirun(&[&kept[..], &["--progress"]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(first_line(&mut stopped).contains("of 1024 sources"));
+    let mpirun_itself = rustix::process::Pid::from_child(&stopped);
+    rustix::process::kill_process(mpirun_itself, rustix::process::Signal::TERM).unwrap();
+    assert!(!stopped.wait().unwrap().success());
+    let output = mpirun(&[&kept[..], &["--resume"]].concat()).output().unwrap();
+    assert_code(&output, 0);
+    let found = json(&stdout(&output));
+    assert_same(&found, &wanted);
+    assert!(found["resumed"].as_u64().is_some_and(|resumed| resumed > 0), "{found}");
 }

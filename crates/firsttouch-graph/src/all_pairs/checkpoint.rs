@@ -29,6 +29,11 @@ const OTHER_BYTES: u64 = 16 + 1 + 4 + 8 * Histogram::CLASSES as u64;
 
 /// Keeps what is known.
 pub(super) fn write(path: &Path, question: Fingerprint, kept: &Kept) -> Result<(), FileError> {
+    file::write(path, MAGIC, &encoded(question, kept))
+}
+
+/// What is known, as bytes.
+pub(super) fn encoded(question: Fingerprint, kept: &Kept) -> Vec<u8> {
     let mut contents =
         Vec::with_capacity((OTHER_BYTES + kept.summaries.len() as u64 * SOURCE_BYTES) as usize);
     contents.extend_from_slice(&question.value().to_le_bytes());
@@ -47,7 +52,7 @@ pub(super) fn write(path: &Path, question: Fingerprint, kept: &Kept) -> Result<(
         contents.extend_from_slice(&histogram.shift().to_le_bytes());
         contents.extend(histogram.counts().iter().flat_map(|count| count.to_le_bytes()));
     }
-    file::write(path, MAGIC, &contents)
+    contents
 }
 
 /// What was known when the file was written; `None` if there is none.
@@ -57,24 +62,35 @@ pub(super) fn read(
     sources: usize,
     counts: bool,
 ) -> Result<Option<Kept>, FileError> {
-    let wrong = |what| FileError::Content { path: path.to_owned(), what };
     let Some(contents) = file::read(path, MAGIC, OTHER_BYTES + sources as u64 * SOURCE_BYTES)? else {
         return Ok(None);
     };
-    let mut rest = &contents[..];
-    let mut number = || file::take(&mut rest).map(u64::from_le_bytes).ok_or(wrong("cut off"));
+    let known = decoded(&contents, question, sources, counts);
+    known.map(Some).map_err(|what| FileError::Content { path: path.to_owned(), what })
+}
+
+/// What was known, of its bytes; or what is wrong with them.
+pub(super) fn decoded(
+    contents: &[u8],
+    question: Fingerprint,
+    sources: usize,
+    counts: bool,
+) -> Result<Kept, &'static str> {
+    const CUT_OFF: &str = "cut off";
+    let mut rest = contents;
+    let mut number = || file::take(&mut rest).map(u64::from_le_bytes).ok_or(CUT_OFF);
     if number()? != question.value() || number()? != sources as u64 {
-        return Err(wrong(
+        return Err(
             "the checkpoint of another run: another graph or order of its nodes, other weights, sources or targets",
-        ));
+        );
     }
     let summaries: Option<Vec<Option<Summary>>> = (0..sources).map(|_| source(&mut rest)).collect();
     let histogram = histogram(&mut rest).filter(|_| rest.is_empty());
-    let (Some(summaries), Some(histogram)) = (summaries, histogram) else { return Err(wrong("cut off")) };
+    let (Some(summaries), Some(histogram)) = (summaries, histogram) else { return Err(CUT_OFF) };
     if counts && histogram.is_none() {
-        return Err(wrong("the checkpoint of a run that made no histogram"));
+        return Err("the checkpoint of a run that made no histogram");
     }
-    Ok(Some(Kept { summaries, histogram: histogram.filter(|_| counts) }))
+    Ok(Kept { summaries, histogram: histogram.filter(|_| counts) })
 }
 
 /// The next source of the file; `None` where the file ends.

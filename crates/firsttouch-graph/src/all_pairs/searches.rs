@@ -78,6 +78,10 @@ impl<'a> Searches<'a> {
         &self.receipts
     }
 
+    pub(super) fn threads(&self) -> usize {
+        self.team.size()
+    }
+
     pub(super) fn nodes(&self) -> usize {
         self.graphs.of(0).nodes()
     }

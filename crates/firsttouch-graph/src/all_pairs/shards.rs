@@ -3,11 +3,12 @@
 //! The sources are cut into chunks. Whoever takes a chunk says so by a file that can be created once (its claim), and leaves
 //! what was found in another, which appears whole or not at all (its part). When no chunk is unclaimed, processes take those
 //! that were claimed and are not there yet, until all are. So nobody waits for anybody: a process that died is made up for by the
-//! others, or by the next that comes. Claims only keep two from doing the same: on a file system where they do not, or for a
+//! others, or by the next that comes. A part is written last, after the rows of text that may go with it. Claims only keep two from doing the same: on a file system where they do not, or for a
 //! chunk that two have taken, the result is the same, and written over itself. Nothing is locked.
 
 use super::checkpoint;
-use super::{AllPairs, AllPairsError, Engine, Kept, Progress};
+use super::rows::{self, ChunkRows, RowsError};
+use super::{AllPairs, AllPairsError, Engine, Kept, Progress, Question};
 use crate::Node;
 use crate::file::{self, FileError};
 use crate::fingerprint::Fingerprint;
@@ -17,28 +18,35 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Begins the file that says what is asked; the last byte is the version of what follows: the fingerprint of graph, weights,
 /// limit, targets and sources, then the fields of [`Plan`] in their order, 8 bytes each, all of them little-endian.
-const MAGIC: [u8; 8] = *b"ftshard\x01";
-const FIELDS: usize = 7;
+const MAGIC: [u8; 8] = *b"ftshard\x02";
+const FIELDS: usize = 8;
 /// Stands for numbers that do not follow each other.
 const NO_FIRST: u64 = u64::MAX;
+/// How the names of parts end.
+const PART: &str = ".part";
 /// Chunks for each process, so that the last of them are small against the whole.
 const CHUNKS_EACH: usize = 32;
-/// Sources of a chunk at least: those of a sweep.
-const LEAST_CHUNK: usize = crate::hierarchy::SOURCES_AT_ONCE;
+/// How often it is counted what others have done: to look through a folder on another machine takes its time.
+const COUNTED_EVERY: Duration = Duration::from_secs(1);
 
 /// What a shared run is about: enough to tell its results without its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Sources of the whole run.
     pub sources: usize,
-    /// Sources of a chunk; of the last perhaps less.
+    /// Sources of a chunk; of the last perhaps less. Whoever begins a run says how many go together at least: chunks become a
+    /// multiple of that.
     pub chunk: usize,
     /// Whether distances are counted.
     pub histogram: bool,
+    /// Columns of the rows of text that are kept of every source; 0 if none are.
+    pub columns: usize,
     /// The graph.
     pub graph: GraphFigures,
     /// The number of the first source in the graph's file, if the others follow without gaps.
@@ -79,21 +87,19 @@ impl Shards {
     /// If the folder is that of another run, or cannot be written to.
     pub fn join(
         folder: &Path,
-        engine: &Engine<'_, '_>,
-        sources: &[Node],
+        question: Question,
         shard: Shard,
         mut plan: Plan,
     ) -> Result<Shards, FileError> {
-        let question = engine.question(sources);
-        let each = sources.len().div_ceil(shard.ranks.max(1) * CHUNKS_EACH);
-        plan.sources = sources.len();
-        plan.chunk = each.next_multiple_of(LEAST_CHUNK).max(LEAST_CHUNK);
+        let Question(question) = question;
+        let each = plan.sources.div_ceil(shard.ranks.max(1) * CHUNKS_EACH);
+        plan.chunk = each.max(1).next_multiple_of(plan.chunk.max(1));
         fs::create_dir_all(folder).map_err(|source| access(folder, source))?;
         let path = folder.join("run");
         // Whoever is first decides; the others take what is there.
         file::write_new(&path, MAGIC, &fields(question, &plan))?;
         let (found, there) = read_plan(&path)?;
-        if found != question || there.histogram != plan.histogram {
+        if found != question || (there.histogram, there.columns) != (plan.histogram, plan.columns) {
             let what = "the run of another question: another graph or order of its nodes, other weights, sources or figures";
             return Err(FileError::Content { path, what });
         }
@@ -119,14 +125,14 @@ impl Shards {
     /// How many sources are done.
     #[must_use]
     pub fn done(&self) -> usize {
-        (0..self.chunks())
-            .filter(|chunk| self.part(*chunk).exists())
-            .map(|chunk| self.range(chunk).len())
-            .sum()
+        let Ok(entries) = fs::read_dir(&self.folder) else { return 0 };
+        let chunk_of = |name: &str| name.strip_suffix(PART)?.parse().ok();
+        let chunks = entries.filter_map(|entry| chunk_of(entry.ok()?.file_name().to_str()?));
+        chunks.filter(|chunk| *chunk < self.chunks()).map(|chunk| self.range(chunk).len()).sum()
     }
 
     /// Works on chunks until all are there or `settings.stop` is set; of the settings, checkpoint and matrix are left
-    /// out. Answers whether all are there.
+    /// out, and progress is that of all processes. Answers whether all are there.
     ///
     /// # Errors
     ///
@@ -143,63 +149,78 @@ impl Shards {
         shard: Shard,
     ) -> Result<bool, AllPairsError> {
         assert_eq!(sources.len(), self.plan.sources, "the sources it was joined with");
+        let began = Instant::now();
+        self.each_chunk(settings.stop, shard, |chunk| {
+            let stop = AtomicBool::new(false);
+            let progress = |found: Progress| {
+                if chunk.ends() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                if let Some(progress) = settings.progress {
+                    let (done, done_now) = chunk.count(found.done_now);
+                    let elapsed = began.elapsed();
+                    progress(Progress { done, done_now, sources: self.plan.sources, elapsed });
+                }
+            };
+            let settings = AllPairs {
+                checkpoint: None,
+                matrix: None,
+                progress: Some(&progress),
+                stop: Some(&stop),
+                histogram: self.plan.histogram,
+            };
+            Ok(settings.run(engine.again(), &sources[chunk.range()])?.kept)
+        })
+    }
+
+    /// Has chunks found by `find` until all are there or `stop` is set. Answers whether all are there.
+    ///
+    /// # Errors
+    ///
+    /// What `find` answers, and files that cannot be written.
+    pub fn each_chunk<E: From<FileError>>(
+        &self,
+        stop: Option<&AtomicBool>,
+        shard: Shard,
+        mut find: impl FnMut(&Chunk<'_>) -> Result<Kept, E>,
+    ) -> Result<bool, E> {
         let chunks = self.chunks();
         // Each begins somewhere else, so that they seldom want the same.
         let begin = chunks * shard.rank.min(shard.ranks) / shard.ranks.max(1);
         let order = || (begin..chunks).chain(0..begin);
-        let now = AtomicUsize::new(0);
+        let before = self.done();
+        let counted = Mutex::new((Instant::now(), before));
         for claim in [true, false] {
             for chunk in order() {
-                if settings.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                     return Ok(false);
                 }
-                if self.part(chunk).exists() || (claim && !self.claim(chunk, shard)?) {
+                let part = self.part(chunk);
+                if part.exists() || (claim && !self.claim(chunk, shard)?) {
                     continue;
                 }
-                self.find(chunk, settings, engine.again(), sources, &now)?;
+                let kept =
+                    find(&Chunk { shards: self, chunk, part: &part, stop, before, counted: &counted })?;
+                if kept.summaries.len() == self.range(chunk).len() && kept.finished().is_some() {
+                    checkpoint::write(&part, self.question.with(chunk as u64), &kept)?;
+                    *lock(&counted) = (Instant::now(), self.done());
+                } else if !part.exists() {
+                    // Whoever comes next need not think that somebody is at it. If it stays, it does no harm.
+                    let _ = fs::remove_file(self.claimed(chunk));
+                }
             }
         }
         Ok((0..chunks).all(|chunk| self.part(chunk).exists()))
     }
 
-    /// Finds one chunk, unless another process has before.
-    fn find(
-        &self,
-        chunk: usize,
-        settings: &AllPairs<'_>,
-        engine: Engine<'_, '_>,
-        sources: &[Node],
-        now: &AtomicUsize,
-    ) -> Result<(), AllPairsError> {
-        let part = self.part(chunk);
-        let stop = AtomicBool::new(false);
-        let done_before = now.load(Ordering::Relaxed);
-        let progress = |found: Progress| {
-            let asked = settings.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-            if asked || part.exists() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            let done = done_before + found.done_now;
-            now.store(done, Ordering::Relaxed);
-            if let Some(progress) = settings.progress {
-                progress(Progress { done, done_now: done, sources: self.plan.sources, ..found });
-            }
-        };
-        let settings = AllPairs {
-            checkpoint: None,
-            matrix: None,
-            progress: Some(&progress),
-            stop: Some(&stop),
-            histogram: self.plan.histogram,
-        };
-        let kept = settings.run(engine, &sources[self.range(chunk)])?.kept;
-        if kept.finished().is_some() {
-            checkpoint::write(&part, self.question.with(chunk as u64), &kept)?;
-        } else if !part.exists() {
-            // Whoever comes next need not think that somebody is at it. If it stays, it does no harm.
-            let _ = fs::remove_file(self.claimed(chunk));
-        }
-        Ok(())
+    /// Copies the rows of all chunks that are there, in the order of the sources.
+    ///
+    /// # Errors
+    ///
+    /// Rows that are missing, damaged or cannot be written.
+    pub fn copy_rows(&self, to: &mut impl Write) -> Result<(), RowsError> {
+        let there = (0..self.chunks()).filter(|chunk| self.part(*chunk).exists());
+        there.map(|chunk| self.rows(chunk)).try_for_each(|path| rows::copy(&path, to))
     }
 
     /// What is there.
@@ -241,7 +262,11 @@ impl Shards {
     }
 
     fn part(&self, chunk: usize) -> PathBuf {
-        self.folder.join(format!("{chunk:06}.part"))
+        self.folder.join(format!("{chunk:06}{PART}"))
+    }
+
+    fn rows(&self, chunk: usize) -> PathBuf {
+        self.folder.join(format!("{chunk:06}.rows"))
     }
 
     fn claimed(&self, chunk: usize) -> PathBuf {
@@ -255,12 +280,60 @@ impl Shards {
     }
 }
 
+/// A chunk that this process finds.
+#[derive(Debug)]
+pub struct Chunk<'a> {
+    shards: &'a Shards,
+    chunk: usize,
+    part: &'a Path,
+    stop: Option<&'a AtomicBool>,
+    /// Sources that were done before this process began.
+    before: usize,
+    /// Sources that all have done, and when they were counted.
+    counted: &'a Mutex<(Instant, usize)>,
+}
+
+impl Chunk<'_> {
+    /// Its sources, by their places in the list.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        self.shards.range(self.chunk)
+    }
+
+    /// Whether it need not be gone on with: the process is to stop, or another one has found it.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) || self.part.exists()
+    }
+
+    /// How many sources are done by all processes when this one has done so many of the chunk; and how many of them since
+    /// it began.
+    #[must_use]
+    pub fn count(&self, done: usize) -> (usize, usize) {
+        let mut counted = lock(self.counted);
+        if counted.0.elapsed() >= COUNTED_EVERY {
+            *counted = (Instant::now(), self.shards.done());
+        }
+        let all = (counted.1 + done).min(self.shards.plan.sources);
+        (all, all.saturating_sub(self.before))
+    }
+
+    /// A file for the rows of the chunk. It must be finished before the chunk is.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be created.
+    pub fn rows(&self) -> Result<ChunkRows, FileError> {
+        ChunkRows::create(self.shards.rows(self.chunk), &self.shards.folder)
+    }
+}
+
+fn lock(counted: &Mutex<(Instant, usize)>) -> MutexGuard<'_, (Instant, usize)> {
+    counted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Creates a file that says whose something is; false if there is one.
-///
-/// # Errors
-///
-/// If it cannot be created.
-pub fn claim(path: &Path, words: &str) -> Result<bool, FileError> {
+fn claim(path: &Path, words: &str) -> Result<bool, FileError> {
     match File::options().write(true).create_new(true).open(path) {
         Ok(mut file) => {
             file.write_all(words.as_bytes()).map(|()| true).map_err(|source| access(path, source))
@@ -270,16 +343,17 @@ pub fn claim(path: &Path, words: &str) -> Result<bool, FileError> {
     }
 }
 
-fn access(path: &Path, source: std::io::Error) -> FileError {
+pub(super) fn access(path: &Path, source: std::io::Error) -> FileError {
     FileError::Access { path: path.to_owned(), source }
 }
 
 fn fields(question: Fingerprint, plan: &Plan) -> Vec<u8> {
-    let Plan { sources, chunk, histogram, graph, first_id } = *plan;
+    let Plan { sources, chunk, histogram, columns, graph, first_id } = *plan;
     let numbers: [u64; FIELDS] = [
         sources as u64,
         chunk as u64,
         u64::from(histogram),
+        columns as u64,
         graph.nodes as u64,
         graph.arcs as u64,
         graph.bytes as u64,
@@ -293,7 +367,7 @@ fn read_plan(path: &Path) -> Result<(Fingerprint, Plan), FileError> {
     let contents =
         file::read(path, MAGIC, 8 * (FIELDS as u64 + 1))?.ok_or(wrong("no run was begun in this folder"))?;
     let numbers: Vec<u64> = contents.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-    let &[question, sources, chunk, histogram, nodes, arcs, bytes, first] = &numbers[..] else {
+    let &[question, sources, chunk, histogram, columns, nodes, arcs, bytes, first] = &numbers[..] else {
         return Err(wrong("cut off"));
     };
     if chunk == 0 {
@@ -301,7 +375,13 @@ fn read_plan(path: &Path) -> Result<(Fingerprint, Plan), FileError> {
     }
     let graph = GraphFigures { nodes: nodes as usize, arcs: arcs as usize, bytes: bytes as usize };
     let first_id = (first != NO_FIRST).then_some(first);
-    let plan =
-        Plan { sources: sources as usize, chunk: chunk as usize, histogram: histogram != 0, graph, first_id };
+    let plan = Plan {
+        sources: sources as usize,
+        chunk: chunk as usize,
+        histogram: histogram != 0,
+        columns: columns as usize,
+        graph,
+        first_id,
+    };
     Ok((Fingerprint::of_stored(question), plan))
 }

@@ -279,6 +279,11 @@ impl<'a> Sweeps<'a> {
         }
     }
 
+    /// How many threads sweep.
+    pub(crate) fn threads(&self) -> usize {
+        self.team.size()
+    }
+
     /// The graph with its weights, as a number.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.hierarchy.fingerprint

@@ -15,6 +15,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
         0 => String::new(),
         resumed => format!(", {resumed} of them before"),
     };
+    let ranks = report.ranks.map_or(String::new(), |ranks| format!(" in each of {}", plural(ranks, "rank")));
     let lines = [
         (
             "graph      ",
@@ -30,7 +31,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
         (
             "searched   ",
             format!(
-                "{} of {}{resumed} by {} in {}: {each_ms:.2} ms each, {} edges/s",
+                "{} of {}{resumed} by {}{ranks} in {}: {each_ms:.2} ms each, {} edges/s",
                 report.searched,
                 plural(report.sources, "source"),
                 plural(report.threads, "thread"),

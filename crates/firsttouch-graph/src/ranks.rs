@@ -1,0 +1,142 @@
+//! Several processes, on one machine or many, that pass each other messages.
+//!
+//! What carries the messages is left to whoever has a [`Ranks`]: `firsttouch-mpi` has one over the system's MPI. Here is what
+//! they say. Rank 0 reads the graph and tells it to all ([`Loaded::tell`], [`Loaded::hear`]); then it hands out the sources of a
+//! run, and is told what was found ([`AllPairs::lead`], [`AllPairs::follow`]).
+//!
+//! Architecture invariant: all wait for rank 0 alone, and rank 0 only for those that have work of it. What becomes of the others
+//! when one dies is the carrier's affair: MPI ends them all, and the checkpoint of rank 0 keeps what was found.
+//!
+//! [`AllPairs::lead`]: crate::AllPairs::lead
+//! [`AllPairs::follow`]: crate::AllPairs::follow
+
+use crate::array::Place;
+use crate::binary::{self, BinaryError};
+use crate::read::Loaded;
+use firsttouch_threads::Team;
+use std::fmt;
+
+/// The processes of a job, as one of them sees them. One thread at a time calls it.
+pub trait Ranks: fmt::Debug + Sync {
+    /// Which of them this one is, from 0 on.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn size(&self) -> usize;
+
+    /// Rank 0 tells bytes to all others, who call [`Ranks::hear`] at the same time.
+    ///
+    /// # Errors
+    /// What carries messages says why.
+    fn tell(&self, bytes: &[u8]) -> Result<(), MessageError>;
+
+    /// What rank 0 tells: exactly as many bytes.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn hear(&self, bytes: &mut [u8]) -> Result<(), MessageError>;
+
+    /// Sends bytes to one rank.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn send(&self, to: usize, bytes: &[u8]) -> Result<(), MessageError>;
+
+    /// Waits for bytes from one rank.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn receive(&self, from: usize) -> Result<Vec<u8>, MessageError>;
+
+    /// Bytes that have come from whichever rank, and which; `None` if there are none.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn poll(&self) -> Result<Option<(usize, Vec<u8>)>, MessageError>;
+
+    /// Ends all processes of the job, this one with such a code.
+    fn abort(&self, code: u8) -> !;
+
+    /// [`Ranks::tell`] where others do not know how many bytes.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn tell_all(&self, bytes: &[u8]) -> Result<(), MessageError> {
+        self.tell(&(bytes.len() as u64).to_le_bytes())?;
+        self.tell(bytes)
+    }
+
+    /// What [`Ranks::tell_all`] tells.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn hear_all(&self) -> Result<Vec<u8>, MessageError> {
+        let mut length = [0; 8];
+        self.hear(&mut length)?;
+        let mut bytes = vec![0; u64::from_le_bytes(length) as usize];
+        self.hear(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Why there is no message, or none that was understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call} failed: {answer}")]
+pub struct MessageError {
+    /// What was called.
+    pub call: &'static str,
+    /// What it answered.
+    pub answer: String,
+}
+
+impl MessageError {
+    pub(crate) fn not_understood() -> MessageError {
+        MessageError { call: "reading a message", answer: "it is none of this program's".to_owned() }
+    }
+
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "start all ranks by the same launcher, with the same program and the same MPI as it was built with"
+    }
+}
+
+/// Why a rank has not got the graph.
+#[derive(Debug, thiserror::Error)]
+pub enum HearError {
+    /// It was not heard.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// What was heard is none, or there is no memory for it.
+    #[error("the graph that rank 0 tells: {0}")]
+    Graph(#[from] BinaryError),
+}
+
+impl HearError {
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            HearError::Message(error) => error.hint(),
+            HearError::Graph(error) => error.hint(),
+        }
+    }
+}
+
+impl Loaded {
+    /// Rank 0 tells the graph, its numbers and its order to all others, array by array, as a file of ours has them.
+    ///
+    /// # Errors
+    /// Messages that do not arrive.
+    pub fn tell(&self, ranks: &dyn Ranks) -> Result<(), MessageError> {
+        binary::tell(self, ranks)
+    }
+
+    /// The graph that rank 0 tells, in memory of that place; checked as one that is opened.
+    ///
+    /// # Errors
+    /// Messages that do not arrive or are no graph; no memory.
+    pub fn hear(ranks: &dyn Ranks, place: Place, team: &mut Team) -> Result<Loaded, HearError> {
+        binary::hear(ranks, place, team)
+    }
+}
