@@ -59,8 +59,8 @@ impl Ranks for Thread {
     }
 
     fn tell(&self, bytes: &[u8]) -> Result<(), MessageError> {
-        let others = self.to.iter().skip(1);
-        others.map(|[told, _]| told.send((0, bytes.to_vec())).map_err(|_| gone("tell"))).collect()
+        let mut others = self.to.iter().skip(1);
+        others.try_for_each(|[told, _]| told.send((0, bytes.to_vec())).map_err(|_| gone("tell")))
     }
 
     fn hear(&self, bytes: &mut [u8]) -> Result<(), MessageError> {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const STRETCH: Duration = Duration::from_secs(5);
 /// How often rank 0 looks whether somebody has asked.
 const PAUSE: Duration = Duration::from_micros(500);
-/// Of what is left, each rank gets at most this part at once, so that all end together.
+/// Of its equal share of what is left, a rank gets at most one in so many at once, so that all end together.
 const SHARE: usize = 2;
 
 /// What rank 0 tells before anything is handed out.
@@ -103,7 +103,7 @@ impl AllPairs<'_> {
     }
 
     /// Works for rank 0, which [`AllPairs::lead`]s: on its sources, and to its figures. Of the settings only `stop` means
-    /// something. Answers whether it was not stopped.
+    /// something, and `progress`, which is told of the sources that were got last. Answers whether it was not stopped.
     ///
     /// # Errors
     ///
