@@ -3,7 +3,7 @@
 //! Found by `dlsym(RTLD_DEFAULT, "firsttouch_agent_…")`: a null answer means that the agent is not there. All functions
 //! may be called from any thread, and none fails half-way. Sizes are bytes. The structures are `firsttouch-memory`'s.
 
-use crate::{HEAP, forks, prefault};
+use crate::{HEAP, prefault};
 use core::ffi::{CStr, c_char, c_int};
 use firsttouch_memory::{AgentBlock, AgentStatus, Pages, Settings};
 
@@ -25,7 +25,6 @@ pub unsafe extern "C" fn firsttouch_agent_enable(
     let (min_bytes, max_bytes) = (min_bytes as usize, max_bytes as usize);
     match pages {
         Some(pages) if pages != Pages::Plain && min_bytes > 0 && min_bytes <= max_bytes => {
-            forks::follow();
             HEAP.enable(Settings { pages, min_bytes, max_bytes, ..before });
             0
         }

@@ -1,18 +1,13 @@
 //! Forks of the program: the child has a whole heap, and huge pages that a fork splits are put together again.
 //!
-//! Nobody who places nothing pays for it: the handlers are registered when placing begins, which may be long after the
-//! program has.
+//! The handlers are registered when the agent is loaded, also where it places nothing yet. Later another thread could fork
+//! at the same moment, and its child would not know whether it has them. And those who register first are called last before
+//! a fork, and first after it: the handlers of the program may allocate.
 
 use crate::{HEAP, threads};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use firsttouch_linux::sys;
+use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_memory::Fork;
-
-/// Nobody has registered the handlers; any other number but the last is of the process that is at it.
-const NOBODY: u32 = 0;
-const REGISTERED: u32 = u32::MAX;
-static REGISTRATION: AtomicU32 = AtomicU32::new(NOBODY);
 
 /// What is handed from the handler before a fork to those after it.
 struct Held(UnsafeCell<Option<Fork>>);
@@ -23,31 +18,11 @@ static FORK: Held = Held(UnsafeCell::new(None));
 /// The thread that forks is bound; likewise.
 static IS_BOUND: AtomicBool = AtomicBool::new(false);
 
-/// Sees to forks from now on. To be called before the heap places its first block; comes back when the handlers are
-/// registered, by whomever.
+/// Sees to forks from now on. To be called once, by the constructor, while no other thread exists.
 pub(crate) fn follow() {
-    let process = sys::process_id();
-    let mut seen = REGISTRATION.load(Ordering::Acquire);
-    while seen != REGISTERED {
-        // Left behind by another process: in that one a thread was at it when this one was forked, and here nobody is.
-        if seen == process {
-            // Another thread of ours, for microseconds.
-            // SAFETY: lets others run.
-            unsafe { libc::sched_yield() };
-            seen = REGISTRATION.load(Ordering::Acquire);
-            continue;
-        }
-        match REGISTRATION.compare_exchange(seen, process, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
-                // SAFETY: registers functions of this library, which is never unloaded (a preload library).
-                unsafe {
-                    libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child));
-                }
-                REGISTRATION.store(REGISTERED, Ordering::Release);
-                return;
-            }
-            Err(now) => seen = now,
-        }
+    // SAFETY: registers functions of this library, which is never unloaded (a preload library).
+    unsafe {
+        libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child));
     }
 }
 
@@ -59,7 +34,7 @@ extern "C" fn before() {
 }
 
 extern "C" fn after_in_parent() {
-    // SAFETY: as in `before`. If the handlers were registered in the middle of this fork, there is nothing to take.
+    // SAFETY: as in `before`.
     if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
         // SAFETY: the value of the fork that ends here.
         unsafe { HEAP.after_fork_in_parent(fork) };
@@ -68,7 +43,7 @@ extern "C" fn after_in_parent() {
 
 extern "C" fn after_in_child() {
     threads::end_in_child(IS_BOUND.load(Ordering::Relaxed));
-    // SAFETY: as in `after_in_parent`.
+    // SAFETY: as in `before`.
     if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
         // SAFETY: the value of the fork that ends here.
         unsafe { HEAP.after_fork_in_child(fork) };

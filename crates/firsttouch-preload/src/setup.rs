@@ -116,6 +116,7 @@ pub(crate) extern "C" fn construct() {
     hooks::resolve();
     exec::resolve();
     binding::resolve();
+    forks::follow();
     // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down.
     // SAFETY: reads the auxiliary vector.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -141,7 +142,6 @@ pub(crate) extern "C" fn construct() {
             RECORDING_PROCESS.store(process, Ordering::Relaxed);
         }
     }
-    forks::follow();
     prefault::enable(asked.prefault);
     if asked.settings.pages != Pages::Plain {
         HEAP.enable(asked.settings);
