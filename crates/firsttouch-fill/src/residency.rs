@@ -26,8 +26,10 @@ impl Residency {
         let Some(pagemap) = self.pagemap.as_ref().filter(|_| whole.start < whole.end) else {
             return each(range, true);
         };
-        if is_all_there(pagemap, &whole) {
-            return each(range, true);
+        match at_once(pagemap, &whole) {
+            Some(true) => return each(range, true),
+            Some(false) if whole == range => return each(range, false),
+            _ => {}
         }
         // Parts of pages at either end share them with other memory.
         let mut run = (range.start..whole.start, true);
@@ -54,14 +56,18 @@ impl Residency {
     }
 }
 
-/// One call where all is there, which is the usual case (Linux 6.7; before that the entries are read).
-fn is_all_there(pagemap: &Descriptor, whole: &Range<usize>) -> bool {
+/// Whether all is there or nothing, where it is one or the other, as it is mostly: by one call that reads no entries (Linux
+/// 6.7).
+fn at_once(pagemap: &Descriptor, whole: &Range<usize>) -> Option<bool> {
     let mut regions = [PageRegion::default(); 4];
-    let Ok((filled, walked_to)) = pagemap.scan_pages(whole.start, whole.end, &mut regions) else {
-        return false;
-    };
+    let (filled, walked_to) = pagemap.scan_contents(whole.start, whole.end, &mut regions).ok()?;
     let there: u64 = regions[..filled].iter().map(|region| region.end - region.start).sum();
-    walked_to >= whole.end && there == (whole.end - whole.start) as u64
+    match there {
+        _ if walked_to < whole.end => None,
+        0 => Some(false),
+        there if there == whole.len() as u64 => Some(true),
+        _ => None,
+    }
 }
 
 type Run = (Range<usize>, bool);
@@ -88,6 +94,9 @@ mod tests {
     fn what_was_touched_is_there_and_nothing_else() {
         let mut region = Region::map(4 << 20, Pages::Base, None).unwrap();
         let start = region.as_slice().as_ptr() as usize;
+        let mut runs = Vec::new();
+        Residency::open().runs(start..start + (4 << 20), |run, there| runs.push((run, there)));
+        assert_eq!(runs, [(start..start + (4 << 20), false)]);
         for page in [0, 1, 700] {
             region.as_mut_slice()[page * PAGE] = 1;
         }

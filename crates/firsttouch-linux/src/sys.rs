@@ -13,6 +13,8 @@ pub type Answer = Result<usize, i32>;
 const PAGEMAP_SCAN: usize = 0xc060_6610;
 /// Category bit: the page is resident.
 pub const PAGE_IS_PRESENT: u64 = 1 << 3;
+/// Category bit: the page is swapped out.
+pub const PAGE_IS_SWAPPED: u64 = 1 << 4;
 /// Category bit: the page is the shared zero page.
 pub const PAGE_IS_PFNZERO: u64 = 1 << 5;
 /// Category bit: the page is mapped by a PMD (transparent 2 MiB page) or is a hugetlb page.
@@ -305,6 +307,16 @@ impl Descriptor {
     ) -> Result<(usize, usize), i32> {
         scan_pages(self.0, start, end, 0, regions)
     }
+
+    /// The same for pages that have contents, in memory or swapped out.
+    pub fn scan_contents(
+        &self,
+        start: usize,
+        end: usize,
+        regions: &mut [PageRegion],
+    ) -> Result<(usize, usize), i32> {
+        scan(self.0, start, end, 0, PAGE_IS_PRESENT | PAGE_IS_SWAPPED, regions)
+    }
 }
 
 impl Drop for Descriptor {
@@ -322,6 +334,18 @@ pub(crate) fn scan_pages(
     max_pages: u64,
     regions: &mut [PageRegion],
 ) -> Result<(usize, usize), i32> {
+    scan(pagemap, start, end, max_pages, PAGE_IS_PRESENT, regions)
+}
+
+/// The pages that are of any of these categories.
+fn scan(
+    pagemap: i32,
+    start: usize,
+    end: usize,
+    max_pages: u64,
+    categories: u64,
+    regions: &mut [PageRegion],
+) -> Result<(usize, usize), i32> {
     let mut arguments = ScanArguments {
         size: size_of::<ScanArguments>() as u64,
         flags: 0,
@@ -332,9 +356,9 @@ pub(crate) fn scan_pages(
         vec_len: regions.len() as u64,
         max_pages,
         category_inverted: 0,
-        category_mask: PAGE_IS_PRESENT,
-        category_anyof_mask: 0,
-        return_mask: PAGE_IS_PRESENT | PAGE_IS_HUGE | PAGE_IS_PFNZERO,
+        category_mask: 0,
+        category_anyof_mask: categories,
+        return_mask: categories | PAGE_IS_HUGE | PAGE_IS_PFNZERO,
     };
     let address = &raw mut arguments as usize;
     // SAFETY: the argument block has the kernel's layout and points to a buffer of the length it names.
