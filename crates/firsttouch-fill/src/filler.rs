@@ -190,8 +190,10 @@ impl Shared {
 const PORTION: usize = 1024;
 /// One more thread has to add so much to be used.
 const WORTHWHILE: f64 = 1.2;
-/// Memory that one thread fills in a trial.
-const TRIAL: usize = 32 << 20;
+/// Memory that is filled in a trial, and by each thread at the least. The same for any number of threads, and more than
+/// caches hold: where one thread has memory in the caches, and two together have not, one looks as good as two.
+const TRIAL: usize = 128 << 20;
+const LEAST_OF_THREAD: usize = 8 << 20;
 const TRIALS: usize = 3;
 
 impl Filler {
@@ -352,18 +354,20 @@ impl Filler {
     }
 
     fn learn(&self, known: Knowledge, most: usize) -> Result<Knowledge, FillerError> {
-        let (threads_in_place, in_place_bytes_per_s) = self.best(most, |filler, threads| {
-            let mut region = Region::map(TRIAL * threads, Pages::Transparent, None)?;
-            region.prefault()?;
-            filler.seconds(region, threads)
-        })?;
-        let (threads_new, new_bytes_per_s) = self.best(most, |filler, threads| {
-            filler.seconds(Region::map(TRIAL * threads, Pages::Transparent, None)?, threads)
+        let bytes = TRIAL.max(most * self.nodes * LEAST_OF_THREAD);
+        let mut there = Region::map(bytes, Pages::Transparent, None)?;
+        there.prefault()?;
+        let (threads_in_place, in_place_bytes_per_s) =
+            self.best(most, bytes, |filler, threads| Ok(filler.seconds(&mut there, threads)))?;
+        // Given back right before as much is created: a host has not taken it away yet.
+        drop(there);
+        let (threads_new, new_bytes_per_s) = self.best(most, bytes, |filler, threads| {
+            Ok(filler.seconds(&mut Region::map(bytes, Pages::Transparent, None)?, threads))
         })?;
         let mut wake_s = f64::INFINITY;
         for _ in 0..TRIALS * TRIALS {
             // One page: less time than the wake-up by far.
-            wake_s = wake_s.min(self.seconds(Region::map(4096, Pages::Base, None)?, self.nodes)?);
+            wake_s = wake_s.min(self.seconds(&mut Region::map(4096, Pages::Base, None)?, self.nodes));
         }
         Ok(Knowledge {
             threads_in_place,
@@ -375,34 +379,33 @@ impl Filler {
         })
     }
 
-    /// The number of threads of each node after which more add too little, and the rate with them, in bytes per second.
+    /// The number of threads of each node after which more add too little, and the rate with them, in bytes per second. Two
+    /// numbers that are compared take turns: a machine changes its speed at any moment.
     fn best(
         &self,
         most: usize,
-        seconds: impl Fn(&Filler, usize) -> Result<f64, FillerError>,
+        bytes: usize,
+        mut seconds: impl FnMut(&Filler, usize) -> Result<f64, FillerError>,
     ) -> Result<(usize, f64), FillerError> {
-        let rate = |threads: usize| -> Result<f64, FillerError> {
-            let mut best = f64::INFINITY;
+        let mut chosen = 1;
+        loop {
+            let more = (chosen * 2).min(most);
+            let mut least = [f64::INFINITY; 2];
             for _ in 0..TRIALS {
-                best = best.min(seconds(self, threads * self.nodes)?);
+                for (least, threads) in least.iter_mut().zip([chosen, more]) {
+                    *least = least.min(seconds(self, threads * self.nodes)?);
+                }
             }
-            Ok((TRIAL * threads * self.nodes) as f64 / best)
-        };
-        let mut chosen = (1, rate(1)?);
-        while chosen.0 < most {
-            let threads = (chosen.0 * 2).min(most);
-            let faster = rate(threads)?;
-            if faster < WORTHWHILE * chosen.1 {
-                break;
+            let [fewer_s, more_s] = least;
+            if more == chosen || fewer_s < WORTHWHILE * more_s {
+                return Ok((chosen, bytes as f64 / fewer_s));
             }
-            chosen = (threads, faster);
+            chosen = more;
         }
-        Ok(chosen)
     }
 
     /// Seconds until the filler's threads, so many of them, have cleared a region.
-    fn seconds(&self, region: Region, threads: usize) -> Result<f64, FillerError> {
-        let mut buffers = vec![region];
+    fn seconds(&self, region: &mut Region, threads: usize) -> f64 {
         let work = Work {
             value: 0,
             next: Next::Leave,
@@ -412,13 +415,13 @@ impl Filler {
             thread_rate: 1.0,
             devices: Vec::new(),
         };
-        let job = Arc::new(Job::new(by_node(spans(&mut buffers), self.nodes), &work));
+        let job = Arc::new(Job::new(by_node(spans(std::slice::from_mut(region)), self.nodes), &work));
         let begun = Instant::now();
         self.shared.add(&job);
         job.wait(None);
         let seconds = begun.elapsed().as_secs_f64();
         job.cancel();
-        Ok(seconds)
+        seconds
     }
 }
 
