@@ -108,3 +108,47 @@ impl<B: Buffer> Drop for Fill<B> {
         self.end();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crossovers::Next;
+    use crate::filler::{Filler, Threads};
+    use crate::job::PIECE;
+    use firsttouch_linux::numa;
+    use firsttouch_memory::{Pages, Region};
+    use std::collections::BTreeMap;
+
+    const BYTES: usize = 128 << 20;
+    /// A fill that is over before it is told to end shows nothing, and is tried again.
+    const TRIES: usize = 100;
+
+    /// Told to end at some point, each who fills does no more than the piece that it has: counted in bytes, which no host that
+    /// takes processors away can make more.
+    #[test]
+    fn after_a_cancel_nobody_begins_another_piece() {
+        let cpus: Vec<u32> = numa::affinity(0).unwrap().iter().collect();
+        let filler = Filler::new(&Threads { by_node: BTreeMap::from([(0, cpus)]) }).unwrap();
+        for (pages, is_new) in [(Pages::Base, true), (Pages::Transparent, true), (Pages::Transparent, false)]
+        {
+            let cancelled = (0..TRIES).find(|turn| {
+                let mut region = Region::map(BYTES, pages, None).unwrap();
+                if !is_new {
+                    region.prefault().unwrap();
+                }
+                let fill = filler.fill(vec![region], 0, Next::Leave);
+                while fill.progress().filled_bytes < turn % 4 * PIECE {
+                    fill.wait_for(Duration::from_micros(50));
+                }
+                fill.jobs.iter().for_each(|job| job.stop());
+                let filled_bytes = fill.progress().filled_bytes;
+                let workers: usize = fill.jobs.iter().map(|job| job.threads()).max().unwrap();
+                let filled = fill.cancel();
+                let ended: usize = filled.ranges[0].iter().map(ExactSizeIterator::len).sum();
+                assert!(ended - filled_bytes <= workers * PIECE, "{filled_bytes} {ended} with {workers}");
+                ended < BYTES
+            });
+            assert!(cancelled.is_some(), "no fill of {pages} pages was long enough");
+        }
+    }
+}
