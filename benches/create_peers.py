@@ -112,7 +112,7 @@ def main():
         report = json.loads(output([FIRSTTOUCH, "fill", "--size", str(BYTES), "--quick", "--json"]))
         store.append(max(report["store_bandwidth_gbps"]))
         for row in report["rows"]:
-            name = f"fill: {row['pages']} {row['state'].replace('_', ' ')} by {row['method']}, {row['threads']} thread"
+            name = f"fill: {row['pages']} {row['state'].replace('_', ' ')} by {row['method']}, {row['cpus']} CPU"
             fill.setdefault(name, []).append(BYTES / row["gbps"] / 1e9)
     bandwidth = statistics.median(store)
     print(f"{MIB} MiB of zeroed memory, median of {ROUNDS} rounds; the machine stores {bandwidth:.1f} GB/s\n")

@@ -412,7 +412,7 @@ pub(crate) struct Fill {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// One round in place of three
+    /// One round in place of five
     #[arg(long)]
     pub(crate) quick: bool,
     /// Memory of each trial; twice as much is taken

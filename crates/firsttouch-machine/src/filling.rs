@@ -39,14 +39,22 @@ pub struct FillRow {
     pub page_size: u64,
     /// Threads that worked on it at the same time.
     pub threads: u32,
+    /// CPUs that it might have used: a filler takes no more threads than pay.
+    #[serde(default)]
+    pub cpus: u32,
     /// Where the memory came from.
     pub state: FillState,
     /// 10⁹ bytes per second: the median of the rounds.
     pub gbps: f64,
     /// Nanoseconds for each page.
     pub ns_per_page: f64,
-    /// `gbps` as a part of the highest store bandwidth.
+    /// The part of the store bandwidth of as many CPUs: of that measured in the same round, if the memory was there; the
+    /// median.
     pub share_of_store_bandwidth: f64,
+    /// Of new memory: the part of the best rate at which the kernel, touched or asked, created it with as many CPUs in the
+    /// same round; the median.
+    #[serde(default)]
+    pub share_of_kernels_best: Option<f64>,
 }
 
 /// From which sizes on stores past the caches are faster.

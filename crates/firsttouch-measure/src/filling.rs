@@ -1,10 +1,9 @@
 //! What creating, clearing and handing out memory costs on this machine.
 //!
-//! Every way gets the same amount of memory, some rounds each; the median counts. New memory is warmed up right before:
-//! as much of the same kind is created and given back, because a virtual machine's host takes freed memory away, and what
-//! it gives again is slow. After each round all bytes are read back.
+//! Every way gets the same amount of memory, some rounds each; the median counts. All bytes are read back.
 
 mod cancel;
+mod ways;
 
 use crate::series::Series;
 use firsttouch_fill::dsa::{self, DeviceQueue, Submission};
@@ -17,11 +16,10 @@ use firsttouch_machine::{
 use firsttouch_memory::{Means, Pages, Region, RegionError};
 use firsttouch_threads::{Team, TeamError, compact};
 use std::collections::BTreeMap;
-use std::hint::black_box;
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use ways::{Crew, dirty, together};
 
 /// What is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub struct FillOptions {
     pub pages: Vec<Pages>,
     /// The engines; empty is all.
     pub engines: Vec<Engine>,
-    /// One round in place of three.
+    /// One round in place of five.
     pub quick: bool,
 }
 
@@ -128,7 +126,7 @@ impl FillingError {
     }
 }
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 /// Sizes at which stores past the caches are compared with the C library's; 16 of them are larger than any cache.
 const COLD_SIZES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
 const COLD_TRIALS: usize = 512;
@@ -155,24 +153,20 @@ pub fn measure_filling(
     let cpus = compact(machine, &allowed);
     let cpus = if cpus.is_empty() { allowed } else { cpus };
     let mut survey = Survey::new(machine, options, &cpus)?;
-    let (store_bandwidth_gbps, cold) = survey.store_bandwidth(progress)?;
+    let cold = survey.store_bandwidth(progress)?;
     for pages in &options.pages {
         survey.kind(*pages, progress)?;
     }
     let cancels = match survey.wants(Engine::Filler) {
-        true => cancel::cancels(&survey.filler, survey.bytes)?,
+        true => cancel::cancels(survey.filler(), survey.bytes)?,
         false => Vec::new(),
     };
-    let most = store_bandwidth_gbps.iter().copied().fold(0.0, f64::max);
-    for row in &mut survey.rows {
-        row.share_of_store_bandwidth = row.gbps / most;
-    }
-    let known = *survey.filler.knowledge();
+    let known = *survey.filler().knowledge();
     Ok(FillReport {
         schema_version: MEASUREMENT_VERSION,
         date,
         size_bytes: options.size_bytes,
-        store_bandwidth_gbps,
+        store_bandwidth_gbps: survey.bandwidth_gbps,
         rows: survey.rows,
         crossovers: FillCrossovers {
             past_caches: Engine::Store(known.crossovers.past_caches).word().to_owned(),
@@ -195,10 +189,10 @@ struct Survey<'a> {
     bytes: usize,
     rounds: usize,
     means: Vec<Means>,
-    filler: Filler,
-    /// With one thread, and with all.
-    teams: Vec<Team>,
-    nodes: usize,
+    /// Of one CPU, and of all.
+    crews: Vec<Crew>,
+    /// By threads from 1 on.
+    bandwidth_gbps: Vec<f64>,
     /// Every queue that was found, and the first that could be opened.
     devices: Vec<FillDevice>,
     queue: Option<DeviceQueue>,
@@ -210,12 +204,6 @@ struct Survey<'a> {
 
 impl<'a> Survey<'a> {
     fn new(machine: &Machine, options: &'a FillOptions, cpus: &[u32]) -> Result<Survey<'a>, FillingError> {
-        let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for cpu in cpus {
-            let node = machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map_or(0, |node| node.id);
-            by_node.entry(node).or_default().push(*cpu);
-        }
-        let nodes = by_node.len();
         let wants_devices = options.engines.is_empty() || options.engines.contains(&Engine::Dsa);
         let (devices, mut queues) = if wants_devices { open_devices() } else { Default::default() };
         let queue = if queues.is_empty() { None } else { Some(queues.remove(0)) };
@@ -225,20 +213,34 @@ impl<'a> Survey<'a> {
         } else if options.engines.contains(&Engine::Dsa) && devices.is_empty() {
             notes.push("no Intel DSA: /sys/bus/dsa has no queue".to_owned());
         }
-        // The others are the filler's.
-        let filler = Filler::with_devices(&Threads { by_node }, queues)?;
         let mut sizes = vec![1, cpus.len()];
         sizes.dedup();
-        let teams: Result<Vec<Team>, TeamError> =
-            sizes.iter().map(|size| Team::new(&[cpus[..*size].to_vec()])).collect();
+        let mut crews = Vec::new();
+        for size in &sizes {
+            let cpus = &cpus[..*size];
+            let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+            for cpu in cpus {
+                let node =
+                    machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map_or(0, |node| node.id);
+                by_node.entry(node).or_default().push(*cpu);
+            }
+            // The devices' other queues are the largest filler's.
+            let queues =
+                if crews.len() + 1 == sizes.len() { std::mem::take(&mut queues) } else { Vec::new() };
+            crews.push(Crew {
+                team: Team::new(&[cpus.to_vec()])?,
+                nodes: by_node.len(),
+                filler: Filler::with_devices(&Threads { by_node }, queues)?,
+                fastest: Means::String,
+            });
+        }
         Ok(Survey {
             options,
             bytes: options.size_bytes as usize,
             rounds: if options.quick { 1 } else { ROUNDS },
             means: Means::ALL.into_iter().filter(|means| means.is_available()).collect(),
-            filler,
-            teams: teams?,
-            nodes,
+            crews,
+            bandwidth_gbps: Vec::new(),
             devices,
             queue,
             rows: Vec::new(),
@@ -252,8 +254,18 @@ impl<'a> Survey<'a> {
         self.options.engines.is_empty() || self.options.engines.contains(&engine)
     }
 
+    /// The filler of all CPUs.
+    fn filler(&self) -> &Filler {
+        &self.crews[self.crews.len() - 1].filler
+    }
+
+    /// The store bandwidth, and for each kind of pages both kinds of rounds, the pool and the device.
     fn steps(&self) -> usize {
-        1 + self.options.pages.len() * Engine::ALL.into_iter().filter(|engine| self.wants(*engine)).count()
+        1 + self.options.pages.len() * self.steps_of_kind()
+    }
+
+    fn steps_of_kind(&self) -> usize {
+        2 * self.rounds + 2
     }
 
     fn tell(&mut self, what: &str, progress: &mut dyn FnMut(usize, usize, &str)) {
@@ -261,36 +273,39 @@ impl<'a> Survey<'a> {
         self.step += 1;
     }
 
-    /// The fastest that memory which is there can be filled, by 1, 2, … threads.
+    /// Finds how fast memory that is there can be filled, by which means, by one thread and by all.
     fn store_bandwidth(
         &mut self,
         progress: &mut dyn FnMut(usize, usize, &str),
-    ) -> Result<(Vec<f64>, Vec<FillCold>), FillingError> {
+    ) -> Result<Vec<FillCold>, FillingError> {
         self.tell("store bandwidth", progress);
         let mut region = self.existing(Pages::Transparent)?;
         let mut bandwidth = Vec::new();
-        for team in &mut self.teams {
+        for crew in &mut self.crews {
             let mut fastest = 0_f64;
             for means in &self.means {
                 for _ in 0..self.rounds {
-                    let seconds = together(team, &mut region, |part| store(*means, part, 0));
-                    fastest = fastest.max(self.bytes as f64 / seconds / 1e9);
+                    let seconds = together(&mut crew.team, &mut region, |part| store(*means, part, 0));
+                    let gbps = self.bytes as f64 / seconds / 1e9;
+                    if gbps > fastest {
+                        (fastest, crew.fastest) = (gbps, *means);
+                    }
                 }
             }
-            bandwidth.push((team.size(), fastest));
+            bandwidth.push((crew.team.size(), fastest));
         }
-        let cold = self.cold(&mut region);
         // Between one and all, what was measured of fewer holds.
         let all = bandwidth.last().map_or(1, |(size, _)| *size);
         let at = |threads: usize| {
             bandwidth.iter().rev().find(|(size, _)| *size <= threads).map_or(0.0, |(_, rate)| *rate)
         };
-        Ok(((1..=all).map(at).collect(), cold))
+        self.bandwidth_gbps = (1..=all).map(at).collect();
+        Ok(self.cold(&mut region))
     }
 
     /// Sizes filled in turn by the C library and by what a filler takes, one part of the region after the other.
     fn cold(&self, region: &mut Region) -> Vec<FillCold> {
-        let crossovers = self.filler.knowledge().crossovers;
+        let crossovers = self.filler().knowledge().crossovers;
         let most = region.as_slice().len() / 16;
         let sizes = COLD_SIZES.into_iter().filter(|bytes| *bytes <= most);
         let compared = |bytes: usize| {
@@ -322,111 +337,26 @@ impl<'a> Survey<'a> {
         if let Some(reason) = probe.shortfall().filter(|_| probe.pages() != pages && pages != Pages::Auto) {
             self.notes.push(format!("no {pages} pages ({}): {}", reason.word(), reason.remedy()));
             drop(probe);
-            self.step += self.steps() / self.options.pages.len().max(1);
+            self.step += self.steps_of_kind();
             return Ok(());
         }
         drop(probe);
-        for engine in Engine::ALL {
-            if !self.wants(engine) {
-                continue;
-            }
-            self.tell(&format!("{} on {pages} pages", engine.word()), progress);
-            match engine {
-                Engine::Touch => {
-                    self.new_memory(engine, pages, |team, region| together(team, region, touch))?
-                }
-                Engine::Populate => {
-                    self.new_memory(engine, pages, |team, region| together(team, region, populate))?
-                }
-                Engine::Store(means) if self.means.contains(&means) => self.in_place(means, pages)?,
-                // The processor does not have it.
-                Engine::Store(_) => {}
-                Engine::Filler => self.filler(pages)?,
-                Engine::Pool => self.pool(pages)?,
-                Engine::Dsa => self.device(pages)?,
-            }
+        self.new_memory(pages, progress)?;
+        self.in_place(pages, progress)?;
+        self.tell(&format!("pool of {pages} pages"), progress);
+        if self.wants(Engine::Pool) {
+            self.pool(pages)?;
         }
-        Ok(())
-    }
-
-    fn new_memory(
-        &mut self,
-        engine: Engine,
-        pages: Pages,
-        create: impl Fn(&mut Team, &mut Region) -> f64,
-    ) -> Result<(), FillingError> {
-        let mut teams = std::mem::take(&mut self.teams);
-        for team in &mut teams {
-            let mut seconds = Series::default();
-            let mut page_size = 0;
-            for _ in 0..self.rounds {
-                self.warm(pages)?;
-                let begun = Instant::now();
-                let mut region = Region::map(self.bytes, pages, None)?;
-                // Reserved pages are created by mapping them already.
-                let mapping = begun.elapsed().as_secs_f64();
-                seconds.add(mapping + create(team, &mut region));
-                page_size = self.seen(&region);
-            }
-            self.row(engine, pages, page_size, team.size(), FillState::New, &seconds);
+        self.tell(&format!("devices on {pages} pages"), progress);
+        if self.wants(Engine::Dsa) {
+            self.device(pages)?;
         }
-        self.teams = teams;
-        Ok(())
-    }
-
-    fn in_place(&mut self, means: Means, pages: Pages) -> Result<(), FillingError> {
-        let mut region = self.existing(pages)?;
-        let mut teams = std::mem::take(&mut self.teams);
-        for team in &mut teams {
-            let mut seconds = Series::default();
-            for _ in 0..self.rounds {
-                together(team, &mut region, dirty);
-                seconds.add(together(team, &mut region, |part| store(means, part, 0)));
-            }
-            let page_size = self.seen(&region);
-            self.row(Engine::Store(means), pages, page_size, team.size(), FillState::InPlace, &seconds);
-        }
-        self.teams = teams;
-        Ok(())
-    }
-
-    fn filler(&mut self, pages: Pages) -> Result<(), FillingError> {
-        let known = *self.filler.knowledge();
-        let (mut new, mut in_place) = (Series::default(), Series::default());
-        let mut page_size = 0;
-        for _ in 0..self.rounds {
-            self.warm(pages)?;
-            let begun = Instant::now();
-            let region = Region::map(self.bytes, pages, None)?;
-            let filled = self.filler.fill(vec![region], 0, Next::Leave).wait();
-            new.add(begun.elapsed().as_secs_f64());
-            let mut buffers = filled.buffers;
-            for region in &mut buffers {
-                page_size = self.seen(region);
-                dirty(region.as_mut_slice());
-            }
-            let begun = Instant::now();
-            let filled = self.filler.fill(buffers, 0, Next::Leave).wait();
-            in_place.add(begun.elapsed().as_secs_f64());
-            for region in &filled.buffers {
-                self.seen(region);
-            }
-        }
-        self.row(Engine::Filler, pages, page_size, known.threads_new * self.nodes, FillState::New, &new);
-        self.row(
-            Engine::Filler,
-            pages,
-            page_size,
-            known.threads_in_place * self.nodes,
-            FillState::InPlace,
-            &in_place,
-        );
         Ok(())
     }
 
     fn pool(&mut self, pages: Pages) -> Result<(), FillingError> {
         let stock = Stock { region_bytes: self.bytes, pages, node: None, ready: 0, most: 1, keep: None };
-        let past_caches = self.filler.knowledge().crossovers.past_caches;
+        let past_caches = self.filler().knowledge().crossovers.past_caches;
         let pool = Pool::new(stock, Some(past_caches)).map_err(FillingError::Pool)?;
         let mut region = self.existing(pages)?;
         let (mut pooled, mut handed_out) = (Series::default(), Series::default());
@@ -441,8 +371,8 @@ impl<'a> Survey<'a> {
             handed_out.add(begun.elapsed().as_secs_f64());
         }
         let page_size = self.seen(&region);
-        self.row(Engine::Pool, pages, page_size, 1, FillState::Pooled, &pooled);
-        self.row(Engine::Pool, pages, page_size, 1, FillState::HandedOut, &handed_out);
+        self.row(Engine::Pool, pages, page_size, FillState::Pooled, &pooled);
+        self.row(Engine::Pool, pages, page_size, FillState::HandedOut, &handed_out);
         Ok(())
     }
 
@@ -457,7 +387,7 @@ impl<'a> Survey<'a> {
             seconds.add(begun.elapsed().as_secs_f64());
         }
         let page_size = self.seen(&region);
-        self.row(Engine::Dsa, pages, page_size, 1, FillState::InPlace, &seconds);
+        self.row(Engine::Dsa, pages, page_size, FillState::InPlace, &seconds);
         let totals = queue.totals();
         let [by_processor, faults] =
             [&totals.processor_bytes, &totals.faults].map(|total| total.load(Ordering::Relaxed));
@@ -476,9 +406,14 @@ impl<'a> Survey<'a> {
         Ok(region)
     }
 
-    /// Creates as much memory as is needed next, and gives it back.
+    /// Creates as much memory as is needed next, and gives it back: half as much again, because the kernel does not hand out
+    /// just the pages that came back last. Reserved pages stay with the machine.
     fn warm(&self, pages: Pages) -> Result<(), FillingError> {
-        self.existing(pages).map(drop)
+        let is_reserved = matches!(pages, Pages::Huge2M | Pages::Huge1G);
+        let bytes = if is_reserved { self.bytes } else { self.bytes / 2 * 3 };
+        let mut region = Region::map(bytes, pages, None)?;
+        region.prefault()?;
+        Ok(())
     }
 
     /// Reads a region back: whether all of it is zero, and the size of its pages.
@@ -494,26 +429,23 @@ impl<'a> Survey<'a> {
         }
     }
 
-    fn row(
-        &mut self,
-        engine: Engine,
-        pages: Pages,
-        page_size: u64,
-        threads: usize,
-        state: FillState,
-        seconds: &Series,
-    ) {
+    /// A row of one thread that was in no comparison.
+    fn row(&mut self, engine: Engine, pages: Pages, page_size: u64, state: FillState, seconds: &Series) {
+        let bandwidth_gbps = self.bandwidth_gbps.first().copied().unwrap_or(f64::INFINITY);
         // A clock that stood still has measured nothing.
         let Some(seconds) = seconds.median() else { return };
+        let gbps = self.bytes as f64 / seconds / 1e9;
         self.rows.push(FillRow {
             method: engine.word().to_owned(),
             pages: pages.to_string(),
             page_size,
-            threads: threads as u32,
+            threads: 1,
+            cpus: 1,
             state,
-            gbps: self.bytes as f64 / seconds / 1e9,
+            gbps,
             ns_per_page: seconds * 1e9 / (self.bytes as f64 / page_size as f64),
-            share_of_store_bandwidth: 0.0,
+            share_of_store_bandwidth: gbps / bandwidth_gbps,
+            share_of_kernels_best: None,
         });
     }
 }
@@ -534,36 +466,4 @@ fn open_devices() -> (Vec<FillDevice>, Vec<DeviceQueue>) {
     };
     let devices = dsa::find_queues(&Root::live()).into_iter().map(opened).collect();
     (devices, queues)
-}
-
-/// Gives every member of a team its part of a region, and answers the seconds until the last is done.
-fn together(team: &mut Team, region: &mut Region, work: impl Fn(&mut [u8]) + Sync) -> f64 {
-    // Parts of whole huge pages, so that no two threads create the same one.
-    let part = region.as_slice().len().div_ceil(team.size()).next_multiple_of(firsttouch_memory::HUGE);
-    let parts: Vec<Mutex<Option<&mut [u8]>>> =
-        region.as_mut_slice().chunks_mut(part).map(|part| Mutex::new(Some(part))).collect();
-    let begun = Instant::now();
-    team.run(|member| {
-        let part = parts.get(member.index()).and_then(|part| part.lock().ok()?.take());
-        if let Some(part) = part {
-            work(part);
-        }
-    });
-    begun.elapsed().as_secs_f64()
-}
-
-fn touch(part: &mut [u8]) {
-    for byte in part.iter_mut().step_by(PAGE) {
-        *black_box(byte) = 0;
-    }
-}
-
-fn populate(part: &mut [u8]) {
-    if firsttouch_fill::populate(part).is_err() {
-        touch(part);
-    }
-}
-
-fn dirty(part: &mut [u8]) {
-    part.fill(0xff);
 }

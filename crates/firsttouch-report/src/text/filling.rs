@@ -90,6 +90,7 @@ fn table(rows: &[FillRow]) -> Table {
         Column::new("way", "threads", Align::Right),
         Column::new("cost", "GB/s", Align::Right),
         Column::new("cost", "of store bandwidth", Align::Right),
+        Column::new("cost", "of kernel's best", Align::Right),
         Column::new("cost", "per page", Align::Right),
     ]);
     for row in rows {
@@ -98,7 +99,7 @@ fn table(rows: &[FillRow]) -> Table {
             Cell::new(pages(row)),
             Cell::new(row.state.word().replace('_', " ")),
             Cell::new(&row.method),
-            Cell::new(row.threads.to_string()),
+            Cell::new(threads(row)),
             // Handed out as it is: nothing is stored, so that a bandwidth says nothing.
             Cell::new(if instant { "-".to_owned() } else { format!("{:.1}", row.gbps) }),
             Cell::new(if instant {
@@ -106,6 +107,10 @@ fn table(rows: &[FillRow]) -> Table {
             } else {
                 format!("{:.0} %", row.share_of_store_bandwidth * 100.0)
             }),
+            Cell::new(
+                row.share_of_kernels_best
+                    .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0)),
+            ),
             Cell::new(time(row.ns_per_page)),
         ]);
     }
@@ -116,6 +121,11 @@ fn table(rows: &[FillRow]) -> Table {
 fn pages(row: &FillRow) -> String {
     let is_as_asked = row.pages != "thp" || row.page_size > 4096;
     if is_as_asked { row.pages.clone() } else { format!("{} ({})", row.pages, format_bytes(row.page_size)) }
+}
+
+/// Those that worked, and how many there might have been where that is more.
+fn threads(row: &FillRow) -> String {
+    if row.threads < row.cpus { format!("{} of {}", row.threads, row.cpus) } else { row.threads.to_string() }
 }
 
 fn time(ns: f64) -> String {
