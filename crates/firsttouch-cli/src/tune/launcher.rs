@@ -1,6 +1,7 @@
 //! Starts the program under each configuration: once to look at it, then as often as the session wants.
 
 use super::configs::{Configuration, Means};
+use super::demand;
 use super::interrupt::Interrupt;
 use super::preparation::Preparation;
 use crate::args::ProgramOutput;
@@ -11,6 +12,8 @@ use crate::program::Subject;
 use crate::receipt;
 use crate::rivals::{self, NotInstalled};
 use firsttouch_experiment::{Launcher, RunRequest, Sample};
+use firsttouch_linux::sysinfo;
+use firsttouch_machine::Root;
 use firsttouch_placement::{Pages, Placement, Receipt, Resolved, Via};
 use firsttouch_process::{Counters, Ending, Environment, Event, Finished, Launch, LaunchError, Stream};
 use std::io;
@@ -43,7 +46,8 @@ pub(crate) enum RunError {
 pub(crate) struct Probe {
     /// What the program had; for a configuration without a placement `asked` in it means nothing.
     pub(crate) receipt: Receipt,
-    pub(crate) max_rss_bytes: u64,
+    /// What the largest of its processes had, or what the machine had less meanwhile.
+    pub(crate) memory_bytes: u64,
     /// The processor that OpenBLAS chose its code for, if the program uses it and says so.
     pub(crate) openblas_core: Option<String>,
 }
@@ -126,7 +130,12 @@ impl Variant {
         if let Some(placement) = placement.filter(|placement| placement.needs_agent()) {
             environment::set_agent(&mut launch.environment, placement, &self.resolved, Some(&record));
         }
-        let (finished, visitor) = drive(&launch, &[], stop, visitor)?;
+        let available = || {
+            let text = Root::live().read("proc/meminfo").ok()??;
+            sysinfo::meminfo(&text).available_bytes
+        };
+        let (driven, taken_bytes) = demand::meanwhile(available, || drive(&launch, &[], stop, visitor));
+        let (finished, visitor) = driven?;
         let said = std::fs::read(&words).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         if !finished.ending.is_success() {
@@ -148,7 +157,8 @@ impl Variant {
             }
         };
         receipt.hold_against(&self.resolved);
-        Ok(Probe { receipt, max_rss_bytes: finished.max_rss_bytes, openblas_core: openblas_core(&said) })
+        let memory_bytes = finished.max_rss_bytes.max(taken_bytes.unwrap_or(0));
+        Ok(Probe { receipt, memory_bytes, openblas_core: openblas_core(&said) })
     }
 
     fn visitor(&self) -> Option<Visitor> {

@@ -1,6 +1,7 @@
 //! `tune`: finds the best placement of a program, and proves it.
 
 mod configs;
+mod demand;
 pub(crate) mod interrupt;
 mod launcher;
 mod nodes;
@@ -297,7 +298,7 @@ fn warm_bytes(
     if !surroundings::needs_warming(&status.machine) {
         return None;
     }
-    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.max_rss_bytes));
+    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
     let bytes = (!tune.no_warm).then(|| peaks.max()).flatten().map(|peak| peak / MARGIN.1 * MARGIN.0);
     if let Some(trap) = status.machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
         let done = match bytes {
