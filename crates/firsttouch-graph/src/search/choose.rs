@@ -46,6 +46,8 @@ impl fmt::Display for Algorithm {
 /// What of a graph decides which algorithm suits it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GraphShape {
+    /// Nodes.
+    pub nodes: usize,
     /// Arcs.
     pub arcs: usize,
     /// Arcs for each node.
@@ -76,10 +78,13 @@ const SAMPLES: usize = 9;
 const HOPS_OF_A_MAP: usize = 16;
 /// Mean degree up to which a hierarchy stays small.
 const DEGREE_OF_A_MAP: f64 = 6.0;
-/// Sources of each thread from which on making a hierarchy pays: making it takes about as long as so many searches.
-const MANY_SOURCES: usize = 150;
-/// Arcs below which threads would mostly wait for each other.
-const ARCS_FOR_A_TEAM: usize = 1 << 17;
+/// Sources of each thread from which on making a hierarchy pays, as a part of the root of the number of nodes: that long are
+/// the cuts of a graph in a plane, on which the time of making depends. New York is where it should be, grids of streets, whose
+/// cuts are longer, want two to four times as many (`examples/crossovers.rs`; figures in docs/graphs.md).
+const MANY_SOURCES: f64 = 0.5;
+/// Arcs below which threads would mostly wait for each other: with two threads on one source, one alone is faster up to about
+/// 2^17, and slower from 2^18 on.
+const ARCS_FOR_A_TEAM: usize = 1 << 18;
 
 impl GraphShape {
     /// That of a graph. Takes one pass over its offsets and a short walk.
@@ -91,6 +96,7 @@ impl GraphShape {
         let mut hops: Vec<usize> = nodes.filter_map(|node| hops(graph, node as Node)).collect();
         hops.sort_unstable();
         GraphShape {
+            nodes: graph.nodes(),
             arcs: graph.arcs(),
             mean_degree: graph.arcs() as f64 / graph.nodes().max(1) as f64,
             greatest_degree: degrees.max().unwrap_or(0),
@@ -166,7 +172,8 @@ pub struct Choice {
 #[must_use]
 pub fn choose(shape: &GraphShape, task: Task) -> Choice {
     let Task { sources, threads, ends_early, has_hierarchy } = task;
-    let are_many = sources >= MANY_SOURCES * threads;
+    let many = MANY_SOURCES * (shape.nodes as f64).sqrt();
+    let are_many = sources as f64 >= many * threads as f64;
     let because = |algorithm, reason| Choice { algorithm, reason };
     if has_hierarchy {
         return because(Algorithm::Sweep, "there is a hierarchy of the graph".to_owned());
@@ -265,14 +272,17 @@ mod tests {
 
     #[test]
     fn the_algorithm_follows_the_graph_and_the_sources() {
-        let (map, scattered) = (grid(300), scattered(100_003));
+        let (map, scattered) = (grid(300), scattered(200_003));
         assert_eq!(chosen(&map, 5000, 2, false), Algorithm::Sweep);
         assert_eq!(chosen(&scattered, 5000, 2, false), Algorithm::Buckets);
         assert_eq!(chosen(&map, 10, 2, false), Algorithm::Buckets);
+        // Half the root of 90,000 nodes, for each thread.
+        assert_eq!(chosen(&map, 299, 2, false), Algorithm::Buckets);
+        assert_eq!(chosen(&map, 300, 2, false), Algorithm::Sweep);
         assert_eq!(chosen(&map, 1, 2, false), Algorithm::Regions);
         assert_eq!(chosen(&scattered, 1, 2, false), Algorithm::Delta);
         assert_eq!(chosen(&map, 1, 1, false), Algorithm::Buckets);
-        assert_eq!(chosen(&grid(20), 1, 2, false), Algorithm::Buckets);
+        assert_eq!(chosen(&grid(250), 1, 2, false), Algorithm::Buckets);
         assert_eq!(chosen(&map, 1, 2, true), Algorithm::Sweep);
         let near = Task { sources: 5000, threads: 2, ends_early: true, has_hierarchy: false };
         assert_eq!(choose(&GraphShape::of(&map), near).algorithm, Algorithm::Buckets);
