@@ -2,9 +2,10 @@
 
 use crate::args::{GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord};
 use crate::output::{self, Failure, Outcome};
+use crate::paths::tell_need;
 use firsttouch_graph::{
-    Copies, Description, Format, GraphReceipt, Loaded, Order, Place, ReadOptions, Recipe, Reordering,
-    core_groups, generate, read, read_coordinates, read_from, save, write_text,
+    Copies, Description, Format, GraphReceipt, Loaded, Order, Place, ReadError, ReadOptions, Recipe,
+    Reordering, Size, core_groups, generate, read, read_coordinates, read_from, save, write_text,
 };
 use firsttouch_linux::numa;
 use firsttouch_machine::{Machine, Root};
@@ -95,7 +96,22 @@ pub(crate) fn load(input: &GraphInput, place: Place, team: &mut Team) -> Outcome
     Ok((loaded, seconds))
 }
 
-fn cannot_read(path: &Path, error: firsttouch_graph::ReadError) -> Failure {
+/// How large a graph is, by its header.
+pub(crate) fn size(input: &GraphInput) -> Outcome<Size> {
+    let path = &input.file;
+    let size = Size::of_file(path, input.format).map_err(|error| {
+        let hint = match error {
+            ReadError::NoHeader => "only reading it tells how large it is: firsttouch graph info FILE",
+            _ => error.hint(),
+        };
+        Failure::new(anyhow::Error::new(error).context(format!("{} does not tell its size", path.display())))
+            .hint(hint)
+    })?;
+    let both_ways = if input.undirected { 2 } else { 1 };
+    Ok(Size { arcs: size.arcs.saturating_mul(both_ways), ..size })
+}
+
+fn cannot_read(path: &Path, error: ReadError) -> Failure {
     let hint = error.hint();
     Failure::new(anyhow::Error::new(error).context(format!("{} is not read as a graph", path.display())))
         .hint(hint)
@@ -176,7 +192,6 @@ fn convert(args: &GraphConvert) -> Outcome {
 }
 
 fn make(args: &GraphGenerate) -> Outcome {
-    let mut team = team(args.threads)?;
     let weights = |usual| args.weights.as_ref().map_or(usual, |range| range.0.clone());
     let nodes = 1_u64 << args.scale;
     let recipe = match args.kind {
@@ -195,6 +210,10 @@ fn make(args: &GraphGenerate) -> Outcome {
             weights: weights(1..=255),
         },
     };
+    if args.dry_run {
+        return tell_need(Size::of_recipe(&recipe).need(1, 1), args.json);
+    }
+    let mut team = team(args.threads)?;
     let begun = Instant::now();
     let loaded = generate(&recipe, args.seed, Place::default(), &mut team).map_err(|error| {
         let hint = error.hint();

@@ -6,19 +6,24 @@ mod together;
 
 use crate::USAGE;
 use crate::args::{Chosen, Sssp};
+use crate::graph;
 use crate::output::{Failure, Outcome};
 use crate::paths::{
-    Found, INTERRUPTED, Input, Pace, Progress, Ready, Shared, merge, nodes, ready, sources, stop_at_signals,
+    Found, INTERRUPTED, Input, Pace, Progress, Ready, Shared, count_sources, merge, nodes, ready, sources,
+    stop_at_signals, tell_need,
 };
 use anyhow::Context;
 use finder::Finder;
-use firsttouch_graph::{Algorithm, Merged, Node, Shards, Summary, Task, Totals};
+use firsttouch_graph::{Algorithm, Merged, Need, Node, Shards, Summary, Task, Totals};
 use rows::{Answer, Rows};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) fn run(args: &Sssp) -> Outcome {
+    if args.dry_run {
+        return tell_need(need(args)?, args.json);
+    }
     if args.merge {
         let export = |shards: &Shards, _: &Merged| together::export(args, shards);
         let export = args.export_csv.as_ref().map(|_| &export as &dyn Fn(&_, &_) -> _);
@@ -73,6 +78,19 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
         Found { sources: sources.len(), searched, took, query_s, totals, receipts, ..Found::default() };
     found.tell(&input, &ready, args.json)?;
     Ok(if searched < sources.len() { INTERRUPTED } else { 0 })
+}
+
+/// The memory that searching would take, by the header of the graph.
+fn need(args: &Sssp) -> Outcome<Need> {
+    let input = &args.graph.input;
+    let size = graph::size(input)?;
+    let (copies, threads) = match args.graph.groups {
+        Some(groups) => (groups.groups.into(), u64::from(groups.cores) * u64::from(groups.groups)),
+        None => (1, graph::team(input.threads)?.size() as u64),
+    };
+    let together = matches!(args.algorithm, Chosen::This(Algorithm::Delta | Algorithm::Regions));
+    let searches = if together { 1 } else { threads.min(count_sources(&args.from)?) };
+    Ok(size.need(searches, copies))
 }
 
 /// The nodes of `--targets`, as they were named, and each once.

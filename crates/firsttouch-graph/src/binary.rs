@@ -11,6 +11,7 @@ use crate::array::{Array, Owner, Place};
 use crate::build::in_parts;
 use crate::graph::{Extent, Graph, Node, OutArc};
 use crate::ids::Ids;
+use crate::need::Size;
 use crate::order::Order;
 use crate::ranks::{HearError, MessageError, Ranks};
 use crate::read::{Format, Loaded};
@@ -218,6 +219,21 @@ pub(crate) fn open(file: &File, place: Place, team: &mut Team) -> Result<Loaded,
         filled(index, section, place, |memory| file.read_exact_at(memory, section.offset))
     };
     assemble(&header, read, team)
+}
+
+/// How large the graph in a file of ours is, by its header; `None` of other files.
+pub(crate) fn size(file: &File) -> Result<Option<Size>, BinaryError> {
+    let mut bytes = [0; size_of::<Header>()];
+    let length = file.metadata()?.len();
+    if length < bytes.len() as u64 || !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut bytes, 0)?;
+    if !is_ours(&bytes) {
+        return Ok(None);
+    }
+    let header = checked_header(&bytes, length)?;
+    Ok(Some(Size { nodes: header.nodes, arcs: header.arcs }))
 }
 
 /// The same of a file whose bytes are in memory.

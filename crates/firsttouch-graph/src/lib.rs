@@ -27,6 +27,7 @@ mod graph;
 pub mod hierarchy;
 mod histogram;
 mod ids;
+mod need;
 mod order;
 mod ranks;
 mod read;
@@ -48,6 +49,7 @@ pub use generate::{GenerateError, Recipe, generate};
 pub use graph::{Graph, GraphError, Node, OutArc, UNREACHED};
 pub use histogram::Histogram;
 pub use ids::Ids;
+pub use need::{Need, Size};
 pub use order::{Order, Reordering};
 pub use ranks::{HearError, MessageError, Ranks};
 pub use read::{

@@ -9,10 +9,12 @@ mod formats;
 mod metis;
 mod packing;
 mod records;
+mod size;
 mod sniff;
 mod text;
 
 pub use error::{LineError, ReadError};
+pub(crate) use size::size_of_text;
 
 use crate::array::Place;
 use crate::binary;

@@ -19,6 +19,7 @@ use std::str::FromStr;
   firsttouch graph convert roadNet-PA.txt.gz pa.gr --undirected
   firsttouch graph generate random 26 random26.ftg --weights 1-65535
   firsttouch graph generate kronecker 20 - --to wel | head
+  firsttouch graph generate random 30 random30.ftg --weights 1-1 --dry-run   how much memory that takes
   firsttouch graph info ny.ftg --pages thp --json | jq .receipt")]
 pub(crate) struct Graph {
     #[command(subcommand)]
@@ -124,6 +125,9 @@ pub(crate) struct GraphGenerate {
     /// Threads [default: as many as there are CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,
+    /// Only tell how much memory the graph and one search on it take, and how much there is
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

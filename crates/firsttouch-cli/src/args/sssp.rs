@@ -22,7 +22,8 @@ use std::path::PathBuf;
   firsttouch sssp roads.gr --sources-file from.ss --targets 3,17 --algorithm sweep --export-csv times.csv
   srun -n 64 firsttouch sssp usa.gr --sources-file from.ss --shard-dir /scratch/from --export-csv times.csv
   firsttouch sssp --merge /scratch/from --export-csv so-far.csv
-  firsttouch sssp big.ftg --random 64 --groups 6x4 --pages 2m   a copy of the graph for each group of cores"
+  firsttouch sssp big.ftg --random 64 --groups 6x4 --pages 2m   a copy of the graph for each group of cores
+  firsttouch sssp big.ftg --random 64 --dry-run   how much memory that would take"
 )]
 pub(crate) struct Sssp {
     #[command(flatten)]
@@ -63,6 +64,9 @@ pub(crate) struct Sssp {
     /// Tell what processes have found that shared the folder FILE, export it, and name what is missing
     #[arg(long, conflicts_with_all = ["shard_dir", "index", "save_index", "targets", "limit", "parents"])]
     pub(crate) merge: bool,
+    /// Only tell how much memory it would take, by the header of the graph, and how much there is
+    #[arg(long, conflicts_with_all = ["shard_dir", "merge"])]
+    pub(crate) dry_run: bool,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

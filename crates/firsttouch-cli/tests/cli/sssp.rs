@@ -91,6 +91,32 @@ fn wishes_that_cannot_be_met_say_why() {
 }
 
 #[test]
+fn what_it_will_need_is_told_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.gr");
+    // Far more than the file holds: its header is all that is looked at.
+    std::fs::write(&path, "c large\np sp 4194304 8388608\na 1 2 3\n").unwrap();
+    let graph = path.to_str().unwrap();
+    let dry = ["sssp", graph, "--random", "2", "--dry-run", "--json", "--groups", "3x2"];
+    let document = json(&stdout(&run(&dry)));
+    let (need, mib) = (&document["need"], |count: u64| serde_json::Value::from(count << 20));
+    assert_eq!((&need["graph_bytes"], &need["search_bytes"]), (&mib(96), &mib(32)), "{document}");
+    assert_eq!((&need["copies"], &need["searches"]), (&2.into(), &2.into()));
+    assert_eq!(need["bytes"], mib(2 * 96 + 2 * 32));
+    assert!(document["available_bytes"].as_u64() > Some(0), "{document}");
+
+    let out = folder.path().join("random.ftg");
+    let make = ["graph", "generate", "random", "30", out.to_str().unwrap(), "--dry-run"];
+    let text = stdout(&run(&make));
+    assert!(text.contains("24 GiB") && text.contains("enough"), "{text}");
+    assert!(!out.exists());
+
+    let output = sssp(folder.path(), &["--random", "2", "--dry-run"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("does not tell its size"), "{}", stderr(&output));
+}
+
+#[test]
 fn the_ways_of_the_document_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let graph = folder.path().join("graph.wel");

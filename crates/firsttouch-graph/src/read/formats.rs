@@ -56,7 +56,8 @@ pub(super) fn dimacs(text: &Text, options: &ReadOptions, team: &mut Team) -> Res
             None | Some(b'c') => None,
             Some(b'p') => {
                 let body = begin + line.len() as u64 + 1;
-                Some(dimacs_header(line, number, body).map(Some))
+                let promise = |(nodes, records)| Promise { line: number, nodes, records, body };
+                Some(dimacs_header(line).map(|counts| Some(promise(counts))).map_err(wrong(number)))
             }
             Some(_) => Some(Ok(None)),
         }
@@ -157,21 +158,32 @@ fn lines_of(source: &Records<'_>, graph: &Graph, team: &mut Team) -> Result<u64,
     counted.map(|census| census.records).map_err(|trouble| located(trouble, || source.first_error()))
 }
 
-fn dimacs_header(line: &[u8], number: u64, body: u64) -> Result<Promise, ReadError> {
-    let parse = || -> Result<(u64, u64), LineError> {
-        let mut cursor = Cursor::new(line);
-        cursor.word();
-        let kind = cursor.word();
-        if kind != b"sp" {
-            let what = "it is the header of another problem than shortest paths (`p sp NODES ARCS`)";
-            return Err(LineError::NotSupported { what });
-        }
-        let counts = (cursor.number("the number of nodes")?, cursor.number("the number of arcs")?);
-        cursor.line_end()?;
-        Ok(counts)
-    };
-    let (nodes, records) = parse().map_err(wrong(number))?;
-    Ok(Promise { line: number, nodes, records, body })
+/// The nodes and arcs that a header promises.
+pub(super) fn dimacs_header(line: &[u8]) -> Result<(u64, u64), LineError> {
+    let mut cursor = Cursor::new(line);
+    cursor.word();
+    let kind = cursor.word();
+    if kind != b"sp" {
+        let what = "it is the header of another problem than shortest paths (`p sp NODES ARCS`)";
+        return Err(LineError::NotSupported { what });
+    }
+    let counts = (cursor.number("the number of nodes")?, cursor.number("the number of arcs")?);
+    cursor.line_end()?;
+    Ok(counts)
+}
+
+/// The nodes and entries that the line of sizes promises.
+pub(super) fn matrix_header(line: &[u8]) -> Result<(u64, u64), LineError> {
+    let mut cursor = Cursor::new(line);
+    let rows = cursor.number("the number of rows")?;
+    let columns = cursor.number("the number of columns")?;
+    let entries = cursor.number("the number of entries")?;
+    cursor.line_end()?;
+    if rows != columns {
+        let what = "the matrix is not square, so its rows and columns are not the same nodes";
+        return Err(LineError::NotSupported { what });
+    }
+    Ok((rows, entries))
 }
 
 pub(super) fn matrix_market(
@@ -193,21 +205,9 @@ pub(super) fn matrix_market(
         if line.trim_ascii().is_empty() || line.starts_with(b"%") {
             return None;
         }
-        let parse = || -> Result<(u64, u64), LineError> {
-            let mut cursor = Cursor::new(line);
-            let rows = cursor.number("the number of rows")?;
-            let columns = cursor.number("the number of columns")?;
-            let entries = cursor.number("the number of entries")?;
-            cursor.line_end()?;
-            if rows != columns {
-                let what = "the matrix is not square, so its rows and columns are not the same nodes";
-                return Err(LineError::NotSupported { what });
-            }
-            Ok((rows, entries))
-        };
         let body = begin + line.len() as u64 + 1;
         let promise = |(nodes, records)| Promise { line: number, nodes, records, body };
-        Some(parse().map(promise).map_err(wrong(number)))
+        Some(matrix_header(line).map(promise).map_err(wrong(number)))
     })?;
     let promise = header.ok_or(ReadError::NoHeader)??;
     let kind = kind.ok_or(ReadError::NoHeader)?;
@@ -234,12 +234,12 @@ pub(super) fn matrix_market(
 const NO_WEIGHTS: &str = "the file has no weights: every arc has weight 1";
 
 #[derive(Clone, Copy, Debug)]
-struct MatrixKind {
+pub(super) struct MatrixKind {
     has_values: bool,
-    is_symmetric: bool,
+    pub(super) is_symmetric: bool,
 }
 
-fn matrix_kind(line: &[u8]) -> Result<MatrixKind, LineError> {
+pub(super) fn matrix_kind(line: &[u8]) -> Result<MatrixKind, LineError> {
     let line = line.to_ascii_lowercase();
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let not = |what| Err(LineError::NotSupported { what });

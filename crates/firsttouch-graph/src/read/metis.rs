@@ -71,6 +71,11 @@ fn is_comment(line: &[u8]) -> bool {
     line.first() == Some(&b'%')
 }
 
+/// The nodes and edges that a header promises.
+pub(super) fn counts(line: &[u8]) -> Result<(u64, u64), LineError> {
+    header(line, 0, 0).map(|header| (header.nodes, header.edges))
+}
+
 fn header(line: &[u8], number: u64, body: u64) -> Result<Header, LineError> {
     let mut cursor = Cursor::new(line);
     let nodes = cursor.number("the number of nodes")?;
