@@ -20,6 +20,7 @@ mod command_line;
 mod confined;
 mod counts;
 mod endings;
+mod graphs;
 mod measure;
 mod model;
 mod own_devices;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         own_devices::tests(),
         attach::tests(),
         runtime::tests(),
+        graphs::tests(),
     ]
     .into_iter()
     .flatten()
