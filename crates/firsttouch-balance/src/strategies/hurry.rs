@@ -28,6 +28,8 @@ const MOST_EXCHANGED: usize = 256;
 const MOST_PASSES: usize = 8;
 /// How many tasks of its home are tried for an exchange with one that would go there.
 const PARTNERS: usize = 8;
+/// To how many cores that have little to do such a task may go instead.
+const IDLE: usize = 4;
 
 /// What else there is to begin with, and what the answer is not to be slower than.
 const RIVALS: [&dyn Strategy; 6] = [&Refine, &GreedyRefine, &Numa, &Greedy, &RecBipart, &TreeMatch];
@@ -97,8 +99,8 @@ pub(super) fn hurried(
 struct Change {
     task: u32,
     to: u32,
-    /// Who goes the other way.
-    other: Option<u32>,
+    /// Who makes room there, and where to.
+    other: Option<(u32, u32)>,
 }
 
 /// A mapping with the work of its cores, messages counted.
@@ -189,16 +191,15 @@ impl<'a> Paced<'a> {
     }
 
     fn make(&mut self, change: Change) {
-        let from = self.cores[change.task as usize];
         self.put(change.task, change.to);
-        if let Some(other) = change.other {
-            self.put(other, from);
+        if let Some((other, to)) = change.other {
+            self.put(other, to);
         }
     }
 
     fn back(&mut self, change: Change, from: u32) {
         self.put(change.task, from);
-        if let Some(other) = change.other {
+        if let Some((other, _)) = change.other {
             self.put(other, change.to);
         }
     }
@@ -252,7 +253,7 @@ impl<'a> Paced<'a> {
                 let to = self.cores[other as usize];
                 if to != core && gives < own && !self.problem.tasks()[other as usize].pinned {
                     let after = (now - own + gives).max(self.busy[to as usize] + own - gives);
-                    offer(after, Change { task, to, other: Some(other) });
+                    offer(after, Change { task, to, other: Some((other, core)) });
                 }
             }
         }
@@ -280,7 +281,7 @@ impl<'a> Paced<'a> {
     }
 
     /// Brings tasks home as long as no core is done later than `limit`: all of two nodes or cores at once, then one by one, the lightest
-    /// first, alone or in exchange for one that is not at home either.
+    /// first, alone or with another that is not at home either and makes room.
     fn go_home(&mut self, limit: f64) {
         let cores: Vec<Vec<u32>> = (0..self.busy.len() as u32).map(|core| vec![core]).collect();
         let mut domains = vec![Vec::new(); self.machine.domains()];
@@ -295,38 +296,62 @@ impl<'a> Paced<'a> {
         }
     }
 
+    fn is_away(&self, task: u32) -> bool {
+        let index = task as usize;
+        self.problem.tasks()[index].home.is_some() && self.start.core(index) != self.cores[index]
+    }
+
     /// Tasks one by one; says whether any went home.
     fn bring_home(&mut self, limit: f64) -> bool {
         let mut brought = false;
-        let away = |paced: &Paced<'_>, task: u32| {
-            paced.problem.tasks()[task as usize].home.is_some()
-                && paced.start.core(task as usize) != paced.cores[task as usize]
-        };
         for task in heaviest_first(self.problem).into_iter().rev() {
-            if !away(self, task) {
+            if !self.is_away(task) {
                 continue;
             }
-            let (home, own) = (self.start.core(task as usize), self.own[task as usize]);
+            let home = self.start.core(task as usize);
             let alone = Change { task, to: home, other: None };
             if self.after(alone) <= limit {
                 self.make(alone);
                 brought = true;
                 continue;
             }
-            let strange = |other: &u32| away(self, *other) && !self.problem.tasks()[*other as usize].pinned;
-            let mut others: Vec<u32> = self.on[home as usize].iter().copied().filter(strange).collect();
-            let differs = |other: &u32| (self.own[*other as usize] - own).abs();
-            others.sort_by(|a, b| differs(a).total_cmp(&differs(b)).then(a.cmp(b)));
-            for other in others.into_iter().take(PARTNERS) {
-                let both = Change { other: Some(other), ..alone };
-                if self.after(both) <= limit {
-                    self.make(both);
-                    brought = true;
-                    break;
-                }
+            if let Some(both) = self.making_room(alone, limit) {
+                self.make(both);
+                brought = true;
             }
         }
         brought
+    }
+
+    /// The same with a task of its home that is not at home either, which goes the other way or to an idle core.
+    fn making_room(&mut self, alone: Change, limit: f64) -> Option<Change> {
+        let (from, own) = (self.cores[alone.task as usize], self.own[alone.task as usize]);
+        let strange = |other: &u32| self.is_away(*other) && !self.problem.tasks()[*other as usize].pinned;
+        let mut others: Vec<u32> = self.on[alone.to as usize].iter().copied().filter(strange).collect();
+        let differs = |other: &u32| (self.own[*other as usize] - own).abs();
+        others.sort_by(|a, b| differs(a).total_cmp(&differs(b)).then(a.cmp(b)));
+        others.truncate(PARTNERS);
+        let exchanges = others.iter().map(|other| (*other, from));
+        let mut ways: Vec<(u32, u32)> = exchanges.collect();
+        let idle = self.idlest();
+        for &other in &others {
+            let fits = |to: &u32| {
+                let there = self.busy[*to as usize] + self.own[other as usize];
+                *to != alone.to && *to != from && there <= limit
+            };
+            ways.extend(idle.iter().copied().filter(fits).map(|to| (other, to)));
+        }
+        let mut ways = ways.into_iter().map(|other| Change { other: Some(other), ..alone });
+        ways.find(|both| self.after(*both) <= limit)
+    }
+
+    /// Some of the cores with the least work.
+    fn idlest(&self) -> Vec<u32> {
+        let mut cores: Vec<u32> = (0..self.busy.len() as u32).collect();
+        let work = |core: &u32| self.busy[*core as usize];
+        cores.sort_by(|a, b| work(a).total_cmp(&work(b)).then(a.cmp(b)));
+        cores.truncate(IDLE);
+        cores
     }
 
     /// Exchanges everything on two groups of as many cores where that brings more tasks to their group than it takes away, the
