@@ -5,7 +5,8 @@
 
 Tasks are mapped to the 64 cores of the hierarchy 8:2:4 with distances 1, 10 and 100 (8 cores in a group, 2 groups in a
 node, 4 nodes), the usual case of process mapping. Told is J, the bytes of every arc times the distance of its ends, for
-the whole mapping as `firsttouch balance eval` counts it, and the imbalance; every tool may use 5 %.
+the whole mapping as `firsttouch balance eval` counts it, and the imbalance; every tool may use 5 %. Where there are few tasks
+for a core some use more, since they round up: ours is told to keep to 5 %, and then again to what each of them used.
 
 DIR holds METIS graphs (graphs/*.graph) and matrices of what 64 ranks send (maplib/**/comm_matrix.p2p.size.csv). Matrices
 go to the others as graphs with both directions added up.
@@ -18,6 +19,7 @@ kahip    kaffpa, fast and strong, along the hierarchy: 4 parts, 2 of each, 8 of 
 
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import tempfile
@@ -169,6 +171,10 @@ def main():
                 results.append((tool, *judged(binary, source, parts, folder), seconds))
         results.append(("best", *ours(binary, source, [])))
         results.append((f"best {arguments.time}", *ours(binary, source, ["--time", arguments.time])))
+        for used in sorted({math.ceil(imbalance * 1e4) / 1e4 for _, _, imbalance, _ in results if imbalance > 0.05}):
+            allowed = ["--tolerance", str(used)]
+            results.append((f"best, {used:.1%}", *ours(binary, source, allowed)))
+            results.append((f"best, {used:.1%}, {arguments.time}", *ours(binary, source, [*allowed, "--time", arguments.time])))
         for tool, cost, imbalance, seconds in results:
             print(f"{name:24} {tool:16} {cost:16.0f} {imbalance:10.3f} {seconds:9.4f}")
 

@@ -11,14 +11,17 @@ mod greedy;
 mod greedy_refine;
 mod hurry;
 mod metis;
+mod multilevel;
 mod none;
 mod numa;
 mod partition;
 mod polish;
+mod profile;
 mod recbipart;
 mod refine;
 mod scotch;
 mod search;
+mod setting;
 mod treematch;
 
 pub use best::Best;

@@ -91,6 +91,22 @@ proptest! {
     }
 
     #[test]
+    fn what_is_nowhere_yet_is_put_within_the_tolerance_or_not_worse((machine, problem) in problem(1..60)) {
+        let tasks = problem.tasks().iter().map(|task| Task { home: None, pinned: false, ..task.clone() }).collect();
+        let problem = Problem::new(tasks, &problem.messages().collect::<Vec<_>>()).unwrap();
+        // Only made up: blocks.
+        let start = problem.start(&machine).unwrap();
+        let before = metrics(&problem, &machine, &start, &start);
+        let target = (before.average_s * 1.05).max(before.lower_bound_s) * (1.0 + 1e-9);
+        let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+        let after = metrics(&problem, &machine, &solution.mapping, &start);
+        prop_assert_eq!(after.migrations.tasks, 0);
+        prop_assert!(
+            (after.makespan_s.max(target), after.cost) <= (before.makespan_s.max(target), before.cost)
+        );
+    }
+
+    #[test]
     fn with_messages_counted_best_is_as_fast_as_any((machine, problem) in problem(1..60)) {
         let start = problem.start(&machine).unwrap();
         let options = Options { receiving: true, ..Options::default() };

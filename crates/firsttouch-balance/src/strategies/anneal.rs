@@ -1,7 +1,8 @@
 //! Simulated annealing (Kirkpatrick et al. 1983) by moves and exchanges: out of the nearest hollow, where time remains.
 
 use super::polish::Deadline;
-use super::search::{Setting, State, Step};
+use super::search::{State, Step};
+use super::setting::Setting;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 

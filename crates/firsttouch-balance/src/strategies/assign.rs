@@ -6,7 +6,7 @@
 
 use super::anneal::{below, unit};
 use super::polish::Deadline;
-use super::search::Setting;
+use super::setting::Setting;
 use rand_chacha::ChaCha8Rng;
 
 /// Most cores: the table of their distances has as many squared.

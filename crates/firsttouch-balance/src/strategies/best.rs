@@ -8,7 +8,8 @@
 //! Where the machine says what receiving messages costs and that is to be counted, the mapping is worked at once more with it.
 //!
 //! A start within the tolerance is left alone, unless cheaper distances are asked for. The answer is never worse than
-//! the start by makespan, and at the same makespan by cost.
+//! the start by makespan, and at the same makespan by cost; of tasks that are nowhere yet the start is only made up, and a
+//! makespan within the tolerance as good as another.
 
 use super::anneal::anneal;
 use super::assign::Assignment;
@@ -16,9 +17,11 @@ use super::exhaustive;
 use super::graph::Graph;
 use super::greedy_refine::keep_home;
 use super::hurry::hurried;
+use super::multilevel::Effort;
 use super::polish::{Deadline, lower, relieve, save};
-use super::search::{Setting, State};
-use super::treematch::multisect;
+use super::search::State;
+use super::setting::Setting;
+use super::treematch::{multisect, patient, quick};
 use crate::receiving::Receiving;
 use crate::{
     Answer, Asked, Machine, Mapping, Metrics, Options, Point, Problem, Strategy, StrategyError, metrics,
@@ -34,9 +37,12 @@ const MOST_STEPS: u64 = 10_000_000;
 const MOST_DOUBLINGS: u32 = 10;
 /// The same where tasks are only exchanged, one on each core; every four rounds take twice as long.
 const STEPS_OF_EXCHANGES: u64 = 16_000;
-/// Heat of a round from a new beginning, and of one from the best so far.
-const HOT: f64 = 0.5;
+/// Heat of a round from the best so far.
 const WARM: f64 = 0.1;
+/// Where tasks may go anywhere, one round in so many anneals; the others map anew.
+const ROUNDS_A_HEAT: u32 = 8;
+/// With as many tasks that are nowhere yet only the hierarchical mapping is worked at.
+const MANY: usize = 20_000;
 /// What is tried for the front.
 const FRONT_TOLERANCES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 const FRONT_WEIGHTS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
@@ -90,19 +96,20 @@ fn search(
     let graph = Graph::of(problem);
     let from = graph.cores_of(start);
     let setting = Setting::new(problem, machine, &graph, &from, options);
-    // A start that is balanced better than asked for stays so.
-    let target = if fits { target.min(makespan) } else { target };
+    // A start that is balanced better than asked for stays so; what is nowhere yet has none.
+    let target = if fits && at_home { target.min(makespan) } else { target };
+    let enough = if at_home { 0.0 } else { target };
     let finish = |cores: &[u32]| {
         let mapping = graph.mapping_of(cores);
-        if is_worse(problem, machine, &mapping, start) { start.clone() } else { mapping }
+        if is_worse(problem, machine, &mapping, start, enough) { start.clone() } else { mapping }
     };
     if exhaustive::is_tiny(&setting) {
         let cores = exhaustive::cheapest(problem, &setting, &from, target);
         return (cores.map_or_else(|| start.clone(), |cores| finish(&cores)), 0, false);
     }
     let mut search = Search { problem, setting, target, deadline, cut_short: false };
-    let mut best = search.first_answer(start, &from, at_home);
-    let rounds = search.rounds(&mut best, options);
+    let mut best = search.first_answer(start, &from, at_home, options);
+    let rounds = search.rounds(&from, &mut best, options);
     (finish(best.state.cores()), rounds, search.cut_short)
 }
 
@@ -130,10 +137,10 @@ fn target(problem: &Problem, machine: &Machine, tolerance: f64) -> f64 {
     (work / speed * (1.0 + tolerance)).max(metrics::lower_bound(problem, machine)) * (1.0 + 1e-12)
 }
 
-/// By memory that does not fit, then makespan, then cost.
-fn is_worse(problem: &Problem, machine: &Machine, mapping: &Mapping, start: &Mapping) -> bool {
+/// By memory that does not fit, then makespan where that is more than enough, then cost.
+fn is_worse(problem: &Problem, machine: &Machine, mapping: &Mapping, start: &Mapping, enough: f64) -> bool {
     let [new, old] = [mapping, start].map(|one| Metrics::of(problem, machine, one, start));
-    let key = |metrics: &Metrics| (metrics.memory_over, metrics.makespan_s, metrics.cost);
+    let key = |metrics: &Metrics| (metrics.memory_over, metrics.makespan_s.max(enough), metrics.cost);
     key(&new) > key(&old)
 }
 
@@ -154,21 +161,37 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn first_answer(&mut self, start: &Mapping, from: &[u32], at_home: bool) -> Found {
+    fn first_answer(&mut self, start: &Mapping, from: &[u32], at_home: bool, options: &Options) -> Found {
         let state = State::new(&self.setting, from.to_vec());
-        let mut best = self.polish(state.clone());
-        if best.makespan > self.target {
+        // Where very many are nowhere, where they are not is not worth working at.
+        let worth = at_home || self.setting.is_tight() || self.setting.graph.len() < MANY;
+        let mut best = if worth { self.polish(state) } else { self.found(state) };
+        if worth && best.makespan > self.target {
             // Only cores above the target were relieved, and that was not enough: let all tasks fall into place anew.
             let cores = keep_home(self.problem, self.setting.machine, start, self.target);
             self.consider(self.setting.graph.cores_of(&cores), &mut best);
         }
         if !at_home {
-            let cores = multisect(self.problem, self.setting.machine, self.setting.graph, from);
-            let cores = cores.into_iter().enumerate();
-            let kept = cores.map(|(task, core)| self.setting.homes[task].unwrap_or(core));
-            self.consider(kept.collect(), &mut best);
+            let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+            self.begin(from, options.tolerance, quick(self.problem), &mut random, &mut best);
         }
         best
+    }
+
+    /// Works at a hierarchical mapping of those tasks that are nowhere yet.
+    fn begin(
+        &mut self,
+        from: &[u32],
+        tolerance: f64,
+        effort: Effort,
+        random: &mut ChaCha8Rng,
+        best: &mut Found,
+    ) {
+        let Setting { graph, machine, .. } = self.setting;
+        let cores = multisect(self.problem, machine, graph, from, effort, tolerance, random);
+        let cores = cores.into_iter().enumerate();
+        let kept = cores.map(|(task, core)| self.setting.homes[task].unwrap_or(core));
+        self.consider(kept.collect(), best);
     }
 
     /// Works at a mapping, if it keeps the budget, and takes it if it is better.
@@ -201,8 +224,9 @@ impl Search<'_> {
         Found { state, makespan, cost }
     }
 
-    /// Anneals beginnings of their own where one task goes to each core; else the best so far, and where tasks may go anywhere every other time a mapping that is far from it.
-    fn rounds(&mut self, best: &mut Found, options: &Options) -> u32 {
+    /// Anneals beginnings of their own where one task goes to each core; else the best so far. Where tasks may go anywhere most rounds
+    /// map them anew instead.
+    fn rounds(&mut self, from: &[u32], best: &mut Found, options: &Options) -> u32 {
         let limit = options.rounds.unwrap_or(if options.time_limit.is_some() { u32::MAX } else { 0 });
         let first = self.setting.graph.len() as u64 * STEPS_A_TASK;
         let free = self.setting.homes.iter().all(Option::is_none);
@@ -226,12 +250,15 @@ impl Search<'_> {
                 }
                 continue;
             }
+            if free && (round + 1) % ROUNDS_A_HEAT != 0 {
+                self.begin(from, options.tolerance, patient(self.problem), &mut random, best);
+                continue;
+            }
             let mut state = best.state.clone();
             let cap = self.target.max(best.makespan);
-            let heat = if free && round % 2 == 0 { HOT } else { WARM };
             let steps =
                 first.saturating_mul(1 << (round / 2).min(MOST_DOUBLINGS)).clamp(LEAST_STEPS, MOST_STEPS);
-            let cut = anneal(&self.setting, &mut state, cap, heat, steps, &mut random, self.deadline);
+            let cut = anneal(&self.setting, &mut state, cap, WARM, steps, &mut random, self.deadline);
             self.cut_short |= cut;
             self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
             let found = self.found(state);

@@ -1,6 +1,6 @@
 //! Every mapping of a few tasks, tried in turn, those that cannot be the best left out early.
 
-use super::search::Setting;
+use super::setting::Setting;
 use crate::{Machine, Problem};
 
 /// Most mappings that are tried.

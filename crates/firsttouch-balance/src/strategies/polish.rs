@@ -1,6 +1,7 @@
 //! Three ways to make a mapping better step by step: relieve cores that are too busy, lower the busiest, save cost.
 
-use super::search::{Setting, State, Step};
+use super::search::{State, Step};
+use super::setting::Setting;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 

@@ -33,7 +33,7 @@ impl Strategy for RecBipart {
             let [below, above] =
                 [&part, &upper].map(|cores| cores.iter().map(|core| room[*core as usize]).sum::<f64>());
             let share = if below + above > 0.0 { below / (below + above) } else { 0.5 };
-            let (inside, rest) = bisector.cut(&members, share, false);
+            let (inside, rest) = bisector.cut(&members, share);
             open.push((inside, part));
             open.push((rest, upper));
         }

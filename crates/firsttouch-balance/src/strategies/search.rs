@@ -4,199 +4,11 @@
 //! mappings whose cores are all done by a cap. A move of a task costs as much as the task has neighbours, whatever the size
 //! of the problem.
 
-use super::graph::{Graph, Link};
-use crate::{Machine, Options, Problem};
+use super::profile::Profile;
+use super::setting::Setting;
 
 /// Differences below this share of the cost are rounding.
 const ROUNDING: f64 = 1e-12;
-
-/// What does not change while searching.
-#[derive(Debug)]
-pub(super) struct Setting<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) machine: &'a Machine,
-    pub(super) homes: Vec<Option<u32>>,
-    pub(super) pinned: Vec<bool>,
-    bytes: Vec<u64>,
-    memory: Vec<u64>,
-    /// Whether any node's memory could be too small.
-    tight: bool,
-    /// What being away from home costs any task.
-    away: f64,
-    scale: f64,
-    /// How many steps a mapping serves, or infinitely many.
-    steps: f64,
-    most_migrations: usize,
-    most_migrated_bytes: u64,
-    cores: u32,
-    domain_of: Vec<u32>,
-    slowness: Vec<f64>,
-}
-
-impl<'a> Setting<'a> {
-    pub(super) fn new(
-        problem: &Problem,
-        machine: &'a Machine,
-        graph: &'a Graph,
-        start: &[u32],
-        options: &Options,
-    ) -> Setting<'a> {
-        let task = |place: &u32| &problem.tasks()[*place as usize];
-        let needed: u64 = problem.tasks().iter().fold(0, |sum, task| sum.saturating_add(task.memory));
-        let memory = machine.nodes().iter().filter_map(|node| node.memory).min();
-        let mut setting = Setting {
-            graph,
-            machine,
-            // A migration is counted from where the task is now.
-            homes: graph.tasks.iter().zip(start).map(|(at, core)| task(at).home.map(|_| *core)).collect(),
-            pinned: graph.tasks.iter().map(|at| task(at).pinned).collect(),
-            bytes: graph.tasks.iter().map(|at| task(at).bytes).collect(),
-            memory: graph.tasks.iter().map(|at| task(at).memory).collect(),
-            tight: memory.is_some_and(|memory| needed > memory),
-            away: 0.0,
-            scale: 0.0,
-            steps: options.steps.unwrap_or(f64::INFINITY),
-            most_migrations: options.most_migrations.unwrap_or(usize::MAX),
-            most_migrated_bytes: options.most_migrated_bytes.unwrap_or(u64::MAX),
-            cores: machine.cores().len() as u32,
-            domain_of: machine.cores().iter().map(|core| core.domain).collect(),
-            slowness: machine.cores().iter().map(|core| 1.0 / core.speed).collect(),
-        };
-        let traffic = setting.mean_traffic();
-        setting.away = options.migration_weight * traffic;
-        setting.scale = if traffic > 0.0 { traffic } else { 1.0 };
-        setting
-    }
-
-    /// The bytes of an average task at the distance 1.
-    fn mean_traffic(&self) -> f64 {
-        let all: f64 =
-            (0..self.graph.len() as u32).flat_map(|task| self.graph.links(task)).map(|link| link.out).sum();
-        all / self.graph.len().max(1) as f64
-    }
-
-    fn distance(&self, from: u32, to: u32) -> f64 {
-        if from == to {
-            return self.machine.same_core();
-        }
-        self.machine.domain_distance(self.domain_of[from as usize], self.domain_of[to as usize])
-    }
-
-    /// A cost that stands for one task's, where costs are to be compared with none.
-    pub(super) fn scale(&self) -> f64 {
-        self.scale
-    }
-
-    /// Whether any node's memory could be too small.
-    pub(super) fn is_tight(&self) -> bool {
-        self.tight
-    }
-
-    /// Whether a task has nothing to gain elsewhere: it is at home, or has none, and talks to nobody.
-    pub(super) fn is_content(&self, task: u32, core: u32) -> bool {
-        self.graph.links(task).is_empty() && self.homes[task as usize].is_none_or(|home| home == core)
-    }
-
-    /// What it costs that a task is on a core instead of at home.
-    pub(super) fn price(&self, task: u32, core: u32) -> f64 {
-        match self.homes[task as usize] {
-            Some(home) if home != core => {
-                let bytes = self.bytes[task as usize] as f64;
-                self.away + if bytes > 0.0 { bytes * self.distance(home, core) / self.steps } else { 0.0 }
-            }
-            _ => 0.0,
-        }
-    }
-
-    pub(super) fn link_cost(&self, link: &Link, here: u32, there: u32) -> f64 {
-        link.out * self.distance(here, there) + link.back * self.distance(there, here)
-    }
-
-    /// Whether a mapping moves no more than it may.
-    pub(super) fn budget_allows(&self, cores: &[u32]) -> bool {
-        let (mut tasks, mut bytes) = (0, 0_u64);
-        for (task, core) in cores.iter().enumerate() {
-            if self.homes[task].is_some_and(|home| home != *core) {
-                tasks += 1;
-                bytes = bytes.saturating_add(self.bytes[task]);
-            }
-        }
-        tasks <= self.most_migrations && bytes <= self.most_migrated_bytes
-    }
-
-    /// Cost and prices of a mapping.
-    pub(super) fn cost(&self, cores: &[u32]) -> f64 {
-        let mut cost = 0.0;
-        for task in 0..self.graph.len() as u32 {
-            let here = cores[task as usize];
-            for link in self.graph.links(task) {
-                cost += link.out * self.distance(here, cores[link.other as usize]);
-            }
-            cost += self.price(task, here);
-        }
-        cost
-    }
-}
-
-/// What a task exchanges with the cores that its neighbours are on.
-#[derive(Clone, Debug, Default)]
-struct Profile {
-    cores: Vec<u32>,
-    domains: Vec<u32>,
-    by_core: Vec<(f64, f64)>,
-    by_domain: Vec<(f64, f64)>,
-    out: f64,
-    back: f64,
-}
-
-impl Profile {
-    fn new(machine: &Machine) -> Profile {
-        Profile {
-            by_core: vec![(0.0, 0.0); machine.cores().len()],
-            by_domain: vec![(0.0, 0.0); machine.domains()],
-            ..Profile::default()
-        }
-    }
-
-    fn fill(&mut self, setting: &Setting<'_>, cores: &[u32], task: u32) {
-        for core in self.cores.drain(..) {
-            self.by_core[core as usize] = (0.0, 0.0);
-        }
-        for domain in self.domains.drain(..) {
-            self.by_domain[domain as usize] = (0.0, 0.0);
-        }
-        (self.out, self.back) = (0.0, 0.0);
-        for link in setting.graph.links(task) {
-            let core = cores[link.other as usize];
-            let domain = setting.domain_of[core as usize];
-            let at = &mut self.by_core[core as usize];
-            if *at == (0.0, 0.0) {
-                self.cores.push(core);
-            }
-            *at = (at.0 + link.out, at.1 + link.back);
-            let at = &mut self.by_domain[domain as usize];
-            if *at == (0.0, 0.0) {
-                self.domains.push(domain);
-            }
-            *at = (at.0 + link.out, at.1 + link.back);
-            self.out += link.out;
-            self.back += link.back;
-        }
-    }
-
-    /// The cost of the task's links if it were on a core.
-    fn cost(&self, setting: &Setting<'_>, core: u32) -> f64 {
-        let machine = setting.machine;
-        let own = setting.domain_of[core as usize];
-        let mut cost = 0.0;
-        for &domain in &self.domains {
-            let (out, back) = self.by_domain[domain as usize];
-            cost += out * machine.domain_distance(own, domain) + back * machine.domain_distance(domain, own);
-        }
-        let (out, back) = self.by_core[core as usize];
-        cost + (out + back) * (machine.same_core() - machine.domain_distance(own, own))
-    }
-}
 
 /// A mapping under change.
 #[derive(Clone, Debug)]
@@ -374,7 +186,7 @@ impl State {
                 return false;
             }
         }
-        if !setting.tight {
+        if !setting.is_tight() {
             return true;
         }
         let node = |core: u32| setting.machine.cores()[core as usize].node as usize;
@@ -504,7 +316,7 @@ impl State {
         if from == to || setting.pinned[one as usize] || setting.pinned[two as usize] {
             return None;
         }
-        if setting.machine.seconds_per_byte() > 0.0 || setting.tight || self.is_budgeted(setting) {
+        if setting.machine.seconds_per_byte() > 0.0 || setting.is_tight() || self.is_budgeted(setting) {
             return self.try_swap(setting, one, two, cap);
         }
         let [load, other] = [one, two].map(|task| setting.graph.loads[task as usize]);
@@ -560,7 +372,7 @@ impl State {
 
     pub(super) fn memory_fits(&self, setting: &Setting<'_>) -> bool {
         let mut nodes = setting.machine.nodes().iter().zip(&self.memory);
-        !setting.tight || nodes.all(|(node, used)| node.memory.is_none_or(|memory| *used <= memory))
+        !setting.is_tight() || nodes.all(|(node, used)| node.memory.is_none_or(|memory| *used <= memory))
     }
 
     /// Whether the budget of migrations is kept.
