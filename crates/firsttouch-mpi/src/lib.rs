@@ -1,4 +1,4 @@
-//! [`Ranks`](firsttouch_graph::Ranks) over the system's MPI: the processes that `mpirun` or `srun` started, in [`World`].
+//! [`Ranks`](firsttouch_graph::Ranks) over the system's MPI: the processes that `mpirun` or `srun` started, in `World`.
 //!
 //! A dozen calls, through C that the system's `mpicc` compiles, so that any MPI will do. Without the feature `mpi` the crate is
 //! empty: nobody needs MPI who does not ask for it.
