@@ -2,6 +2,7 @@
 //! that runs.
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -108,4 +109,98 @@ fn a_program_keeps_its_output_and_its_status() {
     assert_eq!((&observed["busy"], &observed["moved"]), (&1.into(), &0.into()), "{report}");
     assert_eq!(report["attach"]["bound_threads"], 0);
     assert!(report["interval_s"].as_f64().unwrap() >= 0.02);
+}
+
+/// A column of a table, by its name.
+fn column(table: &str, name: &str) -> Vec<f64> {
+    let mut lines = table.lines();
+    let place = lines.next().unwrap().split(',').position(|word| word == name).expect(name);
+    lines.map(|line| line.split(',').nth(place).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
+    let folder = tempfile::tempdir().unwrap();
+    let stem = folder.path().join("case").display().to_string();
+    let generate = |words: &[&str]| {
+        let output = run(&[&["balance", "generate"], words].concat());
+        assert_code(&output, 0);
+        stdout(&output)
+    };
+    assert!(generate(&["lb_test", "--cores", "32", "--bytes", "4K", "-o", &stem]).is_empty());
+    let [tasks, messages] = ["tasks", "messages"].map(|kind| format!("{stem}.{kind}.csv"));
+    let [loads, sent] = [&tasks, &messages].map(|path| fs::read_to_string(path).unwrap());
+    let total: f64 = column(&loads, "load").iter().sum();
+    assert!((total - 0.156_776).abs() < 5e-7, "{total}");
+    assert_eq!(column(&loads, "home").last(), Some(&31.0));
+    assert!(column(&loads, "bytes").iter().all(|bytes| *bytes == 4096.0));
+    assert_eq!(column(&sent, "count").len(), 420);
+    let output = run(&[
+        "balance",
+        "solve",
+        "--tasks",
+        &tasks,
+        "--messages",
+        &messages,
+        "--machine",
+        "numa32",
+        "--json",
+    ]);
+    assert_code(&output, 0);
+    let report = json(&stdout(&output));
+    assert_eq!((&report["tasks"], &report["cores"]), (&200.into(), &32.into()));
+    let imbalance = |when: &str| report[when]["imbalance"].as_f64().unwrap();
+    assert!(imbalance("after") <= 0.05 && imbalance("before") > 0.05, "{report}");
+
+    // The same in METIS's form, where a pair that talks in both directions is one; in turn on cores; and nowhere yet.
+    assert!(generate(&["lb_test", "--to", "metis"]).starts_with("200 419 "));
+    let turns = generate(&["kneighbor", "--tasks", "12", "--equal", "--cores", "4", "--round-robin"]);
+    let table = turns.split("\nfrom,").next().unwrap();
+    let homes: Vec<f64> = (0..12).map(|task| f64::from(task % 4)).collect();
+    assert_eq!(column(table, "home"), homes);
+    let blocks = generate(&["jacobi2d", "--array", "64", "--block", "32", "--hot", "3"]);
+    let table = blocks.split("\nfrom,").next().unwrap();
+    let loads = column(table, "load");
+    assert!(loads.len() == 4 && (loads[0] / loads[3] - 3.0).abs() < 1e-9, "{blocks}");
+    assert_code(&run(&["balance", "generate", "kneighbor", "--round-robin"]), 2);
+    let refused = run(&["balance", "generate", "jacobi2d", "--array", "100", "--block", "32"]);
+    assert_code(&refused, 1);
+    assert!(stderr(&refused).contains("it divides the side of the array"), "{}", stderr(&refused));
+}
+
+#[test]
+fn the_benchmarks_are_compared_as_the_document_does() {
+    let output = run(&["bench", "balance", "--seeds", "2", "--json"]);
+    assert_code(&output, 0);
+    let report = json(&stdout(&output));
+    assert_eq!((&report["schema_version"], &report["seeds"]), (&1.into(), &2.into()));
+    assert_eq!(report["failed"], json("[]"));
+    let rows = report["rows"].as_array().unwrap();
+    let of = |benchmark: &str, machine: &str, strategy: &str| {
+        let is = |row: &&Value| {
+            row["benchmark"] == benchmark && row["machine"] == machine && row["strategy"] == strategy
+        };
+        rows.iter().find(is).unwrap_or_else(|| panic!("no {strategy} of {benchmark} on {machine}"))
+    };
+    let number = |row: &Value, key: &str| row[key].as_f64().expect(key);
+    for benchmark in ["kNeighbor", "lb_test", "jacobi2D", "kNeighbor-skewed"] {
+        for machine in ["numa16", "numa32"] {
+            let none = of(benchmark, machine, "none");
+            assert_eq!((number(none, "migrated_fraction"), number(none, "speedup")), (0.0, 1.0));
+            let best = of(benchmark, machine, "best");
+            for name in ["greedy", "greedy-refine", "refine", "recbipart", "numa", "treematch"] {
+                let other = of(benchmark, machine, name);
+                let [ours, theirs] = [best, other].map(|row| number(row, "iteration_s"));
+                assert!(ours <= theirs * (1.0 + 1e-9), "{benchmark} on {machine}: {ours} {name} {theirs}");
+                let [low, high] = [0, 1].map(|end| other["ci95"][end].as_f64().unwrap());
+                assert!(low <= theirs && theirs <= high);
+                let migration = |size: &str| number(&other["migration_s"], size);
+                assert!(migration("1KB") <= migration("100MB"), "{other}");
+            }
+        }
+    }
+    assert_eq!(number(of("kNeighbor", "numa16", "numa"), "document_value"), 0.0224);
+    assert!(of("kNeighbor-skewed", "numa16", "numa")["document_value"].is_null());
+    // Two executions are the least that have an interval.
+    assert_code(&run(&["bench", "balance", "--seeds", "1"]), 2);
 }
