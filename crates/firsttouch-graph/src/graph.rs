@@ -1,6 +1,7 @@
 //! A directed graph with weights, as compressed sparse rows.
 
 use crate::array::{Array, Owner, Place};
+use crate::rows::SoundRows;
 use bytemuck::{Pod, Zeroable};
 use firsttouch_memory::RegionError;
 
@@ -119,6 +120,17 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
+    /// No distance between so many nodes is larger.
+    fn bound(self, nodes: usize) -> u64 {
+        let longest = (nodes as u64).saturating_sub(1) * u64::from(self.max_weight);
+        self.distance_bound.min(longest)
+    }
+
+    /// Whether every distance between so many nodes fits into 32 bits, with [`UNREACHED`] left over.
+    pub(crate) fn fits_32_bits(self, nodes: usize) -> bool {
+        self.bound(nodes) < u64::from(UNREACHED)
+    }
+
     /// Of one row.
     #[inline]
     pub(crate) fn of_row(row: &[OutArc]) -> Extent {
@@ -212,44 +224,18 @@ impl Graph {
         O: Copy + TryInto<i64>,
         H: Copy + TryInto<u32>,
     {
-        let nodes = offsets.len().saturating_sub(1);
-        if nodes > u32::MAX as usize {
-            return Err(GraphError::TooManyNodes { nodes: nodes as u64 });
-        }
-        let number = |offset: O| offset.try_into().unwrap_or(-1);
+        let sound = SoundRows::check(offsets, heads, &weight)?;
+        let nodes = sound.nodes();
         let mut starts = Owner::zeroed(nodes + 1, place).map_err(GraphError::Memory)?;
         let mut arcs = Owner::zeroed(heads.len(), place).map_err(GraphError::Memory)?;
-        let room = starts.words_mut(nodes + 1);
-        for (node, row) in offsets.windows(2).enumerate() {
-            let (begins, ends) = (number(row[0]), number(row[1]));
-            let last = node + 1 == nodes;
-            let sound = begins == room[node] as i64
-                && ends >= begins
-                && ends as usize <= heads.len()
-                && (!last || ends as usize == heads.len());
-            if !sound {
-                return Err(GraphError::BadRow { node, begins, ends, arcs: heads.len() });
-            }
-            room[node + 1] = ends as u64;
+        for (start, offset) in starts.words_mut(nodes + 1).iter_mut().zip(offsets) {
+            *start = (*offset).try_into().unwrap_or_default() as u64;
         }
-        if nodes == 0 && !heads.is_empty() {
-            return Err(GraphError::BadRow { node: 0, begins: 0, ends: 0, arcs: heads.len() });
+        for (at, (word, head)) in arcs.words_mut(heads.len()).iter_mut().zip(heads).enumerate() {
+            let head = (*head).try_into().unwrap_or_default();
+            *word = bytemuck::cast(OutArc { head, weight: weight(at).unwrap_or_default() });
         }
-        let mut extent = Extent::default();
-        let words = arcs.words_mut(heads.len());
-        for (tail, row) in room.windows(2).enumerate() {
-            let mut longest = 0;
-            for at in row[0] as usize..row[1] as usize {
-                let head: u32 = heads[at].try_into().unwrap_or(u32::MAX);
-                if head as usize >= nodes {
-                    return Err(GraphError::NoSuchNode { arc: at, tail: tail as Node, head, nodes });
-                }
-                let weight = weight(at).ok_or(GraphError::BadWeight { arc: at, tail: tail as Node, head })?;
-                longest = longest.max(weight);
-                words[at] = bytemuck::cast(OutArc { head, weight });
-            }
-            extent = extent.with(Extent { max_weight: longest, distance_bound: u64::from(longest) });
-        }
+        let extent = sound.extent();
         Ok(Graph::of_arrays(Array::first_of(starts, nodes + 1), Array::first_of(arcs, heads.len()), extent))
     }
 
@@ -319,14 +305,13 @@ impl Graph {
     /// leaves each node: often far below (n - 1) times the largest weight of all, which bounds it as well.
     #[must_use]
     pub fn distance_bound(&self) -> u64 {
-        let longest = (self.nodes() as u64).saturating_sub(1) * u64::from(self.extent.max_weight);
-        self.extent.distance_bound.min(longest)
+        self.extent.bound(self.nodes())
     }
 
     /// Whether every distance fits into 32 bits, with [`UNREACHED`] left over.
     #[must_use]
     pub fn fits_32_bits(&self) -> bool {
-        self.distance_bound() < u64::from(UNREACHED)
+        self.extent.fits_32_bits(self.nodes())
     }
 
     pub(crate) fn extent(&self) -> Extent {

@@ -32,6 +32,7 @@ mod order;
 mod ranks;
 mod read;
 mod report;
+mod rows;
 mod search;
 mod summary;
 mod write;
@@ -56,6 +57,7 @@ pub use read::{
     Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
 };
 pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchBench, SearchReport, SearchWay, Spread};
+pub use rows::{Arc, LentArc, LentArcs, LentRows, OwnRows, Rows, SoundRows, Stretch, View, Weight};
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, STRETCH, Search, Task,
     TeamSearch, Tree, Width, choose, search_each,

@@ -1,7 +1,8 @@
 //! Every algorithm finds the same distances as the simplest one, on graphs of all kinds.
 
 use firsttouch_graph::{
-    Goal, Graph, NO_PARENT, Node, ReadOptions, Search, TeamSearch, Tree, Width, read, search_each,
+    Goal, Graph, LentRows, NO_PARENT, Node, ReadOptions, Rows, Search, TeamSearch, Tree, Width, read,
+    search_each,
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -32,12 +33,12 @@ fn reference(nodes: usize, arcs: &Arcs, source: Node) -> Vec<Option<u64>> {
     distances
 }
 
-fn distances(tree: &Tree<'_>) -> Vec<Option<u64>> {
+fn distances<G: Rows>(tree: &Tree<'_, G>) -> Vec<Option<u64>> {
     (0..tree.distances().len() as Node).map(|node| tree.distances().of(node)).collect()
 }
 
 /// Parents lead to the source, along arcs that are as long as the distances differ.
-fn check_parents(graph: &Graph, tree: &Tree<'_>, parents: &[Node]) {
+fn check_parents<G: Rows>(graph: &Graph, tree: &Tree<'_, G>, parents: &[Node]) {
     for node in 0..graph.nodes() as Node {
         let parent = parents[node as usize];
         let distance = tree.distances().of(node);
@@ -54,7 +55,7 @@ fn check_parents(graph: &Graph, tree: &Tree<'_>, parents: &[Node]) {
 }
 
 /// Compares a tree with the reference, within a limit if there was one.
-fn check(name: &str, graph: &Graph, tree: &Tree<'_>, wanted: &[Option<u64>], limit: Option<u64>) {
+fn check<G: Rows>(name: &str, graph: &Graph, tree: &Tree<'_, G>, wanted: &[Option<u64>], limit: Option<u64>) {
     let limit = limit.unwrap_or(u64::MAX);
     let wanted: Vec<Option<u64>> =
         wanted.iter().map(|wanted| wanted.filter(|wanted| *wanted <= limit)).collect();
@@ -146,6 +147,46 @@ fn compare(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Tea
     }
 }
 
+/// The same of arrays that are lent: heads and weights apart, of several types.
+fn compare_lent(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut [Team]) {
+    let graph = Graph::from_arcs(nodes, arcs).expect("the nodes are there");
+    let wanted = reference(nodes, arcs, source);
+    let offsets: Vec<u32> = graph.offsets().iter().map(|offset| *offset as u32).collect();
+    let heads: Vec<u32> = graph.all_arcs().iter().map(|arc| arc.head).collect();
+    let weights: Vec<u32> = graph.all_arcs().iter().map(|arc| arc.weight).collect();
+    let rows = LentRows::new(&offsets, &heads, &weights).expect("they are a graph's");
+    check_rows(&graph, &rows, source, limit, &wanted, teams);
+    let fractions: Vec<f64> = weights.iter().map(|weight| f64::from(*weight)).collect();
+    let wide: Vec<u64> = heads.iter().map(|head| u64::from(*head)).collect();
+    let rows = LentRows::new(graph.offsets(), &wide, &fractions).expect("they are a graph's");
+    check_rows(&graph, &rows, source, limit, &wanted, teams);
+}
+
+fn check_rows<G: Rows>(
+    graph: &Graph,
+    rows: &G,
+    source: Node,
+    limit: u64,
+    wanted: &[Option<u64>],
+    teams: &mut [Team],
+) {
+    let parents = Search::with_heap(graph).run(source, None).parents();
+    for mut search in [Search::with_heap(rows), Search::with_buckets(rows, Width::Guessed)] {
+        for limit in [None, Some(limit)] {
+            check("lent", graph, &search.run(source, limit), wanted, limit);
+        }
+        assert_eq!(search.run(source, None).parents(), parents);
+    }
+    for team in teams {
+        let both = [TeamSearch::new(rows, team, None), TeamSearch::by_regions(rows, team, None)];
+        for mut search in both {
+            for limit in [None, Some(limit)] {
+                check("lent, by a team", graph, &search.run(team, source, limit), wanted, limit);
+            }
+        }
+    }
+}
+
 /// Graphs with loops, parallel arcs and parts that no path leads to, with weights of some kind.
 fn graphs() -> impl Strategy<Value = (usize, Arcs, Node, u64)> {
     let weights = prop_oneof![
@@ -170,6 +211,7 @@ fn all_algorithms_agree_with_the_simplest() {
     TestRunner::new(config)
         .run(&graphs(), |(nodes, arcs, source, limit)| {
             compare(nodes, &arcs, source, limit, &mut *teams.borrow_mut());
+            compare_lent(nodes, &arcs, source, limit, &mut *teams.borrow_mut());
             Ok(())
         })
         .unwrap();
@@ -205,6 +247,7 @@ fn larger_graphs_with_hubs_and_long_arcs_agree_too() {
             arcs.push((0, tail, weight(number(1 << 30)).saturating_add(1000)));
         }
         compare(nodes as usize, &arcs, 17, 500, &mut [two_cpus()]);
+        compare_lent(nodes as usize, &arcs, 17, 500, &mut [two_cpus()]);
     }
 }
 
@@ -232,6 +275,7 @@ fn a_search_that_leaves_32_bits_goes_on_in_64() {
     let long = u32::MAX;
     let arcs: Arcs = (0..50).map(|tail| (tail, tail + 1, long)).collect();
     compare(51, &arcs, 0, 3 * u64::from(long), &mut [team(2)]);
+    compare_lent(51, &arcs, 0, 3 * u64::from(long), &mut [team(2)]);
     // The bound on distances is far above 32 bits, the distances are not.
     let mut arcs: Arcs = (0..2000).map(|tail| (tail, tail + 1, 1)).collect();
     arcs.extend((0..2000).map(|tail| (tail, (tail + 7) % 2000, 1 << 24)));
@@ -308,7 +352,9 @@ fn distances_in_new_york_add_up() {
     let mut search = TeamSearch::new(&graph, &team, None);
     let mut regions = TeamSearch::by_regions(&graph, &team, None);
     let mut heap = Search::with_heap(&graph);
-    for (source, sum) in NEW_YORK_SOURCES.into_iter().zip(sums).take(3) {
+    // All of them take too long where nothing is optimized.
+    let few = if cfg!(debug_assertions) { 3 } else { NEW_YORK_SOURCES.len() };
+    for (source, sum) in NEW_YORK_SOURCES.into_iter().zip(sums).take(few) {
         assert_eq!(search.run(&mut team, source, None).summary().sum, sum);
         assert_eq!(regions.run(&mut team, source, None).summary().sum, sum);
         assert_eq!(heap.run(source, None).summary().sum, sum);

@@ -6,7 +6,8 @@ use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::{BucketQueue, Entry};
 use super::regions::Owners;
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::Rows;
 
 /// A queue that is used for one search after the other.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Buckets<D> {
 }
 
 impl<D: Distance> Buckets<D> {
-    pub(super) fn new(shift: u32, graph: &Graph) -> Buckets<D> {
+    pub(super) fn new(shift: u32, graph: &impl Rows) -> Buckets<D> {
         let queue = BucketQueue::new(shift, graph.max_weight(), 1);
         Buckets { shift, queue, batch: Vec::new(), notes: Notes::new() }
     }
@@ -30,9 +31,9 @@ impl<D: Distance> Buckets<D> {
     }
 
     /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
-    pub(super) fn search(
+    pub(super) fn search<G: Rows>(
         &mut self,
-        graph: &Graph,
+        graph: &G,
         source: Node,
         mut pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -42,7 +43,7 @@ impl<D: Distance> Buckets<D> {
         let (distances, limit) = (D::share(&mut labels.distances), labels.limit);
         let field = Field { graph, distances, limit, owners: Owners::NOBODY };
         let follow =
-            if labels.limited { follow_all::<D, true, ALONE> } else { follow_all::<D, false, ALONE> };
+            if labels.limited { follow_all::<D, G, true, ALONE> } else { follow_all::<D, G, false, ALONE> };
         let mut number = 0;
         let mut outcome = Ok(());
         let mut end = None;

@@ -1,6 +1,7 @@
 //! Which algorithm suits a graph and a number of sources, and why.
 
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::{Arc, Rows, Stretch};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -89,8 +90,8 @@ const ARCS_FOR_A_TEAM: usize = 1 << 18;
 impl GraphShape {
     /// That of a graph. Takes one pass over its offsets and a short walk.
     #[must_use]
-    pub fn of(graph: &Graph) -> GraphShape {
-        let degrees = graph.offsets().windows(2).map(|row| (row[1] - row[0]) as usize);
+    pub fn of(graph: &impl Rows) -> GraphShape {
+        let degrees = (0..graph.nodes()).map(|node| graph.out(node as Node).count());
         let stride = (graph.nodes() / SAMPLES).max(1);
         let nodes = (0..graph.nodes()).step_by(stride);
         let mut hops: Vec<usize> = nodes.filter_map(|node| hops(graph, node as Node)).collect();
@@ -113,19 +114,19 @@ impl GraphShape {
 }
 
 /// The share of arcs that lead out of their stretch, of some nodes.
-fn strays(graph: &Graph) -> f64 {
+fn strays(graph: &impl Rows) -> f64 {
     let stride = (graph.nodes() / STRAY_SAMPLES).max(1);
     let (mut arcs, mut strays) = (0_usize, 0_usize);
     for tail in (0..graph.nodes()).step_by(stride) {
         let out = graph.out(tail as Node);
-        arcs += out.len();
-        strays += out.iter().filter(|arc| arc.head as usize / STRETCH != tail / STRETCH).count();
+        arcs += out.count();
+        strays += out.each().filter(|arc| arc.head() as usize / STRETCH != tail / STRETCH).count();
     }
     strays as f64 / arcs.max(1) as f64
 }
 
 /// How many arcs in a row lead from `node` to [`NEIGHBOURHOOD`] others.
-fn hops(graph: &Graph, node: Node) -> Option<usize> {
+fn hops(graph: &impl Rows, node: Node) -> Option<usize> {
     let mut seen = HashSet::from([node]);
     let mut ring = vec![node];
     for hops in 0.. {
@@ -133,9 +134,9 @@ fn hops(graph: &Graph, node: Node) -> Option<usize> {
             return Some(hops);
         }
         let mut next = Vec::new();
-        for arc in ring.iter().flat_map(|tail| graph.out(*tail)) {
-            if seen.len() <= NEIGHBOURHOOD && seen.insert(arc.head) {
-                next.push(arc.head);
+        for arc in ring.iter().flat_map(|tail| graph.out(*tail).each()) {
+            if seen.len() <= NEIGHBOURHOOD && seen.insert(arc.head()) {
+                next.push(arc.head());
             }
         }
         if next.is_empty() {
@@ -221,6 +222,7 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Graph;
 
     fn grid(side: u32) -> Graph {
         let mut arcs = Vec::new();

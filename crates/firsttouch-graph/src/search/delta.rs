@@ -16,7 +16,8 @@ use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::{BucketQueue, Entry};
 use super::regions::Owners;
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::Rows;
 use firsttouch_threads::{Member, Team};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -90,7 +91,7 @@ impl Round {
 
 impl<D: Distance> Delta<D> {
     /// For the members of a team, with buckets 2^`shift` wide.
-    pub(super) fn new(shift: u32, step: Step, graph: &Graph, members: usize) -> Delta<D> {
+    pub(super) fn new(shift: u32, step: Step, graph: &impl Rows, members: usize) -> Delta<D> {
         let together = if step == Step::Adapts { MOST_BUCKETS } else { 1 };
         let own = || Own {
             queue: BucketQueue::new(shift, graph.max_weight(), together),
@@ -115,10 +116,10 @@ impl<D: Distance> Delta<D> {
     /// # Panics
     ///
     /// If the team has another number of members.
-    pub(super) fn search(
+    pub(super) fn search<G: Rows>(
         &mut self,
         team: &mut Team,
-        graph: &Graph,
+        graph: &G,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -136,7 +137,8 @@ impl<D: Distance> Delta<D> {
         self.rounds.iter().for_each(Round::reset);
         let (distances, limit) = (D::share(&mut labels.distances), labels.limit);
         let field = Field { graph, distances, limit, owners: Owners::NOBODY };
-        let follow = if labels.limited { follow_all::<D, true, TEAM> } else { follow_all::<D, false, TEAM> };
+        let follow =
+            if labels.limited { follow_all::<D, G, true, TEAM> } else { follow_all::<D, G, false, TEAM> };
         let search = Search { field, follow, pending, delta: self };
         team.run(|member| search.take_part(member));
         let mut outcome = Ok(());
@@ -157,17 +159,17 @@ impl<D: Distance> Delta<D> {
 }
 
 /// The loop over arcs, with or without a limit.
-type Follow<D> = fn(&Field<'_, D>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
+type Follow<D, G> = fn(&Field<'_, D, G>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
 
 /// One search, as all members see it.
-struct Search<'a, D: Distance> {
-    field: Field<'a, D>,
-    follow: Follow<D>,
+struct Search<'a, D: Distance, G> {
+    field: Field<'a, D, G>,
+    follow: Follow<D, G>,
     pending: Pending<'a>,
     delta: &'a Delta<D>,
 }
 
-impl<D: Distance> Search<'_, D> {
+impl<D: Distance, G: Rows> Search<'_, D, G> {
     /// The work of one member.
     fn take_part(&self, member: &Member<'_>) {
         let me = member.index();

@@ -17,8 +17,10 @@ use super::distance::Distance;
 use super::memory::prefetch;
 use super::queue::{BucketQueue, Entrance, Entry};
 use super::regions::Owners;
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::{Arc, Rows, Stretch, View};
 use std::hint::select_unpredictable;
+use std::ops::Range;
 
 /// Who writes distances: one thread.
 pub(super) const ALONE: u8 = 0;
@@ -37,8 +39,8 @@ const ARCS_AHEAD: usize = 16;
 
 /// What all threads of a search see.
 #[derive(Debug)]
-pub(super) struct Field<'a, D: Distance> {
-    pub(super) graph: &'a Graph,
+pub(super) struct Field<'a, D: Distance, G> {
+    pub(super) graph: &'a G,
     pub(super) distances: &'a [D::Shared],
     /// No distance beyond this one is noted; looked at only in a search with a limit.
     pub(super) limit: D,
@@ -76,31 +78,33 @@ impl<D: Distance> Notes<D> {
 }
 
 /// Follows the arcs of these nodes, those that have not become nearer since they were entered.
-pub(super) fn follow_all<D: Distance, const LIMITED: bool, const WRITERS: u8>(
-    field: &Field<'_, D>,
+pub(super) fn follow_all<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
+    field: &Field<'_, D, G>,
     batch: &[Entry<D>],
     queue: &mut BucketQueue<D>,
     notes: &mut Notes<D>,
 ) {
-    let (offsets, arcs, distances) = (field.graph.offsets(), field.graph.all_arcs(), field.distances);
+    let (rows, distances) = (field.graph.view(), field.distances);
     let nowhere = D::cell();
     let mut entrance = queue.entrance();
     for step in 0..batch.len() + 3 * AHEAD {
         if let Some(entry) = batch.get(step) {
-            prefetch(offsets, entry.node as usize);
+            rows.prefetch_row(entry.node);
             prefetch(distances, entry.node as usize);
         }
         if let Some(entry) = batch.get(step.wrapping_sub(AHEAD)) {
-            prefetch(arcs, offsets[entry.node as usize] as usize);
+            rows.prefetch_arc(rows.begin(entry.node));
         }
         if let Some(entry) = batch.get(step.wrapping_sub(2 * AHEAD)) {
-            let begin = offsets[entry.node as usize] as usize;
-            for arc in arcs.get(begin..begin + FEW).unwrap_or_default() {
-                prefetch(distances, arc.head as usize);
+            let begin = rows.begin(entry.node);
+            if let Some(few) = rows.stretch(begin..begin + FEW) {
+                for arc in few.each() {
+                    prefetch(distances, arc.head() as usize);
+                }
             }
         }
         let Some(&Entry { distance: from, node }) = batch.get(step.wrapping_sub(3 * AHEAD)) else { continue };
-        let (begin, end) = (offsets[node as usize] as usize, offsets[node as usize + 1] as usize);
+        let Range { start: begin, end } = rows.row(node);
         let held = D::read(&distances[node as usize]);
         if held < from {
             continue;
@@ -111,31 +115,31 @@ pub(super) fn follow_all<D: Distance, const LIMITED: bool, const WRITERS: u8>(
             }
             notes.followed.push(Entry { distance: from, node });
         }
-        match arcs.get(begin..begin + FEW) {
+        match rows.stretch(begin..begin + FEW) {
             Some(few) if end - begin <= FEW => {
-                for (at, arc) in few.iter().enumerate() {
-                    let distance = from.plus(arc.weight);
+                for (at, arc) in few.each().enumerate() {
+                    let distance = from.plus(arc.weight());
                     let wanted = begin + at < end;
-                    let to = (arc.head, distance);
-                    if !offer::<D, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, wanted) {
-                        queue.attend(distance, arc.head);
+                    let to = (arc.head(), distance);
+                    if !offer::<D, G, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, wanted) {
+                        queue.attend(distance, arc.head());
                         entrance = queue.entrance();
                     }
                 }
             }
             _ => {
-                let arcs = &arcs[begin..end];
-                for (at, arc) in arcs.iter().enumerate() {
-                    if let Some(later) = arcs.get(at + ARCS_AHEAD) {
-                        prefetch(distances, later.head as usize);
+                let arcs = rows.stretch(begin..end).expect("rows end where the arcs do");
+                for (at, arc) in arcs.each().enumerate() {
+                    if let Some(later) = arcs.head(at + ARCS_AHEAD) {
+                        prefetch(distances, later as usize);
                     }
                     // Most arcs of a node with many lead to nodes that are near already, which can be guessed.
-                    let distance = from.plus(arc.weight);
-                    let to = (arc.head, distance);
-                    if distance < D::read(&distances[arc.head as usize])
-                        && !offer::<D, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, true)
+                    let distance = from.plus(arc.weight());
+                    let to = (arc.head(), distance);
+                    if distance < D::read(&distances[arc.head() as usize])
+                        && !offer::<D, G, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, true)
                     {
-                        queue.attend(distance, arc.head);
+                        queue.attend(distance, arc.head());
                         entrance = queue.entrance();
                     }
                 }
@@ -146,8 +150,8 @@ pub(super) fn follow_all<D: Distance, const LIMITED: bool, const WRITERS: u8>(
 
 /// Notes a path to a node, and enters it, if it is `wanted` and the shortest so far. False if the queue must be attended to.
 #[inline(always)]
-fn offer<D: Distance, const LIMITED: bool, const WRITERS: u8>(
-    field: &Field<'_, D>,
+fn offer<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
+    field: &Field<'_, D, G>,
     nowhere: &D::Shared,
     entrance: &mut Entrance<'_, D>,
     notes: &mut Notes<D>,

@@ -8,7 +8,8 @@ use super::distance::{Distance, TooFar, fits};
 use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::Entry;
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::{Arc, Rows, Stretch};
 
 /// Entries with the least on top.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ impl<D: Distance> Heap<D> {
     /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
     pub(super) fn search(
         &mut self,
-        graph: &Graph,
+        graph: &impl Rows,
         source: Node,
         mut pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -42,10 +43,10 @@ impl<D: Distance> Heap<D> {
                 break;
             }
             fits::<D>(distance.wide(), graph.max_weight())?;
-            for arc in graph.out(node) {
-                let distance = distance.plus(arc.weight);
-                if labels.lower(arc.head, distance) {
-                    self.push(Entry { distance, node: arc.head });
+            for arc in graph.out(node).each() {
+                let distance = distance.plus(arc.weight());
+                if labels.lower(arc.head(), distance) {
+                    self.push(Entry { distance, node: arc.head() });
                 }
             }
         }

@@ -19,7 +19,7 @@ mod labels;
 mod mail;
 mod many;
 #[expect(unsafe_code, reason = "prefetching, and cells shared between threads")]
-mod memory;
+pub(crate) mod memory;
 mod one;
 mod parents;
 mod queue;

@@ -10,6 +10,7 @@ use super::width::{Tuner, guess};
 use crate::array::Place;
 use crate::copies::GraphReceipt;
 use crate::graph::{Graph, Node};
+use crate::rows::Rows;
 use std::time::{Duration, Instant};
 
 /// How wide the buckets of a search are.
@@ -40,8 +41,8 @@ pub enum Width {
 /// # Ok::<(), firsttouch_graph::GraphError>(())
 /// ```
 #[derive(Debug)]
-pub struct Search<'g> {
-    graph: &'g Graph,
+pub struct Search<'g, G = Graph> {
+    graph: &'g G,
     /// `None`: a heap in place of buckets.
     tuner: Option<Tuner>,
     engine: Engine,
@@ -70,10 +71,10 @@ enum Queue<D> {
     Buckets(Box<Buckets<D>>),
 }
 
-impl<'g> Search<'g> {
+impl<'g, G: Rows> Search<'g, G> {
     /// A search with a bucket queue.
     #[must_use]
-    pub fn with_buckets(graph: &'g Graph, width: Width) -> Search<'g> {
+    pub fn with_buckets(graph: &'g G, width: Width) -> Search<'g, G> {
         let tuner = match width {
             Width::Measured => Tuner::from(guess(graph)),
             Width::Guessed => Tuner::fixed(guess(graph)),
@@ -84,11 +85,11 @@ impl<'g> Search<'g> {
 
     /// A search with a heap of four children to a parent: the reference.
     #[must_use]
-    pub fn with_heap(graph: &'g Graph) -> Search<'g> {
+    pub fn with_heap(graph: &'g G) -> Search<'g, G> {
         Search::new(graph, None)
     }
 
-    fn new(graph: &'g Graph, tuner: Option<Tuner>) -> Search<'g> {
+    fn new(graph: &'g G, tuner: Option<Tuner>) -> Search<'g, G> {
         let place = Place::HEAP;
         let engine = Engine::Narrow(Parts::new(graph, tuner.as_ref(), place));
         Search { graph, tuner, engine, place, last: None, most_reached: 0 }
@@ -97,7 +98,7 @@ impl<'g> Search<'g> {
     /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
     /// the receipt tells.
     #[must_use]
-    pub fn on(mut self, place: Place) -> Search<'g> {
+    pub fn on(mut self, place: Place) -> Search<'g, G> {
         self.place = place;
         self.engine = Engine::Narrow(Parts::new(self.graph, self.tuner.as_ref(), place));
         self
@@ -124,7 +125,7 @@ impl<'g> Search<'g> {
     /// # Panics
     ///
     /// If there is no such node, or target.
-    pub fn run<'t>(&mut self, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
+    pub fn run<'t>(&mut self, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
         let goal = goal.into();
         self.learn();
         let began = Instant::now();
@@ -170,7 +171,7 @@ impl<'g> Search<'g> {
 }
 
 impl<D: Distance> Parts<D> {
-    fn new(graph: &Graph, tuner: Option<&Tuner>, place: Place) -> Parts<D> {
+    fn new(graph: &impl Rows, tuner: Option<&Tuner>, place: Place) -> Parts<D> {
         let queue = match tuner {
             Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), graph))),
             None => Queue::Heap(Heap::new()),
@@ -178,7 +179,7 @@ impl<D: Distance> Parts<D> {
         Parts { labels: Labels::new(graph.nodes(), place), queue }
     }
 
-    fn run(&mut self, graph: &Graph, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
+    fn run(&mut self, graph: &impl Rows, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
         self.labels.begin(source, goal);
         let pending = Pending::new(goal);
         match &mut self.queue {
@@ -187,7 +188,7 @@ impl<D: Distance> Parts<D> {
         }
     }
 
-    fn widen(&mut self, graph: &Graph, shift: u32) {
+    fn widen(&mut self, graph: &impl Rows, shift: u32) {
         if let Queue::Buckets(buckets) = &mut self.queue
             && buckets.shift() != shift
         {

@@ -4,7 +4,8 @@
 //! answer is the same for all algorithms and widths, however many threads searched.
 
 use super::distance::Distance;
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::{Arc, Rows, Stretch};
 
 /// Stands for "no parent": the source has none, nor have nodes that no path leads to.
 pub const NO_PARENT: Node = Node::MAX;
@@ -13,7 +14,7 @@ pub const NO_PARENT: Node = Node::MAX;
 /// give a node its distance the one with the least tail counts; where all such arcs weigh nothing, one that begins nearer to
 /// the source by count of arcs.
 pub(super) fn parents<D: Distance>(
-    graph: &Graph,
+    graph: &impl Rows,
     source: Node,
     distances: &[D],
     reached: &[Node],
@@ -21,10 +22,10 @@ pub(super) fn parents<D: Distance>(
     let mut parents = vec![NO_PARENT; distances.len()];
     for &tail in reached {
         let from = distances[tail as usize].wide();
-        for arc in graph.out(tail) {
-            let parent = &mut parents[arc.head as usize];
-            let tight = from + u64::from(arc.weight) == distances[arc.head as usize].wide();
-            if tight && arc.weight > 0 && *parent == NO_PARENT && arc.head != source {
+        for arc in graph.out(tail).each() {
+            let parent = &mut parents[arc.head() as usize];
+            let tight = from + u64::from(arc.weight()) == distances[arc.head() as usize].wide();
+            if tight && arc.weight() > 0 && *parent == NO_PARENT && arc.head() != source {
                 *parent = tail;
             }
         }
@@ -38,11 +39,11 @@ pub(super) fn parents<D: Distance>(
     let mut at = 0;
     while let Some(&tail) = placed.get(at) {
         at += 1;
-        for arc in graph.out(tail).iter().filter(|arc| arc.weight == 0) {
-            let tight = distances[tail as usize] == distances[arc.head as usize];
-            if tight && !has_place(&parents, arc.head) {
-                parents[arc.head as usize] = tail;
-                placed.push(arc.head);
+        for arc in graph.out(tail).each().filter(|arc| arc.weight() == 0) {
+            let tight = distances[tail as usize] == distances[arc.head() as usize];
+            if tight && !has_place(&parents, arc.head()) {
+                parents[arc.head() as usize] = tail;
+                placed.push(arc.head());
             }
         }
     }

@@ -23,7 +23,8 @@ use super::goal::Pending;
 use super::labels::Labels;
 use super::mail::Mailbox;
 use super::queue::{BucketQueue, Entry};
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::Rows;
 use firsttouch_threads::{Member, Team};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -106,7 +107,7 @@ struct Told {
 
 impl<D: Distance> Regions<D> {
     /// For the members of a team, with buckets 2^`shift` wide.
-    pub(super) fn new(shift: u32, graph: &Graph, members: usize) -> Regions<D> {
+    pub(super) fn new(shift: u32, graph: &impl Rows, members: usize) -> Regions<D> {
         let own = |me| Own {
             queue: BucketQueue::new(shift, graph.max_weight(), BEHIND),
             batch: Vec::new(),
@@ -128,10 +129,10 @@ impl<D: Distance> Regions<D> {
     /// # Panics
     ///
     /// If the team has another number of members.
-    pub(super) fn search(
+    pub(super) fn search<G: Rows>(
         &mut self,
         team: &mut Team,
-        graph: &Graph,
+        graph: &G,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -156,8 +157,11 @@ impl<D: Distance> Regions<D> {
             limit: labels.limit,
             owners: &self.owners,
         };
-        let follow =
-            if labels.limited { follow_all::<D, true, BY_OWNERS> } else { follow_all::<D, false, BY_OWNERS> };
+        let follow = if labels.limited {
+            follow_all::<D, G, true, BY_OWNERS>
+        } else {
+            follow_all::<D, G, false, BY_OWNERS>
+        };
         let search = Search { field, follow, pending, limited: labels.limited, regions: self };
         team.run(|member| search.take_part(member));
         let mut end = u64::MAX;
@@ -175,12 +179,12 @@ impl<D: Distance> Regions<D> {
 }
 
 /// The loop over arcs, with or without a limit.
-type Follow<D> = fn(&Field<'_, D>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
+type Follow<D, G> = fn(&Field<'_, D, G>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
 
 /// One search, as all members see it.
-struct Search<'a, D: Distance> {
-    field: Field<'a, D>,
-    follow: Follow<D>,
+struct Search<'a, D: Distance, G> {
+    field: Field<'a, D, G>,
+    follow: Follow<D, G>,
     pending: Pending<'a>,
     limited: bool,
     regions: &'a Regions<D>,
@@ -197,7 +201,7 @@ impl Drop for Leaver<'_> {
     }
 }
 
-impl<D: Distance> Search<'_, D> {
+impl<D: Distance, G: Rows> Search<'_, D, G> {
     /// The work of one member.
     fn take_part(&self, member: &Member<'_>) {
         let (me, shift) = (member.index(), self.regions.shift);

@@ -10,6 +10,7 @@ use super::width::guess;
 use crate::array::Place;
 use crate::copies::GraphReceipt;
 use crate::graph::{Graph, Node};
+use crate::rows::Rows;
 use firsttouch_threads::Team;
 
 /// Shortest paths from one source after the other, by all threads of a team together.
@@ -25,8 +26,8 @@ use firsttouch_threads::Team;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct TeamSearch<'g> {
-    graph: &'g Graph,
+pub struct TeamSearch<'g, G = Graph> {
+    graph: &'g G,
     way: Way,
     engine: Engine,
     place: Place,
@@ -62,11 +63,11 @@ enum Shared<D: Distance> {
     Regions(Box<Regions<D>>),
 }
 
-impl<'g> TeamSearch<'g> {
+impl<'g, G: Rows> TeamSearch<'g, G> {
     /// By delta-stepping, for this team, or one with as many members. `delta`, rounded down to a power of two, is the
     /// stretch of distances that is worked on at a time; without it, the stretch follows the search.
     #[must_use]
-    pub fn new(graph: &'g Graph, team: &Team, delta: Option<u64>) -> TeamSearch<'g> {
+    pub fn new(graph: &'g G, team: &Team, delta: Option<u64>) -> TeamSearch<'g, G> {
         let way = match delta {
             Some(delta) => Way::Delta(delta.max(1).ilog2(), Step::OneBucket),
             None => Way::Delta(guess(graph), Step::Adapts),
@@ -78,12 +79,12 @@ impl<'g> TeamSearch<'g> {
     /// numbers. For graphs in which most arcs lead to nodes with numbers close by ([`crate::GraphShape::strays`]). Buckets are
     /// `width` wide, rounded down to a power of two, or as wide as seems right.
     #[must_use]
-    pub fn by_regions(graph: &'g Graph, team: &Team, width: Option<u64>) -> TeamSearch<'g> {
+    pub fn by_regions(graph: &'g G, team: &Team, width: Option<u64>) -> TeamSearch<'g, G> {
         let shift = width.map_or_else(|| guess(graph) + WIDER, |width| width.max(1).ilog2());
         TeamSearch::by(Way::Regions(shift), graph, team)
     }
 
-    fn by(way: Way, graph: &'g Graph, team: &Team) -> TeamSearch<'g> {
+    fn by(way: Way, graph: &'g G, team: &Team) -> TeamSearch<'g, G> {
         let place = Place::HEAP;
         TeamSearch { graph, way, engine: Engine::Narrow(Parts::new(way, graph, team.size(), place)), place }
     }
@@ -91,7 +92,7 @@ impl<'g> TeamSearch<'g> {
     /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
     /// the receipt tells.
     #[must_use]
-    pub fn on(mut self, place: Place) -> TeamSearch<'g> {
+    pub fn on(mut self, place: Place) -> TeamSearch<'g, G> {
         self.place = place;
         if let Engine::Narrow(parts) = &mut self.engine {
             parts.labels = Labels::new(self.graph.nodes(), place);
@@ -114,7 +115,7 @@ impl<'g> TeamSearch<'g> {
     /// # Panics
     ///
     /// If there is no such node, or target, or the team has another size.
-    pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
+    pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
         let goal = goal.into();
         if let Engine::Narrow(parts) = &mut self.engine
             && parts.run(team, self.graph, source, &goal) == Err(TooFar)
@@ -134,7 +135,7 @@ impl<'g> TeamSearch<'g> {
 }
 
 impl<D: Distance> Parts<D> {
-    fn new(way: Way, graph: &Graph, members: usize, place: Place) -> Parts<D> {
+    fn new(way: Way, graph: &impl Rows, members: usize, place: Place) -> Parts<D> {
         let shared = match way {
             Way::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, graph, members))),
             Way::Regions(shift) => Shared::Regions(Box::new(Regions::new(shift, graph, members))),
@@ -142,7 +143,13 @@ impl<D: Distance> Parts<D> {
         Parts { labels: Labels::new(graph.nodes(), place), shared }
     }
 
-    fn run(&mut self, team: &mut Team, graph: &Graph, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
+    fn run(
+        &mut self,
+        team: &mut Team,
+        graph: &impl Rows,
+        source: Node,
+        goal: &Goal<'_>,
+    ) -> Result<(), TooFar> {
         self.labels.begin(source, goal);
         let pending = Pending::new(goal);
         match &mut self.shared {

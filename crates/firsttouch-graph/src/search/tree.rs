@@ -4,6 +4,7 @@ use super::distance::Distance;
 use super::labels::Labels;
 use super::parents::parents;
 use crate::graph::{Graph, Node, UNREACHED};
+use crate::rows::Rows;
 use crate::summary::Summary;
 
 /// Distances of all nodes, in as many bits as they need.
@@ -50,21 +51,29 @@ fn reached<D: Distance>(distance: D) -> Option<u64> {
 }
 
 /// The shortest paths from one source: a view of the search's own arrays, until its next run.
-#[derive(Clone, Copy, Debug)]
-pub struct Tree<'a> {
-    graph: &'a Graph,
+#[derive(Debug)]
+pub struct Tree<'a, G = Graph> {
+    graph: &'a G,
     source: Node,
     distances: Distances<'a>,
     reached: Option<&'a [Node]>,
 }
 
-impl<'a> Tree<'a> {
-    pub(super) fn narrow(graph: &'a Graph, source: Node, labels: &'a Labels<u32>) -> Tree<'a> {
+impl<G> Clone for Tree<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G> Copy for Tree<'_, G> {}
+
+impl<'a, G: Rows> Tree<'a, G> {
+    pub(super) fn narrow(graph: &'a G, source: Node, labels: &'a Labels<u32>) -> Tree<'a, G> {
         let reached = labels.limited.then_some(&*labels.reached);
         Tree { graph, source, distances: Distances::Narrow(&labels.distances), reached }
     }
 
-    pub(super) fn wide(graph: &'a Graph, source: Node, labels: &'a Labels<u64>) -> Tree<'a> {
+    pub(super) fn wide(graph: &'a G, source: Node, labels: &'a Labels<u64>) -> Tree<'a, G> {
         let reached = labels.limited.then_some(&*labels.reached);
         Tree { graph, source, distances: Distances::Wide(&labels.distances), reached }
     }
@@ -77,11 +86,11 @@ impl<'a> Tree<'a> {
     /// If there are more or fewer distances than nodes.
     #[must_use]
     pub fn of_distances(
-        graph: &'a Graph,
+        graph: &'a G,
         source: Node,
         distances: Distances<'a>,
         reached: Option<&'a [Node]>,
-    ) -> Tree<'a> {
+    ) -> Tree<'a, G> {
         assert_eq!(distances.len(), graph.nodes(), "a distance for each node");
         Tree { graph, source, distances, reached }
     }

@@ -4,7 +4,8 @@
 //! worked on before they have their last distance. Where the best lies depends on the graph, its order and the caches, so
 //! it is measured: the first searches run with widths around the guess, and the fastest stays.
 
-use crate::graph::{Graph, Node};
+use crate::graph::Node;
+use crate::rows::{Arc, Rows, Stretch};
 
 /// Searches with each width; the fastest of them counts, since a disturbance only ever makes one slower.
 const RUNS_EACH: u32 = 3;
@@ -16,14 +17,14 @@ const SAMPLE: usize = 4096;
 const WIDEST: u32 = 31;
 
 /// The width that fits the graph, as a power of two.
-pub(super) fn guess(graph: &Graph) -> u32 {
+pub(super) fn guess(graph: &impl Rows) -> u32 {
     let stride = (graph.nodes() / SAMPLE).max(1);
     let (mut arcs, mut nodes, mut sum) = (0_u64, 0_u64, 0_u64);
     for node in (0..graph.nodes()).step_by(stride) {
         let out = graph.out(node as Node);
         nodes += 1;
-        arcs += out.len() as u64;
-        sum += out.iter().map(|arc| u64::from(arc.weight)).sum::<u64>();
+        arcs += out.count() as u64;
+        sum += out.each().map(|arc| u64::from(arc.weight())).sum::<u64>();
     }
     if arcs == 0 {
         return 0;
@@ -111,6 +112,7 @@ impl Tuner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Graph;
 
     /// Where the tuner ends, if widths cost what `cost` says.
     fn ends_at(guess: u32, cost: impl Fn(u32) -> f64) -> u32 {
