@@ -6,6 +6,7 @@
 mod cursor;
 mod error;
 mod formats;
+mod gap;
 mod metis;
 mod packing;
 mod records;
@@ -29,6 +30,7 @@ use records::{Grammar, Numbering, Records, census};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use text::Text;
 
@@ -45,18 +47,21 @@ pub enum Format {
     WeightedEdgeList,
     /// The neighbours of a node in a line (METIS, `.graph`).
     Metis,
+    /// Serialized by the GAP benchmark suite (`.wsg`, without weights `.sg`). Only read.
+    Gap,
     /// Our own: can be mapped into memory as it is (`.ftg`).
     Binary,
 }
 
 impl Format {
     /// Every format, in the order of help texts.
-    pub const ALL: [Format; 6] = [
+    pub const ALL: [Format; 7] = [
         Format::Dimacs,
         Format::MatrixMarket,
         Format::EdgeList,
         Format::WeightedEdgeList,
         Format::Metis,
+        Format::Gap,
         Format::Binary,
     ];
 
@@ -69,6 +74,7 @@ impl Format {
             Format::EdgeList => "el",
             Format::WeightedEdgeList => "wel",
             Format::Metis => "metis",
+            Format::Gap => "wsg",
             Format::Binary => "ftg",
         }
     }
@@ -86,6 +92,7 @@ impl Format {
         let name = packing::ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
         match name.rsplit_once('.')?.1 {
             "graph" => Some(Format::Metis),
+            "sg" => Some(Format::Gap),
             ending => Format::parse(ending),
         }
     }
@@ -99,6 +106,7 @@ impl fmt::Display for Format {
             Format::EdgeList => "edge list",
             Format::WeightedEdgeList => "edge list with weights",
             Format::Metis => "METIS",
+            Format::Gap => "GAP benchmark's",
             Format::Binary => "firsttouch binary",
         })
     }
@@ -165,6 +173,10 @@ pub fn read(path: &Path, options: &ReadOptions, team: &mut Team) -> Result<Loade
         if binary::is_ours(&magic[..length]) {
             return Ok(binary::open(&file, options.place, team)?);
         }
+        if let Some(header) = gap::Header::of(&magic[..length]) {
+            let read = |part: &mut [u8], offset| file.read_exact_at(part, offset);
+            return gap::read(header, file.metadata()?.len(), read, options.place);
+        }
         if packing::of(&magic[..length]).is_none() {
             return read_text(&Text::of_file(file)?, Format::of_name(path), options, team);
         }
@@ -196,6 +208,10 @@ fn read_memory(
     if binary::is_ours(&bytes) {
         return Ok(binary::from_memory(&bytes, options.place, team)?);
     }
+    if let Some(header) = gap::Header::of(&bytes) {
+        let read = |part: &mut [u8], offset| (&bytes[offset as usize..]).read_exact(part);
+        return gap::read(header, bytes.len() as u64, read, options.place);
+    }
     read_text(&Text::of_memory(bytes), named, options, team)
 }
 
@@ -213,7 +229,7 @@ fn read_text(
             formats::edge_list(text, format, options, team)
         }
         Format::Metis => metis::read(text, options, team),
-        Format::Binary => Err(ReadError::Unknown),
+        Format::Gap | Format::Binary => Err(ReadError::Unknown),
     };
     if text.is_unchanged()? { loaded } else { Err(ReadError::Changed) }
 }

@@ -46,6 +46,9 @@ pub enum WriteError {
     /// Our own format is written to files only.
     #[error("a graph in our own format is mapped from a file: it cannot be written to a stream or packed")]
     NeedsFile,
+    /// Graphs of the GAP benchmark are written by its own tool.
+    #[error("graphs as the GAP benchmark serializes them are read, but not written")]
+    Gap,
     /// Only gzip is written.
     #[error("files ending in {ending} are read, but not written")]
     Packing {
@@ -63,6 +66,9 @@ impl WriteError {
                 "is there room on the disk (df), and may the folder be written?"
             }
             WriteError::OneWay { .. } | WriteError::Loop { .. } => "write it as .gr, .mtx, .wel or .ftg",
+            WriteError::Gap => {
+                "write it as .wel, and let GAP's own tool make it: converter -f IN.wel -w -b OUT.wsg"
+            }
             WriteError::NeedsFile => "name a file that ends in .ftg",
             WriteError::Packing { .. } => "write the text, and pack it: xz FILE, bzip2 FILE; or write .gz",
         }
@@ -135,6 +141,7 @@ pub fn write_text(
     let (nodes, arcs) = (graph.nodes(), graph.arcs());
     match format {
         Format::Binary => return Err(WriteError::NeedsFile),
+        Format::Gap => return Err(WriteError::Gap),
         Format::Dimacs => writeln!(stream, "p sp {nodes} {arcs}")?,
         Format::MatrixMarket => {
             writeln!(stream, "%%MatrixMarket matrix coordinate integer general\n{nodes} {nodes} {arcs}")?;
@@ -171,7 +178,7 @@ pub fn write_text(
                         text.push(b' ');
                         continue;
                     }
-                    Format::WeightedEdgeList | Format::Binary => {
+                    Format::WeightedEdgeList | Format::Gap | Format::Binary => {
                         numbers(&mut text, &[named(node), named(arc.head), u64::from(arc.weight)]);
                     }
                 }

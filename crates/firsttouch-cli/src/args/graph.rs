@@ -39,7 +39,7 @@ pub(crate) struct GraphInput {
     /// The file; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Its format, where it is not what it looks like: gr, mtx, el, wel, metis, ftg
+    /// Its format, where it is not what it looks like: gr, mtx, el, wel, metis, wsg, ftg
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
     /// Take every line as an arc there and one back
@@ -172,7 +172,7 @@ impl FromStr for ReorderWord {
 }
 
 fn format(text: &str) -> Result<Format, String> {
-    Format::parse(text).ok_or_else(|| "gr, mtx, el, wel, metis or ftg".to_owned())
+    Format::parse(text).ok_or_else(|| "gr, mtx, el, wel, metis, wsg or ftg".to_owned())
 }
 
 fn weights(text: &str) -> Result<Range, String> {

@@ -81,6 +81,23 @@ pub enum ReadError {
         /// Arcs promised, or lines that the file has room for.
         arcs: u64,
     },
+    /// A serialized graph of the GAP benchmark whose length is another than its numbers say.
+    #[error(
+        "it begins as a graph of the GAP benchmark with {nodes} nodes and {arcs} arcs, which has {weighted} bytes with weights \
+         and {plain} without, but it has {found}"
+    )]
+    GapLength {
+        /// Nodes promised.
+        nodes: u64,
+        /// Arcs promised.
+        arcs: u64,
+        /// Bytes of such a graph with weights.
+        weighted: u64,
+        /// Bytes without.
+        plain: u64,
+        /// Bytes there are.
+        found: u64,
+    },
     /// It makes no graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -113,7 +130,9 @@ impl ReadError {
             ReadError::NoHeader => {
                 "a .gr file has a line `p sp NODES ARCS`; was it cut off at its beginning?"
             }
-            ReadError::Count { .. } => "the file was cut off, or its header belongs to another file",
+            ReadError::Count { .. } | ReadError::GapLength { .. } => {
+                "the file was cut off, or its header belongs to another file"
+            }
             ReadError::TooManyAlone { .. } => "the header is wrong, or belongs to another file",
             ReadError::Graph(error) => error.hint(),
             ReadError::Memory(error) => error.hint(),

@@ -56,7 +56,8 @@ pub(super) fn dimacs(text: &Text, options: &ReadOptions, team: &mut Team) -> Res
             None | Some(b'c') => None,
             Some(b'p') => {
                 let body = begin + line.len() as u64 + 1;
-                let promise = |(nodes, records)| Promise { line: number, nodes, records, body };
+                let promise =
+                    |(nodes, records, has_edges)| (Promise { line: number, nodes, records, body }, has_edges);
                 Some(dimacs_header(line).map(|counts| Some(promise(counts))).map_err(wrong(number)))
             }
             Some(_) => Some(Ok(None)),
@@ -67,14 +68,21 @@ pub(super) fn dimacs(text: &Text, options: &ReadOptions, team: &mut Team) -> Res
     match header {
         None => Err(ReadError::NoHeader),
         Some(Err(error)) => Err(error),
-        Some(Ok(Some(promise))) => {
+        Some(Ok(Some((promise, has_edges)))) => {
             promise.is_sound(text)?;
             let numbering = Numbering::From { first: 1, nodes: promise.nodes };
             let body = promise.body;
-            let source = Records { text, body, grammar, numbering, both_ways: options.undirected };
-            let loaded =
+            let grammar = if has_edges { Grammar { prefix: 0, weights: false, ..grammar } } else { grammar };
+            let both_ways = options.undirected || has_edges;
+            let source = Records { text, body, grammar, numbering, both_ways };
+            let mut loaded =
                 loaded_of(promise.nodes, &source, Ids::from_first(1, promise.nodes as usize), options, team)?;
             promise.is_kept(lines_of(&source, &loaded.graph, team)?)?;
+            if has_edges {
+                loaded
+                    .notes
+                    .push("a file of the PACE challenge: each of its edges is two arcs of weight 1".into());
+            }
             Ok(loaded)
         }
         Some(Ok(None)) => {
@@ -158,18 +166,23 @@ fn lines_of(source: &Records<'_>, graph: &Graph, team: &mut Team) -> Result<u64,
     counted.map(|census| census.records).map_err(|trouble| located(trouble, || source.first_error()))
 }
 
-/// The nodes and arcs that a header promises.
-pub(super) fn dimacs_header(line: &[u8]) -> Result<(u64, u64), LineError> {
+/// Problems of the PACE challenges whose `.gr` files have edges without weights, `1 2`: tree width, tree depth and vertex cover,
+/// cluster editing, twin width, dominating sets.
+const PACE: [&[u8]; 6] = [b"tw", b"td", b"tdp", b"cep", b"tww", b"ds"];
+
+/// The nodes and lines that a header promises, and whether it is one of the PACE challenges.
+pub(super) fn dimacs_header(line: &[u8]) -> Result<(u64, u64, bool), LineError> {
     let mut cursor = Cursor::new(line);
     cursor.word();
     let kind = cursor.word();
-    if kind != b"sp" {
+    let has_edges = PACE.contains(&kind);
+    if kind != b"sp" && !has_edges {
         let what = "it is the header of another problem than shortest paths (`p sp NODES ARCS`)";
         return Err(LineError::NotSupported { what });
     }
-    let counts = (cursor.number("the number of nodes")?, cursor.number("the number of arcs")?);
+    let (nodes, records) = (cursor.number("the number of nodes")?, cursor.number("the number of arcs")?);
     cursor.line_end()?;
-    Ok(counts)
+    Ok((nodes, records, has_edges))
 }
 
 /// The nodes and entries that the line of sizes promises.
@@ -231,7 +244,7 @@ pub(super) fn matrix_market(
     Ok(loaded)
 }
 
-const NO_WEIGHTS: &str = "the file has no weights: every arc has weight 1";
+pub(super) const NO_WEIGHTS: &str = "the file has no weights: every arc has weight 1";
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatrixKind {

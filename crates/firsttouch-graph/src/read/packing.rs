@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 
 /// The longest beginning that tells what a file is.
-pub(super) const MAGIC: usize = 16;
+pub(super) const MAGIC: usize = 32;
 
 /// How the names of packed files end.
 pub(super) const ENDINGS: [&str; 3] = [".gz", ".bz2", ".xz"];

@@ -24,6 +24,7 @@ pub(super) fn sniff(beginning: &[u8], named: Option<Format>) -> Result<Format, R
             b'p' | b'a' if line.get(1).is_some_and(u8::is_ascii_whitespace) => return Ok(Format::Dimacs),
             b'v' | b's' if line.get(1).is_some_and(u8::is_ascii_whitespace) => return Err(auxiliary()),
             b'0'..=b'9' => {}
+            b'S' if line.to_ascii_lowercase().starts_with(b"section") => return Err(steiner()),
             _ => return Err(ReadError::Unknown),
         }
         columns.push(line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count());
@@ -55,6 +56,13 @@ fn auxiliary() -> ReadError {
     ReadError::Other {
         what: "coordinates or sources of a DIMACS graph, not the graph",
         hint: "name the .gr file; coordinates are given with --coordinates FILE",
+    }
+}
+
+fn steiner() -> ReadError {
+    ReadError::Other {
+        what: "a Steiner tree problem (SteinLib, or the PACE challenge of 2018), in sections",
+        hint: "take the lines `E TAIL HEAD WEIGHT` out of it: awk '$1 == \"E\" {print $2, $3, $4}' IN > OUT.wel, with --undirected",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is read of texts of every format, and what is said of bad ones.
 
 use super::*;
-use crate::{Graph, OutArc};
+use crate::{Graph, OutArc, Size};
 use proptest::prelude::*;
 use std::io::Write;
 
@@ -82,8 +82,105 @@ fn bad_dimacs_lines_are_named() {
     for (text, line, reason) in cases {
         assert_eq!(wrong_line("gr", text), (line, reason), "{text}");
     }
-    let (line, reason) = wrong_line("gr", "c PACE\np tw 3 1\n1 2\n");
+    let (line, reason) = wrong_line("gr", "c PACE\np ocr 3 1 1\n1 2\n");
     assert!(matches!(reason, LineError::NotSupported { .. }) && line == 2, "{reason}");
+}
+
+#[test]
+fn edges_of_the_pace_challenges_are_two_arcs() {
+    let text = "c PACE\np tw 4 3\n1 2\nc halfway\n3 2\n3 3\n";
+    for name in ["gr", "el"] {
+        let loaded = read_as(name, text).unwrap();
+        assert_eq!(arcs(&loaded.graph), [(0, 1, 1), (1, 0, 1), (1, 2, 1), (2, 1, 1), (2, 2, 1)]);
+        assert_eq!((loaded.graph.nodes(), loaded.ids.of(0), loaded.format), (4, 1, Format::Dimacs));
+        assert_eq!(loaded.notes, ["a file of the PACE challenge: each of its edges is two arcs of weight 1"]);
+    }
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let size = Size::of_file(file.path(), None).unwrap();
+    assert_eq!((size.nodes, size.arcs), (4, 6), "of each edge two, before a loop turns out to be one");
+    let error = read_as("gr", "p tdp 4 3\n1 2\n").unwrap_err();
+    assert_eq!(error.to_string(), "line 1 promises 3 arcs, but there are 1");
+    assert_eq!(wrong_line("gr", "p tw 2 1\n1 3\n").1, LineError::NoSuchNode { id: 3, first: 1, last: 2 });
+    assert!(matches!(wrong_line("gr", "p tw 2 1\n1 2 7\n"), (2, LineError::Expected { .. })));
+    assert_eq!(wrong_line("gr", "p tw 2 2\n1 2\np tw 2 2\n"), (3, LineError::SecondHeader));
+    let steiner = read_as("gr", "SECTION Graph\nNodes 2\nEdges 1\nE 1 2 3\nEND\n").unwrap_err();
+    assert!(steiner.to_string().contains("Steiner"), "{steiner}");
+}
+
+/// As GAP's `WriteSerializedGraph` writes a graph.
+fn gap(graph: &Graph, is_directed: bool, has_weights: bool) -> Vec<u8> {
+    let mut bytes = vec![u8::from(is_directed)];
+    bytes.extend((graph.arcs() as u64).to_ne_bytes());
+    bytes.extend((graph.nodes() as u64).to_ne_bytes());
+    for rows in [graph, &graph.reverse()].into_iter().take(1 + usize::from(is_directed)) {
+        bytes.extend(rows.offsets().iter().flat_map(|offset| offset.to_ne_bytes()));
+        for arc in rows.all_arcs() {
+            bytes.extend(arc.head.to_ne_bytes());
+            bytes.extend(arc.weight.to_ne_bytes().into_iter().filter(|_| has_weights));
+        }
+    }
+    bytes
+}
+
+fn some_arcs() -> Graph {
+    Graph::from_arcs(3, &[(0, 1, 5), (0, 2, 6), (2, 0, 0), (2, 2, 7)]).unwrap()
+}
+
+#[test]
+fn graphs_of_the_gap_benchmark_are_known_by_their_numbers() {
+    let graph = some_arcs();
+    for is_directed in [true, false] {
+        for (ending, place) in [("wsg", Place::HEAP), ("el", Place::default())] {
+            let bytes = gap(&graph, is_directed, true);
+            let options = ReadOptions { place, ..ReadOptions::default() };
+            let streamed = read_from(&*bytes, Format::parse(ending), &options, &mut team()).unwrap();
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&bytes).unwrap();
+            let read = read(file.path(), &options, &mut team()).unwrap();
+            assert_eq!((&read.graph, read.format, read.ids.of(2)), (&graph, Format::Gap, 2));
+            assert_eq!((&read, read.graph.distance_bound()), (&streamed, graph.distance_bound()));
+            let size = Size::of_file(file.path(), None).unwrap();
+            assert_eq!((size.nodes, size.arcs), (3, 4));
+        }
+        let plain = read_as("sg", gap(&graph, is_directed, false)).unwrap();
+        assert_eq!(plain.graph, graph.unweighted(Place::HEAP).unwrap());
+        assert_eq!(plain.notes, ["the file has no weights: every arc has weight 1"]);
+    }
+    assert_eq!(Format::of_name(Path::new("kron.sg")), Some(Format::Gap));
+    // More heads than are read at once.
+    let arcs: Vec<(Node, Node, u32)> = (0..600_000).map(|arc| (arc / 2, arc * 7 % 300_000, 1)).collect();
+    let large = Graph::from_arcs(300_000, &arcs).unwrap();
+    assert_eq!(read_as("sg", gap(&large, false, false)).unwrap().graph, large);
+}
+
+#[test]
+fn bad_graphs_of_the_gap_benchmark_are_refused() {
+    let whole = gap(&some_arcs(), true, true);
+    // Cut off there, it is as long as one without weights, and weights are no heads.
+    let plain = gap(&some_arcs(), true, false).len();
+    for length in 0..whole.len() {
+        let error = read_as("wsg", &whole[..length]).unwrap_err();
+        let is_told = matches!(error, ReadError::GapLength { found, .. } if found == length as u64);
+        assert!(is_told || length < 25 || length == plain, "{length}: {error}");
+    }
+    let with = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] = byte;
+        read_as("wsg", bytes).unwrap_err()
+    };
+    // Whether there are two tables, arcs, nodes.
+    for (at, byte) in [(0, 0), (1, 5), (1, 3), (9, 4), (9, 2), (13, 1)] {
+        assert!(matches!(with(at, byte), ReadError::GapLength { .. } | ReadError::Other { .. }), "{at}");
+    }
+    let rows = 17;
+    let first_arc = rows + 4 * 8;
+    assert!(matches!(with(rows + 8, 9), ReadError::Graph(crate::GraphError::BadRow { node: 0, .. })));
+    assert!(matches!(with(rows + 24, 3), ReadError::Graph(crate::GraphError::BadRow { node: 2, .. })));
+    let no_node = with(first_arc, 3);
+    assert!(matches!(no_node, ReadError::Graph(crate::GraphError::NoSuchNode { head: 3, .. })), "{no_node}");
+    let negative = with(first_arc + 7, 0x80);
+    assert!(matches!(negative, ReadError::Graph(crate::GraphError::BadWeight { arc: 0, .. })), "{negative}");
 }
 
 #[test]
