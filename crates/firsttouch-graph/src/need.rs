@@ -137,6 +137,10 @@ mod tests {
         assert!(matches!(Size::of_file(&list, None), Err(ReadError::NoHeader)));
         std::fs::write(&metis, "% three nodes in a row\n3 2\n2\n1 3\n2\n").unwrap();
         assert_eq!(Size::of_file(&metis, None).unwrap(), Size { nodes: 3, arcs: 4 });
+        let matrix = folder.path().join("g.mtx");
+        let text = "%%MatrixMarket matrix coordinate pattern symmetric\n% the same\n3 3 2\n2 1\n3 2\n";
+        std::fs::write(&matrix, text).unwrap();
+        assert_eq!(Size::of_file(&matrix, None).unwrap(), Size { nodes: 3, arcs: 4 });
         let packed = folder.path().join("g.gr.gz");
         save(&made, &packed, Format::Dimacs, &mut team).unwrap();
         assert!(matches!(Size::of_file(&packed, None), Err(ReadError::Other { .. })));
