@@ -17,8 +17,10 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-/// Sources of the comparison of single searches; the first tells nothing, since it touches everything first.
-const SINGLE: usize = 16;
+/// Sources of the comparison of single searches.
+const SINGLE: usize = 32;
+/// How many of them each way searches from in a row; the first then tells nothing, since it finds the others' data in the caches.
+const IN_A_ROW: usize = 4;
 /// Sources for each thread that searches' and sweeps' times are measured with.
 const EACH: usize = 64;
 
@@ -81,18 +83,23 @@ fn single(graph: &Graph, team: &mut Team) -> [f64; 3] {
     let mut regions = TeamSearch::by_regions(graph, team, None);
     let mut delta = TeamSearch::new(graph, team, None);
     let mut times: [Vec<f64>; 3] = Default::default();
-    for source in sources(graph, SINGLE) {
-        let began = Instant::now();
-        alone.run(source, None);
-        times[0].push(millis(began));
-        let began = Instant::now();
-        regions.run(team, source, None);
-        times[1].push(millis(began));
-        let began = Instant::now();
-        delta.run(team, source, None);
-        times[2].push(millis(began));
+    for row in sources(graph, SINGLE).chunks(IN_A_ROW) {
+        note(&mut times[0], row, |source| _ = alone.run(source, None));
+        note(&mut times[1], row, |source| _ = regions.run(team, source, None));
+        note(&mut times[2], row, |source| _ = delta.run(team, source, None));
     }
-    times.map(|times| median(times[1..].to_vec()))
+    times.map(median)
+}
+
+/// Searches from all of a row, and notes how long all but the first took.
+fn note(times: &mut Vec<f64>, row: &[Node], mut search: impl FnMut(Node)) {
+    for (at, source) in row.iter().enumerate() {
+        let began = Instant::now();
+        search(*source);
+        if at > 0 {
+            times.push(millis(began));
+        }
+    }
 }
 
 struct Crossing {
