@@ -56,6 +56,10 @@ impl Survey<'_> {
         progress: &mut dyn FnMut(usize, usize, &str),
     ) -> Result<(), FillingError> {
         let mut ways = self.ways([Engine::Touch, Engine::Populate, Engine::Filler]);
+        if ways.is_empty() {
+            self.step += self.rounds;
+            return Ok(());
+        }
         let mut crews = std::mem::take(&mut self.crews);
         for round in 0..self.rounds {
             self.tell(&format!("new memory of {pages} pages, round {}", round + 1), progress);
@@ -115,6 +119,10 @@ impl Survey<'_> {
     ) -> Result<(), FillingError> {
         let means = self.means.clone();
         let mut ways = self.ways(means.into_iter().map(Engine::Store).chain([Engine::Filler]));
+        if ways.is_empty() {
+            self.step += self.rounds;
+            return Ok(());
+        }
         let mut crews = std::mem::take(&mut self.crews);
         let mut region = self.existing(pages)?;
         let mut yardstick = self.existing(Pages::Transparent)?;
