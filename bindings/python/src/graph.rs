@@ -7,6 +7,7 @@
 mod figures;
 mod held;
 mod index;
+mod lent;
 mod numbers;
 mod paths;
 mod patience;
@@ -21,8 +22,9 @@ use crate::errors::{bad_argument, unsupported};
 use firsttouch_graph::hierarchy::HierarchyError;
 use firsttouch_graph::{AllPairsError, FileError, Node};
 use firsttouch_threads::{Team, TeamError};
-use pyo3::PyErr;
+use numbers::elements;
 use pyo3::exceptions::PyOSError;
+use pyo3::{Bound, PyAny, PyErr};
 use std::path::Path;
 
 /// Threads bound to the CPUs of this process, at most so many.
@@ -98,13 +100,13 @@ fn os_error(error: &std::io::Error, path: &Path) -> PyErr {
 /// Stands for "none" among predecessors and sources, as SciPy has it.
 const NONE: i32 = -9999;
 
-/// The nodes at these places.
-fn nodes(held: &Held, places: &[u32]) -> Result<Vec<Node>, PyErr> {
-    let all = held.loaded.graph.nodes();
+/// The nodes at the places in an array.
+fn nodes(held: &Held, places: &Bound<'_, PyAny>) -> Result<Vec<Node>, PyErr> {
+    let (all, places) = (held.node_count(), elements::<u32>(places)?);
     if let Some(place) = places.iter().find(|place| **place as usize >= all) {
         let what = format!("there is no node {place}: the graph has {all}");
         return Err(bad_argument(&what, "nodes are counted from 0 here"));
     }
-    let order = held.loaded.ids.order();
+    let order = held.order_inside();
     Ok(places.iter().map(|place| order.map_or(*place, |order| order.after(*place))).collect())
 }

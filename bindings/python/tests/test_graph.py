@@ -354,3 +354,124 @@ def test_new_york(new_york):
     near = distances[0] <= 100_000
     assert near.sum() == 615 and (np.isfinite(one) == near).all() and (one[near] == distances[0][near]).all()
     assert (before[~near] == NONE).all() and (before[near] != NONE).sum() == near.sum() - 1
+
+
+def resident():
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+KINDS = [
+    (index, weight)
+    for index in (np.int32, np.uint32, np.int64)
+    for weight in (None, np.int32, np.uint32, np.int64, np.uint64, np.float64)
+]
+
+
+@pytest.mark.parametrize(("index", "weight"), KINDS)
+def test_arrays_are_searched_where_they_lie(index, weight):
+    draw = np.random.default_rng(7)
+    nodes, arcs = 300, 1200
+    indptr = np.zeros(nodes + 1, index)
+    indptr[1:] = np.cumsum(np.bincount(draw.integers(0, nodes, arcs), minlength=nodes))
+    heads = draw.integers(0, nodes, arcs).astype(index)
+    weights = None if weight is None else draw.integers(0, 2**31, arcs).astype(weight)
+    lent, copied = (graph.from_csr((indptr, heads, weights), copy=copy) for copy in (False, True))
+    assert (lent.copied, copied.copied) == (False, True) and "not copied" in repr(lent) and "copied into" in repr(copied)
+    assert (lent.nodes, lent.arcs, lent.bytes, lent.fits_32_bits) == (nodes, arcs, 0, copied.fits_32_bits)
+    for options in [
+        {},
+        {"indices": 5, "return_predecessors": True},
+        {"indices": [1, 2], "limit": 2.0**31, "n_jobs": 2},
+        {"unweighted": True, "indices": 7},
+        {"directed": False, "indices": 7},
+        {"min_only": True, "indices": [3, 4], "return_predecessors": True},
+    ]:
+        for mine, wanted in zip(graph.dijkstra(lent, **options), graph.dijkstra(copied, **options)):
+            np.testing.assert_array_equal(mine, wanted, err_msg=str(options))
+    np.testing.assert_array_equal(
+        graph.distance_table(lent, [0, 9], [5, 6, 7]), graph.distance_table(copied, [0, 9], [5, 6, 7])
+    )
+    wanted = graph.all_pairs(copied, ["checksum", "diameter"])
+    assert graph.all_pairs(lent, ["checksum", "diameter"]) == wanted
+    for part in ("indptr", "indices", "data"):
+        mine = getattr(lent, part)
+        np.testing.assert_array_equal(mine, getattr(copied, part))
+        assert not mine.flags.writeable
+    assert np.shares_memory(lent.indices, heads)
+
+
+def test_a_matrix_is_not_copied_where_that_is_asked():
+    sparse = pytest.importorskip("scipy.sparse")
+    draw = np.random.default_rng(8)
+    nodes, arcs = 1 << 16, 1 << 22
+    heads = draw.integers(0, nodes, arcs, dtype=np.int32)
+    indptr = np.arange(0, arcs + 1, arcs // nodes, dtype=np.int32)
+    matrix = sparse.csr_array((draw.integers(1, 1000, arcs).astype(float), heads, indptr), (nodes, nodes))
+    copied_bytes = 8 * arcs
+
+    def grown(made):
+        gc.collect()
+        before = resident()
+        kept = made()
+        return resident() - before, kept
+
+    # The first search takes what threads need.
+    graph.dijkstra(matrix, indices=0, dtype="uint32")
+    growth, lent = grown(lambda: graph.from_csr(matrix, copy=False))
+    assert growth < copied_bytes / 8 and not lent.copied
+    growth, alone = grown(lambda: graph.dijkstra(lent, indices=[0, 1], dtype="uint32", n_jobs=1))
+    assert growth < copied_bytes / 8
+    # What was once searched as it lay is searched so again, if the matrix itself is named.
+    growth, again = grown(lambda: graph.dijkstra(matrix, indices=[0, 1], dtype="uint32", n_jobs=1))
+    assert growth < copied_bytes / 8
+    growth, copied = grown(lambda: graph.from_csr(matrix))
+    assert growth > copied_bytes * 0.9 and copied.copied
+    wanted = graph.dijkstra(copied, indices=[0, 1], dtype="uint32")
+    np.testing.assert_array_equal(alone, wanted)
+    np.testing.assert_array_equal(again, wanted)
+
+
+def test_what_must_be_converted_cannot_be_lent():
+    sparse = pytest.importorskip("scipy.sparse")
+    indptr, heads, weights = np.array([0, 1, 2], np.int32), np.array([1, 0], np.int32), np.array([3, 4], np.int32)
+    assert not graph.from_csr((indptr, heads, weights), copy=False).copied
+    swapped = heads.astype(heads.dtype.newbyteorder())
+    strided = np.repeat(weights, 2)[::2]
+    for rows, why in [
+        ((indptr.astype(np.int64), heads, weights), "indptr is of the type int64, and is searched as int32"),
+        ((indptr, heads.astype(np.int16), weights), "indices is of the type int16"),
+        ((indptr, swapped, weights), "indices is of the type"),
+        ((indptr, heads, weights.astype(np.int8)), "data is of the type int8"),
+        ((indptr, heads, weights.astype(np.float32)), "float32"),
+        ((indptr, heads, strided), "data is not contiguous"),
+        ((indptr, heads, [3, 4]), "data is no array of NumPy's"),
+        (sparse.coo_array((weights, ([0, 1], heads)), (2, 2)), "not in compressed sparse rows"),
+        (np.array([[0, 3], [4, 0]]), "not in compressed sparse rows"),
+    ]:
+        with pytest.raises(firsttouch.ArgumentError, match=why):
+            graph.from_csr(rows, copy=False)
+        copied = graph.from_csr(rows)
+        assert copied.copied and copied.data.tolist() == [3, 4]
+    with pytest.raises(firsttouch.ArgumentError, match="pages"):
+        graph.from_csr((indptr, heads, weights), copy=False, pages="thp")
+    for wrong in (weights - 5, np.array([0.5, 1.0])):
+        with pytest.raises(firsttouch.GraphError, match="no whole number"):
+            graph.from_csr((indptr, heads, wrong), copy=False)
+    with pytest.raises(firsttouch.GraphError, match="joins 0 and 2"):
+        graph.from_csr((indptr, heads + 1, weights), copy=False)
+
+
+def test_lent_arrays_live_as_long_as_the_graph():
+    indptr, heads = np.arange(100_001, dtype=np.int32), np.roll(np.arange(100_000, dtype=np.int32), -1)
+    lent = graph.from_csr((indptr, heads, None), copy=False)
+    del indptr, heads
+    gc.collect()
+    assert graph.dijkstra(lent, indices=0).max() == 99_999
+    assert lent.data.shape == (100_000,) and lent.data[-1] == 1
+    # Nobody searches beyond the end of what has become shorter.
+    heads = np.array([1, 0], np.int32)
+    lent = graph.from_csr((np.array([0, 1, 2], np.int32), heads, None), copy=False)
+    heads.resize(1, refcheck=False)
+    with pytest.raises(firsttouch.ArgumentError, match="another length"):
+        graph.dijkstra(lent, indices=0)

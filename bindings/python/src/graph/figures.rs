@@ -2,12 +2,13 @@
 
 use super::held::Held;
 use super::index::Index;
-use super::numbers::Numbers;
+use super::numbers::elements_mut;
 use super::patience::patiently;
 use super::{Failure, nodes, paths, team};
 use firsttouch_graph::hierarchy::Sweeps;
-use firsttouch_graph::{AllPairs, Checkpoint, Goal, Graphs, Progress, Queue, Searches, Summary};
+use firsttouch_graph::{AllPairs, Checkpoint, Goal, Graphs, Loaded, Progress, Queue, Searches, Summary};
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +16,12 @@ use std::time::Duration;
 
 /// Time between two writes of a checkpoint.
 const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(30);
+
+/// What answers all sources.
+enum By<'a> {
+    Sweeps(&'a Index),
+    Searches(Cow<'a, Loaded>),
+}
 
 /// Fills `reached`, `farthest` and `closeness`, a place for each source, and answers the sum of all distances. `progress`
 /// is called with the numbers of sources that are done and of all, by the calling thread, the last time when all are.
@@ -35,8 +42,11 @@ pub(crate) fn summaries(
     threads: usize,
 ) -> PyResult<u128> {
     let held = graph.get();
-    let sources = nodes(held, Numbers::of(sources)?.slice()?)?;
-    let index = index.map(Bound::get);
+    let sources = nodes(held, sources)?;
+    let by = match index {
+        Some(index) => By::Sweeps(index.get()),
+        None => By::Searches(held.loaded(py)?),
+    };
     let (latest, mut told) = (Mutex::new(0), None);
     let work = |stop: &AtomicBool| -> Result<Option<Vec<Summary>>, Failure> {
         let note = |progress: Progress| {
@@ -49,8 +59,8 @@ pub(crate) fn summaries(
             ..AllPairs::default()
         };
         let mut team = team(threads)?;
-        let outcome = match index {
-            Some(index) => {
+        let outcome = match &by {
+            By::Sweeps(index) => {
                 let hierarchy = index.hierarchy();
                 let mut sweeps = Sweeps::new(&hierarchy, &mut team);
                 if let Some(limit) = limit {
@@ -58,9 +68,9 @@ pub(crate) fn summaries(
                 }
                 run.run(&mut sweeps, &sources)?
             }
-            None => {
+            By::Searches(loaded) => {
                 let queue = Queue::Buckets(paths::width(sources.len(), threads));
-                let graphs = Graphs::new(&held.loaded.graph, None);
+                let graphs = Graphs::new(&loaded.graph, None);
                 let mut searches =
                     Searches::new(graphs, &mut team, queue).towards(Goal { limit, targets: None });
                 run.run(&mut searches, &sources)?
@@ -79,10 +89,9 @@ pub(crate) fn summaries(
     tell(sources.len())?;
     // Only an exception, which was raised above, ends a run early.
     let found = found.unwrap_or_default();
-    let all = held.loaded.graph.nodes();
-    let reached = Numbers::of(reached)?.slice_mut::<i64>()?;
-    let farthest = Numbers::of(farthest)?.slice_mut::<i64>()?;
-    let closeness = Numbers::of(closeness)?.slice_mut::<f64>()?;
+    let all = held.node_count();
+    let (reached, farthest): (&mut [i64], &mut [i64]) = (elements_mut(reached)?, elements_mut(farthest)?);
+    let closeness = elements_mut(closeness)?;
     for (at, summary) in found.iter().enumerate() {
         reached[at] = summary.reached as i64;
         // Only a path of 2^31 arcs, each of the greatest weight, is longer.

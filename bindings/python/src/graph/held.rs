@@ -1,22 +1,32 @@
 //! A graph that Python holds: read from a file, or taken over from arrays.
 
-use super::numbers::{Number, Numbers};
+use super::lent::{Arrays, Lent, Searched};
+use super::numbers::{Number, elements_mut};
 use super::patience::patiently;
 use super::{os_error, team};
 use crate::errors::{bad_argument, graph_error, no_memory, pages};
 use firsttouch_graph::{
-    Format, Graph, GraphError, Ids, Loaded, Order, OutArc, Place, ReadError, ReadOptions, Reordering,
-    WriteError, read, read_coordinates, save,
+    Format, Graph, Ids, Loaded, Order, OutArc, Place, ReadError, ReadOptions, Reordering, WriteError, read,
+    read_coordinates, save,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// A graph, and which of its nodes is which.
 #[pyclass(frozen, name = "Graph", module = "firsttouch._core")]
 pub(crate) struct Held {
-    pub(super) loaded: Loaded,
+    kept: Kept,
     pub(super) place: Place,
+}
+
+/// Where the arcs are.
+enum Kept {
+    /// In memory of the graph's own.
+    Own(Box<Loaded>),
+    /// In arrays of somebody's.
+    Lent(Lent),
 }
 
 fn place(kind: &str, node: Option<u32>) -> PyResult<Place> {
@@ -60,113 +70,6 @@ fn reordered(loaded: Loaded, by: Reordering, place: Place) -> PyResult<Loaded> {
     loaded.reordered(&order, place).map_err(no_memory)
 }
 
-/// Weights of some type.
-enum Weights<'a> {
-    One,
-    I32(&'a [i32]),
-    U32(&'a [u32]),
-    I64(&'a [i64]),
-    U64(&'a [u64]),
-    F32(&'a [f32]),
-    F64(&'a [f64]),
-}
-
-/// A fraction is no weight, nor is what 32 bits do not hold.
-fn whole(weight: f64) -> Option<u32> {
-    let in_range = weight >= 0.0 && weight <= f64::from(u32::MAX);
-    (in_range && weight.fract() == 0.0).then_some(weight as u32)
-}
-
-impl<'a> Weights<'a> {
-    fn of(array: Option<&'a Bound<'_, PyAny>>) -> PyResult<Weights<'a>> {
-        let Some(numbers) = array.map(Numbers::of).transpose()? else { return Ok(Weights::One) };
-        Ok(match numbers.word() {
-            word if word == <i32 as Number>::WORD => Weights::I32(numbers.slice()?),
-            word if word == <u32 as Number>::WORD => Weights::U32(numbers.slice()?),
-            word if word == <i64 as Number>::WORD => Weights::I64(numbers.slice()?),
-            word if word == <u64 as Number>::WORD => Weights::U64(numbers.slice()?),
-            word if word == <f32 as Number>::WORD => Weights::F32(numbers.slice()?),
-            _ => Weights::F64(numbers.slice()?),
-        })
-    }
-
-    fn count(&self) -> Option<usize> {
-        match self {
-            Weights::One => None,
-            Weights::I32(all) => Some(all.len()),
-            Weights::U32(all) => Some(all.len()),
-            Weights::I64(all) => Some(all.len()),
-            Weights::U64(all) => Some(all.len()),
-            Weights::F32(all) => Some(all.len()),
-            Weights::F64(all) => Some(all.len()),
-        }
-    }
-
-    /// The graph of these weights and rows.
-    fn graph<I>(&self, offsets: &[I], heads: &[I], place: Place) -> Result<Graph, GraphError>
-    where
-        I: Copy + TryInto<i64> + TryInto<u32>,
-    {
-        if let Some(weights) = self.count().filter(|count| *count != heads.len()) {
-            return Err(GraphError::UnequalLengths { heads: heads.len(), weights });
-        }
-        let rows = (offsets, heads);
-        fn of<I: Copy + TryInto<i64> + TryInto<u32>>(
-            (offsets, heads): (&[I], &[I]),
-            place: Place,
-            weight: impl Fn(usize) -> Option<u32>,
-        ) -> Result<Graph, GraphError> {
-            Graph::from_weighed_rows(offsets, heads, weight, place)
-        }
-        match self {
-            Weights::One => of(rows, place, |_| Some(1)),
-            Weights::I32(all) => of(rows, place, |arc| all[arc].try_into().ok()),
-            Weights::U32(all) => of(rows, place, |arc| Some(all[arc])),
-            Weights::I64(all) => of(rows, place, |arc| all[arc].try_into().ok()),
-            Weights::U64(all) => of(rows, place, |arc| all[arc].try_into().ok()),
-            Weights::F32(all) => of(rows, place, |arc| whole(all[arc].into())),
-            Weights::F64(all) => of(rows, place, |arc| whole(all[arc])),
-        }
-    }
-
-    /// A weight as it stands there.
-    fn word(&self, arc: usize) -> String {
-        match self {
-            Weights::One => "1".to_owned(),
-            Weights::I32(all) => all[arc].to_string(),
-            Weights::U32(all) => all[arc].to_string(),
-            Weights::I64(all) => all[arc].to_string(),
-            Weights::U64(all) => all[arc].to_string(),
-            Weights::F32(all) => all[arc].to_string(),
-            Weights::F64(all) => all[arc].to_string(),
-        }
-    }
-
-    /// Why a graph cannot be had of them.
-    fn refused(&self, error: &GraphError) -> PyErr {
-        match error {
-            GraphError::Memory(error) => no_memory(*error),
-            GraphError::BadWeight { arc, tail, head } => {
-                let word = self.word(*arc);
-                let hint = if word.starts_with('-') {
-                    "shortest paths with negative weights need another algorithm: scipy.sparse.csgraph.johnson"
-                } else if word == "inf" || word == "NaN" {
-                    "an arc that nobody can take is no arc: leave it out"
-                } else if word.contains('.') {
-                    "weights are whole numbers here: numpy.rint(data * 1000), and the distances by 1000"
-                } else {
-                    "divide all weights by the same number, so that the largest is below 2^32"
-                };
-                let what = format!(
-                    "the weight {word} of arc {arc}, from {tail} to {head}, is no whole number from 0 to 4294967295"
-                );
-                graph_error(&what, hint, None)
-            }
-            _ => graph_error(error, error.hint(), None),
-        }
-    }
-}
-
 #[pymethods]
 impl Held {
     /// Reads a file.
@@ -187,7 +90,7 @@ impl Held {
         let place = place(&kind, node)?;
         let format = match format {
             Some(word) => Some(Format::parse(&word).ok_or_else(|| {
-                bad_argument(&format_args!("`{word}` is no format"), "one of: gr mtx el wel metis ftg")
+                bad_argument(&format_args!("`{word}` is no format"), "one of: gr mtx el wel metis wsg ftg")
             })?),
             None => None,
         };
@@ -218,37 +121,25 @@ impl Held {
                 None => Ok(loaded),
             }
         };
-        Ok(Held { loaded: patiently(py, work, |_| Ok(()))??, place })
+        Ok(Held { kept: Kept::Own(Box::new(patiently(py, work, |_| Ok(()))??)), place })
     }
 
-    /// Takes over compressed rows: `indptr` and `indices` of one type. Without `data` all weights are 1.
+    /// Takes over compressed rows: `indptr` and `indices` of one type. Without `data` all weights are 1. Nothing is copied if
+    /// the arrays are lent.
     #[staticmethod]
     fn from_rows(
-        py: Python<'_>,
         indptr: &Bound<'_, PyAny>,
         indices: &Bound<'_, PyAny>,
         data: Option<&Bound<'_, PyAny>>,
+        lent: bool,
         kind: String,
         node: Option<u32>,
     ) -> PyResult<Held> {
         let place = place(&kind, node)?;
-        let weights = Weights::of(data)?;
-        let (offsets, heads) = (Numbers::of(indptr)?, Numbers::of(indices)?);
-        let graph = match heads.word() {
-            word if word == <i32 as Number>::WORD => {
-                let (offsets, heads) = (offsets.slice::<i32>()?, heads.slice::<i32>()?);
-                py.detach(|| weights.graph(offsets, heads, place))
-            }
-            word if word == <u32 as Number>::WORD => {
-                let (offsets, heads) = (offsets.slice::<u32>()?, heads.slice::<u32>()?);
-                py.detach(|| weights.graph(offsets, heads, place))
-            }
-            _ => {
-                let (offsets, heads) = (offsets.slice::<i64>()?, heads.slice::<i64>()?);
-                py.detach(|| weights.graph(offsets, heads, place))
-            }
-        };
-        Ok(Held::of(graph.map_err(|error| weights.refused(&error))?, place))
+        if lent {
+            return Ok(Held { kept: Kept::Lent(Lent::new(indptr, indices, data)?), place });
+        }
+        Ok(Held::of(Arrays::of(indptr, indices, data)?.graph(indptr.py(), place)?, place))
     }
 
     /// Writes a file, in the format of that word or that its name ends with.
@@ -259,8 +150,9 @@ impl Held {
             None => Format::of_name(&path)
                 .ok_or_else(|| wrong(&format!("the name {} tells no format", path.display())))?,
         };
+        let loaded = self.loaded(py)?;
         let work = |_: &_| {
-            save(&self.loaded, &path, format, &mut team(usize::MAX)?).map_err(|error| match &error {
+            save(&loaded, &path, format, &mut team(usize::MAX)?).map_err(|error| match &error {
                 WriteError::File { source, .. } | WriteError::Stream(source) => os_error(source, &path),
                 _ => graph_error(&error, error.hint(), None),
             })
@@ -275,6 +167,9 @@ impl Held {
 
     /// The graph with all weights 1.
     fn unweighted(&self, py: Python<'_>) -> PyResult<Held> {
+        if let Kept::Lent(lent) = &self.kept {
+            return Ok(Held { kept: Kept::Lent(lent.unweighted(py)?), place: self.place });
+        }
         self.derived(py, |graph, place| graph.unweighted(place))
     }
 
@@ -285,66 +180,122 @@ impl Held {
 
     #[getter]
     fn nodes(&self) -> usize {
-        self.loaded.graph.nodes()
+        self.node_count()
     }
 
     #[getter]
     fn arcs(&self) -> usize {
-        self.loaded.graph.arcs()
+        match &self.kept {
+            Kept::Own(loaded) => loaded.graph.arcs(),
+            Kept::Lent(lent) => lent.sound.arcs(),
+        }
     }
 
-    /// Bytes of its arrays.
+    /// Whether the arcs lie in memory of the graph's own.
+    #[getter]
+    fn copied(&self) -> bool {
+        matches!(self.kept, Kept::Own(_))
+    }
+
+    /// Bytes of memory of its own.
     #[getter]
     fn bytes(&self) -> usize {
-        self.loaded.graph.bytes()
+        self.own().map_or(0, |loaded| loaded.graph.bytes())
     }
 
     /// Whether distances fit into 32 bits.
     #[getter]
     fn is_narrow(&self) -> bool {
-        self.loaded.graph.fits_32_bits()
+        match &self.kept {
+            Kept::Own(loaded) => loaded.graph.fits_32_bits(),
+            Kept::Lent(lent) => lent.sound.fits_32_bits(),
+        }
     }
 
     /// What was taken as it is, and might have been meant otherwise.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.loaded.notes.clone()
+        self.own().map_or(Vec::new(), |loaded| loaded.notes.clone())
     }
 
     /// The number that the file gives its first node, if its numbers have no gaps.
     #[getter]
     fn first_id(&self) -> Option<u64> {
-        self.loaded.ids.first()
+        self.own().map_or(Some(0), |loaded| loaded.ids.first())
     }
 
     /// Fills `ids` with the numbers that the file gives its nodes, by their places.
     fn ids(&self, ids: &Bound<'_, PyAny>) -> PyResult<()> {
-        let out = Numbers::of(ids)?.slice_mut::<u64>()?;
-        let first = self.loaded.ids.first().unwrap_or_default();
-        match self.loaded.ids.list() {
+        let out = elements_mut::<u64>(ids)?;
+        let listed = self.own().and_then(|loaded| loaded.ids.list());
+        match listed {
             Some(listed) => out.iter_mut().zip(listed).for_each(|(id, listed)| *id = *listed),
-            None => out.iter_mut().zip(first..).for_each(|(id, number)| *id = number),
+            None => {
+                let numbers = self.first_id().unwrap_or_default()..;
+                out.iter_mut().zip(numbers).for_each(|(id, number)| *id = number);
+            }
         }
         Ok(())
     }
 
     /// Fills `order` with the place of the node that lies at each position inside.
     fn order(&self, order: &Bound<'_, PyAny>) -> PyResult<()> {
-        let out = Numbers::of(order)?.slice_mut::<u32>()?;
-        match self.loaded.ids.order() {
+        let out = elements_mut::<u32>(order)?;
+        match self.order_inside() {
             Some(order) => out.copy_from_slice(order.nodes()),
             None => out.iter_mut().zip(0..).for_each(|(place, number)| *place = number),
         }
         Ok(())
     }
+
+    /// `indptr`, `indices` or `data` of a graph in arrays of somebody's: the array itself, or `None` if there is none.
+    fn lent<'py>(&self, py: Python<'py>, part: &str) -> Option<Bound<'py, PyAny>> {
+        match &self.kept {
+            Kept::Own(_) => None,
+            Kept::Lent(lent) => lent.part(py, part),
+        }
+    }
 }
 
 impl Held {
     fn of(graph: Graph, place: Place) -> Held {
-        let ids = Ids::from_first(0, graph.nodes());
-        // Whatever it came from, it is now what our own format holds.
-        let loaded = Loaded { graph, ids, coordinates: None, format: Format::Binary, notes: Vec::new() };
-        Held { loaded, place }
+        Held { kept: Kept::Own(Box::new(own_of(graph))), place }
+    }
+
+    fn own(&self) -> Option<&Loaded> {
+        match &self.kept {
+            Kept::Own(loaded) => Some(loaded),
+            Kept::Lent(_) => None,
+        }
+    }
+
+    /// Its graph, to make something of it; of arrays that are lent a copy, for as long as that takes.
+    pub(super) fn loaded(&self, py: Python<'_>) -> PyResult<Cow<'_, Loaded>> {
+        match &self.kept {
+            Kept::Own(loaded) => Ok(Cow::Borrowed(loaded)),
+            Kept::Lent(lent) => Ok(Cow::Owned(own_of(lent.graph(py, self.place)?))),
+        }
+    }
+
+    /// Its rows, to search in.
+    pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Searched<'a>> {
+        match &self.kept {
+            Kept::Own(loaded) => Ok(Searched::Own(&loaded.graph)),
+            Kept::Lent(lent) => lent.rows(py),
+        }
+    }
+
+    /// How many nodes it has.
+    pub(super) fn node_count(&self) -> usize {
+        match &self.kept {
+            Kept::Own(loaded) => loaded.graph.nodes(),
+            Kept::Lent(lent) => lent.sound.nodes(),
+        }
+    }
+
+    /// The order that nodes have inside, if it is another than theirs.
+    pub(super) fn order_inside(&self) -> Option<&Order> {
+        self.own().and_then(|loaded| loaded.ids.order())
     }
 
     fn derived(
@@ -352,16 +303,24 @@ impl Held {
         py: Python<'_>,
         derive: impl Fn(&Graph, Place) -> Result<Graph, firsttouch_memory::RegionError> + Send + Sync,
     ) -> PyResult<Held> {
-        let graph = py.detach(|| derive(&self.loaded.graph, self.place)).map_err(no_memory)?;
+        let from = self.loaded(py)?;
+        let graph = py.detach(|| derive(&from.graph, self.place)).map_err(no_memory)?;
         let loaded = Loaded {
             graph,
-            ids: self.loaded.ids.clone(),
-            coordinates: self.loaded.coordinates.clone(),
-            format: self.loaded.format,
-            notes: self.loaded.notes.clone(),
+            ids: from.ids.clone(),
+            coordinates: from.coordinates.clone(),
+            format: from.format,
+            notes: from.notes.clone(),
         };
-        Ok(Held { loaded, place: self.place })
+        Ok(Held { kept: Kept::Own(Box::new(loaded)), place: self.place })
     }
+}
+
+/// A graph that came from no file.
+fn own_of(graph: Graph) -> Loaded {
+    let ids = Ids::from_first(0, graph.nodes());
+    // Whatever it came from, it is now what our own format holds.
+    Loaded { graph, ids, coordinates: None, format: Format::Binary, notes: Vec::new() }
 }
 
 /// A part of a graph's memory, for NumPy to look at: rows, heads or weights, without a copy.
@@ -382,7 +341,8 @@ impl View {
     /// How NumPy finds the memory; an array made by it keeps this object, and this the graph.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let graph = &self.held.get().loaded.graph;
+        let missing = || bad_argument(&"the graph has no memory of its own", "graph.indptr, indices, data");
+        let graph = &self.held.get().own().ok_or_else(missing)?.graph;
         let (offsets, arcs) = (graph.offsets(), graph.all_arcs());
         let begin = arcs.as_ptr() as usize;
         let (address, word, length, stride) = match self.part.as_str() {

@@ -1,12 +1,13 @@
 //! An index of a graph: a hierarchy that many sources are answered from at once.
 
 use super::held::Held;
-use super::numbers::{Number, Numbers};
+use super::numbers::{Number, Numbers, elements};
+use super::paths::Found;
 use super::patience::patiently;
 use super::told::{Rows, Told, for_told};
 use super::{Failure, nodes, os_error, paths, team};
 use firsttouch_graph::hierarchy::{Hierarchy, Options, Sweeps};
-use firsttouch_graph::{Goal, Node, Tree};
+use firsttouch_graph::{Goal, Node};
 use pyo3::prelude::*;
 use std::io;
 use std::num::NonZero;
@@ -30,7 +31,8 @@ impl Index {
     #[staticmethod]
     fn build(py: Python<'_>, graph: &Bound<'_, Held>, threads: usize) -> PyResult<Index> {
         let held = graph.get();
-        let built = patiently(py, |_| Hierarchy::build(&held.loaded.graph, &options(threads)), |_| Ok(()))?;
+        let loaded = held.loaded(py)?;
+        let built = patiently(py, |_| Hierarchy::build(&loaded.graph, &options(threads)), |_| Ok(()))?;
         Ok(Index { hierarchy: RwLock::new(built.map_err(Failure::from)?) })
     }
 
@@ -38,10 +40,11 @@ impl Index {
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, graph: &Bound<'_, Held>, threads: usize) -> PyResult<Index> {
         let held = graph.get();
-        let load = |_: &AtomicBool| Hierarchy::load(&path, &held.loaded.graph, &options(threads));
-        let loaded = patiently(py, load, |_| Ok(()))?.map_err(Failure::from)?;
+        let loaded = held.loaded(py)?;
+        let load = |_: &AtomicBool| Hierarchy::load(&path, &loaded.graph, &options(threads));
+        let found = patiently(py, load, |_| Ok(()))?.map_err(Failure::from)?;
         let missing = || os_error(&io::Error::from_raw_os_error(libc::ENOENT), &path);
-        Ok(Index { hierarchy: RwLock::new(loaded.ok_or_else(missing)?) })
+        Ok(Index { hierarchy: RwLock::new(found.ok_or_else(missing)?) })
     }
 
     /// Keeps it in a file.
@@ -51,7 +54,7 @@ impl Index {
 
     /// Takes new weights for the graph's arcs, in their order inside.
     fn customize(&self, py: Python<'_>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
-        let weights = Numbers::of(weights)?.slice::<u32>()?;
+        let weights = elements(weights)?;
         let customize = |_: &AtomicBool| {
             self.hierarchy.write().unwrap_or_else(PoisonError::into_inner).customize(weights)
         };
@@ -87,15 +90,12 @@ pub(crate) fn table(
     threads: usize,
 ) -> PyResult<()> {
     let held = graph.get();
-    let sources = nodes(held, Numbers::of(sources)?.slice()?)?;
-    let targets = match targets {
-        Some(targets) => Some(nodes(held, Numbers::of(targets)?.slice()?)?),
-        None => None,
-    };
-    let columns = targets.as_ref().map_or(held.loaded.graph.nodes(), Vec::len);
+    let sources = nodes(held, sources)?;
+    let targets = targets.map(|targets| nodes(held, targets)).transpose()?;
+    let columns = targets.as_ref().map_or(held.node_count(), Vec::len);
     // Targets are in the caller's order, nodes in that of the graph.
-    let order = held.loaded.ids.order().filter(|_| targets.is_none());
-    let index = index.map(Bound::get);
+    let order = held.order_inside().filter(|_| targets.is_none());
+    let (index, searched) = (index.map(Bound::get), held.rows(py)?);
     let numbers = Numbers::of(out)?;
     for_told!(numbers, out => {
         let rows = Rows::new(columns, out, None, order);
@@ -107,8 +107,8 @@ pub(crate) fn table(
             None => {
                 let goal = Goal { limit, targets: targets.as_deref() };
                 let all = targets.as_deref().unwrap_or_default();
-                let tell = |at: usize, tree: &Tree<'_>| rows.tell_some(at, tree.distances(), all);
-                paths::search(&held.loaded.graph, &sources, goal, threads, stop, tell)?;
+                let tell = |at: usize, found: &Found<'_>| rows.tell_some(at, found.distances, all);
+                paths::search(searched, &sources, goal, false, threads, stop, &tell)?;
                 rows.finish()
             }
         };

@@ -56,6 +56,11 @@ impl<'a> Numbers<'a> {
         Ok(Numbers { address, length: shape.iter().product(), is_read_only, word, array: PhantomData })
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
     /// NumPy's word for the type of its elements.
     pub(super) fn word(&self) -> &str {
         &self.word
@@ -63,17 +68,28 @@ impl<'a> Numbers<'a> {
 
     /// Its elements.
     pub(super) fn slice<T: Number>(&self) -> PyResult<&'a [T]> {
-        self.check::<T>()?;
+        self.slice_if(self.word == T::WORD)
+    }
+
+    /// Its elements as integers of the unsigned type `T`: also those of the signed type as wide, by their bits.
+    pub(super) fn unsigned<T: Number>(&self) -> PyResult<&'a [T]> {
+        self.slice_if(self.word.replace('i', "u") == T::WORD)
+    }
+
+    /// Its elements as numbers of `T`, if these are as wide and the array is aligned.
+    fn slice_if<T: Number>(&self, is_as_wide: bool) -> PyResult<&'a [T]> {
+        self.check::<T>(is_as_wide)?;
         if self.length == 0 {
             return Ok(&[]);
         }
-        // SAFETY: so many elements of that type, aligned, in an array that the caller holds.
+        // SAFETY: so many elements as wide as that type, of which any bytes are a value, aligned, in an array that the
+        // caller holds.
         Ok(unsafe { slice::from_raw_parts(self.address as *const T, self.length) })
     }
 
     /// Its elements, to be written.
     pub(super) fn slice_mut<T: Number>(&self) -> PyResult<&'a mut [T]> {
-        self.check::<T>()?;
+        self.check::<T>(self.word == T::WORD)?;
         if self.length == 0 {
             return Ok(&mut []);
         }
@@ -84,8 +100,8 @@ impl<'a> Numbers<'a> {
         Ok(unsafe { slice::from_raw_parts_mut(self.address as *mut T, self.length) })
     }
 
-    fn check<T: Number>(&self) -> PyResult<()> {
-        if self.word == T::WORD && self.address.is_multiple_of(align_of::<T>()) {
+    fn check<T: Number>(&self, is_as_wide: bool) -> PyResult<()> {
+        if is_as_wide && self.address.is_multiple_of(align_of::<T>()) {
             return Ok(());
         }
         Err(PyTypeError::new_err(format!(
@@ -94,4 +110,14 @@ impl<'a> Numbers<'a> {
             self.word
         )))
     }
+}
+
+/// The elements of an array that is an argument.
+pub(super) fn elements<'a, T: Number>(array: &'a Bound<'_, PyAny>) -> PyResult<&'a [T]> {
+    Numbers::of(array)?.slice()
+}
+
+/// The same, to be written.
+pub(super) fn elements_mut<'a, T: Number>(array: &'a Bound<'_, PyAny>) -> PyResult<&'a mut [T]> {
+    Numbers::of(array)?.slice_mut()
 }

@@ -1,12 +1,13 @@
 //! Distances and predecessors by searching, as SciPy tells them.
 
 use super::held::Held;
-use super::numbers::{Number, Numbers};
+use super::lent::{Searched, for_rows};
+use super::numbers::{Number, Numbers, elements, elements_mut};
 use super::patience::patiently;
 use super::told::{Rows, Told, for_told};
 use super::{Failure, NONE, nodes, team};
 use firsttouch_graph::{
-    Algorithm, Goal, Graph, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
+    Algorithm, Distances, Goal, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
 };
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,19 +19,47 @@ const SMALL: usize = 1 << 17;
 /// Arcs of a graph from which on a team that is made for one source is sooner done than one thread: some 20 ms of it.
 const WORTH_A_TEAM: usize = 1 << 20;
 
-/// Searches from every source, by as many threads as help, and shows each tree.
-pub(super) fn search<'t>(
-    graph: &Graph,
+/// What a search has found, whatever kind of rows it went through.
+pub(super) struct Found<'a> {
+    pub(super) distances: Distances<'a>,
+    /// The nodes that have a distance, in a search with a limit or targets.
+    pub(super) within: Option<&'a [Node]>,
+    /// Predecessors, if they are wanted.
+    pub(super) parents: Option<Vec<Node>>,
+}
+
+/// Takes what was found from each source, by its place in the list.
+pub(super) type Tell<'a> = dyn Fn(usize, &Found<'_>) + Sync + 'a;
+
+/// Searches from every source, by as many threads as help, and tells what is found.
+pub(super) fn search(
+    rows: Searched<'_>,
     sources: &[Node],
-    goal: impl Into<Goal<'t>>,
+    goal: Goal<'_>,
+    want_parents: bool,
     threads: usize,
     stop: &AtomicBool,
-    each: impl Fn(usize, &Tree<'_>) + Sync,
+    tell: &Tell<'_>,
 ) -> Result<(), Failure> {
-    let goal = goal.into();
+    for_rows!(rows, rows => search_rows(rows, sources, goal, want_parents, threads, stop, tell))
+}
+
+fn search_rows<G: firsttouch_graph::Rows>(
+    graph: &G,
+    sources: &[Node],
+    goal: Goal<'_>,
+    want_parents: bool,
+    threads: usize,
+    stop: &AtomicBool,
+    tell: &Tell<'_>,
+) -> Result<(), Failure> {
     let ends = || stop.load(Ordering::Relaxed);
+    let each = |at: usize, tree: &Tree<'_, G>| {
+        let parents = want_parents.then(|| tree.parents());
+        tell(at, &Found { distances: tree.distances(), within: tree.within_limit(), parents });
+    };
     let width = width(sources.len(), threads);
-    if threads > 1 && !is_small(graph, sources.len()) {
+    if threads > 1 && !is_small(graph.nodes() + graph.arcs(), sources.len()) {
         let ends_early = goal != Goal::default();
         let task = Task { sources: sources.len(), threads, has_hierarchy: false, ends_early };
         let algorithm = choose(&GraphShape::of(graph), task).algorithm;
@@ -65,8 +94,9 @@ pub(super) fn width(sources: usize, threads: usize) -> Width {
     if sources > MEASURED_FROM * threads { Width::Measured } else { Width::Guessed }
 }
 
-fn is_small(graph: &Graph, sources: usize) -> bool {
-    (graph.nodes() + graph.arcs()).saturating_mul(sources) < SMALL
+/// Whether so many searches of graphs of this size, nodes and arcs together, are done in no time.
+fn is_small(size: usize, sources: usize) -> bool {
+    size.saturating_mul(sources) < SMALL
 }
 
 /// Fills `out`, a row for each source (a place) and a column for each node, with distances; `parents`, of the same shape,
@@ -83,28 +113,30 @@ pub(crate) fn distances(
     threads: usize,
 ) -> PyResult<()> {
     let held = graph.get();
-    let sources = nodes(held, Numbers::of(sources)?.slice()?)?;
-    let parents = parents.map(Numbers::of).transpose()?.map(|numbers| numbers.slice_mut()).transpose()?;
+    let sources = nodes(held, sources)?;
+    let parents = parents.map(elements_mut).transpose()?;
     let numbers = Numbers::of(out)?;
     for_told!(numbers, out => {
-        let rows = Rows::new(held.loaded.graph.nodes(), out, parents, held.loaded.ids.order());
-        fill(py, &held.loaded.graph, &sources, limit, threads, rows)
+        let told = Rows::new(held.node_count(), out, parents, held.order_inside());
+        fill(py, held.rows(py)?, &sources, limit, threads, told)
     })
 }
 
 fn fill<T: Told>(
     py: Python<'_>,
-    graph: &Graph,
+    rows: Searched<'_>,
     sources: &[Node],
     limit: Option<u64>,
     threads: usize,
-    rows: Rows<'_, T>,
+    told: Rows<'_, T>,
 ) -> PyResult<()> {
+    let size = rows.size();
     let work = |stop: &AtomicBool| {
-        search(graph, sources, limit, threads, stop, |at, tree| rows.tell(at, tree))?;
-        rows.finish()
+        let tell = |at: usize, found: &Found<'_>| told.tell(at, found);
+        search(rows, sources, limit.into(), told.want_parents(), threads, stop, &tell)?;
+        told.finish()
     };
-    if is_small(graph, sources.len()) {
+    if is_small(size, sources.len()) {
         return Ok(work(&AtomicBool::new(false))?);
     }
     Ok(patiently(py, work, |_| Ok(()))??)
@@ -126,20 +158,19 @@ pub(crate) fn nearest(
     threads: usize,
 ) -> PyResult<()> {
     let held = graph.get();
-    let places: &[u32] = Numbers::of(sources)?.slice()?;
-    let sources = nodes(held, places)?;
-    let parents = parents.map(Numbers::of).transpose()?;
-    let numbers = Numbers::of(out)?;
-    let order = held.loaded.ids.order();
-    let hub = held.loaded.graph.nodes();
-    let with_hub = py.detach(|| held.loaded.graph.with_hub(&sources, held.place));
+    let (places, sources) = (elements(sources)?, nodes(held, sources)?);
+    let hub = held.node_count();
+    let loaded = held.loaded(py)?;
+    let with_hub = py.detach(|| loaded.graph.with_hub(&sources, held.place));
     let with_hub = with_hub.map_err(crate::errors::no_memory)?;
+    let row = parents.map(elements_mut).transpose()?;
+    let numbers = Numbers::of(out)?;
     for_told!(numbers, out => {
-        let row = parents.as_ref().map(Numbers::slice_mut).transpose()?;
-        fill(py, &with_hub, &[hub as Node], limit, threads, Rows::new(hub, out, row, order))
+        let told = Rows::new(hub, out, row, held.order_inside());
+        fill(py, Searched::Own(&with_hub), &[hub as Node], limit, threads, told)
     })?;
     if let (Some(parents), Some(origins)) = (parents, origins) {
-        let (parents, origins) = (parents.slice::<i32>()?, Numbers::of(origins)?.slice_mut::<i32>()?);
+        let (parents, origins) = (elements(parents)?, elements_mut(origins)?);
         py.detach(|| follow(parents, places, origins));
     }
     Ok(())
@@ -170,9 +201,9 @@ pub(crate) fn suits_index(
     graph: &Bound<'_, Held>,
     sources: usize,
     threads: usize,
-) -> (bool, String) {
-    let graph = &graph.get().loaded.graph;
+) -> PyResult<(bool, String)> {
+    let rows = graph.get().rows(py)?;
     let task = Task { sources, threads, has_hierarchy: false, ends_early: false };
-    let choice = py.detach(|| choose(&GraphShape::of(graph), task));
-    (choice.algorithm == Algorithm::Sweep, choice.reason)
+    let choice = py.detach(|| choose(&for_rows!(rows, rows => GraphShape::of(rows)), task));
+    Ok((choice.algorithm == Algorithm::Sweep, choice.reason))
 }

@@ -1,8 +1,9 @@
 //! Distances as they are told, row after row, into an array of the caller's.
 
 use super::numbers::Number;
+use super::paths::Found;
 use super::{Failure, NONE};
-use firsttouch_graph::{Distances, NO_PARENT, Node, Order, Tree, UNREACHED};
+use firsttouch_graph::{Distances, NO_PARENT, Node, Order, UNREACHED};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -106,9 +107,9 @@ impl<'a, T: Told> Rows<'a, T> {
     }
 
     /// Fills the row of a source.
-    pub(super) fn tell(&self, source: usize, tree: &Tree<'_>) {
-        match tree.within_limit() {
-            None => self.tell_all(source, tree.distances()),
+    pub(super) fn tell(&self, source: usize, found: &Found<'_>) {
+        match found.within {
+            None => self.tell_all(source, found.distances),
             Some(within) => {
                 let mut row = self.distances[source].lock().unwrap_or_else(PoisonError::into_inner);
                 row.fill(T::UNREACHED);
@@ -116,12 +117,12 @@ impl<'a, T: Told> Rows<'a, T> {
                     // A hub is behind all nodes, and has no place.
                     let place = self.place(*node) as usize;
                     let Some(told) = row.get_mut(place) else { continue };
-                    *told = self.told(tree.distances().of(*node).unwrap_or_default());
+                    *told = self.told(found.distances.of(*node).unwrap_or_default());
                 }
             }
         }
-        if self.want_parents() {
-            self.tell_parents(source, &tree.parents());
+        if let Some(parents) = &found.parents {
+            self.tell_parents(source, parents);
         }
     }
 

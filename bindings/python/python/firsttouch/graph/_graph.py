@@ -18,9 +18,10 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Graph:
-    """A directed graph with weights, as compressed sparse rows in memory of its own. It never changes.
+    """A directed graph with weights, as compressed sparse rows: in memory of its own, or (`from_csr(matrix, copy=False)`) in the
+    arrays it was made of. It never changes.
 
-    Made by `read` and `from_csr`. `nodes` and `arcs` are how many it has, `bytes` what its memory comes to: 8 for every
+    Made by `read` and `from_csr`. `nodes` and `arcs` are how many it has, `bytes` what its own memory comes to: 8 for every
     arc, 8 for every node.
     """
 
@@ -42,8 +43,14 @@ class Graph:
 
     @property
     def bytes(self) -> int:
-        """Bytes of its arrays."""
+        """Bytes of its own arrays; 0 if it looks at those of others."""
         return self._core.bytes
+
+    @property
+    def copied(self) -> bool:
+        """Whether its arcs lie in memory of its own; if not, they are in the arrays it was made of, which must not be changed.
+        What is made of such a graph (`reverse`, an index, a file) takes a copy for as long as that takes."""
+        return self._core.copied
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,25 +107,33 @@ class Graph:
     def indptr(self) -> npt.NDArray[np.uint64]:
         """Where the arcs of each node begin in `indices` and `data`, and where the last one's end: `nodes + 1` numbers.
 
-        This, `indices` and `data` are views of the graph's own memory: nothing is copied, and nothing can be written.
+        This, `indices` and `data` are views of the graph's own memory, or of the arrays it was made of: nothing is copied, and
+        nothing can be written.
         Rows, and the numbers in `indices`, are in the order inside (`order`).
         """
         return self._view("indptr")
 
     @property
     def indices(self) -> npt.NDArray[np.uint32]:
-        """The nodes that arcs lead to. A head and its weight lie side by side, so every second number of memory."""
+        """The nodes that arcs lead to. A head and its weight lie side by side in a copy, so every second number of memory."""
         return self._view("indices")
 
     @property
     def data(self) -> npt.NDArray[np.uint32]:
-        """The weights of arcs, every second number of memory."""
+        """The weights of arcs, in a copy every second number of memory."""
         return self._view("data")
 
     def _view(self, part: str) -> npt.NDArray[Any]:
         import numpy as np
 
-        return np.asarray(_core.View(self._core, part))
+        if self.copied:
+            return np.asarray(_core.View(self._core, part))
+        array = self._core.lent(part)
+        if array is None:
+            return np.broadcast_to(np.uint32(1), (self.arcs,))
+        view = array.view()
+        view.flags.writeable = False
+        return view
 
     def reverse(self) -> Graph:
         """The graph with every arc turned round: distances from a node in it are distances to that node in this."""
@@ -130,7 +145,8 @@ class Graph:
         self._core.save(os.fspath(path), format)
 
     def __repr__(self) -> str:
-        return f"<firsttouch.graph.Graph: {self.nodes} nodes, {self.arcs} arcs, {self.bytes} bytes>"
+        where = f"copied into {self.bytes} bytes" if self.copied else "not copied"
+        return f"<firsttouch.graph.Graph: {self.nodes} nodes, {self.arcs} arcs, {where}>"
 
 
 def wrap(core: _core.Graph) -> Graph:
@@ -167,7 +183,9 @@ def read(
     return wrap(_core.Graph.read(path, format, undirected, reorder, beside, pages, where, threads))
 
 
-def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = None) -> Graph:
+def from_csr(
+    graph: Any, *, copy: Optional[bool] = None, pages: Optional[str] = None, node: Optional[int] = None
+) -> Graph:
     """The graph of SciPy's sparse array or matrix, or of three arrays `(indptr, indices, data)`; `data` may be `None`: all
     weights are 1.
 
@@ -175,18 +193,29 @@ def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = N
     entries at one place are two arcs (SciPy takes them so where `data` is `float64`, and else makes one of their sum).
     Weights of any type are taken as long as they are whole numbers from 0 to 2^32 - 1; fractions are refused.
 
-    The entries are read where they lie, and copied once, into 8 bytes for every arc and 8 for every node: head and weight
-    side by side, so that a search waits for one cache line, not two. Nothing is kept of the arrays. Signed and
-    unsigned indices of 32 bits and of 64 are read as they are, as are weights of 32 and 64 bits; other types are converted
-    first. The copy lies on transparent huge pages if it is larger than one of them, unless `pages` says otherwise, as for
+    With `copy=False` nothing is copied: searches read the arrays where they lie, and the graph keeps them. They must not be
+    changed as long as it lives: what is found would be wrong. That is possible for rows with `indptr` and `indices` of one type (`int32`,
+    `uint32`, `int64`) and `data` of `float64`, or of integers of 32 or 64 bits; what would have to be converted is refused. With
+    `copy=True` the entries are copied once, into 8 bytes for every arc and 8 for every node: head and weight side by side, so that a search
+    waits for one cache line, not two. `copy=None` copies as well, since whoever makes a graph to search it often gains more by
+    that than the copy costs; functions that are given a matrix, and search a few times only, do not. `graph.copied` tells.
+
+    The copy lies on transparent huge pages if it is larger than one of them, unless `pages` says otherwise, as for
     `firsttouch.zeros`.
     """
+    must = copy is False
+    return _made(graph, must, must, pages, node)
+
+
+def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Optional[int]) -> Graph:
+    """The graph of a matrix: in the arrays of the matrix if these are to be lent and can be, or else, unless they must be, in
+    a copy."""
     import numpy as np
 
-    rows = graph if isinstance(graph, tuple) else _rows(graph)
-    if len(rows) != 3:
-        raise ArgumentError(f"a graph is three arrays, not {len(rows)}", "from_csr((indptr, indices, data))")
-    indptr, indices, data = (None if part is None else np.asarray(part) for part in rows)
+    given = graph if isinstance(graph, tuple) else _rows(graph)
+    if len(given) != 3:
+        raise ArgumentError(f"a graph is three arrays, not {len(given)}", "from_csr((indptr, indices, data))")
+    indptr, indices, data = (None if part is None else np.asarray(part) for part in given)
     if indptr is None or indices is None or any(part is not None and part.ndim != 1 for part in (indptr, indices, data)):
         raise ArgumentError("indptr, indices and data have one dimension each", "from_csr((indptr, indices, data))")
     if not all(part.dtype.kind in "iu" or not part.size for part in (indptr, indices)):
@@ -196,20 +225,50 @@ def from_csr(graph: Any, *, pages: Optional[str] = None, node: Optional[int] = N
     if indptr.size and kind.itemsize < 8 and int(indptr.max()) > np.iinfo(kind).max:
         kind = np.dtype(np.int64)
     kind = kind.newbyteorder("=")
+    before = (indptr, indices, data)
     if data is not None:
         if data.dtype.kind not in "biuf":
             raise GraphError(f"weights of the type {data.dtype} are no lengths", "whole numbers from 0 to 2^32 - 1")
         own = data.dtype.newbyteorder("=")
         exact = own in (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
         small = np.float64 if data.dtype.kind == "f" else np.int32
-        data = np.ascontiguousarray(data, own if exact else small)
-    if pages is None:
-        pages = "thp" if 8 * (indptr.size + indices.size) > 2 << 20 else "plain"
-    where = node_for(node, None)
-    indptr, indices = np.ascontiguousarray(indptr, kind), np.ascontiguousarray(indices, kind)
+        data = np.require(data, own if exact else small, "CA")
+    indptr, indices = np.require(indptr, kind, "CA"), np.require(indices, kind, "CA")
     if not indptr.size:
         raise GraphError("indptr is empty", "it has one number more than there are nodes: [0] for none")
-    return wrap(_core.Graph.from_rows(indptr, indices, data, pages, where))
+    after = (indptr, indices, data)
+    if lend:
+        why = _why_copied(graph, given, before, after)
+        if why is None and (pages is not None or node is not None):
+            why = "pages and node say where the copy is to lie"
+        if why is not None and must:
+            raise ArgumentError(f"the graph cannot do without a copy: {why}", "copy=None, which copies where it must")
+        if why is None:
+            return wrap(_core.Graph.from_rows(*before, True, "plain", None))
+    if pages is None:
+        pages = "thp" if 8 * (indptr.size + indices.size) > 2 << 20 else "plain"
+    return wrap(_core.Graph.from_rows(indptr, indices, data, False, pages, node_for(node, None)))
+
+
+def _why_copied(graph: Any, given: Any, before: Any, after: Any) -> Optional[str]:
+    """Why arrays cannot be searched where they lie, if they cannot. `given` are the parts of a graph, `before` these as arrays,
+    and `after` as they are searched."""
+    import numpy as np
+
+    if not isinstance(graph, tuple) and given[2] is not getattr(graph, "data", None):
+        return "the matrix is not in compressed sparse rows: graph.tocsr()"
+    for name, part, array, taken in zip(("indptr", "indices", "data"), given, before, after):
+        if array is None:
+            continue
+        if not isinstance(part, np.ndarray):
+            return f"{name} is no array of NumPy's"
+        if array.dtype != taken.dtype:
+            return f"{name} is of the type {array.dtype}, and is searched as {taken.dtype}"
+        if array.ctypes.data != taken.ctypes.data:
+            return f"{name} is not contiguous, or not aligned"
+    if after[2] is not None and after[2].dtype == np.float32:
+        return "data is of the type float32, and is searched as float64, or as integers of 32 or 64 bits"
+    return None
 
 
 def _rows(graph: Any) -> tuple[Any, Any, Any]:
@@ -236,9 +295,9 @@ def _rows(graph: Any) -> tuple[Any, Any, Any]:
     return indptr, heads, entries[tails, heads]
 
 
-def taken(graph: Any) -> Graph:
-    """The graph that somebody means by a graph of ours, a matrix, or three arrays."""
-    return graph if isinstance(graph, Graph) else from_csr(graph)
+def taken(graph: Any, lend: bool = False) -> Graph:
+    """The graph that somebody means by a graph of ours, a matrix, or three arrays, which are lent for few searches."""
+    return graph if isinstance(graph, Graph) else _made(graph, lend, False, None, None)
 
 
 def workers(n_jobs: Optional[int]) -> int:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Results below this are not asked about: looking at the machine takes longer than making them.
 _SMALL_BYTES = 1 << 28
+# Searches up to which those in a matrix as it lies, some slower, are done before a copy of it is made and searched.
+_FEW_SEARCHES = 4
 
 
 def dijkstra(
@@ -35,7 +37,8 @@ def dijkstra(
     """The distances from some nodes to all nodes: of every shortest path its length.
 
     `graph` is a `Graph`, SciPy's sparse array or matrix, a dense matrix (0, inf and nan are no arcs), or `(indptr, indices,
-    data)`. Converting what is not a `Graph` takes about as long as a search; make it once (`from_csr`) to search often. In a sparse matrix an entry of 0 that is stored is an arc of length 0, as in SciPy.
+    data)`. A matrix of SciPy's is searched where it lies for few indices, if its types allow it (`from_csr`), and else copied, which takes about as
+    long as a search: make a `Graph` of it once (`from_csr`) to search often. In a sparse matrix an entry of 0 that is stored is an arc of length 0, as in SciPy.
 
     `directed=False` lets every arc be taken back. `indices` are the nodes to search from: an array of any shape, or one
     number; negative ones count from the end; all nodes if none are given. `unweighted` counts arcs. Nodes farther
@@ -58,7 +61,8 @@ def dijkstra(
     """
     import numpy as np
 
-    ours = taken(graph)
+    # Making another graph of it copies anyway.
+    ours = taken(graph, directed and not min_only and indices is not None and np.size(indices) <= _FEW_SEARCHES)
     sources, shape = places(indices, ours.nodes)
     if unweighted:
         ours = wrap(ours._core.unweighted())
@@ -106,7 +110,9 @@ def distance_table(
     With an `index` of the graph, only what is above the targets is looked at; without, a search from every source ends when
     it knows all targets. The other arguments, and the types of the result, are those of `dijkstra`.
     """
-    ours, threads = taken(graph), workers(n_jobs)
+    import numpy as np
+
+    ours, threads = taken(graph, index is None and np.size(sources) <= _FEW_SEARCHES), workers(n_jobs)
     tails, heads = (places(some, ours.nodes)[0] for some in (sources, targets))
     result = _result((tails.size, heads.size), dtype, out, 0)
     prepared = None if index is None else index_for(ours, index, tails.size, threads)
