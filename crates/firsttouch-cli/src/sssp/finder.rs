@@ -114,7 +114,7 @@ impl<'a> Finder<'a> {
                     let all = 0..graph.nodes() as Node;
                     let near: Option<Vec<Node>> =
                         args.limit.map(|_| all.filter(|node| distances.of(*node).is_some()).collect());
-                    let tree = Tree::of_distances(graph, source, distances, near.as_deref());
+                    let tree = Tree::of_distances(*graph, source, distances, near.as_deref());
                     each(at, &Answer::Tree(tree), took);
                 })?;
             }
