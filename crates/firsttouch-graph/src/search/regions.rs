@@ -209,15 +209,19 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
         let own = &mut *own;
         let told = &self.regions.told[me];
         let (mut number, mut looks, mut pending) = (0, 0, self.pending);
+        // Late mail leads back, but what is pending has forgotten the targets that are nearer than this.
+        let mut farthest = 0;
         let _leaver = Leaver(&self.regions.failed);
         while !self.regions.failed.load(Ordering::Relaxed) {
             number = self.receive(me, own, number);
             let mut next = own.queue.first_from(number);
+            farthest = next.map_or(farthest, |next| farthest.max(next));
             if own.end == u64::MAX
-                && let Some(next) = next
-                && pending.are_settled(next << shift, |node| D::read(&self.field.distances[node as usize]))
+                && next.is_some()
+                && pending
+                    .are_settled(farthest << shift, |node| D::read(&self.field.distances[node as usize]))
             {
-                own.end = next;
+                own.end = farthest;
             }
             // Late mail may bring it back to what is nearer than that.
             next = next.filter(|next| *next < own.end);
