@@ -131,7 +131,7 @@ class Graph:
         array = self._core.lent(part)
         if array is None:
             return np.broadcast_to(np.uint32(1), (self.arcs,))
-        view = array.view()
+        view: npt.NDArray[Any] = array.view()
         view.flags.writeable = False
         return view
 
@@ -232,8 +232,8 @@ def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Option
         own = data.dtype.newbyteorder("=")
         exact = own in (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
         small = np.float64 if data.dtype.kind == "f" else np.int32
-        data = np.require(data, own if exact else small, "CA")
-    indptr, indices = np.require(indptr, kind, "CA"), np.require(indices, kind, "CA")
+        data = np.require(data, own if exact else small, ("C", "A"))
+    indptr, indices = np.require(indptr, kind, ("C", "A")), np.require(indices, kind, ("C", "A"))
     if not indptr.size:
         raise GraphError("indptr is empty", "it has one number more than there are nodes: [0] for none")
     after = (indptr, indices, data)
@@ -257,7 +257,10 @@ def _why_copied(graph: Any, given: Any, before: Any, after: Any) -> Optional[str
 
     if not isinstance(graph, tuple) and given[2] is not getattr(graph, "data", None):
         return "the matrix is not in compressed sparse rows: graph.tocsr()"
-    for name, part, array, taken in zip(("indptr", "indices", "data"), given, before, after):
+    names = ("indptr", "indices", "data")
+    # The type of the indices decides as what indptr is searched.
+    for at in (1, 0, 2):
+        name, part, array, taken = names[at], given[at], before[at], after[at]
         if array is None:
             continue
         if not isinstance(part, np.ndarray):
