@@ -17,8 +17,8 @@ const ROUNDS: usize = 4;
 type Start = fn(&Path) -> Outcome<Vec<OsString>>;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The share is that of all its large mappings: collectors keep parts of their heaps unused, and half-empty blocks are
-    // left alone.
+    // The share is that of its large mappings as attach found them (or of what is left of them): collectors keep parts of
+    // their heaps unused, and half-empty blocks are left alone.
     let cases: [(&str, Start, f64); 6] = [
         ("C", gather, 0.97),
         ("Python", python, 0.9),
@@ -100,7 +100,9 @@ fn works_on(start: Start, least_share: f64) -> Outcome {
     let report = attached.done(target.pid);
     println!("    {before:?} -> {after:?}, worst pause {} ms", report["worst_pause_ms"]);
     assert!(before.share() < 0.5, "it was on huge pages before: {before:?}");
-    assert!(after.share() >= least_share, "{after:?} {report}\n{}", attached.stderr);
+    // What the program has made since came too late to be placed.
+    let placeable = before.resident.min(after.resident) as f64;
+    assert!(after.huge as f64 >= least_share * placeable, "{after:?} {report}\n{}", attached.stderr);
     let told = report["collapsed_bytes"].as_u64().unwrap();
     let (told_before, told_after) = (huge_bytes(&report["before"]), huge_bytes(&report["after"]));
     // A program that works makes memory and gives it back between any two readings.
