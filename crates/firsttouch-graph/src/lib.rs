@@ -60,7 +60,7 @@ pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchBench, Search
 pub use rows::{Arc, LentArc, LentArcs, LentRows, OwnRows, Rows, SoundRows, Stretch, View, Weight};
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, STRETCH, Search, Task,
-    TeamSearch, Tree, Width, choose, search_each,
+    TeamSearch, Tree, Width, choose, leads_on, search_each,
 };
 pub use summary::{Summary, Totals};
 pub use write::{WriteError, save, write_text};

@@ -4,7 +4,7 @@
 use crate::args::BenchSearch;
 use crate::graph;
 use crate::output::{self, Failure, Outcome};
-use firsttouch_graph::{Graph, Node, Place, ReadOptions, Search, Width, read, search_each};
+use firsttouch_graph::{Graph, Node, Place, ReadOptions, Search, Width, leads_on, read, search_each};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_machine::{Machine, Root};
 use rand_chacha::ChaCha8Rng;
@@ -15,6 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const THIS_THREAD: u32 = 0;
+/// Nodes drawn for a source at most.
+const DRAWS: usize = 64;
 
 pub(crate) fn run(args: &BenchSearch) -> Outcome {
     if let Some(node) = args.node {
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &BenchSearch) -> Outcome {
         let hint = error.hint();
         Failure::new(error).hint(hint)
     })?;
-    let sources = sources(args, loaded.graph.nodes());
+    let sources = sources(args, &loaded.graph);
     let (took, sum) = if args.unbound {
         let threads = team.size();
         drop(team);
@@ -71,10 +73,20 @@ fn stay_on(node: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// The sources of this process.
-fn sources(args: &BenchSearch, nodes: usize) -> Vec<Node> {
+/// The sources of this process: of so many draws for each the first that leads on, or, where hardly any node does, the last.
+fn sources(args: &BenchSearch, graph: &Graph) -> Vec<Node> {
     let mut generator = ChaCha8Rng::seed_from_u64(args.seed);
-    let all = (0..args.queries).map(|_| (generator.next_u64() % nodes as u64) as Node);
+    let mut draw = || (generator.next_u64() % graph.nodes() as u64) as Node;
+    let all = (0..args.queries).map(|_| {
+        let mut source = draw();
+        for _ in 1..DRAWS {
+            if leads_on(graph, source) {
+                break;
+            }
+            source = draw();
+        }
+        source
+    });
     let (part, of) = args.share.unwrap_or((0, 1));
     all.skip(part).step_by(of).collect()
 }

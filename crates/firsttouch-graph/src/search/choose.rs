@@ -125,6 +125,14 @@ fn strays(graph: &impl Rows) -> f64 {
     strays as f64 / arcs.max(1) as f64
 }
 
+/// Whether [`NEIGHBOURHOOD`] others can be reached from a node. A search from one of which that cannot be said measures
+/// nothing, which is why Graph500 draws its sources from nodes with arcs (J. Ang et al., Introducing the Graph 500, 2010); where
+/// arcs have directions, having one is not enough.
+#[must_use]
+pub fn leads_on(graph: &impl Rows, node: Node) -> bool {
+    hops(graph, node).is_some()
+}
+
 /// How many arcs in a row lead from `node` to [`NEIGHBOURHOOD`] others.
 fn hops(graph: &impl Rows, node: Node) -> Option<usize> {
     let mut seen = HashSet::from([node]);
@@ -251,6 +259,15 @@ mod tests {
             choose(&GraphShape::of(graph), Task { sources, threads, ends_early: false, has_hierarchy });
         assert!(!choice.reason.is_empty() && !choice.reason.ends_with('.'));
         choice.algorithm
+    }
+
+    #[test]
+    fn a_node_leads_on_if_many_are_reached_from_it() {
+        let street: Vec<(Node, Node, u32)> = (0..2000).map(|node| (node, node + 1, 1)).collect();
+        let graph = Graph::from_arcs(2001, &street).unwrap();
+        let beyond = 2000 - NEIGHBOURHOOD as Node;
+        assert!(leads_on(&graph, 0) && leads_on(&graph, beyond) && !leads_on(&graph, beyond + 1));
+        assert!(!leads_on(&graph, 2000));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! nodes ahead: where its arcs begin, then the arcs, then the distances at their heads. And nodes with few arcs are worked
 //! on without a branch: always four arcs are read, the last of them perhaps those of the next node, and where
 //! a distance is no improvement the old one is written again, or, with several threads, the new one to where nobody reads it.
+//! What is an improvement is collected first, by a store that counts or does not, and entered into the queue some hundred at
+//! a time: less than half of the arcs are one, and a loop that does both runs out of registers.
 //!
 //! Several threads may do this at the same time. Where each has nodes of its own, it writes the distances of no others, and
 //! reads those of others as a hint only. Otherwise they read, compare and write, without an instruction that would make
@@ -15,7 +17,7 @@
 
 use super::distance::Distance;
 use super::memory::prefetch;
-use super::queue::{BucketQueue, Entrance, Entry};
+use super::queue::{BucketQueue, Entry};
 use super::regions::Owners;
 use crate::graph::Node;
 use crate::rows::{Arc, Rows, Stretch, View};
@@ -36,6 +38,9 @@ const AHEAD: usize = 4;
 const FEW: usize = 4;
 /// Arcs of a node with many from asking for a distance to reading it.
 const ARCS_AHEAD: usize = 16;
+
+/// Improvements that are collected before they are entered into the queue; a power of two.
+const FOUND: usize = 512;
 
 /// What all threads of a search see.
 #[derive(Debug)]
@@ -59,6 +64,8 @@ pub(super) struct Notes<D> {
     pub(super) early: u64,
     /// Where improvements count as early: before this distance.
     pub(super) early_before: D,
+    /// Nodes that became nearer and are not in the queue yet, at the beginning; the rest means nothing.
+    found: Box<[Entry<D>; FOUND]>,
     /// Who notes, in a search by regions.
     me: u16,
     /// Paths to nodes of others, in a search by regions.
@@ -72,8 +79,15 @@ impl<D: Distance> Notes<D> {
 
     /// Those of one member of a search by regions.
     pub(super) fn of(me: u16) -> Notes<D> {
-        let (early, early_before) = (0, D::default());
-        Notes { reached: Vec::new(), followed: Vec::new(), early, early_before, me, mail: Vec::new() }
+        Notes {
+            reached: Vec::new(),
+            followed: Vec::new(),
+            early: 0,
+            early_before: D::default(),
+            found: Box::new([Entry::default(); FOUND]),
+            me,
+            mail: Vec::new(),
+        }
     }
 }
 
@@ -86,7 +100,7 @@ pub(super) fn follow_all<D: Distance, G: Rows, const LIMITED: bool, const WRITER
 ) {
     let (rows, distances) = (field.graph.view(), field.distances);
     let nowhere = D::cell();
-    let mut entrance = queue.entrance();
+    let mut found = 0;
     for step in 0..batch.len() + 3 * AHEAD {
         if let Some(entry) = batch.get(step) {
             rows.prefetch_row(entry.node);
@@ -115,16 +129,18 @@ pub(super) fn follow_all<D: Distance, G: Rows, const LIMITED: bool, const WRITER
             }
             notes.followed.push(Entry { distance: from, node });
         }
+        if found > FOUND - FEW {
+            queue.enter_all(&notes.found[..found]);
+            found = 0;
+        }
         match rows.stretch(begin..begin + FEW) {
             Some(few) if end - begin <= FEW => {
                 for (at, arc) in few.each().enumerate() {
-                    let distance = from.plus(arc.weight());
-                    let wanted = begin + at < end;
-                    let to = (arc.head(), distance);
-                    if !offer::<D, G, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, wanted) {
-                        queue.attend(distance, arc.head());
-                        entrance = queue.entrance();
-                    }
+                    let entry = Entry { distance: from.plus(arc.weight()), node: arc.head() };
+                    let is_there = begin + at < end;
+                    let wanted = offer::<D, G, LIMITED, WRITERS>(field, &nowhere, notes, entry, is_there);
+                    notes.found[found % FOUND] = entry;
+                    found += usize::from(wanted);
                 }
             }
             _ => {
@@ -134,33 +150,36 @@ pub(super) fn follow_all<D: Distance, G: Rows, const LIMITED: bool, const WRITER
                         prefetch(distances, later as usize);
                     }
                     // Most arcs of a node with many lead to nodes that are near already, which can be guessed.
-                    let distance = from.plus(arc.weight());
-                    let to = (arc.head(), distance);
-                    if distance < D::read(&distances[arc.head() as usize])
-                        && !offer::<D, G, LIMITED, WRITERS>(field, &nowhere, &mut entrance, notes, to, true)
+                    let entry = Entry { distance: from.plus(arc.weight()), node: arc.head() };
+                    if entry.distance < D::read(&distances[entry.node as usize])
+                        && offer::<D, G, LIMITED, WRITERS>(field, &nowhere, notes, entry, true)
                     {
-                        queue.attend(distance, arc.head());
-                        entrance = queue.entrance();
+                        notes.found[found % FOUND] = entry;
+                        found += 1;
+                        if found == FOUND {
+                            queue.enter_all(&notes.found[..]);
+                            found = 0;
+                        }
                     }
                 }
             }
         }
     }
+    queue.enter_all(&notes.found[..found]);
 }
 
-/// Notes a path to a node, and enters it, if it is `wanted` and the shortest so far. False if the queue must be attended to.
+/// Notes a path to a node if it `is_there` and the shortest so far; true if the node must be entered into the queue then.
 #[inline(always)]
 fn offer<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
     field: &Field<'_, D, G>,
     nowhere: &D::Shared,
-    entrance: &mut Entrance<'_, D>,
     notes: &mut Notes<D>,
-    (head, distance): (Node, D),
-    wanted: bool,
+    Entry { distance, node: head }: Entry<D>,
+    is_there: bool,
 ) -> bool {
     let cell = &field.distances[head as usize];
     let held = D::read(cell);
-    let mut wanted = wanted & (distance < held);
+    let mut wanted = is_there & (distance < held);
     if LIMITED {
         wanted &= distance <= field.limit;
     }
@@ -169,7 +188,7 @@ fn offer<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
         if wanted {
             notes.mail.push(Entry { distance, node: head });
         }
-        return true;
+        return false;
     }
     if LIMITED && wanted && held == D::UNREACHED {
         notes.reached.push(head);
@@ -180,7 +199,7 @@ fn offer<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
     } else {
         D::write(cell, if wanted { distance } else { held });
     }
-    entrance.enter(distance, head, wanted)
+    wanted
 }
 
 /// Puts distances back that were overwritten after their entries had been followed. Called by every thread for what it

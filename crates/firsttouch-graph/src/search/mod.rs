@@ -28,7 +28,7 @@ mod together;
 mod tree;
 mod width;
 
-pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, choose};
+pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, choose, leads_on};
 pub use goal::Goal;
 pub use many::search_each;
 pub use one::{Search, Width};

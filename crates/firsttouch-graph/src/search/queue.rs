@@ -49,7 +49,7 @@ pub(super) struct BucketQueue<D> {
 
 /// What entering needs, to be held in registers: nearly always a store and an addition.
 #[derive(Debug)]
-pub(super) struct Entrance<'a, D> {
+struct Entrance<'a, D> {
     shift: u32,
     mask: u64,
     far_from: u64,
@@ -58,17 +58,17 @@ pub(super) struct Entrance<'a, D> {
 }
 
 impl<D: Distance> Entrance<'_, D> {
-    /// Enters the node if `wanted`. False if [`BucketQueue::attend`] must be told.
+    /// Enters a node. False if [`BucketQueue::attend`] must be told.
     #[inline(always)]
     #[must_use]
-    pub(super) fn enter(&mut self, distance: D, node: Node, wanted: bool) -> bool {
-        let number = distance.bucket(self.shift);
+    fn enter(&mut self, entry: Entry<D>) -> bool {
+        let number = entry.distance.bucket(self.shift);
         if number >= self.far_from {
-            return !wanted;
+            return false;
         }
         let end = &mut self.ends[(number & self.mask) as usize];
-        self.entries[*end as usize] = Entry { distance, node };
-        *end += u32::from(wanted);
+        self.entries[*end as usize] = entry;
+        *end += 1;
         *end as usize % PIECE != PIECE - 1
     }
 }
@@ -109,14 +109,14 @@ impl<D: Distance> BucketQueue<D> {
 
     /// The way in.
     #[inline(always)]
-    pub(super) fn entrance(&mut self) -> Entrance<'_, D> {
+    fn entrance(&mut self) -> Entrance<'_, D> {
         let (shift, mask, far_from) = (self.shift, self.mask, self.far_from);
         Entrance { shift, mask, far_from, entries: &mut self.entries, ends: &mut self.ends }
     }
 
     /// Makes room in the bucket that this entry has filled up, or keeps it for later if it lies beyond the circle.
     #[cold]
-    pub(super) fn attend(&mut self, distance: D, node: Node) {
+    fn attend(&mut self, distance: D, node: Node) {
         let number = distance.bucket(self.shift);
         if number >= self.far_from {
             self.far_least = self.far_least.min(number);
@@ -137,8 +137,20 @@ impl<D: Distance> BucketQueue<D> {
     /// Enters a node. `distance` is not before the bucket that [`BucketQueue::advance`] was told last.
     #[inline(always)]
     pub(super) fn enter(&mut self, distance: D, node: Node) {
-        if !self.entrance().enter(distance, node, true) {
+        if !self.entrance().enter(Entry { distance, node }) {
             self.attend(distance, node);
+        }
+    }
+
+    /// Enters nodes, as [`BucketQueue::enter`] does one.
+    #[inline]
+    pub(super) fn enter_all(&mut self, entries: &[Entry<D>]) {
+        let mut entrance = self.entrance();
+        for entry in entries {
+            if !entrance.enter(*entry) {
+                self.attend(entry.distance, entry.node);
+                entrance = self.entrance();
+            }
         }
     }
 
