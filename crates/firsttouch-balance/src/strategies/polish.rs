@@ -139,30 +139,33 @@ pub(super) fn lower(setting: &Setting<'_>, state: &mut State, target: f64, deadl
 pub(super) fn save(setting: &Setting<'_>, state: &mut State, cap: f64, deadline: Deadline) -> bool {
     let scale = setting.cost(state.cores());
     let mut to = Vec::new();
+    // Tasks that no core is cheaper for, however late it is: so it stays until one they talk to moves.
+    let mut settled = setting.pinned.clone();
     for _ in 0..MOST_PASSES {
         let mut saved = false;
         for task in 0..setting.graph.len() as u32 {
             if (task as usize).is_multiple_of(TASKS_A_LOOK) && deadline.is_over() {
                 return true;
             }
-            if setting.pinned[task as usize] || setting.is_content(task, state.core(task)) {
+            if settled[task as usize] {
                 continue;
             }
             state.candidates(setting, task, &mut to);
             let [best, wish] = state.best_moves(setting, task, &to, cap);
-            if let Some((to, change)) = best {
-                let step = Step::Move { task, to, change };
-                if step.saves(scale) {
-                    state.take(setting, step);
-                    saved = true;
-                    continue;
+            let step = best.map(|(to, change)| Step::Move { task, to, change });
+            let mut step = step.filter(|step| step.saves(scale));
+            if step.is_none() {
+                match wish.filter(|(_, change)| *change < 0.0) {
+                    Some((core, _)) => {
+                        step = best_exchange(setting, state, task, core, cap);
+                        step = step.filter(|step| step.saves(scale));
+                    }
+                    None => settled[task as usize] = !setting.is_limited(),
                 }
             }
-            let Some((core, _)) = wish.filter(|(_, change)| *change < 0.0) else { continue };
-            if let Some(step) =
-                best_exchange(setting, state, task, core, cap).filter(|step| step.saves(scale))
-            {
+            if let Some(step) = step {
                 state.take(setting, step);
+                step.tasks().for_each(|task| unsettle(setting, &mut settled, task));
                 saved = true;
             }
         }
@@ -171,6 +174,14 @@ pub(super) fn save(setting: &Setting<'_>, state: &mut State, cap: f64, deadline:
         }
     }
     false
+}
+
+/// Has a task that moved looked at again, and those it talks to.
+fn unsettle(setting: &Setting<'_>, settled: &mut [bool], task: u32) {
+    let near = setting.graph.links(task).iter().map(|link| link.other);
+    for task in near.chain(std::iter::once(task)) {
+        settled[task as usize] = setting.pinned[task as usize];
+    }
 }
 
 /// The exchange of a task with one of those on another core that saves the most.
@@ -187,4 +198,40 @@ fn best_exchange(setting: &Setting<'_>, state: &mut State, task: u32, core: u32,
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategies::anneal::below;
+    use crate::strategies::graph::Graph;
+    use crate::{Machine, Message, Options, Problem, Task};
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
+    #[test]
+    fn nothing_is_left_to_save() {
+        let machine = Machine::parse("numa32").unwrap();
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let task =
+            |random: &mut ChaCha8Rng| Task::new(1.0 + below(random, 5) as f64).at(below(random, 32) as u32);
+        let tasks: Vec<Task> = (0..300).map(|_| task(&mut random)).collect();
+        let message = |random: &mut ChaCha8Rng| {
+            let [from, to, bytes] = [300, 300, 9].map(|bound| below(random, bound) as u32);
+            Message { from, to, count: 1.0, bytes: f64::from(1 + bytes) }
+        };
+        let messages: Vec<Message> = (0..900).map(|_| message(&mut random)).collect();
+        let problem = Problem::new(tasks, &messages).unwrap();
+        let graph = Graph::of(&problem);
+        let start = graph.cores_of(&problem.start(&machine).unwrap());
+        let setting = Setting::new(&problem, &machine, &graph, &start, &Options::default());
+        let mut state = State::new(&setting, start.clone());
+        let cap = 1.05 * state.makespan(&setting);
+        assert!(!save(&setting, &mut state, cap, Deadline(None)));
+        assert!(setting.cost(state.cores()) < setting.cost(&start));
+        // Who is not looked at any more because nobody near it moved has nothing to gain: another look at all finds nothing.
+        let found = state.cores().to_vec();
+        save(&setting, &mut state, cap, Deadline(None));
+        assert_eq!(state.cores(), found);
+    }
 }

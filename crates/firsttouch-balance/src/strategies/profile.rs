@@ -53,14 +53,23 @@ impl Profile {
 
     /// The cost of the task's links if it were on a core.
     pub(super) fn cost(&self, setting: &Setting<'_>, core: u32) -> f64 {
+        let domain = setting.domain_of[core as usize];
+        self.cost_in(setting, domain) + self.cost_at(setting, core, domain)
+    }
+
+    /// The same if it were on a core of a domain that none of its neighbours are on.
+    pub(super) fn cost_in(&self, setting: &Setting<'_>, own: u32) -> f64 {
         let machine = setting.machine;
-        let own = setting.domain_of[core as usize];
-        let mut cost = 0.0;
-        for &domain in &self.domains {
-            let (out, back) = self.by_domain[domain as usize];
-            cost += out * machine.domain_distance(own, domain) + back * machine.domain_distance(domain, own);
-        }
+        let cost = |domain: &u32| {
+            let (out, back) = self.by_domain[*domain as usize];
+            out * machine.domain_distance(own, *domain) + back * machine.domain_distance(*domain, own)
+        };
+        self.domains.iter().map(cost).sum()
+    }
+
+    /// What a core of a domain adds to that by those of its neighbours that are on it.
+    pub(super) fn cost_at(&self, setting: &Setting<'_>, core: u32, own: u32) -> f64 {
         let (out, back) = self.by_core[core as usize];
-        cost + (out + back) * (machine.same_core() - machine.domain_distance(own, own))
+        (out + back) * (setting.machine.same_core() - setting.machine.domain_distance(own, own))
     }
 }

@@ -175,23 +175,32 @@ impl State {
 
     /// Whether nodes have memory and the budget has room for a task to go to a core.
     fn allowed(&self, setting: &Setting<'_>, task: u32, to: u32) -> bool {
+        self.may_leave(setting, task) && self.has_memory(setting, task, to)
+    }
+
+    /// Whether a task is not pinned, and the budget has room for it to leave its core.
+    fn may_leave(&self, setting: &Setting<'_>, task: u32) -> bool {
         let index = task as usize;
         if setting.pinned[index] {
             return false;
         }
-        let (from, home) = (self.cores[index], setting.homes[index]);
-        if home.is_some() && home == Some(from) {
-            let bytes = self.away_bytes.saturating_add(setting.bytes[index]);
-            if self.away >= setting.most_migrations || bytes > setting.most_migrated_bytes {
-                return false;
-            }
+        if setting.homes[index] != Some(self.cores[index]) {
+            return true;
         }
+        let bytes = self.away_bytes.saturating_add(setting.bytes[index]);
+        self.away < setting.most_migrations && bytes <= setting.most_migrated_bytes
+    }
+
+    /// Whether the node of a core has memory for a task.
+    fn has_memory(&self, setting: &Setting<'_>, task: u32, to: u32) -> bool {
         if !setting.is_tight() {
             return true;
         }
         let node = |core: u32| setting.machine.cores()[core as usize].node as usize;
+        let from = self.core(task);
         let room = setting.machine.nodes()[node(to)].memory.unwrap_or(u64::MAX);
-        node(from) == node(to) || self.memory[node(to)].saturating_add(setting.memory[index]) <= room
+        let needed = self.memory[node(to)].saturating_add(setting.memory[task as usize]);
+        node(from) == node(to) || needed <= room
     }
 
     /// Where a task might go with profit: the cores of its neighbours, or all where they are few.
@@ -278,22 +287,32 @@ impl State {
         cap: f64,
         late_too: bool,
     ) -> [Option<(u32, f64)>; 2] {
+        let [mut best, mut wish]: [Option<(u32, f64)>; 2] = [None; 2];
+        if !self.may_leave(setting, task) {
+            return [best, wish];
+        }
         let from = self.core(task);
         self.profile.fill(setting, &self.cores, task);
         let now = self.profile.cost(setting, from) + setting.price(task, from);
         let load = setting.graph.loads[task as usize];
         let own_time = setting.machine.seconds_per_byte() > 0.0;
-        let [mut best, mut wish]: [Option<(u32, f64)>; 2] = [None; 2];
+        // Cores come by domain, and what is far is as far from all cores of one.
+        let (mut domain, mut far) = (u32::MAX, 0.0);
         for &core in to {
             let late = self.busy[core as usize] + load * setting.slowness[core as usize] > cap;
-            if core == from || late && !late_too || !self.allowed(setting, task, core) {
+            if core == from || late && !late_too || !self.has_memory(setting, task, core) {
                 continue;
             }
             let late = late || own_time && self.work_with(setting, task, core) > cap;
             if late && !late_too {
                 continue;
             }
-            let change = self.profile.cost(setting, core) + setting.price(task, core) - now;
+            if setting.domain_of[core as usize] != domain {
+                domain = setting.domain_of[core as usize];
+                far = self.profile.cost_in(setting, domain);
+            }
+            let cost = far + self.profile.cost_at(setting, core, domain);
+            let change = cost + setting.price(task, core) - now;
             if !late && best.is_none_or(|(_, least)| change < least) {
                 best = Some((core, change));
             }
@@ -316,7 +335,7 @@ impl State {
         if from == to || setting.pinned[one as usize] || setting.pinned[two as usize] {
             return None;
         }
-        if setting.machine.seconds_per_byte() > 0.0 || setting.is_tight() || self.is_budgeted(setting) {
+        if setting.machine.seconds_per_byte() > 0.0 || setting.is_limited() {
             return self.try_swap(setting, one, two, cap);
         }
         let [load, other] = [one, two].map(|task| setting.graph.loads[task as usize]);
@@ -328,10 +347,6 @@ impl State {
             return None;
         }
         Some(Step::Swap { one, two, change: self.swap_change(setting, one, two) })
-    }
-
-    fn is_budgeted(&self, setting: &Setting<'_>) -> bool {
-        setting.most_migrations < usize::MAX || setting.most_migrated_bytes < u64::MAX
     }
 
     fn swap_change(&mut self, setting: &Setting<'_>, one: u32, two: u32) -> f64 {
@@ -421,6 +436,15 @@ impl Step {
         match self {
             Step::Move { change, .. } | Step::Swap { change, .. } => *change,
         }
+    }
+
+    /// Whom it is about.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = u32> {
+        let (one, two) = match *self {
+            Step::Move { task, .. } => (task, None),
+            Step::Swap { one, two, .. } => (one, Some(two)),
+        };
+        std::iter::once(one).chain(two)
     }
 
     /// Whether it saves more than rounding could.

@@ -17,8 +17,8 @@ pub(super) struct Setting<'a> {
     /// What being away from home costs any task.
     away: f64,
     scale: f64,
-    /// How many steps a mapping serves, or infinitely many.
-    steps: f64,
+    /// Of each task, the share of its bytes that migrating costs a step: none where a mapping serves for ever.
+    carried: Vec<f64>,
     pub(super) most_migrations: usize,
     pub(super) most_migrated_bytes: u64,
     pub(super) cores: u32,
@@ -37,6 +37,7 @@ impl<'a> Setting<'a> {
         let task = |place: &u32| &problem.tasks()[*place as usize];
         let needed: u64 = problem.tasks().iter().fold(0, |sum, task| sum.saturating_add(task.memory));
         let memory = machine.nodes().iter().filter_map(|node| node.memory).min();
+        let steps = options.steps.unwrap_or(f64::INFINITY);
         let mut setting = Setting {
             graph,
             machine,
@@ -48,7 +49,7 @@ impl<'a> Setting<'a> {
             tight: memory.is_some_and(|memory| needed > memory),
             away: 0.0,
             scale: 0.0,
-            steps: options.steps.unwrap_or(f64::INFINITY),
+            carried: graph.tasks.iter().map(|at| task(at).bytes as f64 / steps).collect(),
             most_migrations: options.most_migrations.unwrap_or(usize::MAX),
             most_migrated_bytes: options.most_migrated_bytes.unwrap_or(u64::MAX),
             cores: machine.cores().len() as u32,
@@ -85,18 +86,18 @@ impl<'a> Setting<'a> {
         self.tight
     }
 
-    /// Whether a task has nothing to gain elsewhere: it is at home, or has none, and talks to nobody.
-    pub(super) fn is_content(&self, task: u32, core: u32) -> bool {
-        self.graph.links(task).is_empty() && self.homes[task as usize].is_none_or(|home| home == core)
+    /// Whether more than pins says which tasks may go to a core: memory, or the budget of migrations.
+    pub(super) fn is_limited(&self) -> bool {
+        self.tight || self.most_migrations < usize::MAX || self.most_migrated_bytes < u64::MAX
     }
 
     /// What it costs that a task is on a core instead of at home.
     pub(super) fn price(&self, task: u32, core: u32) -> f64 {
         match self.homes[task as usize] {
-            Some(home) if home != core => {
-                let bytes = self.bytes[task as usize] as f64;
-                self.away + if bytes > 0.0 { bytes * self.distance(home, core) / self.steps } else { 0.0 }
-            }
+            Some(home) if home != core => match self.carried[task as usize] {
+                0.0 => self.away,
+                carried => self.away + carried * self.distance(home, core),
+            },
             _ => 0.0,
         }
     }
