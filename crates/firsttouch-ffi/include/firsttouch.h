@@ -335,7 +335,8 @@ typedef struct firsttouch_receipt {
 } firsttouch_receipt;
 
 /*
- What a filler measured when it was started. Rates are bytes per second.
+ What a filler knows of the machine by now: threads and their rates are learnt anew from large fills. Rates are bytes per
+ second.
  */
 typedef struct firsttouch_knowledge {
   /*

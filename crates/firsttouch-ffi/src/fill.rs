@@ -37,7 +37,8 @@ impl FirsttouchFiller {
     }
 }
 
-/// What a filler measured when it was started. Rates are bytes per second.
+/// What a filler knows of the machine by now: threads and their rates are learnt anew from large fills. Rates are bytes per
+/// second.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FirsttouchKnowledge {

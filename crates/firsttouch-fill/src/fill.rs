@@ -142,7 +142,7 @@ mod tests {
                 }
                 fill.jobs.iter().for_each(|job| job.stop());
                 let filled_bytes = fill.progress().filled_bytes;
-                let workers: usize = fill.jobs.iter().map(|job| job.threads()).max().unwrap();
+                let workers: usize = fill.jobs.iter().map(|job| job.most_threads()).max().unwrap();
                 let filled = fill.cancel();
                 let ended: usize = filled.ranges[0].iter().map(ExactSizeIterator::len).sum();
                 assert!(ended - filled_bytes <= workers * PIECE, "{filled_bytes} {ended} with {workers}");

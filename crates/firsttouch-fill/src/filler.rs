@@ -6,6 +6,7 @@ use crate::dsa::DeviceQueue;
 use crate::fill::Fill;
 use crate::job::{Costs, Job, PIECE, Seat, Span, Tools, Work};
 use crate::residency::Residency;
+use crate::scaling::{Known, PIECES_OF_TRIAL, Scaling, Trial, WORTHWHILE};
 use firsttouch_linux::numa;
 use firsttouch_memory::{Pages, Region, RegionError};
 use firsttouch_threads::bind_this_thread;
@@ -63,7 +64,7 @@ impl FillerError {
     }
 }
 
-/// What was measured when the filler was made.
+/// What a filler knows of the machine. Threads and their rates are learnt anew from large fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knowledge {
     /// Which means is fastest for which size.
@@ -96,7 +97,10 @@ pub struct Knowledge {
 #[derive(Debug)]
 pub struct Filler {
     shared: Arc<Shared>,
-    knowledge: Knowledge,
+    crossovers: Crossovers,
+    wake_s: f64,
+    in_place: Arc<Scaling>,
+    new: Arc<Scaling>,
     costs: Arc<Costs>,
     nodes: usize,
     /// With the node of each.
@@ -188,8 +192,6 @@ impl Shared {
 
 /// So many buffers are looked at before those are filled.
 const PORTION: usize = 1024;
-/// One more thread has to add so much to be used.
-const WORTHWHILE: f64 = 1.2;
 /// Memory that is filled in a trial, and by each thread at the least. The same for any number of threads, and more than
 /// caches hold: where one thread has memory in the caches, and two together have not, one looks as good as two.
 const TRIAL: usize = 128 << 20;
@@ -209,17 +211,13 @@ impl Filler {
             return Err(FillerError::NoCpu);
         }
         let crossovers = Crossovers::measure()?;
-        let knowledge = Knowledge {
-            crossovers,
-            threads_in_place: 1,
-            threads_new: 1,
-            in_place_bytes_per_s: crossovers.store_bytes_per_s,
-            new_bytes_per_s: crossovers.store_bytes_per_s,
-            wake_s: 0.0,
-        };
+        let known = Known { threads: 1, bytes_per_s: crossovers.store_bytes_per_s };
         let mut filler = Filler {
             shared: Arc::default(),
-            knowledge,
+            crossovers,
+            wake_s: 0.0,
+            in_place: Arc::new(Scaling::new(known, 1)),
+            new: Arc::new(Scaling::new(known, 1)),
             costs: Arc::default(),
             nodes: threads.by_node.len(),
             devices: Vec::new(),
@@ -232,7 +230,7 @@ impl Filler {
                 filler.start(cpu, seat)?;
             }
         }
-        filler.knowledge = filler.learn(knowledge, most)?;
+        filler.learn(most)?;
         // Only now, so that what was measured is of threads.
         let first_node = threads.by_node.keys().next().copied().unwrap_or(0);
         for queue in devices {
@@ -247,7 +245,7 @@ impl Filler {
         let life = move || {
             // Unbound it fills all the same, from wherever it runs.
             let _ = bind_this_thread(cpu);
-            while let Some(job) = shared.next(|job| seat.of_node * nodes < job.threads()) {
+            while let Some(job) = shared.next(|job| seat.of_node * nodes < job.most_threads()) {
                 if !job.work(Some(seat), &tools) {
                     job.wait_for_a_place();
                 }
@@ -261,10 +259,7 @@ impl Filler {
     fn start_device(&mut self, mut queue: DeviceQueue, node: u32) -> Result<(), FillerError> {
         let name = queue.info().name.clone();
         let number = self.devices.iter().filter(|(of, _)| *of == node).count();
-        // Its bins come after those of the threads that are used for memory which is there.
-        let threads = self.knowledge.threads_in_place;
-        let of_all = threads * self.nodes + self.devices.len();
-        let seat = Seat { node, of_node: threads + number, of_all };
+        let seat = Seat { node, of_node: number, of_all: self.devices.len() };
         let device = Arc::new(Device { name: name.clone(), use_of: Mutex::default() });
         self.devices.push((node, Arc::clone(&device)));
         let (shared, tools) = (Arc::clone(&self.shared), self.tools());
@@ -286,16 +281,20 @@ impl Filler {
     }
 
     fn tools(&self) -> Tools {
-        Tools {
-            residency: Residency::open(),
-            crossovers: self.knowledge.crossovers,
-            costs: Arc::clone(&self.costs),
-        }
+        Tools { residency: Residency::open(), crossovers: self.crossovers, costs: Arc::clone(&self.costs) }
     }
 
-    /// What was measured when it was made.
-    pub fn knowledge(&self) -> &Knowledge {
-        &self.knowledge
+    /// What is known by now.
+    pub fn knowledge(&self) -> Knowledge {
+        let (in_place, new) = (self.in_place.known(), self.new.known());
+        Knowledge {
+            crossovers: self.crossovers,
+            threads_in_place: in_place.threads,
+            threads_new: new.threads,
+            in_place_bytes_per_s: in_place.bytes_per_s,
+            new_bytes_per_s: new.bytes_per_s,
+            wake_s: self.wake_s,
+        }
     }
 
     /// What the devices did so far.
@@ -311,16 +310,16 @@ impl Filler {
     /// Fills buffers with a byte, in the background; small ones at once, by the calling thread, where waking another would
     /// take longer. Of many buffers the first are being filled while the others are looked at.
     pub fn fill<B: Buffer>(&self, mut buffers: Vec<B>, value: u8, next: Next) -> Fill<B> {
-        let known = &self.knowledge;
         let spans = spans(&mut buffers);
         let is_new = value == 0 && B::IS_ANONYMOUS && mostly_absent(&spans);
-        let (threads, rate, cost) = match is_new {
-            true => (known.threads_new, known.new_bytes_per_s, &self.costs.create),
-            false => (known.threads_in_place, known.in_place_bytes_per_s, &self.costs.store),
+        let (scaling, cost) = match is_new {
+            true => (&self.new, &self.costs.create),
+            false => (&self.in_place, &self.costs.store),
         };
+        let Known { threads, bytes_per_s: rate } = scaling.known();
         let bytes: usize = spans.iter().map(|span| span.memory.len()).sum();
         let seconds = cost.predict_ns(bytes).map_or(bytes as f64 / rate, |ns| ns / 1e9 / threads as f64);
-        let alone = seconds < known.wake_s;
+        let alone = seconds < self.wake_s;
         let thread_rate = cost.bytes_per_s().unwrap_or(rate / threads as f64);
         let work = Work {
             value,
@@ -334,7 +333,12 @@ impl Filler {
         let tools = self.tools();
         let mut jobs = Vec::new();
         for portion in spans.chunks(PORTION) {
-            let job = Arc::new(Job::new(by_node(portion.to_vec(), self.nodes), &work));
+            let bytes: usize = portion.iter().map(|span| span.memory.len()).sum();
+            // What devices do would be taken for the threads' work.
+            let has_room = bytes >= PIECES_OF_TRIAL * PIECE && !alone && work.devices.is_empty();
+            let other = has_room.then(|| scaling.other()).flatten();
+            let trial = other.map(|other| Trial::new(Arc::clone(scaling), self.nodes, threads, other));
+            let job = Arc::new(Job::new(by_node(portion.to_vec(), self.nodes), &work, trial));
             if alone {
                 job.work(None, &tools);
             } else {
@@ -353,15 +357,14 @@ impl Filler {
             .collect()
     }
 
-    fn learn(&self, known: Knowledge, most: usize) -> Result<Knowledge, FillerError> {
+    fn learn(&mut self, most: usize) -> Result<(), FillerError> {
         let bytes = TRIAL.max(most * self.nodes * LEAST_OF_THREAD);
         let mut there = Region::map(bytes, Pages::Transparent, None)?;
         there.prefault()?;
-        let (threads_in_place, in_place_bytes_per_s) =
-            self.best(most, bytes, |filler, threads| Ok(filler.seconds(&mut there, threads)))?;
+        let in_place = self.best(most, bytes, |filler, threads| Ok(filler.seconds(&mut there, threads)))?;
         // Given back right before as much is created: a host has not taken it away yet.
         drop(there);
-        let (threads_new, new_bytes_per_s) = self.best(most, bytes, |filler, threads| {
+        let new = self.best(most, bytes, |filler, threads| {
             Ok(filler.seconds(&mut Region::map(bytes, Pages::Transparent, None)?, threads))
         })?;
         let mut wake_s = f64::INFINITY;
@@ -369,24 +372,19 @@ impl Filler {
             // One page: less time than the wake-up by far.
             wake_s = wake_s.min(self.seconds(&mut Region::map(4096, Pages::Base, None)?, self.nodes));
         }
-        Ok(Knowledge {
-            threads_in_place,
-            threads_new,
-            in_place_bytes_per_s,
-            new_bytes_per_s,
-            wake_s,
-            ..known
-        })
+        (self.in_place, self.new) = (Scaling::new(in_place, most).into(), Scaling::new(new, most).into());
+        self.wake_s = wake_s;
+        Ok(())
     }
 
-    /// The number of threads of each node after which more add too little, and the rate with them, in bytes per second. Two
-    /// numbers that are compared take turns: a machine changes its speed at any moment.
+    /// The number of threads of each node after which more add too little, to begin with. Two numbers that are compared take
+    /// turns: a machine changes its speed at any moment.
     fn best(
         &self,
         most: usize,
         bytes: usize,
         mut seconds: impl FnMut(&Filler, usize) -> Result<f64, FillerError>,
-    ) -> Result<(usize, f64), FillerError> {
+    ) -> Result<Known, FillerError> {
         let mut chosen = 1;
         loop {
             let more = (chosen * 2).min(most);
@@ -398,7 +396,7 @@ impl Filler {
             }
             let [fewer_s, more_s] = least;
             if more == chosen || fewer_s < WORTHWHILE * more_s {
-                return Ok((chosen, bytes as f64 / fewer_s));
+                return Ok(Known { threads: chosen, bytes_per_s: bytes as f64 / fewer_s });
             }
             chosen = more;
         }
@@ -415,7 +413,7 @@ impl Filler {
             thread_rate: 1.0,
             devices: Vec::new(),
         };
-        let job = Arc::new(Job::new(by_node(spans(std::slice::from_mut(region)), self.nodes), &work));
+        let job = Arc::new(Job::new(by_node(spans(std::slice::from_mut(region)), self.nodes), &work, None));
         let begun = Instant::now();
         self.shared.add(&job);
         job.wait(None);

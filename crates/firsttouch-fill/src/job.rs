@@ -5,6 +5,7 @@ use crate::cost::Cost;
 use crate::crossovers::{Crossovers, Next};
 use crate::dsa::{DEPTH, DeviceQueue};
 use crate::residency::{PAGE, Residency};
+use crate::scaling::Trial;
 use firsttouch_memory::Means;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -207,8 +208,12 @@ pub(crate) struct Job {
     done: Vec<AtomicUsize>,
     done_pieces: AtomicUsize,
     filled_bytes: AtomicUsize,
-    /// So many threads may fill at the same time.
-    threads: usize,
+    /// So many threads may fill at the same time: now, and ever.
+    threads: AtomicUsize,
+    most_threads: usize,
+    /// Those that its pieces were shared out among, before the devices: of each node, and of all.
+    sharers: [usize; 2],
+    trial: Option<Trial>,
     busy: AtomicUsize,
     /// Devices that fill; they are no threads.
     devices: AtomicUsize,
@@ -221,8 +226,9 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// `by_node`: the spans of each node; the order of nodes and spans is kept.
-    pub(crate) fn new(by_node: Vec<(Option<u32>, Vec<Span>)>, work: &Work) -> Job {
+    /// `by_node`: the spans of each node; the order of nodes and spans is kept. A trial changes the number of threads on the
+    /// way.
+    pub(crate) fn new(by_node: Vec<(Option<u32>, Vec<Span>)>, work: &Work, trial: Option<Trial>) -> Job {
         let mut queues: Vec<Queue> = Vec::new();
         for (node, spans) in by_node {
             let first_piece = queues.last().map_or(0, |queue| queue.first_piece + queue.pieces);
@@ -238,7 +244,10 @@ impl Job {
             done: (0..pieces).map(|_| AtomicUsize::new(0)).collect(),
             done_pieces: AtomicUsize::new(0),
             filled_bytes: AtomicUsize::new(0),
-            threads: work.threads * work.nodes,
+            threads: AtomicUsize::new(work.threads * work.nodes),
+            most_threads: trial.as_ref().map_or(0, Trial::most).max(work.threads * work.nodes),
+            sharers: [work.threads, work.threads * work.nodes],
+            trial,
             busy: AtomicUsize::new(0),
             devices: AtomicUsize::new(0),
             is_new: work.is_new,
@@ -256,8 +265,13 @@ impl Job {
         self.filled_bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn threads(&self) -> usize {
-        self.threads
+    /// Threads that may fill at the same time, at any time.
+    pub(crate) fn most_threads(&self) -> usize {
+        self.most_threads
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
     }
 
     /// Every piece is filled.
@@ -278,12 +292,16 @@ impl Job {
     /// Fills piece after piece, of this node first, as long as there are some; false if enough others do.
     pub(crate) fn work(&self, seat: Option<Seat>, tools: &Tools) -> bool {
         // Counted before looking at `stop`: whoever has set it waits for those who are counted.
-        let is_wanted = self.busy.fetch_add(1, Ordering::SeqCst) < self.threads;
+        let is_wanted = self.busy.fetch_add(1, Ordering::SeqCst) < self.threads();
         if is_wanted {
             while !self.stop.load(Ordering::SeqCst)
                 && let Some(piece) = self.take(seat)
             {
                 self.fill(piece, tools);
+                self.try_another_number();
+                if self.trial.is_some() && self.busy.load(Ordering::SeqCst) > self.threads() {
+                    break;
+                }
             }
         }
         self.busy.fetch_sub(1, Ordering::SeqCst);
@@ -292,9 +310,21 @@ impl Job {
         is_wanted
     }
 
+    /// Lets more or fewer threads fill from now on, if a trial says so.
+    fn try_another_number(&self) {
+        let Some(trial) = &self.trial else { return };
+        if let Some(threads) = trial.piece_filled(Instant::now(), self.filled_bytes()) {
+            self.threads.store(threads, Ordering::Relaxed);
+            let _waiting = self.lock();
+            self.changed.notify_all();
+        }
+    }
+
     /// Lets a device fill pieces of its node, some at a time, as long as it is predicted to be done with them before the
-    /// threads are with all that is left; false if there is nothing for it.
+    /// threads are with all that is left; false if there is nothing for it. `seat` tells its place among the devices.
     pub(crate) fn work_by_device(&self, seat: Seat, queue: &mut DeviceQueue, tools: &Tools) -> bool {
+        let [of_node, of_all] = self.sharers;
+        let seat = Seat { node: seat.node, of_node: of_node + seat.of_node, of_all: of_all + seat.of_all };
         self.devices.fetch_add(1, Ordering::SeqCst);
         let mut has_worked = false;
         while !self.stop.load(Ordering::SeqCst) && queue.is_alive() && self.is_worthwhile_for(queue, tools) {
@@ -336,7 +366,7 @@ impl Job {
     fn is_worthwhile_for(&self, queue: &DeviceQueue, tools: &Tools) -> bool {
         let left: usize = self.queues.iter().map(Queue::left).sum();
         let own = queue.cost().predict_ns((DEPTH * PIECE).min(left * PIECE));
-        let threads = tools.costs.store.predict_ns(left * PIECE).map(|ns| ns / self.threads.max(1) as f64);
+        let threads = tools.costs.store.predict_ns(left * PIECE).map(|ns| ns / self.threads().max(1) as f64);
         own.zip(threads).is_none_or(|(own, threads)| own <= threads)
     }
 
@@ -438,7 +468,7 @@ impl Job {
     /// The same, if there are as many as may work on it.
     pub(crate) fn wait_for_a_place(&self) {
         let waiting = self.lock();
-        if self.busy.load(Ordering::SeqCst) >= self.threads {
+        if self.busy.load(Ordering::SeqCst) >= self.threads() {
             drop(self.changed.wait_timeout(waiting, PATIENCE));
         }
     }
@@ -499,99 +529,4 @@ fn create(range: Range<usize>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn spans(lengths: &[(usize, usize)]) -> Vec<Span> {
-        let mut end = 1 << 30;
-        let span = |(buffer, (gap, bytes)): (usize, &(usize, usize))| {
-            let start = end + gap;
-            end = start + bytes;
-            Span { memory: start..end, buffer, is_anonymous: false }
-        };
-        lengths.iter().enumerate().map(span).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_cover_every_byte_once_and_end_where_huge_pages_do(
-            lengths in proptest::collection::vec((0_usize..5 << 20, 0_usize..9 << 20), 0..20),
-        ) {
-            let spans = spans(&lengths);
-            let queue = Queue::new(None, spans.clone(), 0, &[1.0, 0.3]);
-            let mut covered: Vec<Vec<Range<usize>>> = vec![Vec::new(); spans.len()];
-            for piece in 0..queue.pieces {
-                let parts: Vec<_> = queue.parts(piece).collect();
-                prop_assert!(parts.iter().map(|(part, _)| part.len()).sum::<usize>() <= PIECE);
-                for (part, span) in parts {
-                    let large = span.memory.len() >= PIECE;
-                    prop_assert!(!large || part.end == span.memory.end || part.end % PIECE == 0);
-                    covered[span.buffer].push(part);
-                }
-            }
-            for (span, parts) in spans.iter().zip(covered) {
-                let mut at = span.memory.start;
-                for part in parts {
-                    prop_assert_eq!(part.start, at);
-                    at = part.end;
-                }
-                prop_assert_eq!(at, span.memory.end);
-            }
-        }
-    }
-
-    fn work() -> Work {
-        Work {
-            value: 0,
-            next: Next::Leave,
-            threads: 1,
-            nodes: 2,
-            is_new: false,
-            thread_rate: 1e9,
-            devices: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_thread_takes_of_its_own_node_first_and_then_of_others() {
-        let mut all = spans(&[(0, 2 * PIECE), (0, PIECE)]);
-        let second = all.split_off(1);
-        let job = Job::new(vec![(Some(0), all), (Some(1), second)], &work());
-        let seat = Some(Seat { node: 1, of_node: 0, of_all: 1 });
-        let taken: Vec<(usize, usize)> =
-            std::iter::from_fn(|| job.take(seat)).map(|piece| (piece.queue, piece.number)).collect();
-        assert_eq!(taken, [(1, 0), (0, 0), (0, 1)]);
-        assert!(job.is_handed_out() && !job.is_done());
-    }
-
-    #[test]
-    fn engines_get_pieces_by_what_they_are_predicted_to_do() {
-        let all = spans(&[(0, 100 * PIECE)]);
-        let devices = vec![(0, 3e9), (1, 9e9)];
-        let job = Job::new(vec![(Some(0), all)], &Work { devices, ..work() });
-        let ends: Vec<usize> = job.queues[0].bins.iter().map(|bin| bin.end).collect();
-        // The device of the other node has no part in it.
-        assert_eq!(ends, [25, 100]);
-        let device = Some(Seat { node: 0, of_node: 1, of_all: 2 });
-        assert_eq!(job.take(device).map(|piece| piece.number), Some(25));
-        let thread = Some(Seat { node: 0, of_node: 0, of_all: 0 });
-        let taken: Vec<usize> = std::iter::from_fn(|| job.take(thread)).map(|piece| piece.number).collect();
-        assert!(taken.iter().copied().eq((0..25).chain(26..100)), "{taken:?}");
-    }
-
-    proptest! {
-        #[test]
-        fn bins_cover_every_piece_once(
-            pieces in 0_usize..3000,
-            rates in proptest::collection::vec(0.0_f64..1e11, 0..9),
-        ) {
-            let mut at = 0;
-            for bin in bins(pieces, &rates) {
-                prop_assert_eq!(bin.next.load(Ordering::Relaxed), at);
-                at = bin.end;
-            }
-            prop_assert_eq!(at, pieces);
-        }
-    }
-}
+mod tests;

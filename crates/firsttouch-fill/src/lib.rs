@@ -26,6 +26,7 @@ mod filler;
 mod job;
 mod pool;
 mod residency;
+mod scaling;
 mod sync;
 
 pub use buffer::Buffer;

@@ -161,7 +161,7 @@ pub fn measure_filling(
         true => cancel::cancels(survey.filler(), survey.bytes)?,
         false => Vec::new(),
     };
-    let known = *survey.filler().knowledge();
+    let known = survey.filler().knowledge();
     Ok(FillReport {
         schema_version: MEASUREMENT_VERSION,
         date,
