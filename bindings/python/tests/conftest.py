@@ -18,7 +18,7 @@ MIB = 1 << 20
 def run(program, *arguments, **options):
     """Runs a program in a fresh interpreter; it must succeed. Answers what it printed."""
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -67,7 +67,7 @@ fn the_package_installs_and_its_tests_pass() {
     let (installed, said) = output(install.arg(package).env("CARGO_TARGET_DIR", target()));
     assert!(installed, "{said}");
     let mut tests = Command::new("timeout");
-    tests.arg("1200").arg(&python).args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]).arg(package);
+    tests.arg("2400").arg(&python).args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]).arg(package);
     let (passed, said) = output(tests.current_dir(&folder));
     assert!(passed, "{said}");
     for line in said.lines().filter(|line| line.starts_with("SKIPPED")) {

@@ -306,21 +306,26 @@ def test_threads_change_no_result():
 
 def test_python_goes_on_meanwhile():
     ours = grid(150)
-    counted, running = 0, threading.Event()
 
-    def search():
-        running.set()
-        graph.dijkstra(ours, indices=np.arange(300), dtype="uint32", limit=1e9)
-        running.clear()
+    def counted_meanwhile():
+        counted, begun, over = 0, threading.Event(), threading.Event()
 
-    thread = threading.Thread(target=search)
-    thread.start()
-    running.wait()
-    while running.is_set():
-        counted += 1
-        time.sleep(0)
-    thread.join()
-    assert counted > 100
+        def search():
+            begun.set()
+            graph.dijkstra(ours, indices=np.arange(300), dtype="uint32", limit=1e9)
+            over.set()
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        begun.wait()
+        while not over.is_set():
+            counted += 1
+            time.sleep(0)
+        thread.join()
+        return counted
+
+    # On a machine that others work on, the search may have a processor and this thread none: once, but not each time.
+    assert any(counted_meanwhile() > 100 for _ in range(5))
 
 
 def test_control_c_ends_a_search():

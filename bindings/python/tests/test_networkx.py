@@ -112,9 +112,9 @@ def test_a_graph_is_converted_once():
     graph = nx.gnp_random_graph(2000, 0.01, seed=1)
     took = []
     for _ in range(4):
-        began = time.perf_counter()
+        began = time.process_time()
         nx.single_source_dijkstra_path_length(graph, 0, **OURS)
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     (kept,) = graph.__networkx_cache__["backends"]["firsttouch"].values()
     assert kept.graph.nodes == 2000 and min(took[1:]) < took[0]
     graph.add_edge(0, 1999, weight=0)

@@ -22,21 +22,23 @@ const MIB: u64 = 1 << 20;
 /// What the kernel's own thread may have collapsed meanwhile.
 const BY_ITSELF: u64 = 16 * MIB;
 
-/// Fills MiB of memory on base pages, starts threads, says the address, and obeys single letters: `e` executes itself
+/// Fills MiB of memory on base pages, without a word about the mapping, so that the kernel's own thread leaves it alone
+/// where huge pages are for those who ask; starts threads, says the address, and obeys single letters: `e` executes itself
 /// again, `f` forbids huge pages, `t` makes another thread, `q` checks what it filled and ends.
 const PROGRAM: &str = "\
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 static void *wait_for_ever(void *x) { pause(); return x; }
 int main(int count, char **words) {
     size_t bytes = (size_t)atoi(words[1]) << 20;
     unsigned char *block = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    madvise(block, bytes, MADV_NOHUGEPAGE);
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     for (size_t at = 0; at < bytes; at += 4096) block[at] = (unsigned char)(at / 4096 * 7 + 1);
-    madvise(block, bytes, MADV_HUGEPAGE);
+    prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
     for (int i = 0; i < atoi(words[2]); i++) { pthread_t t; pthread_create(&t, 0, wait_for_ever, 0); }
     for (;;) {
         printf(\"%p\\n\", (void *)block);

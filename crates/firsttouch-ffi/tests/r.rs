@@ -33,7 +33,7 @@ fn the_package_installs_and_its_tests_pass() {
     run(install.env("FIRSTTOUCH_SOURCE", &workspace));
     for script in ["transcripts.R", "session.R"] {
         let mut session = Command::new("timeout");
-        session.args(["300", "Rscript", "--vanilla"]).arg(package.join("tests").join(script));
+        session.args(["900", "Rscript", "--vanilla"]).arg(package.join("tests").join(script));
         let said = run(session.env("R_LIBS", &library));
         if let Some(reason) = said.lines().find(|line| line.starts_with("skipped:")) {
             eprintln!("{reason}");

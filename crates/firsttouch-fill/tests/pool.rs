@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 /// For what takes milliseconds on a machine that is not busy.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(240);
 
 fn stock(ready: usize, most: usize) -> Stock {
     Stock { region_bytes: 6 * MIB, pages: Pages::Transparent, node: None, ready, most, keep: None }

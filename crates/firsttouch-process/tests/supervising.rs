@@ -17,7 +17,8 @@ use std::time::Duration;
 const RANGE: SuperviseRange = SuperviseRange { min_size: 1 << 20, max_size: None };
 const MIB: u64 = 1 << 20;
 
-/// Takes MiB, step in bytes and a mode; fills on base pages, says so, waits for a line, and checks what it filled.
+/// Takes MiB, step in bytes and a mode; fills on base pages, without a word about the mapping, so that the kernel's own
+/// thread leaves it alone where huge pages are for those who ask; says so, waits for a line, and checks what it filled.
 const FILLING: &str = "\
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +28,13 @@ const FILLING: &str = "\
 int main(int count, char **words) {
     size_t bytes = (size_t)atoi(words[1]) << 20, step = (size_t)atoi(words[2]);
     const char *mode = words[3];
-    if (!strcmp(mode, \"prctl\")) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     if (!strcmp(mode, \"hidden\")) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     unsigned char *block = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) return 2;
-    madvise(block, bytes, MADV_NOHUGEPAGE);
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     for (size_t at = 0; at < bytes; at += step) block[at] = (unsigned char)(at / step * 7 + 1);
-    if (strcmp(mode, \"forbidden\")) madvise(block, bytes, MADV_HUGEPAGE);
+    if (strcmp(mode, \"prctl\")) prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+    if (!strcmp(mode, \"forbidden\")) madvise(block, bytes, MADV_NOHUGEPAGE);
     printf(\"%p\\n\", (void *)block);
     fflush(stdout);
     if (getchar() == EOF) return 3;

@@ -7,6 +7,10 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// For what takes no time on a machine that is not busy.
+const LONG: Duration = Duration::from_secs(120);
 
 /// Groups of so many members each, on the CPUs that there are, in turn.
 fn on_cpus(sizes: &[usize]) -> Vec<Vec<u32>> {
@@ -45,7 +49,12 @@ fn members_have_names_while_the_team_lives_and_are_gone_after_it() {
     let team = Team::new(&on_cpus(&[1, 1, 1, 1, 1, 1, 1, 2])).unwrap();
     assert_eq!(names(), BTreeSet::from(["team 7.0".to_owned(), "team 7.1".to_owned()]));
     drop(team);
-    assert_eq!(names(), BTreeSet::new());
+    // The kernel takes a thread down a moment after it was joined; one that was not joined stays.
+    let begun = Instant::now();
+    while !names().is_empty() {
+        assert!(begun.elapsed() < LONG, "{:?}", names());
+        std::thread::yield_now();
+    }
 }
 
 #[test]

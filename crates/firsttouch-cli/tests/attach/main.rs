@@ -17,7 +17,7 @@
 mod attached;
 mod balanced;
 #[path = "../shared/machine.rs"]
-#[expect(dead_code, reason = "these tests change no settings, they rely on them")]
+#[expect(dead_code, reason = "these tests change no other settings")]
 mod machine;
 mod meanwhile;
 mod pauses;
@@ -41,10 +41,10 @@ fn main() -> ExitCode {
     single::run("attach", tests.into_iter().flatten().map(with_huge_pages))
 }
 
-/// A test that runs while nobody changes the machine's mode of huge pages.
+/// A test that runs where programs get huge pages if they ask for them, and only then.
 fn with_huge_pages((name, test): Test) -> Test {
     let test = move || {
-        let _surroundings = Surroundings::make(&["root".to_owned(), "thp".to_owned()])?;
+        let _surroundings = Surroundings::make(&["root".to_owned(), "thp=madvise".to_owned()])?;
         test()
     };
     (name, Box::new(test))

@@ -2,14 +2,20 @@
 //! traced; or the one at work is killed. The process lives on, its memory is whole, and the report says what was so.
 
 use crate::attached::{Attached, assert_private, attach, command, journals};
-use crate::target::{Coverage, Target, compiled, folder, sources};
+use crate::refused::state_of;
+use crate::target::{Coverage, LIMIT, Target, compiled, folder, sources};
 use crate::{Outcome, Test};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+use tempfile::TempDir;
 
 const MIB: &str = "512";
+const BYTES: u64 = 512 << 20;
+/// How often an attach is begun that is to be stopped in its middle.
+const ATTEMPTS: u32 = 20;
 
 pub(crate) fn tests() -> Vec<Test> {
     let disturbed = [
@@ -40,9 +46,65 @@ fn changes(folder: &Path) -> Outcome<Target> {
     Ok(Target::start(&[program.as_os_str(), MIB.as_ref()], folder))
 }
 
-/// Starts attaching, in steps that take a while, and waits until the first is written down.
-fn begin(state: &Path, pid: u32, options: &[&str]) -> std::process::Child {
-    let child = command(state)
+/// A program, and an attach to it that stands still in its middle: most of its steps are yet to come.
+struct Midway {
+    folder: TempDir,
+    state: TempDir,
+    target: Target,
+    attaching: Child,
+}
+
+impl Midway {
+    /// Attaches in steps that take a while, and stops that at the first of them. On a machine that others work on it may be
+    /// further before we get to it, and is begun anew with another program.
+    fn new(options: &[&str]) -> Outcome<Midway> {
+        for _ in 0..ATTEMPTS {
+            let (folder, state) = (folder(), folder());
+            let target = changes(folder.path())?;
+            let mut attaching = begin(state.path(), target.pid, options);
+            if attaching.try_wait().unwrap().is_none() {
+                signal(attaching.id(), "STOP");
+                wait_for_state(attaching.id(), &['T', 'Z']);
+                if (1..BYTES / 2).contains(&begun_bytes(state.path())) {
+                    return Ok(Midway { folder, state, target, attaching });
+                }
+                signal(attaching.id(), "CONT");
+            }
+            Attached::of(&attaching.wait_with_output().unwrap()).done(target.pid);
+        }
+        panic!("attach was done before it could be stopped, {ATTEMPTS} times");
+    }
+
+    /// Has the program do something that it does not come back from by itself, and waits until it has.
+    fn tell(&mut self, word: &str, state: char) {
+        self.target.tell(word);
+        wait_for_state(self.target.pid, &[state]);
+    }
+
+    fn go_on(&self) {
+        signal(self.attaching.id(), "CONT");
+    }
+
+    /// How attaching ended; the program, and the folder of the journal.
+    fn end(self) -> (Attached, Target, TempDir, TempDir) {
+        let attached = Attached::of(&self.attaching.wait_with_output().unwrap());
+        (attached, self.target, self.folder, self.state)
+    }
+}
+
+/// Bytes that have been, or are about to be collapsed, by the journal.
+fn begun_bytes(state: &Path) -> u64 {
+    let texts = journals(state).into_iter().filter_map(|file| fs::read_to_string(file).ok());
+    let bytes_of = |line: &str| {
+        let entry: Value = serde_json::from_str(line).ok()?;
+        if entry["step"] == "collapse" { entry["bytes"].as_u64() } else { None }
+    };
+    texts.map(|text| text.lines().filter_map(bytes_of).sum::<u64>()).sum()
+}
+
+/// Starts attaching, and waits until the first block is about to be collapsed, or it has ended.
+fn begin(state: &Path, pid: u32, options: &[&str]) -> Child {
+    let mut child = command(state)
         .arg(pid.to_string())
         .args(["--pages", "thp", "--budget-stall", "1ms", "--json"])
         .args(options)
@@ -50,9 +112,7 @@ fn begin(state: &Path, pid: u32, options: &[&str]) -> std::process::Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let under_way = || journals(state).iter().any(|file| fs::metadata(file).is_ok_and(|file| file.len() > 0));
-    let mut child = child;
-    while !under_way() && child.try_wait().unwrap().is_none() {
+    while begun_bytes(state) == 0 && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     child
@@ -62,15 +122,32 @@ fn signal(pid: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-fn disturbed_by(word: &str, ended: &str) -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let mut target = changes(folder.path())?;
-    let attaching = begin(state.path(), target.pid, &[]);
-    match word {
-        "exit" | "stop" | "trace" => target.tell(word),
-        _ => target.change(word),
+/// Until a process is in one of these states; `Z` also where it has been collected.
+fn wait_for_state(pid: u32, states: &[char]) {
+    let begun = Instant::now();
+    while !states.contains(&state_of(pid).and_then(|state| state.chars().next()).unwrap_or('Z')) {
+        assert!(begun.elapsed() < LIMIT, "process {pid} is {:?}", state_of(pid));
+        std::thread::yield_now();
     }
-    let attached = Attached::of(&attaching.wait_with_output().unwrap());
+}
+
+fn disturbed_by(word: &str, ended: &str) -> Outcome {
+    let mut midway = Midway::new(&[])?;
+    match word {
+        "exit" => midway.tell(word, 'Z'),
+        "stop" => midway.tell(word, 'T'),
+        "trace" => midway.tell(word, 't'),
+        // At the same time.
+        "fork" => {
+            midway.go_on();
+            midway.target.change(word);
+        }
+        _ => midway.target.change(word),
+    }
+    if word != "fork" {
+        midway.go_on();
+    }
+    let (attached, mut target, folder, _state) = midway.end();
     let report = attached.report();
     println!(
         "    {word}: exit status {:?}, {}, {} bytes",
@@ -117,11 +194,10 @@ fn ended(report: &Value) -> &str {
 }
 
 fn interrupted() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let target = changes(folder.path())?;
-    let attaching = begin(state.path(), target.pid, &[]);
-    signal(attaching.id(), "INT");
-    let attached = Attached::of(&attaching.wait_with_output().unwrap());
+    let midway = Midway::new(&[])?;
+    signal(midway.attaching.id(), "INT");
+    midway.go_on();
+    let (attached, target, _folder, state) = midway.end();
     assert_eq!(attached.code, Some(130), "{attached:?}");
     assert_eq!(ended(&attached.report()), "interrupted");
     let again = attach(state.path(), target.pid, &["--pages", "thp"]);
@@ -132,16 +208,15 @@ fn interrupted() -> Outcome {
 }
 
 fn killed() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let target = changes(folder.path())?;
-    let before = cpus(target.pid);
-    let mut attaching = begin(state.path(), target.pid, &["--threads", "0"]);
-    attaching.kill().unwrap();
-    attaching.wait().unwrap();
+    let own = cpus(std::process::id());
+    let mut midway = Midway::new(&["--threads", "0"])?;
+    assert!(cpus(midway.target.pid).iter().all(|(_, cpus)| cpus == "0"), "threads come first");
+    midway.attaching.kill().unwrap();
+    let (_, target, _folder, state) = midway.end();
     journals(state.path()).iter().for_each(|journal| assert_private(journal));
     let undone = attach(state.path(), target.pid, &["--undo"]);
     assert_eq!(undone.code, Some(0), "{undone:?}");
-    assert_eq!(cpus(target.pid), before);
+    assert!(cpus(target.pid).iter().all(|(_, cpus)| *cpus == own[0].1), "{own:?} {:?}", cpus(target.pid));
     assert_eq!(target.finish().0, Some(0), "memory was lost");
     Ok(())
 }
@@ -191,7 +266,7 @@ fn without_first_thread() -> Outcome {
     let report = attach(state.path(), pid, &["--threads", "0", "--memory", "bind=0"]).done(pid);
     assert!(living().iter().all(|(_, cpus)| cpus == "0"), "{report}");
     let resident = report["after"]["obtained"]["placed_bytes"].as_u64().unwrap();
-    assert!(resident >= MIB.parse::<u64>().unwrap() << 20, "{report}");
+    assert!(resident >= BYTES, "{report}");
     let undone = attach(state.path(), pid, &["--undo"]);
     assert_eq!(undone.code, Some(0), "{undone:?}");
     assert_eq!(living(), before);

@@ -3,32 +3,52 @@
 use crate::attached::{assert_private, attach, huge_bytes, journals};
 use crate::target::{Coverage, Target, compiled, folder, installed, run_alone, sources};
 use crate::{Outcome, Test, skip};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Of the table or heap of each program.
+/// Of the table of each program, which is there all the time; and its bytes.
 const MIB: &str = "256";
+const TABLE: u64 = 256 << 20;
+/// Attaches at most: blocks that the kernel had in its hands, or found no room for, are for the next one.
+const ATTEMPTS: u32 = 3;
 /// Lines that show that a program works, and goes on working.
 const ROUNDS: usize = 4;
+
+/// What a program does with its memory between any two looks at it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heap {
+    /// It keeps it.
+    Steady,
+    /// It keeps its table; beside it, it makes and frees as much again as a collector lets it.
+    ComesAndGoes,
+    /// The collector moves parts of the table, too.
+    Moves,
+}
+
+impl Heap {
+    /// Of the table, how much attach finds in whole blocks, and finds again.
+    fn least_share(self) -> f64 {
+        if self == Heap::Moves { 0.8 } else { 0.97 }
+    }
+}
 
 /// Words that start a program; the number of rounds and the size come behind them.
 type Start = fn(&Path) -> Outcome<Vec<OsString>>;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The share is that of its large mappings as attach found them (or of what is left of them): collectors keep parts of
-    // their heaps unused, and half-empty blocks are left alone.
-    let cases: [(&str, Start, f64); 6] = [
-        ("C", gather, 0.97),
-        ("Python", python, 0.9),
-        ("R", r, 0.9),
-        ("Java", java, 0.8),
-        ("Node.js", node, 0.8),
-        ("static Go", go, 0.8),
+    let cases: [(&str, Start, Heap); 6] = [
+        ("C", gather, Heap::Steady),
+        ("Python", python, Heap::Steady),
+        ("R", r, Heap::ComesAndGoes),
+        ("Java", java, Heap::Moves),
+        ("Node.js", node, Heap::Steady),
+        ("static Go", go, Heap::Steady),
     ];
-    let test = |(name, start, share): (&'static str, Start, f64)| -> Test {
-        (format!("{name} attached while it works"), Box::new(move || works_on(start, share)))
+    let test = |(name, start, heap): (&'static str, Start, Heap)| -> Test {
+        (format!("{name} attached while it works"), Box::new(move || works_on(start, heap)))
     };
     let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
     tests.push(("shared memory, while another process writes it".to_owned(), Box::new(shared)));
@@ -85,7 +105,7 @@ fn go(folder: &Path) -> Outcome<Vec<OsString>> {
     Ok(vec![program.into()])
 }
 
-fn works_on(start: Start, least_share: f64) -> Outcome {
+fn works_on(start: Start, heap: Heap) -> Outcome {
     let (folder, state) = (folder(), folder());
     let words = start(folder.path())?;
     let with = |rounds: usize| -> Vec<OsString> {
@@ -93,21 +113,25 @@ fn works_on(start: Start, least_share: f64) -> Outcome {
     };
     let mut target = Target::start(&with(0), folder.path());
     target.hear(ROUNDS);
-    let before = Coverage::of(&[target.pid]);
-    let attached = attach(state.path(), target.pid, &["--pages", "thp"]);
-    let after = Coverage::of(&[target.pid]);
-    target.hear(ROUNDS);
-    let report = attached.done(target.pid);
-    println!("    {before:?} -> {after:?}, worst pause {} ms", report["worst_pause_ms"]);
-    assert!(before.share() < 0.5, "it was on huge pages before: {before:?}");
-    // What the program has made since came too late to be placed.
-    let placeable = before.resident.min(after.resident) as f64;
-    assert!(after.huge as f64 >= least_share * placeable, "{after:?} {report}\n{}", attached.stderr);
-    let told = report["collapsed_bytes"].as_u64().unwrap();
-    let (told_before, told_after) = (huge_bytes(&report["before"]), huge_bytes(&report["after"]));
-    // A program that works makes memory and gives it back between any two readings.
-    assert!(told.abs_diff(after.huge - before.huge) <= after.huge / 5, "{told} for {before:?} -> {after:?}");
-    assert!(told_after.abs_diff(after.huge) <= after.huge / 5 && told_before < told_after, "{report}");
+    let first = Coverage::of(&[target.pid]);
+    assert!(first.share() < 0.5, "it was on huge pages before: {first:?}");
+    let mut attempts = 0;
+    let report = loop {
+        attempts += 1;
+        let (report, after) = attached_once(&mut target, state.path(), heap);
+        if after.huge as f64 >= heap.least_share() * TABLE as f64 {
+            break report;
+        }
+        if attempts == ATTEMPTS {
+            let no_blocks = report["shortfalls"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|it| it["reason"] == "no-contiguous-memory");
+            assert!(no_blocks, "{after:?} {report}");
+            return skip("the kernel finds no whole blocks of 2 MiB");
+        }
+    };
     let journal = PathBuf::from(report["journal"].as_str().unwrap());
     assert_eq!(journals(state.path()), [journal.as_path()]);
     assert_private(&journal);
@@ -117,6 +141,27 @@ fn works_on(start: Start, least_share: f64) -> Outcome {
     assert_eq!((code, &said), (code_alone, &said_alone), "it computed something else");
     assert_eq!(code, Some(0));
     Ok(())
+}
+
+/// Attaches to a program at work, and compares what is told with what the kernel tells us.
+fn attached_once(target: &mut Target, state: &Path, heap: Heap) -> (Value, Coverage) {
+    let before = Coverage::of(&[target.pid]);
+    let attached = attach(state, target.pid, &["--pages", "thp"]);
+    let after = Coverage::of(&[target.pid]);
+    target.hear(ROUNDS);
+    let report = attached.done(target.pid);
+    println!("    {before:?} -> {after:?}, worst pause {} ms", report["worst_pause_ms"]);
+    let told = report["collapsed_bytes"].as_u64().unwrap();
+    let planned = report["planned"]["collapse_bytes"].as_u64().unwrap();
+    let told_after = huge_bytes(&report["after"]);
+    // Nobody else makes huge pages here, and whatever the program frees or moves meanwhile makes them fewer.
+    assert!(after.huge <= told_after && after.huge <= before.huge + told, "{after:?} {report}");
+    assert!(told <= planned, "{report}");
+    if heap == Heap::Steady {
+        assert!(told.abs_diff(after.huge - before.huge) <= after.huge / 5, "{before:?} {after:?} {report}");
+        assert!(told_after.abs_diff(after.huge) <= after.huge / 5, "{after:?} {report}");
+    }
+    (report, after)
 }
 
 /// Processes below one, and itself.

@@ -146,7 +146,8 @@ fn strangers() -> Outcome {
     Ok(())
 }
 
-fn state_of(pid: u32) -> Option<String> {
+/// `T (stopped)` and its like.
+pub(crate) fn state_of(pid: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| Some(line.strip_prefix("State:")?.trim().to_owned()))
 }

@@ -147,9 +147,12 @@ fn descendants_go_along_and_come_back() {
     let waiting = Waiting { child: shell, input, state: tempfile::tempdir().unwrap() };
     let pid = waiting.pid();
     let children = format!("/proc/{pid}/task/{pid}/children");
+    // Before, it is another program.
+    let is_cat =
+        |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n");
     let child = loop {
         match fs::read_to_string(&children) {
-            Ok(text) if !text.trim().is_empty() => break text.trim().to_owned(),
+            Ok(text) if is_cat(text.trim()) => break text.trim().to_owned(),
             Ok(_) => std::thread::yield_now(),
             Err(error) => {
                 eprintln!("skipped: {children}: {error}");
@@ -276,7 +279,7 @@ fn wishes_that_cannot_be_are_refused_before_anything_is_touched() {
 fn with_less(less: &[&str], state: &Path, words: &[&str]) -> Option<Output> {
     // A copy that others may read and run.
     let file = state.join("firsttouch-copy");
-    fs::copy(env!("CARGO_BIN_EXE_firsttouch"), &file).unwrap();
+    crate::copy_program(Path::new(env!("CARGO_BIN_EXE_firsttouch")), &file, "755");
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t0"));
     let output = Command::new("setpriv")

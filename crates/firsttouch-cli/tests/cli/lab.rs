@@ -2,7 +2,6 @@
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn machines_are_listed() {
@@ -78,9 +77,9 @@ fn what_is_missing_says_how_to_get_it() {
 #[test]
 fn an_emulator_that_refuses_is_quoted() {
     let folder = tempfile::tempdir().unwrap();
-    let qemu = folder.path().join("qemu-system-x86_64");
-    fs::write(&qemu, "#!/bin/sh\necho 'Invalid CPU topology' >&2\nexit 1\n").unwrap();
-    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    let (script, qemu) = (folder.path().join("script"), folder.path().join("qemu-system-x86_64"));
+    fs::write(&script, "#!/bin/sh\necho 'Invalid CPU topology' >&2\nexit 1\n").unwrap();
+    crate::copy_program(&script, &qemu, "755");
     let kernel = folder.path().join("vmlinuz");
     fs::write(&kernel, "").unwrap();
     let path = format!("{}:/bin:/usr/bin", folder.path().display());

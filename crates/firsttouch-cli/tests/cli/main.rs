@@ -59,6 +59,13 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
+/// A copy of a program. Written by another process: while this one has a file open for writing, so may the child that a
+/// test beside is just about to start, and who is written to cannot be started.
+fn copy_program(from: &Path, to: &Path, mode: &str) {
+    let status = Command::new("install").arg("-m").arg(mode).arg(from).arg(to).status();
+    assert!(status.unwrap().success(), "{}", to.display());
+}
+
 fn json_file(path: &Path) -> Value {
     json(&std::fs::read_to_string(path).unwrap())
 }

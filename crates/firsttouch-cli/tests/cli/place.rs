@@ -1,10 +1,10 @@
 //! `run --memory`, `--threads`, `--near`: what the kernel was told is read back from inside the program, and what it
 //! cannot be told is refused before the program starts.
 
-use crate::{assert_code, json_file, run, static_program, stderr, stdout};
+use crate::{assert_code, firsttouch, json_file, run, static_program, stderr, stdout};
+use firsttouch_process::{Environment, Launch};
 use std::fs;
 use std::process::Command;
-use std::time::Instant;
 
 /// `Mems_allowed_list` or `Cpus_allowed_list` of ours: the first number of it.
 fn first_allowed(what: &str) -> u32 {
@@ -69,9 +69,9 @@ fn the_receipt_tells_nodes_asked_and_obtained() {
     let node = first_allowed("Mems_allowed_list");
     let own = env!("CARGO_BIN_EXE_firsttouch");
     let scratch = tempfile::tempdir().unwrap();
-    for pages in ["thp", "plain"] {
+    let memory = format!("bind={node}");
+    let receipt_of = |pages: &str, reads: &str| {
         let file = scratch.path().join(pages);
-        let memory = format!("bind={node}");
         let output = run(&[
             "run",
             "--pages",
@@ -86,15 +86,28 @@ fn the_receipt_tells_nodes_asked_and_obtained() {
             "--table",
             "64M",
             "--reads",
-            "1000000",
+            reads,
             "--order",
             "20",
         ]);
         assert_code(&output, 0);
         let receipt = json_file(&file);
         assert_eq!(receipt["asked"]["memory"], memory);
-        let bytes = receipt["obtained"]["bytes_by_node"][node.to_string()].as_u64().unwrap();
-        assert!(bytes >= 60 << 20, "{receipt}");
+        receipt
+    };
+    let bytes = |receipt: &serde_json::Value| {
+        receipt["obtained"]["bytes_by_node"][node.to_string()].as_u64().unwrap_or(0)
+    };
+    for pages in ["thp", "plain"] {
+        let mut receipt = receipt_of(pages, "1000000");
+        // Without the agent it is looked at from outside, now and then: where others are at work, maybe too early, if it
+        // is over soon.
+        for reads in ["10000000", "100000000"] {
+            if pages == "plain" && bytes(&receipt) < 60 << 20 {
+                receipt = receipt_of(pages, reads);
+            }
+        }
+        assert!(bytes(&receipt) >= 60 << 20, "{receipt}");
         let overridden = |shortfall: &serde_json::Value| shortfall["reason"] == "policy-overridden";
         // Pages of the C library are shared with others, and lie wherever those had them.
         let elsewhere = receipt["obtained"]["bytes_by_node"].as_object().unwrap().len() > 1;
@@ -246,18 +259,29 @@ fn a_profile_keeps_nodes_and_threads() {
     assert_eq!(stdout(&output).split_whitespace().nth(1), Some(cpu.to_string().as_str()));
 }
 
-/// Milliseconds of the fastest of several starts of a program that does nothing, for each way, taken in turn.
-fn fastest_starts(ways: &[&[&str]]) -> Vec<f64> {
+/// Milliseconds of a processor that the cheapest of several starts of a program that does nothing took, for each way, taken
+/// in turn. Whoever else is at work on the machine makes starts longer, but hardly dearer.
+fn cheapest_starts(ways: &[&[&str]]) -> Vec<f64> {
     const ROUNDS: usize = 40;
-    let mut fastest = vec![f64::INFINITY; ways.len()];
-    for _ in 0..ROUNDS {
-        for (way, fastest) in ways.iter().zip(&mut fastest) {
-            let begun = Instant::now();
-            assert_code(&run(way), 0);
-            *fastest = fastest.min(begun.elapsed().as_secs_f64() * 1e3);
+    let like = firsttouch();
+    let mut environment: Environment = std::env::vars_os().collect();
+    for (name, value) in like.get_envs() {
+        match value {
+            Some(value) => environment.set(name, value),
+            None => environment.unset(name),
         }
     }
-    fastest
+    let launches: Vec<Launch> =
+        ways.iter().map(|way| Launch::new(like.get_program(), *way, environment.clone())).collect();
+    let mut cheapest = vec![f64::INFINITY; ways.len()];
+    for _ in 0..ROUNDS {
+        for (launch, cheapest) in launches.iter().zip(&mut cheapest) {
+            let finished = launch.measure(&[], None).unwrap();
+            assert!(finished.ending.is_success(), "{finished:?}");
+            *cheapest = cheapest.min((finished.user_s + finished.system_s) * 1e3);
+        }
+    }
+    cheapest
 }
 
 /// What binding threads adds to the start of a program: two milliseconds at most, most of which is reading the machine.
@@ -268,7 +292,7 @@ fn starting_with_bound_threads_costs_next_to_nothing() {
     let bound: &[&str] = &["run", "--pages", "plain", "--threads", "compact", "--", "true"];
     let placed: &[&str] = &["run", "--", "true"];
     let both: &[&str] = &["run", "--threads", "compact", "--", "true"];
-    let times = fastest_starts(&[plain, bound, placed, both]);
+    let times = cheapest_starts(&[plain, bound, placed, both]);
     let (alone, beside) = (times[1] - times[0], times[3] - times[2]);
     eprintln!(
         "run {:.2} ms, with --threads {alone:+.2} ms; with placed memory {:.2} ms, {beside:+.2} ms",

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const RANKS: u32 = 4;
+/// On a machine that others work on, whoever is to be killed may be done before we get to it.
+const ATTEMPTS: u32 = 5;
 /// What every process is asked. Searches, because sweeps would be done before anybody could be killed.
 const ASKED: [&str; 6] = ["--threads", "1", "--algorithm", "heap", "--reduce", "diameter,radius,histogram"];
 
@@ -49,18 +51,26 @@ fn processes_share_a_run_and_make_up_for_one_that_was_killed() {
     let graph = streets(folder.path());
     let wanted = alone(&graph);
     let shared = folder.path().join("shared");
-    let mut killed = process(&graph, &shared, 2)
-        .arg("--progress")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    assert!(first_line(&mut killed).contains("of 1024 sources"));
-    killed.kill().unwrap();
-    killed.wait().unwrap();
-
     let merge = ["apsp", "--merge", shared.to_str().unwrap(), "--json"];
-    let early = run(&merge);
+    let mut attempts = 0..ATTEMPTS;
+    let early = loop {
+        assert!(attempts.next().is_some(), "it was always done before it was killed");
+        let mut killed = process(&graph, &shared, 2)
+            .arg("--progress")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(first_line(&mut killed).contains("of 1024 sources"));
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let early = run(&merge);
+        if early.status.success() {
+            std::fs::remove_dir_all(&shared).unwrap();
+            continue;
+        }
+        break early;
+    };
     assert_code(&early, 1);
     let missing = json(&stdout(&early))["missing"].clone();
     assert!(!missing.as_array().unwrap().is_empty(), "{missing}");
@@ -143,21 +153,32 @@ fn open_mpi_starts_them_and_a_run_that_it_aborts_goes_on() {
         command.args(ASKED);
         command
     };
-    let mut aborted =
-        mpirun().arg("--progress").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let first = first_line(&mut aborted);
-    assert!(first.contains("of 1024 sources"), "{first}");
     // The claims tell who is at it.
-    let claims = std::fs::read_dir(&shared).unwrap().map(|entry| entry.unwrap().path());
-    let words = claims
-        .filter(|path| path.extension().is_some_and(|extension| extension == "claim"))
-        .filter_map(|path| std::fs::read_to_string(path).ok())
-        .find(|words| words.starts_with("process ") && words.contains(": "))
-        .unwrap();
-    let process: i32 = words.trim().rsplit(' ').next().unwrap().parse().unwrap();
-    let process = rustix::process::Pid::from_raw(process).unwrap();
-    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
-    assert!(!aborted.wait().unwrap().success());
+    let at_it = || {
+        let claims = std::fs::read_dir(&shared).unwrap().map(|entry| entry.unwrap().path());
+        let words = claims
+            .filter(|path| path.extension().is_some_and(|extension| extension == "claim"))
+            .filter_map(|path| std::fs::read_to_string(path).ok())
+            .find(|words| words.starts_with("process ") && words.contains(": "))?;
+        let process: i32 = words.trim().rsplit(' ').next().unwrap().parse().unwrap();
+        rustix::process::Pid::from_raw(process)
+    };
+    let mut attempts = 0..ATTEMPTS;
+    loop {
+        assert!(attempts.next().is_some(), "they were always done before one was killed");
+        let mut aborted =
+            mpirun().arg("--progress").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let first = first_line(&mut aborted);
+        assert!(first.contains("of 1024 sources"), "{first}");
+        let killed = at_it().is_some_and(|process| {
+            rustix::process::kill_process(process, rustix::process::Signal::KILL).is_ok()
+        });
+        let ended_well = aborted.wait().unwrap().success();
+        if killed && !ended_well {
+            break;
+        }
+        std::fs::remove_dir_all(&shared).unwrap();
+    }
 
     let output = mpirun().output().unwrap();
     assert_code(&output, 0);

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A program that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// The folder of the C sources.
 pub(crate) fn sources() -> PathBuf {

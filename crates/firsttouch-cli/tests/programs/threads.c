@@ -28,7 +28,10 @@ static void say(const char *who, int number) {
     fputs(line, stdout);
 }
 
+static pid_t ids[64];
+
 static void *work(void *number) {
+    ids[(long)number - 1] = gettid();
     say("thread", (int)(long)number);
     pthread_barrier_wait(&meeting);
     return number;
@@ -44,6 +47,12 @@ static void start_and_join(int count) {
         pthread_join(threads[i], &answer);
         if (answer != (void *)(i + 1)) exit(3);
     }
+}
+
+/* The kernel takes a thread down a moment after it was joined. */
+static void wait_for_ends(int count) {
+    for (int i = 0; i < count; i++)
+        while (syscall(SYS_tgkill, getpid(), ids[i], 0) == 0) sched_yield();
 }
 
 static void *say_own(void *ignored) {
@@ -149,6 +158,7 @@ int main(int count, char **words) {
     if (strcmp(what, "threads") == 0) {
         say("main", 0);
         start_and_join(number);
+        wait_for_ends(number);
     } else if (strcmp(what, "phases") == 0) {
         for (int phase = 0; phase < 5; phase++) start_and_join(number);
     } else if (strcmp(what, "own") == 0) {

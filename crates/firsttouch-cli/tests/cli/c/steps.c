@@ -50,13 +50,13 @@ static void touch(char *start, size_t size) {
         start[at] = 1;
 }
 
-/* The kernel may ask for another try where memory is in use elsewhere. */
+/* The kernel may ask for another try where pages are in its hands: by EINVAL while they are on the move. */
 static void collapse(void) {
     int tries = 1000;
     if (madvise(memory, bytes, MADV_HUGEPAGE))
         give_up("madvise");
     while (madvise(memory, bytes, MADV_COLLAPSE))
-        if (errno != EAGAIN || --tries == 0)
+        if ((errno != EAGAIN && errno != EINVAL) || --tries == 0)
             give_up("collapse");
 }
 

@@ -31,6 +31,9 @@
         }                                                                                                            \
     } while (0)
 
+/* Whoever waits longer for what takes no time waits for ever. */
+enum { LIMIT_S = 240 };
+
 /* Keeps the compiler from knowing a size, and so from judging the call. */
 static inline size_t unknown(size_t bytes)
 {

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-enum { TIMES = 25, LIMIT_S = 60 };
+enum { TIMES = 25 };
 typedef void (*handler)(void);
 static int (*enable)(const char *, uint64_t, uint64_t);
 static int in_main;

@@ -64,7 +64,7 @@ int main(int count, char **arguments)
     if (restored) {
         CHECK(huge_bytes() < BYTES / 2);
         // Not before 100 ms have passed, and then in pieces of some 20 ms a call.
-        double limit_s = now_s() + 30;
+        double limit_s = now_s() + LIMIT_S;
         while (huge_bytes() < BYTES - HUGE_PAGE) {
             CHECK(now_s() < limit_s);
             free(malloc(2 * MIB));
