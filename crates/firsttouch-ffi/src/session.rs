@@ -20,7 +20,7 @@ pub(crate) struct Session {
     pub(crate) chosen: Chosen,
     /// Whether this library redirects calls, and how many; `None` if it does not.
     pub(crate) redirected: Option<Redirected>,
-    /// The functions were found, the handlers of forks registered, and the library will not be unloaded.
+    /// The functions were found, forks are followed, and the library will not be unloaded.
     begun: bool,
 }
 
@@ -102,10 +102,8 @@ impl Session {
     fn begin(&mut self) -> bool {
         if !self.begun && !has_sanitizer() && process::resolve() {
             stay_loaded();
-            // SAFETY: registers functions of this library, which stays loaded from now on.
-            self.begun = unsafe {
-                libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
-            } == 0;
+            follow_forks();
+            self.begun = FOLLOWS_FORKS.load(Ordering::Relaxed);
         }
         self.begun
     }
@@ -141,6 +139,25 @@ fn stay_loaded() {
     if let Some(path) = path.filter(|path| !CStr::is_empty(path)) {
         // SAFETY: this library, which is loaded; the handle is kept for ever.
         unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+    }
+}
+
+/// The handlers of forks are registered.
+static FOLLOWS_FORKS: AtomicBool = AtomicBool::new(false);
+
+/// Called when the library is loaded: a fork that has begun when the handlers are registered runs none of them, and what it
+/// would copy is a session that another thread is just beginning, with its locks held.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = follow_forks;
+
+extern "C" fn follow_forks() {
+    if !FOLLOWS_FORKS.swap(true, Ordering::Relaxed) {
+        // SAFETY: registers functions of this library, which the C library forgets when it unloads it.
+        let answer = unsafe {
+            libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
+        };
+        FOLLOWS_FORKS.store(answer == 0, Ordering::Relaxed);
     }
 }
 

@@ -99,6 +99,12 @@ fn a_thousand_toggles_under_load_lose_and_leave_nothing() {
     assert_eq!(run_with_shared("tests/c/toggled.c", &[], &[]), "done\n");
 }
 
+#[test]
+fn a_fork_meets_no_session_that_is_half_begun() {
+    let flags = ["-pthread", "-rdynamic", "-ldl"].map(OsStr::new);
+    assert_eq!(run_with_shared("tests/c/forked.c", &flags, &[]), "done\n");
+}
+
 /// Runs the example of a session with another allocator preloaded.
 #[test]
 fn a_preloaded_allocator_stays_behind() {
