@@ -12,7 +12,7 @@ use firsttouch_linux::smaps::read_smaps;
 use firsttouch_memory::Reason;
 use firsttouch_placement::{AttachAsked, AttachEnded, AttachReport, AttachVia};
 use firsttouch_threads::threads_of;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -566,7 +566,10 @@ fn a_number_that_is_reused_is_not_taken_for_the_same_process() {
             eprintln!("skipped: {last} cannot be written");
             return;
         }
-        let mut second = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let mut second = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Once it answers it has become `cat`.
+        second.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        second.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let reused = second.id() == pid;
         if reused {
             assert_eq!(target.check(), Err(AttachEnded::TargetEnded));

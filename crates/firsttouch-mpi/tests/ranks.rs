@@ -17,9 +17,12 @@ use firsttouch_mpi::World;
 use firsttouch_threads::Team;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 const RANKS: usize = 4;
+/// What rank 0 leaves to another rank after each source, of which there are hundreds.
+const MOMENT: Duration = Duration::from_millis(10);
 /// Says to a test that it is a rank, and where its files are.
 const FOLDER: &str = "FIRSTTOUCH_MPI_TEST";
 /// Says which rank is to die.
@@ -105,11 +108,31 @@ fn rank(folder: &Path) {
         0 => graph(),
         _ => Loaded::hear(&world, Place::default(), &mut team).unwrap(),
     };
-    let dies = std::env::var(DIES).is_ok_and(|rank| rank == world.rank().to_string());
-    let progress = |progress: Progress| {
-        // In the middle of its second chunk, the first of which rank 0 has.
-        if dies && progress.done_now > 1 {
+    let dies = std::env::var(DIES).ok().map(|rank| rank == world.rank().to_string());
+    let calls = AtomicU32::new(0);
+    let [begun, dying] = ["begun", "dying"].map(|name| folder.join(name));
+    let wait_for = |file: &Path| {
+        while !file.exists() {
+            std::thread::yield_now();
+        }
+    };
+    // Whoever else is at work on the machine: the others are not done before it has had its turn.
+    let progress = |_: Progress| match dies {
+        None => {}
+        // In its second chunk, the first of which rank 0 has.
+        Some(true) if calls.fetch_add(1, Ordering::Relaxed) > 0 => {
+            std::fs::write(&dying, "").unwrap();
             std::process::abort();
+        }
+        Some(true) => std::fs::write(&begun, "").unwrap(),
+        Some(false) if world.rank() > 0 => wait_for(&dying),
+        // Rank 0 hands out meanwhile, in the moments between.
+        Some(false) => {
+            wait_for(&begun);
+            let until = Instant::now() + MOMENT;
+            while !dying.exists() && Instant::now() < until {
+                std::thread::yield_now();
+            }
         }
     };
     let settings = AllPairs {

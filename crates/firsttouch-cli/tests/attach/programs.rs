@@ -182,8 +182,16 @@ fn shared() -> Outcome {
         let words = [program.as_os_str(), "256".as_ref(), offset.as_ref()];
         let mut target = Target::start(&words, folder.path());
         let options = [&["--pages", "thp"], options].concat();
-        let report = attach(state.path(), target.pid, &options).done(target.pid);
-        let seen = target.ask("huge").as_u64().unwrap();
+        let mut once = || {
+            let report = attach(state.path(), target.pid, &options).done(target.pid);
+            (report, target.ask("huge").as_u64().unwrap())
+        };
+        let (mut report, mut seen) = once();
+        for _ in 1..ATTEMPTS {
+            if seen + 4 * HUGE < huge {
+                (report, seen) = once();
+            }
+        }
         assert!(seen <= huge && seen + 4 * HUGE >= huge, "{seen} of {huge} bytes: {report}");
         let shortfalls = report["shortfalls"].as_array().unwrap();
         let displaced = shortfalls.iter().any(|shortfall| {

@@ -3,21 +3,32 @@
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use serde_json::Value;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// A program that waits until it is let go.
 struct Waiting {
     child: Child,
     input: Option<ChildStdin>,
+    _output: ChildStdout,
     state: tempfile::TempDir,
 }
 
 impl Waiting {
     fn start() -> Waiting {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let input = child.stdin.take();
-        Waiting { child, input, state: tempfile::tempdir().unwrap() }
+        Waiting::of(&mut Command::new("cat"))
+    }
+
+    /// A command that has `cat` answer.
+    fn of(command: &mut Command) -> Waiting {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take();
+        let mut output = child.stdout.take().unwrap();
+        // Once it answers it has become `cat`; before, it may still be on the way from one program to another.
+        input.as_mut().unwrap().write_all(b"x").unwrap();
+        output.read_exact(&mut [0]).unwrap();
+        Waiting { child, input, _output: output, state: tempfile::tempdir().unwrap() }
     }
 
     fn pid(&self) -> String {
@@ -142,22 +153,14 @@ fn the_document_has_the_keys_of_the_contract() {
 
 #[test]
 fn descendants_go_along_and_come_back() {
-    let mut shell = Command::new("sh").args(["-c", "cat; true"]).stdin(Stdio::piped()).spawn().unwrap();
-    let input = shell.stdin.take();
-    let waiting = Waiting { child: shell, input, state: tempfile::tempdir().unwrap() };
+    let waiting = Waiting::of(Command::new("sh").args(["-c", "cat; true"]));
     let pid = waiting.pid();
     let children = format!("/proc/{pid}/task/{pid}/children");
-    // Before, it is another program.
-    let is_cat =
-        |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n");
-    let child = loop {
-        match fs::read_to_string(&children) {
-            Ok(text) if is_cat(text.trim()) => break text.trim().to_owned(),
-            Ok(_) => std::thread::yield_now(),
-            Err(error) => {
-                eprintln!("skipped: {children}: {error}");
-                return;
-            }
+    let child = match fs::read_to_string(&children) {
+        Ok(text) => text.trim().to_owned(),
+        Err(error) => {
+            eprintln!("skipped: {children}: {error}");
+            return;
         }
     };
     let before = waiting.cpus();

@@ -122,12 +122,20 @@ fn document(output: &Output) -> Value {
 fn its_own_user_collapses_a_program_that_is_attachable() {
     let Some(home) = Home::new() else { return };
     let program = home.start(&["--attachable", "--pages", "plain"]);
-    let report = document(&home.attach(&program, &["--json", "--budget-stall", "1s"]));
-    // As root with every right nobody needs the agent; here nobody has any.
-    assert_eq!((&report["via"], &report["ended"]), (&Value::from("agent"), &Value::from("done")));
-    // The kernel's own thread may have been there before.
-    let huge = report["after"]["obtained"]["bytes_by_page_size"]["2097152"].as_u64().unwrap();
-    assert!(huge >= 64 << 20, "{report}");
+    let mut attempts = 0..3;
+    loop {
+        assert!(attempts.next().is_some(), "there are pages that the kernel has in its hands each time");
+        let report = document(&home.attach(&program, &["--json", "--budget-stall", "1s"]));
+        // As root with every right nobody needs the agent; here nobody has any.
+        assert_eq!((&report["via"], &report["ended"]), (&Value::from("agent"), &Value::from("done")));
+        // The kernel's own thread may have been there before.
+        let huge = report["after"]["obtained"]["bytes_by_page_size"]["2097152"].as_u64().unwrap();
+        if huge >= 64 << 20 {
+            break;
+        }
+        let mut reasons = report["shortfalls"].as_array().unwrap().iter().map(|it| &it["reason"]);
+        assert!(reasons.any(|reason| reason == "busy-pages"), "{report}");
+    }
     let report = document(&home.attach(&program, &["--undo", "--json", "--via", "agent"]));
     assert_eq!(report["via"], "agent");
     program.end();

@@ -40,7 +40,7 @@ fn a_go_program_is_supervised() {
     if !may_supervise() || !huge_pages_to_be_had() {
         return;
     }
-    let subject = subject.placed_variable("PATIENCE", "100");
+    let subject = subject.placed_variable("PATIENCE", "300");
     let receipt = subject.same_with(&["--via", "supervise"]);
     let share = receipt.share_on_huge_pages().unwrap_or(0.0);
     assert!(share >= 0.9, "{share:.3} on huge pages: {}", receipt.0);

@@ -398,6 +398,7 @@ impl Device {
     fn is_present(&self, address: u64) -> bool {
         let mut entry = [0; 8];
         self.pagemap.read_exact_at(&mut entry, address / 4096 * 8).unwrap();
-        u64::from_ne_bytes(entry) >> 63 == 1
+        // Or on the move: the kernel puts it elsewhere, to make room for larger pages.
+        u64::from_ne_bytes(entry) >> 62 != 0
     }
 }
