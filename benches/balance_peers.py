@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Quality of `firsttouch balance` against METIS, SCOTCH and KaHIP on the same graphs.
 
-    benches/balance_peers.py --data DIR [--firsttouch target/release/firsttouch] [--time 2s]
+    benches/balance_peers.py [--data DIR] [--firsttouch target/release/firsttouch] [--time 2s] [GRAPH]...
 
 Tasks are mapped to the 64 cores of the hierarchy 8:2:4 with distances 1, 10 and 100 (8 cores in a group, 2 groups in a
 node, 4 nodes), the usual case of process mapping. Told is J, the bytes of every arc times the distance of its ends, for
@@ -9,7 +9,8 @@ the whole mapping as `firsttouch balance eval` counts it, and the imbalance; eve
 for a core some use more, since they round up: ours is told to keep to 5 %, and then again to what each of them used.
 
 DIR holds METIS graphs (graphs/*.graph) and matrices of what 64 ranks send (maplib/**/comm_matrix.p2p.size.csv). Matrices
-go to the others as graphs with both directions added up.
+go to the others as graphs with both directions added up. GRAPHs are METIS graphs elsewhere, such as delaunay_n15.graph of the
+tests of the crate mt-kahypar.
 
 metis    gpmetis -ptype=rb (Debian: metis); its parts are cores as they are numbered, which follows its halving
 scotch   scotch_gmap to the same hierarchy as a tree (Debian: scotch)
@@ -139,7 +140,8 @@ def ours(binary, source, extra):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path)
+    parser.add_argument("graphs", type=pathlib.Path, nargs="*", metavar="GRAPH")
     parser.add_argument("--firsttouch", default="target/release/firsttouch")
     parser.add_argument("--time", default="2s", help="time limit of the second run of ours")
     arguments = parser.parse_args()
@@ -149,10 +151,16 @@ def main():
         peers |= {f"kahip {strength}": kahip_mode(strength) for strength in ("fast", "strong")}
     except ImportError:
         print("kahip is not installed: pip install kahip")
-    cases = [(path.stem, ["--graph", str(path)], read_graph(path))
-             for path in sorted(arguments.data.glob("graphs/*.graph"))]
-    cases += [(path.parent.name, ["--matrix", str(path)], read_matrix(path))
-              for path in sorted(arguments.data.glob("maplib/**/comm_matrix.p2p.size.csv"))]
+    graphs, matrices = arguments.graphs, []
+    if arguments.data:
+        graphs = [*sorted(arguments.data.glob("graphs/*.graph")), *graphs]
+        matrices = sorted(arguments.data.glob("maplib/**/comm_matrix.p2p.size.csv"))
+    for path in [path for path in graphs if not path.exists()]:
+        print(f"skipped: {path} is not there")
+    cases = [(path.stem, ["--graph", str(path)], read_graph(path)) for path in graphs if path.exists()]
+    cases += [(path.parent.name, ["--matrix", str(path)], read_matrix(path)) for path in matrices]
+    if not cases:
+        print("skipped: no graphs or matrices there; name some by --data or as arguments")
     print(f"{'graph':24} {'tool':16} {'J':>16} {'imbalance':>10} {'seconds':>9}")
     for name, source, (weights, rows) in cases:
         if len(rows) < CORES:

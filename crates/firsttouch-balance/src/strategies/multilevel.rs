@@ -19,10 +19,13 @@ use refine::{Apart, Moves, Refiner};
 /// How many vertices for each part are few enough to cut at once.
 const ENOUGH_A_PART: usize = 20;
 const LEAST_ENOUGH: usize = 60;
-const MOVES: Moves = Moves { passes: 4, patience: 100 };
+const MOVES: Moves = Moves { passes: 4, patience: 100, rounds: 3, patience_near: 30 };
 
-/// Larger graphs are made small before anything else, so that they are gone through but once.
+/// How many vertices become one in a step.
+const PAIRS: u32 = 2;
+/// Larger graphs are made small before anything else, in larger steps, so that they are gone through but once.
 const LARGE: usize = 1_000_000;
+const LARGE_STEPS: u32 = 4;
 const ENOUGH_OF_LARGE: usize = 8192;
 /// Vertices and ends of links that the beginnings of one cut may go through in all.
 const BUDGET: usize = 500_000;
@@ -76,7 +79,7 @@ pub(super) fn cut(net: &Net, rooms: &[Room], effort: Effort, random: &mut ChaCha
     let enough = (ENOUGH_A_PART * rooms.len()).max(LEAST_ENOUGH);
     let mut best = Best::default();
     for _ in 0..effort.beginnings.min(BUDGET / net.size().max(1)).max(1) {
-        let levels = coarsen(net, enough, None, random);
+        let levels = coarsen(net, enough, PAIRS, None, random);
         let coarsest = levels.last().map_or(net, |level| &level.net);
         let mut first = Best::default();
         for _ in 0..effort.firsts.max(1) {
@@ -87,7 +90,7 @@ pub(super) fn cut(net: &Net, rooms: &[Room], effort: Effort, random: &mut ChaCha
     }
     for _ in 0..effort.cycles {
         let Some((_, parts)) = &best.0 else { break };
-        let levels = coarsen(net, enough, Some(parts), random);
+        let levels = coarsen(net, enough, PAIRS, Some(parts), random);
         let mut coarse = parts.clone();
         for level in &levels {
             coarse = level.of_coarse(&coarse);
@@ -134,7 +137,11 @@ pub(super) fn mapped(
     random: &mut ChaCha8Rng,
     map: impl FnOnce(&Net, &mut ChaCha8Rng) -> Vec<u32>,
 ) -> Vec<u32> {
-    let levels = if net.size() > LARGE { coarsen(net, ENOUGH_OF_LARGE, None, random) } else { Vec::new() };
+    let levels = if net.size() > LARGE {
+        coarsen(net, ENOUGH_OF_LARGE, LARGE_STEPS, None, random)
+    } else {
+        Vec::new()
+    };
     let parts = map(levels.last().map_or(net, |level| &level.net), random);
     uncoarsened(net, Apart::By(distances), &levels, parts, rooms).into_parts()
 }
@@ -218,7 +225,7 @@ mod tests {
         for _ in 41..61 {
             net.push(std::iter::empty());
         }
-        let levels = coarsen(&net, 10, None, &mut ChaCha8Rng::seed_from_u64(1));
+        let levels = coarsen(&net, 10, PAIRS, None, &mut ChaCha8Rng::seed_from_u64(1));
         assert!(levels[0].net.len() <= 32, "{}", levels[0].net.len());
         let coarsest = &levels[levels.len() - 1].net;
         assert!(coarsest.len() <= 16, "{}", coarsest.len());
@@ -229,7 +236,7 @@ mod tests {
     fn what_has_another_part_does_not_become_one() {
         let net = square(10);
         let parts: Vec<u32> = (0..100).map(|vertex| vertex % 2).collect();
-        let levels = coarsen(&net, 10, Some(&parts), &mut ChaCha8Rng::seed_from_u64(1));
+        let levels = coarsen(&net, 10, PAIRS, Some(&parts), &mut ChaCha8Rng::seed_from_u64(1));
         for (vertex, became) in levels[0].became.iter().enumerate() {
             let same = levels[0].became.iter().enumerate().filter(|(_, other)| *other == became);
             assert!(same.into_iter().all(|(other, _)| parts[other] == parts[vertex]));

@@ -46,7 +46,7 @@ pub(super) fn quick(problem: &Problem) -> Effort {
             Effort { beginnings: (FEW / 2 / tasks.max(1)).clamp(1, THOROUGH.beginnings), ..LIGHT }
         }
         (_, ..MANY_PAIRS) => THOROUGH,
-        _ => Effort { firsts: THOROUGH.firsts, ..LIGHT },
+        _ => Effort { firsts: THOROUGH.firsts / 2, ..LIGHT },
     }
 }
 

@@ -15,10 +15,12 @@ const LEAST_OF_ALL: usize = 8;
 const LEAST_PATIENCE: usize = 10;
 /// Of the parts that a vertex talks to, as many are looked at: those that it exchanges the most with, where distances differ.
 const MOST_TARGETS: usize = 6;
+/// Where vertices have more neighbours, all are near all, and no search is of the part of the graph where it began.
+const MOST_NEIGHBOURS: usize = 16;
 /// A pass costs as much as all vertices have neighbours of neighbours. Where those are more, each vertex is looked at in turn
 /// instead, so often.
 const MOST_BY_GAIN: usize = 60_000_000;
-const SWEEPS: usize = 3;
+const SWEEPS: usize = 4;
 const LEAST_OF_A_SWEEP: f64 = 0.01;
 
 /// How far parts are from one another.
@@ -36,6 +38,9 @@ pub(super) struct Moves {
     pub(super) passes: usize,
     /// How many moves beyond the cheapest state are made in the hope of a cheaper one.
     pub(super) patience: usize,
+    /// How often each vertex is the beginning of a search of its own, and its patience.
+    pub(super) rounds: usize,
+    pub(super) patience_near: usize,
 }
 
 /// A vertex that could move, by what that saves.
@@ -70,6 +75,8 @@ pub(super) struct Refiner<'a> {
     /// What the vertex looked at exchanges with each part, and which parts those are.
     exchanged: Vec<f64>,
     met: Vec<u32>,
+    /// The same of all vertices, a row for each, while that is kept: where neighbours are more than parts, it is found faster there.
+    table: Option<Vec<f64>>,
 }
 
 impl<'a> Refiner<'a> {
@@ -79,7 +86,19 @@ impl<'a> Refiner<'a> {
             loads[*part as usize] += load;
         }
         let exchanged = vec![0.0; caps.len()];
-        Refiner { net, apart, parts, loads, caps: caps.to_vec(), exchanged, met: Vec::new() }
+        Refiner { net, apart, parts, loads, caps: caps.to_vec(), exchanged, met: Vec::new(), table: None }
+    }
+
+    /// What every vertex exchanges with every part.
+    fn tabulated(&self) -> Vec<f64> {
+        let count = self.caps.len();
+        let mut table = vec![0.0; self.net.len() * count];
+        for (vertex, row) in (0..).zip(table.chunks_exact_mut(count)) {
+            for (other, weight) in self.net.ends(vertex) {
+                row[self.parts[*other as usize] as usize] += weight;
+            }
+        }
+        table
     }
 
     pub(super) fn into_parts(self) -> Vec<u32> {
@@ -111,6 +130,13 @@ impl<'a> Refiner<'a> {
     }
 
     fn look(&mut self, vertex: u32) {
+        if let Some(table) = &self.table {
+            let count = self.caps.len();
+            self.exchanged.copy_from_slice(&table[vertex as usize * count..][..count]);
+            self.met.clear();
+            self.met.extend((0..).zip(&self.exchanged).filter(|(_, one)| **one != 0.0).map(|(part, _)| part));
+            return;
+        }
         for part in self.met.drain(..) {
             self.exchanged[part as usize] = 0.0;
         }
@@ -123,15 +149,13 @@ impl<'a> Refiner<'a> {
         }
     }
 
-    /// What the vertex looked at would save by going from its part to another.
-    fn gain(&self, from: u32, to: u32) -> f64 {
+    /// The traffic of the vertex looked at times distances, if it were in a part; less what is the same in all parts.
+    fn cost_in(&self, part: u32) -> f64 {
         match self.apart {
-            Apart::Equally => self.exchanged[to as usize] - self.exchanged[from as usize],
-            Apart::By(_) => {
-                let saved = |part: &u32| {
-                    self.exchanged[*part as usize] * (self.between(from, *part) - self.between(to, *part))
-                };
-                self.met.iter().map(saved).sum()
+            Apart::Equally => -self.exchanged[part as usize],
+            Apart::By(table) => {
+                let row = &table[part as usize * self.caps.len()..];
+                self.met.iter().map(|other| self.exchanged[*other as usize] * row[*other as usize]).sum()
             }
         }
     }
@@ -155,6 +179,7 @@ impl<'a> Refiner<'a> {
                 |a: &u32, b: &u32| exchanged[*b as usize].total_cmp(&exchanged[*a as usize]).then(a.cmp(b));
             self.met.select_nth_unstable_by(MOST_TARGETS - 1, most);
         }
+        let now = self.cost_in(from);
         let mut best: Option<(f64, f64, u32)> = None;
         let targets =
             self.met.iter().take(if matches!(self.apart, Apart::By(_)) { MOST_TARGETS } else { usize::MAX });
@@ -163,7 +188,7 @@ impl<'a> Refiner<'a> {
             if to == from || left < -room * (1.0 + ROUNDING) - ROUNDING * self.caps[to as usize] {
                 continue;
             }
-            let gain = self.gain(from, to);
+            let gain = now - self.cost_in(to);
             if best.is_none_or(|(most, most_left, _)| gain > most || gain == most && left > most_left) {
                 best = Some((gain, left, to));
             }
@@ -178,7 +203,15 @@ impl<'a> Refiner<'a> {
 
     fn put(&mut self, vertex: u32, to: u32) {
         let load = self.net.loads[vertex as usize];
-        self.loads[self.parts[vertex as usize] as usize] -= load;
+        let from = self.parts[vertex as usize];
+        if let Some(table) = &mut self.table {
+            for (other, weight) in self.net.ends(vertex) {
+                let row = &mut table[*other as usize * self.caps.len()..];
+                row[from as usize] -= weight;
+                row[to as usize] += weight;
+            }
+        }
+        self.loads[from as usize] -= load;
         self.loads[to as usize] += load;
         self.parts[vertex as usize] = to;
     }
@@ -227,24 +260,40 @@ impl<'a> Refiner<'a> {
         if size / self.net.len().max(1) * size > MOST_BY_GAIN {
             self.sweep(scale);
         } else {
+            let neighbours = (size - self.net.len()) / self.net.len().max(1);
+            self.table = (neighbours > self.caps.len()).then(|| self.tabulated());
             for _ in 0..moves.passes {
                 if !self.pass(room, scale, patience) {
                     break;
                 }
             }
+            let rounds = if neighbours <= MOST_NEIGHBOURS { moves.rounds } else { 0 };
+            for _ in 0..rounds {
+                if !self.tries(room, scale, moves.patience_near) {
+                    break;
+                }
+            }
+            self.table = None;
+            self.met.clear();
+            self.exchanged.fill(0.0);
         }
         self.caps = asked;
     }
 
-    /// Moves each vertex where that saves the most and it fits, in the order of the vertices (label propagation with a cap:
-    /// Meyerhenke, Sanders and Schulz 2014): no vertex is looked at again because a neighbour moved.
+    /// Moves each vertex where that saves the most and it fits, in the order of the vertices, and again those that a neighbour
+    /// moved of (label propagation with a cap: Meyerhenke, Sanders and Schulz 2014).
     fn sweep(&mut self, scale: f64) {
+        let mut open = vec![true; self.net.len()];
         for _ in 0..SWEEPS {
             let mut saved = 0.0;
             for vertex in 0..self.net.len() as u32 {
+                if !std::mem::take(&mut open[vertex as usize]) {
+                    continue;
+                }
                 if let Some((gain, to)) = self.best_move(vertex, 0.0, None).filter(|(gain, _)| *gain > 0.0) {
                     self.put(vertex, to);
                     saved += gain;
+                    self.net.ends(vertex).iter().for_each(|(other, _)| open[*other as usize] = true);
                 }
             }
             if saved <= LEAST_OF_A_SWEEP * scale {
@@ -253,49 +302,62 @@ impl<'a> Refiner<'a> {
         }
     }
 
-    /// Says whether it saved anything.
+    /// One search that all vertices take part in. Says whether it saved anything.
     fn pass(&mut self, room: f64, scale: f64, patience: usize) -> bool {
-        let mut gains = vec![f64::NAN; self.net.len()];
-        let mut heaps: Vec<BinaryHeap<Wish>> = self.caps.iter().map(|_| BinaryHeap::new()).collect();
+        let mut walk = Walk::new(self.net.len(), self.caps.len());
+        (0..self.net.len() as u32).for_each(|vertex| self.offer(&mut walk, vertex, room));
+        self.walk(&mut walk, room, scale, patience)
+    }
+
+    /// Searches that each begin at one vertex and go on near it: what costs first is made up for there or nowhere (Sanders and
+    /// Schulz 2011). A vertex moves in one of them at most. Says whether any saved anything.
+    fn tries(&mut self, room: f64, scale: f64, patience: usize) -> bool {
+        let mut walk = Walk::new(self.net.len(), self.caps.len());
+        let mut saved = false;
         for vertex in 0..self.net.len() as u32 {
-            if let Some((gain, _)) = self.best_move(vertex, room, None) {
-                gains[vertex as usize] = gain;
-                heaps[self.parts[vertex as usize] as usize].push(Wish { gain, vertex });
-            }
+            self.offer(&mut walk, vertex, room);
+            saved |= self.walk(&mut walk, room, scale, patience);
         }
-        let mut moved = vec![false; self.net.len()];
+        saved
+    }
+
+    /// Puts a vertex that has not moved yet among those that could, with what that saves now.
+    fn offer(&mut self, walk: &mut Walk, vertex: u32, room: f64) {
+        if !walk.moved[vertex as usize]
+            && let Some((gain, _)) = self.best_move(vertex, room, None)
+            && gain != walk.gains[vertex as usize]
+        {
+            walk.wish(self.parts[vertex as usize], Wish { gain, vertex });
+        }
+    }
+
+    /// Moves what saves the most of what could move, and offers its neighbours, until `patience` moves saved nothing more; then goes
+    /// back to the cheapest state. Says whether that saves anything.
+    fn walk(&mut self, walk: &mut Walk, room: f64, scale: f64, patience: usize) -> bool {
         let mut trail: Vec<(u32, u32)> = Vec::new();
         let (mut saved, mut best_saved, mut best_length) = (0.0, 0.0, 0);
         // Parts that are too full on the way.
         let mut over: Vec<u32> = Vec::new();
         while trail.len() < best_length + patience {
-            let Some(vertex) = self.next(&mut heaps, &gains, over.last().copied()) else { break };
+            let Some(vertex) = walk.next(over.last().copied()) else { break };
             let from = self.parts[vertex as usize];
             let emptiest = if over.is_empty() { None } else { self.emptiest() };
             // Parts fill up: what was the best move when this one was looked at may not be possible any more.
             let Some((gain, to)) = self.best_move(vertex, room, emptiest) else {
-                heaps[from as usize].pop();
+                walk.gains[vertex as usize] = f64::NAN;
                 continue;
             };
-            if gain < gains[vertex as usize] {
-                heaps[from as usize].pop();
-                gains[vertex as usize] = gain;
-                heaps[from as usize].push(Wish { gain, vertex });
+            if gain < walk.gains[vertex as usize] {
+                walk.wish(from, Wish { gain, vertex });
                 continue;
             }
-            gains[vertex as usize] = f64::NAN;
-            moved[vertex as usize] = true;
+            walk.gains[vertex as usize] = f64::NAN;
+            walk.moved[vertex as usize] = true;
             self.put(vertex, to);
             trail.push((vertex, from));
             saved += gain;
-            for index in 0..self.net.ends(vertex).len() {
-                let (other, _) = self.net.ends(vertex)[index];
-                if !moved[other as usize]
-                    && let Some((gain, _)) = self.best_move(other, room, None)
-                {
-                    gains[other as usize] = gain;
-                    heaps[self.parts[other as usize] as usize].push(Wish { gain, vertex: other });
-                }
+            for &(other, _) in self.net.ends(vertex) {
+                self.offer(walk, other, room);
             }
             over.push(to);
             over.retain(|part| self.is_over(*part));
@@ -306,17 +368,41 @@ impl<'a> Refiner<'a> {
         for (vertex, from) in trail.drain(best_length..).rev() {
             self.put(vertex, from);
         }
+        walk.forget();
         best_length > 0
+    }
+}
+
+/// What could move and what has.
+#[derive(Debug)]
+struct Walk {
+    /// By part; those whose gain is another now are left in until they are met.
+    heaps: Vec<BinaryHeap<Wish>>,
+    gains: Vec<f64>,
+    looked: Vec<u32>,
+    moved: Vec<bool>,
+}
+
+impl Walk {
+    fn new(vertices: usize, parts: usize) -> Walk {
+        let heaps = (0..parts).map(|_| BinaryHeap::new()).collect();
+        Walk { heaps, gains: vec![f64::NAN; vertices], looked: Vec::new(), moved: vec![false; vertices] }
+    }
+
+    fn wish(&mut self, part: u32, wish: Wish) {
+        self.gains[wish.vertex as usize] = wish.gain;
+        self.looked.push(wish.vertex);
+        self.heaps[part as usize].push(wish);
     }
 
     /// The vertex that saves the most, of the part that is too full where one is.
-    fn next(&self, heaps: &mut [BinaryHeap<Wish>], gains: &[f64], over: Option<u32>) -> Option<u32> {
+    fn next(&mut self, over: Option<u32>) -> Option<u32> {
         let mut next: Option<(f64, u32)> = None;
-        let all = 0..heaps.len() as u32;
+        let all = 0..self.heaps.len() as u32;
         for part in over.map_or(all, |part| part..part + 1) {
-            let heap = &mut heaps[part as usize];
+            let heap = &mut self.heaps[part as usize];
             // What was moved has no gain any more, and what it talks to has another.
-            while heap.peek().is_some_and(|wish| wish.gain != gains[wish.vertex as usize]) {
+            while heap.peek().is_some_and(|wish| wish.gain != self.gains[wish.vertex as usize]) {
                 heap.pop();
             }
             if let Some(wish) = heap.peek()
@@ -326,5 +412,13 @@ impl<'a> Refiner<'a> {
             }
         }
         next.map(|(_, vertex)| vertex)
+    }
+
+    /// Ends a search: what could move is to be offered again.
+    fn forget(&mut self) {
+        self.heaps.iter_mut().for_each(BinaryHeap::clear);
+        for vertex in self.looked.drain(..) {
+            self.gains[vertex as usize] = f64::NAN;
+        }
     }
 }
