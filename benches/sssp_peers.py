@@ -160,7 +160,7 @@ def can_import(library):
 def peers():
     found = {"firsttouch buckets": ours("--algorithm", "buckets"), "firsttouch heap": ours("--algorithm", "heap")}
     if THREADS > 1:
-        found = {"firsttouch delta": ours("--algorithm", "delta")}
+        found = {f"firsttouch {way}": ours("--algorithm", way) for way in ("regions", "delta")}
     if GAP and GAP_GRAPH:
         found["GAP sssp"] = gap
     if THREADS > 1:
