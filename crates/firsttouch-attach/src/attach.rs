@@ -277,12 +277,16 @@ fn begin(work: &mut Work<'_>, wish: &Wish, around: &Around<'_>) -> Result<(), Ha
 pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), AttachError> {
     let pid = target.pid();
     let refused = |what: &'static str, source: io::Error| match source.raw_os_error() {
-        Some(libc::ESRCH) => match target.check_patiently() {
-            Ok(()) => AttachError::Refused { pid, what, reason: Reason::FirstThreadEnded, source },
+        // Asked with nothing to do, the kernel has no other reasons for EINVAL than not to know the advice, and that the memory of
+        // the process is gone.
+        Some(number @ (libc::ESRCH | libc::EINVAL)) => match target.check_patiently() {
+            Ok(()) => {
+                let is_lost = number == libc::ESRCH;
+                let reason = if is_lost { Reason::FirstThreadEnded } else { Reason::KernelTooOld };
+                AttachError::Refused { pid, what, reason, source }
+            }
             Err(ended) => AttachError::Gone { pid, ended },
         },
-        // Asked with nothing to do, the kernel has no other reason for EINVAL than not to know the advice.
-        Some(libc::EINVAL) => AttachError::Refused { pid, what, reason: Reason::KernelTooOld, source },
         _ => match reason_of(&source) {
             Some(reason) => AttachError::Refused { pid, what, reason, source },
             None => AttachError::Unreadable { pid, what: "memory", source },

@@ -126,6 +126,8 @@ impl TargetError {
 
 /// How often, and after what time, a process is looked at that becomes another program at this very moment.
 const MOST_LOOKS: u32 = 100;
+/// The same of one that was not reached: on a busy machine, threads of a killed process wait for a CPU to end on.
+const PATIENT_LOOKS: u32 = 1000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// A process that is attached to.
@@ -263,7 +265,7 @@ impl Target {
 
     /// The same, for a while, after the process was not reached: the threads of one that was killed end one by one.
     pub(crate) fn check_patiently(&self) -> Result<(), AttachEnded> {
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..PATIENT_LOOKS {
             self.check()?;
             let _ = self.handle.wait_ended(Some(BETWEEN_LOOKS));
         }

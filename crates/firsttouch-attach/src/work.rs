@@ -147,7 +147,8 @@ impl Work<'_> {
 
     /// What an error means that is not of the step itself: the process has gone, or we may not.
     pub(crate) fn halt_of(&self, error: io::Error) -> Halt {
-        let is_lost = error.raw_os_error() == Some(libc::ESRCH);
+        // move_pages(2) of a process whose memory is gone already answers EINVAL.
+        let is_lost = matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL));
         let there = if is_lost { self.target.check_patiently() } else { self.target.check() };
         if let Err(ended) = there {
             return Halt::Ended(ended);
