@@ -3,8 +3,7 @@
 //! Buckets are 2^`shift` wide and lie in a circle, as R. B. Dial's (1969); where weights are too different for a circle of
 //! reasonable size, what lies beyond it waits in a list, and comes in when its time is near (the two levels of E. V.
 //! Denardo and B. L. Fox, 1979). A bucket is a chain of short pieces of one large array, so that entering a node is a
-//! store at a known place, done before it is known whether the node is to be entered at all: that question has no
-//! predictable answer, and a wrong guess of the processor costs more than the store.
+//! store at a known place, and what is taken out lies side by side.
 
 use super::distance::Distance;
 use crate::graph::Node;
