@@ -40,12 +40,21 @@ fn unread(path: &Path, error: &ReadError) -> PyErr {
         ReadError::Memory(error) => no_memory(*error),
         _ => {
             let line = match error {
-                ReadError::Line { line, .. } | ReadError::Count { line, .. } => Some(*line),
+                ReadError::Line { line, .. }
+                | ReadError::Count { line, .. }
+                | ReadError::TooManyAlone { line, .. } => Some(*line),
                 _ => None,
             };
             let hint = match error {
                 ReadError::Unknown | ReadError::Ambiguous => {
                     "name the format: format=\"gr\", \"mtx\", \"el\", \"wel\" or \"metis\""
+                }
+                ReadError::TooManyAlone { .. } => {
+                    "the header is wrong, or belongs to another file; if the nodes are there indeed, allow them memory, 8 bytes \
+                     each: most_memory=BYTES"
+                }
+                ReadError::TooMuchText { .. } => {
+                    "unpack it and look at it; a graph may have so much text by most_memory=BYTES, too"
                 }
                 _ => error.hint(),
             };
@@ -74,7 +83,7 @@ fn reordered(loaded: Loaded, by: Reordering, place: Place) -> PyResult<Loaded> {
 impl Held {
     /// Reads a file.
     #[staticmethod]
-    #[pyo3(signature = (path, format, undirected, reorder, coordinates, kind, node, threads))]
+    #[pyo3(signature = (path, format, undirected, reorder, coordinates, most_memory, kind, node, threads))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one function in Python")]
     fn read(
         py: Python<'_>,
@@ -83,6 +92,7 @@ impl Held {
         undirected: bool,
         reorder: Option<String>,
         coordinates: Option<PathBuf>,
+        most_memory: Option<u64>,
         kind: String,
         node: Option<u32>,
         threads: usize,
@@ -103,7 +113,7 @@ impl Held {
             })?),
             None => None,
         };
-        let options = ReadOptions { format, place, undirected };
+        let options = ReadOptions { format, place, undirected, most_memory_bytes: most_memory };
         let work = |_: &_| {
             let mut loaded =
                 read(&path, &options, &mut team(threads)?).map_err(|error| unread(&path, &error))?;
