@@ -1,7 +1,7 @@
 //! A graph that Python holds: read from a file, or taken over from arrays.
 
-use super::lent::{Arrays, Lent, Searched};
-use super::numbers::{Number, elements_mut};
+use super::lent::{Arrays, Lent, Reached};
+use super::numbers::{Number, Writable};
 use super::patience::patiently;
 use super::{os_error, team};
 use crate::errors::{bad_argument, graph_error, no_memory, pages};
@@ -236,7 +236,8 @@ impl Held {
 
     /// Fills `ids` with the numbers that the file gives its nodes, by their places.
     fn ids(&self, ids: &Bound<'_, PyAny>) -> PyResult<()> {
-        let out = elements_mut::<u64>(ids)?;
+        let mut ids = Writable::<u64>::of(ids)?;
+        let out = ids.slice()?;
         let listed = self.own().and_then(|loaded| loaded.ids.list());
         match listed {
             Some(listed) => out.iter_mut().zip(listed).for_each(|(id, listed)| *id = *listed),
@@ -250,7 +251,8 @@ impl Held {
 
     /// Fills `order` with the place of the node that lies at each position inside.
     fn order(&self, order: &Bound<'_, PyAny>) -> PyResult<()> {
-        let out = elements_mut::<u32>(order)?;
+        let mut order = Writable::<u32>::of(order)?;
+        let out = order.slice()?;
         match self.order_inside() {
             Some(order) => out.copy_from_slice(order.nodes()),
             None => out.iter_mut().zip(0..).for_each(|(place, number)| *place = number),
@@ -288,9 +290,9 @@ impl Held {
     }
 
     /// Its rows, to search in.
-    pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Searched<'a>> {
+    pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Reached<'a>> {
         match &self.kept {
-            Kept::Own(loaded) => Ok(Searched::Own(&loaded.graph)),
+            Kept::Own(loaded) => Ok(Reached::Own(&loaded.graph)),
             Kept::Lent(lent) => lent.rows(py),
         }
     }
