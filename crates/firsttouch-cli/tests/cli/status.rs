@@ -123,6 +123,17 @@ fn an_archive_with_a_path_of_endless_components_is_refused() {
 }
 
 #[test]
+fn what_an_error_quotes_of_an_archive_is_shown_and_not_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("outside.tar");
+    std::fs::write(&file, archive_of(&[("../größe\u{202e}rat\u{9b}2J\u{1b}[2J\tx", b"")])).unwrap();
+    let output = run(&["status", "--machine", file.to_str().unwrap()]);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(said.contains("(../größe\\u{202e}rat\\u{9b}2J\\u{1b}[2J\\tx)"), "{said:?}");
+}
+
+#[test]
 fn a_picture_is_text_or_a_figure() {
     let machine = "pack:2 [numa] core:2 pu:2";
     let output = run(&["status", "--machine", machine, "--picture"]);
