@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The most that a compressed file may unfold to.
 const MOST_BYTES: usize = 1 << 30;
+/// Phases of a run that may be as the one before.
+const MOST_IDENTICAL: u64 = 1 << 16;
 
 #[derive(Clone, Debug, Deserialize)]
 struct File {
@@ -116,6 +118,11 @@ impl VtRun {
                 |reason: String| FormatError::Whole(format!("file {place} (counted from 0): {reason}"));
             let text = unfold(bytes.as_ref()).map_err(&fail)?;
             let file: File = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
+            let phases = identical(&file).map(|(first, last)| last.saturating_sub(first).saturating_add(1));
+            if phases.fold(0, u64::saturating_add) > MOST_IDENTICAL {
+                let reason = format!("more than {MOST_IDENTICAL} phases are said to be as the one before");
+                return Err(fail(reason));
+            }
             all.push(file);
         }
         Ok(VtRun { files: all, entities: Vec::new() })
@@ -126,8 +133,8 @@ impl VtRun {
     pub fn phases(&self) -> Vec<u64> {
         let mut phases: BTreeSet<u64> =
             self.files.iter().flat_map(|file| &file.phases).map(|phase| phase.id).collect();
-        for identical in self.files.iter().filter_map(identical) {
-            phases.extend(identical);
+        for (first, last) in self.files.iter().flat_map(identical) {
+            phases.extend(first..=last);
         }
         phases.into_iter().collect()
     }
@@ -165,7 +172,7 @@ impl VtRun {
                 return Err(FormatError::Whole(format!("phase {phase}: task {key} is there twice")));
             }
             let user = &work.user_defined;
-            let memory = size(user.task_footprint_bytes)? + size(user.task_working_bytes)?;
+            let memory = size(user.task_footprint_bytes)?.saturating_add(size(user.task_working_bytes)?);
             tasks.push(Task {
                 home: Some(work.node),
                 pinned: !work.entity.migratable,
@@ -254,17 +261,19 @@ fn offline(
     tasks.into_iter().enumerate().map(file).collect()
 }
 
-/// The phases that a file says are as the one before.
-fn identical(file: &File) -> Option<Vec<u64>> {
-    let listed = file.metadata.as_ref()?.phases.as_ref()?.identical_to_previous.as_ref()?;
-    let ranges = listed.range.iter().filter_map(|range| Some(*range.first()?..=*range.last()?));
-    Some(listed.list.iter().copied().chain(ranges.flatten()).collect())
+/// The phases that a file says are as the one before, from the first to the last of each range.
+fn identical(file: &File) -> impl Iterator<Item = (u64, u64)> {
+    let phases = file.metadata.as_ref().and_then(|metadata| metadata.phases.as_ref());
+    let listed = phases.and_then(|phases| phases.identical_to_previous.as_ref());
+    listed.into_iter().flat_map(|listed| {
+        let ranges = listed.range.iter().filter_map(|range| Some((*range.first()?, *range.last()?)));
+        listed.list.iter().map(|phase| (*phase, *phase)).chain(ranges)
+    })
 }
 
 /// A phase of a file, or the one before it that it is identical to.
 fn of_file(file: &File, phase: u64) -> Option<&Phase> {
-    let same = identical(file).is_some_and(|identical| identical.contains(&phase));
-    if same {
+    if identical(file).any(|(first, last)| (first..=last).contains(&phase)) {
         return file.phases.iter().filter(|other| other.id < phase).max_by_key(|other| other.id);
     }
     file.phases.iter().find(|other| other.id == phase)
@@ -343,5 +352,30 @@ mod tests {
         assert_eq!(reason(&twice, 3), "phase 3: task 7 is there twice");
         let stray = [rank(0, &task(7, 0, true), &edge("SendRecv", 7, 8))];
         assert_eq!(reason(&stray, 3), "phase 3: a message of task 8, which is not there");
+    }
+
+    #[test]
+    fn a_few_bytes_promise_no_endless_phases() {
+        let file = |range: &str| {
+            format!(
+                r#"{{"metadata":{{"phases":{{"identical_to_previous":{{"list":[9],"range":[{range}]}}}}}},"phases":[{{"id":3,"tasks":[{}]}}]}}"#,
+                task(7, 0, true)
+            )
+        };
+        let mut run = VtRun::read(&[file("[4,6]")]).unwrap();
+        assert_eq!(run.phases(), [3, 4, 5, 6, 9]);
+        assert_eq!(run.problem(6).unwrap().len(), 1);
+        for range in ["[0,18446744073709551615]", "[0,40000],[50000,90000]"] {
+            let error = VtRun::read(&[file(range)]).unwrap_err().to_string();
+            assert!(error.contains("more than 65536 phases"), "{error}");
+        }
+    }
+
+    #[test]
+    fn memory_that_is_beyond_counting_is_as_much_as_counts() {
+        let sizes = r#""user_defined":{"task_footprint_bytes":1e300,"task_working_bytes":1e300},"node""#;
+        let file = rank(0, &task(7, 0, true).replacen(r#""node""#, sizes, 1), "");
+        let mut run = VtRun::read(&[file]).unwrap();
+        assert_eq!(run.problem(3).unwrap().tasks()[0].memory, u64::MAX);
     }
 }
