@@ -317,6 +317,9 @@ fn says_undirected(text: &Text) -> Result<bool, ReadError> {
 }
 
 pub(super) fn coordinates(text: &Text) -> Result<Vec<[i32; 2]>, ReadError> {
+    // Every node has a line: `v 1 0 0` and its end.
+    const SHORTEST_LINE: u64 = 8;
+    let most = FEW_NODES.max(text.bytes().div_ceil(SHORTEST_LINE));
     let mut points: Vec<Option<[i32; 2]>> = Vec::new();
     let (line, nodes) = auxiliary(text, b"co", |word, cursor, nodes| {
         if word != b"v" {
@@ -336,11 +339,11 @@ pub(super) fn coordinates(text: &Text) -> Result<Vec<[i32; 2]>, ReadError> {
             (Ok(x), Ok(y)) => [x, y],
             _ => return Err(LineError::TooLarge { found: x.max(y).to_string() }),
         };
-        // Files are in the order of nodes: what a damaged number would make of this is not taken ahead.
-        let place = (id - 1) as usize;
-        if place > points.len() + FEW_NODES as usize {
-            return Err(LineError::NoSuchNode { id, first: 1, last: points.len() as u64 });
+        // No memory is taken for what damaged numbers would make of this.
+        if id > most {
+            return Err(LineError::NoSuchNode { id, first: 1, last: most });
         }
+        let place = (id - 1) as usize;
         if place >= points.len() {
             points.resize(place + 1, None);
         }
