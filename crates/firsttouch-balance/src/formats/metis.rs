@@ -27,9 +27,10 @@ pub fn metis_graph(bytes: &[u8]) -> Result<Problem, FormatError> {
         .find(|(_, line)| !line.is_empty())
         .ok_or_else(|| FormatError::Whole("an empty file: there is no graph".to_owned()))?;
     let head = Head::read(line, head)?;
-    let mut tasks = Vec::with_capacity(head.vertices);
-    let mut messages = Vec::with_capacity(2 * head.edges);
-    let mut at = Vec::with_capacity(head.vertices);
+    // A vertex is a line, and either end of an edge a digit and a blank: memory for more is not taken, whatever is stated.
+    let mut tasks = Vec::with_capacity(head.vertices.min(bytes.len()));
+    let mut messages = Vec::with_capacity((2 * head.edges).min(bytes.len() / 2));
+    let mut at = Vec::with_capacity(head.vertices.min(bytes.len()));
     while tasks.len() < head.vertices {
         let Some((line, row)) = lines.next() else {
             let reason = format!("{} vertices are stated, but there are {}", head.vertices, tasks.len());
@@ -254,5 +255,7 @@ mod tests {
         assert_eq!(reason("2 2\n2\n1\n"), "2 edges are stated, but their ends number 2");
         assert_eq!(reason("3 1\n2\n1"), "3 vertices are stated, but there are 2");
         assert_eq!(reason("1 0\n\n5\n"), "line 3: more than the stated 1 vertices");
+        assert_eq!(reason("4294967294 1\n2\n1"), "4294967294 vertices are stated, but there are 2");
+        assert_eq!(reason("2 2147483646\n2\n1"), "2147483646 edges are stated, but their ends number 2");
     }
 }
