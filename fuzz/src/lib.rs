@@ -24,32 +24,40 @@ static MEMORY: Counting = Counting;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static MOST: AtomicIsize = AtomicIsize::new(isize::MAX);
-static EXCEEDED: AtomicBool = AtomicBool::new(false);
+static REFUSES: AtomicBool = AtomicBool::new(false);
 
-/// Takes note of memory before it is there: what is too much must not be touched first.
-fn count(more: isize) {
+/// Takes note of memory before it is there: what is too much must not be touched first. False if it is refused.
+fn count(more: isize) -> bool {
     let live = LIVE.fetch_add(more, Ordering::Relaxed) + more;
-    if more > 0 && live > MOST.load(Ordering::Relaxed) && !EXCEEDED.swap(true, Ordering::Relaxed) {
-        // An allocator must not unwind; the fuzzer keeps the input of a process that aborts, and shows who allocated.
-        let most = MOST.swap(isize::MAX, Ordering::Relaxed);
-        let _ = writeln!(
-            std::io::stderr(),
-            "fuzz: {more} bytes more make {live}, and the input is good for {most}"
-        );
-        std::process::abort();
+    let most = MOST.load(Ordering::Relaxed);
+    if more <= 0 || live <= most {
+        return true;
     }
+    if REFUSES.load(Ordering::Relaxed) {
+        LIVE.fetch_sub(more, Ordering::Relaxed);
+        return false;
+    }
+    // An allocator must not unwind; the fuzzer keeps the input of a process that aborts, and shows who allocated.
+    MOST.store(isize::MAX, Ordering::Relaxed);
+    let _ =
+        writeln!(std::io::stderr(), "fuzz: {more} bytes more make {live}, and the input is good for {most}");
+    std::process::abort();
 }
 
-// SAFETY: every call is handed on to the system's allocator as it is.
+// SAFETY: every call is handed on to the system's allocator as it is, or answered by the null pointer that says no.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
+        if !count(layout.size() as isize) {
+            return std::ptr::null_mut();
+        }
         // SAFETY: the caller's layout.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
+        if !count(layout.size() as isize) {
+            return std::ptr::null_mut();
+        }
         // SAFETY: the caller's layout.
         unsafe { System.alloc_zeroed(layout) }
     }
@@ -61,7 +69,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        count(bytes as isize - layout.size() as isize);
+        if !count(bytes as isize - layout.size() as isize) {
+            return std::ptr::null_mut();
+        }
         // SAFETY: the caller's block, which the system's allocator gave.
         unsafe { System.realloc(block, layout, bytes) }
     }
@@ -77,12 +87,21 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Runs a reader of so many bytes within the bound; ends the process if it takes more.
+    /// Runs a reader of so many bytes within the bound; ends the process if it asks for more.
     pub fn hold<T>(self, input_bytes: usize, read: impl FnOnce() -> T) -> T {
         let most = self.fixed + self.per_byte * input_bytes;
         MOST.store(LIVE.load(Ordering::Relaxed) + most as isize, Ordering::Relaxed);
         let answer = read();
         MOST.store(isize::MAX, Ordering::Relaxed);
+        answer
+    }
+
+    /// The same, but a request for more is refused: for unpackers of others, which ask for what a file states and go by the
+    /// answer. One that cannot do without ends the process.
+    pub fn hold_refusing<T>(self, input_bytes: usize, read: impl FnOnce() -> T) -> T {
+        REFUSES.store(true, Ordering::Relaxed);
+        let answer = self.hold(input_bytes, read);
+        REFUSES.store(false, Ordering::Relaxed);
         answer
     }
 }
