@@ -101,15 +101,15 @@ impl Heap {
 
     /// To be called after fork in the parent (also when fork failed), in the same thread.
     pub fn after_fork_in_parent(&self) {
-        // The child's end is closed before it is waited for.
-        let socket = self.forks.end().map(|(own, _)| own);
+        // The child's end is closed before it is waited for. The heap stays closed until the child has what it needs: of a
+        // block that another thread frees meanwhile there would be nothing left to send.
+        if let Some((own, _)) = self.forks.end() {
+            inherit::serve(&own);
+        }
         if let Some(inner) = self.lock().open() {
             let mut inner = self.caught_up(inner);
             inner.forks += 1;
             inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
-        }
-        if let Some(socket) = socket {
-            inherit::serve(&socket);
         }
     }
 
