@@ -3,9 +3,13 @@
 use crate::program::{Program, linked_library};
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// A range of operations, both ends included.
 pub(crate) type Range = (u64, u64);
+
+/// A program of which no operation ends for so long hangs, however busy the machine is.
+const LIMIT_S: u64 = 120;
 
 /// What is run. Its words repeat it.
 #[derive(Clone, Debug)]
@@ -25,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<String>,
     /// What else the program is told.
     pub(crate) more: String,
+    /// The library that threads switch on and off meanwhile.
+    pub(crate) switched: Option<PathBuf>,
     /// A shell line that goes before it.
     pub(crate) before: Option<String>,
     /// Somebody attaches all the while.
@@ -44,15 +50,16 @@ impl Plan {
             ranges: Vec::new(),
             kinds: Vec::new(),
             more: String::new(),
+            switched: None,
             before: None,
             attached: false,
-            limit_s: 240,
+            limit_s: LIMIT_S,
         }
     }
 
     /// The same without us.
     pub(crate) fn bare(&self) -> Plan {
-        Plan { placed: None, attached: false, ..self.clone() }
+        Plan { placed: None, switched: None, attached: false, ..self.clone() }
     }
 
     pub(crate) fn by_threads(self, threads: u32) -> Plan {
@@ -85,9 +92,14 @@ impl Plan {
         if self.attached {
             text.push_str(" --hold");
         }
-        let _ = write!(text, "{} --limit {} --plugin", self.more, self.limit_s);
-        let text = text.split_whitespace().map(OsString::from);
-        [program.file.clone().into()].into_iter().chain(text).chain([program.plugin.clone().into()]).collect()
+        let _ = write!(text, "{} --limit {}", self.more, self.limit_s);
+        let mut words = vec![OsString::from(&program.file)];
+        words.extend(text.split_whitespace().map(OsString::from));
+        words.extend(["--plugin".into(), OsString::from(&program.plugin)]);
+        if let Some(library) = &self.switched {
+            words.extend(["--switch".into(), OsString::from(library)]);
+        }
+        words
     }
 
     /// The same under `firsttouch run`, where that is wanted.

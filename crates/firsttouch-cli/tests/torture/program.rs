@@ -45,6 +45,17 @@ fn compile(flags: &[&str], sources: &[PathBuf], result: &Path) -> Outcome {
     Ok(())
 }
 
+/// The C library as it is installed, which a process can switch on and off.
+pub(crate) fn switched_library() -> PathBuf {
+    let prefix = workshop().join("installed");
+    let mut install = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../firsttouch-ffi/install"));
+    let output =
+        install.arg("--prefix").arg(&prefix).args(["--profile", "dev"]).env("CARGO", env!("CARGO")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    prefix.join("lib/libfirsttouch.so")
+}
+
 impl Program {
     pub(crate) fn compile() -> Outcome<Program> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torture/c");

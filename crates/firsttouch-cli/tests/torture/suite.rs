@@ -5,7 +5,7 @@ use crate::guests;
 use crate::here;
 use crate::machine::{ControlGroup, Surroundings};
 use crate::plan::Plan;
-use crate::program::Program;
+use crate::program::{Program, switched_library};
 use crate::runner::{Asked, Skip, Tally};
 use crate::shrink::{first, shrink, told};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,19 @@ use std::time::Instant;
 struct Here {
     name: &'static str,
     requires: &'static [&'static str],
+    /// The C library is switched on and off meanwhile.
+    switched: bool,
     plan: Plan,
+}
+
+impl Here {
+    fn new(name: &'static str, plan: Plan) -> Here {
+        Here { name, requires: &[], switched: false, plan }
+    }
+
+    fn requires(self, requires: &'static [&'static str]) -> Here {
+        Here { requires, ..self }
+    }
 }
 
 /// Operations of a worker: of a test as a whole, somewhat more than ten thousand.
@@ -29,46 +41,41 @@ const SMALL: &str = "--budget 240 --largest 64";
 const RARE_US: u64 = 50_000;
 
 fn here() -> Vec<Here> {
-    // What a program may do without us, it may do with us: first that everything works without.
-    let bare = |name, plan: Plan| Here { name, requires: &[], plan: plan.bare() };
-    let alone = |name, placed| Here { name, requires: &[], plan: Plan::new(placed, 1, ALONE) };
-    let threads = |name, placed, seed| Here {
-        name,
-        requires: &[],
-        plan: Plan::new(placed, seed, EACH).by_threads(THREADS),
-    };
-    let mut runs = vec![
-        bare("without us, alone", Plan::new("", 1, ALONE)),
-        bare("without us, by threads", Plan::new("", 2, EACH).by_threads(THREADS)),
-        alone("thp, alone", "--pages thp"),
-        threads("thp, by threads", "--pages thp", 2),
-        alone("4k, alone", "--pages 4k"),
-        threads("4k, by threads", "--pages 4k", 3),
-        threads("plain, by threads", "--pages plain", 4),
-        alone("64k, alone", "--pages 64k"),
-        alone("small blocks too, alone", "--min-size 64K"),
-        threads("small blocks too, by threads", "--min-size 64K", 5),
-        threads("heap, by threads", "--heap", 6),
-        threads("prefault, by threads", "--prefault", 7),
-        threads("with the programs it starts, by threads", "--follow", 8),
-    ];
-    let mut forking = Plan::new("--pages thp", 9, ALONE).with("--forking-signals");
-    forking.signals = Some(1000);
-    runs.push(Here { name: "handlers that fork", requires: &[], plan: forking });
-    // One pool that suffices now and then, and one that runs empty at once.
-    let reserved = |seed| Plan::new("--pages 2m", seed, ALONE).with("--unit 2097152");
-    runs.push(Here { name: "2m, alone", requires: &["pool2m=96"], plan: reserved(10) });
-    runs.push(Here {
-        name: "2m from a small pool, by threads",
-        requires: &["pool2m=12"],
-        plan: Plan { operations: EACH, ..reserved(11).by_threads(THREADS) },
-    });
-    let plan = Plan::new("--pages thp", 13, EACH).by_threads(THREADS);
-    runs.push(Here { name: "in a control group", requires: &["cgroup=3G"], plan });
-    let mut attached = Plan::new("--attachable", 12, EACH).by_threads(THREADS);
-    attached.attached = true;
-    runs.push(Here { name: "attached to all the while", requires: &[], plan: attached });
-    runs
+    let alone = |placed: &str, seed| Plan::new(placed, seed, ALONE);
+    let threads = |placed: &str, seed| Plan::new(placed, seed, EACH).by_threads(THREADS);
+    let reserved = |plan: Plan| plan.with("--unit 2097152");
+    let forking = Plan { signals: Some(1000), ..alone("--pages thp", 9).with("--forking-signals") };
+    vec![
+        // What a program may do without us, it may do with us: first that everything works without.
+        Here::new("without us, alone", alone("", 1).bare()),
+        Here::new("without us, by threads", threads("", 2).bare()),
+        Here::new("thp, alone", alone("--pages thp", 1)),
+        Here::new("thp, by threads", threads("--pages thp", 2)),
+        Here::new("4k, alone", alone("--pages 4k", 3)),
+        Here::new("4k, by threads", threads("--pages 4k", 3)),
+        Here::new("plain, by threads", threads("--pages plain", 4)),
+        Here::new("64k, alone", alone("--pages 64k", 4)),
+        Here::new("small blocks too, alone", alone("--min-size 64K", 5)),
+        Here::new("small blocks too, by threads", threads("--min-size 64K", 5)),
+        Here::new("heap, by threads", threads("--heap", 6)),
+        Here::new("prefault, by threads", threads("--prefault", 7)),
+        // Programs start slowly with an agent that is built for debugging.
+        Here::new(
+            "with the programs it starts, by threads",
+            Plan { operations: EACH / 2, ..threads("--follow", 8) },
+        ),
+        Here::new("handlers that fork", forking),
+        // A pool that suffices now and then, and one that runs empty at once.
+        Here::new("2m, alone", reserved(alone("--pages 2m", 10))).requires(&["pool2m=96"]),
+        Here::new("2m from a small pool, by threads", reserved(threads("--pages 2m", 11)))
+            .requires(&["pool2m=12"]),
+        Here::new("in a control group", threads("--pages thp", 13)).requires(&["cgroup=3G"]),
+        Here::new("attached to all the while", Plan { attached: true, ..threads("--attachable", 12) }),
+        Here {
+            switched: true,
+            ..Here::new("the library switched on and off, by threads", threads("", 14).bare())
+        },
+    ]
 }
 
 fn in_guest() -> Vec<(&'static str, Plan)> {
@@ -139,7 +146,8 @@ pub(crate) fn run(asked: &Asked, tally: &mut Tally) {
             let requires: Vec<String> = run.requires.iter().map(|word| (*word).to_owned()).collect();
             let surroundings = Surroundings::make(&requires)?;
             let before = surroundings.group.as_ref().map(ControlGroup::enter);
-            let plan = Plan { before, ..run.plan.clone() };
+            let switched = run.switched.then(switched_library);
+            let plan = Plan { before, switched, ..run.plan.clone() };
             run_here(&plan, &program);
             Ok(())
         }));

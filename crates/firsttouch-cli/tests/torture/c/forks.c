@@ -113,14 +113,15 @@ static void end_of_leaf(pid_t child)
 
 /* The words that make this program a leaf: it performs a few operations by itself. */
 struct leaf {
-    char seed[24];
-    char *words[4];
+    char seed[24], masked[24];
+    char *words[5];
 };
 
 static struct leaf *leaf_of(struct worker *worker, struct leaf *leaf)
 {
-    *leaf = (struct leaf){.words = {"torture", "--leaf", leaf->seed, NULL}};
+    *leaf = (struct leaf){.words = {"torture", "--leaf", leaf->seed, leaf->masked, NULL}};
     snprintf(leaf->seed, sizeof leaf->seed, "%lu", next(worker) >> 1);
+    snprintf(leaf->masked, sizeof leaf->masked, "%lu", masked);
     return leaf;
 }
 

@@ -38,7 +38,7 @@ void op_library(struct worker *worker)
 /* Switches placing on and off while workers work, once for a few operations. */
 void *switcher(void *value)
 {
-    static const char *const pages[] = {"4k", "thp", "auto", "thp"};
+    static const char *const pages[] = {"4k", "thp", "64k", "thp"};
     static const uint64_t least[] = {64 << 10, 256 << 10, 1 << 20}, most[] = {6 << 20, UINT64_MAX};
     struct worker *worker = value;
     uint64_t seen = 0;

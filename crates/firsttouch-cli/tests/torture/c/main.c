@@ -36,10 +36,10 @@ static const struct kind {
     {"refused", op_refused, 2, ANYWHERE},
     {"zero", op_zero, 1, ANYWHERE},
     {"strdup", op_strdup, 1, ANYWHERE},
-    {"getline", op_getline, 2, NO_FORKING_SIGNALS | NOT_IN_LEAF},
+    {"getline", op_getline, 3, NO_FORKING_SIGNALS | NOT_IN_LEAF},
     {"memstream", op_memstream, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"print", op_print, 1, ANYWHERE},
-    {"flush", op_flush, 2, NOT_IN_CHILD | NO_FORKING_SIGNALS},
+    {"flush", op_flush, 4, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"sort", op_sort, 1, ANYWHERE},
     {"buffer", op_buffer, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"paths", op_paths, 1, ANYWHERE},
@@ -81,7 +81,9 @@ static const struct kind {
 enum { KINDS = sizeof kinds / sizeof *kinds, MOST_RANGES = 512 };
 
 static _Atomic uint64_t counts[KINDS];
-static int is_masked[KINDS];
+/* A bit for each kind that is left out; for programs that this one starts, too. */
+uint64_t masked;
+_Static_assert(KINDS <= 64, "a bit for each kind");
 static struct range {
     uint64_t first, last;
 } ranges[MOST_RANGES];
@@ -114,7 +116,7 @@ static unsigned some_kind(struct worker *worker)
 static int is_wanted(const struct worker *worker)
 {
     unsigned where = kinds[worker->kind].where;
-    if (is_masked[worker->kind] || (where & NOT_IN_CHILD && worker->depth > 0) || (where & ALONE && !options.single) ||
+    if (masked >> worker->kind & 1 || (where & NOT_IN_CHILD && worker->depth > 0) || (where & ALONE && !options.single) ||
         (where & THREADS && options.single) || (where & NO_FORKING_SIGNALS && options.forking_signals) || (where & NOT_IN_LEAF && options.leaf))
         return 0;
     if (range_count == 0 || worker->depth > 0)
@@ -129,7 +131,7 @@ static int is_asked(const char *name)
 {
     for (unsigned i = 0; i < KINDS; i++)
         if (strcmp(kinds[i].name, name) == 0)
-            return !is_masked[i] && !(kinds[i].where & NO_FORKING_SIGNALS && options.forking_signals);
+            return !(masked >> i & 1) && !(kinds[i].where & NO_FORKING_SIGNALS && options.forking_signals);
     return 0;
 }
 
@@ -172,18 +174,18 @@ static void usage(const char *word)
     exit(2);
 }
 
-static void mask(char *names, int is_kept)
+static uint64_t named(char *names)
 {
-    for (unsigned i = 0; i < KINDS; i++)
-        is_masked[i] = is_kept;
+    uint64_t bits = 0;
     for (char *rest = names, *name; (name = strsep(&rest, ",")) != NULL;) {
         unsigned kind = 0;
         while (kind < KINDS && strcmp(kinds[kind].name, name) != 0)
             kind++;
         if (kind == KINDS)
             usage(name);
-        is_masked[kind] = !is_kept;
+        bits |= (uint64_t)1 << kind;
     }
+    return bits;
 }
 
 static void read_ranges(char *text)
@@ -232,9 +234,9 @@ static void read_options(char **words)
         else if (strcmp(word, "--ranges") == 0)
             read_ranges(value);
         else if (strcmp(word, "--kinds") == 0)
-            mask(value, 1);
+            masked |= ~named(value);
         else if (strcmp(word, "--without") == 0)
-            mask(value, 0);
+            masked |= named(value);
         else if (strcmp(word, "--largest") == 0)
             options.largest = number * MIB;
         else if (strcmp(word, "--budget") == 0)
@@ -295,7 +297,8 @@ static void torture(void)
 
 int main(int count, char **words)
 {
-    if (count == 3 && strcmp(words[1], "--leaf") == 0) {
+    if (count == 4 && strcmp(words[1], "--leaf") == 0) {
+        masked = strtoull(words[3], NULL, 10);
         options.limit_s = 0;
         options.leaf = options.single = 1;
         begin_watch();

@@ -78,6 +78,7 @@ extern __thread struct worker *current;
 extern struct block monuments[MONUMENTS];
 
 /* main.c */
+extern uint64_t masked;
 uint64_t mixed(uint64_t value);
 void perform(struct worker *worker, uint64_t first, uint64_t last);
 const char *kind_name(unsigned kind);
