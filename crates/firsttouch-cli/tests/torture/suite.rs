@@ -35,7 +35,7 @@ const ALONE: u64 = 400;
 const EACH: u64 = 120;
 const THREADS: u32 = 4;
 /// An emulated processor is slow, and its machine has little memory.
-const IN_GUEST: u64 = 120;
+const IN_GUEST: u64 = 80;
 const SMALL: &str = "--budget 240 --largest 64";
 /// Its signals would come faster than it gets on.
 const RARE_US: u64 = 50_000;
