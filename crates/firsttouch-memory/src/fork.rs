@@ -103,8 +103,9 @@ impl Heap {
     pub fn after_fork_in_parent(&self) {
         // The child's end is closed before it is waited for. The heap stays closed until the child has what it needs: of a
         // block that another thread frees meanwhile there would be nothing left to send.
-        if let Some((own, _)) = self.forks.end() {
-            inherit::serve(&own);
+        let socket = self.forks.end().map(|(own, _)| own);
+        if let Some(socket) = socket {
+            inherit::serve(&socket);
         }
         if let Some(inner) = self.lock().open() {
             let mut inner = self.caught_up(inner);

@@ -1,19 +1,11 @@
-//! What the tests stand on: a machine and a kernel, the test programs, and the commands that share a boot.
+//! What the tests stand on: the test programs, and the commands that share a boot (`guest`).
 
-use crate::runner::Skip;
-use firsttouch_lab::{
-    Acceleration, Collected, Command, Description, Kernel, KernelStore, Lab, LabError, Qemu, Release,
-};
-use std::env;
+pub(crate) use crate::guest::Setting;
+use firsttouch_lab::{Collected, Command, Description};
 use std::ffi::OsString;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::Duration;
-
-/// The slowest machine, on a busy host.
-const LIMIT: Duration = Duration::from_secs(1200);
 
 /// Looks at what the commands wrote, on the machine they ran on.
 type Check = Box<dyn Fn(&Description, &[Collected])>;
@@ -35,80 +27,6 @@ impl Test {
     ) -> Test {
         Test { name: name.into(), setting, commands, check: Box::new(check) }
     }
-}
-
-/// What is booted. Tests that agree on it share the boot.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Setting {
-    machine: &'static str,
-    newer: bool,
-    /// Plugged memory stays as it was plugged.
-    left_offline: bool,
-}
-
-impl Setting {
-    /// A built-in machine with the older kernel.
-    pub(crate) fn of(machine: &'static str) -> Setting {
-        Setting { machine, newer: false, left_offline: false }
-    }
-
-    /// The newer kernel: weighted interleaving, tiers from the speed tables.
-    pub(crate) fn newer(mut self) -> Setting {
-        self.newer = true;
-        self
-    }
-
-    /// Nobody makes plugged memory usable.
-    pub(crate) fn left_offline(mut self) -> Setting {
-        self.left_offline = true;
-        self
-    }
-
-    pub(crate) fn release(&self) -> Release {
-        if self.newer { Release::V6_12 } else { Release::V6_1 }
-    }
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} with Linux {}", self.machine, self.release())?;
-        if self.left_offline { f.write_str(", plugged memory left offline") } else { Ok(()) }
-    }
-}
-
-/// A lab that is ready to boot.
-pub(crate) struct Bench {
-    pub(crate) machine: Description,
-    pub(crate) lab: Lab,
-}
-
-impl Bench {
-    pub(crate) fn new(setting: &Setting) -> Result<Bench, Skip> {
-        let mut machine = Description::named(setting.machine).unwrap();
-        // Pages that the kernel watches for balancing are hidden from move_pages(2) in Linux 6.1, and it may move them: both
-        // would be seen now and then only, in programs that happen to run for seconds.
-        machine.kernel_options = format!("{} numa_balancing=disable", machine.kernel_options);
-        if setting.left_offline {
-            machine.nodes.iter_mut().for_each(|node| node.online = false);
-        }
-        let path = env::var_os("PATH");
-        let qemu = Qemu::find(path.as_deref(), Acceleration::Software).map_err(|error| skip(&error))?;
-        let kernel = kernel(setting.release())?;
-        let own = env!("CARGO_BIN_EXE_firsttouch");
-        let lab = Lab::new(machine.clone(), kernel, qemu, own).path(path.unwrap_or_default()).limit(LIMIT);
-        Ok(Bench { machine, lab })
-    }
-}
-
-fn skip(error: &LabError) -> Skip {
-    Skip(format!("{error}; {}", error.hint().unwrap_or_default()))
-}
-
-fn kernel(release: Release) -> Result<Kernel, Skip> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
-    let Some(cache) = cache else { return Err(Skip("neither XDG_CACHE_HOME nor HOME is set".to_owned())) };
-    KernelStore::at(cache.join("firsttouch/lab")).find(release).map_err(|error| skip(&error))
 }
 
 /// A command of words.

@@ -21,6 +21,8 @@ mod confined;
 mod counts;
 mod endings;
 mod graphs;
+#[path = "../shared/guest.rs"]
+mod guest;
 mod measure;
 mod model;
 mod own_devices;
@@ -33,7 +35,7 @@ mod runtime;
 mod threads;
 mod watch;
 
-use bench::{Bench, Setting, Test};
+use bench::{Setting, Test};
 use runner::{Asked, Skip, Tally};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -92,8 +94,8 @@ fn main() -> ExitCode {
 fn run(tally: &mut Tally, tests: &[Test]) {
     let setting: &Setting = &tests[0].setting;
     let begun = Instant::now();
-    let bench = match Bench::new(setting) {
-        Ok(bench) => bench,
+    let (machine, lab) = match guest::ready(setting) {
+        Ok(ready) => ready,
         Err(Skip(why)) => {
             for test in tests {
                 tally.count(&test.name, None, Ok(Err(Skip(why.clone()))));
@@ -102,7 +104,7 @@ fn run(tally: &mut Tally, tests: &[Test]) {
         }
     };
     let all: Vec<_> = tests.iter().flat_map(|test| test.commands.iter().cloned()).collect();
-    let collected = match bench.lab.collect(&all) {
+    let collected = match lab.collect(&all) {
         Ok(collected) => collected,
         Err(error) => {
             eprintln!("{setting}: {error}\n{}", error.console().unwrap_or_default());
@@ -117,7 +119,7 @@ fn run(tally: &mut Tally, tests: &[Test]) {
     for test in tests {
         let (own, others) = rest.split_at(test.commands.len());
         rest = others;
-        let result = catch_unwind(AssertUnwindSafe(|| (test.check)(&bench.machine, own)));
+        let result = catch_unwind(AssertUnwindSafe(|| (test.check)(&machine, own)));
         if result.is_err() {
             for one in own {
                 eprintln!("{:?}\n{}{}", one.finished.ending, one.stdout, one.stderr);

@@ -128,7 +128,7 @@ fn tiers() -> Test {
 /// Memory that was plugged in is a node without memory until someone makes it usable.
 fn plugged_later() -> Test {
     let take_in = "for block in /sys/devices/system/node/node1/memory[0-9]*; do echo online_movable > $block/state; done";
-    let setting = Setting::of("hotplug").left_offline();
+    let setting = Setting { left_offline: true, ..Setting::of("hotplug") };
     Test::new(
         "plugged memory comes when it is made usable",
         setting,
