@@ -16,6 +16,7 @@
 )]
 
 mod cases;
+#[expect(dead_code, reason = "these tests do not go through modes of transparent huge pages")]
 mod directives;
 mod launch;
 #[path = "../shared/machine.rs"]
@@ -25,10 +26,10 @@ mod runner;
 #[path = "../shared/single.rs"]
 mod single;
 
-use runner::Outcome;
+use runner::{Asked, Outcome};
 use single::{Test, skip};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    single::run("faults", directives::tests().into_iter().chain(cases::tests()))
+    single::run(&Asked::read(), "faults", directives::tests(directives::scripts()).chain(cases::tests()))
 }

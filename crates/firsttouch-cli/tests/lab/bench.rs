@@ -1,19 +1,13 @@
 //! What the tests stand on: a machine and a kernel, the test programs, and the commands that share a boot.
 
+use crate::guest;
 use crate::runner::Skip;
-use firsttouch_lab::{
-    Acceleration, Collected, Command, Description, Kernel, KernelStore, Lab, LabError, Qemu, Release,
-};
-use std::env;
+use firsttouch_lab::{Collected, Command, Description, Lab, Release};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::Duration;
-
-/// The slowest machine, on a busy host.
-const LIMIT: Duration = Duration::from_secs(1200);
 
 /// Looks at what the commands wrote, on the machine they ran on.
 type Check = Box<dyn Fn(&Description, &[Collected])>;
@@ -91,24 +85,9 @@ impl Bench {
         if setting.left_offline {
             machine.nodes.iter_mut().for_each(|node| node.online = false);
         }
-        let path = env::var_os("PATH");
-        let qemu = Qemu::find(path.as_deref(), Acceleration::Software).map_err(|error| skip(&error))?;
-        let kernel = kernel(setting.release())?;
-        let own = env!("CARGO_BIN_EXE_firsttouch");
-        let lab = Lab::new(machine.clone(), kernel, qemu, own).path(path.unwrap_or_default()).limit(LIMIT);
+        let lab = guest::lab(machine.clone(), setting.release())?;
         Ok(Bench { machine, lab })
     }
-}
-
-fn skip(error: &LabError) -> Skip {
-    Skip(format!("{error}; {}", error.hint().unwrap_or_default()))
-}
-
-fn kernel(release: Release) -> Result<Kernel, Skip> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
-    let Some(cache) = cache else { return Err(Skip("neither XDG_CACHE_HOME nor HOME is set".to_owned())) };
-    KernelStore::at(cache.join("firsttouch/lab")).find(release).map_err(|error| skip(&error))
 }
 
 /// A command of words.

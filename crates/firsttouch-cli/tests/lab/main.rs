@@ -21,6 +21,8 @@ mod confined;
 mod counts;
 mod endings;
 mod graphs;
+#[path = "../shared/guest.rs"]
+mod guest;
 mod measure;
 mod model;
 mod own_devices;

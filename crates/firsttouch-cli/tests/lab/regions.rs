@@ -4,6 +4,7 @@
 
 use crate::bench::{Setting, Test, workshop};
 use crate::counts::{Counts, assert_shares, counts, only, succeeded};
+use crate::guest::own_program;
 use crate::{graphs, runtime};
 use firsttouch_lab::Command;
 use firsttouch_linux::numa::{self, CpuBits};
@@ -12,8 +13,6 @@ use firsttouch_memory::{
 };
 use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
@@ -36,19 +35,7 @@ fn setting() -> Setting {
 /// This program, in the guest.
 pub(crate) fn ours(words: &[&str]) -> Command {
     let words = [WORD].iter().chain(words).map(OsString::from);
-    Command::new([own_program().into_os_string()].into_iter().chain(words))
-}
-
-/// Without what debuggers want, which is most of it.
-fn own_program() -> PathBuf {
-    let file = workshop().join("lab");
-    if !file.exists() {
-        fs::create_dir_all(workshop()).unwrap();
-        let stripped =
-            process::Command::new("strip").arg("-o").arg(&file).arg(env::current_exe().unwrap()).status();
-        assert!(stripped.expect("binutils").success());
-    }
-    file
+    Command::new([own_program(&workshop()).into_os_string()].into_iter().chain(words))
 }
 
 fn policies() -> Test {

@@ -1,4 +1,5 @@
 // The control channel inside a program: what it does when asked, whom it refuses, and that the program cannot tell.
+//# once: what is said to the agent
 //# bare: none
 //# exec: -- none
 //# exec: --follow --attachable -- talk

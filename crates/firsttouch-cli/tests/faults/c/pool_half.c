@@ -1,17 +1,16 @@
 // More is allocated than the pool holds: the rest falls back to other pages, and nothing dies of SIGBUS.
-//# requires: thp
 //# requires: pool2m=32
 //# run: --pages 2m
 //# expect: complete=true
-//# expect: pages=2m>=95%
+//# expect: pages=2m>=95% where thp
 //# expect: shortfall=pool-empty>=60M
 //# run: --pages 2m --prefault
 //# expect: shortfall=pool-empty>=60M
 //# run: --pages 1g
 //# expect: shortfall=pool-empty>=120M
 //# run: --pages auto
-//# expect: pages=2m>=95%
-//# expect: shortfall=nothing
+//# expect: pages=2m>=95% where thp
+//# expect: shortfall=nothing where thp
 //# exec: --pages 2m
 #include "check.h"
 
