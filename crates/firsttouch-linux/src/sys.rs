@@ -126,7 +126,8 @@ pub unsafe fn protect(address: usize, bytes: usize, protection: i32) -> Answer {
     unsafe { call(libc::SYS_mprotect, [address, bytes, protection as usize, 0, 0, 0]) }
 }
 
-/// `mremap` to a fixed address, leaving the source mapped and empty (`MREMAP_DONTUNMAP`, Linux 5.7).
+/// `mremap` to a fixed address, leaving the source mapped and empty (`MREMAP_DONTUNMAP`, Linux 5.7). The source must be one
+/// mapping: up to Linux 6.16 the target is unmapped before the kernel finds out that it is not.
 ///
 /// # Safety
 /// Both ranges must belong to the caller, must not overlap, and nobody may access them during the call.
@@ -135,17 +136,6 @@ pub unsafe fn move_pages_to(source: usize, bytes: usize, target: usize) -> Answe
     let flags = libc::MREMAP_MAYMOVE as usize | libc::MREMAP_FIXED as usize | MREMAP_DONTUNMAP;
     // SAFETY: the caller's duty.
     unsafe { call(libc::SYS_mremap, [source, bytes, bytes, flags, target, 0]) }
-}
-
-/// Moves a mapping, pages and all, over another range of at least its size (`MREMAP_FIXED`). Huge pages stay whole where
-/// both addresses lie alike in theirs.
-///
-/// # Safety
-/// Both ranges must belong to the caller, must not overlap, and nobody may access them during the call.
-pub unsafe fn move_mapping(source: usize, bytes: usize, target: usize, target_bytes: usize) -> Answer {
-    let flags = libc::MREMAP_MAYMOVE as usize | libc::MREMAP_FIXED as usize;
-    // SAFETY: the caller's duty.
-    unsafe { call(libc::SYS_mremap, [source, bytes, target_bytes, flags, target, 0]) }
 }
 
 /// Names anonymous memory for those who read `/proc/PID/maps`: `[anon:NAME]` (`PR_SET_VMA_ANON_NAME`, Linux 5.17 if built

@@ -177,6 +177,11 @@ impl Arena {
         self.base + self.tables.pages() as usize * BASE
     }
 
+    /// The page at an address of this arena.
+    pub(crate) fn page(&self, address: usize) -> Page {
+        ((address - self.base) / BASE) as Page
+    }
+
     pub(crate) fn address(&self, page: Page) -> usize {
         self.base + page as usize * BASE
     }
@@ -345,15 +350,22 @@ impl Arena {
             let _ = unsafe { sys::protect(from, length, READ_WRITE) };
             return;
         }
-        // SAFETY: the pages are a block that is being freed; what they hold is not needed any more.
-        if unsafe { sys::map_anonymous(address, bytes, READ_WRITE, libc::MAP_FIXED) }.is_ok() {
-            let advice =
-                if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
-            // SAFETY: mapped just now; the advice changes no contents.
-            let _ = unsafe { sys::advise(address, bytes, advice) };
-            self.lay_out(address, start, pages);
-            self.set_fresh(start, pages);
+        self.make_anew(start, pages);
+    }
+
+    /// Puts new memory, mapped as at first, in the place of whatever is there; false if the kernel refuses.
+    pub(crate) fn make_anew(&mut self, start: Page, pages: u32) -> bool {
+        let (address, bytes) = (self.address(start), pages as usize * BASE);
+        // SAFETY: pages of ours whose contents nobody needs any more.
+        if unsafe { sys::map_anonymous(address, bytes, READ_WRITE, libc::MAP_FIXED) }.is_err() {
+            return false;
         }
+        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
+        // SAFETY: mapped just now; the advice changes no contents.
+        let _ = unsafe { sys::advise(address, bytes, advice) };
+        self.lay_out(address, start, pages);
+        self.set_fresh(start, pages);
+        true
     }
 
     /// Nothing is known any more of what free pages hold.

@@ -2,21 +2,22 @@
 //!
 //! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
 
-use crate::arena::Backing;
+use crate::arena::{Arena, Backing};
 use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::extents::{Block, Extents};
 use crate::lock::Lock;
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
+use crate::remap;
 use crate::settings::{Settings, Totals};
 use crate::snapshot::{BlockInfo, why_small};
 use crate::span::Span;
 use crate::state::Inner;
 use core::ffi::CStr;
 use core::fmt;
+use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use firsttouch_linux::sys;
 
 /// Offset of a block from the start of its page: that of glibc's own large blocks, so that vector code sees the
 /// alignment it sees without us and results stay equal to the last bit.
@@ -263,25 +264,64 @@ impl Heap {
         inner.look_before_less();
         inner.totals.live_bytes -= block.bytes;
         inner.count_taken(&taken, bytes);
-        let by_kernel = slot == new_slot && !block.altered && inner.moves < MOST_MOVES;
+        let is_same_arena = slot == new_slot;
         let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
-        arena.set_live(taken.start, wanted, Block { bytes, fallback, altered: false, ..block });
-        let (by_kernel, target) =
-            (by_kernel && !arena.backing.is_reserved_pool(), arena.address(taken.start));
+        let by_kernel = is_same_arena && !arena.backing.is_reserved_pool();
+        let target = arena.address(taken.start);
+        // What the program has changed of its mappings moves with them.
+        let altered = by_kernel && block.altered;
+        arena.set_live(taken.start, wanted, Block { bytes, fallback, altered, ..block });
+        let by_kernel = by_kernel && inner.moves < MOST_MOVES;
         drop(inner);
 
         let source = address as usize - offset;
-        // SAFETY: both ranges are blocks of ours that only the caller knows; the new one is not smaller.
-        let moved = unsafe { move_contents(source, target, pages as usize * BASE, by_kernel) };
-        let mut inner = self.inner.lock();
-        if let Some((from, length)) = moved {
-            inner.moves += 1;
-            if let Some(arena) = &mut inner.arenas[slot] {
-                arena.set_fresh(((from - arena.base) / BASE) as u32, (length / BASE) as u32);
+        let bytes_before = pages as usize * BASE;
+        let part = if by_kernel { part_to_move(source, bytes_before, block.altered) } else { source..source };
+        // SAFETY: both ranges are blocks of ours that only the caller knows, and the new one is not smaller.
+        let moved = unsafe { self.move_part(slot, source, target, part.clone()) };
+        if moved {
+            for rest in [source..part.start, part.end..source + bytes_before] {
+                // SAFETY: parts of the same ranges.
+                unsafe { copy(rest.start, target + (rest.start - source), rest.len()) };
             }
+        }
+        let mut inner = self.inner.lock();
+        if !moved {
+            // The block is where it was. The target is made anew, as the kernel may have cleared it.
+            inner.totals.live_bytes = inner.totals.live_bytes - bytes + block.bytes;
+            inner.give_back(new_slot, taken.start, wanted, true);
+            return Resized::NoRoom;
         }
         inner.give_back(slot, start, pages, block.altered);
         Resized::To((target + offset) as *mut u8)
+    }
+
+    /// Moves a part of a block (addresses, whole pages) to another block's place by the kernel; what the kernel does not
+    /// move is copied. False if it cannot be done; then the part is where it was.
+    ///
+    /// # Safety
+    /// As for [`remap::move_pages`]; the blocks lie in that arena.
+    unsafe fn move_part(&self, slot: usize, source: usize, target: usize, part: Range<usize>) -> bool {
+        let with_arena =
+            |act: &dyn Fn(&mut Arena) -> bool| self.inner.lock().arenas[slot].as_mut().is_some_and(act);
+        let moved = |from: usize, bytes: usize| {
+            with_arena(&|arena| {
+                arena.set_fresh(arena.page(from), (bytes / BASE) as u32);
+                true
+            });
+            self.inner.lock().moves += 1;
+        };
+        let otherwise = |from: usize, to: usize, bytes: usize| {
+            let restored = with_arena(&|arena| arena.make_anew(arena.page(to), (bytes / BASE) as u32));
+            if restored {
+                // SAFETY: parts of the two blocks; the target was mapped just now.
+                unsafe { copy(from, to, bytes) };
+            }
+            restored
+        };
+        let to = target + (part.start - source);
+        // SAFETY: the caller's duty.
+        unsafe { remap::move_pages(part.start, to, part.len(), moved, otherwise) }
     }
 
     /// The totals now.
@@ -365,32 +405,24 @@ fn shape(bytes: usize, alignment: usize) -> Option<(u32, u16, u32)> {
     Some((page_count(bytes, offset)?, offset as u16, u32::try_from((alignment / BASE).max(1)).ok()?))
 }
 
-/// Moves `bytes` from one run of pages to another that is congruent modulo 2 MiB: whole chunks by the kernel if
-/// `by_kernel`, the edges by copying. Answers the range that the kernel moved away.
+/// The part of a block that the kernel is to move: whole chunks, if there are enough of them, because the huge pages at the
+/// edges are shared with others; all of it where the program has changed its mappings, which only so come with it.
+fn part_to_move(source: usize, bytes: usize, altered: bool) -> Range<usize> {
+    let (first, end) = (source.next_multiple_of(HUGE), (source + bytes) / HUGE * HUGE);
+    if altered {
+        source..source + bytes
+    } else if first < end && end - first >= MOVE_BYTES {
+        first..end
+    } else {
+        source..source
+    }
+}
+
+/// Copies between two blocks.
 ///
 /// # Safety
-/// Both ranges must be mapped blocks that nobody uses meanwhile; they must not overlap.
-unsafe fn move_contents(
-    source: usize,
-    target: usize,
-    bytes: usize,
-    by_kernel: bool,
-) -> Option<(usize, usize)> {
-    let copy = |from: usize, to: usize, bytes: usize| {
-        // SAFETY: parts of the two ranges of this function.
-        unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
-    };
-    let first = source.next_multiple_of(HUGE);
-    let end = (source + bytes) / HUGE * HUGE;
-    if by_kernel && first < end && end - first >= MOVE_BYTES {
-        let head = first - source;
-        // SAFETY: whole chunks of both ranges.
-        if unsafe { sys::move_pages_to(first, end - first, target + head) }.is_ok() {
-            copy(source, target, head);
-            copy(end, target + (end - source), source + bytes - end);
-            return Some((first, end - first));
-        }
-    }
-    copy(source, target, bytes);
-    None
+/// Both ranges must be mapped, must not overlap, and nobody may use them meanwhile.
+unsafe fn copy(from: usize, to: usize, bytes: usize) {
+    // SAFETY: the caller's duty.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
 }

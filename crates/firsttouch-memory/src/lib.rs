@@ -28,6 +28,7 @@ mod pages;
 mod reason;
 mod record;
 mod region;
+mod remap;
 mod settings;
 mod shares;
 mod snapshot;

@@ -73,10 +73,6 @@ impl Region {
         if range.start > range.end || range.end > self.bytes || !range.start.is_multiple_of(BASE) {
             return Err(libc::EINVAL);
         }
-        if range != (0..self.bytes) {
-            // Most advice is kept by mapping: the kernel cuts it there.
-            self.is_one_mapping = false;
-        }
         // SAFETY: the range lies in this region, which is borrowed from its only owner.
         unsafe { sys::advise(self.address + range.start, range.len(), number) }.map(drop)
     }

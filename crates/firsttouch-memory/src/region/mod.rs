@@ -60,10 +60,6 @@ pub struct Region {
     /// Why the policy is not in force.
     unplaced: Option<Reason>,
     naming: Naming,
-    /// The kernel has it as one mapping, which can be moved in one.
-    is_one_mapping: bool,
-    /// It lies where it was moved to.
-    was_moved: bool,
 }
 
 impl Region {
@@ -117,17 +113,8 @@ impl Region {
             }
             address
         };
-        let mut region = Region {
-            address,
-            bytes,
-            wish,
-            backing,
-            fallback,
-            unplaced: None,
-            naming: Naming::Unnamed,
-            is_one_mapping: backing != Backing::Multi && wish.policy.keeps_one_mapping(),
-            was_moved: false,
-        };
+        let mut region =
+            Region { address, bytes, wish, backing, fallback, unplaced: None, naming: Naming::Unnamed };
         let all = address..address + bytes;
         region.place(all.clone()).map_err(Refusal::Error)?;
         if backing.is_reserved_pool() {

@@ -40,11 +40,6 @@ impl NodePolicy {
         }
     }
 
-    /// Whether a mapping stays one: the kernel cuts it where neighbours have policies of their own.
-    pub(super) fn keeps_one_mapping(&self) -> bool {
-        !matches!(self, NodePolicy::Weighted(_) | NodePolicy::Blocks(_))
-    }
-
     /// Whether the place of each byte stays right when others are added behind.
     pub(super) fn is_kept_by_growth(&self) -> bool {
         !matches!(self, NodePolicy::Blocks(_))

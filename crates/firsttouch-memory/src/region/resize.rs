@@ -5,6 +5,7 @@
 
 use super::{READ_WRITE, Region, RegionError, map_pool, reserve_guarded};
 use crate::pages::{BASE, HUGE};
+use crate::remap;
 use core::ops::Range;
 use firsttouch_linux::sys::{self, open_to_read};
 
@@ -15,8 +16,8 @@ pub enum Growth {
     InPlace,
     /// It has other addresses; its pages are the same.
     Moved,
-    /// It has other addresses and other pages, and the bytes were copied: pages of a pool that had no more next to them, and
-    /// regions that are many mappings (by weight, or with advice for parts).
+    /// It has other addresses and other pages, and the bytes were copied: pages of a pool that had no more next to them,
+    /// regions that are shared out anew ([`crate::NodePolicy::Blocks`]), and kernels before 5.7.
     Copied,
 }
 
@@ -79,8 +80,7 @@ impl Region {
 
     /// Takes the addresses behind it, if nobody has them; false if somebody has.
     fn extend(&mut self, whole: usize) -> Result<bool, RegionError> {
-        // A mapping that was moved does not become one with what is added: it would not move again.
-        if self.was_moved || !self.wish.policy.is_kept_by_growth() {
+        if !self.wish.policy.is_kept_by_growth() {
             return Ok(false);
         }
         let (end, more) = (self.address + self.bytes, whole - self.bytes);
@@ -100,8 +100,6 @@ impl Region {
                 let _ = unsafe { sys::unmap(end, more) };
                 return placed.map(|()| false);
             }
-            // Neighbouring mappings of a pool stay two.
-            self.is_one_mapping = false;
             self.bytes = whole;
             return Ok(true);
         }
@@ -123,28 +121,40 @@ impl Region {
 
     /// Finds addresses with room behind, and moves all pages there; false if that is not to be had.
     fn move_and_extend(&mut self, whole: usize) -> Result<bool, RegionError> {
-        if self.backing.is_reserved_pool() || !self.is_one_mapping {
+        if self.backing.is_reserved_pool() || !self.wish.policy.is_kept_by_growth() {
             return Ok(false);
         }
         let target = reserve_guarded(whole, self.wish.alignment())
             .map_err(|errno| RegionError::Resize { bytes: whole, errno })?;
-        // It becomes larger on the way, so that it stays one mapping with policy, advice and name.
+        let (source, before) = (self.address, self.bytes);
         // SAFETY: the source is borrowed from its only owner; the target was reserved just now.
-        if unsafe { sys::move_mapping(self.address, self.bytes, target, whole) }.is_err() {
-            // The kernel may have cleared the target before it found out, and others may have taken it since: only the
-            // guards are certainly still ours. The source is untouched.
+        if !unsafe { remap::move_pages(source, target, before, |_, _| {}, |_, _, _| false) } {
+            // The kernel may have cleared the target before it refused, and others may have taken it since: only the
+            // guards are certainly still ours.
             // SAFETY: the guard before the target.
             let _ = unsafe { sys::unmap(target - BASE, BASE) };
             // SAFETY: the guard behind it.
             let _ = unsafe { sys::unmap(target + whole, BASE) };
             return Ok(false);
         }
-        // SAFETY: the guards of the old place; nobody uses them.
-        let _ = unsafe { sys::unmap(self.address - BASE, BASE) };
-        // SAFETY: as above.
-        let _ = unsafe { sys::unmap(self.address + self.bytes, BASE) };
-        (self.address, self.bytes, self.was_moved) = (target, whole, true);
-        Ok(true)
+        self.address = target;
+        let opened = self.open(target + before..target + whole);
+        // One of the two is the region from now on; the other, with its guards, nobody uses.
+        let (left, bytes) = if opened.is_ok() { (source, before) } else { (target, whole) };
+        if opened.is_ok() {
+            self.bytes = whole;
+        } else {
+            self.address = source;
+            // SAFETY: the same ranges, the other way.
+            if !unsafe { remap::move_pages(target, source, before, |_, _| {}, |_, _, _| false) } {
+                // It has moved and is no larger, which is right as well.
+                self.address = target;
+                return opened.map(|()| false);
+            }
+        }
+        // SAFETY: what is left over.
+        let _ = unsafe { sys::unmap(left - BASE, bytes + 2 * BASE) };
+        opened.map(|()| true)
     }
 
     /// Makes memory of guarded addresses; on an error they are guard again.
@@ -235,9 +245,7 @@ mod tests {
             assert_marked(&region, kept);
             region.grow(8 << 20).unwrap();
             assert_marked(&region, kept);
-            assert!(
-                pages == Pages::Multi(64 << 10) || !ways.contains(&Growth::Copied) || pages == Pages::Huge2M
-            );
+            assert!(!ways.contains(&Growth::Copied) || pages == Pages::Huge2M, "{pages}: {ways:?}");
         }
     }
 
@@ -245,24 +253,24 @@ mod tests {
     fn a_move_keeps_huge_pages() {
         let mut region = Region::of(8 << 20).prefault().map().unwrap();
         let before = region.coverage();
-        let start = region.as_slice().as_ptr() as usize;
-        // Somebody sits behind it.
-        let end = start + (8 << 20) + BASE;
-        // SAFETY: addresses that nobody has, or an error.
-        let neighbour = unsafe { sys::map_anonymous(end, BASE, libc::PROT_NONE, libc::MAP_FIXED_NOREPLACE) };
         mark(&mut region);
-        assert_eq!(region.grow(64 << 20), Ok(Growth::Moved));
-        assert_ne!(region.as_slice().as_ptr() as usize, start);
-        assert_marked(&region, 8 << 20);
+        // The second time it is two mappings: what was moved, and what was added.
+        for mib in [64, 128] {
+            let end = region.as_slice().as_ptr_range().end as usize;
+            // Somebody sits behind it.
+            // SAFETY: addresses that nobody has, or an error.
+            let neighbour =
+                unsafe { sys::map_anonymous(end + BASE, BASE, libc::PROT_NONE, libc::MAP_FIXED_NOREPLACE) };
+            assert_eq!(region.grow(mib << 20), Ok(Growth::Moved));
+            assert_ne!(region.as_slice().as_ptr_range().end as usize, end);
+            assert_marked(&region, 8 << 20);
+            if let Ok(address) = neighbour {
+                // SAFETY: mapped above.
+                let _ = unsafe { sys::unmap(address, BASE) };
+            }
+        }
         let (before, after) = (before.unwrap(), region.receipt_of(0..8 << 20).coverage);
         assert!(after.is_none_or(|after| after.huge == before.huge), "{before:?} {after:?}");
-        // Once more, from there.
-        assert_eq!(region.grow(72 << 20), Ok(Growth::Moved));
-        assert_marked(&region, 8 << 20);
-        if let Ok(address) = neighbour {
-            // SAFETY: mapped above.
-            let _ = unsafe { sys::unmap(address, BASE) };
-        }
     }
 
     #[test]
