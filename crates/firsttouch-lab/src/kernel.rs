@@ -18,7 +18,7 @@ const NETWORK_DRIVER: [&str; 2] = ["vmxnet3.ko", "vmxnet3.ko.xz"];
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// A kernel that Debian has packages of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Release {
     /// That of Debian 11, from before `MADV_POPULATE_WRITE` (5.14) and `MADV_COLLAPSE` (6.1).
     V5_10,

@@ -164,7 +164,7 @@ impl Launch<'_> {
             words = in_shell(line, words);
         }
         if self.hand != Hand::Bare {
-            let command = if in_guest() { "firsttouch" } else { env!("CARGO_BIN_EXE_firsttouch") };
+            let command = if in_guest() { "/usr/bin/firsttouch" } else { env!("CARGO_BIN_EXE_firsttouch") };
             let mut ours: Vec<OsString> = vec![command.into(), "run".into()];
             ours.extend(self.options.iter().map(OsString::from));
             if self.hand == Hand::Receipt {

@@ -5,6 +5,8 @@
 //! a test that did not run has not passed. Tests run one after the other, because several of them change settings of
 //! the whole machine (see `machine`) and others count what the kernel does.
 //!
+//! The same programs run on other kernels, and in other modes of transparent huge pages, by the test program `kernels`.
+//!
 //! `cargo test -p firsttouch-cli --test faults -- fork pool` runs the tests with one of these words in their name;
 //! `--list` names them all.
 

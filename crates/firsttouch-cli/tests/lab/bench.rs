@@ -35,21 +35,25 @@ impl Test {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Setting {
     machine: &'static str,
-    newer: bool,
+    release: Release,
     /// Plugged memory stays as it was plugged.
     left_offline: bool,
 }
 
 impl Setting {
-    /// A built-in machine with the older kernel.
+    /// A built-in machine with the kernel that `lab` boots unless it is told otherwise.
     pub(crate) fn of(machine: &'static str) -> Setting {
-        Setting { machine, newer: false, left_offline: false }
+        Setting { machine, release: Release::default(), left_offline: false }
+    }
+
+    pub(crate) fn on(mut self, release: Release) -> Setting {
+        self.release = release;
+        self
     }
 
     /// The newer kernel: weighted interleaving, tiers from the speed tables.
-    pub(crate) fn newer(mut self) -> Setting {
-        self.newer = true;
-        self
+    pub(crate) fn newer(self) -> Setting {
+        self.on(Release::V6_12)
     }
 
     /// Nobody makes plugged memory usable.
@@ -59,7 +63,7 @@ impl Setting {
     }
 
     pub(crate) fn release(&self) -> Release {
-        if self.newer { Release::V6_12 } else { Release::V6_1 }
+        self.release
     }
 }
 

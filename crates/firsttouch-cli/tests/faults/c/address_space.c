@@ -1,5 +1,6 @@
 // A limit of the address space (ulimit -v): what fits without us fits with us, and what does not is refused by NULL and
 // ENOMEM as without us. Argument: how often, if not three times.
+//# once: what a limit allows
 //# bare:
 //# outside: ulimit -v 524288; exec "$@"
 //# emulated: 1

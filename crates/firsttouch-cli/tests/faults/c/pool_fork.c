@@ -1,6 +1,7 @@
 // Blocks on reserved pages, an empty pool, and a fork: a write would need a page that the pool has not, and the kernel
 // would end the child by SIGBUS. Both sides write all over, twice deep. Argument: how often, if not three
 // times.
+//# once: reserved pages
 //# requires: pool2m=32
 //# bare:
 //# emulated: 1

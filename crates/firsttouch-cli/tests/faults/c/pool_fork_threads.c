@@ -1,5 +1,6 @@
 // As pool_fork, with two threads that fork at the same time, so that each has to tell its own child from the other's. Argument: how often each
 // forks, if not 25 times.
+//# once: reserved pages
 //# requires: pool2m=16
 //# bare:
 //# emulated: 8

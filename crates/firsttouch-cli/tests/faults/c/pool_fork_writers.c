@@ -1,5 +1,6 @@
 // As pool_fork_threads, while further threads write to reserved pages: with each write to a page that a child has not
 // copied yet, the kernel takes that page from the child. Argument: how often each forks, if not 25 times.
+//# once: reserved pages
 //# requires: pool2m=16
 //# bare:
 //# emulated: 5

@@ -1,5 +1,6 @@
 // Memory that processes share is created at once when prefaulting is asked for, and only then; private memory and what is
 // merely reserved never are. It is huge where that was asked, whatever the kernel's setting for shared memory is.
+// From MADV_POPULATE_WRITE (Linux 5.14) on, and huge from MADV_COLLAPSE (6.1) on.
 // Arguments: MiB in memory, MiB huge, and MiB in all, if not 65.
 //# bare: 0 0
 //# emulated: 0 0 17
@@ -7,8 +8,10 @@
 //# emulated: 0 0 17
 //# run: --pages thp --prefault -- 65 64
 //# emulated: 17 16 17
+//# where: linux>=6.1
 //# run: --pages 4k --prefault -- 65 0
 //# emulated: 17 0 17
+//# where: linux>=5.14
 //# run: --pages thp --prefault --min-size 128M -- 0 0
 //# emulated: 0 0 17
 //# run: --pages thp --prefault --max-size 16M -- 0 0
