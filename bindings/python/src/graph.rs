@@ -22,7 +22,7 @@ use crate::errors::{bad_argument, unsupported};
 use firsttouch_graph::hierarchy::HierarchyError;
 use firsttouch_graph::{AllPairsError, FileError, Node};
 use firsttouch_threads::{Team, TeamError};
-use numbers::elements;
+use numbers::Numbers;
 use pyo3::exceptions::PyOSError;
 use pyo3::{Bound, PyAny, PyErr};
 use std::path::Path;
@@ -102,7 +102,8 @@ const NONE: i32 = -9999;
 
 /// The nodes at the places in an array.
 fn nodes(held: &Held, places: &Bound<'_, PyAny>) -> Result<Vec<Node>, PyErr> {
-    let (all, places) = (held.node_count(), elements::<u32>(places)?);
+    let (all, places) = (held.node_count(), Numbers::of(places)?);
+    let places = places.slice::<u32>()?;
     if let Some(place) = places.iter().find(|place| **place as usize >= all) {
         let what = format!("there is no node {place}: the graph has {all}");
         return Err(bad_argument(&what, "nodes are counted from 0 here"));

@@ -274,6 +274,15 @@ def test_bad_files_say_where(tmp_path):
     with pytest.raises(firsttouch.GraphError, match="cut off") as error:
         graph.read(path)
     assert error.value.line is None
+    path.write_text("p sp 2000000 1\na 1 2000000 5\n")
+    with pytest.raises(firsttouch.GraphError, match="nearly all nodes would be alone") as error:
+        graph.read(path)
+    assert error.value.line == 1 and "most_memory=" in error.value.hint
+    assert graph.read(path, most_memory=16_000_000).nodes == 2_000_000
+    path.write_bytes(gzip.compress(b"p sp 2 1\na 1 2 5\n" + b"\n" * (17 << 20)))
+    with pytest.raises(firsttouch.GraphError, match="unpacks to more than") as error:
+        graph.read(path)
+    assert "most_memory=" in error.value.hint
     with pytest.raises(FileNotFoundError) as missing:
         graph.read(tmp_path / "missing.gr")
     assert missing.value.filename == str(tmp_path / "missing.gr")

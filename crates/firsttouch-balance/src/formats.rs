@@ -1,7 +1,7 @@
 //! Files of others: what tasks and messages are read from, and what a mapping is written as.
 //!
 //! Readers take bytes and writers give text; opening files is the caller's. What is wrong with an input is said with its line,
-//! and nothing is guessed in its place.
+//! and nothing is guessed in its place. Memory is taken by the length of an input, never for what it merely states.
 
 mod charm;
 mod csv;

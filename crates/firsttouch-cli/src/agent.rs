@@ -1,10 +1,13 @@
 //! Puts the agent, which this binary carries inside, into a file that the loader can preload.
 
+mod folder;
+
 use anyhow::Context;
+use folder::Owner;
 use std::env;
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::output::{Failure, Outcome};
@@ -12,73 +15,77 @@ use crate::output::{Failure, Outcome};
 /// The agent's code.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libfirsttouch_preload.so"));
 
+/// Where root's agent lies, and only there: whose folder root's XDG_CACHE_HOME and HOME name is another question (after `su`
+/// without a dash, or `sudo -E`, those of the user who became root). Services that become another user get to it, too.
+const SYSTEM: &str = "/var/cache/firsttouch";
+
 /// The path of the agent's file, written now if it is not there.
 ///
-/// It is kept for the next time, in a directory only we can write to: whoever could replace the file would run
-/// code in our programs. Everybody can read it: a service that root starts becomes another user before it works.
+/// It is kept for the next time, where nobody else can replace it: whoever could would run code in our programs.
+/// Everybody can read it: a service that root starts becomes another user before it works.
 pub(crate) fn install() -> Outcome<PathBuf> {
+    let owner = Owner::current();
+    // What root has put there is everybody's to load.
+    if let Some(path) = place_in(Path::new(SYSTEM)).ok().filter(|path| is_kept(path, &owner)) {
+        return Ok(path);
+    }
     let mut refused = Vec::new();
-    for directory in candidates()? {
-        match install_in(&directory) {
+    for folder in candidates(&owner) {
+        match install_in(&folder, &owner) {
             Ok(path) => return Ok(path),
-            Err(error) => refused.push(format!("{}: {error:#}", directory.display())),
+            Err(error) => refused.push(format!("\n  {}: {error:#}", folder.display())),
         }
     }
-    Err(Failure::message(format!("there is no directory for the agent's file\n  {}", refused.join("\n  ")))
-        .hint("set XDG_CACHE_HOME to a directory of your own that allows programs to be mapped"))
+    let failure = Failure::message(format!("there is no folder for the agent's file{}", refused.concat()));
+    Err(failure.hint(if owner.is_root() {
+        format!("root's is {SYSTEM}: it and the folders above it must be root's, and writable by root alone")
+    } else {
+        format!(
+            "set XDG_CACHE_HOME to a folder that nobody else can write to, nor to those above it; or have root put the file into \
+             {SYSTEM}, for all: sudo firsttouch run -- true"
+        )
+    }))
 }
 
-fn candidates() -> anyhow::Result<Vec<PathBuf>> {
+fn candidates(owner: &Owner) -> Vec<PathBuf> {
+    if owner.is_root() {
+        return vec![PathBuf::from(SYSTEM)];
+    }
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let uid = own_uid().context("cannot make a temporary file")?;
-    Ok([
-        absolute("XDG_CACHE_HOME").map(|cache| cache.join("firsttouch")),
-        // Where other users get to: root's home is closed to them.
-        (uid == 0).then(|| PathBuf::from("/var/cache/firsttouch")),
-        // A home that does not exist (services have such) is not ours to make.
-        absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache/firsttouch")),
-        Some(PathBuf::from(format!("/tmp/firsttouch-{uid}"))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect())
+    let cache = absolute("XDG_CACHE_HOME").map(|cache| cache.join("firsttouch"));
+    // A home that does not exist (services have such) is not ours to make.
+    let home = absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache/firsttouch"));
+    [cache, home].into_iter().flatten().collect()
 }
 
-/// The user we act as, asked of the kernel in the only way that needs no system call of our own: who owns a
-/// file we make.
-fn own_uid() -> io::Result<u32> {
-    Ok(tempfile::tempfile()?.metadata()?.uid())
+/// The agent's file in a folder, by a path that leads there without symbolic links.
+fn place_in(folder: &Path) -> anyhow::Result<PathBuf> {
+    Ok(folder::resolved(folder)?.join(format!("libfirsttouch_preload-{}.so", env!("FIRSTTOUCH_AGENT_HASH"))))
 }
 
-fn install_in(directory: &Path) -> anyhow::Result<PathBuf> {
-    let path = directory.join(format!("libfirsttouch_preload-{}.so", env!("FIRSTTOUCH_AGENT_HASH")));
+/// The agent's file is there, and nobody else can put another one there.
+fn is_kept(path: &Path, owner: &Owner) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    owner.secures(folder, false).is_ok() && holds(path, owner) && check_place(folder).is_ok()
+}
+
+fn install_in(folder: &Path, owner: &Owner) -> anyhow::Result<PathBuf> {
+    let path = place_in(folder)?;
     let text = path.to_str().context("the path is not UTF-8")?;
     if text.contains([' ', ':']) {
         anyhow::bail!("LD_PRELOAD cannot hold a path with a space or a colon");
     }
-    DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
-    let about = fs::symlink_metadata(directory)?;
-    if !about.is_dir() {
-        anyhow::bail!("not a directory (symbolic links are not followed)");
-    }
-    if about.uid() != own_uid()? {
-        anyhow::bail!("belongs to another user");
-    }
-    if about.mode() & 0o022 != 0 {
-        anyhow::bail!("others can write to it");
-    }
-    // Without /proc nothing is known about mounts; the loader will complain if it must.
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    if forbids_execution(&mounts, &fs::canonicalize(directory)?) {
-        anyhow::bail!("lies on a file system mounted noexec");
-    }
-    if about.mode() & 0o055 != 0o055 {
+    let folder = path.parent().context("it leads nowhere")?;
+    owner.secures(folder, true)?;
+    check_place(folder)?;
+    let mode = fs::metadata(folder)?.mode();
+    if mode & 0o055 != 0o055 {
         // Made by an earlier version, or under a narrow umask.
-        fs::set_permissions(directory, Permissions::from_mode(0o755))?;
+        fs::set_permissions(folder, Permissions::from_mode(0o755))?;
     }
-    if !holds(&path) {
+    if !holds(&path, owner) {
         // Under another name first: a program that starts meanwhile sees all of the file or nothing.
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(LIBRARY)?;
         file.as_file().set_permissions(Permissions::from_mode(0o644))?;
         file.persist(&path)?;
@@ -86,9 +93,19 @@ fn install_in(directory: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// The file is there and is the agent, byte for byte.
-fn holds(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|about| about.is_file())
+/// Programs can be mapped from there.
+fn check_place(folder: &Path) -> anyhow::Result<()> {
+    // Without /proc nothing is known about mounts; the loader will complain if it must.
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    if forbids_execution(&mounts, folder) {
+        anyhow::bail!("lies on a file system mounted noexec");
+    }
+    Ok(())
+}
+
+/// The file is there and is the agent, byte for byte, and nobody else writes to it.
+fn holds(path: &Path, owner: &Owner) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| owner.owns(&about))
         && fs::read(path).is_ok_and(|content| content == LIBRARY)
 }
 
@@ -110,7 +127,6 @@ fn forbids_execution(mounts: &str, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
 
     const MOUNTS: &str = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
         30 22 0:26 / /tmp rw,nosuid,noexec - tmpfs tmpfs rw\n\
@@ -125,41 +141,51 @@ mod tests {
         assert!(!forbids_execution("", Path::new("/tmp")));
     }
 
+    /// Where only this user gets to; the usual place of temporary files is everybody's.
+    fn scratch() -> tempfile::TempDir {
+        tempfile::tempdir_in(env!("OUT_DIR")).unwrap()
+    }
+
+    fn installed_in(folder: &Path) -> anyhow::Result<PathBuf> {
+        install_in(folder, &Owner::current())
+    }
+
     #[test]
     fn the_file_is_made_once_and_mended_when_it_was_changed() {
-        let scratch = tempfile::tempdir().unwrap();
-        let directory = scratch.path().join("a/b");
-        let path = install_in(&directory).unwrap();
+        let scratch = scratch();
+        let folder = scratch.path().join("a/b");
+        let path = installed_in(&folder).unwrap();
         assert_eq!(fs::read(&path).unwrap(), LIBRARY);
-        let made = fs::metadata(&path).unwrap().ino();
-        assert_eq!(fs::metadata(install_in(&directory).unwrap()).unwrap().ino(), made);
+        let made = || fs::metadata(installed_in(&folder).unwrap()).unwrap().ino();
+        let first = made();
+        assert_eq!(made(), first);
         fs::write(&path, "something else").unwrap();
-        assert_eq!(fs::read(install_in(&directory).unwrap()).unwrap(), LIBRARY);
+        assert_eq!(fs::read(installed_in(&folder).unwrap()).unwrap(), LIBRARY);
+        // The same bytes, which others may change when we have looked.
+        let second = made();
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert_ne!(made(), second);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o644);
     }
 
     #[test]
     fn other_users_can_load_it_and_not_write_it() {
-        let scratch = tempfile::tempdir().unwrap();
-        let directory = scratch.path().join("cache");
-        fs::create_dir(&directory).unwrap();
-        fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
-        let path = install_in(&directory).unwrap();
+        let scratch = scratch();
+        let folder = scratch.path().join("cache");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+        let path = installed_in(&folder).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!((mode(&directory), mode(&path)), (0o755, 0o644));
+        assert_eq!((mode(&folder), mode(&path)), (0o755, 0o644));
     }
 
     #[test]
-    fn a_directory_that_others_control_is_refused() {
-        let scratch = tempfile::tempdir().unwrap();
-        let open = scratch.path().join("open");
-        fs::create_dir(&open).unwrap();
-        fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
-        assert!(install_in(&open).unwrap_err().to_string().contains("others can write"));
-        let link = scratch.path().join("link");
-        symlink(scratch.path(), &link).unwrap();
-        assert!(install_in(&link).unwrap_err().to_string().contains("not a directory"));
-        assert!(
-            install_in(&scratch.path().join("with space")).unwrap_err().to_string().contains("LD_PRELOAD")
-        );
+    fn a_path_that_the_loader_would_take_apart_is_refused_and_not_made() {
+        let scratch = scratch();
+        for name in ["with space", "with:colon"] {
+            let folder = scratch.path().join(name);
+            assert!(installed_in(&folder).unwrap_err().to_string().contains("LD_PRELOAD"));
+            assert!(!folder.exists());
+        }
     }
 }

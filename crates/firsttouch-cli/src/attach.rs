@@ -18,7 +18,7 @@ use firsttouch_placement::{
     AttachAsked, AttachEnded, AttachReport, MemoryPolicy, NodeSet, Placement, ThreadPlacement, format_bytes,
 };
 use firsttouch_process::Mode;
-use firsttouch_report::{Style, json, text};
+use firsttouch_report::{Style, json, text, visible};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::env;
 use std::path::PathBuf;
@@ -274,7 +274,7 @@ fn list(journals: &std::path::Path, as_json: bool) -> Outcome {
             (true, true) => "alive, cut off",
             (true, false) => "alive",
         };
-        let command: String = begin.command.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let command = visible(&begin.command);
         output::data(&format!(
             "{}  {state}  {}  {} steps  {command}\n",
             begin.pid, begin.began, kept.open_steps

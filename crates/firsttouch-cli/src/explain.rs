@@ -7,6 +7,7 @@ use crate::{environment, here, run};
 use firsttouch_explain::{Evidence, Finding, Resolution, Wanted, Weight, explain};
 use firsttouch_machine::Root;
 use firsttouch_placement::{MemoryPolicy, Placement, SCHEMA_VERSION, ThreadPlacement};
+use firsttouch_report::visible;
 use serde::Serialize;
 
 /// The document of `explain --json`.
@@ -59,6 +60,7 @@ const INDENT: usize = 11;
 /// Narrower than this, lines are not broken any further.
 const NARROWEST: usize = 40;
 
+/// The findings for people. Values of variables and names of files may hold anything, and stand in any part of a finding.
 fn text(findings: &[Finding], width: usize) -> String {
     if findings.is_empty() {
         return "nothing here overrides what was asked\n".to_owned();
@@ -77,19 +79,19 @@ fn text(findings: &[Finding], width: usize) -> String {
             style.render_reset(),
             width = INDENT
         );
-        for line in output::wrap(&finding.what, room) {
+        for line in output::wrap(&visible(&finding.what), room) {
             text.push_str(&format!("{lead}{line}\n"));
             lead = " ".repeat(INDENT);
         }
         for proof in &finding.evidence {
-            text.push_str(&format!("{lead}{}: {}\n", proof.source, visible(&proof.text)));
+            text.push_str(&format!("{lead}{}: {}\n", visible(&proof.source), visible(&proof.text)));
         }
-        for line in output::wrap(&finding.effect, room) {
+        for line in output::wrap(&visible(&finding.effect), room) {
             text.push_str(&format!("{lead}{line}\n"));
         }
         if let Some(mend) = &finding.mend {
             // Never broken: it is there to be copied.
-            text.push_str(&format!("{lead}mend: {mend}\n"));
+            text.push_str(&format!("{lead}mend: {}\n", visible(mend)));
         }
     }
     text
@@ -101,13 +103,6 @@ fn style(weight: Weight) -> anstyle::Style {
         Weight::Weakens => anstyle::AnsiColor::Yellow.on_default(),
         Weight::Remark => anstyle::Style::new().dimmed(),
     }
-}
-
-/// The value of a variable may hold anything: control characters are shown, not obeyed.
-fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect()
 }
 
 #[cfg(test)]

@@ -55,7 +55,12 @@ pub(crate) fn team(threads: Option<u32>) -> Outcome<Team> {
 
 /// A graph, and how long it took to read it.
 pub(crate) fn load(input: &GraphInput, place: Place, team: &mut Team) -> Outcome<(Loaded, f64)> {
-    let options = ReadOptions { format: input.format, place, undirected: input.undirected };
+    let options = ReadOptions {
+        format: input.format,
+        place,
+        undirected: input.undirected,
+        most_memory_bytes: input.most_memory,
+    };
     let begun = Instant::now();
     let loaded = if input.file.as_os_str() == "-" {
         read_from(io::stdin().lock(), input.format, &options, team)

@@ -1,5 +1,6 @@
 //! Everything that leaves the program: data on stdout, messages on stderr, and the exit code.
 
+use firsttouch_report::visible;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
@@ -46,14 +47,14 @@ impl Failure {
         if self.error.downcast_ref::<ClosedPipe>().is_some() {
             return 0;
         }
-        let mut text = format!("{}error:{} {}\n", ERROR.render(), ERROR.render_reset(), self.error);
+        let mut text = format!("{}error:{} {}\n", ERROR.render(), ERROR.render_reset(), shown(&self.error));
         for cause in self.error.chain().skip(1) {
             for line in cause.to_string().lines() {
-                text.push_str(&format!("  {line}\n"));
+                text.push_str(&format!("  {}\n", visible(line)));
             }
         }
         if let Some(hint) = &self.hint {
-            text.push_str(&format!("\n{}hint:{} {hint}\n", HINT.render(), HINT.render_reset()));
+            text.push_str(&format!("\n{}hint:{} {}\n", HINT.render(), HINT.render_reset(), shown(hint)));
         }
         message(&text);
         self.code.unwrap_or(general)
@@ -115,10 +116,15 @@ pub(crate) fn message(text: &str) {
 
 /// Prints a warning, and how to mend it where there is a way.
 pub(crate) fn warning(what: &str, hint: Option<&str>) {
-    message(&format!("{}warning:{} {what}\n", WARNING.render(), WARNING.render_reset()));
+    message(&format!("{}warning:{} {}\n", WARNING.render(), WARNING.render_reset(), shown(what)));
     if let Some(hint) = hint {
-        message(&format!("{}hint:{} {hint}\n", HINT.render(), HINT.render_reset()));
+        message(&format!("{}hint:{} {}\n", HINT.render(), HINT.render_reset(), shown(hint)));
     }
+}
+
+/// The lines of a message, in which strangers may have a word: names in archives, variables, what a guest says.
+fn shown(text: impl fmt::Display) -> String {
+    text.to_string().split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// Columns to fill on stdout: those of the terminal where the shell tells them, or what most have.

@@ -34,8 +34,7 @@ fn text(report: &StatusReport) -> String {
     devices(&mut page, machine);
     traps(&mut page, machine);
     abilities(&mut page, &report.can);
-    // A recording comes from a stranger: its words are shown, and no terminal obeys them.
-    page.text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
+    page.text
 }
 
 fn or_nothing<T: ToString>(value: Option<T>) -> String {

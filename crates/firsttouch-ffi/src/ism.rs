@@ -135,8 +135,8 @@ pub(crate) fn kind(word: &CStr) -> Option<Pages> {
 pub unsafe extern "C" fn firsttouch_ism_choose(prefix: *const c_char) -> FirsttouchResult {
     // SAFETY: by contract.
     let Some(prefix) = (unsafe { word(prefix) }) else { return FirsttouchResult::BadArgument };
-    let mut session = session::lock();
-    match session.provider() {
+    let Some((mut session, provider)) = session::enter() else { return FirsttouchResult::Busy };
+    match provider {
         Provider::Agent(_) => FirsttouchResult::Ok,
         // SAFETY: a C string.
         Provider::Copy(copy) => unsafe { (copy.choose)(prefix.as_ptr()) }.into(),
@@ -167,8 +167,8 @@ pub unsafe extern "C" fn firsttouch_ism_on(
         return FirsttouchResult::BadArgument;
     }
     let text = pages.map_or(ptr::null(), |(word, _)| word.as_ptr());
-    let mut session = session::lock();
-    match session.provider() {
+    let Some((session, provider)) = session::enter() else { return FirsttouchResult::Busy };
+    match provider {
         // SAFETY: null or a C string.
         Provider::Agent(agent) => match unsafe { (agent.enable)(text, min_bytes, max_bytes) } {
             0 => FirsttouchResult::Ok,
@@ -183,6 +183,11 @@ pub unsafe extern "C" fn firsttouch_ism_on(
         // SAFETY: null or a C string.
         Provider::Copy(copy) => unsafe { (copy.on)(text, min_bytes, max_bytes) }.into(),
         Provider::Own => {
+            drop(session);
+            if !session::prepare() {
+                return FirsttouchResult::Unsupported;
+            }
+            let Some((mut session, _)) = session::enter() else { return FirsttouchResult::Busy };
             let pages = pages.map_or(HEAP.settings().pages, |(_, kind)| kind);
             session.place(pages, min_bytes as usize, max_bytes as usize)
         }
@@ -192,10 +197,12 @@ pub unsafe extern "C" fn firsttouch_ism_on(
 /// Places nothing from now on; live blocks stay where they are.
 #[unsafe(no_mangle)]
 pub extern "C" fn firsttouch_ism_off() {
-    match session::lock().provider() {
-        Provider::Agent(agent) => (agent.disable)(),
-        Provider::Copy(copy) => (copy.off)(),
-        Provider::Own => HEAP.disable(),
+    if let Some((_session, provider)) = session::enter() {
+        match provider {
+            Provider::Agent(agent) => (agent.disable)(),
+            Provider::Copy(copy) => (copy.off)(),
+            Provider::Own => HEAP.disable(),
+        }
     }
 }
 
@@ -204,8 +211,8 @@ pub extern "C" fn firsttouch_ism_off() {
 /// Once it has redirected calls its code stays in memory in any case, because another thread may be on its way into it.
 #[unsafe(no_mangle)]
 pub extern "C" fn firsttouch_ism_end() -> FirsttouchResult {
-    let mut session = session::lock();
-    match session.provider() {
+    let Some((mut session, provider)) = session::enter() else { return FirsttouchResult::Busy };
+    match provider {
         // Somebody else's redirection is theirs to end.
         Provider::Agent(_) | Provider::Copy(_) => FirsttouchResult::Ok,
         Provider::Own => session.end(),
@@ -232,9 +239,9 @@ pub unsafe extern "C" fn firsttouch_ism_status(
 }
 
 fn status_now() -> FirsttouchIsmStatus {
-    let session = session::lock();
     let mut status = FirsttouchIsmStatus::default();
-    match session.provider() {
+    let Some((session, provider)) = session::enter() else { return status };
+    match provider {
         Provider::Agent(agent) => {
             let mut seen = AgentStatus::default();
             // SAFETY: the structure that the agent fills.
@@ -287,7 +294,8 @@ impl FirsttouchIsmStatus {
 /// `blocks` has `room` rows; it may be null if that is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firsttouch_ism_list(blocks: *mut FirsttouchBlock, room: usize) -> usize {
-    match session::lock().provider() {
+    let Some((_session, provider)) = session::enter() else { return 0 };
+    match provider {
         Provider::Agent(agent) => {
             let mut seen = vec![AgentBlock::default(); room];
             // SAFETY: an array of that many rows.
@@ -317,9 +325,11 @@ pub extern "C" fn firsttouch_ism_serves() -> c_int {
 /// Gives all memory that is held for reuse back to the kernel.
 #[unsafe(no_mangle)]
 pub extern "C" fn firsttouch_ism_trim() {
-    match session::lock().provider() {
-        Provider::Agent(agent) => (agent.trim)(),
-        Provider::Copy(copy) => (copy.trim)(),
-        Provider::Own => HEAP.trim(),
+    if let Some((_session, provider)) = session::enter() {
+        match provider {
+            Provider::Agent(agent) => (agent.trim)(),
+            Provider::Copy(copy) => (copy.trim)(),
+            Provider::Own => HEAP.trim(),
+        }
     }
 }

@@ -20,6 +20,7 @@
 
 pub mod fill;
 pub mod ism;
+mod lookup;
 mod object;
 mod own;
 pub mod pool;

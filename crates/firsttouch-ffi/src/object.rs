@@ -2,7 +2,8 @@
 //! others.
 //!
 //! Read from the tables that the loader itself works with (ELF, System V ABI chapter 5). Only relocations of whole
-//! addresses are told: a slot in the global offset table, or one for calls (`GLOB_DAT`, `JUMP_SLOT`).
+//! addresses are told: a slot in the global offset table, or one for calls (`GLOB_DAT`, `JUMP_SLOT`), and a variable of the
+//! library's that begins with the address of a function (`R_X86_64_64`, `R_AARCH64_ABS64`).
 
 use core::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
@@ -11,6 +12,10 @@ use std::ops::ControlFlow;
 const SLOT_RELOCATIONS: [u32; 2] = [6, 7];
 #[cfg(target_arch = "aarch64")]
 const SLOT_RELOCATIONS: [u32; 2] = [1025, 1026];
+#[cfg(target_arch = "x86_64")]
+const VARIABLE_RELOCATION: u32 = 1;
+#[cfg(target_arch = "aarch64")]
+const VARIABLE_RELOCATION: u32 = 257;
 
 const DT_PLTRELSZ: u64 = 2;
 const DT_STRTAB: u64 = 5;
@@ -47,6 +52,8 @@ pub(crate) struct Slot<'a> {
     pub(crate) address: usize,
     /// The object itself defines a function of this name.
     pub(crate) is_defined_here: bool,
+    /// It is a variable, which the program may have given another value.
+    pub(crate) is_variable: bool,
 }
 
 /// A program or library in memory.
@@ -143,7 +150,8 @@ impl<'a> Object<'a> {
 
     fn slot(&self, tables: &Tables<'a>, relocation: Relocation) -> Option<Slot<'a>> {
         let (kind, symbol) = (relocation.info as u32, (relocation.info >> 32) as usize);
-        if !SLOT_RELOCATIONS.contains(&kind) || symbol == 0 {
+        let is_variable = kind == VARIABLE_RELOCATION && relocation.addend == 0;
+        if !is_variable && !SLOT_RELOCATIONS.contains(&kind) || symbol == 0 {
             return None;
         }
         let address = self.base.wrapping_add(relocation.offset as usize);
@@ -157,7 +165,7 @@ impl<'a> Object<'a> {
         // SAFETY: inside the object's own table of symbols, which the loader uses itself.
         let symbol = unsafe { &*(symbol_address as *const libc::Elf64_Sym) };
         let name = CStr::from_bytes_until_nul(tables.names.get(symbol.st_name as usize..)?).ok()?;
-        Some(Slot { name, address, is_defined_here: symbol.st_shndx != 0 })
+        Some(Slot { name, address, is_defined_here: symbol.st_shndx != 0, is_variable })
     }
 
     fn tables(&self) -> Option<Tables<'a>> {

@@ -5,11 +5,13 @@
 
 use crate::session;
 use core::arch::naked_asm;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_int, c_long, c_uint, c_ulong, c_void};
 use core::mem::transmute;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use firsttouch_memory::{BASE, Heap, StandIn, changes, stand_in};
+use firsttouch_memory::{
+    BASE, Heap, StandIn, changes, function_syscall, functions_that_change_memory, stand_in,
+};
 
 /// The one heap of the process.
 pub(crate) static HEAP: Heap = Heap::new();
@@ -117,7 +119,7 @@ const LEAVE: *const () = ptr::null();
 
 /// Every function whose calls are redirected. What makes blocks is redirected in chosen libraries; what takes them,
 /// everywhere, because any library may be given a placed block; likewise what changes the memory of one.
-pub(crate) static FUNCTIONS: [Function; 23] = [
+pub(crate) static FUNCTIONS: [Function; 37] = [
     Function::new(c"free", free as *const (), free as *const ()),
     Function::new(c"realloc", realloc as *const (), realloc_given as *const ()),
     Function::new(c"reallocarray", reallocarray as *const (), reallocarray_given as *const ()),
@@ -141,6 +143,20 @@ pub(crate) static FUNCTIONS: [Function; 23] = [
     Function::new(c"prlimit64", prlimit as *const (), prlimit as *const ()),
     Function::new(c"setrlimit", setrlimit as *const (), setrlimit as *const ()),
     Function::new(c"setrlimit64", setrlimit as *const (), setrlimit as *const ()),
+    Function::new(c"mmap", mmap as *const (), mmap as *const ()),
+    Function::new(c"mmap64", mmap as *const (), mmap as *const ()),
+    Function::new(c"munmap", munmap as *const (), munmap as *const ()),
+    Function::new(c"mremap", mremap as *const (), mremap as *const ()),
+    Function::new(c"mlock", mlock as *const (), mlock as *const ()),
+    Function::new(c"mlock2", mlock2 as *const (), mlock2 as *const ()),
+    Function::new(c"munlock", munlock as *const (), munlock as *const ()),
+    Function::new(c"mlockall", mlockall as *const (), mlockall as *const ()),
+    Function::new(c"remap_file_pages", remap_file_pages as *const (), remap_file_pages as *const ()),
+    Function::new(c"shmat", shmat as *const (), shmat as *const ()),
+    Function::new(c"mbind", mbind as *const (), mbind as *const ()),
+    Function::new(c"ioctl", ioctl as *const (), ioctl as *const ()),
+    Function::new(c"prctl", prctl as *const (), prctl as *const ()),
+    Function::new(c"syscall", syscall as *const (), syscall as *const ()),
 ];
 
 const FREE: usize = 0;
@@ -152,6 +168,7 @@ const MEMALIGN: usize = 9;
 const PVALLOC: usize = 13;
 const DLSYM: usize = 14;
 const DLVSYM: usize = 15;
+const SYSCALL: usize = 36;
 
 /// Finds the process's functions; false if one that cannot be done without is missing.
 pub(crate) fn resolve() -> bool {
@@ -310,10 +327,43 @@ unsafe extern "C" fn usable_size(address: *mut c_void) -> usize {
     unsafe { stand_in::usable_size::<Process>(address) }
 }
 
-unsafe extern "C" fn mprotect(address: *mut c_void, bytes: usize, protection: c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { changes::mprotect(&HEAP, address, bytes, protection) }
+functions_that_change_memory!(HEAP, {});
+
+unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    let arguments =
+        [address as usize, bytes, protection as usize, flags as usize, file as usize, offset as usize];
+    // SAFETY: the same call.
+    unsafe { changes::call_c(&HEAP, libc::SYS_mmap, arguments) as *mut c_void }
 }
+
+/// With as many arguments as there may be.
+unsafe extern "C" fn prctl(
+    option: c_int,
+    second: c_ulong,
+    third: c_ulong,
+    fourth: c_ulong,
+    fifth: c_ulong,
+) -> c_int {
+    let arguments = [option as usize, second as usize, third as usize, fourth as usize, fifth as usize, 0];
+    // SAFETY: the same call.
+    unsafe { changes::call_c(&HEAP, libc::SYS_prctl, arguments) as c_int }
+}
+
+/// What is done before a system call by its number; answers the real function that makes it.
+extern "C" fn before_syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {
+    // SAFETY: the arguments of the call that follows; none that is looked at has six.
+    unsafe { changes::note(&HEAP, number, &[a, b, c, d, e, 0]) };
+    FUNCTIONS[SYSCALL].real()
+}
+
+function_syscall!(before_syscall, {});
 
 unsafe extern "C" fn pkey_mprotect(
     address: *mut c_void,
@@ -323,11 +373,6 @@ unsafe extern "C" fn pkey_mprotect(
 ) -> c_int {
     // SAFETY: the same contract.
     unsafe { changes::pkey_mprotect(&HEAP, address, bytes, protection, key) }
-}
-
-unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { changes::madvise(&HEAP, address, bytes, advice) }
 }
 
 unsafe extern "C" fn prlimit(
@@ -447,11 +492,15 @@ mod tests {
             (PVALLOC, c"pvalloc"),
             (DLSYM, c"dlsym"),
             (DLVSYM, c"dlvsym"),
+            (SYSCALL, c"syscall"),
         ];
         for (index, name) in names {
             assert_eq!(FUNCTIONS[index].name, name);
         }
         assert!(resolve());
-        assert!(FUNCTIONS.iter().all(|function| !is_entry(function.real())));
+        assert!(names.iter().all(|(index, _)| FUNCTIONS[*index].real() != 0));
+        // Some are not everywhere: libnuma's, and those of newer versions of C.
+        let mut found = FUNCTIONS.iter().filter(|function| function.real() != 0);
+        assert!(found.all(|function| !is_entry(function.real())));
     }
 }

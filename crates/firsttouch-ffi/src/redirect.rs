@@ -4,8 +4,9 @@
 //! a chosen one made. A slot is changed when it holds the process's own function, or has not been bound yet; a library
 //! that has an allocator of its own keeps it. Slots on pages that the loader protected are written while their page is
 //! writable for a moment; where it has not protected them yet, another thread is loading the object just now, and it is
-//! left for the next pass: the loader could take the right to write from under us. Function pointers that were taken
-//! before stay as they are, and lead to the process's own functions.
+//! left for the next pass: the loader could take the right to write from under us. Variables of libraries that begin as a
+//! pointer to a function that takes blocks are redirected as well. Other function pointers that were taken before stay as
+//! they are, and lead to the process's own functions; glibc's take placed blocks for what it mapped itself.
 //!
 //! Nothing is remembered of what slots held: when it is taken back, the slots that lead to us are found again, because
 //! libraries come and go.
@@ -52,9 +53,12 @@ impl Chosen {
         self.prefixes.iter().zip(self.lengths).take(self.count).map(|(prefix, length)| &prefix[..length])
     }
 
-    /// Whether a file name is chosen. Without a choice, everything is.
+    /// Whether a file name is chosen. Without a choice, everything is but the C library itself: what that makes (strdup,
+    /// getline) is freed by whatever means a program has, and calls within it are its own.
     fn has(&self, file_name: &[u8]) -> bool {
-        self.count == 0 || self.iter().any(|prefix| file_name.starts_with(prefix))
+        let is_c_library = file_name.starts_with(b"libc.so.");
+        let named = |prefix: &[u8]| file_name.starts_with(prefix) && !(prefix.is_empty() && is_c_library);
+        self.count == 0 && !is_c_library || self.iter().any(named)
     }
 }
 
@@ -99,8 +103,12 @@ pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
             else {
                 continue;
             };
+            // A pointer to what makes blocks may be one of a pair, of which the program has copied the other.
+            if slot.is_variable && function.makes_only() {
+                continue;
+            }
             let now = value(&slot);
-            let unbound = !slot.is_defined_here && object.holds(now);
+            let unbound = !slot.is_defined_here && !slot.is_variable && object.holds(now);
             let may_change = unbound || function.is_real(now) || function.is_ours(now);
             if now == target || may_change && pages.write(&object, &slot, target) {
                 slots += 1;
@@ -216,7 +224,7 @@ mod tests {
     #[test]
     fn libraries_are_chosen_by_how_their_names_begin() {
         let mut chosen = Chosen::NONE;
-        assert!(chosen.has(b"anything"));
+        assert!(chosen.has(b"anything") && !chosen.has(b"libc.so.6"));
         assert!(chosen.add(b"libR.") && chosen.add(b"libR."));
         assert!(chosen.has(b"libR.so") && !chosen.has(b"libRblas.so") && !chosen.has(b"lib"));
         assert!(!chosen.add(&[b'x'; 65]));
@@ -225,5 +233,8 @@ mod tests {
         }
         assert!(!chosen.add(b"one too many"));
         assert!(chosen.has(&[15, 1]) && !chosen.has(b"one too many"));
+        let mut everything = Chosen::NONE;
+        assert!(everything.add(b"") && everything.has(b"libcurl.so.4") && !everything.has(b"libc.so.6"));
+        assert!(everything.add(b"libc.so") && everything.has(b"libc.so.6"));
     }
 }

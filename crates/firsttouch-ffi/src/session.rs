@@ -1,18 +1,17 @@
 //! The state of the session: who places blocks, what was chosen, what is redirected; and what a fork does to it.
 
+use crate::lookup::{self, wait_for, with_loader};
 use crate::object;
 use crate::process::{self, HEAP};
 use crate::provider::Provider;
 use crate::redirect::{self, Chosen, Redirected, Which};
 use crate::result::FirsttouchResult;
-use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::libraries::SANITIZERS;
-use firsttouch_memory::{Fork, Heap, Pages, Settings};
+use firsttouch_memory::{Guard, Heap, Lock, Pages, Settings};
 use std::ffi::CString;
 use std::ops::ControlFlow::{Break, Continue};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The one session of the process.
 #[derive(Debug)]
@@ -20,36 +19,58 @@ pub(crate) struct Session {
     pub(crate) chosen: Chosen,
     /// Whether this library redirects calls, and how many; `None` if it does not.
     pub(crate) redirected: Option<Redirected>,
-    /// The functions were found, forks are followed, and the library will not be unloaded.
-    begun: bool,
 }
 
-static SESSION: Mutex<Session> = Mutex::new(Session { chosen: Chosen::NONE, redirected: None, begun: false });
+static SESSION: Lock<Session> = Lock::new(Session { chosen: Chosen::NONE, redirected: None });
 
 /// Whether this library redirects calls: what another copy asks.
 static SERVES: AtomicBool = AtomicBool::new(false);
+/// The functions were found, and the library will not be unloaded.
+static PREPARED: AtomicBool = AtomicBool::new(false);
 
 /// Whether this library redirects calls now.
 pub(crate) fn serves() -> bool {
     SERVES.load(Ordering::Relaxed)
 }
 
-/// The session, for this thread alone.
-pub(crate) fn lock() -> MutexGuard<'static, Session> {
-    SESSION.lock().unwrap_or_else(PoisonError::into_inner)
+/// The session, for this thread alone, and who places blocks; `None` in a handler of a signal that interrupted this thread
+/// in here, and where nobody can tell.
+///
+/// Names are looked up before, here and in [`prepare`]: a thread that loads a library may hold the loader's lock while a
+/// constructor of that library waits for the session.
+pub(crate) fn enter() -> Option<(Guard<'static, Session>, Provider)> {
+    let found = if serves() { Provider::Own } else { with_loader(Provider::find)? };
+    let session = SESSION.wait()?;
+    let provider = if session.redirected.is_some() { Provider::Own } else { found };
+    Some((session, provider))
 }
 
 /// The heap of this copy of the library, for code that allocates on it by itself and needs no redirected calls; safe over
-/// forks from now on. `None` where a sanitizer watches allocations.
+/// forks. `None` where a sanitizer watches allocations.
 ///
 /// What it makes must be freed on it: C's `free` knows its blocks only while calls are redirected.
 pub fn heap() -> Option<&'static Heap> {
-    lock().begin().then_some(&HEAP)
+    prepare().then_some(&HEAP)
+}
+
+/// Finds the process's functions and sees to it that this library stays; false where nothing can be placed. Before the
+/// session is entered.
+pub(crate) fn prepare() -> bool {
+    if !PREPARED.load(Ordering::Acquire) && FOLLOWS_FORKS.load(Ordering::Relaxed) {
+        with_loader(|| {
+            if !has_sanitizer() && process::resolve() {
+                stay_loaded();
+                HEAP.prepare();
+                PREPARED.store(true, Ordering::Release);
+            }
+        });
+    }
+    PREPARED.load(Ordering::Acquire)
 }
 
 /// Redirects what was loaded since the last time, unless somebody is at it.
 pub(crate) fn catch_up() {
-    if let Ok(mut session) = SESSION.try_lock()
+    if let Some(mut session) = SESSION.try_lock(1)
         && session.redirected.is_some_and(|done| !done.is_current(&session.chosen))
     {
         session.redirected = Some(redirect::redirect(&session.chosen));
@@ -57,16 +78,8 @@ pub(crate) fn catch_up() {
 }
 
 impl Session {
-    /// Who places blocks, as far as known: this library once it redirects.
-    pub(crate) fn provider(&self) -> Provider {
-        if self.redirected.is_some() { Provider::Own } else { Provider::find() }
-    }
-
-    /// From now on, places what chosen libraries allocate, by redirecting their calls.
+    /// From now on, places what chosen libraries allocate, by redirecting their calls. After [`prepare`].
     pub(crate) fn place(&mut self, pages: Pages, min_bytes: usize, max_bytes: usize) -> FirsttouchResult {
-        if !self.begin() {
-            return FirsttouchResult::Unsupported;
-        }
         // What takes blocks leads to us before the first one is placed.
         if !self.redirected.is_some_and(|done| done.is_current(&self.chosen)) {
             self.redirected = Some(redirect::redirect(&self.chosen));
@@ -97,15 +110,6 @@ impl Session {
         self.redirected = None;
         SERVES.store(false, Ordering::Relaxed);
         FirsttouchResult::Ok
-    }
-
-    fn begin(&mut self) -> bool {
-        if !self.begun && !has_sanitizer() && process::resolve() {
-            stay_loaded();
-            follow_forks();
-            self.begun = FOLLOWS_FORKS.load(Ordering::Relaxed);
-        }
-        self.begun
     }
 }
 
@@ -161,34 +165,34 @@ extern "C" fn follow_forks() {
     }
 }
 
-/// What is held from before a fork to its end on both sides.
-struct Held(UnsafeCell<Option<(MutexGuard<'static, Session>, Fork)>>);
-// SAFETY: written and taken by the thread that forks, while it holds the session's lock.
-unsafe impl Sync for Held {}
-
-static HELD: Held = Held(UnsafeCell::new(None));
+/// Forks that went on without the session: another thread was changing it, and did not end. It may have waited for the loader,
+/// which the thread that forks may have held.
+static WITHOUT: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn before_fork() {
-    let session = lock();
-    let fork = HEAP.before_fork();
-    // SAFETY: the session's lock is held from here to the end of both other handlers.
-    unsafe { *HELD.0.get() = Some((session, fork)) };
+    lookup::before_fork();
+    if !wait_for(|| SESSION.close_if_free()) {
+        WITHOUT.fetch_add(1, Ordering::Relaxed);
+    }
+    HEAP.before_fork();
 }
 
 extern "C" fn after_fork_in_parent() {
-    // SAFETY: as in `before_fork`.
-    if let Some((session, fork)) = unsafe { (*HELD.0.get()).take() } {
-        // SAFETY: the value of the fork that ends here.
-        unsafe { HEAP.after_fork_in_parent(fork) };
-        drop(session);
+    HEAP.after_fork_in_parent();
+    let one_less = |count: u32| count.checked_sub(1);
+    if WITHOUT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+        drop(SESSION.open());
     }
+    lookup::after_fork_in_parent();
 }
 
 extern "C" fn after_fork_in_child() {
-    // SAFETY: as in `before_fork`.
-    if let Some((session, fork)) = unsafe { (*HELD.0.get()).take() } {
-        // SAFETY: the value of the fork that ends here.
-        unsafe { HEAP.after_fork_in_child(fork) };
-        drop(session);
+    HEAP.after_fork_in_child();
+    lookup::after_fork_in_child(WITHOUT.swap(0, Ordering::Relaxed) > 0);
+    // Some of the calls may be redirected and others not: the next look finds which.
+    if let Some(mut session) = SESSION.open_in_child()
+        && let Some(done) = &mut session.redirected
+    {
+        done.loads = 0;
     }
 }

@@ -1,7 +1,7 @@
 //! Reading graphs: what a file is, is told by its contents first, and by its name where contents do not tell.
 //!
 //! Invariant: whatever a file holds, reading it ends with a graph or an error that says where and why; it never panics,
-//! and never takes memory for what a header merely promises.
+//! and takes memory by the length of the file (see `room.rs`), never for what a header merely promises.
 
 mod cursor;
 mod error;
@@ -10,6 +10,7 @@ mod gap;
 mod metis;
 mod packing;
 mod records;
+mod room;
 mod size;
 mod sniff;
 mod text;
@@ -121,6 +122,9 @@ pub struct ReadOptions {
     pub place: Place,
     /// Take every line of an edge list, a DIMACS or a general Matrix Market file as an arc there and one back.
     pub undirected: bool,
+    /// Bytes that the nodes of a header may take (8 each), and the text of a packed file, where that is more than the length
+    /// of the file allows: a node for each byte of text beyond a million, and 64 bytes of text for each packed byte beyond 16 MiB.
+    pub most_memory_bytes: Option<u64>,
 }
 
 /// A graph that was read.
@@ -181,7 +185,7 @@ pub fn read(path: &Path, options: &ReadOptions, team: &mut Team) -> Result<Loade
             return read_text(&Text::of_file(file)?, Format::of_name(path), options, team);
         }
     }
-    let bytes = packing::unpacked(file)?;
+    let bytes = packing::unpacked(file, options.most_memory_bytes)?;
     read_memory(bytes, Format::of_name(path), options, team)
 }
 
@@ -196,7 +200,7 @@ pub fn read_from(
     options: &ReadOptions,
     team: &mut Team,
 ) -> Result<Loaded, ReadError> {
-    read_memory(packing::unpacked(stream)?, named, options, team)
+    read_memory(packing::unpacked(stream, options.most_memory_bytes)?, named, options, team)
 }
 
 fn read_memory(
@@ -306,7 +310,7 @@ fn auxiliary(path: &Path) -> Result<Text, ReadError> {
             return Ok(Text::of_file(file)?);
         }
     }
-    Ok(Text::of_memory(packing::unpacked(file)?))
+    Ok(Text::of_memory(packing::unpacked(file, None)?))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -104,8 +105,9 @@ impl Boot<'_> {
     fn start(&self, line: &Path) -> Result<Emulator, LabError> {
         let mut command = Command::new(self.own);
         command.args([EMULATOR_WORD, "--"]).arg(self.program).args(&self.arguments);
-        command.arg("-serial").arg(format!("file:{}", self.console().display()));
-        command.arg("-chardev").arg(format!("socket,id=line,path={}", line.display()));
+        command.arg("-chardev").arg(with_path("file,id=console,path=", &self.console()));
+        command.args(["-serial", "chardev:console"]);
+        command.arg("-chardev").arg(with_path("socket,id=line,path=", line));
         command.args(["-serial", "chardev:line"]);
         if self.shell {
             command.args(["-chardev", "stdio,id=shell,signal=off", "-serial", "chardev:shell"]);
@@ -183,6 +185,19 @@ impl Boot<'_> {
     }
 }
 
+/// An option of the emulator's that ends with a path. The emulator takes a comma for the beginning of the next option, and two
+/// for one that belongs to the value.
+fn with_path(option: &str, path: &Path) -> OsString {
+    let mut bytes = option.as_bytes().to_vec();
+    for byte in path.as_os_str().as_bytes() {
+        bytes.push(*byte);
+        if *byte == b',' {
+            bytes.push(b',');
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
 fn listen(listener: &UnixListener, frames: &Sender<Event>) -> io::Result<()> {
     let (line, _) = listener.accept()?;
     let Some(mut receiver) = Receiver::new(io::BufReader::new(line))? else { return Ok(()) };
@@ -245,5 +260,24 @@ impl Story {
         {
             last.files.push(file);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_path;
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStringExt;
+    use std::path::Path;
+
+    #[test]
+    fn commas_of_a_path_belong_to_it() {
+        let option = |path: &Path| with_path("socket,id=line,path=", path);
+        assert_eq!(option(Path::new("/tmp/x/line")), OsStr::new("socket,id=line,path=/tmp/x/line"));
+        let hostile = Path::new("/tmp/a,server=on,,b/line");
+        assert_eq!(option(hostile), OsStr::new("socket,id=line,path=/tmp/a,,server=on,,,,b/line"));
+        // Bytes that are no text stay what they are.
+        let odd = OsString::from_vec(b"/tmp/\xff,".to_vec());
+        assert_eq!(option(Path::new(&odd)), OsString::from_vec(b"socket,id=line,path=/tmp/\xff,,".to_vec()));
     }
 }

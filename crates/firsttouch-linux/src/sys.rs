@@ -362,6 +362,12 @@ pub fn complain(message: &[u8]) {
     let _ = unsafe { call(libc::SYS_write, [2, message.as_ptr() as usize, message.len(), 0, 0, 0]) };
 }
 
+/// A number that tells the calling thread from all others of the process: the address of its descriptor. No system call.
+pub fn this_thread() -> usize {
+    // SAFETY: takes no argument and cannot fail.
+    unsafe { libc::pthread_self() as usize }
+}
+
 /// The process id, from the kernel (right after every kind of fork).
 pub fn process_id() -> u32 {
     // SAFETY: takes no argument and cannot fail.
@@ -419,9 +425,9 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
     let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, value as usize, 0, 0, 0]) };
 }
 
-/// Wakes one waiter of a futex word.
-pub fn futex_wake_one(word: &core::sync::atomic::AtomicU32) {
+/// Wakes at most so many waiters of a futex word.
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32, most: i32) {
     let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: the word is valid.
-    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, 1, 0, 0, 0]) };
+    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, most as usize, 0, 0, 0]) };
 }

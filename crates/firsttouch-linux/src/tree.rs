@@ -1,9 +1,11 @@
 //! A tree of files held in memory: what a recorded machine is when it comes as an archive.
 //!
-//! Invariant: nothing here touches a disk, so an archive can name whatever it likes and reaches nothing but itself.
+//! Invariants: nothing here touches a disk, so an archive can name whatever it likes and reaches nothing but itself; and no
+//! path is longer or deeper than a kernel has any, so what is taken of memory and stack has a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,51 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     entries: BTreeMap<PathBuf, Entry>,
+    path_bytes: usize,
 }
+
+/// The longest path that a kernel takes (`PATH_MAX`).
+const MOST_PATH_BYTES: usize = 4096;
+/// Far more than `/sys` has, whose deepest devices lie behind a dozen bridges.
+const MOST_COMPONENTS: usize = 128;
+
+/// A path that no file of `/proc` and `/sys` has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLong {
+    /// How it begins.
+    pub beginning: String,
+    /// Its length.
+    pub bytes: usize,
+    /// How many names it is made of.
+    pub components: usize,
+}
+
+impl TooLong {
+    /// A path that may be kept, or what is wrong with it.
+    fn check(path: &Path) -> Result<(), TooLong> {
+        /// What a message has room for.
+        const SHOWN: usize = 40;
+        let (bytes, components) = (path.as_os_str().len(), path.components().count());
+        if bytes <= MOST_PATH_BYTES && components <= MOST_COMPONENTS {
+            return Ok(());
+        }
+        let beginning = path.as_os_str().to_string_lossy().chars().take(SHOWN).collect();
+        Err(TooLong { beginning, bytes, components })
+    }
+}
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooLong { beginning, bytes, components } = self;
+        write!(
+            f,
+            "the path {beginning:?}… has {bytes} bytes and {components} components, and no file of /proc and /sys has \
+             more than {MOST_PATH_BYTES} and {MOST_COMPONENTS}"
+        )
+    }
+}
+
+impl std::error::Error for TooLong {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
@@ -27,18 +73,28 @@ impl Tree {
     }
 
     /// Adds a folder, and those above it. A path that is taken stays as it is.
-    pub fn add_folder(&mut self, path: &Path) {
-        self.add(path, Entry::Folder(BTreeSet::new()));
+    ///
+    /// # Errors
+    /// A path that is too long.
+    pub fn add_folder(&mut self, path: &Path) -> Result<(), TooLong> {
+        self.checked(path, Entry::Folder(BTreeSet::new()))
     }
 
     /// Adds a file, and the folders above it. A path that is taken stays as it is.
-    pub fn add_file(&mut self, path: &Path, bytes: Vec<u8>) {
-        self.add(path, Entry::File(bytes));
+    ///
+    /// # Errors
+    /// A path that is too long.
+    pub fn add_file(&mut self, path: &Path, bytes: Vec<u8>) -> Result<(), TooLong> {
+        self.checked(path, Entry::File(bytes))
     }
 
     /// Adds a symbolic link, and the folders above it. A path that is taken stays as it is.
-    pub fn add_link(&mut self, path: &Path, target: &Path) {
-        self.add(path, Entry::Link(target.to_owned()));
+    ///
+    /// # Errors
+    /// A path that is too long, of the link or of what it leads to.
+    pub fn add_link(&mut self, path: &Path, target: &Path) -> Result<(), TooLong> {
+        TooLong::check(target)?;
+        self.checked(path, Entry::Link(target.to_owned()))
     }
 
     /// The contents of a file; `None` for what is none. Links are not followed.
@@ -52,6 +108,11 @@ impl Tree {
     /// How many entries there are, folders included.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Bytes of the paths of all entries: what a tree takes of memory beside the contents of its files.
+    pub fn path_bytes(&self) -> usize {
+        self.path_bytes
     }
 
     /// Whether there is nothing in it.
@@ -68,7 +129,8 @@ impl Tree {
         let entries: BTreeMap<PathBuf, Entry> = inner
             .map_while(|(path, entry)| Some((path.strip_prefix(folder).ok()?.to_owned(), entry)))
             .collect();
-        matches!(entries.get(Path::new("")), Some(Entry::Folder(_))).then_some(Tree { entries })
+        let path_bytes = entries.keys().map(|path| path.as_os_str().len()).sum();
+        matches!(entries.get(Path::new("")), Some(Entry::Folder(_))).then_some(Tree { entries, path_bytes })
     }
 
     /// The folders that have this entry, shallowest first.
@@ -82,6 +144,13 @@ impl Tree {
         folders
     }
 
+    fn checked(&mut self, path: &Path, entry: Entry) -> Result<(), TooLong> {
+        TooLong::check(path)?;
+        self.add(path, entry);
+        Ok(())
+    }
+
+    /// Calls itself once for every component that is not there yet: [`MOST_COMPONENTS`] at most.
     fn add(&mut self, path: &Path, entry: Entry) {
         if self.entries.contains_key(path) {
             return;
@@ -92,6 +161,7 @@ impl Tree {
                 names.insert(name.to_owned());
             }
         }
+        self.path_bytes += path.as_os_str().len();
         self.entries.insert(path.to_owned(), entry);
     }
 
@@ -131,12 +201,12 @@ mod tests {
 
     fn recorded() -> Tree {
         let mut tree = Tree::new();
-        tree.add_file(Path::new("top/sys/devices/a/numa_node"), b"1\n".to_vec());
-        tree.add_link(Path::new("top/sys/class/a"), Path::new("../devices/a"));
-        tree.add_link(Path::new("top/sys/class/out"), Path::new("/../../etc/passwd"));
-        tree.add_link(Path::new("top/sys/class/loop"), Path::new("loop"));
-        tree.add_folder(Path::new("top/proc"));
-        tree.add_file(Path::new("beside"), Vec::new());
+        tree.add_file(Path::new("top/sys/devices/a/numa_node"), b"1\n".to_vec()).unwrap();
+        tree.add_link(Path::new("top/sys/class/a"), Path::new("../devices/a")).unwrap();
+        tree.add_link(Path::new("top/sys/class/out"), Path::new("/../../etc/passwd")).unwrap();
+        tree.add_link(Path::new("top/sys/class/loop"), Path::new("loop")).unwrap();
+        tree.add_folder(Path::new("top/proc")).unwrap();
+        tree.add_file(Path::new("beside"), Vec::new()).unwrap();
         tree
     }
 
@@ -155,6 +225,31 @@ mod tests {
         assert!(root.read("sys/class/loop").is_err(), "endless");
         let error = root.read("proc").unwrap_err();
         assert!(error.to_string().starts_with("cannot read recorded.tar/proc: "), "{error}");
+    }
+
+    #[test]
+    fn paths_that_no_kernel_has_are_refused() {
+        let deep = |components: usize| PathBuf::from(vec!["a"; components].join("/"));
+        let wide = |bytes: usize| PathBuf::from("ä".repeat(bytes / 2));
+        let mut tree = Tree::new();
+        for too_long in [deep(129), deep(200_000), wide(4098)] {
+            let error = tree.add_file(&too_long, Vec::new()).unwrap_err();
+            assert_eq!(
+                (error.bytes, error.components),
+                (too_long.as_os_str().len(), too_long.components().count())
+            );
+            assert!(error.to_string().len() < 300, "{error}");
+            assert_eq!(tree.add_folder(&too_long), Err(error.clone()));
+            assert_eq!(tree.add_link(&too_long, Path::new("x")), Err(error.clone()));
+            assert_eq!(tree.add_link(Path::new("x"), &too_long), Err(error));
+        }
+        assert!(tree.is_empty() && tree.path_bytes() == 0);
+        tree.add_file(&deep(128), Vec::new()).unwrap();
+        tree.add_link(&wide(4096), &deep(128)).unwrap();
+        assert_eq!(tree.len(), 1 + 128 + 1);
+        // Of the deep one 1, 3, 5, … bytes.
+        assert_eq!(tree.path_bytes(), 128 * 128 + 4096);
+        assert_eq!(tree.below(&deep(127)).unwrap().path_bytes(), 1);
     }
 
     #[test]

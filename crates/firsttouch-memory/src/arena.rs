@@ -1,12 +1,15 @@
 //! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
 
+mod chunks;
+
+pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
+
 use crate::dirty::Dirty;
 use crate::extents::{Block, Entry, Extents, Page};
 use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
 use crate::reason::Reason;
 use crate::shares::Shares;
 use crate::tables::Tables;
-use firsttouch_linux::numa::{self, Mode, NodeBits};
 use firsttouch_linux::sys;
 
 /// What backs an arena: the concrete kinds of [`Pages`].
@@ -49,8 +52,6 @@ impl Backing {
 /// Freed memory is offered to the kernel in pieces of at least this many pages (16 MiB): an offer interrupts every
 /// processor that runs the program, which would be felt with each small block.
 const OFFER_PAGES: u32 = (16 << 20) / BASE as u32;
-
-const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// At most so many dirty runs of an allocation are told apart; the rest is cleared in one.
 pub(crate) const DIRTY_RUNS: usize = 8;
@@ -132,8 +133,26 @@ impl Arena {
             let after = self.tables.pages();
             let (extents, table, _) = self.parts();
             extents.give_back(table, before, after - before);
+            if before == 0 && self.reserved {
+                self.begin();
+            }
         }
         grown
+    }
+
+    /// Maps the first chunk, which no block gets: so that each has a page of ours before it, by which
+    /// [`Arena::is_as_it_was`] tells a mapping of the program's from ours. It is never touched.
+    fn begin(&mut self) {
+        if self.backing.is_reserved_pool() {
+            return;
+        }
+        let chunk = self.chunk_pages();
+        let (extents, table, _) = self.parts();
+        if let Some(first) = extents.take(table, chunk, 1, 0) {
+            self.set_live(first, chunk, Block::RETIRED);
+            // Where it cannot be mapped, the first block cannot either.
+            let _ = self.map(first, chunk);
+        }
     }
 
     /// Gives up all address space that holds no block, and stays as large as it is now: what is free serves again, but
@@ -156,14 +175,13 @@ impl Arena {
             if block.is_none()
                 && let Some((from, until)) = self.whole_chunks(start, start + length)
             {
-                let chunk = self.chunk_pages();
-                for index in from / chunk..until / chunk {
-                    if self.tables.is_mapped(index) {
-                        self.unmap_chunk(index);
-                    }
-                }
+                self.unmap_chunks(from, until);
             }
             at = start + length;
+        }
+        // The first chunk is there for looks at others only.
+        if Extents::live_at(self.table(), 0).is_some_and(|(_, block)| block.is_retired()) {
+            self.unmap_chunks(0, self.chunk_pages());
         }
     }
 
@@ -204,11 +222,7 @@ impl Arena {
             start = extents.take(table, pages, alignment, phase);
         }
         let start = start.ok_or(Reason::AddressSpaceLimit)?;
-        if let Err(reason) = self.map(start, pages) {
-            let (extents, table, _) = self.parts();
-            extents.give_back(table, start, pages);
-            return Err(reason);
-        }
+        self.make_ready(start, pages)?;
         Ok(self.use_pages(start, pages))
     }
 
@@ -225,11 +239,7 @@ impl Arena {
                 return None;
             }
         }
-        if self.map(after, extra).is_err() {
-            let (extents, table, _) = self.parts();
-            extents.give_back(table, after, extra);
-            return None;
-        }
+        self.make_ready(after, extra).ok()?;
         Some(self.use_pages(after, extra))
     }
 
@@ -285,12 +295,24 @@ impl Arena {
     }
 
     /// Offers the whole chunks of `[from, until)`, which are free, to the kernel: it takes them only when it is short
-    /// of memory, and until then they serve again at no cost.
+    /// of memory, and until then they serve again at no cost. Between chunks of an arena that is not reserved, mappings of
+    /// others may lie.
     fn offer(&self, from: Page, until: Page) {
-        if let Some((from, until)) = self.whole_chunks(from, until) {
-            // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
-            let _ =
-                unsafe { sys::advise(self.address(from), (until - from) as usize * BASE, libc::MADV_FREE) };
+        let Some((from, until)) = self.whole_chunks(from, until) else { return };
+        let chunk = self.chunk_pages();
+        let mut at = from;
+        while at < until {
+            let is_mapped = self.is_mapped_page(at);
+            let mut next = at + chunk;
+            while next < until && self.is_mapped_page(next) == is_mapped {
+                next += chunk;
+            }
+            if is_mapped {
+                let bytes = (next - at) as usize * BASE;
+                // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
+                let _ = unsafe { sys::advise(self.address(at), bytes, libc::MADV_FREE) };
+            }
+            at = next;
         }
     }
 
@@ -310,15 +332,9 @@ impl Arena {
             stays_mapped && unsafe { sys::advise(self.address(from), bytes, libc::MADV_DONTNEED) }.is_ok();
         // The kernel keeps what the program has locked (mlock), and without us free would have unlocked it.
         if !emptied {
-            let chunk = self.chunk_pages();
-            for index in from / chunk..until / chunk {
-                if self.tables.is_mapped(index) {
-                    self.unmap_chunk(index);
-                }
-            }
+            self.unmap_chunks(from, until);
         }
-        let (_, _, mut bits) = self.parts();
-        bits.set(from, until - from, false);
+        self.set_fresh(from, until - from);
         self.recycled_pages -= u64::from(dirty);
     }
 
@@ -333,39 +349,6 @@ impl Arena {
             }
             at = start + length;
         }
-    }
-
-    /// Makes pages that the program has changed (protection, advice, locks) what they were when they were handed out.
-    pub(crate) fn renew(&mut self, start: Page, pages: u32) {
-        let (address, bytes) = (self.address(start), pages as usize * BASE);
-        if self.backing.is_reserved_pool() {
-            // Only whole pages of the pool can have been changed.
-            let (first, end) = (
-                address / self.backing.chunk_bytes(),
-                (address + bytes).div_ceil(self.backing.chunk_bytes()),
-            );
-            let (from, length) =
-                (first * self.backing.chunk_bytes(), (end - first) * self.backing.chunk_bytes());
-            // SAFETY: gives access to memory of ours, as it was.
-            let _ = unsafe { sys::protect(from, length, READ_WRITE) };
-            return;
-        }
-        self.make_anew(start, pages);
-    }
-
-    /// Puts new memory, mapped as at first, in the place of whatever is there; false if the kernel refuses.
-    pub(crate) fn make_anew(&mut self, start: Page, pages: u32) -> bool {
-        let (address, bytes) = (self.address(start), pages as usize * BASE);
-        // SAFETY: pages of ours whose contents nobody needs any more.
-        if unsafe { sys::map_anonymous(address, bytes, READ_WRITE, libc::MAP_FIXED) }.is_err() {
-            return false;
-        }
-        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
-        // SAFETY: mapped just now; the advice changes no contents.
-        let _ = unsafe { sys::advise(address, bytes, advice) };
-        self.lay_out(address, start, pages);
-        self.set_fresh(start, pages);
-        true
     }
 
     /// Nothing is known any more of what free pages hold.
@@ -384,8 +367,14 @@ impl Arena {
         }
     }
 
-    /// The pages were moved away by the kernel: what is mapped there now is new.
-    pub(crate) fn set_fresh(&mut self, start: Page, pages: u32) {
+    /// The kernel has moved pages from one place to another: what is mapped at the first now is new.
+    pub(crate) fn set_moved(&mut self, from: Page, to: Page, pages: u32) {
+        self.set_fresh(from, pages);
+        self.note_cuts(to, pages);
+    }
+
+    /// What is mapped there now is new.
+    fn set_fresh(&mut self, start: Page, pages: u32) {
         let (_, _, mut bits) = self.parts();
         bits.set(start, pages, false);
     }
@@ -395,152 +384,5 @@ impl Arena {
         let chunk = self.chunk_pages();
         let (from, until) = (from.checked_next_multiple_of(chunk)?, until / chunk * chunk);
         (from < until).then_some((from, until))
-    }
-
-    /// Makes sure that the chunks under a run are mapped.
-    fn map(&mut self, start: Page, pages: u32) -> Result<(), Reason> {
-        let chunk = self.chunk_pages();
-        let (mut index, end) = (start / chunk, (start + pages).div_ceil(chunk));
-        while index < end {
-            if self.tables.is_mapped(index) {
-                index += 1;
-                continue;
-            }
-            let mut until = index + 1;
-            while until < end && !self.tables.is_mapped(until) {
-                until += 1;
-            }
-            self.map_chunks(index, until)?;
-            (index..until).for_each(|chunk| self.tables.set_mapped(chunk, true));
-            index = until;
-        }
-        Ok(())
-    }
-
-    fn map_chunks(&mut self, first: u32, until: u32) -> Result<(), Reason> {
-        let chunk_bytes = self.backing.chunk_bytes();
-        let address = self.base + first as usize * chunk_bytes;
-        let bytes = (until - first) as usize * chunk_bytes;
-        if self.backing.is_reserved_pool() {
-            return self.map_from_pool(address, bytes);
-        }
-        let fixed = if self.reserved { libc::MAP_FIXED } else { libc::MAP_FIXED_NOREPLACE };
-        // SAFETY: the range is reserved for this arena, or must be free for NOREPLACE to take it.
-        match unsafe { sys::map_anonymous(address, bytes, READ_WRITE, fixed) } {
-            Ok(at) if at == address => {}
-            Ok(at) => {
-                // A kernel before 4.17 takes NOREPLACE as a wish.
-                // SAFETY: the mapping was made just now and is not used.
-                let _ = unsafe { sys::unmap(at, bytes) };
-                return Err(Reason::KernelTooOld);
-            }
-            Err(_) => {
-                self.reserve_again(address, bytes);
-                return Err(Reason::AddressSpaceLimit);
-            }
-        }
-        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
-        // SAFETY: the range was mapped just now; the advice changes no contents.
-        let _ = unsafe { sys::advise(address, bytes, advice) };
-        self.lay_out(address, first * self.chunk_pages(), (until - first) * self.chunk_pages());
-        if self.backing == Backing::Multi {
-            keep_below_2m(address, until.min(MOST_SPLIT_CHUNKS).saturating_sub(first) as usize);
-        }
-        Ok(())
-    }
-
-    /// Maps pages of a reserved pool, and creates them: a page that the pool promised can still be refused at first
-    /// touch (control groups, memory policy), and then the program dies of SIGBUS. Here a refusal is an answer.
-    ///
-    /// They are made elsewhere and moved into the reserved range: a fixed mapping that the pool refuses has removed by
-    /// then what it was to replace (seen on Linux 6.18), and the program's next mapping would land inside the span.
-    fn map_from_pool(&self, address: usize, bytes: usize) -> Result<(), Reason> {
-        let size = if self.backing == Backing::Huge1G { libc::MAP_HUGE_1GB } else { libc::MAP_HUGE_2MB };
-        let (wish, fixed) = if self.reserved { (0, 0) } else { (address, libc::MAP_FIXED_NOREPLACE) };
-        // SAFETY: a new mapping where nothing is.
-        let at = unsafe { sys::map_anonymous(wish, bytes, READ_WRITE, libc::MAP_HUGETLB | size | fixed) }
-            .map_err(|_| Reason::PoolEmpty)?;
-        self.lay_out(at, ((address - self.base) / BASE) as u32, (bytes / BASE) as u32);
-        // SAFETY: the range was mapped just now; creating its pages changes no contents.
-        let populated = unsafe { sys::advise(at, bytes, libc::MADV_POPULATE_WRITE) };
-        let reason = match populated {
-            Ok(_) if at == address => return Ok(()),
-            Ok(_) if self.reserved => {
-                let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
-                // SAFETY: moves the new mapping into a range that is reserved for this arena and not mapped.
-                if unsafe { sys::call(libc::SYS_mremap, [at, bytes, bytes, flags, address, 0]) }.is_ok() {
-                    return Ok(());
-                }
-                // Reserved pages can be moved since Linux 5.16.
-                self.reserve_again(address, bytes);
-                Reason::KernelTooOld
-            }
-            Ok(_) | Err(libc::EINVAL) => Reason::KernelTooOld,
-            Err(libc::EFAULT) => Reason::CgroupLimit,
-            Err(_) => Reason::PoolEmpty,
-        };
-        // SAFETY: the mapping was made just now and is not used.
-        let _ = unsafe { sys::unmap(at, bytes) };
-        Err(reason)
-    }
-
-    /// Lays pages from `start` on, which are mapped at `address` for now and hold nothing, out over the nodes. A node is
-    /// preferred, not forced: when it is full, others serve, as with all interleaving. What the kernel refuses is left to
-    /// the memory policy.
-    fn lay_out(&self, address: usize, start: Page, pages: u32) {
-        let (chunk, end) = (self.chunk_pages(), start + pages);
-        let mut at = start;
-        while at < end {
-            let Some((node, until)) = self.shares.at(at / chunk) else { return };
-            let next = until.saturating_mul(chunk).min(end);
-            let Some(nodes) = NodeBits::of(&[node]) else { return };
-            let from = address + (at - start) as usize * BASE;
-            let _ = numa::set_policy_of(from, (next - at) as usize * BASE, Mode::Preferred, &nodes);
-            at = next;
-        }
-    }
-
-    /// Closes the hole in the span that a failed fixed mapping may have left, unless somebody was quicker.
-    fn reserve_again(&self, address: usize, bytes: usize) {
-        if self.reserved {
-            let flags = libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
-            // SAFETY: takes only what is free.
-            let _ = unsafe { sys::map_anonymous(address, bytes, libc::PROT_NONE, flags) };
-        }
-    }
-
-    fn unmap_chunk(&mut self, chunk: u32) {
-        let bytes = self.backing.chunk_bytes();
-        let address = self.base + chunk as usize * bytes;
-        if self.reserved {
-            let flags = libc::MAP_FIXED | libc::MAP_NORESERVE;
-            // SAFETY: the chunk is ours and free; the range stays reserved.
-            let _ = unsafe { sys::map_anonymous(address, bytes, libc::PROT_NONE, flags) };
-        } else {
-            // SAFETY: the chunk is ours and free.
-            let _ = unsafe { sys::unmap(address, bytes) };
-        }
-        self.tables.set_mapped(chunk, false);
-    }
-
-    /// Every chunk of a reserved pool that is mapped, by address; for the child of a fork.
-    pub(crate) fn mapped_chunks(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
-        let bytes = self.backing.chunk_bytes();
-        (0..self.used_to / self.chunk_pages())
-            .filter(|chunk| self.tables.is_mapped(*chunk))
-            .map(move |chunk| (chunk, self.base + chunk as usize * bytes))
-    }
-}
-
-/// Mappings are few in number, so only so many chunks are split.
-pub(crate) const MOST_SPLIT_CHUNKS: u32 = 8192;
-
-/// Keeps the kernel from giving 2 MiB pages where smaller ones were asked for: it takes the largest size that is
-/// enabled and fits into the mapping, so every second mebibyte is made a mapping of its own, by an advice
-/// (`MADV_RANDOM`) that means nothing for anonymous memory. Nobody else may use the memory yet.
-pub(crate) fn keep_below_2m(address: usize, chunks: usize) {
-    for chunk in 0..chunks {
-        // SAFETY: the chunk was mapped just now by the caller; the advice changes no contents.
-        let _ = unsafe { sys::advise(address + chunk * HUGE, HUGE / 2, libc::MADV_RANDOM) };
     }
 }

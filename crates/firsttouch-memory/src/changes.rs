@@ -1,17 +1,160 @@
-//! What a program does to its own mappings and limits that concerns placed memory: the functions of C, with a look at
-//! the heap before.
+//! What a program does to its own mappings, limits and rights that concerns placed memory: a look at each system call, by
+//! whatever function of C it is made, before the kernel sees it.
 //!
-//! A block that was made read-only, say, and is freed so, is unmapped by glibc; ours is recycled, and must be made anew
-//! first. And a reservation of address space would count against a limit that the program sets itself.
+//! A block that was made read-only, say, is unmapped by glibc when it is freed; ours is recycled, and must be made anew
+//! first. A reservation of address space, and memory that is held for reuse, would count against a limit that the program
+//! sets itself. And a program that confines itself to some system calls (seccomp) has not counted on ours.
+//!
+//! What the program does by system calls of its own is not seen here: see `arena/chunks.rs` for how it is noticed.
 
 use crate::heap::Heap;
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use firsttouch_linux::sys::{self, Answer};
 
-/// The kernel's answer the way of C.
-fn answer(answer: Answer) -> c_int {
-    match answer {
-        Ok(value) => value as c_int,
+/// The arguments of a system call.
+pub type Arguments = [usize; 6];
+
+/// `SHM_REMAP` of shmat(2).
+const SHM_REMAP: c_int = 0o40000;
+/// `UFFDIO_REGISTER` (ioctl_userfaultfd(2)): `_IOWR(0xaa, 0, struct uffdio_register)`.
+const UFFDIO_REGISTER: usize = 0xc020_aa00;
+/// Linux 5.17 and 6.10.
+const SYS_SET_MEMPOLICY_HOME_NODE: c_long = 450;
+const SYS_MSEAL: c_long = 462;
+
+/// Takes note of a system call that the program is about to make.
+///
+/// # Safety
+/// The arguments are those of the call.
+pub unsafe fn note(heap: &Heap, number: c_long, arguments: &Arguments) {
+    let [first, second, third, fourth, fifth, _] = *arguments;
+    let changes = |address: usize, bytes: usize| {
+        if heap.owns(address as *const u8) || heap.owns(address.saturating_add(bytes) as *const u8) {
+            heap.set_altered(address as *const u8, bytes);
+        }
+    };
+    match number {
+        libc::SYS_mprotect
+        | libc::SYS_pkey_mprotect
+        | libc::SYS_munmap
+        | libc::SYS_mlock
+        | libc::SYS_mlock2
+        | libc::SYS_munlock
+        | libc::SYS_mbind
+        | libc::SYS_remap_file_pages
+        | SYS_SET_MEMPOLICY_HOME_NODE
+        | SYS_MSEAL => changes(first, second),
+        libc::SYS_madvise if !is_about_contents(third as c_int) => changes(first, second),
+        libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => changes(first, second),
+        libc::SYS_mremap => {
+            changes(first, second);
+            if fourth as c_int & libc::MREMAP_FIXED != 0 {
+                changes(fifth, third);
+            }
+        }
+        // How much it maps, only the kernel knows.
+        libc::SYS_shmat if third as c_int & SHM_REMAP != 0 && heap.owns(second as *const u8) => {
+            heap.set_altered(second as *const u8, usize::MAX);
+        }
+        libc::SYS_ioctl if second == UFFDIO_REGISTER => {
+            // Where the range cannot be read the kernel will say so.
+            let mut range = [0_usize; 2];
+            let target = (&raw mut range) as usize;
+            // SAFETY: an array of ours of that size; the kernel reads the program's.
+            if unsafe { sys::copy_readable(third, target, size_of_val(&range)) } == Ok(size_of_val(&range)) {
+                changes(range[0], range[1]);
+            }
+        }
+        libc::SYS_setrlimit => {
+            // SAFETY: the caller's duty.
+            unsafe { note_limit(heap, 0, first, second) };
+        }
+        libc::SYS_prlimit64 => {
+            // SAFETY: the caller's duty.
+            unsafe { note_limit(heap, first, second, third) };
+        }
+        _ if confines(number, arguments) => heap.confine(),
+        _ => {}
+    }
+}
+
+/// Whether by this call a program confines itself to some system calls (seccomp(2)).
+pub fn confines(number: c_long, arguments: &Arguments) -> bool {
+    match number {
+        libc::SYS_prctl => arguments[0] == libc::PR_SET_SECCOMP as usize,
+        libc::SYS_seccomp => {
+            matches!(arguments[0] as u32, libc::SECCOMP_SET_MODE_STRICT | libc::SECCOMP_SET_MODE_FILTER)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an advice is about contents and pages only. Any other stays with the mapping, and would be what the next owner of
+/// the memory meets.
+fn is_about_contents(advice: c_int) -> bool {
+    matches!(
+        advice,
+        libc::MADV_NORMAL
+            | libc::MADV_RANDOM
+            | libc::MADV_SEQUENTIAL
+            | libc::MADV_WILLNEED
+            | libc::MADV_DONTNEED
+            | libc::MADV_FREE
+            | libc::MADV_COLD
+            | libc::MADV_PAGEOUT
+            | libc::MADV_POPULATE_READ
+            | libc::MADV_POPULATE_WRITE
+            | libc::MADV_COLLAPSE
+    )
+}
+
+/// A limit of memory is about to be set: a reservation of address space would count against the one, what is held for reuse
+/// against the other.
+///
+/// # Safety
+/// `limit` is null or the address of the caller's structure, which on 64-bit machines is the kernel's.
+unsafe fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize) {
+    let counts = [libc::RLIMIT_AS as usize, libc::RLIMIT_DATA as usize].contains(&resource);
+    if !counts || limit == 0 {
+        return;
+    }
+    // The child of vfork(2), or another process, has limits of its own, and vfork's has our memory.
+    let own = sys::process_id();
+    if own != heap.process() || process != 0 && process as u32 != own {
+        return;
+    }
+    // SAFETY: by contract.
+    if unsafe { (*(limit as *const libc::rlimit)).rlim_cur } != libc::RLIM_INFINITY {
+        heap.ration();
+    }
+}
+
+/// Makes a system call for the program. Where the kernel has no room for it, but would have without us, what is held for reuse
+/// and reserved is given up first.
+///
+/// # Safety
+/// As for the call.
+pub unsafe fn call(heap: &Heap, number: c_long, arguments: Arguments) -> Answer {
+    // SAFETY: the caller's call.
+    unsafe { note(heap, number, &arguments) };
+    // SAFETY: likewise.
+    let answer = unsafe { sys::call(number, arguments) };
+    let wants_room = number != libc::SYS_ioctl && number != libc::SYS_prctl;
+    if answer == Err(libc::ENOMEM) && wants_room && heap.give_up() {
+        // SAFETY: likewise.
+        return unsafe { sys::call(number, arguments) };
+    }
+    answer
+}
+
+/// The same in the way of C: -1 and errno on failure.
+///
+/// # Safety
+/// As for the call.
+pub unsafe fn call_c(heap: &Heap, number: c_long, arguments: Arguments) -> isize {
+    // SAFETY: the same contract.
+    match unsafe { call(heap, number, arguments) } {
+        Ok(value) => value as isize,
         Err(error) => {
             // SAFETY: the thread's errno.
             unsafe { *libc::__errno_location() = error };
@@ -20,23 +163,7 @@ fn answer(answer: Answer) -> c_int {
     }
 }
 
-fn note_change(heap: &Heap, address: *mut c_void, bytes: usize) {
-    if heap.owns(address.cast()) {
-        heap.set_altered(address.cast(), bytes);
-    }
-}
-
-/// mprotect(2).
-///
-/// # Safety
-/// As in C.
-pub unsafe fn mprotect(heap: &Heap, address: *mut c_void, bytes: usize, protection: c_int) -> c_int {
-    note_change(heap, address, bytes);
-    // SAFETY: the same call.
-    answer(unsafe { sys::protect(address as usize, bytes, protection) })
-}
-
-/// pkey_mprotect(2).
+/// pkey_mprotect(2). Without a key it is mprotect, also where the kernel has no keys.
 ///
 /// # Safety
 /// As in C.
@@ -48,29 +175,13 @@ pub unsafe fn pkey_mprotect(
     key: c_int,
 ) -> c_int {
     if key == -1 {
+        let arguments = [address as usize, bytes, protection as usize, 0, 0, 0];
         // SAFETY: the same call, by definition.
-        return unsafe { mprotect(heap, address, bytes, protection) };
+        return unsafe { call_c(heap, libc::SYS_mprotect, arguments) as c_int };
     }
-    note_change(heap, address, bytes);
     let arguments = [address as usize, bytes, protection as usize, key as usize, 0, 0];
     // SAFETY: the same call.
-    answer(unsafe { sys::call(libc::SYS_pkey_mprotect, arguments) })
-}
-
-/// madvise(2).
-///
-/// # Safety
-/// As in C.
-pub unsafe fn madvise(heap: &Heap, address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
-    // Advice that stays with the mapping and changes what a later owner of the memory would see.
-    if matches!(
-        advice,
-        libc::MADV_DONTFORK | libc::MADV_WIPEONFORK | libc::MADV_DONTDUMP | libc::MADV_NOHUGEPAGE
-    ) {
-        note_change(heap, address, bytes);
-    }
-    // SAFETY: the same call.
-    answer(unsafe { sys::advise(address as usize, bytes, advice) })
+    unsafe { call_c(heap, libc::SYS_pkey_mprotect, arguments) as c_int }
 }
 
 /// prlimit(2), and setrlimit(2), which is the same for the process itself; on 64-bit machines with the kernel's structure.
@@ -84,14 +195,104 @@ pub unsafe fn prlimit(
     new: *const libc::rlimit,
     old: *mut libc::rlimit,
 ) -> c_int {
-    let is_own = process == 0 || process as u32 == sys::process_id();
-    // SAFETY: null or the caller's structure, by contract.
-    if let (true, Some(limit)) = (is_own && resource == libc::RLIMIT_AS as c_int, unsafe { new.as_ref() })
-        && limit.rlim_cur != libc::RLIM_INFINITY
-    {
-        heap.ration();
-    }
     let arguments = [process as usize, resource as usize, new as usize, old as usize, 0, 0];
-    // SAFETY: the same call; on 64-bit machines the structure is the kernel's.
-    answer(unsafe { sys::call(libc::SYS_prlimit64, arguments) })
+    // SAFETY: the same call.
+    unsafe { call_c(heap, libc::SYS_prlimit64, arguments) as c_int }
+}
+
+/// Defines C's functions that change memory of the process's and are nothing but a system call, for a heap: an agent exports
+/// them by their names, a library redirects calls to them. What comes before `unsafe extern "C" fn` is in braces.
+///
+/// `mremap` and `ioctl` take fewer arguments at times: then something is in the registers of the others all the same.
+#[macro_export]
+macro_rules! functions_that_change_memory {
+    ($heap:path, $before:tt) => {
+        $crate::functions_that_change_memory! { @each $heap, $before,
+            mprotect(address: *mut c_void, bytes: usize, protection: c_int) -> c_int = SYS_mprotect;
+            madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int = SYS_madvise;
+            munmap(address: *mut c_void, bytes: usize) -> c_int = SYS_munmap;
+            mremap(address: *mut c_void, bytes: usize, new: usize, flags: c_int, target: *mut c_void)
+                -> *mut c_void = SYS_mremap;
+            mlock(address: *const c_void, bytes: usize) -> c_int = SYS_mlock;
+            mlock2(address: *const c_void, bytes: usize, flags: c_uint) -> c_int = SYS_mlock2;
+            munlock(address: *const c_void, bytes: usize) -> c_int = SYS_munlock;
+            mlockall(flags: c_int) -> c_int = SYS_mlockall;
+            remap_file_pages(address: *mut c_void, bytes: usize, protection: c_int, page: usize, flags: c_int)
+                -> c_int = SYS_remap_file_pages;
+            shmat(segment: c_int, address: *const c_void, flags: c_int) -> *mut c_void = SYS_shmat;
+            mbind(address: *mut c_void, bytes: c_ulong, mode: c_int, nodes: *const c_ulong, most: c_ulong, flags: c_uint)
+                -> c_long = SYS_mbind;
+            ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> c_int = SYS_ioctl;
+        }
+    };
+    (@each $heap:path, $before:tt, $($name:ident $arguments:tt -> $answer:ty = $number:ident;)*) => {
+        $($crate::functions_that_change_memory! { @one $heap, $before, $name $arguments -> $answer = $number })*
+    };
+    (@one $heap:path, { $($before:tt)* },
+     $name:ident ($($argument:ident: $kind:ty),*) -> $answer:ty = $number:ident) => {
+        #[doc = concat!(stringify!($name), "(2).")]
+        $($before)* unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
+            let mut arguments = [0; 6];
+            for (place, argument) in arguments.iter_mut().zip([$($argument as usize),*]) {
+                *place = argument;
+            }
+            // SAFETY: the same call.
+            unsafe { $crate::changes::call_c(&$heap, libc::$number, arguments) as $answer }
+        }
+    };
+}
+
+/// Defines `syscall`(2), which makes any system call by its number. `$look` is called before, with the number and the first
+/// five arguments, and answers the address of the C library's own function. That is jumped to, with the arguments as they
+/// came and on the caller's stack: the call may be one after which there are two stacks (clone).
+#[macro_export]
+macro_rules! function_syscall {
+    ($look:path, { $($before:tt)* }) => {
+        /// syscall(2).
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        $($before)* unsafe extern "C" fn syscall() {
+            core::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "sub rsp, 8",
+                "call {look}",
+                "add rsp, 8",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                look = sym $look,
+            )
+        }
+
+        /// syscall(2).
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(naked)]
+        $($before)* unsafe extern "C" fn syscall() {
+            core::arch::naked_asm!(
+                "stp x29, x30, [sp, #-80]!",
+                "stp x0, x1, [sp, #16]",
+                "stp x2, x3, [sp, #32]",
+                "stp x4, x5, [sp, #48]",
+                "str x6, [sp, #64]",
+                "bl {look}",
+                "mov x16, x0",
+                "ldp x0, x1, [sp, #16]",
+                "ldp x2, x3, [sp, #32]",
+                "ldp x4, x5, [sp, #48]",
+                "ldr x6, [sp, #64]",
+                "ldp x29, x30, [sp], #80",
+                "br x16",
+                look = sym $look,
+            )
+        }
+    };
 }

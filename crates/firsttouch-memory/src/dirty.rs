@@ -13,6 +13,20 @@ pub(crate) const fn words(pages: usize) -> usize {
     pages.div_ceil(64)
 }
 
+/// The first bit at or after `from` and before `end` that is set (or not).
+pub(crate) fn next(words: &[u64], from: usize, end: usize, set: bool) -> Option<usize> {
+    let mut at = from;
+    while at < end {
+        let word = if set { words[at / 64] } else { !words[at / 64] } >> (at % 64);
+        if word != 0 {
+            let found = at + word.trailing_zeros() as usize;
+            return (found < end).then_some(found);
+        }
+        at = (at / 64 + 1) * 64;
+    }
+    None
+}
+
 impl Dirty<'_> {
     /// Sets or clears the bits of a run.
     pub(crate) fn set(&mut self, start: Page, pages: u32, dirty: bool) {
@@ -35,23 +49,9 @@ impl Dirty<'_> {
     /// The first run of dirty pages inside a run, as start and length.
     pub(crate) fn first_run(&self, start: Page, pages: u32) -> Option<(Page, u32)> {
         let end = start as usize + pages as usize;
-        let first = self.next(start as usize, end, true)?;
-        let after = self.next(first, end, false).unwrap_or(end);
+        let first = next(self.0, start as usize, end, true)?;
+        let after = next(self.0, first, end, false).unwrap_or(end);
         Some((first as Page, (after - first) as u32))
-    }
-
-    /// The first page at or after `from` and before `end` that is dirty (or not).
-    fn next(&self, from: usize, end: usize, dirty: bool) -> Option<usize> {
-        let mut at = from;
-        while at < end {
-            let word = if dirty { self.0[at / 64] } else { !self.0[at / 64] } >> (at % 64);
-            if word != 0 {
-                let found = at + word.trailing_zeros() as usize;
-                return (found < end).then_some(found);
-            }
-            at = (at / 64 + 1) * 64;
-        }
-        None
     }
 
     fn each_word(&mut self, start: Page, pages: u32, mut action: impl FnMut(&mut u64, u64)) {

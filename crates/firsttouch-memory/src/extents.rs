@@ -39,16 +39,26 @@ enum Tag {
 /// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Running number, from 1.
+    /// Running number, from 1; 0 for pages that serve nobody any more.
     pub(crate) id: u32,
     /// Bytes the program asked for.
     pub(crate) bytes: usize,
-    /// Offset of the program's pointer from the start of the run, below one page.
+    /// Offset of the program's pointer from the start of the run, at most one page.
     pub(crate) offset: u16,
     /// Why it lies in this arena and not where it was asked for.
     pub(crate) fallback: Option<Reason>,
     /// The program changed the mapping (protection, advice): not to be recycled as it is.
     pub(crate) altered: bool,
+}
+
+impl Block {
+    /// In place of pages that cannot be made fit to serve again.
+    pub(crate) const RETIRED: Block = Block { id: 0, bytes: 0, offset: 0, fallback: None, altered: false };
+
+    /// Whether the pages serve nobody any more.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.id == 0
+    }
 }
 
 /// One entry of the table. All zeroes is a valid entry, so the table may be fresh memory from the kernel.

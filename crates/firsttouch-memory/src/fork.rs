@@ -6,7 +6,10 @@
 //!
 //! Reserved pages: a write needs a second page from the pool, and if the pool has none the kernel kills the child with
 //! SIGBUS. So the child copies such blocks to ordinary memory at the same addresses before it goes on (see `inherit`),
-//! while the parent's thread waits.
+//! while the parent's thread waits. What the pool holds for reuse the child gives up.
+//!
+//! The lock is not held over a fork but closed (see `lock`): nobody may be kept waiting there, because the fork may wait
+//! for them.
 
 use crate::arena::Backing;
 use crate::extents::Extents;
@@ -14,6 +17,8 @@ use crate::heap::Heap;
 use crate::inherit;
 use crate::pages::{BASE, HUGE};
 use crate::state::Inner;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use firsttouch_linux::sys::{self, Descriptor};
 
 /// After a fork, blocks are left alone for this long: most children exec or exit within it.
@@ -23,58 +28,106 @@ const RESTORE_BUDGET_NS: u64 = 20_000_000;
 /// Ranges looked up under the lock at a time.
 const RESTORE_RANGES: usize = 64;
 
-/// What [`Heap::before_fork`] hands to the two sides.
+/// Forks with reserved pages that go on at the same time at most; in further ones the child copies without its parent's help.
+const MOST_FORKS: usize = 8;
+
+/// The sockets between parents and children of forks that go on now.
 #[derive(Debug)]
-pub struct Fork {
-    /// The parent's and the child's end of a socket; only if the child has copying to do.
-    ends: Option<(Descriptor, Descriptor)>,
+pub(crate) struct Forks([Ongoing; MOST_FORKS]);
+
+/// One fork.
+#[derive(Debug)]
+struct Ongoing {
+    /// The thread that forks; 0 for none.
+    thread: AtomicUsize,
+    /// The parent's and the child's end.
+    ends: UnsafeCell<Option<(Descriptor, Descriptor)>>,
+}
+
+// SAFETY: the ends are reached only by the thread whose number stands beside them, and in a child by its only thread.
+unsafe impl Sync for Ongoing {}
+
+impl Forks {
+    pub(crate) const fn new() -> Self {
+        Forks([const { Ongoing { thread: AtomicUsize::new(0), ends: UnsafeCell::new(None) } }; MOST_FORKS])
+    }
+
+    fn begin(&self, ends: (Descriptor, Descriptor)) {
+        let own = sys::this_thread();
+        let free = |ongoing: &&Ongoing| {
+            ongoing.thread.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        if let Some(ongoing) = self.0.iter().find(free) {
+            // SAFETY: claimed by this thread just now.
+            unsafe { *ongoing.ends.get() = Some(ends) };
+        }
+    }
+
+    /// The ends of a fork that this thread has begun. There are several where a handler of a signal forks while its thread
+    /// does: whichever it is, parent and child find the same.
+    fn end(&self) -> Option<(Descriptor, Descriptor)> {
+        let own = sys::this_thread();
+        let ongoing = self.0.iter().rfind(|ongoing| ongoing.thread.load(Ordering::Relaxed) == own)?;
+        // SAFETY: this thread's, as its number stands there.
+        let ends = unsafe { (*ongoing.ends.get()).take() };
+        ongoing.thread.store(0, Ordering::Relaxed);
+        ends
+    }
+
+    /// In a child: closes the ends of all other forks, whose children would otherwise wait for this one.
+    fn forget(&self) {
+        for ongoing in &self.0 {
+            // SAFETY: the child has one thread, and that is here.
+            drop(unsafe { (*ongoing.ends.get()).take() });
+            ongoing.thread.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Heap {
-    /// To be called before fork: holds the lock, so that the child's heap is whole.
-    pub fn before_fork(&self) -> Fork {
-        self.inner.hold();
-        // SAFETY: held just now.
-        let inner = unsafe { self.inner.held() };
-        Fork { ends: if inner.has_reserved_blocks() { sys::socket_pair().ok() } else { None } }
+    /// To be called before fork, in the thread that forks: closes the heap, so that nothing changes until the fork has ended,
+    /// and the child's is whole. Whoever allocates meanwhile is turned away.
+    pub fn before_fork(&self) {
+        if !self.lock().close() {
+            return;
+        }
+        // SAFETY: closed just now.
+        if unsafe { self.lock().closed() }.has_reserved_blocks()
+            && let Ok(ends) = sys::socket_pair()
+        {
+            self.forks.begin(ends);
+        }
     }
 
-    /// To be called after fork in the parent (also when fork failed).
-    ///
-    /// # Safety
-    /// With the value of the [`Heap::before_fork`] that this fork began with.
-    pub unsafe fn after_fork_in_parent(&self, fork: Fork) {
-        // SAFETY: held since before_fork.
-        let inner = unsafe { self.inner.held() };
-        inner.forks += 1;
-        inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
-        // The child's end is closed while the lock still keeps other threads from forking: with a copy of it in another
-        // child, the wait below would be for that child's end.
-        let socket = fork.ends.map(|(own, _)| own);
-        // SAFETY: as above.
-        unsafe { self.inner.release() };
+    /// To be called after fork in the parent (also when fork failed), in the same thread.
+    pub fn after_fork_in_parent(&self) {
+        // The child's end is closed before it is waited for.
+        let socket = self.forks.end().map(|(own, _)| own);
+        if let Some(inner) = self.lock().open() {
+            let mut inner = self.caught_up(inner);
+            inner.forks += 1;
+            inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
+        }
         if let Some(socket) = socket {
             inherit::serve(&socket);
         }
     }
 
     /// To be called after fork in the child.
-    ///
-    /// # Safety
-    /// With the value of the [`Heap::before_fork`] that this fork began with.
-    pub unsafe fn after_fork_in_child(&self, fork: Fork) {
-        // SAFETY: held since before_fork, by the thread this one is a copy of.
-        let inner = unsafe { self.inner.held() };
+    pub fn after_fork_in_child(&self) {
+        let socket = self.forks.end().map(|(_, own)| own);
+        self.forks.forget();
+        self.set_process();
+        // A handler of a signal that interrupted the heap has forked: the heap goes on here as it does in the parent.
+        let Some(inner) = self.lock().open_in_child() else { return };
+        let mut inner = self.caught_up(inner);
         inner.forks = 1;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
         // The record is the parent's.
         inner.record_path = None;
         if inner.has_reserved_blocks() {
-            let socket = fork.ends.map(|(_, own)| own);
             inner.leave_reserved_pool(socket.as_ref());
         }
-        // SAFETY: as above.
-        unsafe { self.inner.release() };
     }
 
     /// Some time after a fork: puts together the huge pages that writes have split.
@@ -83,7 +136,9 @@ impl Heap {
         let mut from = 0;
         loop {
             let mut ranges = [(0, 0); RESTORE_RANGES];
-            let count = self.inner.lock().ranges_to_restore(from, &mut ranges);
+            let Some(count) = self.enter().map(|inner| inner.ranges_to_restore(from, &mut ranges)) else {
+                return;
+            };
             for (start, end) in ranges.into_iter().take(count) {
                 let mut at = start;
                 while at < end {
@@ -99,7 +154,9 @@ impl Heap {
                 from = end;
             }
             if count < RESTORE_RANGES {
-                self.inner.lock().restore_at_ns = None;
+                if let Some(mut inner) = self.enter() {
+                    inner.restore_at_ns = None;
+                }
                 return;
             }
         }
@@ -109,7 +166,7 @@ impl Heap {
 impl Inner {
     /// Whether enough time has passed since the last fork.
     pub(crate) fn restore_is_due(&self) -> bool {
-        self.restore_at_ns.is_some_and(|at| sys::coarse_ns() >= at)
+        self.restore_at_ns.is_some_and(|at| !self.is_confined() && sys::coarse_ns() >= at)
     }
 
     /// Whole 2 MiB blocks of live transparent blocks above an address.
@@ -135,10 +192,11 @@ impl Inner {
             .any(|arena| arena.mapped_chunks().next().is_some())
     }
 
-    /// Replaces every mapped chunk of the reserved pools by a copy in ordinary memory at the same address.
+    /// Replaces every chunk of the reserved pools that holds something by a copy in ordinary memory at the same address.
     fn leave_reserved_pool(&mut self, parent: Option<&Descriptor>) {
         for backing in [Backing::Huge2M, Backing::Huge1G] {
             let Some(arena) = &mut self.arenas[backing as usize] else { continue };
+            arena.unmap_free_chunks();
             let bytes = backing.chunk_bytes();
             for (_, address) in arena.mapped_chunks() {
                 // SAFETY: a chunk of this heap; a forked child has one thread, and that is here.

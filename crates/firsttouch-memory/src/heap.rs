@@ -2,42 +2,27 @@
 //!
 //! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
 
-use crate::arena::{Arena, Backing};
+use crate::arena::Backing;
 use crate::clear::Clearer;
 use crate::coverage::Reader;
+use crate::deferred::Deferred;
 use crate::extents::{Block, Extents};
-use crate::lock::Lock;
-use crate::pages::{BASE, HUGE, Pages};
+use crate::fork::Forks;
+use crate::header::{self, Place};
+use crate::lock::{Guard, Lock};
+use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
-use crate::remap;
 use crate::settings::{Settings, Totals};
 use crate::snapshot::{BlockInfo, why_small};
-use crate::span::Span;
+use crate::span::{Room, Span};
 use crate::state::Inner;
 use core::ffi::CStr;
 use core::fmt;
-use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
-
-/// Offset of a block from the start of its page: that of glibc's own large blocks, so that vector code sees the
-/// alignment it sees without us and results stay equal to the last bit.
-const HEADER_BYTES: usize = 16;
-/// Blocks whose whole chunks are fewer than this are copied when they move; more are moved by the kernel.
-const MOVE_BYTES: usize = 2 * HUGE;
-/// Every block moved by the kernel may split a mapping, and a process has 65,530 of them for everybody.
-const MOST_MOVES: u32 = 8192;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use firsttouch_linux::sys;
 
 /// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
 const TRIES_AT_EXIT: u32 = 10_000_000;
-
-/// What became of a block that was to be resized.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resized {
-    /// It has the new size at this address, which may be the old one.
-    To(*mut u8),
-    /// There is no room for it here; it is as it was.
-    NoRoom,
-}
 
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
 #[derive(Debug)]
@@ -47,8 +32,13 @@ pub struct Heap {
     most: AtomicUsize,
     span_base: AtomicUsize,
     span_bytes: AtomicUsize,
+    /// The process that the memory belongs to: a child of vfork(2) uses it as well.
+    process: AtomicU32,
     clearer: Clearer,
-    pub(crate) inner: Lock<Inner>,
+    /// What those left to be done whom the lock turned away.
+    deferred: Deferred,
+    pub(crate) forks: Forks,
+    inner: Lock<Inner>,
 }
 
 impl Default for Heap {
@@ -65,14 +55,61 @@ impl Heap {
             most: AtomicUsize::new(0),
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
+            process: AtomicU32::new(0),
             clearer: Clearer::new(),
+            deferred: Deferred::new(),
+            forks: Forks::new(),
             inner: Lock::new(Inner::NEW),
+        }
+    }
+
+    /// The state, with what was left to be done done; `None` where the lock turns this thread away ([`Lock::enter`]).
+    /// Nobody may wait for a fork here: the fork may wait for what the caller's caller holds.
+    pub(crate) fn enter(&self) -> Option<Guard<'_, Inner>> {
+        self.inner.enter().map(|inner| self.caught_up(inner))
+    }
+
+    /// The same, but waits for forks: for those who ask, and hold nothing that a fork waits for. `None` in a handler of a
+    /// signal that interrupted the heap.
+    pub(crate) fn wait(&self) -> Option<Guard<'_, Inner>> {
+        self.inner.wait().map(|inner| self.caught_up(inner))
+    }
+
+    /// The lock itself, for forks.
+    pub(crate) fn lock(&self) -> &Lock<Inner> {
+        &self.inner
+    }
+
+    pub(crate) fn caught_up<'a>(&'a self, mut inner: Guard<'a, Inner>) -> Guard<'a, Inner> {
+        if self.deferred.any() {
+            self.catch_up(&mut inner);
+        }
+        inner
+    }
+
+    #[cold]
+    fn catch_up(&self, inner: &mut Inner) {
+        self.deferred.begin();
+        if self.deferred.take_change() {
+            inner.set_altered(0, usize::MAX);
+        }
+        for address in self.deferred.take_frees() {
+            inner.free(address as *const u8);
+        }
+        if self.deferred.take_ration() {
+            inner.ration();
+        }
+        if self.deferred.take_confine() {
+            inner.confine();
         }
     }
 
     /// From now on, places allocations as the settings say.
     pub fn enable(&self, settings: Settings) {
-        let mut inner = self.inner.lock();
+        if self.process() == 0 {
+            self.prepare();
+        }
+        let Some(mut inner) = self.wait().filter(|inner| !inner.has_stood_down()) else { return };
         inner.settings = settings;
         for arena in inner.arenas.iter_mut().flatten() {
             arena.shares = settings.shares;
@@ -95,7 +132,59 @@ impl Heap {
 
     /// The settings last given.
     pub fn settings(&self) -> Settings {
-        self.inner.lock().settings
+        self.wait().map_or(Settings::STANDARD, |inner| inner.settings)
+    }
+
+    /// The kind of pages that blocks are placed on; `None` while a fork is going on.
+    pub fn pages(&self) -> Option<Pages> {
+        self.enter().map(|inner| inner.settings.pages)
+    }
+
+    /// Asks the kernel what the first block will need to be known: a program may by then be confined to what its C library
+    /// asks (seccomp).
+    pub fn prepare(&self) {
+        self.process.store(sys::process_id(), Ordering::Relaxed);
+        if let Some(mut inner) = self.wait() {
+            inner.room = Some(Room::ask());
+        }
+    }
+
+    /// The process that the memory belongs to.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_process(&self) {
+        self.process.store(sys::process_id(), Ordering::Relaxed);
+    }
+
+    /// From now on, and for good, places nothing; live blocks stay where they are. The record says why.
+    pub fn stand_down(&self, reason: Reason) {
+        self.disable();
+        if let Some(mut inner) = self.wait() {
+            inner.stand_down(reason);
+        }
+    }
+
+    /// To be called before the program confines itself to some system calls (seccomp). What is live stays as it is, and from now
+    /// on the heap asks the kernel for nothing but what allocators do at any time: it places nothing, and gives
+    /// nothing back.
+    pub fn confine(&self) {
+        // A child of vfork(2) confines itself, and not us.
+        if self.process() != sys::process_id() {
+            return;
+        }
+        self.disable();
+        match self.enter() {
+            Some(mut inner) => inner.confine(),
+            None => self.deferred.confine(),
+        }
+    }
+
+    /// Gives up everything that holds no block, because the kernel has no room for something else; whether there was
+    /// anything.
+    pub fn give_up(&self) -> bool {
+        self.process() == sys::process_id() && self.enter().is_some_and(|mut inner| inner.give_up())
     }
 
     /// Whether an allocation of that size is large enough to be placed; it may be too large. This is the question to
@@ -124,27 +213,30 @@ impl Heap {
 
     /// The same on pages of this kind; `None` is the kind of the settings.
     pub fn allocate_on(&self, kind: Option<Pages>, bytes: usize, alignment: usize, zeroed: bool) -> *mut u8 {
-        let Some((pages, offset, page_alignment)) = shape(bytes, alignment) else {
-            return core::ptr::null_mut();
-        };
-        let mut inner = self.inner.lock();
+        let Some(place) = Place::of(alignment) else { return core::ptr::null_mut() };
+        let Some(pages) = page_count(bytes, place.offset.into()) else { return core::ptr::null_mut() };
+        let Some(mut inner) = self.enter() else { return core::ptr::null_mut() };
         if !self.open_span(&mut inner) {
             return core::ptr::null_mut();
         }
         inner.give_back_idle();
         let kind = kind.unwrap_or(inner.settings.pages);
-        let Some((slot, taken, fallback)) = inner.take(kind, pages, page_alignment, 0) else {
-            inner.refuse(bytes);
+        let Some((slot, taken, fallback)) = inner.take(kind, pages, place.alignment, place.phase) else {
+            inner.refuse(Reason::AddressSpaceLimit, bytes);
+            self.heed(&inner);
             return core::ptr::null_mut();
         };
-        let id = inner.next_id;
-        inner.next_id = inner.next_id.wrapping_add(1);
+        let id = inner.new_id();
         inner.totals.placed_blocks += 1;
         inner.totals.live_blocks += 1;
         inner.count_taken(&taken, bytes);
         let Some(arena) = &mut inner.arenas[slot] else { return core::ptr::null_mut() };
-        arena.set_live(taken.start, pages, Block { id, bytes, offset, fallback, altered: false });
-        let address = arena.address(taken.start);
+        arena.set_live(
+            taken.start,
+            pages,
+            Block { id, bytes, offset: place.offset, fallback, altered: false },
+        );
+        let run = arena.address(taken.start);
         let base = arena.base;
         let restore = inner.restore_is_due();
         drop(inner);
@@ -156,21 +248,27 @@ impl Heap {
                 };
             }
         }
+        // SAFETY: as above.
+        unsafe { header::write(run, pages as usize * BASE, place.offset) };
         if restore {
             self.restore_after_fork();
         }
-        (address + offset as usize) as *mut u8
+        (run + usize::from(place.offset)) as *mut u8
     }
 
     /// Frees a block; false if there is none at that address.
     pub fn free(&self, address: *mut u8) -> bool {
-        let mut inner = self.inner.lock();
-        let Some((slot, start, pages, block)) = inner.find(address) else { return false };
-        inner.look_before_less();
-        inner.totals.live_bytes -= block.bytes;
-        inner.totals.live_blocks -= 1;
-        inner.give_back(slot, start, pages, block.altered);
-        inner.give_back_idle();
+        let Some(mut inner) = self.enter() else {
+            let owns = self.owns(address);
+            if owns {
+                self.deferred.free(address as usize);
+            }
+            return owns;
+        };
+        if !inner.free(address) {
+            return false;
+        }
+        self.heed(&inner);
         let restore = inner.restore_is_due();
         drop(inner);
         if restore {
@@ -179,160 +277,75 @@ impl Heap {
         true
     }
 
+    /// Places nothing any more, if the state says so.
+    pub(crate) fn heed(&self, inner: &Inner) {
+        if inner.has_stood_down() {
+            self.disable();
+        }
+    }
+
     /// Whether an address lies in memory of this heap. Without a reservation (limited address space) the span may hold
     /// mappings of others, which [`Heap::owns`] cannot tell.
     pub fn covers(&self, address: *const u8) -> bool {
-        self.inner.lock().covers(address as usize)
+        self.enter().is_some_and(|inner| inner.covers(address as usize))
     }
 
     /// Notes that the program changed the mapping of a range (its protection, or by advice that outlives a block), so
     /// that the memory is made anew before it serves again.
     pub fn set_altered(&self, address: *const u8, bytes: usize) {
-        self.inner.lock().set_altered(address as usize, (address as usize).saturating_add(bytes));
+        match self.enter() {
+            Some(mut inner) => {
+                inner.set_altered(address as usize, (address as usize).saturating_add(bytes));
+            }
+            None => self.deferred.change(),
+        }
     }
 
     /// To be called before the program limits its address space: a reservation would count against the limit. Blocks stay;
     /// new ones are placed only where there is room already.
     pub fn ration(&self) {
-        self.inner.lock().ration();
+        match self.enter() {
+            Some(mut inner) => inner.ration(),
+            None => self.deferred.ration(),
+        }
     }
 
     /// The bytes that may be used at a block's address; `None` if there is no block.
     pub fn usable_bytes(&self, address: *const u8) -> Option<usize> {
-        let (_, _, pages, block) = self.inner.lock().find(address)?;
-        Some(pages as usize * BASE - block.offset as usize)
+        let inner = match self.enter() {
+            Some(inner) => inner,
+            None if header::is_before(address as usize) => {
+                // SAFETY: the caller takes it for a block, and those with such an address have their words.
+                return self.owns(address).then(|| unsafe { header::usable_bytes(address as usize) })?;
+            }
+            // A block aligned to huge pages: only the table knows its size.
+            None => self.wait()?,
+        };
+        let (_, _, pages, block) = inner.find(address)?;
+        Some(pages as usize * BASE - usize::from(block.offset))
     }
 
     /// Why a block has other pages than were asked for when it was made; `None` if it has them, or there is no block.
     pub fn fallback(&self, address: *const u8) -> Option<Reason> {
-        self.inner.lock().find(address)?.3.fallback
+        self.wait()?.find(address)?.3.fallback
     }
 
     /// Why pages of this kind are smaller than that in live blocks, if they are.
     pub fn why_small(&self, kind: Pages) -> Reason {
-        why_small(kind, self.inner.lock().forks)
-    }
-
-    /// Changes the size of a block, in place or by moving it; huge pages are kept: they are moved by the kernel to an
-    /// address that is congruent modulo 2 MiB (any other would split them).
-    ///
-    /// # Safety
-    /// The block must be live and nobody may use it during the call.
-    pub unsafe fn resize(&self, address: *mut u8, bytes: usize) -> Resized {
-        // SAFETY: the same contract.
-        unsafe { self.resize_on(None, address, bytes) }
-    }
-
-    /// The same, to pages of this kind if it has to move; `None` is the kind of the settings.
-    ///
-    /// # Safety
-    /// The block must be live and nobody may use it during the call.
-    pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
-        let mut inner = self.inner.lock();
-        let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
-        let offset = block.offset as usize;
-        let Some(wanted) = page_count(bytes, offset) else { return Resized::NoRoom };
-        if wanted <= pages {
-            inner.look_before_less();
-            inner.totals.live_bytes = inner.totals.live_bytes - block.bytes + bytes;
-            inner.totals.peak_bytes = inner.totals.peak_bytes.max(inner.totals.live_bytes);
-            if let Some(arena) = &mut inner.arenas[slot] {
-                arena.set_live(start, wanted, Block { bytes, ..block });
-            }
-            if wanted < pages {
-                inner.give_back(slot, start + wanted, pages - wanted, block.altered);
-            }
-            return Resized::To(address);
-        }
-        if let Some(taken) =
-            inner.arenas[slot].as_mut().and_then(|arena| arena.extend(start + pages, wanted - pages))
-        {
-            inner.totals.live_bytes -= block.bytes;
-            inner.count_taken(&taken, bytes);
-            if let Some(arena) = &mut inner.arenas[slot] {
-                arena.set_live(start, wanted, Block { bytes, ..block });
-            }
-            return Resized::To(address);
-        }
-        // Somewhere else, at an address congruent to this one.
-        let chunk = (HUGE / BASE) as u32;
-        let kind = kind.unwrap_or(inner.settings.pages);
-        let phase = (chunk - start % chunk) % chunk;
-        let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase) else {
-            return Resized::NoRoom;
-        };
-        inner.look_before_less();
-        inner.totals.live_bytes -= block.bytes;
-        inner.count_taken(&taken, bytes);
-        let is_same_arena = slot == new_slot;
-        let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
-        let by_kernel = is_same_arena && !arena.backing.is_reserved_pool();
-        let target = arena.address(taken.start);
-        // What the program has changed of its mappings moves with them.
-        let altered = by_kernel && block.altered;
-        arena.set_live(taken.start, wanted, Block { bytes, fallback, altered, ..block });
-        let by_kernel = by_kernel && inner.moves < MOST_MOVES;
-        drop(inner);
-
-        let source = address as usize - offset;
-        let bytes_before = pages as usize * BASE;
-        let part = if by_kernel { part_to_move(source, bytes_before, block.altered) } else { source..source };
-        // SAFETY: both ranges are blocks of ours that only the caller knows, and the new one is not smaller.
-        let moved = unsafe { self.move_part(slot, source, target, part.clone()) };
-        if moved {
-            for rest in [source..part.start, part.end..source + bytes_before] {
-                // SAFETY: parts of the same ranges.
-                unsafe { copy(rest.start, target + (rest.start - source), rest.len()) };
-            }
-        }
-        let mut inner = self.inner.lock();
-        if !moved {
-            // The block is where it was. The target is made anew, as the kernel may have cleared it.
-            inner.totals.live_bytes = inner.totals.live_bytes - bytes + block.bytes;
-            inner.give_back(new_slot, taken.start, wanted, true);
-            return Resized::NoRoom;
-        }
-        inner.give_back(slot, start, pages, block.altered);
-        Resized::To((target + offset) as *mut u8)
-    }
-
-    /// Moves a part of a block (addresses, whole pages) to another block's place by the kernel; what the kernel does not
-    /// move is copied. False if it cannot be done; then the part is where it was.
-    ///
-    /// # Safety
-    /// As for [`remap::move_pages`]; the blocks lie in that arena.
-    unsafe fn move_part(&self, slot: usize, source: usize, target: usize, part: Range<usize>) -> bool {
-        let with_arena =
-            |act: &dyn Fn(&mut Arena) -> bool| self.inner.lock().arenas[slot].as_mut().is_some_and(act);
-        let moved = |from: usize, bytes: usize| {
-            with_arena(&|arena| {
-                arena.set_fresh(arena.page(from), (bytes / BASE) as u32);
-                true
-            });
-            self.inner.lock().moves += 1;
-        };
-        let otherwise = |from: usize, to: usize, bytes: usize| {
-            let restored = with_arena(&|arena| arena.make_anew(arena.page(to), (bytes / BASE) as u32));
-            if restored {
-                // SAFETY: parts of the two blocks; the target was mapped just now.
-                unsafe { copy(from, to, bytes) };
-            }
-            restored
-        };
-        let to = target + (part.start - source);
-        // SAFETY: the caller's duty.
-        unsafe { remap::move_pages(part.start, to, part.len(), moved, otherwise) }
+        why_small(kind, self.wait().map_or(0, |inner| inner.forks))
     }
 
     /// The totals now.
     pub fn totals(&self) -> Totals {
-        let inner = self.inner.lock();
+        let Some(inner) = self.wait() else { return Totals::ZERO };
         Totals { held_bytes: inner.held_pages() as usize * BASE, ..inner.totals }
     }
 
     /// Gives every held byte back to the kernel.
     pub fn trim(&self) {
-        self.inner.lock().give_back_all();
+        if let Some(mut inner) = self.enter() {
+            inner.give_back_all();
+        }
     }
 
     /// The means of clearing and their rates, as learnt so far.
@@ -343,12 +356,12 @@ impl Heap {
     /// Fills `blocks` with the live blocks in order of address, leaving out the first `skip`; answers how many there
     /// are altogether.
     pub fn blocks_from(&self, skip: usize, blocks: &mut [BlockInfo]) -> usize {
-        let inner = self.inner.lock();
+        let Some(inner) = self.wait() else { return 0 };
         let reader = Reader::open().filter(Reader::sees_blocks);
         let mut count = 0_usize;
         for arena in inner.arenas.iter().flatten() {
             for (start, pages, block) in Extents::runs(arena.table()) {
-                let Some(block) = block else { continue };
+                let Some(block) = block.filter(|block| !block.is_retired()) else { continue };
                 if let Some(slot) = count.checked_sub(skip).and_then(|index| blocks.get_mut(index)) {
                     let from = arena.address(start);
                     let seen =
@@ -368,7 +381,9 @@ impl Heap {
 
     /// From now on, keeps the reading of the peak and writes it to that file.
     pub fn record_to(&self, path: &'static CStr) {
-        self.inner.lock().record_path = Some(path);
+        if let Some(mut inner) = self.wait() {
+            inner.record_path = Some(path);
+        }
     }
 
     /// Writes the record of a program that ends now, if one is wanted, with the lines that `more` adds.
@@ -380,7 +395,8 @@ impl Heap {
 
     fn open_span(&self, inner: &mut Inner) -> bool {
         if inner.span.is_none() && !inner.span_refused {
-            inner.span = Span::reserve(Backing::ALL.len());
+            let room = inner.room.take().unwrap_or_else(Room::ask);
+            inner.span = Span::reserve(Backing::ALL.len(), room);
             inner.span_refused = inner.span.is_none();
             if let Some(span) = &inner.span {
                 self.span_base.store(span.base, Ordering::Relaxed);
@@ -392,37 +408,9 @@ impl Heap {
 }
 
 /// Pages for that many bytes behind an offset.
-fn page_count(bytes: usize, offset: usize) -> Option<u32> {
+pub(crate) fn page_count(bytes: usize, offset: usize) -> Option<u32> {
     if bytes > isize::MAX as usize {
         return None;
     }
     u32::try_from((bytes + offset).div_ceil(BASE).max(1)).ok()
-}
-
-/// Pages, offset in the first page, and alignment in pages of an allocation.
-fn shape(bytes: usize, alignment: usize) -> Option<(u32, u16, u32)> {
-    let offset = if alignment <= HEADER_BYTES { HEADER_BYTES } else { 0 };
-    Some((page_count(bytes, offset)?, offset as u16, u32::try_from((alignment / BASE).max(1)).ok()?))
-}
-
-/// The part of a block that the kernel is to move: whole chunks, if there are enough of them, because the huge pages at the
-/// edges are shared with others; all of it where the program has changed its mappings, which only so come with it.
-fn part_to_move(source: usize, bytes: usize, altered: bool) -> Range<usize> {
-    let (first, end) = (source.next_multiple_of(HUGE), (source + bytes) / HUGE * HUGE);
-    if altered {
-        source..source + bytes
-    } else if first < end && end - first >= MOVE_BYTES {
-        first..end
-    } else {
-        source..source
-    }
-}
-
-/// Copies between two blocks.
-///
-/// # Safety
-/// Both ranges must be mapped, must not overlap, and nobody may use them meanwhile.
-unsafe fn copy(from: usize, to: usize, bytes: usize) {
-    // SAFETY: the caller's duty.
-    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
 }

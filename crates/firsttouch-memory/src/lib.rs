@@ -18,9 +18,11 @@ pub mod changes;
 mod clear;
 mod control;
 mod coverage;
+mod deferred;
 mod dirty;
 mod extents;
 mod fork;
+mod header;
 mod heap;
 pub mod inherit;
 mod lock;
@@ -29,6 +31,7 @@ mod reason;
 mod record;
 mod region;
 mod remap;
+mod resize;
 mod settings;
 mod shares;
 mod snapshot;
@@ -40,14 +43,15 @@ mod tables;
 pub use clear::{Clearer, Means};
 pub use control::{AgentBlock, AgentStatus};
 pub use coverage::Coverage;
-pub use fork::Fork;
-pub use heap::{Heap, Resized};
+pub use heap::Heap;
+pub use lock::{Guard, Lock};
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
 pub use region::{
     Advice, Builder, Growth, Naming, NodePolicy, PlainData, Region, RegionError, RegionReceipt, RegionVec,
     Replicated, ReplicationCost, SharedRegion,
 };
+pub use resize::Resized;
 pub use settings::{Settings, Totals};
 pub use shares::Shares;
 pub use snapshot::{BlockInfo, forbidden};

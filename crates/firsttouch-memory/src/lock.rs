@@ -1,6 +1,15 @@
-//! A mutual-exclusion lock that needs no thread-local storage, never allocates and survives fork.
+//! The lock of a heap: needs no thread-local storage, never allocates, and nobody waits for it who might wait for ever.
 //!
-//! The three-state futex lock of Drepper, "Futexes Are Tricky" (2011), second mutex.
+//! A futex lock with three states (Drepper, "Futexes Are Tricky", 2011, second mutex) whose word also names the thread
+//! that holds it, and a fourth state for forks:
+//!
+//! - A signal handler that interrupts its holder is turned away, not kept waiting for its own thread. It may fork there:
+//!   the child goes on in the same thread, with the lock held, and releases it as its parent does.
+//! - While a process forks, the lock is *closed*: everybody is turned away, and nothing changes, so that the child's copy
+//!   is whole. Handlers of fork(3) that run after ours, other threads that hold locks of the C library which the
+//!   fork waits for (stdio's), and further forks meanwhile all go on.
+//!
+//! Who is turned away does without placed memory: see `Heap`.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
@@ -8,25 +17,41 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use firsttouch_linux::sys;
 
 const FREE: u32 = 0;
+/// The low bits of a word that is not free say how it is held, the others who holds it; if it is closed, by how many
+/// forks.
+const HOW: u32 = 3;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
+const CLOSED: u32 = 3;
+const ONE_FORK: u32 = 4;
 
 /// A number that threads can wait by.
-pub(crate) trait Word {
-    /// Puts `to` in place of `from`, if that is what is there.
+pub trait Word {
+    /// The number now.
+    fn load(&self) -> u32;
+    /// Puts `to` in place of `from`, if that is what is there. What was written before is given on to whoever sees it.
     fn replace(&self, from: u32, to: u32) -> bool;
-    /// Puts a number there, and answers what was there. An exchange gives on what was written before to whoever sees it.
+    /// Puts a number there, and answers what was there; likewise.
     fn swap(&self, to: u32) -> u32;
     /// Waits while the number is this one; may come back at any time.
     fn wait(&self, number: u32);
     /// Wakes one that waits.
     fn wake_one(&self);
+    /// Wakes all that wait.
+    fn wake_all(&self);
+    /// A number for the calling thread with the bits of [`HOW`] clear, not 0. Two threads may have the same: either may
+    /// then be turned away where it would have waited.
+    fn this_thread() -> u32;
 }
 
 /// The kernel's: futex(2).
 impl Word for AtomicU32 {
+    fn load(&self) -> u32 {
+        self.load(Ordering::Relaxed)
+    }
+
     fn replace(&self, from: u32, to: u32) -> bool {
-        self.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     fn swap(&self, to: u32) -> u32 {
@@ -38,13 +63,22 @@ impl Word for AtomicU32 {
     }
 
     fn wake_one(&self) {
-        sys::futex_wake_one(self);
+        sys::futex_wake(self, 1);
+    }
+
+    fn wake_all(&self) {
+        sys::futex_wake(self, i32::MAX);
+    }
+
+    fn this_thread() -> u32 {
+        // Thread descriptors are aligned to 64 bytes, and lie within 64 GiB of each other but for collisions.
+        ((sys::this_thread() >> 6 << 2) as u32).max(ONE_FORK)
     }
 }
 
 /// A value behind the lock.
 #[derive(Debug)]
-pub(crate) struct Lock<T, W: Word = AtomicU32> {
+pub struct Lock<T, W: Word = AtomicU32> {
     state: W,
     value: UnsafeCell<T>,
 }
@@ -53,27 +87,61 @@ pub(crate) struct Lock<T, W: Word = AtomicU32> {
 unsafe impl<T: Send, W: Word + Sync> Sync for Lock<T, W> {}
 
 impl<T> Lock<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// The lock of a value.
+    pub const fn new(value: T) -> Self {
         Lock { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 }
 
 impl<T, W: Word> Lock<T, W> {
-    /// Waits for the lock.
-    pub(crate) fn lock(&self) -> Guard<'_, T, W> {
-        if !self.state.replace(FREE, HELD) {
-            while self.state.swap(CONTENDED) != FREE {
-                self.state.wait(CONTENDED);
+    /// Waits for the lock; `None`, at once, while it is closed, or if this thread holds it.
+    pub fn enter(&self) -> Option<Guard<'_, T, W>> {
+        self.acquire(false)
+    }
+
+    /// Waits for the lock, also for forks to end; `None` if this thread holds it. For those that nobody waits for.
+    pub fn wait(&self) -> Option<Guard<'_, T, W>> {
+        self.acquire(true)
+    }
+
+    fn acquire(&self, also_for_forks: bool) -> Option<Guard<'_, T, W>> {
+        let own = W::this_thread();
+        if self.state.replace(FREE, own | HELD) {
+            return Some(Guard { lock: self });
+        }
+        loop {
+            let now = self.state.load();
+            if now == FREE {
+                // Others may wait as well: who releases it wakes one.
+                if self.state.replace(FREE, own | CONTENDED) {
+                    return Some(Guard { lock: self });
+                }
+            } else if now & HOW == CLOSED {
+                if !also_for_forks {
+                    return None;
+                }
+                self.state.wait(now);
+            } else if now & !HOW == own {
+                return None;
+            } else {
+                self.wait_for_holder(now);
             }
         }
-        Guard { lock: self }
+    }
+
+    fn wait_for_holder(&self, now: u32) {
+        let contended = now & !HOW | CONTENDED;
+        if now == contended || self.state.replace(now, contended) {
+            self.state.wait(contended);
+        }
     }
 
     /// Takes the lock if it comes free within about `tries` looks; for the way out of a process, where the
     /// holder may be a thread that will never run again.
-    pub(crate) fn try_lock(&self, tries: u32) -> Option<Guard<'_, T, W>> {
+    pub fn try_lock(&self, tries: u32) -> Option<Guard<'_, T, W>> {
+        let own = W::this_thread();
         for _ in 0..tries {
-            if self.state.replace(FREE, HELD) {
+            if self.state.replace(FREE, own | HELD) {
                 return Some(Guard { lock: self });
             }
             core::hint::spin_loop();
@@ -81,35 +149,94 @@ impl<T, W: Word> Lock<T, W> {
         None
     }
 
-    /// Leaves the lock held beyond the guard's life (before fork); [`Lock::release`] ends it.
-    pub(crate) fn hold(&self) {
-        core::mem::forget(self.lock());
-    }
-
-    /// Ends [`Lock::hold`].
-    ///
-    /// # Safety
-    /// The calling thread, or the thread it was forked from, must have called [`Lock::hold`].
-    pub(crate) unsafe fn release(&self) {
-        if self.state.swap(FREE) == CONTENDED {
-            self.state.wake_one();
+    /// Before a fork: waits for the holder, and closes the lock; once more if it is closed already. False if this thread
+    /// holds it: a handler of a signal forks, and the lock stays as it is.
+    pub fn close(&self) -> bool {
+        let own = W::this_thread();
+        loop {
+            let now = self.state.load();
+            if self.may_close(now) {
+                if self.close_from(now) {
+                    return true;
+                }
+            } else if now & !HOW == own {
+                return false;
+            } else {
+                self.wait_for_holder(now);
+            }
         }
     }
 
-    /// The value, between [`Lock::hold`] and [`Lock::release`].
+    /// The same, but does not wait: false also if another thread holds it. Its child must not rely on the value being whole.
+    pub fn close_if_free(&self) -> bool {
+        loop {
+            let now = self.state.load();
+            if !self.may_close(now) {
+                return false;
+            }
+            if self.close_from(now) {
+                return true;
+            }
+        }
+    }
+
+    fn may_close(&self, now: u32) -> bool {
+        now == FREE || now & HOW == CLOSED
+    }
+
+    fn close_from(&self, now: u32) -> bool {
+        let closed = self.state.replace(now, if now == FREE { ONE_FORK | CLOSED } else { now + ONE_FORK });
+        if closed {
+            // Whoever waits for a holder, who is gone, is turned away now: the fork may wait for them.
+            self.state.wake_all();
+        }
+        closed
+    }
+
+    /// After a fork, in the parent: opens what [`Lock::close`] has closed. The last of several forks that overlap gets the
+    /// lock.
+    pub fn open(&self) -> Option<Guard<'_, T, W>> {
+        loop {
+            let now = self.state.load();
+            if now & HOW != CLOSED {
+                // This thread held it before, or a child has opened it for itself.
+                return None;
+            }
+            if now == ONE_FORK | CLOSED {
+                // Whoever waits for the end of forks is woken by the release.
+                if self.state.replace(now, W::this_thread() | CONTENDED) {
+                    return Some(Guard { lock: self });
+                }
+            } else if self.state.replace(now, now - ONE_FORK) {
+                return None;
+            }
+        }
+    }
+
+    /// After a fork, in the child, which has one thread: takes the lock, whether it was closed, by however many forks, or
+    /// another thread held it, which is not here. `None` if this thread held it before.
+    pub fn open_in_child(&self) -> Option<Guard<'_, T, W>> {
+        let now = self.state.load();
+        if now & HOW != CLOSED && now & !HOW == W::this_thread() {
+            return None;
+        }
+        self.state.swap(W::this_thread() | HELD);
+        Some(Guard { lock: self })
+    }
+
+    /// The value, to be read while the lock is closed.
     ///
     /// # Safety
-    /// As for [`Lock::release`], and no other reference from this function may be alive.
-    #[allow(clippy::mut_from_ref, reason = "the lock, held, is what makes the reference unique")]
-    pub(crate) unsafe fn held(&self) -> &mut T {
-        // SAFETY: the caller holds the lock, so no guard exists.
-        unsafe { &mut *self.value.get() }
+    /// The calling thread has closed the lock and not opened it since.
+    pub(crate) unsafe fn closed(&self) -> &T {
+        // SAFETY: while it is closed nobody gets a guard.
+        unsafe { &*self.value.get() }
     }
 }
 
 /// Access to the value while the lock is held.
 #[derive(Debug)]
-pub(crate) struct Guard<'a, T, W: Word = AtomicU32> {
+pub struct Guard<'a, T, W: Word = AtomicU32> {
     lock: &'a Lock<T, W>,
 }
 
@@ -130,14 +257,16 @@ impl<T, W: Word> DerefMut for Guard<'_, T, W> {
 
 impl<T, W: Word> Drop for Guard<'_, T, W> {
     fn drop(&mut self) {
-        // SAFETY: this guard holds the lock.
-        unsafe { self.lock.release() };
+        if self.lock.state.swap(FREE) & HOW == CONTENDED {
+            self.lock.state.wake_one();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Lock;
+    use std::sync::mpsc::channel;
     use std::thread;
 
     #[test]
@@ -145,14 +274,90 @@ mod tests {
         let count = Lock::new(0_u32);
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..10_000).for_each(|_| *count.lock() += 1));
+                scope.spawn(|| (0..10_000).for_each(|_| *count.enter().unwrap() += 1));
             }
         });
-        assert_eq!(*count.lock(), 40_000);
-        let guard = count.lock();
+        assert_eq!(*count.enter().unwrap(), 40_000);
+        let guard = count.enter().unwrap();
         assert!(count.try_lock(3).is_none());
         drop(guard);
         assert!(count.try_lock(1).is_some());
+    }
+
+    #[test]
+    fn forks_and_others_take_turns() {
+        let lock = Lock::new((0_u32, 0_u32));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..30_000 {
+                        if let Some(mut both) = lock.enter() {
+                            both.0 += 1;
+                            both.1 += 1;
+                        }
+                    }
+                });
+            }
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..10_000 {
+                        assert!(lock.close());
+                        // SAFETY: closed by this thread.
+                        let both = unsafe { lock.closed() };
+                        assert_eq!(both.0, both.1);
+                        drop(lock.open());
+                    }
+                });
+            }
+        });
+        assert!(lock.enter().is_some());
+    }
+
+    #[test]
+    fn a_thread_never_waits_for_itself() {
+        let lock = Lock::new(());
+        let guard = lock.enter().unwrap();
+        assert!(lock.enter().is_none() && lock.wait().is_none());
+        // A handler of a signal forks: the lock is as it was on both sides.
+        assert!(!lock.close());
+        assert!(lock.open().is_none() && lock.open_in_child().is_none());
+        drop(guard);
+        assert!(lock.enter().is_some());
+    }
+
+    #[test]
+    fn a_closed_lock_turns_all_away_until_the_last_fork_has_ended() {
+        let lock = Lock::new(0);
+        assert!(lock.close());
+        thread::scope(|scope| {
+            let other = || lock.enter().is_none() && lock.close() && lock.enter().is_none();
+            assert!(scope.spawn(other).join().unwrap());
+        });
+        assert!(lock.enter().is_none() && lock.open().is_none() && lock.enter().is_none());
+        // SAFETY: closed by this thread.
+        assert_eq!(*unsafe { lock.closed() }, 0);
+        thread::scope(|scope| {
+            let (tell, told) = channel();
+            let lock = &lock;
+            let waiter = scope.spawn(move || {
+                tell.send(()).unwrap();
+                *lock.wait().unwrap() += 1;
+            });
+            told.recv().unwrap();
+            drop(lock.open().unwrap());
+            waiter.join().unwrap();
+        });
+        assert_eq!(*lock.enter().unwrap(), 1);
+        assert!(lock.close() && lock.close());
+        drop(lock.open_in_child().unwrap());
+        assert!(lock.enter().is_some());
+        assert!(lock.close_if_free());
+        drop(lock.open().unwrap());
+        let guard = lock.enter();
+        assert!(!lock.close_if_free());
+        drop(guard);
+        assert!(lock.open().is_none(), "a fork whose child has forked in a handler ends twice");
+        assert!(lock.enter().is_some());
     }
 }
 
@@ -172,8 +377,12 @@ mod models {
     }
 
     impl Word for Modelled {
+        fn load(&self) -> u32 {
+            self.number.load(Ordering::Relaxed)
+        }
+
         fn replace(&self, from: u32, to: u32) -> bool {
-            self.number.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            self.number.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         }
 
         fn swap(&self, to: u32) -> u32 {
@@ -191,6 +400,18 @@ mod models {
             let _kernel = self.kernel.lock().unwrap();
             self.sleepers.notify_one();
         }
+
+        fn wake_all(&self) {
+            let _kernel = self.kernel.lock().unwrap();
+            self.sleepers.notify_all();
+        }
+
+        fn this_thread() -> u32 {
+            // Loom numbers threads from 0.
+            let number = std::format!("{:?}", thread::current().id());
+            let digits: std::string::String = number.chars().filter(char::is_ascii_digit).collect();
+            (digits.parse::<u32>().unwrap() + 1) << 2
+        }
     }
 
     #[test]
@@ -205,7 +426,7 @@ mod models {
             let lock =
                 Arc::new(Lock { state: word, value: UnsafeCell::new(loom::cell::UnsafeCell::new(0_u32)) });
             let add = |lock: &Lock<loom::cell::UnsafeCell<u32>, Modelled>| {
-                let guard = lock.lock();
+                let guard = lock.enter().unwrap();
                 // SAFETY: the lock is held.
                 guard.with_mut(|count| unsafe { *count += 1 });
             };
@@ -218,7 +439,67 @@ mod models {
                 other.join().unwrap();
             }
             // SAFETY: nobody else is left.
-            lock.lock().with(|count| assert_eq!(unsafe { *count }, 3));
+            lock.enter().unwrap().with(|count| assert_eq!(unsafe { *count }, 3));
+        });
+    }
+
+    type OfNumber = Lock<loom::cell::UnsafeCell<u32>, Modelled>;
+
+    fn lock() -> Arc<OfNumber> {
+        let word = Modelled { number: Number::new(FREE), kernel: Mutex::new(()), sleepers: Condvar::new() };
+        Arc::new(Lock { state: word, value: UnsafeCell::new(loom::cell::UnsafeCell::new(0)) })
+    }
+
+    #[test]
+    fn nothing_changes_while_a_process_forks() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let lock = lock();
+            let add = |guard: Option<Guard<'_, loom::cell::UnsafeCell<u32>, Modelled>>| {
+                // SAFETY: the lock is held.
+                guard.is_some_and(|guard| guard.with_mut(|count| unsafe { *count += 1 }) == ())
+            };
+            let fork = |lock: &OfNumber| {
+                assert!(lock.close());
+                // SAFETY: closed by this thread: others only read.
+                let look = || unsafe { lock.closed() }.with(|count| unsafe { *count });
+                assert_eq!(look(), look());
+                drop(lock.open());
+            };
+            let other = {
+                let lock = Arc::clone(&lock);
+                thread::spawn(move || fork(&lock))
+            };
+            let worker = {
+                let lock = Arc::clone(&lock);
+                thread::spawn(move || u32::from(add(lock.enter())) + u32::from(add(lock.wait())))
+            };
+            fork(&lock);
+            other.join().unwrap();
+            let added = worker.join().unwrap();
+            assert!(added >= 1, "who waits for forks is woken");
+            // SAFETY: nobody else is left.
+            lock.enter().unwrap().with(|count| assert_eq!(unsafe { *count }, added));
+        });
+    }
+
+    /// A fork waits for what others hold while they wait for the lock: stdio's locks.
+    #[test]
+    fn a_fork_waits_for_nobody_whom_it_keeps_waiting() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let lock = lock();
+            let others = [(), ()].map(|()| {
+                let lock = Arc::clone(&lock);
+                thread::spawn(move || drop(lock.enter()))
+            });
+            assert!(lock.close());
+            for other in others {
+                other.join().unwrap();
+            }
+            drop(lock.open().unwrap());
         });
     }
 }

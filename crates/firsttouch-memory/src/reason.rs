@@ -52,11 +52,15 @@ pub enum Reason {
     SharedThpNever,
     /// The first thread of the process has ended, by which the kernel would find its memory.
     FirstThreadEnded,
+    /// A mapping of the agent's own was not what it should be and could not be made anew: it placed nothing from then on.
+    MappingChanged,
+    /// The program confined itself to some system calls (seccomp), and from then on nothing was placed.
+    Confined,
 }
 
 impl Reason {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Reason; 24] = [
+    pub const ALL: [Reason; 26] = [
         Reason::ThpNever,
         Reason::ThpDisabledByPrctl,
         Reason::TooSmall,
@@ -81,6 +85,8 @@ impl Reason {
         Reason::BusyPages,
         Reason::SharedThpNever,
         Reason::FirstThreadEnded,
+        Reason::MappingChanged,
+        Reason::Confined,
     ];
 
     /// The word of the contract, for example `pool-empty`.
@@ -110,6 +116,8 @@ impl Reason {
             Reason::BusyPages => "busy-pages",
             Reason::SharedThpNever => "shared-thp-never",
             Reason::FirstThreadEnded => "first-thread-ended",
+            Reason::MappingChanged => "mapping-changed",
+            Reason::Confined => "seccomp-filter",
         }
     }
 
@@ -164,6 +172,12 @@ impl Reason {
             }
             Reason::FirstThreadEnded => {
                 "start the program by `firsttouch run`; nodes and threads can be changed while it runs (--memory, --threads)"
+            }
+            Reason::MappingChanged => {
+                "allow the process more mappings (sysctl vm.max_map_count), or try --via glibc, which places without recycling"
+            }
+            Reason::Confined => {
+                "nothing to mend: the agent keeps to what the program's own filter surely allows"
             }
         }
     }

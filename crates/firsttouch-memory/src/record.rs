@@ -47,8 +47,10 @@ pub(crate) struct Record<'a> {
     pub(crate) asked: Pages,
     pub(crate) totals: Totals,
     pub(crate) snapshot: &'a Snapshot,
-    /// Bytes that could not be placed at all, and why.
-    pub(crate) refused: Option<(Reason, usize)>,
+    /// Bytes that could not be placed at all, by reason, in the order of [`Reason::ALL`].
+    pub(crate) refused: &'a [usize; Reason::ALL.len()],
+    /// Why nothing is placed any more.
+    pub(crate) stood_down: Option<Reason>,
     /// The program ends now; otherwise this is a peak, and there may be more to come.
     pub(crate) complete: bool,
     /// Writes further lines.
@@ -105,11 +107,13 @@ impl Record<'_> {
             writeln!(out, "process 4096 {}", process.small)?;
             writeln!(out, "process {} {}", 2 << 20, process.huge)?;
         }
-        for (reason, bytes) in Reason::ALL.iter().zip(snapshot.reasons).filter(|(_, bytes)| *bytes > 0) {
-            writeln!(out, "short {} {bytes}", reason.word())?;
+        for reasons in [&snapshot.reasons, self.refused] {
+            for (reason, bytes) in Reason::ALL.iter().zip(reasons).filter(|(_, bytes)| **bytes > 0) {
+                writeln!(out, "short {} {bytes}", reason.word())?;
+            }
         }
-        if let Some((reason, bytes)) = self.refused {
-            writeln!(out, "short {} {bytes}", reason.word())?;
+        if let Some(reason) = self.stood_down {
+            writeln!(out, "short {} 0", reason.word())?;
         }
         for block in snapshot.blocks.iter().filter(|block| block.bytes > 0) {
             writeln!(out, "block {} {:#x} {} {}", block.id, block.address, block.bytes, block.huge_bytes)?;

@@ -141,7 +141,7 @@ fn read_arena(
         whole = reader.read(arena.base, arena.end()).unwrap_or_default();
     }
     for (start, pages, block) in Extents::runs(arena.table()) {
-        let Some(block) = block else { continue };
+        let Some(block) = block.filter(|block| !block.is_retired()) else { continue };
         let (from, bytes) = (arena.address(start), pages as usize * BASE);
         let seen = reader.filter(|_| sees_blocks).and_then(|reader| reader.read(from, from + bytes));
         if let Some(seen) = seen {

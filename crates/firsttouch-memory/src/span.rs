@@ -18,6 +18,22 @@ pub fn may_be_placed(address: *const u8) -> bool {
     address as usize >> REGION_SHIFT == REGION_BASE >> REGION_SHIFT
 }
 
+/// What decides how much address space there is for a span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Physical memory of the machine.
+    machine_bytes: usize,
+    /// The limit of address space, if there is one.
+    limit: Option<usize>,
+}
+
+impl Room {
+    /// Asks the kernel.
+    pub(crate) fn ask() -> Room {
+        Room { machine_bytes: machine_bytes(), limit: sys::address_space_limit() }
+    }
+}
+
 /// Address space in equal parts, one for each arena.
 #[derive(Debug)]
 pub(crate) struct Span {
@@ -36,10 +52,10 @@ pub(crate) struct Span {
 impl Span {
     /// Four times the machine's memory for each part, so that fragmentation of addresses never matters; less where
     /// the region has no such room.
-    pub(crate) fn reserve(parts: usize) -> Option<Span> {
-        let machine_bytes = machine_bytes();
+    pub(crate) fn reserve(parts: usize, room: Room) -> Option<Span> {
+        let Room { machine_bytes, limit } = room;
         let wanted = machine_bytes.saturating_mul(4).max(64 << 30);
-        if let Some(limit) = sys::address_space_limit() {
+        if let Some(limit) = limit {
             let part_bytes = limit.min(wanted).clamp(GIGANTIC, LARGEST_PART_BYTES).next_multiple_of(GIGANTIC);
             let base = random_base(parts * part_bytes);
             return Some(Span { base, part_bytes, parts, reserved: false, machine_bytes });

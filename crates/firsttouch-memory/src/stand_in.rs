@@ -6,8 +6,9 @@
 //! allocator behind, and a function apart for the rest, so that the way of small allocations needs no stack frame.
 //! `errno` is set on failure and kept otherwise: our system calls do not touch it.
 
-use crate::heap::{Heap, Resized};
+use crate::heap::Heap;
 use crate::pages::BASE;
+use crate::resize::Resized;
 use crate::span::may_be_placed;
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -296,7 +297,7 @@ fn memalign_large<S: StandIn>(alignment: usize, bytes: usize) -> *mut c_void {
     address
 }
 
-/// posix_memalign(3): the result is left alone on failure, and errno in any case.
+/// posix_memalign(3): the result is left alone on failure. errno is what the allocator behind makes it, as in glibc.
 ///
 /// # Safety
 /// As in C.
@@ -305,11 +306,8 @@ pub unsafe fn posix_memalign<S: StandIn>(result: *mut *mut c_void, alignment: us
     if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<*mut c_void>()) {
         return libc::EINVAL;
     }
-    // SAFETY: the thread's errno.
-    let errno = unsafe { *libc::__errno_location() };
     // SAFETY: an ordinary allocation.
     let address = unsafe { memalign::<S>(alignment, bytes) };
-    set_errno(errno);
     if address.is_null() {
         return libc::ENOMEM;
     }

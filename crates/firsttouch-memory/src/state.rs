@@ -7,19 +7,23 @@ use crate::reason::Reason;
 use crate::record::{self, More, Record};
 use crate::settings::{Settings, Totals};
 use crate::snapshot::Snapshot;
-use crate::span::Span;
+use crate::span::{Room, Span};
 use core::ffi::CStr;
 use firsttouch_linux::sys;
 
 /// The state behind the lock.
 #[derive(Debug)]
 pub(crate) struct Inner {
+    /// Asked ahead of the first block.
+    pub(crate) room: Option<Room>,
     pub(crate) span: Option<Span>,
     pub(crate) arenas: [Option<Arena>; Backing::ALL.len()],
     pub(crate) settings: Settings,
     pub(crate) totals: Totals,
-    /// Bytes that could not be placed at all and went to the C library, and why.
-    refused: Option<(Reason, usize)>,
+    /// Bytes that could not be placed at all and went to the C library, by reason.
+    refused: [usize; Reason::ALL.len()],
+    /// Why nothing is placed any more.
+    stood_down: Option<Reason>,
     /// Where the record goes, if one is wanted.
     pub(crate) record_path: Option<&'static CStr>,
     /// The reading at the peak, if a record is wanted.
@@ -30,11 +34,13 @@ pub(crate) struct Inner {
     pub(crate) forks: u32,
     /// After a fork: not before this time, huge pages that a write split are put together again.
     pub(crate) restore_at_ns: Option<u64>,
-    pub(crate) next_id: u32,
+    next_id: u32,
     pub(crate) moves: u32,
     pub(crate) span_refused: bool,
     /// The program limited its address space while it ran.
     rationed: bool,
+    /// The program confined itself to some system calls.
+    confined: bool,
     period_start_ns: u64,
     /// Least pages held since the period began: nobody needed those.
     low_water_pages: u64,
@@ -43,11 +49,13 @@ pub(crate) struct Inner {
 impl Inner {
     /// Nothing reserved yet.
     pub(crate) const NEW: Inner = Inner {
+        room: None,
         span: None,
         arenas: [const { None }; Backing::ALL.len()],
         settings: Settings::STANDARD,
         totals: Totals::ZERO,
-        refused: None,
+        refused: [0; Reason::ALL.len()],
+        stood_down: None,
         record_path: None,
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
@@ -57,6 +65,7 @@ impl Inner {
         moves: 0,
         span_refused: false,
         rationed: false,
+        confined: false,
         period_start_ns: 0,
         low_water_pages: 0,
     };
@@ -68,9 +77,36 @@ impl Inner {
             let arena = arena.as_ref()?;
             (arena.base..arena.end()).contains(&address).then_some((slot, arena))
         })?;
-        let start = ((address - arena.base) / BASE) as u32;
-        let (pages, block) = Extents::live_at(arena.table(), start)?;
-        (arena.address(start) + block.offset as usize == address).then_some((slot, start, pages, block))
+        // The run begins with the block's page, or, where the block is aligned to pages, one before.
+        let page = arena.page(address);
+        [Some(page), page.checked_sub(1)].into_iter().flatten().find_map(|start| {
+            let (pages, block) = Extents::live_at(arena.table(), start)?;
+            let is_it = arena.address(start) + usize::from(block.offset) == address && !block.is_retired();
+            is_it.then_some((slot, start, pages, block))
+        })
+    }
+
+    /// Frees a block; false if there is none at that address.
+    pub(crate) fn free(&mut self, address: *const u8) -> bool {
+        let Some((slot, start, pages, block)) = self.find(address) else { return false };
+        self.look_before_less();
+        self.totals.live_bytes -= block.bytes;
+        self.totals.live_blocks -= 1;
+        self.give_back(slot, start, pages, block.altered);
+        self.give_back_idle();
+        true
+    }
+
+    /// A number for a new block.
+    pub(crate) fn new_id(&mut self) -> u32 {
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1).max(1);
+        id
+    }
+
+    /// Whether nothing is to be placed any more.
+    pub(crate) fn has_stood_down(&self) -> bool {
+        self.stood_down.is_some()
     }
 
     /// Takes pages from the first arena of the kind's chain that has them.
@@ -102,11 +138,20 @@ impl Inner {
                     return Some((slot, taken, reason));
                 }
                 Err(reason) => {
+                    if reason == Reason::MappingChanged {
+                        self.stand_down(reason);
+                        return None;
+                    }
                     first_reason.get_or_insert(reason);
                 }
             }
         }
         None
+    }
+
+    /// From now on nothing is placed, and what is live stays as it is; the first reason counts.
+    pub(crate) fn stand_down(&mut self, reason: Reason) {
+        self.stood_down.get_or_insert(reason);
     }
 
     pub(crate) fn count_taken(&mut self, taken: &Taken, bytes: usize) {
@@ -116,9 +161,10 @@ impl Inner {
         self.low_water_pages = self.low_water_pages.min(self.held_pages());
     }
 
-    pub(crate) fn refuse(&mut self, bytes: usize) {
-        let before = self.refused.map_or(0, |(_, bytes)| bytes);
-        self.refused = Some((Reason::AddressSpaceLimit, before.saturating_add(bytes)));
+    /// Notes that so many bytes were not placed.
+    pub(crate) fn refuse(&mut self, reason: Reason, bytes: usize) {
+        let sum = &mut self.refused[reason as usize];
+        *sum = sum.saturating_add(bytes);
     }
 
     /// Gives pages of a block back to their arena; `altered` if the program changed the mapping.
@@ -126,13 +172,30 @@ impl Inner {
         let budget = self.recycle_budget();
         let held = self.held_pages() * BASE as u64;
         let Some(arena) = &mut self.arenas[slot] else { return };
-        if altered {
-            arena.renew(start, pages);
+        if self.confined {
+            arena.retire(start, pages);
+            return;
+        }
+        if altered && !arena.renew(start, pages) {
+            arena.retire(start, pages);
+            self.stand_down(Reason::MappingChanged);
+            return;
         }
         let (run, run_pages) = arena.give_back(start, pages);
         if held + u64::from(pages) * BASE as u64 > budget {
             arena.trim(run, run_pages);
         }
+    }
+
+    /// From now on, asks the kernel for nothing but what allocators do at any time.
+    pub(crate) fn confine(&mut self) {
+        self.confined = true;
+        self.stand_down(Reason::Confined);
+    }
+
+    /// Whether the program has confined itself.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.confined
     }
 
     fn recycle_budget(&self) -> u64 {
@@ -153,7 +216,7 @@ impl Inner {
     /// scavengers).
     pub(crate) fn give_back_idle(&mut self) {
         let now = sys::coarse_ns();
-        if now.wrapping_sub(self.period_start_ns) < self.settings.idle_ns {
+        if self.confined || now.wrapping_sub(self.period_start_ns) < self.settings.idle_ns {
             return;
         }
         let mut idle = if self.period_start_ns == 0 { 0 } else { self.low_water_pages };
@@ -185,7 +248,7 @@ impl Inner {
                 let Some((start, pages, block)) = Extents::runs_from(arena.table(), at).next() else { break };
                 at = start + pages;
                 let touched = arena.address(start) < end && address < arena.address(at);
-                if let (true, Some(block)) = (touched, block) {
+                if let (true, Some(block)) = (touched, block.filter(|block| !block.is_retired())) {
                     arena.set_live(start, pages, Block { altered: true, ..block });
                 }
             }
@@ -194,6 +257,8 @@ impl Inner {
 
     /// Gives up all address space without blocks, from now on.
     pub(crate) fn ration(&mut self) {
+        // The limit is asked for anew when there is a first block.
+        self.room = None;
         let Some(span) = self.span.as_mut().filter(|span| span.reserved) else { return };
         span.reserved = false;
         self.rationed = true;
@@ -206,6 +271,14 @@ impl Inner {
             // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
             let _ = unsafe { sys::unmap(from, span.part(slot + 1) - from) };
         }
+    }
+
+    /// Gives up all that holds no block; whether there was anything.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let is_any = self.held_pages() > 0 || self.span.as_ref().is_some_and(|span| span.reserved);
+        self.ration();
+        self.give_back_all();
+        is_any
     }
 
     /// Whether an address lies in memory of ours.
@@ -245,14 +318,23 @@ impl Inner {
         if self.record_path.is_some() {
             self.look();
             self.write_record(true, more);
+            self.record_path = None;
         }
     }
 
     fn write_record(&self, complete: bool, more: More<'_>) {
         if let Some(path) = self.record_path.filter(|_| record::may_be_written()) {
             let (asked, totals) = (self.settings.pages, self.totals);
-            Record { asked, totals, snapshot: &self.snapshot, refused: self.refused, complete, more }
-                .write(path);
+            Record {
+                asked,
+                totals,
+                snapshot: &self.snapshot,
+                refused: &self.refused,
+                stood_down: self.stood_down,
+                complete,
+                more,
+            }
+            .write(path);
         }
     }
 }

@@ -48,11 +48,13 @@ impl Table {
     }
 }
 
-/// An entry for each page, a bit for each page that may not be zero, and a bit for each chunk that is mapped.
+/// An entry for each page, a bit for each page that may not be zero, one for each with which a mapping begins that the kernel
+/// does not join with the one before, and a bit for each chunk that is mapped.
 #[derive(Debug)]
 pub(crate) struct Tables {
     entries: Table,
     dirty: Table,
+    cuts: Table,
     mapped: Table,
     pages: u32,
     most_pages: u32,
@@ -66,6 +68,7 @@ impl Tables {
         Some(Tables {
             entries: Table::reserve(pages * size_of::<Entry>())?,
             dirty: Table::reserve(dirty::words(pages) * 8)?,
+            cuts: Table::reserve(dirty::words(pages) * 8)?,
             mapped: Table::reserve(dirty::words(pages.div_ceil(chunk_pages as usize)) * 8)?,
             pages: 0,
             most_pages,
@@ -86,6 +89,7 @@ impl Tables {
         let count = pages as usize;
         let opened = self.entries.open(count * size_of::<Entry>())
             && self.dirty.open(dirty::words(count) * 8)
+            && self.cuts.open(dirty::words(count) * 8)
             && self.mapped.open(dirty::words(count.div_ceil(self.chunk_pages as usize)) * 8);
         if opened {
             self.pages = pages;
@@ -97,6 +101,7 @@ impl Tables {
     pub(crate) fn cut(&mut self) {
         self.entries.cut();
         self.dirty.cut();
+        self.cuts.cut();
         self.mapped.cut();
         self.most_pages = self.pages;
     }
@@ -114,6 +119,22 @@ impl Tables {
         // SAFETY: likewise for the words of the bits; the two are different mappings.
         let bits = unsafe { core::slice::from_raw_parts_mut(self.dirty.at as *mut u64, dirty::words(pages)) };
         (entries, Dirty(bits))
+    }
+
+    /// The first page at or after `from` and before `end` with which a mapping begins that is not joined with the one before.
+    pub(crate) fn next_cut(&self, from: u32, end: u32) -> Option<u32> {
+        // SAFETY: as in `entries`.
+        let words = unsafe {
+            core::slice::from_raw_parts(self.cuts.at as *const u64, dirty::words(self.pages as usize))
+        };
+        dirty::next(words, from as usize, end as usize, true).map(|page| page as u32)
+    }
+
+    /// Notes whether a mapping begins with a page.
+    pub(crate) fn set_cut(&mut self, page: u32, is_cut: bool) {
+        // SAFETY: the table holds a bit for every open page, and the tables are borrowed mutably.
+        let word = unsafe { &mut *(self.cuts.at as *mut u64).add(page as usize / 64) };
+        *word = *word & !(1 << (page % 64)) | u64::from(is_cut) << (page % 64);
     }
 
     /// Whether a chunk is mapped.

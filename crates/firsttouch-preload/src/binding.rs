@@ -11,10 +11,10 @@
 //! program has bound, is passed on untouched; and what it binds later stays as it wants. Threads made by clone(2) without
 //! the C library are not seen.
 
+use crate::next::Next;
 use crate::threads::{self, Start, enter};
 use core::arch::naked_asm;
-use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::ffi::{c_char, c_int, c_void};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::sys;
 
@@ -26,34 +26,25 @@ type Affinity = unsafe extern "C" fn(libc::pthread_t, usize, *mut libc::cpu_set_
 type AttributeAffinity =
     unsafe extern "C" fn(*const libc::pthread_attr_t, usize, *mut libc::cpu_set_t) -> c_int;
 
-static CREATE: AtomicUsize = AtomicUsize::new(0);
-static CREATE_C11: AtomicUsize = AtomicUsize::new(0);
-static JOIN: AtomicUsize = AtomicUsize::new(0);
-static GET_AFFINITY: AtomicUsize = AtomicUsize::new(0);
-static SET_AFFINITY: AtomicUsize = AtomicUsize::new(0);
-static ATTRIBUTE_AFFINITY: AtomicUsize = AtomicUsize::new(0);
-static SYSTEM: AtomicUsize = AtomicUsize::new(0);
-static POPEN: AtomicUsize = AtomicUsize::new(0);
+static CREATE: Next = Next::new(c"pthread_create");
+static CREATE_C11: Next = Next::new(c"thrd_create");
+static JOIN: Next = Next::new(c"pthread_join");
+static GET_AFFINITY: Next = Next::new(c"pthread_getaffinity_np");
+static SET_AFFINITY: Next = Next::new(c"pthread_setaffinity_np");
+static ATTRIBUTE_AFFINITY: Next = Next::new(c"pthread_attr_getaffinity_np");
+static SYSTEM: Next = Next::new(c"system");
+static POPEN: Next = Next::new(c"popen");
 
 /// C11's answer for a failure without a better name (threads.h).
 const THRD_ERROR: c_int = 2;
 
 /// Looks the functions up; done by the constructor.
 pub(crate) fn resolve() {
-    let wanted: [(&AtomicUsize, &CStr); 8] = [
-        (&CREATE, c"pthread_create"),
-        (&CREATE_C11, c"thrd_create"),
-        (&JOIN, c"pthread_join"),
-        (&GET_AFFINITY, c"pthread_getaffinity_np"),
-        (&SET_AFFINITY, c"pthread_setaffinity_np"),
-        (&ATTRIBUTE_AFFINITY, c"pthread_attr_getaffinity_np"),
-        (&SYSTEM, c"system"),
-        (&POPEN, c"popen"),
-    ];
-    for (slot, name) in wanted {
-        // SAFETY: looks up a function of the libraries behind this one.
-        slot.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize, Ordering::Relaxed);
-    }
+    let all =
+        [&CREATE, &CREATE_C11, &JOIN, &GET_AFFINITY, &SET_AFFINITY, &ATTRIBUTE_AFFINITY, &SYSTEM, &POPEN];
+    all.iter().for_each(|function| {
+        function.find();
+    });
 }
 
 /// Begins in a new thread: binds it, and jumps to what it was created for. The stack is as it was found.
@@ -108,10 +99,10 @@ unsafe fn create(
 
 /// Whether the attributes name CPUs. Without, the C library answers with every bit set.
 unsafe fn names_cpus(attributes: *const libc::pthread_attr_t) -> bool {
-    let found = ATTRIBUTE_AFFINITY.load(Ordering::Relaxed);
-    if attributes.is_null() || found == 0 {
+    if attributes.is_null() {
         return false;
     }
+    let Some(found) = ATTRIBUTE_AFFINITY.find() else { return false };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let ask: AttributeAffinity = unsafe { core::mem::transmute(found) };
     let mut cpus = [0_u64; CpuBits::END as usize / 64];
@@ -130,11 +121,8 @@ fn is_active() -> bool {
 /// glibc's pthread_create.
 fn real_create() -> Option<Create> {
     crate::setup::construct();
-    match CREATE.load(Ordering::Relaxed) {
-        0 => None,
-        // SAFETY: the address is that of the C library's function of this name, which has this type.
-        found => Some(unsafe { core::mem::transmute::<usize, Create>(found) }),
-    }
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    CREATE.find().map(|found| unsafe { core::mem::transmute::<usize, Create>(found) })
 }
 
 /// Creates a thread of our own, which is neither counted nor bound.
@@ -198,11 +186,10 @@ pub unsafe extern "C" fn thrd_create(
     function: Function,
     argument: *mut c_void,
 ) -> c_int {
-    if real_create().is_none() || CREATE_C11.load(Ordering::Relaxed) == 0 {
-        return THRD_ERROR;
-    }
+    crate::setup::construct();
+    let Some(found) = CREATE_C11.find() else { return THRD_ERROR };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
-    let real: CreateC11 = unsafe { core::mem::transmute(CREATE_C11.load(Ordering::Relaxed)) };
+    let real: CreateC11 = unsafe { core::mem::transmute(found) };
     // SAFETY: the caller's values, or a function and an argument that lead to them.
     let real = |function, argument| unsafe { real(handle, function, argument) };
     if !threads::is_active() || !threads::creator_is_ours() {
@@ -216,10 +203,7 @@ pub unsafe extern "C" fn thrd_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_join(handle: libc::pthread_t, answer: *mut *mut c_void) -> c_int {
     type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
-    let found = found(&JOIN);
-    if found == 0 {
-        return libc::EINVAL;
-    }
+    let Some(found) = found(&JOIN) else { return libc::EINVAL };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Join = unsafe { core::mem::transmute(found) };
     let ending = threads::slot_to_join(handle as usize);
@@ -332,15 +316,12 @@ pub unsafe extern "C" fn pthread_setaffinity_np(
 }
 
 unsafe fn by_library(
-    real: &AtomicUsize,
+    real: &Next,
     handle: libc::pthread_t,
     bytes: usize,
     cpus: *mut libc::cpu_set_t,
 ) -> c_int {
-    let found = real.load(Ordering::Relaxed);
-    if found == 0 {
-        return libc::ENOSYS;
-    }
+    let Some(found) = real.find() else { return libc::ENOSYS };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Affinity = unsafe { core::mem::transmute(found) };
     // SAFETY: the caller's values.
@@ -351,10 +332,7 @@ unsafe fn by_library(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     type System = unsafe extern "C" fn(*const c_char) -> c_int;
-    let found = found(&SYSTEM);
-    if found == 0 {
-        return with_errno(Err(libc::ENOSYS));
-    }
+    let Some(found) = found(&SYSTEM) else { return with_errno(Err(libc::ENOSYS)) };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: System = unsafe { core::mem::transmute(found) };
     // SAFETY: the same contract.
@@ -365,18 +343,18 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
     type Popen = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;
-    let found = found(&POPEN);
-    if found == 0 {
+    let Some(found) = found(&POPEN) else {
         with_errno(Err(libc::ENOSYS));
         return core::ptr::null_mut();
-    }
+    };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Popen = unsafe { core::mem::transmute(found) };
     // SAFETY: the same contract.
     threads::with_all_cpus(|| unsafe { real(command, mode) })
 }
 
-fn found(function: &AtomicUsize) -> usize {
+/// A function behind this library. Whoever asks before the constructor has the settings read first.
+fn found(function: &Next) -> Option<usize> {
     crate::setup::construct();
-    function.load(Ordering::Relaxed)
+    function.find()
 }

@@ -13,11 +13,12 @@
 //! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any
 //! number of arguments and so cannot be replaced from Rust.
 
+use crate::next::Next;
 use crate::target::refuses_agent;
 use crate::{VARIABLE, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::libraries::AGENT;
 use firsttouch_linux::sys;
 
@@ -46,16 +47,22 @@ unsafe extern "C" {
 
 static FOLLOW: AtomicBool = AtomicBool::new(true);
 static PLACED_PROCESS: AtomicU32 = AtomicU32::new(0);
-static EXECVPE: AtomicUsize = AtomicUsize::new(0);
-static SPAWN: AtomicUsize = AtomicUsize::new(0);
-static SPAWNP: AtomicUsize = AtomicUsize::new(0);
+static EXECVPE: Next = Next::new(c"execvpe");
+static SPAWN: Next = Next::new(c"posix_spawn");
+static SPAWNP: Next = Next::new(c"posix_spawnp");
 
 /// Looks up the functions that search PATH or start processes; done by the constructor.
 pub(crate) fn resolve() {
-    for (slot, name) in [(&EXECVPE, c"execvpe"), (&SPAWN, c"posix_spawn"), (&SPAWNP, c"posix_spawnp")] {
-        // SAFETY: looks up a function of the libraries behind this one.
-        slot.store(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize, Ordering::Relaxed);
-    }
+    [&EXECVPE, &SPAWN, &SPAWNP].iter().for_each(|function| {
+        function.find();
+    });
+}
+
+/// A function behind this library. Whoever asks before the constructor has the settings read first: they say which
+/// programs have the agent.
+fn found(function: &Next) -> Option<usize> {
+    crate::setup::construct();
+    function.find()
 }
 
 /// Whether children are followed, and which process is the placed one.
@@ -247,6 +254,7 @@ unsafe fn with_file<T>(name: *const c_char, decide: impl FnOnce(*const c_char) -
 /// execve(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
+    crate::setup::construct();
     let start = |environment: Strings| {
         // SAFETY: the caller's path and arguments, and an environment of the same form.
         let error = threads::with_all_cpus(|| unsafe {
@@ -271,12 +279,11 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     type Execvpe = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
-    let found = EXECVPE.load(Ordering::Relaxed);
-    if found == 0 {
+    let Some(found) = found(&EXECVPE) else {
         // SAFETY: the thread's errno.
         unsafe { *libc::__errno_location() = libc::ENOSYS };
         return -1;
-    }
+    };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Execvpe = unsafe { core::mem::transmute(found) };
     // SAFETY: the contract of execvpe.
@@ -324,7 +331,7 @@ pub unsafe extern "C" fn posix_spawnp(
 }
 
 unsafe fn spawn_by(
-    real: &AtomicUsize,
+    real: &Next,
     process: *mut libc::pid_t,
     program: *const c_char,
     actions: *const c_void,
@@ -332,10 +339,7 @@ unsafe fn spawn_by(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
-    let found = real.load(Ordering::Relaxed);
-    if found == 0 {
-        return libc::ENOSYS;
-    }
+    let Some(found) = found(real) else { return libc::ENOSYS };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Spawn = unsafe { core::mem::transmute(found) };
     let start = |environment| {

@@ -1,21 +1,15 @@
 //! Forks of the program: the child has a whole heap, and huge pages that a fork splits are put together again.
 //!
 //! The handlers are registered when the agent is loaded, also where it places nothing yet. Later another thread could fork
-//! at the same moment, and its child would not know whether it has them. And those who register first are called last before
-//! a fork, and first after it: the handlers of the program may allocate.
+//! at the same moment, and its child would not know whether it has them. Libraries that the program is linked with have
+//! registered theirs before: those run while the heap is closed, and are turned away by it.
 
 use crate::{HEAP, threads};
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering};
-use firsttouch_memory::Fork;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use firsttouch_linux::sys;
 
-/// What is handed from the handler before a fork to those after it.
-struct Held(UnsafeCell<Option<Fork>>);
-// SAFETY: written and taken under the heap's lock.
-unsafe impl Sync for Held {}
-
-static FORK: Held = Held(UnsafeCell::new(None));
-/// The thread that forks is bound; likewise.
+/// The thread that began to fork last, and whether we have bound it.
+static FORKING: AtomicUsize = AtomicUsize::new(0);
 static IS_BOUND: AtomicBool = AtomicBool::new(false);
 
 /// Sees to forks from now on. To be called once, by the constructor, while no other thread exists.
@@ -27,25 +21,19 @@ pub(crate) fn follow() {
 }
 
 extern "C" fn before() {
-    let fork = HEAP.before_fork();
-    // SAFETY: the heap's lock is held from here to the end of both other handlers.
-    unsafe { *FORK.0.get() = Some(fork) };
+    HEAP.before_fork();
     IS_BOUND.store(threads::bound_here().is_some(), Ordering::Relaxed);
+    FORKING.store(sys::this_thread(), Ordering::Relaxed);
 }
 
 extern "C" fn after_in_parent() {
-    // SAFETY: as in `before`.
-    if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
-        // SAFETY: the value of the fork that ends here.
-        unsafe { HEAP.after_fork_in_parent(fork) };
-    }
+    HEAP.after_fork_in_parent();
 }
 
 extern "C" fn after_in_child() {
-    threads::end_in_child(IS_BOUND.load(Ordering::Relaxed));
-    // SAFETY: as in `before`.
-    if let Some(fork) = unsafe { (*FORK.0.get()).take() } {
-        // SAFETY: the value of the fork that ends here.
-        unsafe { HEAP.after_fork_in_child(fork) };
-    }
+    // Where another thread forked as well, this one's mask tells.
+    let is_known = FORKING.load(Ordering::Relaxed) == sys::this_thread();
+    let was_bound = if is_known { IS_BOUND.load(Ordering::Relaxed) } else { threads::bound_here().is_some() };
+    threads::end_in_child(was_bound);
+    HEAP.after_fork_in_child();
 }

@@ -7,7 +7,7 @@
 //! for those who want to place the program later, while it runs (`channel`).
 //!
 //! Architecture invariants: whatever happens in here fails towards "as if we were not there". No lookup by name in any
-//! allocation path (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
+//! allocation path but the very first (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
 //! thread but for prefaulting and the control channel, which are asked for; no signal handler; the environment is read
 //! by our own parser; nothing is printed but a message before an abort that glibc would have made as well. The prelude
 //! is `core`'s, so that nothing allocates by accident; with the feature `freestanding`, the form in which the agent is
@@ -21,6 +21,7 @@
 #[cfg(not(feature = "freestanding"))]
 extern crate std;
 
+mod behind;
 mod binding;
 mod channel;
 mod control;
@@ -28,6 +29,7 @@ mod exec;
 mod forks;
 mod hooks;
 mod mapping;
+mod next;
 mod prefault;
 mod setup;
 mod target;

@@ -1,11 +1,13 @@
 //! What a program does to its own mappings and limits, under the names of C: see [`changes`] for what it means to placed
 //! memory.
 
-use crate::{HEAP, prefault};
-use core::ffi::{c_int, c_void};
+use crate::next::Next;
+use crate::{HEAP, prefault, setup};
+use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr;
 use firsttouch_linux::sys;
-use firsttouch_memory::{BASE, HUGE, changes};
+use firsttouch_memory::changes::{self, Arguments};
+use firsttouch_memory::{BASE, HUGE, function_syscall, functions_that_change_memory};
 
 /// mmap(2). Where prefaulting is asked for, memory that processes will share (a database's buffers) is created here, in
 /// parallel, instead of page by page by whoever comes first. Private memory is not: allocators and virtual machines
@@ -30,9 +32,11 @@ pub unsafe extern "C" fn mmap(
     };
     let mapped = match place {
         // SAFETY: the same call, at an address that is reserved for it.
-        Some(place) => unsafe { sys::call(libc::SYS_mmap, arguments(place, flags | libc::MAP_FIXED)) },
+        Some(place) => unsafe {
+            changes::call(&HEAP, libc::SYS_mmap, arguments(place, flags | libc::MAP_FIXED))
+        },
         // SAFETY: the same call.
-        None => unsafe { sys::call(libc::SYS_mmap, arguments(address as usize, flags)) },
+        None => unsafe { changes::call(&HEAP, libc::SYS_mmap, arguments(address as usize, flags)) },
     };
     match mapped {
         Ok(mapped) => {
@@ -86,12 +90,7 @@ pub unsafe extern "C" fn mmap64(
     unsafe { mmap(address, bytes, protection, flags, file, offset) }
 }
 
-/// mprotect(2).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mprotect(address: *mut c_void, bytes: usize, protection: c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { changes::mprotect(&HEAP, address, bytes, protection) }
-}
+functions_that_change_memory!(HEAP, { #[unsafe(no_mangle)] pub });
 
 /// pkey_mprotect(2).
 #[unsafe(no_mangle)]
@@ -105,12 +104,46 @@ pub unsafe extern "C" fn pkey_mprotect(
     unsafe { changes::pkey_mprotect(&HEAP, address, bytes, protection, key) }
 }
 
-/// madvise(2).
+/// prctl(2), with as many arguments as there may be: a program may confine itself here.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
-    // SAFETY: the same contract.
-    unsafe { changes::madvise(&HEAP, address, bytes, advice) }
+pub unsafe extern "C" fn prctl(
+    option: c_int,
+    second: c_ulong,
+    third: c_ulong,
+    fourth: c_ulong,
+    fifth: c_ulong,
+) -> c_int {
+    let arguments = [option as usize, second as usize, third as usize, fourth as usize, fifth as usize, 0];
+    end_record_if_confined(libc::SYS_prctl, &arguments);
+    // SAFETY: the same call.
+    unsafe { changes::call_c(&HEAP, libc::SYS_prctl, arguments) as c_int }
 }
+
+/// A record cannot be written by a program that may not open files any more.
+fn end_record_if_confined(number: c_long, arguments: &Arguments) {
+    if changes::confines(number, arguments) {
+        HEAP.confine();
+        setup::finish();
+    }
+}
+
+static SYSCALL: Next = Next::new(c"syscall");
+
+/// Looks up what is jumped to; done by the constructor.
+pub(crate) fn resolve() {
+    SYSCALL.find();
+}
+
+/// What is done before any system call that is made by its number; answers where to go on.
+extern "C" fn before_syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {
+    let arguments = [a, b, c, d, e, 0];
+    end_record_if_confined(number, &arguments);
+    // SAFETY: the arguments of the call that follows; none that is looked at has six.
+    unsafe { changes::note(&HEAP, number, &arguments) };
+    SYSCALL.find().unwrap_or(0)
+}
+
+function_syscall!(before_syscall, { #[unsafe(no_mangle)] pub });
 
 /// prlimit(2).
 #[unsafe(no_mangle)]

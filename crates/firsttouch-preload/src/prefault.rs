@@ -3,7 +3,7 @@
 //! Only when asked for: the threads live for the time of one call.
 
 use crate::{HEAP, binding, threads};
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::sys;
@@ -28,7 +28,7 @@ pub(crate) fn is_enabled() -> bool {
 
 /// Whether shared memory is to be collapsed to huge pages.
 pub(crate) fn collapses_shared() -> bool {
-    matches!(HEAP.settings().pages, Pages::Transparent | Pages::Auto)
+    matches!(HEAP.pages(), Some(Pages::Transparent | Pages::Auto))
 }
 
 #[derive(Clone, Copy)]
@@ -70,12 +70,29 @@ fn create(address: *mut u8, bytes: usize, collapse: bool) {
             populate((&raw mut shares[index]).cast());
         }
     }
-    for index in 1..threads {
-        if started[index] {
-            // SAFETY: a joinable thread that was started above.
-            unsafe { libc::pthread_join(handles[index], ptr::null_mut()) };
+    without_cancellation(|| {
+        for index in 1..threads {
+            if started[index] {
+                // SAFETY: a joinable thread that was started above.
+                unsafe { libc::pthread_join(handles[index], ptr::null_mut()) };
+            }
         }
+    });
+}
+
+/// Does something in which the calling thread must not be cancelled: `malloc` is no cancellation point (pthreads(7)), and the
+/// helpers work on its stack.
+fn without_cancellation(act: impl FnOnce()) {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
     }
+    const DISABLED: c_int = 1;
+    let mut before = 0;
+    // SAFETY: sets the state of this thread, and fills the number.
+    unsafe { pthread_setcancelstate(DISABLED, &raw mut before) };
+    act();
+    // SAFETY: the state that was.
+    unsafe { pthread_setcancelstate(before, ptr::null_mut()) };
 }
 
 /// Starts a thread that takes no signals of the program's.

@@ -14,11 +14,11 @@
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
 //! reads it first. `record`, if there, is last and goes to the end of the value.
 
-use crate::{HEAP, VARIABLE, binding, channel, exec, forks, hooks, prefault, threads};
+use crate::{HEAP, VARIABLE, behind, binding, channel, exec, forks, mapping, prefault, threads};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::{Pages, Settings, Shares};
+use firsttouch_memory::{Pages, Reason, Settings, Shares};
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;
@@ -113,9 +113,10 @@ pub(crate) extern "C" fn construct() {
     if BEGUN.load(Ordering::Relaxed) || BEGUN.swap(true, Ordering::Relaxed) {
         return;
     }
-    hooks::resolve();
+    let is_foreign = behind::is_foreign();
     exec::resolve();
     binding::resolve();
+    mapping::resolve();
     forks::follow();
     // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down.
     // SAFETY: reads the auxiliary vector.
@@ -143,6 +144,9 @@ pub(crate) extern "C" fn construct() {
         }
     }
     prefault::enable(asked.prefault);
+    if is_foreign {
+        HEAP.stand_down(Reason::ForeignAllocator);
+    }
     if asked.settings.pages != Pages::Plain {
         HEAP.enable(asked.settings);
     }
@@ -155,9 +159,11 @@ pub(crate) extern "C" fn construct() {
     }
 }
 
-/// Writes the record when the process that it belongs to ends.
-fn finish() {
-    if RECORDING_PROCESS.load(Ordering::Relaxed) == sys::process_id() {
+/// Writes the record, once, when the process that it belongs to ends, or before it confines itself to some system calls. The
+/// kernel is asked for nothing where there is no record: the program may be confined by then.
+pub(crate) fn finish() {
+    let recording = RECORDING_PROCESS.load(Ordering::Relaxed);
+    if recording != 0 && recording == sys::process_id() {
         RECORDING_PROCESS.store(0, Ordering::Relaxed);
         HEAP.finish_record(&|out| threads::report(out));
     }

@@ -13,7 +13,7 @@
 //!
 //! Architecture invariant: this crate does no I/O and measures nothing. It takes a document and gives back text.
 //! Every string of a document may come from a stranger: it is escaped for the place it goes to, control
-//! characters and all. The HTML holds no script that runs and refers to nothing outside itself.
+//! characters and all ([`visible`], which the command line uses for what it prints by itself). The HTML holds no script that runs and refers to nothing outside itself.
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +43,7 @@ mod visible;
 
 pub use error::OpenError;
 pub use style::Style;
+pub use visible::visible;
 
 use firsttouch_machine::Measurement;
 use firsttouch_placement::{Recording, RecordingError, SCHEMA_VERSION, TuneReport};

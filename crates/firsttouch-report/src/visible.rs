@@ -9,8 +9,9 @@ pub(crate) fn is_obeyed(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with such characters written out (`\n`, `\u{1b}`).
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+/// A text of a stranger's with the characters written out (`\n`, `\u{1b}`, `\u{202e}`) that a terminal or browser would obey:
+/// controls, and marks that turn the direction of text. All others, of any language, stay as they are.
+pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
     }
@@ -86,7 +87,11 @@ mod tests {
     #[test]
     fn controls_are_shown_not_obeyed() {
         assert_eq!(visible("a\u{1b}[2Jb\n\u{202e}c"), "a\\u{1b}[2Jb\\n\\u{202e}c");
-        assert_eq!(visible("größe 漢"), "größe 漢");
+        // C0 and C1 controls: the latter begin commands of terminals, too, in one character (U+009B is `ESC [`).
+        assert_eq!(visible("\t\u{7f}\u{9b}31m\u{85}"), "\\t\\u{7f}\\u{9b}31m\\u{85}");
+        for legitimate in ["größe 漢", "שלום", "مرحبا", "e\u{301}", "👩\u{200d}🔬"] {
+            assert!(matches!(visible(legitimate), Cow::Borrowed(same) if same == legitimate));
+        }
     }
 
     #[test]

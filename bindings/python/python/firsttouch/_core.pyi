@@ -33,6 +33,7 @@ class Graph:
         undirected: bool,
         reorder: Optional[str],
         coordinates: Optional[str],
+        most_memory: Optional[int],
         kind: str,
         node: Optional[int],
         threads: int,

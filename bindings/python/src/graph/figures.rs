@@ -2,7 +2,7 @@
 
 use super::held::Held;
 use super::index::Index;
-use super::numbers::elements_mut;
+use super::numbers::Writable;
 use super::patience::patiently;
 use super::{Failure, nodes, paths, team};
 use firsttouch_graph::hierarchy::Sweeps;
@@ -90,8 +90,9 @@ pub(crate) fn summaries(
     // Only an exception, which was raised above, ends a run early.
     let found = found.unwrap_or_default();
     let all = held.node_count();
-    let (reached, farthest): (&mut [i64], &mut [i64]) = (elements_mut(reached)?, elements_mut(farthest)?);
-    let closeness = elements_mut(closeness)?;
+    let (mut reached, mut farthest) = (Writable::<i64>::of(reached)?, Writable::<i64>::of(farthest)?);
+    let mut closeness = Writable::of(closeness)?;
+    let (reached, farthest, closeness) = (reached.slice()?, farthest.slice()?, closeness.slice()?);
     for (at, summary) in found.iter().enumerate() {
         reached[at] = summary.reached as i64;
         // Only a path of 2^31 arcs, each of the greatest weight, is longer.

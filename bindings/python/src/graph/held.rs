@@ -1,7 +1,7 @@
 //! A graph that Python holds: read from a file, or taken over from arrays.
 
-use super::lent::{Arrays, Lent, Searched};
-use super::numbers::{Number, elements_mut};
+use super::lent::{Arrays, Lent, Reached};
+use super::numbers::{Number, Writable};
 use super::patience::patiently;
 use super::{os_error, team};
 use crate::errors::{bad_argument, graph_error, no_memory, pages};
@@ -40,12 +40,21 @@ fn unread(path: &Path, error: &ReadError) -> PyErr {
         ReadError::Memory(error) => no_memory(*error),
         _ => {
             let line = match error {
-                ReadError::Line { line, .. } | ReadError::Count { line, .. } => Some(*line),
+                ReadError::Line { line, .. }
+                | ReadError::Count { line, .. }
+                | ReadError::TooManyAlone { line, .. } => Some(*line),
                 _ => None,
             };
             let hint = match error {
                 ReadError::Unknown | ReadError::Ambiguous => {
                     "name the format: format=\"gr\", \"mtx\", \"el\", \"wel\" or \"metis\""
+                }
+                ReadError::TooManyAlone { .. } => {
+                    "the header is wrong, or belongs to another file; if the nodes are there indeed, allow them memory, 8 bytes \
+                     each: most_memory=BYTES"
+                }
+                ReadError::TooMuchText { .. } => {
+                    "unpack it and look at it; a graph may have so much text by most_memory=BYTES, too"
                 }
                 _ => error.hint(),
             };
@@ -74,7 +83,7 @@ fn reordered(loaded: Loaded, by: Reordering, place: Place) -> PyResult<Loaded> {
 impl Held {
     /// Reads a file.
     #[staticmethod]
-    #[pyo3(signature = (path, format, undirected, reorder, coordinates, kind, node, threads))]
+    #[pyo3(signature = (path, format, undirected, reorder, coordinates, most_memory, kind, node, threads))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one function in Python")]
     fn read(
         py: Python<'_>,
@@ -83,6 +92,7 @@ impl Held {
         undirected: bool,
         reorder: Option<String>,
         coordinates: Option<PathBuf>,
+        most_memory: Option<u64>,
         kind: String,
         node: Option<u32>,
         threads: usize,
@@ -103,7 +113,7 @@ impl Held {
             })?),
             None => None,
         };
-        let options = ReadOptions { format, place, undirected };
+        let options = ReadOptions { format, place, undirected, most_memory_bytes: most_memory };
         let work = |_: &_| {
             let mut loaded =
                 read(&path, &options, &mut team(threads)?).map_err(|error| unread(&path, &error))?;
@@ -226,7 +236,8 @@ impl Held {
 
     /// Fills `ids` with the numbers that the file gives its nodes, by their places.
     fn ids(&self, ids: &Bound<'_, PyAny>) -> PyResult<()> {
-        let out = elements_mut::<u64>(ids)?;
+        let mut ids = Writable::<u64>::of(ids)?;
+        let out = ids.slice()?;
         let listed = self.own().and_then(|loaded| loaded.ids.list());
         match listed {
             Some(listed) => out.iter_mut().zip(listed).for_each(|(id, listed)| *id = *listed),
@@ -240,7 +251,8 @@ impl Held {
 
     /// Fills `order` with the place of the node that lies at each position inside.
     fn order(&self, order: &Bound<'_, PyAny>) -> PyResult<()> {
-        let out = elements_mut::<u32>(order)?;
+        let mut order = Writable::<u32>::of(order)?;
+        let out = order.slice()?;
         match self.order_inside() {
             Some(order) => out.copy_from_slice(order.nodes()),
             None => out.iter_mut().zip(0..).for_each(|(place, number)| *place = number),
@@ -278,9 +290,9 @@ impl Held {
     }
 
     /// Its rows, to search in.
-    pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Searched<'a>> {
+    pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Reached<'a>> {
         match &self.kept {
-            Kept::Own(loaded) => Ok(Searched::Own(&loaded.graph)),
+            Kept::Own(loaded) => Ok(Reached::Own(&loaded.graph)),
             Kept::Lent(lent) => lent.rows(py),
         }
     }

@@ -1,10 +1,10 @@
 //! An index of a graph: a hierarchy that many sources are answered from at once.
 
 use super::held::Held;
-use super::numbers::{Number, Numbers, elements};
+use super::numbers::Numbers;
 use super::paths::Found;
 use super::patience::patiently;
-use super::told::{Rows, Told, for_told};
+use super::told::{Out, Rows, Told, for_told};
 use super::{Failure, nodes, os_error, paths, team};
 use firsttouch_graph::hierarchy::{Hierarchy, Options, Sweeps};
 use firsttouch_graph::{Goal, Node};
@@ -54,7 +54,8 @@ impl Index {
 
     /// Takes new weights for the graph's arcs, in their order inside.
     fn customize(&self, py: Python<'_>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
-        let weights = elements(weights)?;
+        let weights = Numbers::of(weights)?;
+        let weights = weights.slice()?;
         let customize = |_: &AtomicBool| {
             self.hierarchy.write().unwrap_or_else(PoisonError::into_inner).customize(weights)
         };
@@ -95,9 +96,9 @@ pub(crate) fn table(
     let columns = targets.as_ref().map_or(held.node_count(), Vec::len);
     // Targets are in the caller's order, nodes in that of the graph.
     let order = held.order_inside().filter(|_| targets.is_none());
-    let (index, searched) = (index.map(Bound::get), held.rows(py)?);
-    let numbers = Numbers::of(out)?;
-    for_told!(numbers, out => {
+    let (index, rows) = (index.map(Bound::get), held.rows(py)?);
+    let (searched, mut out) = (rows.searched()?, Out::of(out)?);
+    for_told!(out, out => {
         let rows = Rows::new(columns, out, None, order);
         let work = |stop: &AtomicBool| match index {
             _ if columns == 0 => Ok(()),

@@ -4,7 +4,7 @@
 //! and are searched only if they are as long as when they were looked at. What is written into them meanwhile is at the
 //! writer's peril: it makes distances wrong, and reaches no other memory.
 
-use super::numbers::{Number, Numbers};
+use super::numbers::{Number, Numbers, Unsigned};
 use crate::errors::{bad_argument, graph_error, no_memory};
 use firsttouch_graph::{Graph, GraphError, LentRows, Place, Rows, SoundRows, Weight};
 use pyo3::prelude::*;
@@ -63,9 +63,9 @@ macro_rules! for_weights_of {
 
 impl<'a> Arrays<'a> {
     pub(super) fn of(
-        indptr: &'a Bound<'_, PyAny>,
-        indices: &'a Bound<'_, PyAny>,
-        data: Option<&'a Bound<'_, PyAny>>,
+        indptr: &Bound<'a, PyAny>,
+        indices: &Bound<'a, PyAny>,
+        data: Option<&Bound<'a, PyAny>>,
     ) -> PyResult<Arrays<'a>> {
         let weights = data.map(Numbers::of).transpose()?;
         let arrays = Arrays { offsets: Numbers::of(indptr)?, heads: Numbers::of(indices)?, weights };
@@ -93,7 +93,7 @@ impl<'a> Arrays<'a> {
     }
 
     /// The rows where they lie; they were found sound before.
-    fn rows(&self, sound: SoundRows) -> PyResult<Searched<'a>> {
+    fn rows(&self, sound: SoundRows) -> PyResult<Searched<'_>> {
         let is_narrow = self.heads.word() != <i64 as Number>::WORD;
         if is_narrow {
             Ok(Searched::Narrow(self.weighed(sound, self.offsets.unsigned()?, self.heads.unsigned()?)?))
@@ -102,7 +102,12 @@ impl<'a> Arrays<'a> {
         }
     }
 
-    fn weighed<I>(&self, sound: SoundRows, offsets: &'a [I], heads: &'a [I]) -> PyResult<Weighed<'a, I>> {
+    fn weighed<'s, I: Unsigned>(
+        &'s self,
+        sound: SoundRows,
+        offsets: &'s [I],
+        heads: &'s [I],
+    ) -> PyResult<Weighed<'s, I>> {
         fn known<'a, I, W>(
             sound: SoundRows,
             (offsets, heads): (&'a [I], &'a [I]),
@@ -195,8 +200,8 @@ impl Lent {
         Lent::new(self.indptr.bind(py), self.indices.bind(py), None)
     }
 
-    pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Searched<'a>> {
-        self.arrays(py)?.rows(self.sound)
+    pub(super) fn rows<'a>(&self, py: Python<'a>) -> PyResult<Reached<'a>> {
+        Ok(Reached::Lent(self.arrays(py)?, self.sound))
     }
 
     /// A copy of them.
@@ -204,7 +209,7 @@ impl Lent {
         self.arrays(py)?.graph(py, place)
     }
 
-    fn arrays<'a>(&'a self, py: Python<'a>) -> PyResult<Arrays<'a>> {
+    fn arrays<'a>(&self, py: Python<'a>) -> PyResult<Arrays<'a>> {
         let data = self.data.as_ref().map(|data| data.bind(py));
         Arrays::of(self.indptr.bind(py), self.indices.bind(py), data)
     }
@@ -215,6 +220,22 @@ impl Lent {
             "indptr" => Some(self.indptr.bind(py).clone()),
             "indices" => Some(self.indices.bind(py).clone()),
             _ => self.data.as_ref().map(|data| data.bind(py).clone()),
+        }
+    }
+}
+
+/// Rows that can be reached: borrowed for as long as this lives.
+pub(super) enum Reached<'a> {
+    Own(&'a Graph),
+    Lent(Arrays<'a>, SoundRows),
+}
+
+impl Reached<'_> {
+    /// To search in.
+    pub(super) fn searched(&self) -> PyResult<Searched<'_>> {
+        match self {
+            Reached::Own(graph) => Ok(Searched::Own(graph)),
+            Reached::Lent(arrays, sound) => arrays.rows(*sound),
         }
     }
 }

@@ -1,123 +1,154 @@
 //! Arrays of NumPy's as slices, for as long as a function of ours works on them.
 //!
-//! The package hands over arrays that are contiguous, of the machine's byte order, and held by the caller until the call
-//! returns. All of that but the last is checked here. As with all functions that work on arrays without Python's lock,
-//! other threads must leave the arrays alone meanwhile.
+//! What an array is, NumPy is asked by its C interface (the crate `numpy`): an object that merely says that it has memory of some
+//! kind (`__array_interface__`) is none. Whoever writes borrows the array alone, also among arrays that share memory, and whoever
+//! reads lends it to nobody who writes; an array that is borrowed already is refused. Python itself knows nothing of that: as with
+//! all functions that work on arrays without its lock, other threads must leave the arrays alone meanwhile.
 
-use core::marker::PhantomData;
-use core::slice;
+use numpy::{
+    Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// A type of numbers that arrays have.
-///
-/// # Safety
-/// Any bytes are a value, and `WORD` is NumPy's word for it.
-pub(super) unsafe trait Number: Copy + Send + Sync + 'static {
+pub(super) trait Number: Element + Copy {
+    /// NumPy's word for it.
     const WORD: &'static str;
+
+    /// The elements, if they are of this type.
+    fn elements_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [Self]>;
 }
 
-macro_rules! number {
-    ($($type:ty, $little:literal, $big:literal);*) => {
-        $(
-            // SAFETY: plain numbers, and the word of their size and kind.
-            unsafe impl Number for $type {
-                const WORD: &'static str = if cfg!(target_endian = "little") { $little } else { $big };
+/// An unsigned type, whose bits those of the signed type as wide may be taken for.
+pub(super) trait Unsigned: Number {
+    /// The elements, if they are of either type.
+    fn bits_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [Self]>;
+}
+
+macro_rules! numbers {
+    ($($kind:ident, $type:ty, $word:literal);*) => {
+        /// An array of any such type, lent for reading: contiguous and aligned.
+        pub(super) enum Kept<'py> {
+            $($kind(PyReadonlyArrayDyn<'py, $type>)),*
+        }
+
+        impl<'py> Kept<'py> {
+            fn of(array: &Bound<'py, PyAny>) -> PyResult<Option<Kept<'py>>> {
+                $(if let Some(array) = typed::<$type>(array)? {
+                    return Ok(Some(Kept::$kind(array.try_readonly()?)));
+                })*
+                Ok(None)
             }
-        )*
+
+            fn len(&self) -> usize {
+                match self {
+                    $(Kept::$kind(array) => array.len()),*
+                }
+            }
+
+            fn word(&self) -> &'static str {
+                match self {
+                    $(Kept::$kind(_) => <$type>::WORD),*
+                }
+            }
+        }
+
+        $(impl Number for $type {
+            const WORD: &'static str =
+                if cfg!(target_endian = "little") { concat!("<", $word) } else { concat!(">", $word) };
+
+            fn elements_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [$type]> {
+                match kept {
+                    Kept::$kind(array) => array.as_slice().ok(),
+                    _ => None,
+                }
+            }
+        })*
     };
 }
 
-number! {
-    i32, "<i4", ">i4"; u32, "<u4", ">u4"; i64, "<i8", ">i8"; u64, "<u8", ">u8"; f32, "<f4", ">f4"; f64, "<f8", ">f8"
+numbers! { I32, i32, "i4"; U32, u32, "u4"; I64, i64, "i8"; U64, u64, "u8"; F32, f32, "f4"; F64, f64, "f8" }
+
+impl Unsigned for u32 {
+    fn bits_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [u32]> {
+        u32::elements_of(kept).or_else(|| i32::elements_of(kept).map(bytemuck::cast_slice))
+    }
 }
 
-/// An array, as it says itself what it is.
-pub(super) struct Numbers<'a> {
-    address: usize,
-    length: usize,
-    is_read_only: bool,
-    word: String,
-    array: PhantomData<&'a ()>,
+impl Unsigned for u64 {
+    fn bits_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [u64]> {
+        u64::elements_of(kept).or_else(|| i64::elements_of(kept).map(bytemuck::cast_slice))
+    }
 }
 
-impl<'a> Numbers<'a> {
-    pub(super) fn of(array: &'a Bound<'_, PyAny>) -> PyResult<Numbers<'a>> {
-        let wrong = || PyTypeError::new_err("a contiguous array of numbers was expected");
-        let interface = array.getattr("__array_interface__")?.cast_into::<PyDict>()?;
-        let part = |name: &str| interface.get_item(name)?.ok_or_else(wrong);
-        if interface.get_item("strides")?.is_some_and(|strides| !strides.is_none()) {
-            return Err(wrong());
-        }
-        let (address, is_read_only): (usize, bool) = part("data")?.extract()?;
-        let shape: Vec<usize> = part("shape")?.extract()?;
-        let word = part("typestr")?.extract()?;
-        Ok(Numbers { address, length: shape.iter().product(), is_read_only, word, array: PhantomData })
+fn wrong() -> PyErr {
+    PyTypeError::new_err("a contiguous array of numbers was expected")
+}
+
+/// The array, if it is one of this type in the machine's order of bytes; an error if it is none that a slice can be had of.
+fn typed<'a, 'py, T: Number>(
+    array: &'a Bound<'py, PyAny>,
+) -> PyResult<Option<&'a Bound<'py, PyArrayDyn<T>>>> {
+    let Ok(array) = array.cast::<PyArrayDyn<T>>() else { return Ok(None) };
+    if array.len() == 0 || array.is_c_contiguous() && array.is_aligned() {
+        Ok(Some(array))
+    } else {
+        Err(wrong())
+    }
+}
+
+/// An array to be read.
+pub(super) struct Numbers<'py>(Kept<'py>);
+
+impl<'py> Numbers<'py> {
+    pub(super) fn of(array: &Bound<'py, PyAny>) -> PyResult<Numbers<'py>> {
+        Kept::of(array)?.map(Numbers).ok_or_else(wrong)
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.length
+        self.0.len()
     }
 
     /// NumPy's word for the type of its elements.
-    pub(super) fn word(&self) -> &str {
-        &self.word
+    pub(super) fn word(&self) -> &'static str {
+        self.0.word()
     }
 
     /// Its elements.
-    pub(super) fn slice<T: Number>(&self) -> PyResult<&'a [T]> {
-        self.slice_if(self.word == T::WORD)
+    pub(super) fn slice<T: Number>(&self) -> PyResult<&[T]> {
+        T::elements_of(&self.0).ok_or_else(|| self.of_another_type(T::WORD))
     }
 
     /// Its elements as integers of the unsigned type `T`: also those of the signed type as wide, by their bits.
-    pub(super) fn unsigned<T: Number>(&self) -> PyResult<&'a [T]> {
-        self.slice_if(self.word.replace('i', "u") == T::WORD)
+    pub(super) fn unsigned<T: Unsigned>(&self) -> PyResult<&[T]> {
+        T::bits_of(&self.0).ok_or_else(|| self.of_another_type(T::WORD))
     }
 
-    /// Its elements as numbers of `T`, if these are as wide and the array is aligned.
-    fn slice_if<T: Number>(&self, is_as_wide: bool) -> PyResult<&'a [T]> {
-        self.check::<T>(is_as_wide)?;
-        if self.length == 0 {
-            return Ok(&[]);
-        }
-        // SAFETY: so many elements as wide as that type, of which any bytes are a value, aligned, in an array that the
-        // caller holds.
-        Ok(unsafe { slice::from_raw_parts(self.address as *const T, self.length) })
-    }
-
-    /// Its elements, to be written.
-    pub(super) fn slice_mut<T: Number>(&self) -> PyResult<&'a mut [T]> {
-        self.check::<T>(self.word == T::WORD)?;
-        if self.length == 0 {
-            return Ok(&mut []);
-        }
-        if self.is_read_only {
-            return Err(PyTypeError::new_err("an array that can be written was expected"));
-        }
-        // SAFETY: as above; the package hands over a different array for every argument.
-        Ok(unsafe { slice::from_raw_parts_mut(self.address as *mut T, self.length) })
-    }
-
-    fn check<T: Number>(&self, is_as_wide: bool) -> PyResult<()> {
-        if is_as_wide && self.address.is_multiple_of(align_of::<T>()) {
-            return Ok(());
-        }
-        Err(PyTypeError::new_err(format!(
-            "aligned numbers of the type {} were expected, not {}",
-            T::WORD,
-            self.word
-        )))
+    fn of_another_type(&self, wanted: &str) -> PyErr {
+        PyTypeError::new_err(format!("numbers of the type {wanted} were expected, not {}", self.word()))
     }
 }
 
-/// The elements of an array that is an argument.
-pub(super) fn elements<'a, T: Number>(array: &'a Bound<'_, PyAny>) -> PyResult<&'a [T]> {
-    Numbers::of(array)?.slice()
-}
+/// An array to be written, by nobody else meanwhile.
+pub(super) struct Writable<'py, T: Number>(PyReadwriteArrayDyn<'py, T>);
 
-/// The same, to be written.
-pub(super) fn elements_mut<'a, T: Number>(array: &'a Bound<'_, PyAny>) -> PyResult<&'a mut [T]> {
-    Numbers::of(array)?.slice_mut()
+impl<'py, T: Number> Writable<'py, T> {
+    pub(super) fn of(array: &Bound<'py, PyAny>) -> PyResult<Writable<'py, T>> {
+        let wrong =
+            || PyTypeError::new_err(format!("a contiguous array of the type {} was expected", T::WORD));
+        Writable::if_typed(array)?.ok_or_else(wrong)
+    }
+
+    /// The same; `None` if its elements are of another type.
+    pub(super) fn if_typed(array: &Bound<'py, PyAny>) -> PyResult<Option<Writable<'py, T>>> {
+        let Some(array) = typed::<T>(array)? else { return Ok(None) };
+        Ok(Some(Writable(array.try_readwrite()?)))
+    }
+
+    /// Its elements.
+    pub(super) fn slice(&mut self) -> PyResult<&mut [T]> {
+        Ok(self.0.as_slice_mut()?)
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::held::Held;
 use super::lent::{Searched, for_rows};
-use super::numbers::{Number, Numbers, elements, elements_mut};
+use super::numbers::{Numbers, Writable};
 use super::patience::patiently;
-use super::told::{Rows, Told, for_told};
+use super::told::{Out, Rows, Told, for_told};
 use super::{Failure, NONE, nodes, team};
 use firsttouch_graph::{
     Algorithm, Distances, Goal, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
@@ -114,11 +114,12 @@ pub(crate) fn distances(
 ) -> PyResult<()> {
     let held = graph.get();
     let sources = nodes(held, sources)?;
-    let parents = parents.map(elements_mut).transpose()?;
-    let numbers = Numbers::of(out)?;
-    for_told!(numbers, out => {
+    let (rows, mut out) = (held.rows(py)?, Out::of(out)?);
+    let mut parents = parents.map(Writable::of).transpose()?;
+    let parents = parents.as_mut().map(Writable::slice).transpose()?;
+    for_told!(out, out => {
         let told = Rows::new(held.node_count(), out, parents, held.order_inside());
-        fill(py, held.rows(py)?, &sources, limit, threads, told)
+        fill(py, rows.searched()?, &sources, limit, threads, told)
     })
 }
 
@@ -158,19 +159,21 @@ pub(crate) fn nearest(
     threads: usize,
 ) -> PyResult<()> {
     let held = graph.get();
-    let (places, sources) = (elements(sources)?, nodes(held, sources)?);
+    let (places, sources) = (Numbers::of(sources)?, nodes(held, sources)?);
     let hub = held.node_count();
     let loaded = held.loaded(py)?;
     let with_hub = py.detach(|| loaded.graph.with_hub(&sources, held.place));
     let with_hub = with_hub.map_err(crate::errors::no_memory)?;
-    let row = parents.map(elements_mut).transpose()?;
-    let numbers = Numbers::of(out)?;
-    for_told!(numbers, out => {
+    let mut out = Out::of(out)?;
+    let mut parents = parents.map(Writable::of).transpose()?;
+    let mut origins = origins.map(Writable::of).transpose()?;
+    let row = parents.as_mut().map(Writable::slice).transpose()?;
+    for_told!(out, out => {
         let told = Rows::new(hub, out, row, held.order_inside());
         fill(py, Searched::Own(&with_hub), &[hub as Node], limit, threads, told)
     })?;
-    if let (Some(parents), Some(origins)) = (parents, origins) {
-        let (parents, origins) = (elements(parents)?, elements_mut(origins)?);
+    if let (Some(parents), Some(origins)) = (&mut parents, &mut origins) {
+        let (parents, places, origins) = (parents.slice()?, places.slice()?, origins.slice()?);
         py.detach(|| follow(parents, places, origins));
     }
     Ok(())
@@ -203,6 +206,7 @@ pub(crate) fn suits_index(
     threads: usize,
 ) -> PyResult<(bool, String)> {
     let rows = graph.get().rows(py)?;
+    let rows = rows.searched()?;
     let task = Task { sources, threads, has_hierarchy: false, ends_early: false };
     let choice = py.detach(|| choose(&for_rows!(rows, rows => GraphShape::of(rows)), task));
     Ok((choice.algorithm == Algorithm::Sweep, choice.reason))

@@ -1,9 +1,11 @@
 //! Distances as they are told, row after row, into an array of the caller's.
 
-use super::numbers::Number;
+use super::numbers::{Number, Writable};
 use super::paths::Found;
 use super::{Failure, NONE};
 use firsttouch_graph::{Distances, NO_PARENT, Node, Order, UNREACHED};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -49,28 +51,55 @@ impl Told for u64 {
     }
 }
 
-/// Calls with the elements of an array of any type that distances are told in.
+/// An array of any type that distances are told in, to be written.
+pub(super) enum Out<'py> {
+    F32(Writable<'py, f32>),
+    U32(Writable<'py, u32>),
+    U64(Writable<'py, u64>),
+    F64(Writable<'py, f64>),
+}
+
+impl<'py> Out<'py> {
+    pub(super) fn of(array: &Bound<'py, PyAny>) -> PyResult<Out<'py>> {
+        if let Some(array) = Writable::if_typed(array)? {
+            return Ok(Out::F64(array));
+        }
+        if let Some(array) = Writable::if_typed(array)? {
+            return Ok(Out::F32(array));
+        }
+        if let Some(array) = Writable::if_typed(array)? {
+            return Ok(Out::U32(array));
+        }
+        if let Some(array) = Writable::if_typed(array)? {
+            return Ok(Out::U64(array));
+        }
+        Err(PyTypeError::new_err("a contiguous array of float64, float32, uint32 or uint64 was expected"))
+    }
+}
+
+/// Calls with the elements of such an array.
 macro_rules! for_told {
-    ($numbers:expr, $out:ident => $call:expr) => {
-        match $numbers.word() {
-            word if word == <f32 as Number>::WORD => {
-                let $out = $numbers.slice_mut::<f32>()?;
+    ($array:expr, $out:ident => $call:expr) => {{
+        use $crate::graph::told::Out;
+        match &mut $array {
+            Out::F32(array) => {
+                let $out = array.slice()?;
                 $call
             }
-            word if word == <u32 as Number>::WORD => {
-                let $out = $numbers.slice_mut::<u32>()?;
+            Out::U32(array) => {
+                let $out = array.slice()?;
                 $call
             }
-            word if word == <u64 as Number>::WORD => {
-                let $out = $numbers.slice_mut::<u64>()?;
+            Out::U64(array) => {
+                let $out = array.slice()?;
                 $call
             }
-            _ => {
-                let $out = $numbers.slice_mut::<f64>()?;
+            Out::F64(array) => {
+                let $out = array.slice()?;
                 $call
             }
         }
-    };
+    }};
 }
 pub(super) use for_told;
 

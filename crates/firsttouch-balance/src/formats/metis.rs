@@ -27,9 +27,11 @@ pub fn metis_graph(bytes: &[u8]) -> Result<Problem, FormatError> {
         .find(|(_, line)| !line.is_empty())
         .ok_or_else(|| FormatError::Whole("an empty file: there is no graph".to_owned()))?;
     let head = Head::read(line, head)?;
-    let mut tasks = Vec::with_capacity(head.vertices);
-    let mut messages = Vec::with_capacity(2 * head.edges);
-    let mut at = Vec::with_capacity(head.vertices);
+    // Every vertex has a line, of which the last may be empty, and every end of an edge a number and a blank: whatever is stated.
+    let vertices = head.vertices.min(bytes.len() + 1);
+    let mut tasks = Vec::with_capacity(vertices);
+    let mut messages = Vec::with_capacity((2 * head.edges).min(bytes.len() / 2 + 1));
+    let mut at = Vec::with_capacity(vertices);
     while tasks.len() < head.vertices {
         let Some((line, row)) = lines.next() else {
             let reason = format!("{} vertices are stated, but there are {}", head.vertices, tasks.len());
@@ -236,6 +238,14 @@ mod tests {
         let all = metis_graph(b"2 1 111\n100 4 2 7\n200 5 1 7\n").unwrap();
         assert_eq!((all.tasks()[1].bytes, all.tasks()[1].load, all.sent(1)[0].bytes), (200, 5.0, 7.0));
         assert_eq!(metis_graph(metis_text(&all).unwrap().as_bytes()).unwrap(), all);
+    }
+
+    #[test]
+    fn what_is_stated_takes_no_memory() {
+        // A hundred gigabytes of tasks, and as many of messages.
+        let reason = |text: &str| metis_graph(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(reason("4294967294 1\n2\n1\n"), "4294967294 vertices are stated, but there are 2");
+        assert_eq!(reason("2 2147483646\n2\n1\n"), "2147483646 edges are stated, but their ends number 2");
     }
 
     #[test]

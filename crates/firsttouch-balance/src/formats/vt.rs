@@ -7,9 +7,12 @@ use super::FormatError;
 use crate::{Mapping, Message, Problem, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
 /// The most that a compressed file may unfold to.
 const MOST_BYTES: usize = 1 << 30;
+/// The most phases that all files may call identical to the one before, in ranges of a few bytes.
+const MOST_IDENTICAL: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Deserialize)]
 struct File {
@@ -110,12 +113,21 @@ impl VtRun {
     ///
     /// The place among the files (counted from 0), and what is wrong: no JSON, other fields, compressed data that is broken.
     pub fn read<B: AsRef<[u8]>>(files: &[B]) -> Result<VtRun, FormatError> {
-        let mut all = Vec::new();
+        let (mut all, mut identical_phases) = (Vec::new(), 0_u64);
         for (place, bytes) in files.iter().enumerate() {
             let fail =
                 |reason: String| FormatError::Whole(format!("file {place} (counted from 0): {reason}"));
             let text = unfold(bytes.as_ref()).map_err(&fail)?;
             let file: File = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
+            for range in identical(&file) {
+                let phases = range.end().checked_sub(*range.start()).map_or(0, |more| more.saturating_add(1));
+                identical_phases = identical_phases.saturating_add(phases);
+            }
+            if identical_phases > MOST_IDENTICAL {
+                let reason =
+                    format!("more than {MOST_IDENTICAL} phases are stated to be identical to the one before");
+                return Err(fail(reason));
+            }
             all.push(file);
         }
         Ok(VtRun { files: all, entities: Vec::new() })
@@ -126,9 +138,7 @@ impl VtRun {
     pub fn phases(&self) -> Vec<u64> {
         let mut phases: BTreeSet<u64> =
             self.files.iter().flat_map(|file| &file.phases).map(|phase| phase.id).collect();
-        for identical in self.files.iter().filter_map(identical) {
-            phases.extend(identical);
-        }
+        phases.extend(self.files.iter().flat_map(identical).flatten());
         phases.into_iter().collect()
     }
 
@@ -165,7 +175,7 @@ impl VtRun {
                 return Err(FormatError::Whole(format!("phase {phase}: task {key} is there twice")));
             }
             let user = &work.user_defined;
-            let memory = size(user.task_footprint_bytes)? + size(user.task_working_bytes)?;
+            let memory = size(user.task_footprint_bytes)?.saturating_add(size(user.task_working_bytes)?);
             tasks.push(Task {
                 home: Some(work.node),
                 pinned: !work.entity.migratable,
@@ -255,16 +265,18 @@ fn offline(
 }
 
 /// The phases that a file says are as the one before.
-fn identical(file: &File) -> Option<Vec<u64>> {
-    let listed = file.metadata.as_ref()?.phases.as_ref()?.identical_to_previous.as_ref()?;
-    let ranges = listed.range.iter().filter_map(|range| Some(*range.first()?..=*range.last()?));
-    Some(listed.list.iter().copied().chain(ranges.flatten()).collect())
+fn identical(file: &File) -> impl Iterator<Item = RangeInclusive<u64>> {
+    let phases = file.metadata.as_ref().and_then(|metadata| metadata.phases.as_ref());
+    let listed = phases.and_then(|phases| phases.identical_to_previous.as_ref());
+    listed.into_iter().flat_map(|listed| {
+        let ranges = listed.range.iter().filter_map(|range| Some(*range.first()?..=*range.last()?));
+        listed.list.iter().map(|phase| *phase..=*phase).chain(ranges)
+    })
 }
 
 /// A phase of a file, or the one before it that it is identical to.
 fn of_file(file: &File, phase: u64) -> Option<&Phase> {
-    let same = identical(file).is_some_and(|identical| identical.contains(&phase));
-    if same {
+    if identical(file).any(|range| range.contains(&phase)) {
         return file.phases.iter().filter(|other| other.id < phase).max_by_key(|other| other.id);
     }
     file.phases.iter().find(|other| other.id == phase)
@@ -328,6 +340,23 @@ mod tests {
         let written = run.offline(&problem, &Mapping::new(vec![1, 1]), 4, 2);
         let mut again = VtRun::read(&written).unwrap();
         assert_eq!(again.problem(4).unwrap().tasks()[1].home, Some(1));
+    }
+
+    #[test]
+    fn phases_may_be_identical_in_moderate_numbers() {
+        let run = |range: &str| {
+            let identical =
+                format!(r#""phases":{{"identical_to_previous":{{"list":[5],"range":[{range}]}}}},"rank""#);
+            VtRun::read(&[rank(0, &task(7, 0, true), "").replacen("\"rank\"", &identical, 1)])
+        };
+        let mut some = run("[7,9]").unwrap();
+        assert_eq!(some.phases(), [3, 5, 7, 8, 9]);
+        assert_eq!(some.problem(8).unwrap().len(), 1);
+        assert_eq!(run("[9,7]").unwrap().phases(), [3, 5]);
+        for endless in ["[4,18446744073709551615]", "[0,18446744073709551615],[0,18446744073709551615]"] {
+            let reason = run(endless).unwrap_err().to_string();
+            assert!(reason.contains("more than 1048576 phases"), "{reason}");
+        }
     }
 
     #[test]

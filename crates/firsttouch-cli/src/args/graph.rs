@@ -1,6 +1,6 @@
 //! The options of `graph`.
 
-use super::pages;
+use super::{pages, size};
 use clap::{Args, Subcommand};
 use firsttouch_graph::Format;
 use firsttouch_placement::Pages;
@@ -51,6 +51,9 @@ pub(crate) struct GraphInput {
     /// Bring the nodes into another order: dfs, bfs, cells[=NODES], hilbert (needs coordinates)
     #[arg(long, value_name = "ORDER")]
     pub(crate) reorder: Option<ReorderWord>,
+    /// Bytes that the nodes of its header may take (8 each), and what it unpacks to, where that is more than its length allows
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) most_memory: Option<u64>,
     /// Threads that read [default: as many as there are CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,

@@ -63,6 +63,7 @@ impl<'a> Shared<'a> {
             file,
             format: None,
             undirected: false,
+            most_memory: None,
             coordinates: None,
             reorder: None,
             threads: args.input.threads,

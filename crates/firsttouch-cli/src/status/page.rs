@@ -1,6 +1,10 @@
 //! Sections, labelled values and tables in plain text.
+//!
+//! A recording comes from a stranger: its words are shown, and no terminal obeys them. They are made visible before anything is
+//! measured, so that columns stay columns.
 
 use crate::output::wrap;
+use firsttouch_report::visible;
 use std::fmt::Write as _;
 
 /// The widest line.
@@ -24,16 +28,16 @@ impl Page {
     /// One line, never broken.
     pub(super) fn line(&mut self, line: &str) {
         self.text += "  ";
-        self.text += line.trim_end();
+        self.text += visible(line).trim_end();
         self.text.push('\n');
     }
 
     /// A label and its value, wrapped under itself.
     pub(super) fn row(&mut self, label: &str, value: &str) {
-        let mut label = label;
-        for line in wrap(value, WIDTH - LABEL) {
+        let mut label = visible(label);
+        for line in wrap(&visible(value), WIDTH - LABEL) {
             let _ = writeln!(self.text, "  {label:<width$}{line}", width = LABEL - 2);
-            label = "";
+            label = "".into();
         }
     }
 
@@ -45,12 +49,14 @@ impl Page {
 
     /// Rows under their titles: the first column to the left, the others to the right, two blanks between.
     pub(super) fn table(&mut self, rows: &[Vec<String>]) {
+        let rows: Vec<Vec<_>> =
+            rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in rows {
+        for row in &rows {
             let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
                 0 => format!("{cell:<width$}"),
                 _ => format!("{cell:>width$}"),

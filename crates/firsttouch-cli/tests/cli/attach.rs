@@ -107,6 +107,18 @@ fn threads_go_and_come_back() {
     waiting.ends_well();
 }
 
+/// The words of a process are those of whoever started it.
+#[test]
+fn the_command_of_a_process_is_shown_and_not_obeyed() {
+    let waiting =
+        Waiting::of(Command::new("sh").args(["-c", "cat; true", "größe\u{202e}txt.exe\u{9b}2J\u{1b}[2J"]));
+    let Some(cpu) = last_cpu(&waiting.cpus()) else { return };
+    assert_code(&waiting.attach(&[&waiting.pid(), "--threads", &cpu]), 0);
+    let listed = stdout(&waiting.attach(&["--list"]));
+    assert!(listed.contains("größe\\u{202e}txt.exe\\u{9b}2J\\u{1b}[2J"), "{listed}");
+    waiting.ends_well();
+}
+
 /// Where we run ourselves, in a shell that is bound for example, says nothing about the process.
 #[test]
 fn our_own_cpus_are_not_its_limit() {

@@ -43,6 +43,18 @@ fn variables_of_runtimes_are_found_with_their_values() {
 }
 
 #[test]
+fn what_a_terminal_would_obey_is_written_out() {
+    let output = firsttouch()
+        .args(["explain", "--", "true"])
+        .env("OMP_PROC_BIND", "größe \u{202e}esolc\u{9b}2J\u{1b}[2J")
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.contains("OMP_PROC_BIND=größe \\u{202e}esolc\\u{9b}2J\\u{1b}[2J\n"), "{text}");
+}
+
+#[test]
 fn a_static_program_is_out_of_reach() {
     let Some(program) = static_program() else { return };
     let found = findings(&run(&["explain", "--json", "--", program]));

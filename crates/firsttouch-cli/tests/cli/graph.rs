@@ -48,6 +48,33 @@ fn a_graph_is_made_converted_and_described() {
     }
 }
 
+/// A header may not allocate: a graph has the memory that the length of its file pays for, or that it is allowed.
+#[test]
+fn nodes_beyond_the_length_of_a_file_need_an_allowance() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    let info = |name: &str, options: &[&str]| {
+        let words = [&["graph", "info", "--pages", "plain", "--json"], options].concat();
+        in_folder(folder.path(), &words, &[name])
+    };
+    // A gigabyte of nodes by lines that are not there.
+    write("blank.gr", format!("p sp 134217728 2097152\n{}", "\n".repeat(8 << 20)));
+    let output = info("blank.gr", &[]);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(
+        said.contains("line 1 promises 134217728 nodes") && said.contains("is believed 8388631"),
+        "{said}"
+    );
+    assert!(said.contains("\n\nhint: ") && said.contains("--most-memory SIZE"), "{said}");
+
+    write("alone.gr", "p sp 2000000 1\na 1 2000000 5\n".to_owned());
+    assert_code(&info("alone.gr", &[]), 1);
+    let output = info("alone.gr", &["--most-memory", "16M"]);
+    assert_code(&output, 0);
+    assert_eq!(json(&stdout(&output))["graph"]["nodes"], 2_000_000);
+}
+
 #[test]
 fn a_graph_goes_to_stdout_whole() {
     let output = run(&["graph", "generate", "random", "4", "-", "--to", "wel", "--weights", "7-7"]);

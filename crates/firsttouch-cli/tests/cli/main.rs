@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "every failure here is a failed test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
+mod agent;
 mod apsp;
 mod attach;
 mod balance;

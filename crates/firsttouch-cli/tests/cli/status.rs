@@ -52,15 +52,19 @@ fn a_described_machine_gives_the_same_document() {
 fn a_recorded_machine_reads_the_same_as_a_folder_and_by_either_option() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("proc")).unwrap();
-    std::fs::write(folder.path().join("proc/cpuinfo"), "processor : 0\nmodel name : \u{1b}[31mTest\n")
-        .unwrap();
+    std::fs::write(
+        folder.path().join("proc/cpuinfo"),
+        "processor : 0\nmodel name : Größe 漢 \u{1b}[31m\u{9b}0m\u{202e}tseT\n",
+    )
+    .unwrap();
     let path = folder.path().to_str().unwrap();
     let by_root = run(&["status", "--root", path, "--json"]);
     let by_machine = run(&["status", "--machine", path, "--json"]);
     assert_code(&by_root, 0);
     assert_eq!(stdout(&by_root), stdout(&by_machine));
     let text = stdout(&run(&["status", "--machine", path]));
-    assert!(text.contains("Test") && !text.contains('\u{1b}'), "{text}");
+    // What a terminal would obey is written out; what is merely not ASCII stays.
+    assert!(text.contains("processor     Größe 漢 \\u{1b}[31m\\u{9b}0m\\u{202e}tseT\n"), "{text}");
 }
 
 #[test]
@@ -72,6 +76,61 @@ fn machines_that_are_none_are_refused_with_a_hint() {
     }
     assert_code(&run(&["status", "--machine", "pu:1", "--root", "/tmp"]), 2);
     assert_code(&run(&["status", "--machine", "pu:1", "--apic"]), 2);
+}
+
+/// A tar of files, whose paths come before them in entries of their own as GNU tar writes long ones.
+fn archive_of(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let entry = |name: &str, kind: u8, contents: &[u8]| {
+        let mut block = [0; 512];
+        let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, name.as_bytes());
+        put(100, b"0000644");
+        put(124, format!("{:011o}", contents.len()).as_bytes());
+        put(148, b"        ");
+        put(156, &[kind]);
+        put(257, b"ustar  ");
+        let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+        block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        let mut bytes = [&block, contents].concat();
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+        bytes
+    };
+    let both = |(path, contents): &(&str, &[u8])| {
+        let beginning = &path[..path.len().min(99)];
+        [entry("././@LongLink", b'L', path.as_bytes()), entry(beginning, b'0', contents)].concat()
+    };
+    [files.iter().map(both).collect::<Vec<_>>().concat(), vec![0; 1024]].concat()
+}
+
+#[test]
+fn an_archive_with_a_path_of_endless_components_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deep.tar");
+    let write = |components| {
+        let deep = "m/sys".to_owned() + &"/a".repeat(components);
+        let files: [(&str, &[u8]); 2] = [("m/proc/cpuinfo", b"processor : 0\n"), (&deep, b"")];
+        std::fs::write(&file, archive_of(&files)).unwrap();
+    };
+    write(200_000);
+    let output = run(&["status", "--machine", file.to_str().unwrap()]);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(said.contains("deep.tar\n") && said.contains("400005 bytes and 200002 components"), "{said}");
+    assert!(said.contains("\n\nhint: ") && said.len() < 500, "{said}");
+    // The same archive with a path as machines have them.
+    write(100);
+    assert_code(&run(&["status", "--machine", file.to_str().unwrap()]), 0);
+}
+
+#[test]
+fn what_an_error_quotes_of_an_archive_is_shown_and_not_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("outside.tar");
+    std::fs::write(&file, archive_of(&[("../größe\u{202e}rat\u{9b}2J\u{1b}[2J\tx", b"")])).unwrap();
+    let output = run(&["status", "--machine", file.to_str().unwrap()]);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(said.contains("(../größe\\u{202e}rat\\u{9b}2J\\u{1b}[2J\\tx)"), "{said:?}");
 }
 
 #[test]

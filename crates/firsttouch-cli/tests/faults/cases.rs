@@ -1,20 +1,24 @@
 //! Faults that take more than a C file with directives: programs that are no ordinary files, and bad profiles.
 
-use crate::launch::{Ended, Hand, Launch, compile, workshop};
+use crate::launch::{Ended, Hand, Launch, compile, sources, workshop};
 use crate::machine::{MachineLock, is_root};
 use crate::{Outcome, Test, skip};
 use firsttouch_placement::Reason;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Every case with its name.
 pub(crate) fn tests() -> Vec<Test> {
     type Case = (&'static str, fn() -> Outcome);
-    let cases: [Case; 3] = [
+    let cases: [Case; 6] = [
         ("a setuid program runs untouched", setuid),
         ("what is no program is refused with the shell's codes", no_program),
         ("garbage in the profile is refused before anything runs", profiles),
+        ("a library that is opened with RTLD_DEEPBIND frees placed blocks", opened),
+        ("a linked library begins before us", linked),
+        ("another allocator is preloaded behind us", preloaded),
     ];
     cases.into_iter().map(|(name, case)| -> Test { (name.to_owned(), Box::new(case)) }).collect()
 }
@@ -132,4 +136,86 @@ fn profiles() -> Outcome {
     let ended = run(Hand::Receipt, &["--profile", option], &program);
     assert!(ended.code == Some(0) && ended.receipt().complete, "{ended:?}");
     Ok(())
+}
+
+/// Makes a library of `lib/SOURCE`.
+fn library(source: &str) -> Outcome<PathBuf> {
+    let made = workshop().join(format!("lib{}.so", source.trim_end_matches(".c")));
+    let _ = fs::remove_file(&made);
+    let compiler = Command::new("cc")
+        .args(["-O0", "-fno-builtin", "-pthread", "-shared", "-fPIC", "-o"])
+        .args([&made, &sources().join("../lib").join(source)])
+        .output();
+    let Ok(output) = compiler else { return skip("there is no compiler `cc`") };
+    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(made)
+}
+
+/// The placements under which what is not placed by us must work as well.
+const PLACEMENTS: [&[&str]; 5] = [
+    &["--pages", "thp"],
+    &["--pages", "thp", "--min-size", "64K"],
+    &["--pages", "thp", "--prefault"],
+    &["--pages", "64k"],
+    &["--pages", "2m"],
+];
+
+fn runs_well(program: &Path, arguments: &[String], outside: Option<&str>) {
+    let _lock = MachineLock::shared();
+    for (hand, placement) in
+        [(Hand::Bare, PLACEMENTS[0])].into_iter().chain(PLACEMENTS.map(|placement| (Hand::Exec, placement)))
+    {
+        let options: Vec<String> = placement.iter().map(|option| (*option).to_owned()).collect();
+        let ended = Launch { hand, options: &options, program, arguments, outside, inside: None }.run();
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{placement:?}: {ended:?}");
+    }
+}
+
+fn opened() -> Outcome {
+    let (library, program) = (library("deep.c")?, compile("libraries.c", &["-ldl".to_owned()], &[])?);
+    runs_well(&program, &[library.to_str().unwrap().to_owned()], None);
+    Ok(())
+}
+
+fn linked() -> Outcome {
+    let library = library("early.c")?;
+    let folder = workshop();
+    let flags = [
+        "-ldl".to_owned(),
+        "-Wl,--no-as-needed".to_owned(),
+        library.to_str().unwrap().to_owned(),
+        format!("-Wl,-rpath,{}", folder.display()),
+    ];
+    runs_well(&compile("libraries.c", &flags, &[])?, &[], None);
+    Ok(())
+}
+
+/// The agent is preloaded first, and a shell in between adds another allocator behind it.
+fn preloaded() -> Outcome {
+    let program = compile("behind.cpp", &[], &[])?;
+    let known = Command::new("ldconfig").arg("-p").output().map(|output| output.stdout).unwrap_or_default();
+    let known = String::from_utf8_lossy(&known).into_owned();
+    let mut tried = 0;
+    for allocator in ["libjemalloc.so.2", "libmimalloc.so.2", "libc_malloc_debug.so.0"] {
+        if !known.contains(allocator) {
+            continue;
+        }
+        tried += 1;
+        let inside = format!("LD_PRELOAD=$LD_PRELOAD:{allocator} exec \"$@\"");
+        let _lock = MachineLock::shared();
+        for hand in [Hand::Exec, Hand::Receipt] {
+            let options = ["--follow".to_owned()];
+            let launch = Launch {
+                hand,
+                options: &options,
+                program: &program,
+                arguments: &[],
+                outside: None,
+                inside: Some(&inside),
+            };
+            let ended = launch.run();
+            assert_eq!(ended.code, Some(0), "{allocator}: {ended:?}");
+        }
+    }
+    if tried == 0 { skip("no other allocator is installed") } else { Ok(()) }
 }

@@ -14,6 +14,7 @@ pub(crate) fn tests() -> Vec<Single> {
     vec![
         ("the command forwards streams, status and files", forwards),
         ("the command tells everything as JSON", tells),
+        ("a temporary folder with a comma in its name is one folder", commas),
         ("a guest that takes too long is stopped", hangs),
         ("a kernel that panics is told with its last words", panics),
     ]
@@ -21,10 +22,14 @@ pub(crate) fn tests() -> Vec<Single> {
 
 /// Runs `firsttouch lab` on the machine of two nodes, in a folder of its own.
 fn lab(folder: &Path, options: &[&str], program: &[&str]) -> Result<Output, Skip> {
+    Ok(command(folder, options, program)?.output().unwrap())
+}
+
+fn command(folder: &Path, options: &[&str], program: &[&str]) -> Result<Command, Skip> {
     Bench::new(&Setting::of("two-node"))?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
     command.current_dir(folder).args(["lab", "--machine", "two-node"]).args(options).arg("--").args(program);
-    Ok(command.output().unwrap())
+    Ok(command)
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -55,6 +60,21 @@ fn tells() -> Outcome {
     assert_eq!(document["stdout"], "out\n");
     assert_eq!((&document["signal"], &document["exit_code"]), (&15.into(), &143.into()));
     assert!(document["boot_s"].as_f64().unwrap() > 0.0);
+    Ok(())
+}
+
+/// The emulator separates options by commas.
+fn commas() -> Outcome {
+    let scratch = tempfile::tempdir().unwrap();
+    let (here, temporary) = (scratch.path().join("here"), scratch.path().join("a,server=on,,b"));
+    fs::create_dir(&here).unwrap();
+    fs::create_dir(&temporary).unwrap();
+    let mut command = command(&here, &[], &["sh", "-c", "echo inside"])?;
+    let output = command.env("TMPDIR", &temporary).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "inside\n".into()), "{output:?}");
+    // Nothing of it lies elsewhere, and nothing stays.
+    let entries = |folder: &Path| fs::read_dir(folder).unwrap().count();
+    assert_eq!((entries(scratch.path()), entries(&here), entries(&temporary)), (2, 0, 0));
     Ok(())
 }
 

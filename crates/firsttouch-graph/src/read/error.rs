@@ -32,6 +32,16 @@ pub enum ReadError {
         /// What was found.
         source: io::Error,
     },
+    /// A packed file with much more text in it than any graph has.
+    #[error("its {packing} data unpacks to more than {most} bytes of text, from its first {packed} bytes")]
+    TooMuchText {
+        /// What it is packed with.
+        packing: &'static str,
+        /// Packed bytes that were read.
+        packed: u64,
+        /// The most text for which memory is taken.
+        most: u64,
+    },
     /// A file of some other kind, which is known.
     #[error("it is {what}")]
     Other {
@@ -69,9 +79,10 @@ pub enum ReadError {
         /// How many there are.
         found: u64,
     },
-    /// More nodes than there can be with so many arcs.
+    /// More nodes than a file of this length, with so many arcs, is believed.
     #[error(
-        "line {line} promises {nodes} nodes, and there are at most {arcs} arcs: nearly all nodes would be alone"
+        "line {line} promises {nodes} nodes, and there are at most {arcs} arcs: nearly all nodes would be alone, and a file of \
+         this length is believed {most}"
     )]
     TooManyAlone {
         /// The line that promises, from 1.
@@ -80,6 +91,8 @@ pub enum ReadError {
         nodes: u64,
         /// Arcs promised, or lines that the file has room for.
         arcs: u64,
+        /// The most nodes for which memory is taken.
+        most: u64,
     },
     /// A serialized graph of the GAP benchmark whose length is another than its numbers say.
     #[error(
@@ -133,7 +146,13 @@ impl ReadError {
             ReadError::Count { .. } | ReadError::GapLength { .. } => {
                 "the file was cut off, or its header belongs to another file"
             }
-            ReadError::TooManyAlone { .. } => "the header is wrong, or belongs to another file",
+            ReadError::TooManyAlone { .. } => {
+                "the header is wrong, or belongs to another file; if the nodes are there indeed, allow them memory, 8 bytes \
+                 each: --most-memory SIZE"
+            }
+            ReadError::TooMuchText { .. } => {
+                "unpack it and look at it; a graph may have so much text by --most-memory SIZE, too"
+            }
             ReadError::Graph(error) => error.hint(),
             ReadError::Memory(error) => error.hint(),
             ReadError::Changed => "read it again when nobody writes to it",

@@ -4,11 +4,6 @@ use super::records::{first_error, ids};
 use super::*;
 use crate::GraphError;
 
-/// A header that promises so many more nodes than arcs belongs to another file; a graph of so many nodes takes no
-/// noticeable memory, whatever its header promises.
-const MOST_NODES_PER_ARC: u64 = 64;
-const FEW_NODES: u64 = 1 << 20;
-
 /// What a header promises, and where the line is.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
@@ -22,17 +17,17 @@ struct Promise {
 
 impl Promise {
     /// Whether it can be believed, before memory is taken for it.
-    fn is_sound(&self, text: &Text) -> Result<(), ReadError> {
+    fn is_sound(&self, text: &Text, options: &ReadOptions) -> Result<(), ReadError> {
         if self.nodes > u64::from(u32::MAX) {
             return Err(GraphError::TooManyNodes { nodes: self.nodes }.into());
         }
-        // More lines than the file has room for are not there, whatever is promised: `1 2` and the end of the line.
-        const SHORTEST_LINE: u64 = 4;
-        let records = self.records.min(text.bytes() / SHORTEST_LINE);
-        if self.nodes > FEW_NODES.max(records.saturating_mul(MOST_NODES_PER_ARC)) {
-            return Err(ReadError::TooManyAlone { line: self.line, nodes: self.nodes, arcs: records });
+        // More lines than the file has room for are not there, whatever is promised.
+        let arcs = self.records.min(room::arcs(text.bytes()));
+        let most = room::nodes(text.bytes(), arcs, options.most_memory_bytes);
+        if self.nodes <= most {
+            return Ok(());
         }
-        Ok(())
+        Err(ReadError::TooManyAlone { line: self.line, nodes: self.nodes, arcs, most })
     }
 
     /// Whether it was kept. Of arcs both ways and loops among them only the lines are promised.
@@ -69,7 +64,7 @@ pub(super) fn dimacs(text: &Text, options: &ReadOptions, team: &mut Team) -> Res
         None => Err(ReadError::NoHeader),
         Some(Err(error)) => Err(error),
         Some(Ok(Some((promise, has_edges)))) => {
-            promise.is_sound(text)?;
+            promise.is_sound(text, options)?;
             let numbering = Numbering::From { first: 1, nodes: promise.nodes };
             let body = promise.body;
             let grammar = if has_edges { Grammar { prefix: 0, weights: false, ..grammar } } else { grammar };
@@ -93,7 +88,7 @@ pub(super) fn dimacs(text: &Text, options: &ReadOptions, team: &mut Team) -> Res
             })?;
             let prefix = if first == Some(b'a') { b'a' } else { 0 };
             let grammar = Grammar { prefix, ..grammar };
-            let mut loaded = without_header(text, grammar, 0, |least| least.min(1), options, team)?;
+            let mut loaded = without_header(text, grammar, None, |least| least.min(1), options, team)?;
             if let Some(first) = loaded.ids.first() {
                 let nodes = loaded.graph.nodes();
                 loaded.notes.push(format!(
@@ -112,12 +107,19 @@ const MOST_NUMBERS_PER_LINE: u64 = 4;
 /// A file whose largest number is below this is taken as it is, too.
 const FEW_NUMBERS: u64 = 1 << 16;
 
-/// A graph whose size no header tells, though a comment may tell of how many `nodes`; `first` makes the number of the first
+/// How many nodes a comment tells of, and in which line.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    line: u64,
+    nodes: u64,
+}
+
+/// A graph whose size no header tells, though a comment may tell of how many nodes; `first` makes the number of the first
 /// node of the least number in the file.
 fn without_header(
     text: &Text,
     grammar: Grammar,
-    told: u64,
+    told: Option<Told>,
     first: impl FnOnce(u64) -> u64,
     options: &ReadOptions,
     team: &mut Team,
@@ -125,8 +127,10 @@ fn without_header(
     let everything = Numbering::From { first: 0, nodes: u64::MAX };
     let all = Records { text, body: 0, grammar, numbering: everything, both_ways: options.undirected };
     let census = census(text, 0, grammar, team).map_err(|trouble| located(trouble, || all.first_error()))?;
-    // What nobody could mean is no reason to take memory.
-    let told = told.min(FEW_NODES.max(census.records.saturating_mul(MOST_NODES_PER_ARC)));
+    if let Some(Told { line, nodes }) = told {
+        Promise { line, nodes, records: census.records, body: 0 }.is_sound(text, options)?;
+    }
+    let told = told.map_or(0, |told| told.nodes);
     let Some((least, largest)) = census.ids.or(told.checked_sub(1).map(|last| (0, last))) else {
         return Err(ReadError::Empty);
     };
@@ -224,7 +228,7 @@ pub(super) fn matrix_market(
     })?;
     let promise = header.ok_or(ReadError::NoHeader)??;
     let kind = kind.ok_or(ReadError::NoHeader)?;
-    promise.is_sound(text)?;
+    promise.is_sound(text, options)?;
     let grammar = Grammar {
         format: Format::MatrixMarket,
         prefix: 0,
@@ -282,11 +286,15 @@ pub(super) fn edge_list(
 ) -> Result<Loaded, ReadError> {
     let weights = format == Format::WeightedEdgeList;
     let grammar = Grammar { format, prefix: 0, comments: *b"#%", header: 0, weights };
-    let told = text.find(|_, line| match line.first() {
-        Some(b'#' | b'%') => nodes_told(line).map(Some),
-        _ => Some(None),
+    let mut number = 0;
+    let told = text.find(|_, line| {
+        number += 1;
+        match line.first() {
+            Some(b'#' | b'%') => nodes_told(line).map(|nodes| Some(Told { line: number, nodes })),
+            _ => Some(None),
+        }
     })?;
-    let mut loaded = without_header(text, grammar, told.flatten().unwrap_or(0), |_| 0, options, team)?;
+    let mut loaded = without_header(text, grammar, told.flatten(), |_| 0, options, team)?;
     if !weights {
         loaded.notes.push(NO_WEIGHTS.to_owned());
     }
@@ -336,11 +344,12 @@ pub(super) fn coordinates(text: &Text) -> Result<Vec<[i32; 2]>, ReadError> {
             (Ok(x), Ok(y)) => [x, y],
             _ => return Err(LineError::TooLarge { found: x.max(y).to_string() }),
         };
-        // Files are in the order of nodes: what a damaged number would make of this is not taken ahead.
-        let place = (id - 1) as usize;
-        if place > points.len() + FEW_NODES as usize {
-            return Err(LineError::NoSuchNode { id, first: 1, last: points.len() as u64 });
+        // Every node has a line of its own.
+        let most = room::points(text.bytes());
+        if id > most {
+            return Err(LineError::NoSuchNode { id, first: 1, last: most });
         }
+        let place = (id - 1) as usize;
         if place >= points.len() {
             points.resize(place + 1, None);
         }

@@ -190,7 +190,9 @@ fn headers_that_lie_are_found_out() {
         assert_eq!(error.to_string(), format!("line 2 promises {promised} arcs, but there are {found}"));
     }
     let error = read_as("gr", "p sp 4000000000 1\na 1 2 3\n").unwrap_err();
-    assert!(matches!(error, ReadError::TooManyAlone { line: 1, nodes: 4_000_000_000, arcs: 1 }), "{error}");
+    let most = 1 << 20;
+    let is_told = matches!(error, ReadError::TooManyAlone { line: 1, nodes: 4_000_000_000, arcs: 1, most: told } if told == most);
+    assert!(is_told, "{error}");
     let error = read_as("gr", "p sp 4000000000 4000000000\na 1 2 3\n").unwrap_err();
     assert!(matches!(error, ReadError::TooManyAlone { nodes: 4_000_000_000, arcs: 8, .. }), "{error}");
     let error = read_as("gr", "p sp 5000000000 5000000000\na 1 2 3\n").unwrap_err();
@@ -201,6 +203,75 @@ fn headers_that_lie_are_found_out() {
     assert_eq!(error.to_string(), "line 1 promises 2 edges, each in two lines, but there are 1");
     let error = read_as("metis", "9 1\n2\n1\n").unwrap_err();
     assert_eq!(error.to_string(), "line 1 promises 9 nodes, but there are 2");
+}
+
+/// Memory is taken by the length of a file. Blank lines make it long, and packing makes blank lines short.
+#[test]
+fn headers_and_packing_take_no_memory_that_the_length_does_not_pay_for() {
+    let nodes = 1 << 22;
+    let blank = "\n".repeat(1 << 20);
+    for (ending, header) in [
+        ("gr", format!("p sp {nodes} 262144\n")),
+        ("gr", format!("p tw {nodes} 262144\n")),
+        ("mtx", format!("%%MatrixMarket matrix coordinate integer general\n{nodes} {nodes} 262144\n")),
+        ("el", format!("# Nodes: {nodes} Edges: 262144\n{}", "0 1\n".repeat(1 << 17))),
+    ] {
+        let error = read_as(ending, format!("{header}{blank}")).unwrap_err();
+        let ReadError::TooManyAlone { nodes: 4_194_304, most, .. } = error else {
+            panic!("{ending}: {error}")
+        };
+        assert!(most < 2 << 20, "{most}");
+        assert!(error.hint().contains("--most-memory"));
+    }
+    // Where most nodes are alone indeed, they are allowed; and moderately many need nobody to do so.
+    let alone = format!("p sp {nodes} 1\na 1 {nodes} 7\n");
+    let allowed = ReadOptions { most_memory_bytes: Some(8 * nodes), ..options() };
+    let loaded = read_from(alone.as_bytes(), None, &allowed, &mut team()).unwrap();
+    assert_eq!((loaded.graph.nodes() as u64, loaded.graph.arcs()), (nodes, 1));
+    let less = ReadOptions { most_memory_bytes: Some(8 * nodes - 8), ..options() };
+    let error = read_from(alone.as_bytes(), None, &less, &mut team()).unwrap_err();
+    assert!(matches!(error, ReadError::TooManyAlone { most, .. } if most == nodes - 1), "{error}");
+    assert_eq!(read_as("gr", "p sp 1000000 0\n").unwrap().graph.nodes(), 1_000_000);
+    assert_eq!(read_as("el", "# Nodes: 1000000\n0 1\n").unwrap().graph.nodes(), 1_000_000);
+}
+
+#[test]
+fn coordinates_of_nodes_that_no_line_can_have_are_refused() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"p aux sp co 4000000000\nv 1048577 0 0\nv 2097153 0 0\n").unwrap();
+    let error = read_coordinates(file.path()).unwrap_err();
+    let reason = LineError::NoSuchNode { id: 1_048_577, first: 1, last: 6 };
+    assert!(matches!(&error, ReadError::Line { line: 2, reason: found } if *found == reason), "{error}");
+}
+
+#[test]
+fn what_unpacks_to_much_more_than_any_graph_is_refused() {
+    let text = vec![b'\n'; 17 << 20];
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gz.write_all(b"p sp 2 1\na 1 2 3\n").and_then(|()| gz.write_all(&text)).unwrap();
+    let gz = gz.finish().unwrap();
+    let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bz2.write_all(&text).unwrap();
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(0)).unwrap();
+    xz.write_all(&text).unwrap();
+    for (packed, name) in
+        [(gz.clone(), "gzip"), (bz2.finish().unwrap(), "bzip2"), (xz.finish().unwrap(), "xz")]
+    {
+        let error = read_as("gr", &packed).unwrap_err();
+        let most = 16 << 20;
+        let is_told = matches!(error, ReadError::TooMuchText { packing, most: told, packed: read }
+            if packing == name && told == most && read <= packed.len() as u64);
+        assert!(is_told && error.hint().contains("--most-memory"), "{error}");
+    }
+    let allowed = ReadOptions { most_memory_bytes: Some(18 << 20), ..options() };
+    assert_eq!(read_from(&*gz, None, &allowed, &mut team()).unwrap().graph.arcs(), 1);
+    // Two of them, one behind the other, are no way around it.
+    let twice = [&*gz, &*gz].concat();
+    assert!(matches!(read_from(&*twice, None, &allowed, &mut team()), Err(ReadError::TooMuchText { .. })));
+    // The same text, of a file that is as long.
+    let mut stored = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    stored.write_all(b"p sp 2 1\na 1 2 3\n").and_then(|()| stored.write_all(&text)).unwrap();
+    assert_eq!(read_as("gr", stored.finish().unwrap()).unwrap().graph.arcs(), 1);
 }
 
 #[test]

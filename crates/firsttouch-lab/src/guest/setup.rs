@@ -4,8 +4,9 @@ use crate::job::Job;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::finit_module;
 use std::ffi::CStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const MEMORY: &str = "/sys/devices/system/memory";
@@ -13,6 +14,9 @@ const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 /// Mounts what every system has.
 pub(super) fn mounts() -> io::Result<()> {
+    // The kernel makes the root of its first file system as others make /tmp. In a folder that is everybody's nothing is safe
+    // that root preloads.
+    fs::set_permissions("/", Permissions::from_mode(0o755))?;
     let all = [
         ("proc", "/proc"),
         ("sysfs", "/sys"),

@@ -1,10 +1,10 @@
 //! Recorded machines in an archive: a tar of `/proc` and `/sys`, plain or compressed by gzip, bzip2 or xz.
 //!
-//! The archive is unpacked into memory. Invariant: whatever it holds, nothing is written, at most [`MOST_BYTES`] are
-//! kept, and one that names a place outside itself is refused as a whole.
+//! The archive is unpacked into memory. Invariant: whatever it holds, nothing is written, at most [`MOST_BYTES`] of files and as
+//! many of their paths are kept, and one that names a place outside itself is refused as a whole.
 
 use firsttouch_linux::root::Root;
-use firsttouch_linux::tree::Tree;
+use firsttouch_linux::tree::{TooLong, Tree};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
@@ -28,6 +28,9 @@ pub enum ArchiveError {
     /// An entry with an absolute path, or one with `..` in it.
     #[error("it names a place outside itself ({0}) and is refused")]
     Outside(PathBuf),
+    /// A path that no file of `/proc` and `/sys` has.
+    #[error("it is refused: {0}")]
+    Path(#[from] TooLong),
     /// More than a machine has.
     #[error("it holds more than {} MiB or {MOST_ENTRIES} entries, which no machine does", MOST_BYTES >> 20)]
     TooMuch,
@@ -100,18 +103,18 @@ fn read(stream: impl Read, most_bytes: u64) -> Result<Tree, ArchiveError> {
     for entry in archive.entries()? {
         let mut entry = entry?;
         let path = inside(&entry.path()?)?;
-        if tree.len() >= MOST_ENTRIES {
+        if tree.len() >= MOST_ENTRIES || tree.path_bytes() as u64 > MOST_BYTES {
             return Err(ArchiveError::TooMuch);
         }
         let kept = match entry.header().entry_type() {
             EntryType::Directory => {
-                tree.add_folder(&path);
+                tree.add_folder(&path)?;
                 None
             }
             EntryType::Symlink => {
                 if let Some(target) = entry.link_name()? {
                     // Links may point anywhere: they are followed within the recording only.
-                    tree.add_link(&path, &target);
+                    tree.add_link(&path, &target)?;
                 }
                 None
             }
@@ -133,7 +136,7 @@ fn read(stream: impl Read, most_bytes: u64) -> Result<Tree, ArchiveError> {
         };
         if let Some(bytes) = kept {
             left = left.checked_sub(bytes.len() as u64).ok_or(ArchiveError::TooMuch)?;
-            tree.add_file(&path, bytes);
+            tree.add_file(&path, bytes)?;
         }
     }
     Ok(tree)

@@ -70,6 +70,9 @@ impl SourceError {
             SourceError::OtherFile(_) => {
                 Some("record a machine by hwloc-gather-topology, or save one by lstopo FILE.xml")
             }
+            SourceError::Archive { source: ArchiveError::Path(_), .. } => {
+                Some("record the machine anew: hwloc-gather-topology NAME writes NAME.tar.bz2")
+            }
             _ => None,
         }
     }

@@ -163,6 +163,7 @@ def read(
     undirected: bool = False,
     reorder: Optional[str] = None,
     coordinates: Optional[Path] = None,
+    most_memory: Optional[int] = None,
     pages: str = "thp",
     node: Optional[int] = None,
     n_jobs: Optional[int] = None,
@@ -173,14 +174,15 @@ def read(
     `undirected` takes every line as an arc there and one back. `reorder` brings the nodes into another order inside (`"dfs"`,
     `"bfs"`, `"cells"`, `"hilbert"` with `coordinates`, a `.co` file): shuffled graphs become two to four times as fast, and
     results stay in the order of the file. `pages` and `node` say on which memory the graph lies, as for
-    `firsttouch.zeros`; with `pages="plain"` an `.ftg` file is mapped, and shared with others who do so.
+    `firsttouch.zeros`; with `pages="plain"` an `.ftg` file is mapped, and shared with others who do so. `most_memory` are bytes that
+    the nodes of a header may take (8 each), and the text of a packed file, where that is more than the length of the file allows.
 
     A file that is no graph raises `GraphError`, with the number of the line and the reason; one that cannot be opened,
     `OSError`.
     """
     path, beside = os.fspath(path), None if coordinates is None else os.fspath(coordinates)
     where, threads = node_for(node, None), workers(n_jobs)
-    return wrap(_core.Graph.read(path, format, undirected, reorder, beside, pages, where, threads))
+    return wrap(_core.Graph.read(path, format, undirected, reorder, beside, most_memory, pages, where, threads))
 
 
 def from_csr(

@@ -1,5 +1,6 @@
 // Blocks that grow in turn: what was moved by the kernel once is several mappings, and up to Linux 6.16 a move of several
 // unmaps the target before it fails.
+//# expect: stdout=grown
 //# bare:
 //# run: --pages thp
 //# run: --pages thp --min-size 64K
@@ -82,4 +83,3 @@ int main(void)
     puts("grown");
     return 0;
 }
-//# expect: stdout=grown

@@ -1,0 +1,73 @@
+// A program that confines itself (seccomp) to the system calls that its C library makes: for memory, and to end. Any other
+// would be its end.
+//# bare: nothing
+//# bare: blocks
+//# bare: exits
+//# exec: -- nothing
+//# exec: -- exits
+//# exec: --pages thp -- blocks
+//# exec: --pages thp --min-size 64K -- blocks
+//# exec: --pages thp --prefault -- blocks
+//# exec: --pages thp --attachable -- blocks
+//# exec: --pages 4k -- blocks
+//# exec: --pages 64k -- blocks
+//# exec: --pages 2m -- blocks
+//# run: --pages thp -- blocks
+//# expect: shortfall=seccomp-filter
+//# expect: complete=true
+//# expect: placed>=12M
+//# run: --pages thp -- exits
+//# expect: shortfall=seccomp-filter
+#include "check.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+static void confine(void)
+{
+    const int allowed[] = {SYS_read,    SYS_write, SYS_mmap,       SYS_munmap,        SYS_mremap,     SYS_brk,      SYS_madvise,
+                           SYS_mprotect, SYS_futex, SYS_exit_group, SYS_clock_gettime, SYS_newfstatat, SYS_getrandom};
+    enum { COUNT = sizeof allowed / sizeof *allowed };
+    struct sock_filter filter[2 * COUNT + 2];
+    int length = 0;
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < COUNT; i++) {
+        filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+        filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    struct sock_fprog program = {length, filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+int main(int count, char **words)
+{
+    const char *word = count > 1 ? words[1] : "";
+    char *early = NULL;
+    if (strcmp(word, "blocks") == 0) {
+        early = malloc(12 * MIB);
+        fill(early, 12 * MIB, 3);
+    }
+    confine();
+    if (strcmp(word, "exits") == 0)
+        _exit(0);
+    if (strcmp(word, "nothing") == 0)
+        return 0;
+    for (size_t i = 1; i < 20; i++) {
+        char *block = malloc(i * 4 * MIB);
+        CHECK(block != NULL);
+        fill(block, i * 4 * MIB, 1);
+        block = realloc(block, i * 6 * MIB);
+        CHECK(block != NULL && holds(block, i * 4 * MIB, 1));
+        free(block);
+    }
+    early = realloc(early, 30 * MIB);
+    CHECK(early != NULL && holds(early, 12 * MIB, 3));
+    char *cleared = calloc(1, 20 * MIB);
+    CHECK(cleared != NULL && is_zero(cleared, 20 * MIB));
+    free(early);
+    free(cleared);
+    return 0;
+}

@@ -1,0 +1,196 @@
+// Forks where glibc allows them (tst-mallocfork, tst-mallocfork2, tst-malloc-fork-deadlock): in the handler of a signal that
+// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once.
+//# expect: stdout=forked
+//# bare: fork
+//# bare: blocks
+//# bare: stdio
+//# bare: many
+//# exec: --pages thp -- fork
+//# exec: --pages thp -- blocks
+//# exec: --pages thp -- stdio
+//# exec: --pages thp -- many
+//# run: --pages thp --min-size 64K -- blocks
+//# run: --pages thp --prefault -- blocks
+//# run: --pages 64k -- stdio
+//# run: --pages 2m -- stdio
+//# run: --pages 2m -- many
+//# run: --pages auto -- blocks
+#include "check.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+
+enum { HANDLED = 200, FORKS = 60 };
+static volatile sig_atomic_t handled, stop;
+
+static void child_of_handler(int signal)
+{
+    (void)signal;
+    int before = errno;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        abort();
+    handled++;
+    errno = before;
+}
+
+static void signals(long microseconds)
+{
+    struct sigaction action = {.sa_handler = child_of_handler, .sa_flags = SA_RESTART};
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    struct itimerval often = {{0, microseconds}, {0, microseconds}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+}
+
+static void wait_for(pid_t child)
+{
+    int status = 0;
+    pid_t ended;
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    CHECK(ended == child && status == 0);
+}
+
+static void within_fork(void)
+{
+    signals(4700);
+    while (handled < HANDLED) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0)
+            _exit(0);
+        wait_for(child);
+    }
+}
+
+static void within_blocks(void)
+{
+    signals(3000);
+    char *kept = malloc(3 * MIB);
+    fill(kept, 3 * MIB, 7);
+    while (handled < HANDLED)
+        for (int i = 0; i < 50; i++) {
+            char *block = malloc(2 * MIB);
+            CHECK(block != NULL);
+            block[MIB] = 1;
+            block = realloc(block, 5 * MIB);
+            CHECK(block != NULL && block[MIB] == 1);
+            free(block);
+        }
+    CHECK(holds(kept, 3 * MIB, 7));
+}
+
+static char path[] = "/tmp/firsttouch-linesXXXXXX";
+
+static void *read_lines(void *unused)
+{
+    while (!stop) {
+        FILE *file = fopen(path, "r");
+        CHECK(file != NULL);
+        char *line = NULL;
+        size_t room = 0;
+        CHECK(getline(&line, &room, file) == 3 << 20);
+        CHECK(line[0] == 'x' && line[(3 << 20) - 1] == 'x');
+        free(line);
+        fclose(file);
+    }
+    return unused;
+}
+
+static void *flush(void *unused)
+{
+    while (!stop)
+        fflush(NULL);
+    return unused;
+}
+
+static void *fork_often(void *block)
+{
+    for (int i = 0; i < FORKS; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            if (block != NULL) {
+                CHECK(holds(block, 3 * MIB, 5));
+                char *own = malloc(2 * MIB);
+                fill(own, 2 * MIB, i);
+                CHECK(holds(own, 2 * MIB, i));
+                free(own);
+                fill(block, 3 * MIB, 6);
+            }
+            _exit(0);
+        }
+        wait_for(child);
+    }
+    return NULL;
+}
+
+static void with_stdio(void)
+{
+    int file = mkstemp(path);
+    CHECK(file >= 0);
+    char *text = malloc(3 << 20);
+    memset(text, 'x', 3 << 20);
+    CHECK(write(file, text, 3 << 20) == 3 << 20);
+    close(file);
+    pthread_t threads[6];
+    for (int i = 0; i < 6; i++)
+        CHECK(pthread_create(threads + i, NULL, i < 2 ? fork_often : i < 5 ? read_lines : flush, NULL) == 0);
+    for (int i = 0; i < 6; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+        stop = i >= 1;
+    }
+    unlink(path);
+}
+
+static void *churn(void *unused)
+{
+    unsigned seed = 1;
+    char *kept[4] = {0};
+    while (!stop) {
+        unsigned i = seed++ % 4;
+        free(kept[i]);
+        kept[i] = malloc(MIB + seed % 7 * 400000);
+        CHECK(kept[i] != NULL);
+        fill(kept[i], MIB, seed);
+        kept[i] = realloc(kept[i], 3 * MIB);
+        CHECK(kept[i] != NULL && holds(kept[i], MIB, seed));
+    }
+    for (int i = 0; i < 4; i++)
+        free(kept[i]);
+    return unused;
+}
+
+static void by_many(void)
+{
+    char *block = malloc(3 * MIB);
+    fill(block, 3 * MIB, 5);
+    pthread_t threads[5];
+    for (int i = 0; i < 5; i++)
+        CHECK(pthread_create(threads + i, NULL, i < 3 ? fork_often : churn, i < 3 ? block : NULL) == 0);
+    for (int i = 0; i < 5; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+        stop = i >= 2;
+    }
+    CHECK(holds(block, 3 * MIB, 5));
+    free(block);
+}
+
+int main(int count, char **words)
+{
+    const char *word = count > 1 ? words[1] : "";
+    void (*act)(void) = strcmp(word, "fork") == 0     ? within_fork
+                        : strcmp(word, "blocks") == 0 ? within_blocks
+                        : strcmp(word, "stdio") == 0  ? with_stdio
+                                                      : by_many;
+    act();
+    struct itimerval never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &never, NULL);
+    puts("forked");
+    return 0;
+}
+

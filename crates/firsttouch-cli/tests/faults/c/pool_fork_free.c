@@ -1,0 +1,30 @@
+// A child that shall execute another program at once: what its parent holds of a pool for reuse it does not copy.
+//# requires: pool2m=40
+//# bare:
+//# exec: --pages 2m
+#include "check.h"
+
+int main(void)
+{
+    char *kept = malloc(4 * MIB), *freed = malloc(60 * MIB);
+    fill(kept, 4 * MIB, 1);
+    fill(freed, 60 * MIB, 2);
+    free(freed);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        size_t resident = proc_bytes("/proc/self/status", "RssAnon:");
+        CHECK(resident < 20 * MIB);
+        CHECK(holds(kept, 4 * MIB, 1));
+        char *block = malloc(60 * MIB);
+        CHECK(block != NULL);
+        fill(block, 60 * MIB, 3);
+        CHECK(holds(block, 60 * MIB, 3) && holds(kept, 4 * MIB, 1));
+        execlp("true", "true", NULL);
+        _exit(1);
+    }
+    CHECK(end_of(child) == 0 && holds(kept, 4 * MIB, 1));
+    char *block = calloc(1, 60 * MIB);
+    CHECK(block != NULL && is_zero(block, 60 * MIB));
+    return 0;
+}

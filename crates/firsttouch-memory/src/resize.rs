@@ -1,0 +1,181 @@
+//! Blocks that become larger and smaller.
+
+use crate::arena::Arena;
+use crate::extents::Block;
+use crate::header;
+use crate::heap::{Heap, page_count};
+use crate::pages::{BASE, HUGE, Pages};
+use crate::remap;
+use core::ops::Range;
+
+/// Blocks whose whole chunks are fewer than this are copied when they move; more are moved by the kernel.
+const MOVE_BYTES: usize = 2 * HUGE;
+/// Every block moved by the kernel may split a mapping, and a process has 65,530 of them for everybody.
+const MOST_MOVES: u32 = 8192;
+
+/// What became of a block that was to be resized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resized {
+    /// It has the new size at this address, which may be the old one.
+    To(*mut u8),
+    /// There is no room for it here; it is as it was.
+    NoRoom,
+}
+
+impl Heap {
+    /// Changes the size of a block, in place or by moving it; huge pages are kept: they are moved by the kernel to an
+    /// address that is congruent modulo 2 MiB (any other would split them).
+    ///
+    /// # Safety
+    /// The block must be live and nobody may use it during the call.
+    pub unsafe fn resize(&self, address: *mut u8, bytes: usize) -> Resized {
+        // SAFETY: the same contract.
+        unsafe { self.resize_on(None, address, bytes) }
+    }
+
+    /// The same, to pages of this kind if it has to move; `None` is the kind of the settings.
+    ///
+    /// # Safety
+    /// The block must be live and nobody may use it during the call.
+    pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
+        let Some(mut inner) = self.enter() else { return Resized::NoRoom };
+        let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
+        let run = address as usize - usize::from(block.offset);
+        let Some(wanted) = page_count(bytes, block.offset.into()) else { return Resized::NoRoom };
+        if inner.is_confined() && wanted > pages {
+            return Resized::NoRoom;
+        }
+        if wanted <= pages {
+            inner.look_before_less();
+            inner.totals.live_bytes = inner.totals.live_bytes - block.bytes + bytes;
+            inner.totals.peak_bytes = inner.totals.peak_bytes.max(inner.totals.live_bytes);
+            if let Some(arena) = &mut inner.arenas[slot] {
+                arena.set_live(start, wanted, Block { bytes, ..block });
+            }
+            if wanted < pages {
+                inner.give_back(slot, start + wanted, pages - wanted, block.altered);
+            }
+            drop(inner);
+            // SAFETY: a block of ours that only the caller knows.
+            unsafe { header::write(run, wanted as usize * BASE, block.offset) };
+            return Resized::To(address);
+        }
+        if let Some(taken) =
+            inner.arenas[slot].as_mut().and_then(|arena| arena.extend(start + pages, wanted - pages))
+        {
+            inner.totals.live_bytes -= block.bytes;
+            inner.count_taken(&taken, bytes);
+            if let Some(arena) = &mut inner.arenas[slot] {
+                arena.set_live(start, wanted, Block { bytes, ..block });
+            }
+            drop(inner);
+            // SAFETY: as above.
+            unsafe { header::write(run, wanted as usize * BASE, block.offset) };
+            return Resized::To(address);
+        }
+        // Somewhere else, at an address congruent to this one.
+        let chunk = (HUGE / BASE) as u32;
+        let kind = kind.unwrap_or(inner.settings.pages);
+        let phase = (chunk - start % chunk) % chunk;
+        let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase) else {
+            return Resized::NoRoom;
+        };
+        inner.look_before_less();
+        // The old run is a block of no bytes from now on, which is freed when its contents are elsewhere.
+        inner.totals.live_bytes -= block.bytes;
+        inner.totals.live_blocks += 1;
+        inner.count_taken(&taken, bytes);
+        if let Some(arena) = &mut inner.arenas[slot] {
+            arena.set_live(start, pages, Block { bytes: 0, ..block });
+        }
+        let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
+        let by_kernel = slot == new_slot && !arena.backing.is_reserved_pool();
+        let target = arena.address(taken.start);
+        // What the program has changed of its mappings moves with them.
+        let altered = by_kernel && block.altered;
+        arena.set_live(taken.start, wanted, Block { bytes, fallback, altered, ..block });
+        let by_kernel = by_kernel && inner.moves < MOST_MOVES;
+        drop(inner);
+
+        let bytes_before = pages as usize * BASE;
+        let part = if by_kernel { part_to_move(run, bytes_before, block.altered) } else { run..run };
+        // SAFETY: both ranges are blocks of ours that only the caller knows, and the new one is not smaller.
+        if unsafe { self.move_part(slot, run, target, part.clone()) } {
+            for rest in [run..part.start, part.end..run + bytes_before] {
+                // SAFETY: parts of the same ranges.
+                unsafe { copy(rest.start, target + (rest.start - run), rest.len()) };
+            }
+            // SAFETY: the new block, which only the caller will know.
+            unsafe { header::write(target, wanted as usize * BASE, block.offset) };
+            self.free(address);
+            return Resized::To((target + usize::from(block.offset)) as *mut u8);
+        }
+        // The block is where it was. The kernel may have cleared its target, which is made anew before it serves again.
+        if let Some(mut inner) = self.enter() {
+            inner.totals.live_bytes += block.bytes;
+            if let Some(arena) = &mut inner.arenas[slot] {
+                arena.set_live(start, pages, block);
+            }
+        }
+        self.set_altered(target as *const u8, wanted as usize * BASE);
+        self.free((target + usize::from(block.offset)) as *mut u8);
+        Resized::NoRoom
+    }
+
+    /// Moves a part of a block (addresses, whole pages) to another block's place by the kernel; what the kernel does not
+    /// move is copied. False if it cannot be done; then the part is where it was.
+    ///
+    /// # Safety
+    /// As for [`remap::move_pages`]; the blocks lie in that arena.
+    unsafe fn move_part(&self, slot: usize, source: usize, target: usize, part: Range<usize>) -> bool {
+        let with_arena = |act: &dyn Fn(&mut Arena) -> bool| {
+            self.enter().is_some_and(|mut inner| inner.arenas[slot].as_mut().is_some_and(act))
+        };
+        // Where a fork keeps it from being noted, the pages count as not zero, which is no harm.
+        let moved = |from: usize, bytes: usize| {
+            if let Some(mut inner) = self.enter() {
+                inner.moves += 1;
+                if let Some(arena) = &mut inner.arenas[slot] {
+                    arena.set_moved(
+                        arena.page(from),
+                        arena.page(from - source + target),
+                        (bytes / BASE) as u32,
+                    );
+                }
+            }
+        };
+        let otherwise = |from: usize, to: usize, bytes: usize| {
+            let restored = with_arena(&|arena| arena.make_anew(arena.page(to), (bytes / BASE) as u32));
+            if restored {
+                // SAFETY: parts of the two blocks; the target was mapped just now.
+                unsafe { copy(from, to, bytes) };
+            }
+            restored
+        };
+        let to = target + (part.start - source);
+        // SAFETY: the caller's duty.
+        unsafe { remap::move_pages(part.start, to, part.len(), moved, otherwise) }
+    }
+}
+
+/// The part of a block that the kernel is to move: whole chunks, if there are enough of them, because the huge pages at the
+/// edges are shared with others; all of it where the program has changed its mappings, which only so come with it.
+fn part_to_move(source: usize, bytes: usize, altered: bool) -> Range<usize> {
+    let (first, end) = (source.next_multiple_of(HUGE), (source + bytes) / HUGE * HUGE);
+    if altered {
+        source..source + bytes
+    } else if first < end && end - first >= MOVE_BYTES {
+        first..end
+    } else {
+        source..source
+    }
+}
+
+/// Copies between two blocks.
+///
+/// # Safety
+/// Both ranges must be mapped, must not overlap, and nobody may use them meanwhile.
+unsafe fn copy(from: usize, to: usize, bytes: usize) {
+    // SAFETY: the caller's duty.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
+}
