@@ -47,21 +47,26 @@ pub(crate) static PREPARED: AtomicBool = AtomicBool::new(false);
 /// Compiles `c/SOURCE` with additional flags, once; skips if there is no compiler, or if it cannot do what `wanted` flags
 /// ask for (32-bit programs, static ones).
 pub(crate) fn compile(source: &str, flags: &[String], wanted: &[String]) -> Outcome<PathBuf> {
+    compile_as(&source.replace('.', "-"), source, flags, wanted)
+}
+
+/// The same under a name of its own: where a source is compiled in several ways.
+pub(crate) fn compile_as(name: &str, source: &str, flags: &[String], wanted: &[String]) -> Outcome<PathBuf> {
     static COMPILED: Mutex<BTreeMap<String, Outcome<PathBuf>>> = Mutex::new(BTreeMap::new());
-    let program = programs().join(source.replace('.', "-"));
+    let program = programs().join(name);
     // Why there is no program, for the other process to read.
     let skipped = program.with_extension("skipped");
     if PREPARED.load(Ordering::Relaxed) {
         return fs::read_to_string(skipped).map_or(Ok(program), skip);
     }
-    let known = COMPILED.lock().unwrap().get(source).cloned();
+    let known = COMPILED.lock().unwrap().get(name).cloned();
     known.unwrap_or_else(|| {
         let made = compile_now(source, &program, flags, wanted).map(|()| program);
         let _ = fs::remove_file(&skipped);
         if let Err(Skip(why)) = &made {
             fs::write(&skipped, why).unwrap();
         }
-        COMPILED.lock().unwrap().insert(source.to_owned(), made.clone());
+        COMPILED.lock().unwrap().insert(name.to_owned(), made.clone());
         made
     })
 }

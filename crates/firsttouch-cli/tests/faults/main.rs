@@ -17,6 +17,7 @@
     reason = "a test program of its own prints its results"
 )]
 
+#[expect(dead_code, reason = "each test compiles what it runs")]
 mod cases;
 #[expect(dead_code, reason = "these tests do not go through modes of transparent huge pages")]
 mod directives;

@@ -2,11 +2,11 @@
 
 use crate::directives::scripts;
 use crate::guest::{lab, own_program};
-use crate::launch::{compile, programs, sources};
+use crate::launch::{programs, sources};
 use crate::machine::{kernel_release, thp_mode};
 use crate::program::find;
 use crate::runner::{Asked, Skip};
-use crate::{MODES, PASS, library, pass};
+use crate::{MODES, PASS, cases, library, pass};
 use firsttouch_lab::{Command, Description, Release, Stream};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -146,7 +146,7 @@ fn prepare(asked: &Asked) {
     let scripts: Vec<_> = scripts().into_iter().filter(|(name, _)| asked.wants(name)).collect();
     let cases = library::all(&programs().join("library"));
     let cases: Vec<_> = cases.into_iter().filter(|case| asked.wants(&pass::library_name(case))).collect();
-    let _ = compile("plain.c", &[], &[]);
+    cases::compile_all();
     // One that cannot be made says so in its pass.
     scripts.iter().for_each(|(_, script)| drop(script.program()));
     cases.iter().for_each(library::Case::make);

@@ -88,6 +88,9 @@ pub(crate) fn all(folder: &Path) -> Vec<Case> {
     cases.push(Case::new("forked", &[], |folder| {
         shared(folder, "tests/c/forked.c", &["-pthread", "-rdynamic", "-ldl"]);
     }));
+    cases.push(Case::new("pointers", &[], |folder| {
+        shared(folder, "tests/c/pointers.c", &["-pthread", "-fno-builtin", "-ldl"]);
+    }));
     cases.extend(redirected());
     cases.push(Case::new("unloaded", &["./libfirst.so", "./libother.so"], two_libraries));
     for case in &mut cases {

@@ -93,8 +93,7 @@ fn a_fork_meets_no_session_that_is_half_begun() {
 
 #[test]
 fn blocks_are_freed_through_pointers() {
-    let flags = ["-pthread", "-fno-builtin", "-ldl"].map(OsStr::new);
-    assert_eq!(run_with_shared("tests/c/pointers.c", &flags, &[]), "done\n");
+    check("pointers");
 }
 
 /// Runs the example of a session with another allocator preloaded.
