@@ -1,4 +1,5 @@
 // A child that shall execute another program at once: what its parent holds of a pool for reuse it does not copy.
+//# once: reserved pages
 //# requires: pool2m=40
 //# bare:
 //# exec: --pages 2m
