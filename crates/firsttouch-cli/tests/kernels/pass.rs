@@ -36,11 +36,12 @@ pub(crate) fn tests(mode: &str) -> impl Iterator<Item = Test> {
 }
 
 fn library_tests(mode: &str) -> impl Iterator<Item = Test> {
-    let requirement = vec![format!("thp={mode}")];
+    let mode = format!("thp={mode}");
     library::all(&programs().join("library")).into_iter().map(move |case| -> Test {
-        let (name, requirement) = (library_name(&case), requirement.clone());
+        let (name, mut requirements) = (library_name(&case), vec![mode.clone()]);
+        requirements.extend(case.requires.map(str::to_owned));
         let test = move || {
-            let _surroundings = Surroundings::make(&requirement)?;
+            let _surroundings = Surroundings::make(&requirements)?;
             case.check(&finish(&mut case.command(in_guest())));
             Ok(())
         };

@@ -5,25 +5,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
 /// The folder of the crate, whichever crate's test this is part of.
 pub(crate) fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../firsttouch-ffi")
 }
 
-/// Where the library is installed for these tests.
+/// Where the library is installed for these tests: below the build's own folder, and removed with it.
 pub(crate) fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<TempDir> = OnceLock::new();
-    PREFIX
-        .get_or_init(|| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut install = Command::new(here().join("install"));
-            install.arg("--prefix").arg(folder.path()).args(["--profile", "dev"]);
-            assert!(install.env("CARGO", env!("CARGO")).status().unwrap().success());
-            folder
-        })
-        .path()
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("library-of-", env!("CARGO_CRATE_NAME")));
+        let mut install = Command::new(here().join("install"));
+        install.arg("--prefix").arg(&folder).args(["--profile", "dev"]);
+        assert!(install.env("CARGO", env!("CARGO")).status().unwrap().success());
+        folder
+    })
 }
 
 /// Runs a command to its end; it must succeed.

@@ -1,14 +1,20 @@
 // The control channel inside a program: what it does when asked, whom it refuses, and that the program cannot tell.
+// What is talked about is MADV_COLLAPSE (Linux 6.1), too.
 //# once: what is said to the agent
 //# bare: none
 //# exec: -- none
 //# exec: --follow --attachable -- talk
+//# where: linux>=6.1
 //# exec: --attachable --pages plain -- talk
+//# where: linux>=6.1
 //# exec: --attachable --threads 0 -- talk
+//# where: linux>=6.1
 //# run: --attachable -- talk
+//# where: linux>=6.1
 //# expect: complete=true
 //# expect: shortfall=nothing
 //# exec: --attachable -- talk
+//# where: linux>=6.1
 //# inside: exec "$@"
 //# exec: --attachable -- none
 //# inside: "$@"; exit 0
