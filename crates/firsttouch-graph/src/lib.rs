@@ -54,7 +54,8 @@ pub use need::{Need, Size};
 pub use order::{Order, Reordering};
 pub use ranks::{HearError, MessageError, Ranks};
 pub use read::{
-    Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_from, read_sources,
+    Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_coordinates_from,
+    read_from, read_sources, read_sources_from,
 };
 pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchBench, SearchReport, SearchWay, Spread};
 pub use rows::{Arc, LentArc, LentArcs, LentRows, OwnRows, Rows, SoundRows, Stretch, View, Weight};

@@ -293,12 +293,28 @@ pub fn read_coordinates(path: &Path) -> Result<Vec<[i32; 2]>, ReadError> {
     formats::coordinates(&auxiliary(path)?)
 }
 
+/// The same from a stream: all of it is read into memory first.
+///
+/// # Errors
+/// As [`read_coordinates`].
+pub fn read_coordinates_from(stream: impl Read) -> Result<Vec<[i32; 2]>, ReadError> {
+    formats::coordinates(&Text::of_memory(packing::unpacked(stream, None)?))
+}
+
 /// The sources that a DIMACS `.ss` file lists, in the file's numbers.
 ///
 /// # Errors
 /// Whatever is wrong with the file.
 pub fn read_sources(path: &Path) -> Result<Vec<u64>, ReadError> {
     formats::sources(&auxiliary(path)?)
+}
+
+/// The same from a stream: all of it is read into memory first.
+///
+/// # Errors
+/// As [`read_sources`].
+pub fn read_sources_from(stream: impl Read) -> Result<Vec<u64>, ReadError> {
+    formats::sources(&Text::of_memory(packing::unpacked(stream, None)?))
 }
 
 fn auxiliary(path: &Path) -> Result<Text, ReadError> {

@@ -1,7 +1,9 @@
 //! CPU and node lists (`0-3,8`) and masks (`00000000,0000ffff`) as the kernel prints them.
 
-/// More than any kernel supports: a longer list is garbage, and must not become gigabytes of numbers.
-const MOST: u32 = 1 << 20;
+use crate::numa::CpuBits;
+
+/// More than Linux can be built for: a higher number is garbage, and a few bytes must not become many numbers.
+const END: u32 = CpuBits::END;
 
 /// Reads a list such as `0-3,8,10-14:2`, sorted and without repetition. An empty list is a list.
 ///
@@ -12,7 +14,8 @@ const MOST: u32 = 1 << 20;
 /// assert_eq!(parse_list("3-1"), None);
 /// ```
 pub fn parse_list(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
+    // A set, because a list may name the same numbers again and again.
+    let mut numbers = CpuBits::EMPTY;
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (range, step) = match part.split_once(':') {
             Some((range, step)) => (range, number(step.split('/').next_back()?)?),
@@ -25,15 +28,15 @@ pub fn parse_list(text: &str) -> Option<Vec<u32>> {
         if first > last || step == 0 {
             return None;
         }
-        numbers.extend((first..=last).step_by(step as usize));
+        for number in (first..=last).step_by(step as usize) {
+            numbers.insert(number);
+        }
     }
-    numbers.sort_unstable();
-    numbers.dedup();
-    Some(numbers)
+    Some(numbers.iter().collect())
 }
 
 fn number(text: &str) -> Option<u32> {
-    text.trim().parse().ok().filter(|number| *number < MOST)
+    text.trim().parse().ok().filter(|number| *number < END)
 }
 
 /// Reads a mask: hexadecimal words of 32 bits separated by commas, the highest first.
@@ -46,7 +49,7 @@ fn number(text: &str) -> Option<u32> {
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for (index, word) in text.trim().rsplit(',').enumerate() {
-        let base = u32::try_from(index).ok().filter(|index| *index < MOST / 32)? * 32;
+        let base = u32::try_from(index).ok().filter(|index| *index < END / 32)? * 32;
         let bits = u32::from_str_radix(word.trim(), 16).ok()?;
         numbers.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| base + bit));
     }
@@ -94,6 +97,17 @@ mod tests {
         for text in ["", "g", "100000000", "1,,2"] {
             assert_eq!(parse_mask(text), None, "{text:?}");
         }
+        assert_eq!(parse_mask(&"0,".repeat(257)), None);
+    }
+
+    #[test]
+    fn a_few_bytes_are_no_more_numbers_than_linux_has_cpus() {
+        for text in ["0-8192", "0-1048575"] {
+            assert_eq!(parse_list(text), None, "{text:?}");
+        }
+        let list = parse_list(&"0-8191,".repeat(1000)).unwrap();
+        assert_eq!(list.len(), 8192);
+        assert!(list.capacity() <= 2 * 8192, "room for {}", list.capacity());
     }
 
     #[test]

@@ -354,8 +354,13 @@ fn offset_of(segments: &[Segment], address: u64) -> Option<u64> {
     })
 }
 
+/// The longest name that is read, as long as the longest path: many symbols may have the same long one. Those of C++ that are
+/// longer are none that anybody looks for.
+const MOST_NAME_BYTES: usize = 4096;
+
 /// The text up to the first zero byte.
 fn text(bytes: &[u8]) -> String {
+    let bytes = &bytes[..bytes.len().min(MOST_NAME_BYTES)];
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
@@ -403,6 +408,42 @@ mod tests {
         for name in &whole.defined {
             assert!(stripped.defined.contains(name), "{name}");
         }
+    }
+
+    /// A program that defines so many symbols, all of which have one name.
+    fn with_symbols(symbols: usize, name: &str) -> Vec<u8> {
+        let (segments_at, dynamic_at, symbols_at) = (64, 64 + 2 * 56, 64 + 2 * 56 + 4 * 16);
+        let names_at = symbols_at + 24 * symbols as u64;
+        let names_bytes = name.len() as u64 + 1;
+        let end = names_at + names_bytes;
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(64, 0);
+        bytes[18..20].copy_from_slice(&62_u16.to_le_bytes());
+        bytes[32..40].copy_from_slice(&u64::to_le_bytes(segments_at));
+        bytes[54..56].copy_from_slice(&56_u16.to_le_bytes());
+        bytes[56..58].copy_from_slice(&2_u16.to_le_bytes());
+        for [kind, offset, length] in [[PT_LOAD.into(), 0, end], [PT_DYNAMIC.into(), dynamic_at, 4 * 16]] {
+            bytes.extend(
+                [kind, offset, offset, offset, length, length, 8].map(u64::to_le_bytes).as_flattened(),
+            );
+        }
+        let table = [DT_STRTAB, names_at, DT_STRSZ, names_bytes, DT_SYMTAB, symbols_at, DT_NULL, 0];
+        bytes.extend(table.map(u64::to_le_bytes).as_flattened());
+        for _ in 0..symbols {
+            // In the first section.
+            bytes.extend([1, 0, 0].map(|word: u64| (word << 48).to_le_bytes()).as_flattened());
+        }
+        bytes.extend(name.bytes().chain([0]));
+        bytes
+    }
+
+    #[test]
+    fn symbols_that_share_a_long_name_take_no_memory_for_each() {
+        let elf = Elf::read(with_symbols(3, "malloc").as_slice()).unwrap();
+        assert_eq!(elf.defined, ["malloc"; 3]);
+        let elf = Elf::read(with_symbols(1000, &"x".repeat(100_000)).as_slice()).unwrap();
+        assert_eq!(elf.defined.len(), 1000);
+        assert!(elf.defined.iter().all(|name| name.len() <= MOST_NAME_BYTES));
     }
 
     proptest! {

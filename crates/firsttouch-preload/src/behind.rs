@@ -5,10 +5,11 @@
 //! other past us, and what they are given must be theirs.
 
 use crate::{HEAP, prefault};
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_void};
 use core::mem::transmute;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_memory::{Heap, StandIn};
 
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
@@ -30,23 +31,38 @@ unsafe extern "C" {
 /// A function of the allocator behind.
 ///
 /// It leads to the `first_…` of its name until the first call of any of them: a library's constructor may allocate before
-/// ours runs, and what it gets must go back to where it came from. From then on it is one load and one jump.
-struct Function(AtomicPtr<()>);
+/// ours runs, and what it gets must go back to where it came from. From then on it is one jump through memory, as a call
+/// of a linked function is; an atomic load would be an instruction more.
+struct Function(UnsafeCell<*mut ()>);
+
+// SAFETY: written by the first call of any of them, when no other thread exists: to create one, memory is allocated.
+unsafe impl Sync for Function {}
 
 impl Function {
+    const fn new(first: *mut ()) -> Function {
+        Function(UnsafeCell::new(first))
+    }
+
+    #[inline(always)]
     fn get(&self) -> *mut () {
-        self.0.load(Ordering::Relaxed)
+        // SAFETY: see above.
+        unsafe { *self.0.get() }
+    }
+
+    fn set(&self, found: *mut ()) {
+        // SAFETY: see above.
+        unsafe { *self.0.get() = found };
     }
 }
 
-static MALLOC: Function = Function(AtomicPtr::new(first_malloc as *mut ()));
-static CALLOC: Function = Function(AtomicPtr::new(first_calloc as *mut ()));
-static REALLOC: Function = Function(AtomicPtr::new(first_realloc as *mut ()));
-static FREE: Function = Function(AtomicPtr::new(first_free as *mut ()));
-static MEMALIGN: Function = Function(AtomicPtr::new(first_memalign as *mut ()));
-static PVALLOC: Function = Function(AtomicPtr::new(first_pvalloc as *mut ()));
+static MALLOC: Function = Function::new(first_malloc as *mut ());
+static CALLOC: Function = Function::new(first_calloc as *mut ());
+static REALLOC: Function = Function::new(first_realloc as *mut ());
+static FREE: Function = Function::new(first_free as *mut ());
+static MEMALIGN: Function = Function::new(first_memalign as *mut ());
+static PVALLOC: Function = Function::new(first_pvalloc as *mut ());
 /// Null where there is none.
-static USABLE_SIZE: Function = Function(AtomicPtr::new(ptr::null_mut()));
+static USABLE_SIZE: Function = Function::new(ptr::null_mut());
 /// The allocator is not glibc's.
 static IS_FOREIGN: AtomicBool = AtomicBool::new(false);
 
@@ -79,9 +95,9 @@ fn resolve() {
     ];
     for (function, name, of_glibc) in functions {
         let found = if is_foreign { next(name) } else { ptr::null_mut() };
-        function.0.store(if found.is_null() { of_glibc } else { found }, Ordering::Relaxed);
+        function.set(if found.is_null() { of_glibc } else { found });
     }
-    USABLE_SIZE.0.store(next(c"malloc_usable_size"), Ordering::Relaxed);
+    USABLE_SIZE.set(next(c"malloc_usable_size"));
 }
 
 /// The function after the first call; while it is being looked up, glibc's.

@@ -99,6 +99,9 @@ impl Head {
         let edges: usize = whole(line, "the number of edges", words[1])?;
         let stated: usize =
             words.get(3).map(|word| whole(line, "the number of weights", word)).transpose()?.unwrap_or(1);
+        if vertices == 0 {
+            return Err(FormatError::line(line, "a graph without vertices"));
+        }
         if vertices >= u32::MAX as usize || edges >= u32::MAX as usize / 2 {
             return Err(FormatError::line(line, "more vertices or edges than 32 bits count"));
         }
@@ -264,5 +267,8 @@ mod tests {
         assert_eq!(reason("2 2\n2\n1\n"), "2 edges are stated, but their ends number 2");
         assert_eq!(reason("3 1\n2\n1"), "3 vertices are stated, but there are 2");
         assert_eq!(reason("1 0\n\n5\n"), "line 3: more than the stated 1 vertices");
+        assert_eq!(reason("0 0\n"), "line 1: a graph without vertices");
+        assert_eq!(reason("4294967294 1\n2\n1"), "4294967294 vertices are stated, but there are 2");
+        assert_eq!(reason("2 2147483646\n2\n1"), "2147483646 edges are stated, but their ends number 2");
     }
 }

@@ -373,4 +373,12 @@ mod tests {
         let stray = [rank(0, &task(7, 0, true), &edge("SendRecv", 7, 8))];
         assert_eq!(reason(&stray, 3), "phase 3: a message of task 8, which is not there");
     }
+
+    #[test]
+    fn memory_that_is_beyond_counting_is_as_much_as_counts() {
+        let sizes = r#""user_defined":{"task_footprint_bytes":1e300,"task_working_bytes":1e300},"node""#;
+        let file = rank(0, &task(7, 0, true).replacen(r#""node""#, sizes, 1), "");
+        let mut run = VtRun::read(&[file]).unwrap();
+        assert_eq!(run.problem(3).unwrap().tasks()[0].memory, u64::MAX);
+    }
 }

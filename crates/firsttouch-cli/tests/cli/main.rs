@@ -16,6 +16,7 @@ mod measure;
 mod place;
 mod report;
 mod run;
+mod safety;
 mod shared;
 mod sssp;
 mod status;

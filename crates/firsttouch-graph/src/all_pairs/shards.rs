@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 /// limit, targets and sources, then the fields of [`Plan`] in their order, 8 bytes each, all of them little-endian.
 const MAGIC: [u8; 8] = *b"ftshard\x02";
 const FIELDS: usize = 8;
+/// Nodes have 32 bits.
+const MOST_SOURCES: u64 = u32::MAX as u64;
 /// Stands for numbers that do not follow each other.
 const NO_FIRST: u64 = u64::MAX;
 /// How the names of parts end.
@@ -229,10 +231,14 @@ impl Shards {
     ///
     /// If a part is damaged.
     pub fn merge(&self) -> Result<Merged, FileError> {
-        let mut kept = Kept {
-            summaries: vec![None; self.plan.sources],
-            histogram: self.plan.histogram.then(Histogram::default),
-        };
+        let mut summaries = Vec::new();
+        // A vector that cannot be had ends the process.
+        summaries.try_reserve_exact(self.plan.sources).map_err(|_| FileError::Content {
+            path: self.folder.join("run"),
+            what: "more sources than there is memory for",
+        })?;
+        summaries.resize(self.plan.sources, None);
+        let mut kept = Kept { summaries, histogram: self.plan.histogram.then(Histogram::default) };
         let mut missing: Vec<Range<usize>> = Vec::new();
         for chunk in 0..self.chunks() {
             let range = self.range(chunk);
@@ -373,6 +379,9 @@ fn read_plan(path: &Path) -> Result<(Fingerprint, Plan), FileError> {
     if chunk == 0 {
         return Err(wrong("chunks of no sources"));
     }
+    if sources.max(chunk) > MOST_SOURCES {
+        return Err(wrong("more sources than there can be nodes"));
+    }
     let graph = GraphFigures { nodes: nodes as usize, arcs: arcs as usize, bytes: bytes as usize };
     let first_id = (first != NO_FIRST).then_some(first);
     let plan = Plan {
@@ -384,4 +393,22 @@ fn read_plan(path: &Path) -> Result<(Fingerprint, Plan), FileError> {
         first_id,
     };
     Ok((Fingerprint::of_stored(question), plan))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_more_sources_than_nodes_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        for (sources, chunk) in [(usize::MAX, 1), (1 << 40, 1 << 20), (7, usize::MAX)] {
+            let graph = GraphFigures { nodes: 3, arcs: 4, bytes: 5 };
+            let plan = Plan { sources, chunk, histogram: false, columns: 0, graph, first_id: None };
+            file::write(&run, MAGIC, &fields(Fingerprint::of_stored(7), &plan)).unwrap();
+            let error = Shards::open(folder.path()).map(|_| ()).unwrap_err();
+            assert!(error.to_string().ends_with("more sources than there can be nodes"), "{error}");
+        }
+    }
 }

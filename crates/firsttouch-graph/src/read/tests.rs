@@ -426,6 +426,9 @@ fn coordinates_and_sources() {
     assert_eq!(line(points("p aux sp co 1\nv 1 1 1\nv 1 1 1\n").unwrap_err()), 3);
     assert_eq!(line(points("p aux sp co 1\nv 1 1 3000000000\n").unwrap_err()), 2);
     assert_eq!(line(points("p aux sp ss 1\n").unwrap_err()), 1);
+    // Few lines take no memory for many nodes, however they lead on.
+    let far: String = (1..9).map(|line| format!("v {} 1 1\n", line * 1_000_000)).collect();
+    assert_eq!(line(points(&format!("p aux sp co 9000000\n{far}")).unwrap_err()), 2);
     assert!(matches!(
         points("p aux sp co 2\nv 1 1 1\n"),
         Err(ReadError::Count { promised: 2, found: 1, .. })

@@ -5,8 +5,7 @@
 
 use firsttouch_linux::root::Root;
 use firsttouch_linux::tree::{TooLong, Tree};
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Component, Path, PathBuf};
 use tar::{Archive, EntryType};
 
@@ -17,7 +16,7 @@ const MOST_HEADER_BYTES: u64 = 1 << 30;
 /// Entries in all.
 const MOST_ENTRIES: usize = 1 << 20;
 /// The longest beginning that tells what a file is.
-const MAGIC: usize = 512;
+pub(super) const MAGIC: usize = 512;
 
 /// An archive that is no recorded machine.
 #[derive(Debug, thiserror::Error)]
@@ -66,21 +65,13 @@ pub(super) fn packing(beginning: &[u8]) -> Option<Packing> {
     }
 }
 
-/// The beginning of a file, for [`packing`].
-pub(super) fn beginning(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAGIC as u64).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Unpacks an archive into memory and finds the machine in it.
-pub(super) fn unpack(path: &Path, packing: Packing) -> Result<Root, ArchiveError> {
-    let file = BufReader::new(File::open(path)?);
+/// Unpacks an archive into memory and finds the machine in it; `path` is what it came from.
+pub(super) fn unpack(path: &Path, stream: impl BufRead, packing: Packing) -> Result<Root, ArchiveError> {
     let tree = match packing {
-        Packing::Plain => read(file, MOST_BYTES),
-        Packing::Gzip => read(flate2::bufread::MultiGzDecoder::new(file), MOST_BYTES),
-        Packing::Bzip2 => read(bzip2::bufread::MultiBzDecoder::new(file), MOST_BYTES),
-        Packing::Xz => read(lzma_rust2::XzReader::new(file, true), MOST_BYTES),
+        Packing::Plain => read(stream, MOST_BYTES),
+        Packing::Gzip => read(flate2::bufread::MultiGzDecoder::new(stream), MOST_BYTES),
+        Packing::Bzip2 => read(bzip2::bufread::MultiBzDecoder::new(stream), MOST_BYTES),
+        Packing::Xz => read(lzma_rust2::XzReader::new(stream, true), MOST_BYTES),
     }?;
     let having = |name: &str| tree.folders_with(name).into_iter().next();
     let depth = |folder: &PathBuf| folder.components().count();

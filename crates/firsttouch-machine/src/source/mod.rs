@@ -12,7 +12,7 @@ pub use xml::XmlError;
 
 use crate::{Machine, MachineError, Root};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// The longest topology that is read.
@@ -111,21 +111,30 @@ impl Source {
                 Ok(Source::Synthetic(text.to_owned()))
             };
         }
+        let file =
+            File::open(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })?;
+        Source::of_stream(path, file)
+    }
+
+    /// Finds out what a stream holds by how it begins, an archive or hwloc's XML; `path` is what it came from.
+    pub fn of_stream(path: &Path, mut stream: impl Read) -> Result<Source, SourceError> {
         let unreadable = |source| SourceError::Unreadable { path: path.to_owned(), source };
-        let beginning = archive::beginning(path).map_err(unreadable)?;
-        if let Some(packing) = archive::packing(&beginning) {
-            let root = archive::unpack(path, packing);
+        let mut beginning = Vec::new();
+        stream.by_ref().take(archive::MAGIC as u64).read_to_end(&mut beginning).map_err(unreadable)?;
+        let packing = archive::packing(&beginning);
+        let first = beginning.iter().find(|byte| !byte.is_ascii_whitespace() && byte.is_ascii()).copied();
+        let stream = BufReader::new(Cursor::new(beginning).chain(stream));
+        if let Some(packing) = packing {
+            let root = archive::unpack(path, stream, packing);
             return root
                 .map(Source::Files)
                 .map_err(|source| SourceError::Archive { path: path.to_owned(), source });
         }
-        let first = beginning.iter().find(|byte| !byte.is_ascii_whitespace() && byte.is_ascii());
-        if first != Some(&b'<') {
+        if first != Some(b'<') {
             return Err(SourceError::OtherFile(path.to_owned()));
         }
         let mut text = String::new();
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(MOST_XML_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+        stream.take(MOST_XML_BYTES).read_to_string(&mut text).map_err(unreadable)?;
         Ok(Source::HwlocXml(path.to_owned(), text))
     }
 

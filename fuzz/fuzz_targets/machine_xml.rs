@@ -1,0 +1,25 @@
+//! Topologies of hwloc as XML.
+
+#![no_main]
+
+use firsttouch_balance::{Machine as Cores, Seats};
+use firsttouch_fuzz::Bound;
+use firsttouch_machine::{Source, StatusReport};
+use firsttouch_report::picture;
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+/// An element of four bytes is a name, a map and a list; a word of a set names up to 32 CPUs.
+const BOUND: Bound = Bound { fixed: 4 << 20, per_byte: 1024 };
+const WIDTH: usize = 100;
+
+fuzz_target!(|input: &[u8]| {
+    let machine = BOUND.hold(input.len(), || {
+        Source::of_stream(Path::new("fuzz.xml"), input).and_then(|source| source.machine())
+    });
+    if let Ok(machine) = machine {
+        let _ = picture::text(&machine, WIDTH);
+        let _ = Cores::of(&machine, None, Seats::Cores, |_| true);
+        let _ = StatusReport::of(machine);
+    }
+});
