@@ -60,10 +60,10 @@ static void run(int toggles)
     over = 0;
     for (size_t index = 0; index < THREADS; index++)
         CHECK(pthread_create(&threads[index], NULL, work, (void *)index) == 0);
-    size_t begun = __atomic_load_n(&operations, __ATOMIC_RELAXED);
     for (int round = 0; round < toggles; round++) {
-        /* One operation for each toggle at the least, so that there are some in every state. */
-        while (__atomic_load_n(&operations, __ATOMIC_RELAXED) < begun + (size_t)round)
+        /* One operation after each toggle at the least, so that there are some in every state. */
+        size_t seen = __atomic_load_n(&operations, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&operations, __ATOMIC_RELAXED) == seen)
             sched_yield();
         if (round % 2)
             firsttouch_ism_off();
