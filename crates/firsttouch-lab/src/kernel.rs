@@ -16,11 +16,12 @@ const NEWEST: &str = "linux-image-cloud-amd64";
 /// The driver that needs no other module, as older and newer packages name it.
 const NETWORK_DRIVER: [&str; 2] = ["vmxnet3.ko", "vmxnet3.ko.xz"];
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-const MIRROR: &str = "http://deb.debian.org/debian";
 
 /// A kernel that Debian has packages of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Release {
+    /// That of Debian 11, from before `MADV_POPULATE_WRITE` (5.14) and `MADV_COLLAPSE` (6.1).
+    V5_10,
     /// That of Debian 12.
     #[default]
     V6_1,
@@ -29,13 +30,16 @@ pub enum Release {
 }
 
 impl Release {
-    /// Both.
-    pub const ALL: [Release; 2] = [Release::V6_1, Release::V6_12];
+    /// All, the oldest first.
+    pub const ALL: [Release; 3] = [Release::V5_10, Release::V6_1, Release::V6_12];
 
-    fn suites(self) -> &'static [&'static str] {
+    /// Mirror and suite.
+    fn source(self) -> &'static str {
         match self {
-            Release::V6_1 => &["bookworm"],
-            Release::V6_12 => &["bookworm-backports"],
+            // Debian 11 gets kernels as mends of security only.
+            Release::V5_10 => "http://deb.debian.org/debian-security bullseye-security",
+            Release::V6_1 => "http://deb.debian.org/debian bookworm",
+            Release::V6_12 => "http://deb.debian.org/debian bookworm-backports",
         }
     }
 }
@@ -43,6 +47,7 @@ impl Release {
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Release::V5_10 => "5.10",
             Release::V6_1 => "6.1",
             Release::V6_12 => "6.12",
         })
@@ -54,7 +59,10 @@ impl FromStr for Release {
 
     fn from_str(text: &str) -> Result<Release, String> {
         let known = Release::ALL.into_iter().find(|release| release.to_string() == text);
-        known.ok_or_else(|| format!("`{text}` is none of 6.1, 6.12"))
+        known.ok_or_else(|| {
+            let all: Vec<String> = Release::ALL.iter().map(Release::to_string).collect();
+            format!("`{text}` is none of {}", all.join(", "))
+        })
     }
 }
 
@@ -109,7 +117,7 @@ impl KernelStore {
         self.folder.join(format!("linux-{release}"))
     }
 
-    /// Downloads the newest package of a kernel (30 to 50 MB) and unpacks the image.
+    /// Downloads the newest package of a kernel (20 to 50 MB) and unpacks the image.
     pub fn fetch(&self, release: Release) -> Result<Kernel, LabError> {
         let failed = |what: String| LabError::Fetch { release, what };
         let made = |what: &str| LabError::io(format!("cannot make {what} in {}", self.folder.display()));
@@ -156,14 +164,9 @@ impl Apt {
         for part in ["lists/partial", "archives/partial", "sources.list.d"] {
             fs::create_dir_all(folder.join(part))?;
         }
-        let sources: String = release
-            .suites()
-            .iter()
-            .map(|suite| {
-                format!("deb [arch=amd64 signed-by={KEYS} lang=none target=Packages] {MIRROR} {suite} main\n")
-            })
-            .collect();
-        fs::write(folder.join("sources.list"), sources)?;
+        let source = release.source();
+        let line = format!("deb [arch=amd64 signed-by={KEYS} lang=none target=Packages] {source} main\n");
+        fs::write(folder.join("sources.list"), line)?;
         fs::write(folder.join("status"), "")?;
         let place = |name: &str| folder.join(name).display().to_string();
         let options = [

@@ -1,7 +1,8 @@
 //! From a description to the command line of QEMU.
 //!
 //! Learnt by trying, on QEMU 7.2 and the kernels of Debian: `cx16=off`, because 6.12 dies of a double fault under the
-//! emulation of `cmpxchg16b`; every pair of nodes needs a distance once one has; Linux shows the speed tables only for
+//! emulation of `cmpxchg16b`; `erms=off`, because fills and copies by `rep stosb` are emulated byte by byte, and without it
+//! the kernel and the C library take instructions that write more; every pair of nodes needs a distance once one has; Linux shows the speed tables only for
 //! the nearest initiator.
 
 use crate::LabError;
@@ -69,7 +70,7 @@ impl Qemu {
             }
             Acceleration::Software => {
                 line.add("-accel", "tcg,thread=multi");
-                line.add("-cpu", "max,cx16=off");
+                line.add("-cpu", "max,cx16=off,erms=off");
             }
         }
         let tables = machine.latencies_ns.is_some() || machine.bandwidths.is_some();

@@ -22,8 +22,8 @@ pub(crate) struct Lab {
     /// A machine of the list, or a file that describes one
     #[arg(long, value_name = "NAME|FILE", default_value = "two-node")]
     pub(crate) machine: String,
-    /// Debian's kernel 6.1 or 6.12, or a kernel image
-    #[arg(long, value_name = "6.1|6.12|FILE", default_value = "6.1")]
+    /// Debian's kernel 5.10, 6.1 or 6.12, or a kernel image
+    #[arg(long, value_name = "5.10|6.1|6.12|FILE", default_value = "6.1")]
     pub(crate) kernel: String,
     /// Download the kernel into the cache (once; needs apt), and run nothing
     #[arg(long)]

@@ -32,13 +32,13 @@ mod single;
 mod target;
 
 use machine::Surroundings;
-use runner::Outcome;
+use runner::{Asked, Outcome};
 use single::{Test, skip};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let tests = [balanced::tests(), programs::tests(), pauses::tests(), meanwhile::tests(), refused::tests()];
-    single::run("attach", tests.into_iter().flatten().map(with_huge_pages))
+    single::run(&Asked::read(), "attach", tests.into_iter().flatten().map(with_huge_pages))
 }
 
 /// A test that runs where programs get huge pages if they ask for them, and only then.

@@ -1,6 +1,6 @@
 //! Faults that take more than a C file with directives: programs that are no ordinary files, and bad profiles.
 
-use crate::launch::{Ended, Hand, Launch, compile, sources, workshop};
+use crate::launch::{Ended, Hand, Launch, compile, compile_as, programs, workshop};
 use crate::machine::{MachineLock, is_root};
 use crate::{Outcome, Test, skip};
 use firsttouch_placement::Reason;
@@ -138,17 +138,37 @@ fn profiles() -> Outcome {
     Ok(())
 }
 
-/// Makes a library of `lib/SOURCE`.
-fn library(source: &str) -> Outcome<PathBuf> {
-    let made = workshop().join(format!("lib{}.so", source.trim_end_matches(".c")));
-    let _ = fs::remove_file(&made);
-    let compiler = Command::new("cc")
-        .args(["-O0", "-fno-builtin", "-pthread", "-shared", "-fPIC", "-o"])
-        .args([&made, &sources().join("../lib").join(source)])
-        .output();
-    let Ok(output) = compiler else { return skip("there is no compiler `cc`") };
-    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(made)
+/// Compiles a library of `lib/NAME.c`.
+fn library(name: &str) -> Outcome<PathBuf> {
+    let flags = ["-O0", "-shared", "-fPIC"].map(str::to_owned);
+    compile_as(&format!("lib{name}.so"), &format!("../lib/{name}.c"), &flags, &[])
+}
+
+/// A program that opens a library, and one that is linked to a library.
+fn opener() -> Outcome<PathBuf> {
+    compile("libraries.c", &["-ldl".to_owned()], &[])
+}
+
+fn linked_one() -> Outcome<PathBuf> {
+    let library = library("early")?;
+    let flags = [
+        "-ldl".to_owned(),
+        "-Wl,--no-as-needed".to_owned(),
+        library.to_str().unwrap().to_owned(),
+        format!("-Wl,-rpath,{}", programs().display()),
+    ];
+    compile_as("libraries-linked", "libraries.c", &flags, &[])
+}
+
+fn behind() -> Outcome<PathBuf> {
+    compile("behind.cpp", &[], &[])
+}
+
+/// Compiles what the cases run, for other processes; a case whose program cannot be compiled says so.
+pub(crate) fn compile_all() {
+    for made in [plain(), library("deep"), opener(), linked_one(), behind()] {
+        let _ = made;
+    }
 }
 
 /// The placements under which what is not placed by us must work as well.
@@ -172,27 +192,19 @@ fn runs_well(program: &Path, arguments: &[String], outside: Option<&str>) {
 }
 
 fn opened() -> Outcome {
-    let (library, program) = (library("deep.c")?, compile("libraries.c", &["-ldl".to_owned()], &[])?);
+    let (library, program) = (library("deep")?, opener()?);
     runs_well(&program, &[library.to_str().unwrap().to_owned()], None);
     Ok(())
 }
 
 fn linked() -> Outcome {
-    let library = library("early.c")?;
-    let folder = workshop();
-    let flags = [
-        "-ldl".to_owned(),
-        "-Wl,--no-as-needed".to_owned(),
-        library.to_str().unwrap().to_owned(),
-        format!("-Wl,-rpath,{}", folder.display()),
-    ];
-    runs_well(&compile("libraries.c", &flags, &[])?, &[], None);
+    runs_well(&linked_one()?, &[], None);
     Ok(())
 }
 
 /// The agent is preloaded first, and a shell in between adds another allocator behind it.
 fn preloaded() -> Outcome {
-    let program = compile("behind.cpp", &[], &[])?;
+    let program = behind()?;
     let known = Command::new("ldconfig").arg("-p").output().map(|output| output.stdout).unwrap_or_default();
     let known = String::from_utf8_lossy(&known).into_owned();
     let mut tried = 0;

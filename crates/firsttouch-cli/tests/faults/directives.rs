@@ -2,13 +2,17 @@
 //!
 //! ```text
 //! //# requires: thp=never            what must be so (see `machine`); `cc -m32` asks for a compiler that can do that
+//! //# once: WHY                      transparent huge pages are nothing to it: one of their modes is enough
 //! //# expect: exit=3                 before the first run: of every run
 //! //# bare: ARGUMENTS                a run of the program by itself
 //! //# exec: OPTIONS -- ARGUMENTS     a run by `firsttouch run OPTIONS`, which becomes the program
 //! //# run: OPTIONS -- ARGUMENTS      the same with a receipt
 //! //# outside: ulimit -v 9; exec "$@"    after a run's line: a shell line round `firsttouch run`
 //! //# inside: exec "$@"                  and one between it and the program
+//! //# where: linux>=6.1              this run only where that is so (see `machine::check`)
+//! //# emulated: ARGUMENTS            what the program gets instead where processors are emulated: less to do
 //! //# expect: pages=2m>=90%          after a run's line: of that run
+//! //# expect: pages=2m>=90% where thp    the same, only where that is so
 //! ```
 //!
 //! Expectations: `exit=N` (0 if nothing is said), `signal=N`, `stdout=LINE` (all of them, in order), `stderr~WORDS`,
@@ -16,34 +20,39 @@
 //! `recycled>=SIZE`, `shortfall=REASON` or `shortfall=REASON>=SIZE`, `shortfall=nothing`, `note~WORDS`.
 
 use crate::launch::{Ended, Hand, Launch, compile, sources};
-use crate::machine::Surroundings;
-use crate::{Outcome, Test};
+use crate::machine::{Surroundings, check, in_guest};
+use crate::runner::Skip;
+use crate::{Outcome, Test, skip};
 use firsttouch_placement::parse_size;
 use std::fs;
+use std::path::PathBuf;
 
-#[derive(Debug, Default)]
-struct Script {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
     source: String,
     requires: Vec<String>,
+    once: bool,
     compiler_flags: Vec<String>,
     build: Vec<String>,
     expect: Vec<String>,
     runs: Vec<Run>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     line: String,
     hand: Hand,
     options: Vec<String>,
     arguments: Vec<String>,
+    emulated: Option<Vec<String>>,
     outside: Option<String>,
     inside: Option<String>,
+    conditions: Vec<String>,
     expect: Vec<String>,
 }
 
-/// A test for every C file.
-pub(crate) fn tests() -> Vec<Test> {
+/// The script of every C file that has one, by its name; a source without a run belongs to one of the cases.
+pub(crate) fn scripts() -> Vec<(String, Script)> {
     let mut names: Vec<String> = fs::read_dir(sources())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -53,10 +62,13 @@ pub(crate) fn tests() -> Vec<Test> {
     names
         .into_iter()
         .map(|name| (format!("c/{name}"), Script::read(&name)))
-        // A source without a run belongs to one of the cases.
         .filter(|(_, script)| !script.runs.is_empty())
-        .map(|(name, script)| -> Test { (name, Box::new(move || script.perform())) })
         .collect()
+}
+
+/// A test for every script.
+pub(crate) fn tests(scripts: Vec<(String, Script)>) -> impl Iterator<Item = Test> {
+    scripts.into_iter().map(|(name, script)| -> Test { (name, Box::new(move || script.perform())) })
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -86,7 +98,10 @@ impl Script {
             ("expect", Some(run)) => run.expect.push(rest.to_owned()),
             ("outside", Some(run)) => run.outside = Some(rest.to_owned()),
             ("inside", Some(run)) => run.inside = Some(rest.to_owned()),
+            ("where", Some(run)) => run.conditions.extend(words(rest)),
+            ("emulated", Some(run)) => run.emulated = Some(words(rest)),
             ("expect", None) => self.expect.push(rest.to_owned()),
+            ("once", None) => self.once = true,
             ("build", None) => self.build = words(rest),
             ("requires", None) => match rest.strip_prefix("cc ") {
                 Some(flags) => self.compiler_flags = words(flags),
@@ -102,34 +117,113 @@ impl Script {
             hand,
             options: words(options),
             arguments: words(arguments),
+            emulated: None,
             outside: None,
             inside: None,
+            conditions: Vec::new(),
             expect: self.expect.clone(),
         });
     }
 
+    /// The same where transparent huge pages are in a mode; nothing if it asks for another one itself, or if one is enough
+    /// and this is not the usual one. Emulated processors take ten times as long: there, runs without us are left
+    /// out, and of those that differ in sizes only (in an unusual mode: in anything but the kind of pages) all but one.
+    pub(crate) fn under(mut self, mode: &str, is_usual: bool) -> Option<Script> {
+        if self.once && !is_usual {
+            return None;
+        }
+        if in_guest() {
+            let mut kept: Vec<Run> = Vec::new();
+            for run in self.runs {
+                let is_known = |other: &Run| {
+                    (!is_usual || other.hand == run.hand) && other.kind(is_usual) == run.kind(is_usual)
+                };
+                if run.hand != Hand::Bare && !kept.iter().any(is_known) {
+                    kept.push(run);
+                }
+            }
+            self.runs = kept;
+            if self.runs.is_empty() {
+                return None;
+            }
+        }
+        match self.requires.iter().find_map(|word| word.strip_prefix("thp=")) {
+            Some(own) => (own == mode).then_some(self),
+            None => {
+                // What asks whether there are any is to ask afterwards.
+                self.requires.insert(0, format!("thp={mode}"));
+                Some(self)
+            }
+        }
+    }
+
+    /// The commands it requires.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &str> {
+        self.requires.iter().filter_map(|word| word.strip_prefix("command="))
+    }
+
+    pub(crate) fn program(&self) -> Outcome<PathBuf> {
+        compile(&self.source, &self.build, &self.compiler_flags)
+    }
+
     fn perform(&self) -> Outcome {
-        let program = compile(&self.source, &self.build, &self.compiler_flags)?;
+        let program = self.program()?;
         let surroundings = Surroundings::make(&self.requires)?;
+        let mut left_out = Vec::new();
         for run in &self.runs {
+            if let Err(Skip(why)) = all_so(&run.conditions) {
+                left_out.push(format!("`{}`: {why}", run.line));
+                continue;
+            }
             let enter = surroundings.group.as_ref().map(|group| group.enter() + "; exec \"$@\"");
             let launch = Launch {
                 hand: run.hand,
                 options: &run.options,
                 program: &program,
-                arguments: &run.arguments,
+                arguments: run.emulated.as_ref().filter(|_| in_guest()).unwrap_or(&run.arguments),
                 outside: run.outside.as_deref().or(enter.as_deref()),
                 inside: run.inside.as_deref(),
             };
             run.check(&launch.run(), &self.source);
         }
+        if left_out.len() == self.runs.len() {
+            return skip(left_out.join("; "));
+        }
+        left_out.iter().for_each(|what| eprintln!("skipped: c/{}, {what}", self.source));
         Ok(())
     }
 }
 
+fn all_so<S: AsRef<str>>(conditions: impl IntoIterator<Item = S>) -> Outcome {
+    conditions.into_iter().try_for_each(|condition| check(condition.as_ref()))
+}
+
 impl Run {
+    /// What tells it from runs that differ in sizes only: the options (without `all` only the kind of pages), and what the
+    /// program does.
+    fn kind(&self, all: bool) -> (Vec<&str>, &[String], Option<&str>, Option<&str>) {
+        let (mut asked, mut options) = (Vec::new(), self.options.iter().map(String::as_str));
+        while let Some(option) = options.next() {
+            match option {
+                "--pages" => asked.extend(options.next()),
+                "--min-size" | "--max-size" => drop(options.next()),
+                _ if all => asked.push(option),
+                _ => {}
+            }
+        }
+        (asked, &self.arguments, self.outside.as_deref(), self.inside.as_deref())
+    }
+
+    /// What is expected here.
+    fn expected(&self) -> impl Iterator<Item = &str> {
+        self.expect.iter().filter_map(|line| match line.split_once(" where ") {
+            Some((line, conditions)) => all_so(conditions.split_whitespace()).is_ok().then_some(line),
+            None => Some(line.as_str()),
+        })
+    }
+
     fn said(&self, key: &'static str) -> impl Iterator<Item = &str> {
-        self.expect.iter().filter_map(move |line| line.strip_prefix(key))
+        self.expected().filter_map(move |line| line.strip_prefix(key))
     }
 
     fn check(&self, ended: &Ended, source: &str) {
@@ -148,7 +242,7 @@ impl Run {
         if !lines.is_empty() && ended.stdout.lines().collect::<Vec<_>>() != lines {
             fail(&format!("the output {lines:?}"));
         }
-        for line in &self.expect {
+        for line in self.expected() {
             let known = line.split(['=', '~', '>']).next().unwrap_or(line);
             let met = match known {
                 "exit" | "signal" | "stdout" => true,

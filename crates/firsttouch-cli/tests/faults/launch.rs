@@ -1,12 +1,17 @@
 //! Compiling the test programs, and running programs bare or under `firsttouch run`.
 
+use crate::machine::in_guest;
+use crate::runner::Skip;
 use crate::{Outcome, skip};
 use firsttouch_placement::Receipt;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -19,16 +24,54 @@ pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/c")
 }
 
-/// A folder for what the tests make; below the build's own, so that it can be executed from and is removed with it.
+/// A folder for what the tests of this test program make; below the build's own, so that it can be executed from and is
+/// removed with it.
 pub(crate) fn workshop() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults");
+    made("work")
+}
+
+/// The folder of what is compiled, and of nothing else.
+pub(crate) fn programs() -> PathBuf {
+    made("programs")
+}
+
+fn made(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME")).join(name);
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Compiles `c/SOURCE` with additional flags; skips if there is no compiler, or if it cannot do what `wanted` flags
+/// Set where another process has compiled the programs already.
+pub(crate) static PREPARED: AtomicBool = AtomicBool::new(false);
+
+/// Compiles `c/SOURCE` with additional flags, once; skips if there is no compiler, or if it cannot do what `wanted` flags
 /// ask for (32-bit programs, static ones).
 pub(crate) fn compile(source: &str, flags: &[String], wanted: &[String]) -> Outcome<PathBuf> {
+    compile_as(&source.replace('.', "-"), source, flags, wanted)
+}
+
+/// The same under a name of its own: where a source is compiled in several ways.
+pub(crate) fn compile_as(name: &str, source: &str, flags: &[String], wanted: &[String]) -> Outcome<PathBuf> {
+    static COMPILED: Mutex<BTreeMap<String, Outcome<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let program = programs().join(name);
+    // Why there is no program, for the other process to read.
+    let skipped = program.with_extension("skipped");
+    if PREPARED.load(Ordering::Relaxed) {
+        return fs::read_to_string(skipped).map_or(Ok(program), skip);
+    }
+    let known = COMPILED.lock().unwrap().get(name).cloned();
+    known.unwrap_or_else(|| {
+        let made = compile_now(source, &program, flags, wanted).map(|()| program);
+        let _ = fs::remove_file(&skipped);
+        if let Err(Skip(why)) = &made {
+            fs::write(&skipped, why).unwrap();
+        }
+        COMPILED.lock().unwrap().insert(name.to_owned(), made.clone());
+        made
+    })
+}
+
+fn compile_now(source: &str, program: &Path, flags: &[String], wanted: &[String]) -> Outcome {
     let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
     if !wanted.is_empty() {
         let empty = workshop().join("empty.c");
@@ -42,12 +85,11 @@ pub(crate) fn compile(source: &str, flags: &[String], wanted: &[String]) -> Outc
             return skip(format!("{compiler} {} does not work here", wanted.join(" ")));
         }
     }
-    let program = workshop().join(source.replace('.', "-"));
     // A file of another name first: the old one may still run, and then cannot be written.
-    let _ = fs::remove_file(&program);
+    let _ = fs::remove_file(program);
     let made = Command::new(compiler)
         .args(["-O2", "-pthread", "-fno-builtin", "-o"])
-        .arg(&program)
+        .arg(program)
         .arg(sources().join(source))
         .args(flags)
         .args(wanted)
@@ -58,7 +100,7 @@ pub(crate) fn compile(source: &str, flags: &[String], wanted: &[String]) -> Outc
         "{source} does not compile:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    Ok(program)
+    Ok(())
 }
 
 /// How a program ended, what it printed, and its receipt if one was asked for and came.
@@ -127,7 +169,8 @@ impl Launch<'_> {
             words = in_shell(line, words);
         }
         if self.hand != Hand::Bare {
-            let mut ours: Vec<OsString> = vec![env!("CARGO_BIN_EXE_firsttouch").into(), "run".into()];
+            let command = if in_guest() { "/usr/bin/firsttouch" } else { env!("CARGO_BIN_EXE_firsttouch") };
+            let mut ours: Vec<OsString> = vec![command.into(), "run".into()];
             ours.extend(self.options.iter().map(OsString::from));
             if self.hand == Hand::Receipt {
                 ours.extend(["--receipt".into(), receipt.clone().into()]);

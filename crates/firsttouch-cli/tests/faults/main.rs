@@ -5,6 +5,8 @@
 //! a test that did not run has not passed. Tests run one after the other, because several of them change settings of
 //! the whole machine (see `machine`) and others count what the kernel does.
 //!
+//! The same programs run on other kernels, and in other modes of transparent huge pages, by the test program `kernels`.
+//!
 //! `cargo test -p firsttouch-cli --test faults -- fork pool` runs the tests with one of these words in their name;
 //! `--list` names them all.
 
@@ -15,7 +17,9 @@
     reason = "a test program of its own prints its results"
 )]
 
+#[expect(dead_code, reason = "each test compiles what it runs")]
 mod cases;
+#[expect(dead_code, reason = "these tests do not go through modes of transparent huge pages")]
 mod directives;
 mod launch;
 #[path = "../shared/machine.rs"]
@@ -25,10 +29,10 @@ mod runner;
 #[path = "../shared/single.rs"]
 mod single;
 
-use runner::Outcome;
+use runner::{Asked, Outcome};
 use single::{Test, skip};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    single::run("faults", directives::tests().into_iter().chain(cases::tests()))
+    single::run(&Asked::read(), "faults", directives::tests(directives::scripts()).chain(cases::tests()))
 }

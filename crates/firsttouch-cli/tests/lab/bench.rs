@@ -1,6 +1,6 @@
 //! What the tests stand on: the test programs, and the commands that share a boot (`guest`).
 
-pub(crate) use crate::guest::Setting;
+pub(crate) use crate::setting::Setting;
 use firsttouch_lab::{Collected, Command, Description};
 use std::ffi::OsString;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The command itself, a boot each: what it forwards, and what it says when a guest does not come to its end.
 
-use crate::guest::{self, Setting};
 use crate::runner::{Outcome, Skip};
+use crate::setting::{self, Setting};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn lab(folder: &Path, options: &[&str], program: &[&str]) -> Result<Output, Skip
 }
 
 fn command(folder: &Path, options: &[&str], program: &[&str]) -> Result<Command, Skip> {
-    guest::ready(&Setting::of("two-node"))?;
+    setting::ready(&Setting::of("two-node"))?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
     command.current_dir(folder).args(["lab", "--machine", "two-node"]).args(options).arg("--").args(program);
     Ok(command)

@@ -26,12 +26,16 @@ mod guest;
 mod measure;
 mod model;
 mod own_devices;
+#[path = "../shared/own_program.rs"]
+mod own_program;
 mod placed;
 mod policies;
 mod regions;
 #[path = "../shared/runner.rs"]
 mod runner;
 mod runtime;
+#[path = "../shared/setting.rs"]
+mod setting;
 mod threads;
 mod watch;
 
@@ -94,7 +98,7 @@ fn main() -> ExitCode {
 fn run(tally: &mut Tally, tests: &[Test]) {
     let setting: &Setting = &tests[0].setting;
     let begun = Instant::now();
-    let (machine, lab) = match guest::ready(setting) {
+    let (machine, lab) = match setting::ready(setting) {
         Ok(ready) => ready,
         Err(Skip(why)) => {
             for test in tests {

@@ -34,7 +34,7 @@ fn machine_of(one: &Collected) -> Value {
 }
 
 fn described(setting: Setting, name: &str) -> Test {
-    let name = format!("status is the description of {name} (Linux {})", setting.release());
+    let name = format!("status is the description of {name} (Linux {})", setting.release);
     Test::new(name, setting, vec![status()], |machine, ran| {
         let told = machine_of(&ran[0]);
         processors(machine, &told);
@@ -108,7 +108,7 @@ fn devices(machine: &Description, told: &Value) {
 /// What each node's memory is, by the firmware's speeds alone or with the kernel's tiers.
 fn kinds(name: &'static str, wanted: &'static [&str], newer: bool) -> Test {
     let setting = if newer { Setting::of(name).newer() } else { Setting::of(name) };
-    let title = format!("memory of {name} is {} (Linux {})", wanted.join(", "), setting.release());
+    let title = format!("memory of {name} is {} (Linux {})", wanted.join(", "), setting.release);
     Test::new(title, setting, vec![status()], move |_, ran| {
         let told = machine_of(&ran[0]);
         let kinds: Vec<&Value> = told["nodes"].as_array().unwrap().iter().map(|node| &node["kind"]).collect();

@@ -2,7 +2,7 @@
 
 use crate::bench::{RECEIPT, Setting, Test, command, placed, words_of};
 use crate::counts::{Counts, assert_shares, counts, only};
-use firsttouch_lab::{Collected, Command, Cpuset, Ending};
+use firsttouch_lab::{Collected, Command, Cpuset, Ending, Release};
 use serde_json::Value;
 use std::ffi::OsString;
 
@@ -15,7 +15,8 @@ const TABLE: &str = "demo-workload --table 64M --reads 1000 --order 8";
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = memory();
-    tests.extend([table(), full(), plugged()]);
+    tests.extend(Release::ALL.map(table));
+    tests.extend([full(), plugged()]);
     tests.extend([weighted(false), weighted(true)]);
     tests.extend(threads());
     tests.extend([near_card(), near_disk()]);
@@ -53,11 +54,11 @@ fn memory() -> Vec<Test> {
         ("cxl", "prefer=cxl", &[(2, 1)]),
         ("cxl", "bind=dram", &[(0, 1)]),
     ];
-    let test = |(machine, memory, shares): Case| {
+    let test = |release: Release, (machine, memory, shares): Case| {
         let run = placed(&format!("--pages plain --threads 0 --memory {memory}"), "policy", TOUCH);
         Test::new(
-            format!("run --memory {memory} ({machine})"),
-            Setting::of(machine),
+            format!("run --memory {memory} ({machine}, Linux {release})"),
+            Setting { release, ..Setting::of(machine) },
             vec![run],
             move |_, ran| {
                 let pages = counts(&ran[0], "pages");
@@ -67,13 +68,22 @@ fn memory() -> Vec<Test> {
             },
         )
     };
-    cases.into_iter().map(test).collect()
+    // One machine tells what a kernel does; the others tell about machines.
+    let on = |release| {
+        let all = release == Release::default();
+        cases
+            .into_iter()
+            .filter(move |(machine, ..)| all || *machine == "two-node")
+            .map(move |case| test(release, case))
+    };
+    Release::ALL.into_iter().flat_map(on).collect()
 }
 
 /// Huge pages of the agent, interleaved: the receipt tells both.
-fn table() -> Test {
+fn table(release: Release) -> Test {
     let run = placed("--memory interleave=all", "firsttouch", TABLE);
-    Test::new("run places huge pages on both nodes", Setting::of("two-node"), vec![run], |_, ran| {
+    let name = format!("run places huge pages on both nodes (Linux {release})");
+    Test::new(name, Setting { release, ..Setting::of("two-node") }, vec![run], |_, ran| {
         let receipt = receipt(&ran[0]);
         let huge = receipt["obtained"]["bytes_by_page_size"]["2097152"].as_u64().unwrap();
         assert!(huge >= 56 << 20, "{receipt}");
@@ -107,7 +117,7 @@ fn plugged() -> Test {
 /// Weights from the firmware's bandwidths, 100 : 100 : 20, whoever keeps them: the agent, or a newer kernel.
 fn weighted(newer: bool) -> Test {
     let setting = if newer { Setting::of("cxl").newer() } else { Setting::of("cxl") };
-    let name = format!("run weighs nodes by their bandwidth (Linux {})", setting.release());
+    let name = format!("run weighs nodes by their bandwidth (Linux {})", setting.release);
     let run = placed("--memory weighted", "firsttouch", TABLE);
     Test::new(name, setting, vec![run], |_, ran| {
         let (receipt, mib) = (receipt(&ran[0]), 1 << 20);

@@ -4,16 +4,15 @@
 
 use crate::bench::{Setting, Test, workshop};
 use crate::counts::{Counts, assert_shares, counts, only, succeeded};
+use crate::own_program::own_program;
 use crate::{graphs, runtime};
-use firsttouch_lab::Command;
+use firsttouch_lab::{Collected, Command, Description, Release};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_memory::{
     Growth, NodePolicy, Pages, Reason, Region, RegionReceipt, Replicated, SharedRegion, Shares,
 };
 use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
@@ -24,37 +23,37 @@ const MIB: usize = 1 << 20;
 const PAGES: u64 = 256;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = vec![policies(), growth(), replicated(), no_room(), shared()];
+    let each = |release: Release| [policies, growth, replicated, no_room, shared].map(|test| test(release));
+    let mut tests: Vec<Test> = Release::ALL.into_iter().flat_map(each).collect();
     tests.push(weighted());
     tests
 }
 
-fn setting() -> Setting {
-    Setting::of("two-node")
+/// A test on the machine of two nodes with that kernel.
+fn test(
+    name: &str,
+    release: Release,
+    commands: Vec<Command>,
+    check: impl Fn(&Description, &[Collected]) + 'static,
+) -> Test {
+    Test::new(
+        format!("{name} (Linux {release})"),
+        Setting { release, ..Setting::of("two-node") },
+        commands,
+        check,
+    )
 }
 
 /// This program, in the guest.
 pub(crate) fn ours(words: &[&str]) -> Command {
     let words = [WORD].iter().chain(words).map(OsString::from);
-    Command::new([own_program().into_os_string()].into_iter().chain(words))
+    Command::new([own_program(&workshop()).into_os_string()].into_iter().chain(words))
 }
 
-/// Without what debuggers want, which is most of it.
-fn own_program() -> PathBuf {
-    let file = workshop().join("lab");
-    if !file.exists() {
-        fs::create_dir_all(workshop()).unwrap();
-        let stripped =
-            process::Command::new("strip").arg("-o").arg(&file).arg(env::current_exe().unwrap()).status();
-        assert!(stripped.expect("binutils").success());
-    }
-    file
-}
-
-fn policies() -> Test {
+fn policies(release: Release) -> Test {
     let commands =
         ["local", "bind", "prefer", "interleave", "blocks"].map(|policy| ours(&["policy", policy]));
-    Test::new("a region's pages come from the nodes it names", setting(), commands.to_vec(), |_, ran| {
+    test("a region's pages come from the nodes it names", release, commands.to_vec(), |_, ran| {
         let pages = |index: usize| counts(&ran[index], "pages");
         // On a CPU of node 1.
         assert_eq!(pages(0), only(1, 16 * PAGES));
@@ -72,23 +71,23 @@ fn policies() -> Test {
 
 fn weighted() -> Test {
     let commands = vec![ours(&["policy", "weighted"])];
-    Test::new("a region's weights are its own", setting().newer(), commands, |_, ran| {
+    test("a region's weights are its own", Release::V6_12, commands, |_, ran| {
         // Three blocks of 2 MiB and one, in turn.
         assert_eq!(counts(&ran[0], "pages"), Counts::from([(0, 12 * PAGES), (1, 4 * PAGES)]));
     })
 }
 
-fn growth() -> Test {
+fn growth(release: Release) -> Test {
     let commands = vec![ours(&["grow"])];
-    Test::new("a region that moves keeps its pages and its policy", setting(), commands, |_, ran| {
+    test("a region that moves keeps its pages and its policy", release, commands, |_, ran| {
         assert_eq!(counts(&ran[0], "before"), only(1, 8 * PAGES));
         assert_eq!(counts(&ran[0], "after"), only(1, 24 * PAGES));
     })
 }
 
-fn replicated() -> Test {
+fn replicated(release: Release) -> Test {
     let commands = vec![ours(&["replicated"])];
-    Test::new("every thread reads the copy of its own node", setting(), commands, |_, ran| {
+    test("every thread reads the copy of its own node", release, commands, |_, ran| {
         succeeded(&ran[0]);
         assert_eq!(counts(&ran[0], "pages"), Counts::from([(0, 4 * PAGES), (1, 4 * PAGES)]));
         // The node of what each thread read, by the node it ran on.
@@ -96,17 +95,17 @@ fn replicated() -> Test {
     })
 }
 
-fn no_room() -> Test {
+fn no_room(release: Release) -> Test {
     let commands = vec![ours(&["no-room"])];
-    Test::new("where a node has no room there is one copy, and the reason", setting(), commands, |_, ran| {
+    test("where a node has no room there is one copy, and the reason", release, commands, |_, ran| {
         succeeded(&ran[0]);
         assert!(ran[0].stdout.contains("reason node-full\n"), "{ran:?}");
     })
 }
 
-fn shared() -> Test {
+fn shared(release: Release) -> Test {
     let commands = vec![ours(&["shared"])];
-    Test::new("two processes share memory that lies on two nodes", setting(), commands, |_, ran| {
+    test("two processes share memory that lies on two nodes", release, commands, |_, ran| {
         succeeded(&ran[0]);
         for whose in ["ours", "theirs"] {
             let pages = counts(&ran[0], whose);

@@ -1,19 +1,19 @@
 //! `firsttouch watch`: pages and threads are seen where they are, on either node.
 
 use crate::bench::{Setting, Test, words_of};
-use firsttouch_lab::Command;
+use firsttouch_lab::{Command, Release};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
 pub(crate) fn tests() -> Vec<Test> {
-    // The older kernel tells by its own walks, the newer one is asked in pieces.
-    [Setting::of("two-node"), Setting::of("two-node").newer()].into_iter().map(sees).collect()
+    // The older kernels tell by their own walks, the newest is asked in pieces.
+    Release::ALL.into_iter().map(|release| sees(Setting { release, ..Setting::of("two-node") })).collect()
 }
 
 fn sees(setting: Setting) -> Test {
     let run = Command::new(words_of("watched", ""));
-    let name = format!("watch sees pages and a thread go to another node (Linux {})", setting.release());
+    let name = format!("watch sees pages and a thread go to another node (Linux {})", setting.release);
     Test::new(name, setting, vec![run], |_, ran| {
         let samples: Vec<Value> =
             ran[0].stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -122,7 +122,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Makes what the words of `//# requires:` lines name, or says why it cannot.
+    /// Makes what the words of `//# requires:` lines name, and checks what cannot be made (see [`check`]), or says why it cannot.
     pub(crate) fn make(requirements: &[String]) -> Outcome<Surroundings> {
         let changes = |word: &String| ["pool2m=", "thp=", "mthp"].iter().any(|start| word.starts_with(start));
         let lock =
@@ -141,13 +141,7 @@ impl Surroundings {
                     return skip("only root can do this");
                 }
             }
-            ("thp", "") => {
-                let mode = fs::read_to_string(format!("{THP}/enabled")).unwrap_or_default();
-                if !matches!(selected(&mode), "always" | "madvise") {
-                    return skip("this machine gives no transparent huge pages");
-                }
-            }
-            ("thp", mode) => {
+            ("thp", mode) if !mode.is_empty() => {
                 self._settings.extend(Setting::change(&Path::new(THP).join("enabled"), mode)?);
             }
             ("mthp64k", mode) => {
@@ -167,10 +161,51 @@ impl Surroundings {
                     return skip(format!("there is no command `{name}`"));
                 }
             }
-            _ => panic!("unknown requirement {requirement}"),
+            _ => return check(requirement),
         }
         Ok(())
     }
+}
+
+/// Whether this is a guest of the lab.
+pub(crate) fn in_guest() -> bool {
+    Path::new("/run/firsttouch-lab").exists()
+}
+
+/// Whether it is as a condition says that nobody can change: `thp` (transparent huge pages are to be had, for the asking
+/// at least), `native` (processors are not emulated) or `linux>=6.7`.
+pub(crate) fn check(condition: &str) -> Outcome {
+    if condition == "native" {
+        return if in_guest() { skip("processors are emulated") } else { Ok(()) };
+    }
+    if condition == "thp" {
+        return match thp_mode() {
+            Some(mode) if mode != "never" => Ok(()),
+            _ => skip("this machine gives no transparent huge pages"),
+        };
+    }
+    let Some(least) = condition.strip_prefix("linux>=") else { panic!("unknown requirement {condition}") };
+    let release = kernel_release();
+    if version(&release) < version(least) {
+        skip(format!("Linux {release} is older than {least}"))
+    } else {
+        Ok(())
+    }
+}
+
+/// `always`, `madvise` or `never`.
+pub(crate) fn thp_mode() -> Option<String> {
+    Some(selected(&fs::read_to_string(format!("{THP}/enabled")).ok()?).to_owned())
+}
+
+pub(crate) fn kernel_release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
+}
+
+/// The first two numbers.
+fn version(release: &str) -> Vec<u32> {
+    let numbers = release.split(|end: char| !end.is_ascii_digit()).take(2);
+    numbers.map(|number| number.parse().unwrap()).collect()
 }
 
 pub(crate) fn is_root() -> bool {

@@ -16,7 +16,7 @@ pub(crate) type Outcome<T = ()> = Result<T, Skip>;
 
 /// What the command line asks for.
 pub(crate) struct Asked {
-    words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// The names of the tests, instead of running them.
     pub(crate) list: bool,
 }
@@ -63,10 +63,10 @@ impl Tally {
         }
     }
 
-    /// Tells all in all, under the name of the test program.
-    pub(crate) fn end(self, program: &str, took: Duration) -> ExitCode {
+    /// Tells all in all, under the name of what ran.
+    pub(crate) fn end(self, name: &str, took: Duration) -> ExitCode {
         println!(
-            "\n{program}: {} passed, {} skipped, {} failed in {:.0} s",
+            "\n{name}: {} passed, {} skipped, {} failed in {:.0} s",
             self.passed,
             self.skipped,
             self.failed.len(),

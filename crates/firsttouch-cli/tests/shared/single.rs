@@ -13,9 +13,8 @@ pub(crate) fn skip<T>(why: impl Into<String>) -> Outcome<T> {
     Err(Skip(why.into()))
 }
 
-/// Runs the tests that the command line asks for.
-pub(crate) fn run(program: &str, tests: impl IntoIterator<Item = Test>) -> ExitCode {
-    let asked = Asked::read();
+/// Runs the tests that are asked for.
+pub(crate) fn run(asked: &Asked, program: &str, tests: impl IntoIterator<Item = Test>) -> ExitCode {
     let tests: Vec<Test> = tests.into_iter().filter(|(name, _)| asked.wants(name)).collect();
     if asked.list {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));

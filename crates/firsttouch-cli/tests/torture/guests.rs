@@ -1,15 +1,15 @@
 //! Runs in a guest of the lab, which is booted once for several.
 
-use crate::guest::{self, Setting};
 use crate::here::{Failure, judge};
 use crate::plan::Plan;
 use crate::program::{Program, linked_library};
 use crate::runner::Skip;
+use crate::setting::{self, Setting};
 use firsttouch_lab::{Collected, Command, Ending};
 
 /// Runs plans one after the other.
 pub(crate) fn run(setting: &Setting, plans: &[Plan], program: &Program) -> Result<Vec<Failure>, Skip> {
-    let (_, lab) = guest::ready(setting)?;
+    let (_, lab) = setting::ready(setting)?;
     let commands: Vec<Command> =
         plans.iter().map(|plan| Command::new(plan.command("firsttouch", program))).collect();
     let collected = lab.copy_in(linked_library(program)).collect(&commands);

@@ -30,6 +30,8 @@ mod plan;
 mod program;
 #[path = "../shared/runner.rs"]
 mod runner;
+#[path = "../shared/setting.rs"]
+mod setting;
 mod shrink;
 mod suite;
 

@@ -1,12 +1,12 @@
 //! The runs that belong to the tests: every kind of pages and every way of the agent's, here and on older kernels.
 
-use crate::guest::Setting;
 use crate::guests;
 use crate::here;
 use crate::machine::{ControlGroup, Surroundings};
 use crate::plan::Plan;
 use crate::program::{Program, switched_library};
 use crate::runner::{Asked, Skip, Tally};
+use crate::setting::Setting;
 use crate::shrink::{first, shrink, told};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -113,7 +113,7 @@ pub(crate) fn run_in_guest(setting: &Setting, plan: &Plan, said: &str, program: 
     let (shortest, shorter) = shrink(plan, said, &program.kinds, &mut |plans, sign| {
         first(guests::run(setting, plans, program).unwrap_or_default(), sign)
     });
-    let release = setting.release().to_string();
+    let release = setting.release.to_string();
     let command = shortest.shown(Some((setting.machine, &release)), program);
     panic!("{}", told(said, &shortest, &shorter, &command));
 }
@@ -122,7 +122,7 @@ pub(crate) fn run_in_guest(setting: &Setting, plan: &Plan, said: &str, program: 
 pub(crate) fn run(asked: &Asked, tally: &mut Tally) {
     let guests: Vec<(bool, Vec<(String, Plan)>)> = [false, true]
         .map(|newer| {
-            let named = |(name, plan)| (format!("{name}, on Linux {}", guest(newer).release()), plan);
+            let named = |(name, plan)| (format!("{name}, on Linux {}", guest(newer).release), plan);
             let wanted = in_guest().into_iter().map(named).filter(|(name, _)| asked.wants(name)).collect();
             (newer, wanted)
         })

@@ -1,5 +1,5 @@
 /* Huge pages switched on and off a thousand times while eight threads allocate: what they compute is right, no block is
- * lost, and nothing is left of it all at the end. */
+ * lost, and nothing is left of it all at the end. Argument: how often, if not a thousand times. */
 #include "check.h"
 #include <firsttouch.h>
 #include <malloc.h>
@@ -60,10 +60,10 @@ static void run(int toggles)
     over = 0;
     for (size_t index = 0; index < THREADS; index++)
         CHECK(pthread_create(&threads[index], NULL, work, (void *)index) == 0);
-    size_t begun = __atomic_load_n(&operations, __ATOMIC_RELAXED);
     for (int round = 0; round < toggles; round++) {
-        /* One operation for each toggle at the least, so that there are some in every state. */
-        while (__atomic_load_n(&operations, __ATOMIC_RELAXED) < begun + (size_t)round)
+        /* One operation after each toggle at the least, so that there are some in every state. */
+        size_t seen = __atomic_load_n(&operations, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&operations, __ATOMIC_RELAXED) == seen)
             sched_yield();
         if (round % 2)
             firsttouch_ism_off();
@@ -77,8 +77,9 @@ static void run(int toggles)
     }
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    int toggles = count > 1 ? atoi(words[1]) : TOGGLES;
     firsttouch_session now;
     alarm(300); /* a deadlock is a failure */
     CHECK(mallopt(M_ARENA_MAX, 1) == 1); /* which alone gives all back that is free */
@@ -86,7 +87,7 @@ int main(void)
     malloc_trim(0);
     size_t resident = resident_bytes(), used = mallinfo2().uordblks;
     for (int time = 0; time < 2; time++) {
-        run(TOGGLES);
+        run(toggles);
         CHECK(firsttouch_ism_list(NULL, 0) == 0 && firsttouch_ism_status(&now, sizeof now) == FIRSTTOUCH_RESULT_OK);
         CHECK(now.live_blocks == 0 && now.live_bytes == 0 && now.placed_blocks > 0);
         CHECK(firsttouch_ism_end() == FIRSTTOUCH_RESULT_OK);

@@ -5,24 +5,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
-pub(crate) fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// The folder of the crate, whichever crate's test this is part of.
+pub(crate) fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../firsttouch-ffi")
 }
 
-/// Where the library is installed for these tests.
+/// Where the library is installed for these tests: below the build's own folder, and removed with it.
 pub(crate) fn prefix() -> &'static Path {
-    static PREFIX: OnceLock<TempDir> = OnceLock::new();
-    PREFIX
-        .get_or_init(|| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut install = Command::new(here().join("install"));
-            install.arg("--prefix").arg(folder.path()).args(["--profile", "dev"]);
-            assert!(install.env("CARGO", env!("CARGO")).status().unwrap().success());
-            folder
-        })
-        .path()
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("library-of-", env!("CARGO_CRATE_NAME")));
+        let mut install = Command::new(here().join("install"));
+        install.arg("--prefix").arg(&folder).args(["--profile", "dev"]);
+        assert!(install.env("CARGO", env!("CARGO")).status().unwrap().success());
+        folder
+    })
 }
 
 /// Runs a command to its end; it must succeed.
@@ -57,47 +56,32 @@ fn archive() -> Vec<OsString> {
     [archive].into_iter().chain(needed.split(' ').map(OsString::from)).collect()
 }
 
-/// A program linked to the static library by this compiler, in a folder that goes with it.
-pub(crate) fn linked(compiler: &str, source: &str, more: &[&str]) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
+/// Compiles and links to the static library.
+pub(crate) fn with_archive(compiler: &str, program: &Path, source: &str, more: &[&str]) {
     let (archive, mut flags) = (archive(), more.iter().map(OsStr::new).collect::<Vec<_>>());
     flags.extend(archive.iter().map(OsString::as_os_str));
-    compile_by(compiler, &program, source, &flags);
-    (folder, program)
+    compile_by(compiler, program, source, &flags);
 }
 
-fn shared() -> Vec<&'static OsStr> {
-    ["-L", "-lfirsttouch", "-ldl"].map(OsStr::new).to_vec()
-}
-
-/// Compiles against the shared library and runs.
-pub(crate) fn run_with_shared(source: &str, more: &[&OsStr], words: &[&Path]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
+/// Compiles against the shared library, which the program finds where it is.
+pub(crate) fn with_shared(program: &Path, source: &str, more: &[&OsStr]) {
     let library = prefix().join("lib");
+    let mut place = OsString::from("-Wl,-rpath,");
+    place.push(&library);
     let mut flags = more.to_vec();
-    flags.extend(shared());
-    let at = flags.iter().position(|flag| *flag == "-L").unwrap();
-    flags.insert(at + 1, library.as_os_str());
-    compile(&program, source, &flags);
-    run(Command::new(&program).args(words).env("LD_LIBRARY_PATH", library))
+    flags.extend([OsStr::new("-L"), library.as_os_str(), place.as_os_str()]);
+    flags.extend(["-lfirsttouch", "-ldl"].map(OsStr::new));
+    compile(program, source, &flags);
+}
+
+/// The agent.
+pub(crate) fn agent() -> PathBuf {
+    run(Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "firsttouch-preload"]));
+    builds().join("libfirsttouch_preload.so")
 }
 
 /// Where Cargo puts what it builds for these tests: beside the folder of this test.
-pub(crate) fn builds() -> PathBuf {
+fn builds() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().and_then(Path::parent).unwrap().to_owned()
-}
-
-/// Whether an example has said what it is to say.
-pub(crate) fn check_example(name: &str, said: &str) {
-    let expected: &[&str] = match name {
-        "region" => &["\"asked\":{\"pages\":\"thp\",\"bytes\":67108864}"],
-        "session" => &["with a block: on, 1 placed", "the end: done"],
-        "fill" => &["new memory: all zero", "cancelled: told exactly", "from the pool: ready"],
-        // The sum of all numbers below 2^20.
-        _ => &["1 threads in 1 groups: 549755289600"],
-    };
-    assert!(expected.iter().all(|words| said.contains(words)), "{name}: {said}");
 }

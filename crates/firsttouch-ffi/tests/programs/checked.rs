@@ -2,7 +2,8 @@
 //!
 //! Sessions are not among what is checked: where a sanitizer watches allocations, they are refused.
 
-use crate::build::{linked, run};
+use crate::build::run;
+use crate::linked;
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -4,57 +4,51 @@
 #![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
 mod build;
+#[expect(dead_code, reason = "what a case wants of the kernel is for those who choose kernels")]
+mod cases;
 mod checked;
 
-use build::{builds, check_example, compile, here, linked, prefix, run, run_with_shared};
+use build::{compile, prefix, run, with_archive};
+use cases::check_example;
 use std::ffi::OsStr;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A program linked to the static library, in a folder that goes with it.
+fn linked(compiler: &str, source: &str, more: &[&str]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    with_archive(compiler, &program, source, more);
+    (folder, program)
+}
+
+/// Runs the programs whose name begins so.
+fn check(name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = cases::all(folder.path());
+    let cases: Vec<_> = cases.iter().filter(|case| case.name.starts_with(name)).collect();
+    assert!(!cases.is_empty(), "{name}");
+    for case in cases {
+        case.make();
+        case.check(&case.command(false).output().unwrap());
+    }
+}
 
 #[test]
 fn the_example_of_a_session_runs() {
-    let said = run_with_shared("examples/session.c", &[], &[]);
-    assert!(said.contains("with a block: on, 1 placed"), "{said}");
-    assert!(
-        said.contains("grown: off, 1 placed") && said.contains("not yet: placed blocks are live"),
-        "{said}"
-    );
-    assert!(said.contains("without: off, 0 placed") && said.contains("the end: done"), "{said}");
+    check("example session");
 }
 
 /// With the agent in the process, the agent does it, and there is one heap.
 #[test]
 fn a_preloaded_agent_serves_the_session() {
-    let target = builds();
-    run(Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "firsttouch-preload"]));
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("served");
-    let library = prefix().join("lib");
-    let flags = [OsStr::new("-L"), library.as_os_str(), OsStr::new("-lfirsttouch")];
-    compile(&program, "tests/c/served.c", &flags);
-    let agent = target.join("libfirsttouch_preload.so");
-    // With settings that place nothing, and preloaded by somebody who knows of no settings.
-    for settings in [Some("pid=0 pages=plain"), None] {
-        let mut served = Command::new(&program);
-        served.env("LD_LIBRARY_PATH", &library).env("LD_PRELOAD", &agent).env_remove("FIRSTTOUCH_AGENT");
-        served.envs(settings.map(|settings| ("FIRSTTOUCH_AGENT", settings)));
-        assert_eq!(run(&mut served), "done\n", "{settings:?}");
-    }
+    check("served");
 }
 
 #[test]
 fn the_example_of_a_region_tells_what_it_got() {
-    for pages in ["thp", "4k"] {
-        let said = run_with_shared("examples/region.c", &[], &[Path::new("32"), Path::new(pages)]);
-        let receipt: serde_json::Value = serde_json::from_str(&said).unwrap();
-        assert_eq!(receipt["asked"]["pages"], pages);
-        assert_eq!(receipt["asked"]["bytes"], 32 << 20);
-        if let Some(sizes) = receipt["obtained"]["bytes_by_page_size"].as_object() {
-            assert_eq!(sizes.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 32 << 20);
-            assert!(pages == "thp" || sizes.keys().eq(["4096"]), "{said}");
-        }
-    }
+    check("example region");
 }
 
 #[test]
@@ -65,9 +59,8 @@ fn the_examples_link_to_the_static_library() {
 
 #[test]
 fn the_examples_of_fills_and_teams_run() {
-    for name in ["fill", "team"] {
-        check_example(name, &run_with_shared(&format!("examples/{name}.c"), &[], &[]));
-    }
+    check("example fill");
+    check("example team");
 }
 
 #[test]
@@ -80,35 +73,28 @@ fn the_header_and_the_examples_are_cplusplus_as_well() {
 
 #[test]
 fn fills_pools_and_teams_answer_what_they_should() {
-    assert_eq!(run_with_shared("tests/c/threads.c", &[], &[]), "done\n");
+    check("threads");
 }
 
 /// Nobody can wait for work that never returns: the process ends, with a word, instead of standing still.
 #[test]
 fn work_that_does_not_return_ends_the_process() {
-    let (_folder, program) = linked("c++", "tests/c/left.cc", &["-std=c++17"]);
-    for how in ["throw", "pthread_exit"] {
-        let Output { status, stderr, .. } = Command::new(&program).arg(how).output().unwrap();
-        let said = String::from_utf8_lossy(&stderr);
-        assert!(status.signal() == Some(libc::SIGABRT) && !said.is_empty(), "{how}: {status} {said}");
-    }
+    check("left");
 }
 
 #[test]
 fn a_thousand_toggles_under_load_lose_and_leave_nothing() {
-    assert_eq!(run_with_shared("tests/c/toggled.c", &[], &[]), "done\n");
+    check("toggled");
 }
 
 #[test]
 fn a_fork_meets_no_session_that_is_half_begun() {
-    let flags = ["-pthread", "-rdynamic", "-ldl"].map(OsStr::new);
-    assert_eq!(run_with_shared("tests/c/forked.c", &flags, &[]), "done\n");
+    check("forked");
 }
 
 #[test]
 fn blocks_are_freed_through_pointers() {
-    let flags = ["-pthread", "-fno-builtin", "-ldl"].map(OsStr::new);
-    assert_eq!(run_with_shared("tests/c/pointers.c", &flags, &[]), "done\n");
+    check("pointers");
 }
 
 /// Runs the example of a session with another allocator preloaded.
@@ -146,45 +132,14 @@ fn a_sanitizer_is_left_alone() {
     assert!(output.status.code() == Some(1) && said.contains("cannot be redirected"), "{said}");
 }
 
-fn libraries(folder: &Path, flags: &[&str]) -> (PathBuf, PathBuf) {
-    let library = |name: &str| {
-        let path = folder.join(name);
-        let mut all = vec!["-shared", "-fPIC"];
-        all.extend(flags);
-        compile(&path, "tests/c/made.c", &all.into_iter().map(OsStr::new).collect::<Vec<_>>());
-        path
-    };
-    (library("libmade.so"), library("libtaker.so"))
-}
-
 #[test]
 fn what_a_chosen_library_makes_is_placed() {
-    // Bound when loaded, on protected pages; and bound at the first call; and a program at a fixed address.
-    let ways: [&[&str]; 3] = [&["-Wl,-z,relro,-z,now"], &["-Wl,-z,lazy"], &["-Wl,-z,lazy", "-no-pie"]];
-    for way in ways {
-        let folder = tempfile::tempdir().unwrap();
-        let for_library: Vec<&str> = way.iter().copied().filter(|flag| *flag != "-no-pie").collect();
-        let (made, taker) = libraries(folder.path(), &for_library);
-        let mut flags: Vec<&OsStr> = way.iter().map(OsStr::new).collect();
-        flags.push(made.as_os_str());
-        assert_eq!(run_with_shared("tests/c/redirected.c", &flags, &[&taker]), "done\n", "{way:?}");
-    }
+    check("redirected");
 }
 
 #[test]
 fn unloading_with_live_blocks_is_safe() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("unloaded");
-    compile(&program, "tests/c/unloaded.c", &[OsStr::new("-ldl")]);
-    let first = prefix().join("lib/libfirsttouch.so").canonicalize().unwrap();
-    // Another file, and by the name inside it not the same library.
-    let second = folder.path().join("libother.so");
-    let archive = prefix().join("lib/libfirsttouch.a");
-    let map = format!("-Wl,--version-script={}", here().join("firsttouch.map").display());
-    let mut linker = Command::new("cc");
-    linker.args(["-shared", &map, "-Wl,--whole-archive"]).arg(archive).arg("-Wl,--no-whole-archive");
-    run(linker.args(["-lgcc_s", "-ldl", "-lc", "-o"]).arg(&second));
-    assert_eq!(run(Command::new(&program).arg(first).arg(second)), "done\n");
+    check("unloaded");
 }
 
 #[test]

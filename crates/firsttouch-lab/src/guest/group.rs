@@ -2,9 +2,11 @@
 
 use super::setup::write;
 use crate::job::Cpuset;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 const ROOT: &str = "/sys/fs/cgroup";
 
@@ -35,8 +37,26 @@ impl Group {
         Ok(started)
     }
 
-    /// Ends whatever is left in the group (Linux 5.14).
+    /// Ends whatever is left in the group.
     pub(super) fn end(&self) -> io::Result<()> {
-        write(&self.0.join("cgroup.kill"), "1")
+        let kill = self.0.join("cgroup.kill");
+        // Linux 5.14.
+        if kill.exists() { write(&kill, "1") } else { self.end_one_by_one() }
+    }
+
+    /// Frozen, so that nobody starts another process before the turn comes to it: who is frozen can still be killed.
+    fn end_one_by_one(&self) -> io::Result<()> {
+        write(&self.0.join("cgroup.freeze"), "1")?;
+        loop {
+            let left = fs::read_to_string(self.0.join("cgroup.procs"))?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            for pid in left.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+                // It may be gone already.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            thread::yield_now();
+        }
     }
 }

@@ -1,21 +1,28 @@
 // A limit of the address space (ulimit -v): what fits without us fits with us, and what does not is refused by NULL and
-// ENOMEM as without us.
+// ENOMEM as without us. Argument: how often, if not three times.
+//# once: what a limit allows
 //# bare:
 //# outside: ulimit -v 524288; exec "$@"
+//# emulated: 1
 //# run: --pages thp
 //# outside: ulimit -v 524288; exec "$@"
+//# emulated: 1
 //# expect: complete=true
 //# run: --pages 4k --min-size 64K
 //# outside: ulimit -v 524288; exec "$@"
+//# emulated: 1
 //# run: --pages 2m --prefault
 //# outside: ulimit -v 524288; exec "$@"
+//# emulated: 1
 //# exec: --pages auto
 //# outside: ulimit -v 524288; exec "$@"
+//# emulated: 1
 #include "check.h"
 
-int main(void)
+int main(int count, char **arguments)
 {
-    for (int round = 0; round < 3; round++) {
+    int rounds = count > 1 ? atoi(arguments[1]) : 3;
+    for (int round = 0; round < rounds; round++) {
         // One block of nearly everything.
         char *large = malloc(440 * MIB);
         CHECK(large != NULL);
@@ -32,11 +39,11 @@ int main(void)
         free(large);
         // Many, until there is no more; then all is there for a mapping of the program's own.
         char *blocks[64];
-        int count = 0;
-        while (count < 64 && (blocks[count] = malloc(9 * MIB + 5000)) != NULL)
-            memset(blocks[count++], 1, 9 * MIB);
-        CHECK(count >= 46 && errno == ENOMEM);
-        for (int i = 0; i < count; i++)
+        int many = 0;
+        while (many < 64 && (blocks[many] = malloc(9 * MIB + 5000)) != NULL)
+            memset(blocks[many++], 1, 9 * MIB);
+        CHECK(many >= 46 && errno == ENOMEM);
+        for (int i = 0; i < many; i++)
             free(blocks[i]);
         void *mapped = mmap(NULL, 430 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(mapped != MAP_FAILED);

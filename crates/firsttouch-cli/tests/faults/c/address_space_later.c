@@ -1,5 +1,6 @@
 // The program limits its own address space while it runs (Python's resource.setrlimit is used so): the address space
 // that we hold must not count against it.
+//# once: what a limit allows
 //# bare:
 //# run: --pages thp
 //# run: --pages 4k

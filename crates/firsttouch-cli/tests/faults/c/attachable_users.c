@@ -1,4 +1,5 @@
 // Whom the control channel listens to: the user that the program runs as now, and nobody else.
+//# once: whom the agent listens to
 //# requires: root
 //# exec: --attachable -- foreign
 //# exec: --attachable -- dropped

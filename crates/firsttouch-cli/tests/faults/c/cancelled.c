@@ -1,4 +1,5 @@
 // malloc is no cancellation point (pthreads(7)): a thread that is to be cancelled goes on through it.
+//# once: threads
 //# bare:
 //# run: --pages thp --prefault
 //# run: --pages thp

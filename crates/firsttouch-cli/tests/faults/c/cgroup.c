@@ -2,11 +2,16 @@
 // which the recycled memory must make way; what does not fit dies the same way.
 //# requires: cgroup=256M
 //# bare: fits
+//# emulated: fits 1
 //# run: --pages thp -- fits
+//# emulated: fits 1
 //# expect: complete=true
 //# run: --pages thp --prefault -- fits
+//# emulated: fits 1
 //# run: --pages auto -- fits
+//# emulated: fits 1
 //# exec: --pages thp -- fits
+//# emulated: fits 1
 //# bare: exceeds
 //# expect: signal=9
 //# run: --pages thp -- exceeds
@@ -43,7 +48,8 @@ int main(int count, char **arguments)
         CHECK(holds(blocks[39], 10 * MIB, 39));
         return 0;
     }
-    for (int round = 0; round < 2; round++) {
+    int rounds = count > 2 ? atoi(arguments[2]) : 2;
+    for (int round = 0; round < rounds; round++) {
         use(30 * MIB);
         // The C library's own memory, with ours held for reuse.
         use(60 * KIB);

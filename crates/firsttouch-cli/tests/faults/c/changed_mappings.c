@@ -1,13 +1,22 @@
 // Blocks whose mapping the program changed, by every call there is for it, also ones that nobody sees, and freed so: glibc
 // would have unmapped them. The next owner must have ordinary memory, and the first owner's files must stay as they are.
+// Argument: how often, if not twice.
+//# once: mappings
 //# requires: root
 //# bare:
+//# emulated: 1
 //# run: --pages thp
+//# emulated: 1
 //# run: --pages thp --min-size 64K
+//# emulated: 1
 //# run: --pages thp --prefault
+//# emulated: 1
 //# run: --pages 4k
+//# emulated: 1
 //# run: --pages 64k
+//# emulated: 1
 //# run: --pages auto
+//# emulated: 1
 #include "check.h"
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
@@ -170,15 +179,16 @@ static void check_next(int seed)
     }
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int rounds = count > 1 ? atoi(arguments[1]) : 2;
     void (*changes[])(char *) = {map_file,         map_file_unseen,    map_part_of_file, map_shared, unmap,
                                  unmap_part,       unmap_unseen,       move_away,        forbid,     forbid_by_number,
                                  forbid_unseen,    forbid_part_unseen, lock,             guard,      bind_pages,
                                  watch,            attach_segment};
     enum { CHANGES = sizeof changes / sizeof *changes };
     long locked = locked_kib();
-    for (int round = 0; round < 2; round++)
+    for (int round = 0; round < rounds; round++)
         for (int i = 0; i < CHANGES; i++) {
             dprintf(1, "%d\n", i);
             char *before = make(), *block = make(), *after = make();

@@ -1,4 +1,5 @@
 // Who gets the agent: the placed process, also when it becomes another program; its children only if they are followed.
+//# once: who gets the agent
 //# bare: spawn
 //# expect: stdout=parent without
 //# expect: stdout=child without

@@ -1,5 +1,6 @@
 // A program that confines itself (seccomp) to the system calls that its C library makes: for memory, and to end. Any other
 // would be its end.
+//# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
 //# bare: exits

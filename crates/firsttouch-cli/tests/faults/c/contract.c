@@ -1,4 +1,5 @@
 // The contract of malloc(3) that has nothing to do with time: zero sizes, overflow, errno, usable sizes.
+//# once: what the functions answer
 //# bare:
 //# run: --pages thp
 //# run: --pages thp --min-size 4K

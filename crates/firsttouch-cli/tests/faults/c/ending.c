@@ -1,4 +1,5 @@
 // The ways a program ends: its status and its signals are passed on, and the receipt says whether it saw the end.
+//# once: how a program ends
 //# bare: return
 //# expect: exit=3
 //# run: --pages thp -- return

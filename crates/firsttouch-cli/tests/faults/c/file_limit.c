@@ -1,4 +1,5 @@
 // A program that may not write files (ulimit -f 0): the agent's record must not end it by SIGXFSZ.
+//# once: what cannot be written
 //# bare:
 //# outside: ulimit -f 0; exec "$@"
 //# expect: stdout=done

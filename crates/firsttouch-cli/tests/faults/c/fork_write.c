@@ -1,14 +1,16 @@
 // A fork, and both sides write one byte to each 2 MiB block, which splits its huge page. Contents stay each side's own.
-// Some time after the child is gone, a large allocation puts the huge pages together again.
-//# requires: thp
+// Some time after the child is gone, a large allocation puts the huge pages together again
+// (MADV_COLLAPSE, Linux 6.1).
 //# bare: contents
 //# run: --pages thp -- contents
 //# expect: complete=true
-//# expect: shortfall=lost-after-fork>=32M
+//# expect: shortfall=lost-after-fork>=32M where thp
 //# run: --pages thp -- restored
+//# where: thp linux>=6.1
 //# expect: complete=true
 //# expect: pages=2m>=90%
 //# exec: --pages thp -- restored
+//# where: thp linux>=6.1
 #include "check.h"
 
 static const size_t BYTES = 96 * MIB;

@@ -1,26 +1,42 @@
 // Forks where glibc allows them (tst-mallocfork, tst-mallocfork2, tst-malloc-fork-deadlock): in the handler of a signal that
-// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once.
+// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once. Arguments: where, and
+// how often, if not some hundred times.
+//# once: forks
 //# expect: stdout=forked
 //# bare: fork
+//# emulated: fork 12
 //# bare: blocks
+//# emulated: blocks 12
 //# bare: stdio
+//# emulated: stdio 12
 //# bare: many
+//# emulated: many 12
 //# exec: --pages thp -- fork
+//# emulated: fork 12
 //# exec: --pages thp -- blocks
+//# emulated: blocks 12
 //# exec: --pages thp -- stdio
+//# emulated: stdio 12
 //# exec: --pages thp -- many
+//# emulated: many 12
 //# run: --pages thp --min-size 64K -- blocks
+//# emulated: blocks 12
 //# run: --pages thp --prefault -- blocks
+//# emulated: blocks 12
 //# run: --pages 64k -- stdio
+//# emulated: stdio 12
 //# run: --pages 2m -- stdio
+//# emulated: stdio 12
 //# run: --pages 2m -- many
+//# emulated: many 12
 //# run: --pages auto -- blocks
+//# emulated: blocks 12
 #include "check.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
 
-enum { HANDLED = 200, FORKS = 60 };
+static int most_handled = 200, most_forks = 60;
 static volatile sig_atomic_t handled, stop;
 
 static void child_of_handler(int signal)
@@ -58,7 +74,7 @@ static void wait_for(pid_t child)
 static void within_fork(void)
 {
     signals(4700);
-    while (handled < HANDLED) {
+    while (handled < most_handled) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0)
@@ -72,7 +88,7 @@ static void within_blocks(void)
     signals(3000);
     char *kept = malloc(3 * MIB);
     fill(kept, 3 * MIB, 7);
-    while (handled < HANDLED)
+    while (handled < most_handled)
         for (int i = 0; i < 50; i++) {
             char *block = malloc(2 * MIB);
             CHECK(block != NULL);
@@ -110,7 +126,7 @@ static void *flush(void *unused)
 
 static void *fork_often(void *block)
 {
-    for (int i = 0; i < FORKS; i++) {
+    for (int i = 0; i < most_forks; i++) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
@@ -187,6 +203,8 @@ int main(int count, char **words)
                         : strcmp(word, "blocks") == 0 ? within_blocks
                         : strcmp(word, "stdio") == 0  ? with_stdio
                                                       : by_many;
+    if (count > 2)
+        most_handled = most_forks = atoi(words[2]);
     act();
     struct itimerval never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &never, NULL);

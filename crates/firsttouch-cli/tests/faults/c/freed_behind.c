@@ -1,13 +1,22 @@
 // Placed blocks that reach the C library's own functions, past whoever stands in front of them: through pointers that were
 // looked up in the library itself, as ctypes, JNA and .NET do. Nothing may be lost but that they are recycled.
+// Argument: how often, if not three times.
+//# once: who frees
 //# build: -ldl
 //# bare:
+//# emulated: 1
 //# run: --pages thp
+//# emulated: 1
 //# run: --pages thp --min-size 64K
+//# emulated: 1
 //# run: --pages thp --prefault
+//# emulated: 1
 //# run: --pages 4k
+//# emulated: 1
 //# run: --pages 64k
+//# emulated: 1
 //# run: --pages 2m
+//# emulated: 1
 #include "check.h"
 #include <dlfcn.h>
 
@@ -20,8 +29,9 @@ static void *aligned(size_t alignment)
     return block;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int rounds = count > 1 ? atoi(arguments[1]) : 3;
     void *library = dlopen("libc.so.6", RTLD_NOW);
     CHECK(library != NULL);
     void (*take)(void *) = (void (*)(void *))dlsym(library, "free");
@@ -30,7 +40,7 @@ int main(void)
     CHECK(take != NULL && resize != NULL && usable != NULL);
 
     const size_t alignments[] = {16, 32, 64, 256, 2048, 4096, 8192, 65536, 1048576};
-    for (int round = 0; round < 3; round++)
+    for (int round = 0; round < rounds; round++)
         for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
             char *before = aligned(alignments[i]), *block = aligned(alignments[i]), *after = aligned(alignments[i]);
             char *each[] = {before, block, after};

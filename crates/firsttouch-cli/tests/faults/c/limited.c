@@ -1,5 +1,6 @@
 // Limits that the program, or another process, sets while it runs: what we reserve and hold for reuse must never make a
 // call fail that works without us.
+//# once: what a limit allows
 //# requires: root
 //# bare:
 //# exec: --pages thp

@@ -1,11 +1,15 @@
 // Memory that the program locks (mlock, mlockall): the kernel then refuses to give it back, and freed blocks that were
-// locked must not come back from calloc with their old contents.
+// locked must not come back from calloc with their old contents. Argument: how often, if not three times.
 //# requires: root
 //# bare:
+//# emulated: 1
 //# run: --pages thp
+//# emulated: 1
 //# expect: complete=true
 //# run: --pages 4k
+//# emulated: 1
 //# run: --pages auto --prefault
+//# emulated: 1
 #include "check.h"
 #include <dlfcn.h>
 
@@ -21,10 +25,11 @@ static void again(size_t bytes)
     free(clean);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int rounds = count > 1 ? atoi(arguments[1]) : 3;
     agent_trim = dlsym(RTLD_DEFAULT, "firsttouch_agent_trim");
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < rounds; round++) {
         char *block = malloc(32 * MIB), *other = malloc(9 * MIB);
         CHECK(block != NULL && other != NULL);
         fill(block, 32 * MIB, 1);
@@ -38,7 +43,7 @@ int main(void)
         again(60 * MIB);
     }
     CHECK(mlockall(MCL_CURRENT | MCL_FUTURE) == 0);
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < rounds; round++) {
         char *block = malloc(32 * MIB);
         memset(block, 0xff, 32 * MIB);
         free(block);

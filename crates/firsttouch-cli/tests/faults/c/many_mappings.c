@@ -1,5 +1,6 @@
 // A process that has all the mappings it may have (vm.max_map_count): what we cannot make anew is not handed out again, and
 // nobody dies of it.
+//# once: mappings
 //# bare:
 //# run: --pages thp
 //# run: --pages 4k

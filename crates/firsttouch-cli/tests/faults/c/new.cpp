@@ -1,7 +1,7 @@
 // new and delete of C++, plain, in arrays, aligned, sized and impossible.
 //# bare:
 //# run: --pages thp
-//# expect: pages=2m>=80%
+//# expect: pages=2m>=80% where thp
 //# run: --pages thp --min-size 4K --prefault
 #include "check.h"
 #include <cstdint>

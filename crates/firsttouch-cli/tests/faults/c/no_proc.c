@@ -1,4 +1,5 @@
 // No /proc: nothing can be read back; the program runs all the same.
+//# once: what cannot be read
 //# requires: root
 //# requires: command=unshare
 //# run: --pages thp

@@ -1,5 +1,6 @@
 // A 32-bit program: the agent cannot be loaded into it, so it runs as it is, with a warning and without noise from the
 // loader.
+//# once: there is no agent
 //# requires: cc -m32
 //# run: --pages thp
 //# expect: stdout=4 bytes a pointer

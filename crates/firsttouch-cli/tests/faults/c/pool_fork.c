@@ -1,11 +1,17 @@
 // Blocks on reserved pages, an empty pool, and a fork: a write would need a page that the pool has not, and the kernel
-// would end the child by SIGBUS. Both sides write all over, twice deep.
+// would end the child by SIGBUS. Both sides write all over, twice deep. Argument: how often, if not three
+// times.
+//# once: reserved pages
 //# requires: pool2m=32
 //# bare:
+//# emulated: 1
 //# run: --pages 2m
+//# emulated: 1
 //# expect: complete=true
 //# run: --pages auto --prefault
+//# emulated: 1
 //# exec: --pages 2m
+//# emulated: 1
 #include "check.h"
 
 static void change(char *block, size_t bytes, unsigned old, unsigned new)
@@ -15,8 +21,9 @@ static void change(char *block, size_t bytes, unsigned old, unsigned new)
     CHECK(holds(block, bytes, new));
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int rounds = count > 1 ? atoi(arguments[1]) : 3;
     // All of the pool, in pieces.
     const size_t bytes[3] = {40 * MIB - 4096, 20 * MIB - 4096, 4 * MIB - 4096};
     char *blocks[3];
@@ -24,7 +31,7 @@ int main(void)
         CHECK((blocks[i] = malloc(bytes[i])) != NULL);
         fill(blocks[i], bytes[i], i);
     }
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < rounds; round++) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {

@@ -1,7 +1,10 @@
-// A child that shall execute another program at once: what its parent holds of a pool for reuse it does not copy.
+// A child that shall execute another program at once: what its parent holds of a pool for reuse it does not copy, where
+// the kernel takes reserved pages back (Linux 5.18).
+//# once: reserved pages
 //# requires: pool2m=40
 //# bare:
 //# exec: --pages 2m
+//# where: linux>=5.18
 #include "check.h"
 
 int main(void)

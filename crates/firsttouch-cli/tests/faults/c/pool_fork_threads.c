@@ -1,18 +1,23 @@
-// As pool_fork, with two threads that fork at the same time, so that each has to tell its own child from the other's.
+// As pool_fork, with two threads that fork at the same time, so that each has to tell its own child from the other's. Argument: how often each
+// forks, if not 25 times.
+//# once: reserved pages
 //# requires: pool2m=16
 //# bare:
+//# emulated: 8
 //# run: --pages 2m
+//# emulated: 8
 //# expect: complete=true
 #include "check.h"
 #include <pthread.h>
 
-enum { BLOCKS = 2, FORKERS = 2, FORKS = 25 };
+enum { BLOCKS = 2, FORKERS = 2 };
+static int forks = 25;
 static const size_t BYTES = 8 * MIB - 4096;
 static char *blocks[BLOCKS];
 
 static void *fork_on(void *unused)
 {
-    for (int i = 0; i < FORKS; i++) {
+    for (int i = 0; i < forks; i++) {
         int gate[2];
         char byte;
         CHECK(pipe(gate) == 0);
@@ -34,8 +39,10 @@ static void *fork_on(void *unused)
     return unused;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    if (count > 1)
+        forks = atoi(arguments[1]);
     pthread_t threads[FORKERS];
     for (int i = 0; i < BLOCKS; i++)
         CHECK((blocks[i] = calloc(1, BYTES)) != NULL);

@@ -1,14 +1,18 @@
 // As pool_fork_threads, while further threads write to reserved pages: with each write to a page that a child has not
-// copied yet, the kernel takes that page from the child.
+// copied yet, the kernel takes that page from the child. Argument: how often each forks, if not 25 times.
+//# once: reserved pages
 //# requires: pool2m=16
 //# bare:
+//# emulated: 5
 //# run: --pages 2m
+//# emulated: 5
 //# expect: complete=true
 #include "check.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { WRITERS = 2, FORKERS = 2, FORKS = 25 };
+enum { WRITERS = 2, FORKERS = 2 };
+static int forks = 25;
 static const size_t BYTES = 8 * MIB - 4096;
 static atomic_int forkers = FORKERS;
 static char *blocks[WRITERS], *still;
@@ -29,7 +33,7 @@ static void *write_on(void *number)
 
 static void *fork_on(void *unused)
 {
-    for (int i = 0; i < FORKS; i++) {
+    for (int i = 0; i < forks; i++) {
         int gate[2];
         char byte;
         CHECK(pipe(gate) == 0);
@@ -53,8 +57,10 @@ static void *fork_on(void *unused)
     return unused;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    if (count > 1)
+        forks = atoi(arguments[1]);
     pthread_t threads[WRITERS + FORKERS];
     // One block that nobody writes to is as it was, on both sides.
     CHECK((still = malloc(BYTES)) != NULL);

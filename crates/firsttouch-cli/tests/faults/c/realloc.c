@@ -1,10 +1,17 @@
-// realloc both ways across the threshold, in place and by moving, with other blocks in the way.
+// realloc both ways across the threshold, in place and by moving, with other blocks in the way. Argument: how many steps
+// there are at random, if not 600.
 //# bare:
+//# emulated: 100
 //# run: --pages thp
+//# emulated: 100
 //# run: --pages thp --min-size 64K --max-size 20M
+//# emulated: 100
 //# run: --pages 4k --prefault
+//# emulated: 100
 //# run: --pages 2m
+//# emulated: 100
 //# run: --pages auto
+//# emulated: 100
 #include "check.h"
 
 static unsigned state = 12345;
@@ -37,8 +44,9 @@ static void chain(const size_t *sizes, size_t count, int blocked)
     }
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int steps = count > 1 ? atoi(arguments[1]) : 600;
     const size_t growth[] = {1, 100, 5000, 70000, MIB - 1, MIB, MIB + 1, 2 * MIB, 5 * MIB, 19 * MIB, 21 * MIB, 64 * MIB};
     const size_t shrink[] = {64 * MIB, 21 * MIB, 7 * MIB + 3, 2 * MIB, MIB, MIB - 1, 65536, 4096, 10, 1};
     const size_t jumps[] = {3 * MIB, 10, 30 * MIB, MIB - 1, MIB, 100, 12 * MIB, 12 * MIB + 1, 12 * MIB - 1, 48 * MIB};
@@ -51,7 +59,7 @@ int main(void)
     enum { BLOCKS = 24 };
     char *blocks[BLOCKS] = {0};
     size_t held[BLOCKS] = {0};
-    for (int step = 0; step < 600; step++) {
+    for (int step = 0; step < steps; step++) {
         unsigned i = next(BLOCKS);
         size_t bytes = 1 + next(next(4) == 0 ? 24 * MIB : 3 * MIB);
         size_t kept = held[i] < bytes ? held[i] : bytes;

@@ -1,4 +1,5 @@
 // A static program: no loader, no agent; it runs as it is, with a warning.
+//# once: there is no agent
 //# requires: cc -static
 //# run: --pages thp
 //# expect: stdout=alone

@@ -5,9 +5,12 @@
 //# build: -lm
 //# requires: pool2m=64
 //# bare: 100
+//# emulated: 4
 //# run: --pages thp --min-size 64K -- 500
+//# emulated: 3
 //# expect: complete=true
 //# run: --pages auto --min-size 256K --prefault -- 200
+//# emulated: 2
 //# expect: complete=true
 #include "check.h"
 #include <dlfcn.h>

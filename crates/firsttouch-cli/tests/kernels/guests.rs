@@ -1,0 +1,214 @@
+//! Where passes run: here, and in guests of the lab.
+
+use crate::directives::scripts;
+use crate::guest::lab;
+use crate::launch::{programs, sources};
+use crate::machine::{kernel_release, thp_mode};
+use crate::own_program::own_program;
+use crate::program::find;
+use crate::runner::{Asked, Skip};
+use crate::{MODES, PASS, cases, library, pass};
+use firsttouch_lab::{Command, Description, Release, Stream};
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::process::{self, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// Room for a gigabyte of blocks and as much again, and two processors, so that threads meet.
+const MACHINE: &str = "about = \"one node\"\n[processor]\npackages = 1\ncores = 2\n\
+                       [[nodes]]\nid = 0\ncpus = \"0-1\"\nmemory = \"3072M\"\n";
+/// What programs and shell lines of the tests use, beside what their `requires: command` names.
+const TOOLS: [&str; 14] = [
+    "/bin/sh", "cat", "env", "grep", "id", "kill", "ls", "mount", "rm", "setpriv", "sh", "sleep", "true",
+    "umount",
+];
+/// Three passes on a busy host, whose processors others use, too.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
+/// The word for this machine.
+const HERE: &str = "here";
+
+/// Passes that share a process or a boot.
+enum Place {
+    Here(Vec<&'static str>),
+    Lab(Release),
+}
+
+/// The lines that tell what ran, one for each pass, and whether something failed.
+#[derive(Default)]
+struct Report {
+    lines: Vec<String>,
+    failed: bool,
+}
+
+impl Report {
+    /// Adds a pass; without its line it did not come to its end.
+    fn add(&mut self, name: &str, said: Said, succeeded: bool) {
+        let end = said.finish();
+        self.failed |= !succeeded || end.is_none();
+        self.lines.push(end.unwrap_or_else(|| format!("{name}: FAILED: it did not come to its end")));
+    }
+}
+
+/// What a pass says, told line by line under its name as it comes: others run at the same time.
+#[derive(Clone)]
+struct Said {
+    name: String,
+    rest: Vec<u8>,
+    /// The last line that tells what ran.
+    end: Option<String>,
+}
+
+impl Said {
+    fn by(name: &str) -> Said {
+        Said { name: name.to_owned(), rest: Vec::new(), end: None }
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        while let Some(at) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=at).collect();
+            let line = String::from_utf8_lossy(&line[..at]);
+            if line.starts_with("Linux ") && line.contains(" passed, ") {
+                self.end = Some(line.into_owned());
+            } else if !line.is_empty() {
+                println!("{}: {line}", self.name);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Option<String> {
+        self.hear(b"\n");
+        self.end
+    }
+}
+
+pub(crate) fn run() -> ExitCode {
+    let begun = Instant::now();
+    let asked = Asked::read();
+    let kernels: BTreeSet<String> =
+        Release::ALL.iter().map(Release::to_string).chain([HERE.to_owned()]).collect();
+    let (chosen, words): (Vec<String>, Vec<String>) =
+        asked.words.iter().cloned().partition(|word| kernels.contains(word));
+    let asked = Asked { words, ..asked };
+    if asked.list {
+        let mut names = BTreeSet::new();
+        MODES.iter().for_each(|mode| names.extend(pass::tests(mode).map(|(name, _)| name)));
+        names.iter().filter(|name| asked.wants(name)).for_each(|name| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let wants = |kernel: &str| chosen.is_empty() || chosen.iter().any(|word| word == kernel);
+    let labs = Release::ALL.into_iter().filter(|release| wants(&release.to_string())).map(Place::Lab);
+    let mode = thp_mode();
+    let other = |it: &&str| mode.as_deref() != Some(*it);
+    let here = MODES.into_iter().filter(other).collect();
+    let here = wants(HERE).then_some(Place::Here(here));
+    // The slowest first.
+    let places: VecDeque<Place> = labs.chain(here).collect();
+
+    prepare(&asked);
+    println!("kernels: programs made in {:.0} s", begun.elapsed().as_secs_f64());
+    let mut report = Report::default();
+    if let Some(mode) = mode.filter(|_| wants(HERE)) {
+        report.lines.push(format!("Linux {}, thp={mode}: as the other test programs tell", kernel_release()));
+    }
+    let queue = Mutex::new((places, report));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| work(&queue, &asked.words));
+        }
+    });
+    let (_, report) = queue.into_inner().unwrap();
+    println!("\nkernels: {:.0} s", begun.elapsed().as_secs_f64());
+    report.lines.iter().for_each(|line| println!("    {line}"));
+    if report.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Goes through places until there are no more.
+fn work(queue: &Mutex<(VecDeque<Place>, Report)>, words: &[String]) {
+    loop {
+        let Some(place) = queue.lock().unwrap().0.pop_front() else { return };
+        let one = match place {
+            Place::Here(modes) => here(&modes, words),
+            Place::Lab(release) => guest(release, words),
+        };
+        let (_, all) = &mut *queue.lock().unwrap();
+        all.lines.extend(one.lines);
+        all.failed |= one.failed;
+    }
+}
+
+/// Makes everything that passes run.
+fn prepare(asked: &Asked) {
+    // What an older run left would be taken into the guests.
+    let _ = fs::remove_dir_all(programs());
+    let scripts: Vec<_> = scripts().into_iter().filter(|(name, _)| asked.wants(name)).collect();
+    let cases = library::all(&programs().join("library"));
+    let cases: Vec<_> = cases.into_iter().filter(|case| asked.wants(&pass::library_name(case))).collect();
+    cases::compile_all();
+    // One that cannot be made says so in its pass.
+    scripts.iter().for_each(|(_, script)| drop(script.program()));
+    cases.iter().for_each(library::Case::make);
+    // What debuggers want is most of them, and guests have it in memory.
+    let files = cases.iter().flat_map(|case| fs::read_dir(&case.folder).unwrap());
+    let stripped =
+        process::Command::new("strip").arg("-g").args(files.map(|file| file.unwrap().path())).status();
+    assert!(cases.is_empty() || stripped.expect("binutils").success());
+    own_program(&programs());
+}
+
+fn here(modes: &[&str], words: &[String]) -> Report {
+    let mut report = Report::default();
+    for mode in modes {
+        let name = format!("here, thp={mode}");
+        let mut command = process::Command::new(own_program(&programs()));
+        let mut child = command.args([PASS, mode]).args(words).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = Said::by(&name);
+        BufReader::new(child.stdout.take().unwrap()).split(b'\n').for_each(|line| {
+            said.hear(&line.unwrap());
+            said.hear(b"\n");
+        });
+        report.add(&name, said, child.wait().unwrap().success());
+    }
+    report
+}
+
+fn guest(release: Release, words: &[String]) -> Report {
+    let mut report = Report::default();
+    let name = format!("lab, Linux {release}");
+    let mut lab = match lab(Description::parse(MACHINE).unwrap(), release) {
+        Ok(lab) => lab.limit(LIMIT),
+        Err(Skip(why)) => {
+            report.lines.push(format!("{name}: skipped: {why}"));
+            return report;
+        }
+    };
+    let scripts = scripts();
+    let tools = scripts.iter().flat_map(|(_, script)| script.commands()).chain(TOOLS);
+    // What this machine lacks, the guest lacks.
+    for path in tools.filter_map(find).chain([programs(), sources()]) {
+        lab = lab.copy_in(path);
+    }
+    let program = own_program(&programs());
+    let command = |mode: &&str| {
+        let first = [program.clone().into_os_string(), PASS.into(), mode.into()];
+        Command::new(first.into_iter().chain(words.iter().map(OsString::from)))
+    };
+    let commands: Vec<Command> = MODES.iter().map(command).collect();
+    let named: Vec<String> = MODES.iter().map(|mode| format!("{name}, thp={mode}")).collect();
+    let mut said: Vec<[Said; 2]> = named.iter().map(|name| [Said::by(name), Said::by(name)]).collect();
+    let outcome = lab.run(&commands, &mut |index, stream, bytes| {
+        said[index][usize::from(stream == Stream::Stderr)].hear(bytes);
+    });
+    let endings = outcome.as_ref().map_or(&[][..], |outcome| &outcome.commands);
+    for (index, (name, [stdout, stderr])) in named.iter().zip(said).enumerate() {
+        stderr.finish();
+        report.add(name, stdout, endings.get(index).is_some_and(|finished| finished.ending.code() == 0));
+    }
+    if let Err(error) = outcome {
+        println!("{name}: {error}\n{}", error.console().unwrap_or_default());
+    }
+    report
+}

@@ -1,0 +1,59 @@
+//! The programs of `faults` and of the C library's tests, and what is theirs to promise, on the kernels people run: on
+//! this one and, in the lab, on Debian's 5.10, 6.1 and 6.12, each with transparent huge pages for all, for the asking and
+//! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
+//! tell.
+//!
+//! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. One boot serves the
+//! three modes of a kernel. Without QEMU, or the kernel, that is said, and how to get it.
+//!
+//! `cargo test -p firsttouch-cli --test kernels -- 6.1 fork pool` runs, on kernels with one of these words in their name,
+//! the tests with one of the others; `--list` names the tests.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test program of its own prints its results"
+)]
+
+#[path = "../../../firsttouch-ffi/tests/programs/build.rs"]
+mod build;
+#[path = "../faults/cases.rs"]
+mod cases;
+#[path = "../faults/directives.rs"]
+mod directives;
+#[path = "../shared/guest.rs"]
+mod guest;
+mod guests;
+#[path = "../faults/launch.rs"]
+mod launch;
+#[path = "../../../firsttouch-ffi/tests/programs/cases.rs"]
+mod library;
+#[path = "../shared/machine.rs"]
+mod machine;
+#[path = "../shared/own_program.rs"]
+mod own_program;
+mod pass;
+#[path = "../shared/program.rs"]
+mod program;
+#[path = "../shared/runner.rs"]
+mod runner;
+#[path = "../shared/single.rs"]
+mod single;
+
+use runner::Outcome;
+use single::{Test, skip};
+use std::process::ExitCode;
+
+/// The first word of the command line of one pass; the others are its mode and words of tests.
+const PASS: &str = "pass";
+/// Of transparent huge pages.
+const MODES: [&str; 3] = ["always", "madvise", "never"];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.split_first() {
+        Some((first, rest)) if first == PASS => pass::run(&rest[0], &rest[1..]),
+        _ => guests::run(),
+    }
+}
