@@ -12,17 +12,22 @@ use std::thread::yield_now;
 /// A lookup takes microseconds, on the busiest of machines less than this; who waits longer waits for itself.
 const PATIENCE_NS: u64 = 20_000_000_000;
 
-/// Threads that look names up, and threads that fork; of either, the one that came last.
-static LOOKUPS: AtomicU32 = AtomicU32::new(0);
+/// How many threads look names up (the low half) and fork (the high half). In one word, so that a child is never made
+/// while somebody is counted who only waits.
+static BUSY: AtomicU32 = AtomicU32::new(0);
+const FORK: u32 = 1 << 16;
+/// The thread that began to look last, and the one that began to fork.
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
-static FORKS: AtomicU32 = AtomicU32::new(0);
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 /// This process was forked while another thread had the loader's lock, perhaps.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether this thread alone is at it.
-fn is_only_this(count: &AtomicU32, last: &AtomicUsize) -> bool {
-    count.load(Ordering::SeqCst) == 1 && last.load(Ordering::SeqCst) == sys::this_thread()
+fn lookups() -> u32 {
+    BUSY.load(Ordering::SeqCst) % FORK
+}
+
+fn is_this_thread(last: &AtomicUsize) -> bool {
+    last.load(Ordering::SeqCst) == sys::this_thread()
 }
 
 /// Waits until a condition holds, but not for ever; whether it does.
@@ -44,45 +49,39 @@ pub(crate) fn with_loader<T>(look: impl FnOnce() -> T) -> Option<T> {
     if IS_LOST.load(Ordering::Relaxed) {
         return None;
     }
-    let is_counted = wait_for(|| {
-        LOOKUPS.fetch_add(1, Ordering::SeqCst);
-        // A handler of fork may look up, in the thread that forks.
-        let free = FORKS.load(Ordering::SeqCst) == 0 || is_only_this(&FORKS, &FORKING);
-        if !free {
-            LOOKUPS.fetch_sub(1, Ordering::SeqCst);
-        }
-        free
-    });
+    // A handler of fork may look up, in the thread that forks.
+    let enter = |busy: u32| (busy < FORK || busy < 2 * FORK && is_this_thread(&FORKING)).then(|| busy + 1);
+    let is_counted = wait_for(|| BUSY.fetch_update(Ordering::SeqCst, Ordering::SeqCst, enter).is_ok());
     LOOKING.store(sys::this_thread(), Ordering::SeqCst);
     let found = look();
     LOOKING.store(0, Ordering::SeqCst);
     if is_counted {
-        LOOKUPS.fetch_sub(1, Ordering::SeqCst);
+        BUSY.fetch_sub(1, Ordering::SeqCst);
     }
     Some(found)
 }
 
 /// Before a fork.
 pub(crate) fn before_fork() {
-    FORKS.fetch_add(1, Ordering::SeqCst);
+    BUSY.fetch_add(FORK, Ordering::SeqCst);
     FORKING.store(sys::this_thread(), Ordering::SeqCst);
     // A handler of a signal may fork, in a thread that looks up.
-    wait_for(|| LOOKUPS.load(Ordering::SeqCst) == 0 || is_only_this(&LOOKUPS, &LOOKING));
+    wait_for(|| lookups() == 0 || lookups() == 1 && is_this_thread(&LOOKING));
 }
 
 /// After a fork, in the parent.
 pub(crate) fn after_fork_in_parent() {
     FORKING.store(0, Ordering::SeqCst);
-    FORKS.fetch_sub(1, Ordering::SeqCst);
+    BUSY.fetch_sub(FORK, Ordering::SeqCst);
 }
 
 /// After a fork, in the child, which has one thread; `others_were_at_it` if another thread was in the loader for certain.
 pub(crate) fn after_fork_in_child(others_were_at_it: bool) {
     // A lookup of this thread's, which a handler of a signal has interrupted to fork, goes on here.
-    let others_looked = !is_only_this(&LOOKUPS, &LOOKING) && LOOKUPS.swap(0, Ordering::SeqCst) > 0;
-    if others_looked || others_were_at_it {
+    let own = u32::from(lookups() > 0 && is_this_thread(&LOOKING));
+    if lookups() > own || others_were_at_it {
         IS_LOST.store(true, Ordering::Relaxed);
     }
     FORKING.store(0, Ordering::SeqCst);
-    FORKS.store(0, Ordering::SeqCst);
+    BUSY.store(own, Ordering::SeqCst);
 }

@@ -271,7 +271,7 @@ fn wishes_that_cannot_be_are_refused_before_anything_is_touched() {
     for (words, code, told) in [
         (&["--pages", "2m"][..], 2, "only `thp` can be had"),
         (&["--node", "999"], 125, "no node 999"),
-        (&["--threads", "9999"], 125, "no CPU 9999"),
+        (&["--threads", "7999"], 125, "no CPU 7999"),
         (&["--memory", "local"], 125, "means nothing"),
         (&["--pages", "plain"], 125, "asks for nothing"),
         (&["--undo", "--threads", "0"], 2, "cannot be used with"),
