@@ -36,12 +36,11 @@ pub(crate) fn tests(mode: &str) -> impl Iterator<Item = Test> {
 }
 
 fn library_tests(mode: &str) -> impl Iterator<Item = Test> {
-    let mode = format!("thp={mode}");
+    let requirement = vec![format!("thp={mode}")];
     library::all(&programs().join("library")).into_iter().map(move |case| -> Test {
-        let (name, mut requirements) = (library_name(&case), vec![mode.clone()]);
-        requirements.extend(case.requires.map(str::to_owned));
+        let (name, requirement) = (library_name(&case), requirement.clone());
         let test = move || {
-            let _surroundings = Surroundings::make(&requirements)?;
+            let _surroundings = Surroundings::make(&requirement)?;
             case.check(&finish(&mut case.command(in_guest())));
             Ok(())
         };

@@ -21,8 +21,6 @@ pub(crate) struct Case {
     /// Its arguments where processors are emulated, if there is less to do.
     emulated: Option<&'static str>,
     environment: Vec<(&'static str, OsString)>,
-    /// What the kernel must be for it.
-    pub(crate) requires: Option<&'static str>,
     check: Box<dyn Fn(&Output)>,
 }
 
@@ -35,7 +33,6 @@ impl Case {
             words: words.iter().map(OsString::from).collect(),
             emulated: None,
             environment: Vec::new(),
-            requires: None,
             check: Box::new(|output| assert_eq!(said(output), "done\n")),
         }
     }
@@ -88,11 +85,9 @@ pub(crate) fn all(folder: &Path) -> Vec<Case> {
     cases.extend(served());
     cases.extend(["throw", "pthread_exit"].map(left));
     cases.extend([plain("threads"), Case { emulated: Some("300"), ..plain("toggled") }]);
-    let forked = Case::new("forked", &[], |folder| {
+    cases.push(Case::new("forked", &[], |folder| {
         shared(folder, "tests/c/forked.c", &["-pthread", "-rdynamic", "-ldl"]);
-    });
-    // The child is answered `Busy` on 5.10 and 6.1.
-    cases.push(Case { requires: Some("linux>=6.12"), ..forked });
+    }));
     cases.push(Case::new("pointers", &[], |folder| {
         shared(folder, "tests/c/pointers.c", &["-pthread", "-fno-builtin", "-ldl"]);
     }));

@@ -4,7 +4,6 @@
 #![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
 mod build;
-#[expect(dead_code, reason = "what a case wants of the kernel is for those who choose kernels")]
 mod cases;
 mod checked;
 
