@@ -72,6 +72,8 @@ impl Said {
             let line: Vec<u8> = self.rest.drain(..=at).collect();
             let line = String::from_utf8_lossy(&line[..at]);
             if line.starts_with("Linux ") && line.contains(" passed, ") {
+                // Here as well as in the end, which may not be reached.
+                println!("{line}");
                 self.end = Some(line.into_owned());
             } else if !line.is_empty() {
                 println!("{}: {line}", self.name);

@@ -19,6 +19,7 @@
 #[path = "../../../firsttouch-ffi/tests/programs/build.rs"]
 mod build;
 #[path = "../faults/cases.rs"]
+#[expect(dead_code, reason = "what no kernel changes is left to the other test program")]
 mod cases;
 #[path = "../faults/directives.rs"]
 mod directives;

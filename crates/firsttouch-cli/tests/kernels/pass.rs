@@ -31,13 +31,14 @@ pub(crate) fn tests(mode: &str) -> impl Iterator<Item = Test> {
     let scripts = directives::scripts();
     let scripts =
         scripts.into_iter().filter_map(|(name, script)| Some((name, script.under(mode, mode == USUAL)?)));
-    let once = if mode == USUAL { cases::tests() } else { Vec::new() };
+    let once = if mode == USUAL { cases::of_kernels() } else { Vec::new() };
     directives::tests(scripts.collect()).chain(library_tests(mode)).chain(once)
 }
 
 fn library_tests(mode: &str) -> impl Iterator<Item = Test> {
-    let requirement = vec![format!("thp={mode}")];
-    library::all(&programs().join("library")).into_iter().map(move |case| -> Test {
+    let (is_usual, requirement) = (mode == USUAL, vec![format!("thp={mode}")]);
+    let cases = library::all(&programs().join("library")).into_iter();
+    cases.filter(move |case| is_usual || !case.once).map(move |case| -> Test {
         let (name, requirement) = (library_name(&case), requirement.clone());
         let test = move || {
             let _surroundings = Surroundings::make(&requirement)?;

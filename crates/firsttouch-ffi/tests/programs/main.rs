@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
 mod build;
+#[expect(dead_code, reason = "modes of huge pages are for those who go through them")]
 mod cases;
 mod checked;
 

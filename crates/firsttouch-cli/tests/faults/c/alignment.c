@@ -1,4 +1,5 @@
 // Every function that aligns, from 8 bytes to 4 MiB and beyond, for small and large blocks.
+//# once: addresses
 //# bare:
 //# run: --pages thp
 //# run: --pages thp --min-size 4K --prefault
