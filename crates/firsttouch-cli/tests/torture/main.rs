@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! cargo test -p firsttouch-cli --test torture -- --operations 5000 --seed 77 [--runs 10] [--threads 4]
-//!     [--kernel 6.1] [--pages thp] [--placement "--min-size 64K --prefault"] [--words "--without leave_guard"]
+//!     [--kernel 6.1] [--pages thp] [--placement "--min-size 64K --prefault"] [--words "--quick 100 --without leave_guard"]
 //! ```
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]

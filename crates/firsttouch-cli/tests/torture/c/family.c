@@ -94,7 +94,7 @@ static size_t other_bytes(struct worker *worker, const struct block *slot)
         bytes = now + now / 2;
         break;
     case 1:
-        bytes = now + 1 + below(worker, 3 * MIB);
+        bytes = now + 1 + below(worker, worker->is_quick ? MIB : 3 * MIB);
         break;
     case 2:
         bytes = now / 2 + 1;

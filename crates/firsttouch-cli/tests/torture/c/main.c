@@ -1,41 +1,42 @@
 /* Operations on the whole family of malloc, drawn from a seed, each checked against a model; without us, and with.
  *
  *   torture --seed N --operations N [--threads N | --single] [--ranges A-B,...] [--kinds NAME,... | --without NAME,...]
- *           [--largest MIB] [--budget MIB] [--signals US] [--forking-signals] [--unit BYTES] [--plugin FILE]
+ *           [--largest MIB] [--budget MIB] [--quick N] [--signals US] [--forking-signals] [--unit BYTES] [--plugin FILE]
  *           [--switch LIBRARY] [--limit SECONDS] [--hold]
  *   torture --list
  *
- * The operations are those of each worker. Says `done` on stdout, and on stderr how many of each kind there were. */
+ * The operations are those of each worker; with `--quick N` all but one of N are of the kinds and on the sizes that take
+ * microseconds, so that millions of them end. Says `done` on stdout, and on stderr how many of each kind there were. */
 #include "torture.h"
 
 struct options options = {
     .seed = 1, .operations = 1000, .largest = 96 * MIB, .budget = 640 * MIB, .threads = 4, .unit = PAGE, .limit_s = LIMIT_S};
 
-/* Where an operation may be performed. */
-enum { ANYWHERE = 0, NOT_IN_CHILD = 1, ALONE = 2, THREADS = 4, NO_FORKING_SIGNALS = 8, NOT_IN_LEAF = 16 };
+/* Where an operation may be performed, and whether it takes microseconds. */
+enum { ANYWHERE = 0, NOT_IN_CHILD = 1, ALONE = 2, THREADS = 4, NO_FORKING_SIGNALS = 8, NOT_IN_LEAF = 16, QUICK = 32 };
 
 static const struct kind {
     const char *name;
     void (*perform)(struct worker *);
     unsigned weight, where;
 } kinds[] = {
-    {"malloc", op_malloc, 12, ANYWHERE},
-    {"calloc", op_calloc, 12, ANYWHERE},
-    {"memalign", op_memalign, 3, ANYWHERE},
-    {"posix_memalign", op_posix_memalign, 3, ANYWHERE},
-    {"aligned_alloc", op_aligned_alloc, 3, ANYWHERE},
-    {"valloc", op_valloc, 2, ANYWHERE},
-    {"realloc", op_realloc, 20, ANYWHERE},
+    {"malloc", op_malloc, 12, QUICK},
+    {"calloc", op_calloc, 12, QUICK},
+    {"memalign", op_memalign, 3, QUICK},
+    {"posix_memalign", op_posix_memalign, 3, QUICK},
+    {"aligned_alloc", op_aligned_alloc, 3, QUICK},
+    {"valloc", op_valloc, 2, QUICK},
+    {"realloc", op_realloc, 20, QUICK},
     {"grow", op_grow, 8, ANYWHERE},
-    {"reallocarray", op_reallocarray, 3, ANYWHERE},
-    {"free", op_free, 14, ANYWHERE},
-    {"free_sized", op_free_sized, 1, ANYWHERE},
-    {"usable", op_usable, 2, ANYWHERE},
-    {"check", op_check, 2, ANYWHERE},
-    {"rewrite", op_rewrite, 4, ANYWHERE},
-    {"refused", op_refused, 2, ANYWHERE},
-    {"zero", op_zero, 1, ANYWHERE},
-    {"strdup", op_strdup, 1, ANYWHERE},
+    {"reallocarray", op_reallocarray, 3, QUICK},
+    {"free", op_free, 14, QUICK},
+    {"free_sized", op_free_sized, 1, QUICK},
+    {"usable", op_usable, 2, QUICK},
+    {"check", op_check, 2, QUICK},
+    {"rewrite", op_rewrite, 4, QUICK},
+    {"refused", op_refused, 2, QUICK},
+    {"zero", op_zero, 1, QUICK},
+    {"strdup", op_strdup, 1, QUICK},
     {"getline", op_getline, 3, NO_FORKING_SIGNALS | NOT_IN_LEAF},
     {"memstream", op_memstream, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"print", op_print, 1, ANYWHERE},
@@ -70,7 +71,7 @@ static const struct kind {
     {"shell", op_shell, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"limit_space", op_limit_space, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"limit_data", op_limit_data, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"pass", op_pass, 8, NOT_IN_CHILD | THREADS},
+    {"pass", op_pass, 8, NOT_IN_CHILD | THREADS | QUICK},
     {"thread", op_thread, 2, THREADS},
     {"cancel", op_cancel, 1, NOT_IN_CHILD | THREADS},
     {"library", op_library, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
@@ -102,14 +103,15 @@ const char *kind_name(unsigned kind)
     return kind < KINDS ? kinds[kind].name : "nothing";
 }
 
-static unsigned some_kind(struct worker *worker)
+/* Drawn by weight from the kinds that have all of `where`. */
+static unsigned some_kind(struct worker *worker, unsigned where)
 {
-    unsigned all = 0, kind = 0;
+    unsigned weights[KINDS], all = 0, kind = 0;
     for (unsigned i = 0; i < KINDS; i++)
-        all += kinds[i].weight;
+        all += weights[i] = (kinds[i].where & where) == where ? kinds[i].weight : 0;
     unsigned drawn = (unsigned)below(worker, all);
-    while (drawn >= kinds[kind].weight)
-        drawn -= kinds[kind++].weight;
+    while (drawn >= weights[kind])
+        drawn -= weights[kind++];
     return kind;
 }
 
@@ -140,7 +142,8 @@ void perform(struct worker *worker, uint64_t first, uint64_t last)
 {
     for (uint64_t operation = first; operation < last; operation++) {
         struct worker drawn = {.random = mixed(worker->stream + mixed(operation))};
-        unsigned kind = some_kind(&drawn);
+        worker->is_quick = options.quick > 1 && below(&drawn, options.quick) > 0;
+        unsigned kind = some_kind(&drawn, worker->is_quick ? QUICK : 0);
         /* In a child the number stays that of the operation which made it. */
         if (worker->depth == 0)
             worker->operation = operation;
@@ -241,6 +244,8 @@ static void read_options(char **words)
             options.largest = number * MIB;
         else if (strcmp(word, "--budget") == 0)
             options.budget = number * MIB;
+        else if (strcmp(word, "--quick") == 0)
+            options.quick = number;
         else if (strcmp(word, "--signals") == 0)
             options.signal_us = number;
         else if (strcmp(word, "--unit") == 0)

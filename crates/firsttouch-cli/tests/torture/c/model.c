@@ -28,13 +28,17 @@ size_t some_bytes(struct worker *worker)
                                     4 * MIB,   6 * MIB,   8 * MIB,   16 * MIB, 32 * MIB,  64 * MIB};
     static const int deltas[] = {0,   1,   -1,  8,    -8,    15,    -15,  16,    -16,  17,
                                  -17, 24,  -24, -32,  4080,  -4080, 4096, -4096, 4112, -4112};
+    /* Up to 2 MiB. */
+    enum { QUICK_LIMITS = 5 };
     size_t way = below(worker, 100), bytes;
-    if (way < 30)
-        bytes = limits[below(worker, 12)] + (size_t)deltas[below(worker, 20)];
+    if (way < 30 || (worker->is_quick && way < 40))
+        bytes = limits[below(worker, worker->is_quick ? QUICK_LIMITS : 12)] + (size_t)deltas[below(worker, 20)];
     else if (way < 40)
         bytes = (1 + below(worker, 8)) * HUGE_PAGE + (size_t)deltas[below(worker, 20)];
     else if (way < 50)
         bytes = below(worker, PAGE);
+    else if (worker->is_quick)
+        bytes = between(worker, 16, 1.5 * MIB);
     else if (way < 97)
         bytes = between(worker, 16, 12.0 * MIB);
     else

@@ -49,6 +49,8 @@ struct worker {
     uint64_t stream;
     uint64_t operation;
     unsigned kind;
+    /* The operation is to take microseconds. */
+    int is_quick;
     uint64_t random;
     struct block slots[SLOTS];
     size_t live_bytes;
@@ -59,6 +61,8 @@ struct worker {
 /* What is asked of the program. */
 struct options {
     uint64_t seed, operations, largest, budget, limit_s, signal_us;
+    /* All but one of so many operations are quick. */
+    uint64_t quick;
     unsigned threads;
     /* No other threads and no signals, and so the same from run to run. */
     int single;
