@@ -94,7 +94,8 @@ static SEXP list(void)
         SET_STRING_ELT(address, row, Rf_mkChar(text));
         REAL(id)[row] = (double)blocks[row].id;
         REAL(size)[row] = (double)blocks[row].bytes;
-        REAL(huge)[row] = (double)blocks[row].huge_bytes;
+        uint64_t seen = blocks[row].huge_bytes;
+        REAL(huge)[row] = seen == FIRSTTOUCH_UNKNOWN_BYTES ? NA_REAL : (double)seen;
     }
     UNPROTECT(1);
     return answer;

@@ -15,9 +15,12 @@ static void show(const char *when)
     firsttouch_block blocks[16];
     size_t count = firsttouch_ism_list(blocks, 16);
     printf("%s: %s, %zu placed\n", when, now.enabled ? "on" : "off", count);
-    for (size_t row = 0; row < count && row < 16; row++)
-        printf("  %" PRIu64 " at %#" PRIx64 ": %" PRIu64 " bytes, %" PRIu64 " on huge pages\n", blocks[row].id,
-               blocks[row].address, blocks[row].bytes, blocks[row].huge_bytes);
+    for (size_t row = 0; row < count && row < 16; row++) {
+        printf("  %" PRIu64 " at %#" PRIx64 ": %" PRIu64 " bytes", blocks[row].id, blocks[row].address, blocks[row].bytes);
+        if (blocks[row].huge_bytes != FIRSTTOUCH_UNKNOWN_BYTES)
+            printf(", %" PRIu64 " on huge pages", blocks[row].huge_bytes);
+        puts("");
+    }
 }
 
 int main(void)

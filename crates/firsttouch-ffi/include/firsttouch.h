@@ -11,6 +11,11 @@
 #include <stdlib.h>
 
 /*
+ What stands for a number of bytes that is not known.
+ */
+#define FIRSTTOUCH_UNKNOWN_BYTES UINT64_MAX
+
+/*
  Nodes that a receipt tells apart.
  */
 #define FIRSTTOUCH_NODES 16
@@ -279,7 +284,7 @@ typedef struct firsttouch_block {
    */
   uint64_t bytes;
   /*
-   Of these, bytes on huge pages now.
+   Of these, bytes on huge pages now; `FIRSTTOUCH_UNKNOWN_BYTES` where the kernel does not tell (before Linux 6.7).
    */
   uint64_t huge_bytes;
 } firsttouch_block;

@@ -6,7 +6,7 @@ use crate::result::FirsttouchResult;
 use crate::session;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
-use firsttouch_memory::{AgentBlock, AgentStatus, HUGE, Pages, Settings, forbidden};
+use firsttouch_memory::{AgentBlock, AgentStatus, HUGE, Pages, Settings, UNKNOWN_BYTES, forbidden};
 
 /// Who places the blocks of a process.
 #[repr(u32)]
@@ -86,6 +86,10 @@ impl Default for FirsttouchIsmStatus {
     }
 }
 
+/// What stands for a number of bytes that is not known.
+pub const FIRSTTOUCH_UNKNOWN_BYTES: u64 = u64::MAX;
+const _: () = assert!(FIRSTTOUCH_UNKNOWN_BYTES == UNKNOWN_BYTES);
+
 /// A live placed block.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +100,7 @@ pub struct FirsttouchBlock {
     pub address: u64,
     /// Bytes that were asked for.
     pub bytes: u64,
-    /// Of these, bytes on huge pages now.
+    /// Of these, bytes on huge pages now; `FIRSTTOUCH_UNKNOWN_BYTES` where the kernel does not tell (before Linux 6.7).
     pub huge_bytes: u64,
 }
 

@@ -6,6 +6,9 @@
 use crate::heap::Heap;
 use crate::snapshot::BlockInfo;
 
+/// What stands for a number of bytes that is not known.
+pub const UNKNOWN_BYTES: u64 = u64::MAX;
+
 /// Version of the interface.
 const VERSION: u32 = 1;
 
@@ -67,7 +70,7 @@ pub struct AgentBlock {
     pub address: u64,
     /// Bytes the program asked for.
     pub bytes: u64,
-    /// Of these, bytes on huge pages now.
+    /// Of these, bytes on huge pages now; [`UNKNOWN_BYTES`] where the kernel does not tell (before Linux 6.7).
     pub huge_bytes: u64,
 }
 
@@ -88,7 +91,7 @@ impl AgentBlock {
                         id: u64::from(block.id),
                         address: block.address as u64,
                         bytes: block.bytes as u64,
-                        huge_bytes: block.huge_bytes as u64,
+                        huge_bytes: block.huge_bytes.map_or(UNKNOWN_BYTES, |bytes| bytes as u64),
                     },
                 );
             }

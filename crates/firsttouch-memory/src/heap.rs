@@ -370,7 +370,7 @@ impl Heap {
                         id: block.id,
                         address: from + block.offset as usize,
                         bytes: block.bytes,
-                        huge_bytes: seen.map_or(0, |seen| seen.huge.min(block.bytes)),
+                        huge_bytes: seen.map(|seen| seen.huge.min(block.bytes)),
                     };
                 }
                 count += 1;

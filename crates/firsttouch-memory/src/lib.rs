@@ -41,7 +41,7 @@ mod state;
 mod tables;
 
 pub use clear::{Clearer, Means};
-pub use control::{AgentBlock, AgentStatus};
+pub use control::{AgentBlock, AgentStatus, UNKNOWN_BYTES};
 pub use coverage::Coverage;
 pub use heap::Heap;
 pub use lock::{Guard, Lock};

@@ -116,7 +116,11 @@ impl Record<'_> {
             writeln!(out, "short {} 0", reason.word())?;
         }
         for block in snapshot.blocks.iter().filter(|block| block.bytes > 0) {
-            writeln!(out, "block {} {:#x} {} {}", block.id, block.address, block.bytes, block.huge_bytes)?;
+            write!(out, "block {} {:#x} {} ", block.id, block.address, block.bytes)?;
+            match block.huge_bytes {
+                Some(bytes) => writeln!(out, "{bytes}")?,
+                None => writeln!(out, "-")?,
+            }
         }
         if snapshot.unreadable {
             writeln!(out, "note page sizes could not be read: /proc is not mounted")?;

@@ -25,8 +25,8 @@ pub struct BlockInfo {
     pub address: usize,
     /// Bytes the program asked for.
     pub bytes: usize,
-    /// Of these, bytes on huge pages now.
-    pub huge_bytes: usize,
+    /// Of these, bytes on huge pages now; `None` where the kernel does not tell (before Linux 6.7).
+    pub huge_bytes: Option<usize>,
 }
 
 /// A reading.
@@ -55,7 +55,7 @@ impl Snapshot {
         gigantic_bytes: 0,
         nodes: None,
         reasons: [0; Reason::ALL.len()],
-        blocks: [BlockInfo { id: 0, address: 0, bytes: 0, huge_bytes: 0 }; NAMED_BLOCKS],
+        blocks: [BlockInfo { id: 0, address: 0, bytes: 0, huge_bytes: None }; NAMED_BLOCKS],
         unreadable: false,
     };
 
@@ -158,7 +158,7 @@ fn read_arena(
             whole.small = whole.small.saturating_sub(multi);
             *now.multi_bytes.get_or_insert(0) += multi;
         }
-        let huge_bytes = seen.map_or(0, |seen| seen.huge.min(block.bytes));
+        let huge_bytes = seen.map(|seen| seen.huge.min(block.bytes));
         now.name(BlockInfo {
             id: block.id,
             address: from + block.offset as usize,

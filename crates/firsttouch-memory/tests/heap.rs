@@ -37,7 +37,7 @@ fn has_transparent_pages() -> bool {
     let heap = heap(Pages::Transparent);
     let address = heap.allocate(8 * MIB, 0, false);
     fill(address, 8 * MIB, 1);
-    let has = block_at(&heap, address).huge_bytes > 4 * MIB;
+    let has = block_at(&heap, address).huge_bytes > Some(4 * MIB);
     if !has {
         eprintln!("skipped: this machine gives no transparent huge pages now, or cannot show them");
     }
@@ -123,7 +123,7 @@ fn fresh_blocks_are_huge() {
     // Blocks share their edges' huge pages, so even the first and last bytes are on one.
     for (block, factor) in blocks.iter().zip(1..) {
         let info = block_at(&heap, *block);
-        assert_eq!((info.bytes, info.huge_bytes), (factor * 3 * MIB, factor * 3 * MIB));
+        assert_eq!((info.bytes, info.huge_bytes), (factor * 3 * MIB, Some(factor * 3 * MIB)));
     }
 }
 
@@ -132,7 +132,7 @@ fn base_pages_are_kept_small() {
     let heap = heap(Pages::Base);
     let address = heap.allocate(8 * MIB, 0, false);
     fill(address, 8 * MIB, 1);
-    assert_eq!(block_at(&heap, address).huge_bytes, 0);
+    assert_eq!(block_at(&heap, address).huge_bytes, Some(0));
 }
 
 #[test]
@@ -140,13 +140,13 @@ fn a_block_may_have_pages_of_another_kind() {
     let heap = heap(Pages::Transparent);
     let block = heap.allocate_on(Some(Pages::Base), 8 * MIB, 0, true);
     fill(block, 8 * MIB, 3);
-    assert_eq!(block_at(&heap, block).huge_bytes, 0);
+    assert_eq!(block_at(&heap, block).huge_bytes, Some(0));
     // SAFETY: the block is live and only used here.
     let Resized::To(grown) = (unsafe { heap.resize_on(Some(Pages::Base), block, 32 * MIB) }) else {
         panic!("there is room")
     };
     fill(grown, 32 * MIB, 4);
-    assert_eq!((block_at(&heap, grown).huge_bytes, heap.fallback(grown)), (0, None));
+    assert_eq!((block_at(&heap, grown).huge_bytes, heap.fallback(grown)), (Some(0), None));
     assert!(heap.free(grown) && heap.fallback(grown).is_none());
     assert!(heap.allocate_on(Some(Pages::Plain), MIB, 0, false).is_null());
 }
@@ -242,7 +242,7 @@ fn a_move_keeps_contents_and_huge_pages() {
     }
     if huge {
         let info = block_at(&heap, moved);
-        assert!(info.huge_bytes >= 32 * MIB, "{} of 33 MiB are huge after the move", info.huge_bytes);
+        assert!(info.huge_bytes >= Some(32 * MIB), "{:?} of 33 MiB are huge after the move", info.huge_bytes);
     }
     // What the block left behind is clean where the kernel moved it away, and serves again.
     let again = heap.allocate(30 * MIB, 0, true);

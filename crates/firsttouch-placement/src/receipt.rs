@@ -34,8 +34,8 @@ pub struct BlockReport {
     pub address: String,
     /// Bytes the program asked for.
     pub bytes: u64,
-    /// Of these, bytes on huge pages.
-    pub huge_bytes: u64,
+    /// Of these, bytes on huge pages; `None` where the kernel does not tell (before Linux 6.7).
+    pub huge_bytes: Option<u64>,
 }
 
 /// One thread of a program whose threads were to be bound.

@@ -18,6 +18,8 @@
 //! note asan
 //! end
 //! ```
+//!
+//! A block's line: its number, address, bytes, and of these the bytes on huge pages, or `-` where the kernel does not tell.
 
 use crate::{
     BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport, format_bytes,
@@ -116,8 +118,12 @@ impl Record {
             "block" => {
                 let id = number()?;
                 let address = words.next()?.to_owned();
-                let mut number = || words.next()?.parse::<u64>().ok();
-                self.blocks.push(BlockReport { id, address, bytes: number()?, huge_bytes: number()? });
+                let bytes = words.next()?.parse().ok()?;
+                let huge_bytes = match words.next()? {
+                    "-" => None,
+                    number => Some(number.parse().ok()?),
+                };
+                self.blocks.push(BlockReport { id, address, bytes, huge_bytes });
             }
             "thread" => self.obtained.threads.push(thread(rest)?),
             "note" => self.notes.push(rest.to_owned()),
@@ -188,7 +194,7 @@ mod tests {
 
     const SAMPLE: &str = "firsttouch-record 1\nprogram /usr/bin/a b\nstate final\nplaced 30\npeak 40\nblocks 2\n\
         recycled 0\npage 2097152 20\npage 4096 10\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
-        block 1 0x10 10 0\nblock 2 0x20 20 20\nthread 0 4 4 a b\nthread 1 - 0-2,5 \nthread 2 7 - \nend\n";
+        block 1 0x10 10 -\nblock 2 0x20 20 20\nthread 0 4 4 a b\nthread 1 - 0-2,5 \nthread 2 7 - \nend\n";
 
     #[test]
     fn a_record_becomes_a_receipt() {
@@ -198,7 +204,8 @@ mod tests {
         assert_eq!(receipt.program, "/usr/bin/a b");
         assert_eq!(obtained.share_on_pages_of(2 << 20), Some(2.0 / 3.0));
         assert_eq!(receipt.shortfalls, [Shortfall::new(Reason::PoolEmpty, 10)]);
-        assert_eq!(receipt.blocks[0].id, 2, "largest first");
+        let blocks: Vec<_> = receipt.blocks.iter().map(|block| (block.id, block.huge_bytes)).collect();
+        assert_eq!(blocks, [(2, Some(20)), (1, None)], "largest first");
         let threads: Vec<_> = obtained
             .threads
             .iter()

@@ -109,7 +109,7 @@ prop_compose! {
         asked in placement(),
         obtained in proptest::option::of(obtained()),
         reasons in vec((proptest::sample::select(Reason::ALL.to_vec()), any::<u64>()), 0..3),
-        blocks in vec((any::<(u64, u64, u64)>(), words()), 0..12),
+        blocks in vec((any::<(u64, u64, Option<u64>)>(), words()), 0..12),
         via in proptest::sample::select(Via::ALL.to_vec()),
         complete: bool,
     ) -> Receipt {

@@ -5,14 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Bytes on huge pages of the block at an address. */
+/* Bytes on huge pages of the block at an address, as far as the kernel tells. */
 static uint64_t huge_bytes(const void *block)
 {
     firsttouch_block rows[16];
     size_t count = firsttouch_ism_list(rows, 16);
     for (size_t row = 0; row < count && row < 16; row++)
         if (rows[row].address == (uint64_t)(size_t)block)
-            return rows[row].huge_bytes;
+            return rows[row].huge_bytes == FIRSTTOUCH_UNKNOWN_BYTES ? 0 : rows[row].huge_bytes;
     CHECK(!"the block is placed");
     return 0;
 }

@@ -161,10 +161,9 @@ fn blocks_table(receipt: &Receipt) -> Table {
         Column::new("", "on huge pages", Align::Right),
     ]);
     for block in receipt.blocks.iter().take(BLOCKS_SHOWN) {
-        let share = if block.bytes > 0 {
-            percent(block.huge_bytes as f64 / block.bytes as f64)
-        } else {
-            UNKNOWN.to_owned()
+        let share = match block.huge_bytes.filter(|_| block.bytes > 0) {
+            Some(huge_bytes) => percent(huge_bytes as f64 / block.bytes as f64),
+            None => UNKNOWN.to_owned(),
         };
         table.row(vec![
             Cell::new(block.id.to_string()),

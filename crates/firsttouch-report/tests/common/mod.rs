@@ -102,7 +102,7 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
                 id,
                 address: format!("{:#x}", 0x7f00_0000_0000 + id * 64 * MIB),
                 bytes: (64 - id) * MIB + 48,
-                huge_bytes: (62 - id) / 2 * HUGE,
+                huge_bytes: Some((62 - id) / 2 * HUGE),
             })
             .collect(),
         complete: true,

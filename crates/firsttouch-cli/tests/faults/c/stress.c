@@ -218,7 +218,7 @@ static void switch_agent(uint64_t *state)
         break;
     case 3:
         for (size_t i = 1, count = agent_list(list, LISTED); i < count && i < LISTED; i++)
-            CHECK(list[i].huge_bytes <= list[i].bytes);
+            CHECK(list[i].huge_bytes <= list[i].bytes || list[i].huge_bytes == UINT64_MAX);
         break;
     case 4:
         agent_prefault(next(state) % 4 == 0);
