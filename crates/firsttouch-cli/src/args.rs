@@ -192,6 +192,11 @@ pub(crate) struct PlacementArgs {
     /// Create the pages when memory is allocated, before the program touches it
     #[arg(long)]
     pub(crate) prefault: bool,
+    /// Clear memory that served before when a new block gets it, as glibc's blocks above 32 MiB are always new
+    ///
+    /// For programs that read what they have not written. C promises zeroes from calloc only.
+    #[arg(long)]
+    pub(crate) zero: bool,
     /// Put the C library's heap, with all smaller allocations, on transparent huge pages too (glibc 2.35)
     ///
     /// For programs that hold many small objects. Sets glibc's tunable, which the programs that the program starts
@@ -243,6 +248,7 @@ impl PlacementArgs {
             min_size: self.min_size.unwrap_or(start.min_size),
             max_size: self.max_size.or(start.max_size),
             prefault: self.prefault || start.prefault,
+            zero: self.zero || start.zero,
             heap: self.heap || start.heap,
             via: self.via.unwrap_or(start.via),
             follow: self.follow || start.follow,

@@ -100,6 +100,9 @@ fn settings(placement: &Placement, resolved: &Resolved, record: Option<&Path>) -
         u8::from(placement.prefault),
         u8::from(placement.follow),
     ));
+    if placement.zero {
+        settings.push(" zero=1");
+    }
     if !resolved.weights.is_empty() {
         let shares: Vec<String> =
             resolved.weights.iter().map(|(node, weight)| format!("{node}:{weight}")).collect();
@@ -143,6 +146,9 @@ mod tests {
             settings(&placement, &Resolved::default(), Some(Path::new("/tmp/a b"))),
             "pid=0000000000 pages=2m min=4194304 max=18446744073709551615 prefault=1 follow=0 record=/tmp/a b"
         );
+        let zero = "thp,zero".parse().unwrap();
+        let zero = settings(&zero, &Resolved::default(), None).into_string().unwrap();
+        assert!(zero.ends_with(" follow=0 zero=1"), "{zero}");
         let placement: Placement = "thp,weighted,via=glibc,threads=4-7+0,skip-threads=1-3".parse().unwrap();
         let resolved =
             Resolved { weights: vec![(0, 5), (2, 1)], order: vec![4, 5, 6, 7, 0], ..Resolved::default() };

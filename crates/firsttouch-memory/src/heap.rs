@@ -2,11 +2,11 @@
 //!
 //! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
 
-use crate::arena::Backing;
+use crate::arena::{Backing, Taken};
 use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::deferred::Deferred;
-use crate::extents::{Block, Extents};
+use crate::extents::{Block, Extents, Page};
 use crate::fork::Forks;
 use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
@@ -239,14 +239,11 @@ impl Heap {
         let run = arena.address(taken.start);
         let base = arena.base;
         let restore = inner.restore_is_due();
+        let zeroed = zeroed || inner.settings.zero;
         drop(inner);
         if zeroed {
-            for (start, length) in taken.dirty {
-                // SAFETY: the pages belong to the new block, which nobody knows yet.
-                unsafe {
-                    self.clearer.clear((base + start as usize * BASE) as *mut u8, length as usize * BASE)
-                };
-            }
+            // SAFETY: the pages belong to the new block, which nobody knows yet.
+            unsafe { self.clear(base, &taken, taken.start) };
         }
         // SAFETY: as above.
         unsafe { header::write(run, pages as usize * BASE, place.offset) };
@@ -254,6 +251,21 @@ impl Heap {
             self.restore_after_fork();
         }
         (run + usize::from(place.offset)) as *mut u8
+    }
+
+    /// Clears what may not be zero of pages that were taken, from one of them on, in an arena at `base`.
+    ///
+    /// # Safety
+    /// Nobody else may know these pages yet.
+    pub(crate) unsafe fn clear(&self, base: usize, taken: &Taken, from: Page) {
+        for (start, length) in taken.dirty {
+            let (first, end) = (start.max(from), start + length);
+            if first < end {
+                let address = (base + first as usize * BASE) as *mut u8;
+                // SAFETY: the caller's duty.
+                unsafe { self.clearer.clear(address, (end - first) as usize * BASE) };
+            }
+        }
     }
 
     /// Frees a block; false if there is none at that address.

@@ -68,7 +68,12 @@ impl Heap {
             if let Some(arena) = &mut inner.arenas[slot] {
                 arena.set_live(start, wanted, Block { bytes, ..block });
             }
+            let zero = inner.settings.zero;
             drop(inner);
+            if zero {
+                // SAFETY: the pages behind the block, which are its own now.
+                unsafe { self.clear(run - start as usize * BASE, &taken, taken.start) };
+            }
             // SAFETY: as above.
             unsafe { header::write(run, wanted as usize * BASE, block.offset) };
             return Resized::To(address);
@@ -90,11 +95,12 @@ impl Heap {
         }
         let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
         let by_kernel = slot == new_slot && !arena.backing.is_reserved_pool();
-        let target = arena.address(taken.start);
+        let (base, target) = (arena.base, arena.address(taken.start));
         // What the program has changed of its mappings moves with them.
         let altered = by_kernel && block.altered;
         arena.set_live(taken.start, wanted, Block { bytes, fallback, altered, ..block });
         let by_kernel = by_kernel && inner.moves < MOST_MOVES;
+        let zero = inner.settings.zero;
         drop(inner);
 
         let bytes_before = pages as usize * BASE;
@@ -105,7 +111,11 @@ impl Heap {
                 // SAFETY: parts of the same ranges.
                 unsafe { copy(rest.start, target + (rest.start - run), rest.len()) };
             }
-            // SAFETY: the new block, which only the caller will know.
+            if zero {
+                // SAFETY: the new block, which only the caller will know; behind what it held before.
+                unsafe { self.clear(base, &taken, taken.start + pages) };
+            }
+            // SAFETY: as above.
             unsafe { header::write(target, wanted as usize * BASE, block.offset) };
             self.free(address);
             return Resized::To((target + usize::from(block.offset)) as *mut u8);

@@ -17,6 +17,8 @@ pub struct Settings {
     pub recycle_bytes: Option<usize>,
     /// Kept bytes that nobody needed for this long are given back.
     pub idle_ns: u64,
+    /// Blocks hold zeroes when they are made, also on recycled pages.
+    pub zero: bool,
     /// How placed memory is laid out over nodes, if not as the memory policy says.
     pub shares: Shares,
 }
@@ -29,6 +31,7 @@ impl Settings {
         max_bytes: usize::MAX,
         recycle_bytes: None,
         idle_ns: 10_000_000_000,
+        zero: false,
         shares: Shares::NONE,
     };
 }

@@ -70,6 +70,8 @@ pub struct Placement {
     pub max_size: Option<u64>,
     /// Create the pages when memory is allocated, before the program touches it.
     pub prefault: bool,
+    /// Blocks hold zeroes when they are made, also on memory that served before, as glibc's above 32 MiB do.
+    pub zero: bool,
     /// Put what the C library allocates itself, below `min_size`, on transparent huge pages too, by its tunable
     /// `glibc.malloc.hugetlb` (glibc 2.35). Programs that the program starts inherit it.
     pub heap: bool,
@@ -95,6 +97,7 @@ impl Default for Placement {
             min_size: 1 << 20,
             max_size: None,
             prefault: false,
+            zero: false,
             heap: false,
             via: Via::Agent,
             follow: false,
@@ -150,7 +153,7 @@ pub enum PlacementError {
     Threads(#[from] ThreadPlacementError),
     /// A key or word of the short form is unknown.
     #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, heap, via=, follow, local, bind=, prefer=, interleave=, weighted, threads=, skip-threads=, near=)"
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, via=, follow, local, bind=, prefer=, interleave=, weighted, threads=, skip-threads=, near=)"
     )]
     UnknownWord {
         /// The offending word.
@@ -185,9 +188,12 @@ impl Placement {
         }
         // Glibc's own means places its heap anyway, and other allocators have none. A Java heap can be created at its start.
         let prefaults = matches!(self.via, Via::Agent | Via::Jvm);
-        for (setting, asked, possible) in
-            [("--prefault", self.prefault, prefaults), ("--heap", self.heap, self.via == Via::Agent)]
-        {
+        let is_ours = self.via == Via::Agent;
+        for (setting, asked, possible) in [
+            ("--prefault", self.prefault, prefaults),
+            ("--zero", self.zero, is_ours),
+            ("--heap", self.heap, is_ours),
+        ] {
             if asked && !possible {
                 return Err(PlacementError::SettingNotBy { via: self.via, setting });
             }
@@ -227,6 +233,9 @@ impl Placement {
         }
         if self.prefault {
             words.push("--prefault".to_owned());
+        }
+        if self.zero {
+            words.push("--zero".to_owned());
         }
         if self.heap {
             words.push("--heap".to_owned());
@@ -276,6 +285,9 @@ impl fmt::Display for Placement {
         }
         if self.prefault {
             f.write_str(",prefault")?;
+        }
+        if self.zero {
+            f.write_str(",zero")?;
         }
         if self.heap {
             f.write_str(",heap")?;
@@ -333,6 +345,7 @@ impl FromStr for Placement {
                 }
                 Some(("near", device)) if !device.is_empty() => placement.near = Some(device.to_owned()),
                 None if word == "prefault" => placement.prefault = true,
+                None if word == "zero" => placement.zero = true,
                 None if word == "heap" => placement.heap = true,
                 None if word == "follow" => placement.follow = true,
                 None if matches!(word, "local" | "weighted") => placement.memory = word.parse()?,
@@ -428,7 +441,7 @@ mod tests {
     fn the_short_form_reads_back() {
         for text in [
             "thp",
-            "2m,min-size=4M,max-size=1G,prefault,heap,follow",
+            "2m,min-size=4M,max-size=1G,prefault,zero,heap,follow",
             "thp,min-size=1500K,via=glibc,threads=scatter",
             "plain,local",
             "plain,weighted",
@@ -448,6 +461,7 @@ mod tests {
             "thp,via=mimalloc,threads=compact",
             "thp,via=supervise,threads=compact",
             "plain,prefault",
+            "plain,zero",
             "plain,heap",
             "plain,via=glibc",
             "thp,skip-threads=1",

@@ -8,7 +8,7 @@
 //!
 //! `shares=0:2,1:1` lays placed memory out over nodes by weight. `cpus=4-7,0` binds threads in that order, but for those
 //! in `skip=1-3`; only in the process `pid` itself, because every other would begin with the same CPU. `attachable=1`
-//! opens the control channel.
+//! opens the control channel; `zero=1` clears recycled memory before it serves again.
 //!
 //! `pid` is the process to place; it keeps its number when it executes another program (Rscript, sh, R). In other
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
@@ -79,6 +79,7 @@ fn read(text: &[u8]) -> Option<Asked<'_>> {
             "min" => asked.settings.min_bytes = number()?,
             "max" => asked.settings.max_bytes = number()?,
             "recycle" => asked.settings.recycle_bytes = Some(number()?),
+            "zero" => asked.settings.zero = number()? == 1,
             "shares" => asked.settings.shares = Shares::parse(value)?,
             "cpus" => asked.threads.read_cpus(value)?,
             "skip" => asked.threads.read_skip(value)?,

@@ -63,14 +63,15 @@ fn placement() -> impl Strategy<Value = Placement> {
         pages,
         any::<u64>(),
         any::<Option<u64>>(),
-        any::<(bool, bool)>(),
+        any::<(bool, bool, bool)>(),
         proptest::sample::select(Via::ALL.to_vec()),
     )
-        .prop_map(|(pages, min_size, max_size, (prefault, follow), via)| Placement {
+        .prop_map(|(pages, min_size, max_size, (prefault, zero, follow), via)| Placement {
             pages,
             min_size,
             max_size,
             prefault,
+            zero,
             via,
             follow,
             ..Placement::default()
