@@ -127,7 +127,8 @@ impl Script {
 
     /// The same where transparent huge pages are in a mode; nothing if it asks for another one itself, or if one is enough
     /// and this is not the usual one. Emulated processors take ten times as long: there, runs without us are left
-    /// out, and of those that differ in sizes only (in an unusual mode: in anything but the kind of pages) all but one.
+    /// out, and of those that differ in sizes and the receipt only (in an unusual mode: in anything but the kind of pages) all
+    /// but one.
     pub(crate) fn under(mut self, mode: &str, is_usual: bool) -> Option<Script> {
         if self.once && !is_usual {
             return None;
@@ -135,11 +136,12 @@ impl Script {
         if in_guest() {
             let mut kept: Vec<Run> = Vec::new();
             for run in self.runs {
-                let is_known = |other: &Run| {
-                    (!is_usual || other.hand == run.hand) && other.kind(is_usual) == run.kind(is_usual)
-                };
-                if run.hand != Hand::Bare && !kept.iter().any(is_known) {
-                    kept.push(run);
+                match kept.iter_mut().find(|other| other.kind(is_usual) == run.kind(is_usual)) {
+                    _ if run.hand == Hand::Bare => {}
+                    // Of two that differ in nothing else, the one with a receipt.
+                    Some(other) if other.hand != run.hand && run.hand == Hand::Receipt => *other = run,
+                    Some(_) => {}
+                    None => kept.push(run),
                 }
             }
             self.runs = kept;

@@ -26,7 +26,7 @@ static void check(char *block, char byte)
 {
     for (size_t at = HUGE_PAGE / 2; at < BYTES; at += HUGE_PAGE) {
         CHECK(block[at] == byte);
-        block[at] = (char)((at / 4096 * 7 + 5) & 0xff);
+        block[at] = (char)pattern_at(at, 5);
     }
     CHECK(holds(block, BYTES, 5));
     write_here_and_there(block, byte);
