@@ -1,5 +1,5 @@
-//! What a lab's guest says on its serial line: any bytes, or frames of the right length, each of a line with its kind in front. The first
-//! byte says which.
+//! What a lab's guest says on its serial line: any bytes, or frames of the right length, each of a line with its kind in
+//! front. The first byte says which.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Files of a run that several processes share: rows of a chunk and, behind a line `--`, its part, or the checkpoint of one process. The
-//! first byte says which, and whether the files begin as those of this run do and have right sums.
+//! Files of a run that several processes share: rows of a chunk and, behind a line `--`, its part; or the checkpoint of one
+//! process. The first byte says which, and whether the files begin as those of this run do and have right sums.
 
 #![no_main]
 

@@ -102,8 +102,8 @@ impl Bound {
         answer
     }
 
-    /// The same, but a request for more is refused: for unpackers of others, which ask for what a file states and go by the
-    /// answer. One that cannot do without ends the process.
+    /// The same, but a request for more is refused: for readers that ask for what is stated and go by the answer. One that
+    /// cannot do without ends the process.
     pub fn hold_refusing<T>(self, input_bytes: usize, read: impl FnOnce() -> T) -> T {
         REFUSES.store(true, Ordering::Relaxed);
         let answer = self.hold(input_bytes, read);
