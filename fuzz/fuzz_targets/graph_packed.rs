@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     let packing = usize::from(choice) % BEGINNINGS.len();
     let packed = [BEGINNINGS[packing], rest].concat();
     // What unfolds to ever so much is no matter of the file's length.
-    let unpacked = BOUND.hold_refusing(packed.len(), || match packing {
+    let unpacked = BOUND.hold(packed.len(), || match packing {
         0 => length(flate2::read::MultiGzDecoder::new(&*packed)),
         1 => length(bzip2::read::MultiBzDecoder::new(&*packed)),
         _ => length(lzma_rust2::XzReader::new(&*packed, true)),
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
     let options = ReadOptions { place: Place::HEAP, ..ReadOptions::default() };
     with_team(|team| {
         let length = packed.len() + unpacked as usize;
-        let read = BOUND.hold_refusing(length, || read_from(&*packed, None, &options, team));
+        let read = BOUND.hold(length, || read_from(&*packed, None, &options, team));
         if let Err(error) = read {
             assert!(!error.hint().is_empty(), "{error}");
         }

@@ -26,6 +26,9 @@ fuzz_target!(|input: &[u8]| {
     hold(text, || (sysinfo::cgroups(text), sysinfo::mounts(text), sysinfo::apic_ids(text)));
     hold(text, || (sysinfo::meminfo(text), sysinfo::cpu_model(text), sysinfo::distances(text)));
     hold(text, || (sysinfo::soft_limit(text, "Max"), sysinfo::cache_size(text), sysinfo::cgroup_limit(text)));
+    hold(text, || (sysinfo::chosen(text), sysinfo::kernel_release(text), sysinfo::kernel_version(text)));
+    hold(text, || (sysinfo::capability_mask(text), sysinfo::status_field(text, "CapEff")));
+    hold(text, || (sysinfo::cpu_flag(text, "avx2"), sysinfo::virtio_feature(text, 5)));
     hold(text, || vmstat::parse_vmstat(text));
     hold(text, || {
         let routes = network::Routes::parse(text, text, text);

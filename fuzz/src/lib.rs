@@ -7,14 +7,20 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+use firsttouch_linux::tree::Tree;
 use firsttouch_threads::Team;
+use tempfile::TempDir;
 
 mod mend;
+mod rank;
+mod run;
 
-pub use mend::{mend_binary_graph, mend_kept, mend_tar};
+pub use mend::{mend_binary_graph, mend_kept, mend_tar, mend_told_graph};
+pub use rank::Scripted;
+pub use run::SharedRun;
 
 /// Counts the bytes that are allocated at any moment.
 struct Counting;
@@ -96,8 +102,8 @@ impl Bound {
         answer
     }
 
-    /// The same, but a request for more is refused: for unpackers of others, which ask for what a file states and go by the
-    /// answer. One that cannot do without ends the process.
+    /// The same, but a request for more is refused: for readers that ask for what is stated and go by the answer. One that
+    /// cannot do without ends the process.
     pub fn hold_refusing<T>(self, input_bytes: usize, read: impl FnOnce() -> T) -> T {
         REFUSES.store(true, Ordering::Relaxed);
         let answer = self.hold(input_bytes, read);
@@ -118,11 +124,37 @@ pub fn with_team<T>(work: impl FnOnce(&mut Team) -> T) -> T {
 
 /// Puts the bytes into a file, in memory where the machine has such a file system, and hands its path on.
 pub fn with_file<T>(bytes: &[u8], work: impl FnOnce(&Path) -> T) -> T {
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let mut file = tempfile::NamedTempFile::new_in(folder).expect("a scratch file");
+    let mut file = tempfile::NamedTempFile::new_in(scratch()).expect("a scratch file");
     file.write_all(bytes).expect("room for a scratch file");
     work(file.path())
+}
+
+/// A folder for files, in memory where the machine has such a file system.
+pub fn scratch_folder() -> TempDir {
+    tempfile::tempdir_in(scratch()).expect("a scratch folder")
+}
+
+fn scratch() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// The files of a recorded machine: a line `== PATH`, then what is in that file; or `-> TARGET` for a link.
+pub fn machine_tree(text: &str) -> Tree {
+    let mut tree = Tree::new();
+    for file in text.split("== ") {
+        let (path, contents) = file.split_once('\n').unwrap_or((file, ""));
+        let path = Path::new(path);
+        if path.file_name().is_some() {
+            let link = contents.strip_prefix("-> ").map(str::trim_end);
+            // A path that no file of /proc and /sys has is left out.
+            let _ = match link {
+                Some(target) => tree.add_link(path, Path::new(target)),
+                None => tree.add_file(path, contents.as_bytes().to_vec()),
+            };
+        }
+    }
+    tree
 }
 
 /// Splits the bytes at a line of their own: for readers of two files.

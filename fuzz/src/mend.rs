@@ -32,6 +32,24 @@ pub fn mend_binary_graph(bytes: &mut [u8]) {
             put(bytes, at + 16, sum);
         }
     }
+    mend_header(bytes);
+}
+
+/// A graph as rank 0 tells it: the header of such a file, and its sections one behind the other.
+pub fn mend_told_graph(bytes: &mut [u8]) {
+    let mut from = HEADER_SUM + 8;
+    for section in 0..SECTIONS {
+        let at = FIRST_SECTION + section * SECTION_BYTES;
+        let end = number(bytes, at + 8).and_then(|length| from.checked_add(length));
+        let Some(part) = end.and_then(|end| bytes.get(from..end)) else { break };
+        from += part.len();
+        let sum = crc32fast::hash(part);
+        put(bytes, at + 16, sum);
+    }
+    mend_header(bytes);
+}
+
+fn mend_header(bytes: &mut [u8]) {
     if let Some(header) = bytes.get(..HEADER_SUM) {
         let sum = crc32fast::hash(header);
         put(bytes, HEADER_SUM, sum);

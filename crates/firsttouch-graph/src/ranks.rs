@@ -16,6 +16,9 @@ use crate::read::Loaded;
 use firsttouch_threads::Team;
 use std::fmt;
 
+/// What is told in pieces takes no more memory than has been heard, whatever its length is said to be.
+const PIECE: usize = 1 << 20;
+
 /// The processes of a job, as one of them sees them. One thread at a time calls it.
 pub trait Ranks: fmt::Debug + Sync {
     /// Which of them this one is, from 0 on.
@@ -63,7 +66,7 @@ pub trait Ranks: fmt::Debug + Sync {
     /// As [`Ranks::tell`].
     fn tell_all(&self, bytes: &[u8]) -> Result<(), MessageError> {
         self.tell(&(bytes.len() as u64).to_le_bytes())?;
-        self.tell(bytes)
+        bytes.chunks(PIECE).try_for_each(|piece| self.tell(piece))
     }
 
     /// What [`Ranks::tell_all`] tells.
@@ -73,8 +76,13 @@ pub trait Ranks: fmt::Debug + Sync {
     fn hear_all(&self) -> Result<Vec<u8>, MessageError> {
         let mut length = [0; 8];
         self.hear(&mut length)?;
-        let mut bytes = vec![0; u64::from_le_bytes(length) as usize];
-        self.hear(&mut bytes)?;
+        let (mut left, mut bytes) = (u64::from_le_bytes(length), Vec::new());
+        while left > 0 {
+            let heard = bytes.len();
+            bytes.resize(heard + left.min(PIECE as u64) as usize, 0);
+            self.hear(&mut bytes[heard..])?;
+            left -= (bytes.len() - heard) as u64;
+        }
         Ok(bytes)
     }
 }
@@ -138,5 +146,55 @@ impl Loaded {
     /// Messages that do not arrive or are no graph; no memory.
     pub fn hear(ranks: &dyn Ranks, place: Place, team: &mut Team) -> Result<Loaded, HearError> {
         binary::hear(ranks, place, team)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says that very many bytes follow, and ends.
+    #[derive(Debug)]
+    struct Boaster;
+
+    impl Ranks for Boaster {
+        fn rank(&self) -> usize {
+            1
+        }
+
+        fn size(&self) -> usize {
+            2
+        }
+
+        fn tell(&self, _bytes: &[u8]) -> Result<(), MessageError> {
+            Ok(())
+        }
+
+        fn hear(&self, bytes: &mut [u8]) -> Result<(), MessageError> {
+            let length = <&mut [u8; 8]>::try_from(bytes).map_err(|_| MessageError::not_understood())?;
+            *length = u64::MAX.to_le_bytes();
+            Ok(())
+        }
+
+        fn send(&self, _to: usize, _bytes: &[u8]) -> Result<(), MessageError> {
+            Ok(())
+        }
+
+        fn receive(&self, _from: usize) -> Result<Vec<u8>, MessageError> {
+            Err(MessageError::not_understood())
+        }
+
+        fn poll(&self) -> Result<Option<(usize, Vec<u8>)>, MessageError> {
+            Ok(None)
+        }
+
+        fn abort(&self, code: u8) -> ! {
+            panic!("aborted with {code}")
+        }
+    }
+
+    #[test]
+    fn a_length_takes_no_memory() {
+        assert_eq!(Boaster.hear_all(), Err(MessageError::not_understood()));
     }
 }

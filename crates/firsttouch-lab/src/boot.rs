@@ -200,13 +200,29 @@ fn with_path(option: &str, path: &Path) -> OsString {
 
 fn listen(listener: &UnixListener, frames: &Sender<Event>) -> io::Result<()> {
     let (line, _) = listener.accept()?;
-    let Some(mut receiver) = Receiver::new(io::BufReader::new(line))? else { return Ok(()) };
+    each_frame(io::BufReader::new(line), |frame| frames.send(Event::Frame(frame)).is_ok())
+}
+
+/// Hands on what the guest says, until it says no more or nobody listens.
+fn each_frame(line: impl Read, mut hand_on: impl FnMut(Frame) -> bool) -> io::Result<()> {
+    let Some(mut receiver) = Receiver::new(line)? else { return Ok(()) };
     while let Some(frame) = receiver.next()? {
-        if frames.send(Event::Frame(frame)).is_err() {
+        if !hand_on(frame) {
             break;
         }
     }
     Ok(())
+}
+
+/// What a guest says on a line, without the guest: its commands that ended, with the files it handed back.
+#[doc(hidden)]
+pub fn hear(line: impl Read) -> io::Result<Vec<Finished>> {
+    let mut story = Story::default();
+    each_frame(line, |frame| {
+        story.add(frame, &mut |_, _, _| {});
+        true
+    })?;
+    Ok(story.finished)
 }
 
 /// What the guest has said so far.

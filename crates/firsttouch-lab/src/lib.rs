@@ -32,6 +32,8 @@ mod tree;
 mod wire;
 
 pub use boot::become_emulator;
+#[doc(hidden)] // for the fuzz targets
+pub use boot::hear;
 pub use description::{
     Bytes, Description, DescriptionError, Device, DeviceKind, LabNode, Processor, SideCache, built_in_names,
 };

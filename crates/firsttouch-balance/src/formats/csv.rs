@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 const TASK_COLUMNS: [&str; 6] = ["id", "load", "home", "pinned", "bytes", "memory"];
+/// Begins lines that say nothing.
+const COMMENT: char = '#';
 const MESSAGE_COLUMNS: [&str; 4] = ["from", "to", "count", "bytes"];
 
 /// A table: the lines after the first, and where each known column is.
@@ -21,7 +23,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn read(bytes: &'a [u8], known: &[&str], required: &[&str]) -> Result<Table<'a>, FormatError> {
-        let mut rows = lines(text(bytes)?, '#');
+        let mut rows = lines(text(bytes)?, COMMENT);
         let (line, head) = rows.next().ok_or_else(|| {
             FormatError::Whole(format!("an empty table; its columns are {}", known.join(",")))
         })?;
@@ -69,6 +71,10 @@ pub fn csv_tasks(bytes: &[u8]) -> Result<Vec<Task>, FormatError> {
         let [id, load, home, pinned, bytes, memory] = fields[..] else { continue };
         if id.is_empty() {
             return Err(FormatError::line(line, "a task without an id"));
+        }
+        if id.starts_with(COMMENT) {
+            // Where the id comes first, as in the tables that we write, the line would be none.
+            return Err(FormatError::line(line, format!("task {id}: {COMMENT} begins a comment")));
         }
         if let Some(other) = seen.insert(id, line) {
             return Err(FormatError::line(line, format!("task {id} is there already, in line {other}")));
@@ -206,6 +212,7 @@ mod tests {
         assert_eq!(tasks("id,load\n0,NaN\n"), "line 2: load is NaN; it must be a number, 0 or more");
         assert_eq!(tasks("id,load\n0,x\n"), "line 2: load `x` is not a number");
         assert_eq!(tasks("id,load\n7,1\n\n7,2\n"), "line 4: task 7 is there already, in line 2");
+        assert_eq!(tasks("load,id\n7,#b\n"), "line 2: task #b: # begins a comment");
         assert_eq!(tasks("id,load\n7,1,2\n"), "line 2: 3 fields under 2 columns");
         assert_eq!(
             tasks("id,weight\n"),

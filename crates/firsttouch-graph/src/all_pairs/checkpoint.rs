@@ -87,6 +87,12 @@ pub(super) fn decoded(
     let summaries: Option<Vec<Option<Summary>>> = (0..sources).map(|_| source(&mut rest)).collect();
     let histogram = histogram(&mut rest).filter(|_| rest.is_empty());
     let (Some(summaries), Some(histogram)) = (summaries, histogram) else { return Err(CUT_OFF) };
+    let reached: u64 = summaries.iter().flatten().map(|summary| summary.reached).sum();
+    let counted = |histogram: &Histogram| histogram.counts().iter().map(|count| u128::from(*count)).sum();
+    if histogram.as_ref().map_or(0, counted) > u128::from(reached) {
+        // As many could be added up to more than a count can hold.
+        return Err("more distances are counted than there are nodes reached");
+    }
     if counts && histogram.is_none() {
         return Err("the checkpoint of a run that made no histogram");
     }
@@ -116,4 +122,26 @@ fn histogram(rest: &mut &[u8]) -> Option<Option<Histogram>> {
     let counts: Option<Vec<u64>> =
         (0..Histogram::CLASSES).map(|_| file::take(rest).map(u64::from_le_bytes)).collect();
     Some(Some(Histogram::of_parts(shift, counts?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts are added up, and a run that goes on adds to what it has read.
+    #[test]
+    fn more_counts_than_distances_are_refused() {
+        let kept = |count: u64| {
+            let mut counts = vec![0; Histogram::CLASSES];
+            counts[7] = count;
+            let summary = Summary { reached: 3, farthest: 7, sum: 21 };
+            Kept { summaries: vec![Some(summary), None], histogram: Histogram::of_parts(0, counts) }
+        };
+        let read = |kept: &Kept| decoded(&encoded(Fingerprint::NEW, kept), Fingerprint::NEW, 2, true);
+        assert_eq!(read(&kept(3)).as_ref(), Ok(&kept(3)));
+        for count in [4, u64::MAX] {
+            let what = read(&kept(count)).unwrap_err();
+            assert_eq!(what, "more distances are counted than there are nodes reached");
+        }
+    }
 }

@@ -85,6 +85,7 @@ pub(super) fn unpacked(mut stream: impl Read, allowed: Option<u64>) -> Result<Ve
             (packing, drained(bzip2::bufread::MultiBzDecoder::new(stream), &mut bytes, within))
         }
         Some(packing @ Packing::Xz) => {
+            // Its dictionary is as long as the text so far at most, whatever the file says it might become.
             (packing, drained(lzma_rust2::XzReader::new(stream, true), &mut bytes, within))
         }
     };

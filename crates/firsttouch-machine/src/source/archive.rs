@@ -1,7 +1,8 @@
 //! Recorded machines in an archive: a tar of `/proc` and `/sys`, plain or compressed by gzip, bzip2 or xz.
 //!
 //! The archive is unpacked into memory. Invariant: whatever it holds, nothing is written, at most [`MOST_BYTES`] of files and as
-//! many of their paths are kept, and one that names a place outside itself is refused as a whole.
+//! many of their paths are kept beside a dictionary of [`MOST_DICTIONARY_BYTES`], and one that names a place outside itself is
+//! refused as a whole.
 
 use firsttouch_linux::root::Root;
 use firsttouch_linux::tree::{TooLong, Tree};
@@ -13,6 +14,9 @@ use tar::{Archive, EntryType};
 const MOST_BYTES: u64 = 512 << 20;
 /// What headers and padding come to on top of that, at most.
 const MOST_HEADER_BYTES: u64 = 1 << 30;
+/// The dictionary of `xz -9`. The unpacker keeps as much of what it unpacked, and some KiB beside it.
+const MOST_DICTIONARY_BYTES: u32 = 64 << 20;
+const BESIDE_DICTIONARY_BYTES: u32 = 1 << 20;
 /// Entries in all.
 const MOST_ENTRIES: usize = 1 << 20;
 /// The longest beginning that tells what a file is.
@@ -33,6 +37,12 @@ pub enum ArchiveError {
     /// More than a machine has.
     #[error("it holds more than {} MiB or {MOST_ENTRIES} entries, which no machine does", MOST_BYTES >> 20)]
     TooMuch,
+    /// Packed so that unpacking takes more memory than it may.
+    #[error(
+        "unpacking it takes a dictionary of more than {} MiB; pack it anew: unxz FILE, then xz -9 FILE",
+        MOST_DICTIONARY_BYTES >> 20
+    )]
+    Dictionary,
     /// There is no `proc` and no `sys` in it.
     #[error("it holds neither `proc` nor `sys`: not a recorded machine")]
     NotAMachine,
@@ -71,7 +81,16 @@ pub(super) fn unpack(path: &Path, stream: impl BufRead, packing: Packing) -> Res
         Packing::Plain => read(stream, MOST_BYTES),
         Packing::Gzip => read(flate2::bufread::MultiGzDecoder::new(stream), MOST_BYTES),
         Packing::Bzip2 => read(bzip2::bufread::MultiBzDecoder::new(stream), MOST_BYTES),
-        Packing::Xz => read(lzma_rust2::XzReader::new(stream, true), MOST_BYTES),
+        Packing::Xz => {
+            let most_kib = (MOST_DICTIONARY_BYTES + BESIDE_DICTIONARY_BYTES) / 1024;
+            let stream = lzma_rust2::XzReader::new_mem_limit(stream, true, most_kib);
+            read(stream, MOST_BYTES).map_err(|error| match error {
+                ArchiveError::Damaged(source) if source.kind() == io::ErrorKind::OutOfMemory => {
+                    ArchiveError::Dictionary
+                }
+                error => error,
+            })
+        }
     }?;
     let having = |name: &str| tree.folders_with(name).into_iter().next();
     let depth = |folder: &PathBuf| folder.components().count();

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod devices;
+pub(crate) mod process;
 
 use std::fs;
 use std::path::Path;

@@ -4,8 +4,9 @@
 //! from then on; golden files; machines that they write. To that come the committed seeds (`seeds/TARGET`), among them
 //! inputs that once made a reader fail, and data beside the repository, where there is some.
 
-use firsttouch_graph::Graph;
+use firsttouch_fuzz::{Scripted, SharedRun, with_team};
 use firsttouch_graph::hierarchy::{Hierarchy, Options};
+use firsttouch_graph::{AllPairs, Graph, Graphs, Place, Queue, ReadOptions, Searches, read_from};
 use firsttouch_report::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,6 @@ const TESTS: &[(&str, u8, &[&str])] = &[
 const FOLDERS: &[(&str, Option<u8>, &str)] = &[
     ("document", None, "crates/firsttouch-report/tests/golden"),
     ("machine_words", Some(3), "crates/firsttouch-lab/machines"),
-    ("machine_xml", None, "../shared/data/machines"),
     ("machine_archive", None, "../shared/data/machines"),
     ("balance_runs", Some(0), "../shared/data/balance/charm-lbdump"),
     ("balance_runs", Some(1), "../shared/data/balance/lbaf/synthetic-blocks"),
@@ -172,6 +172,10 @@ fn fill(corpus: &mut Corpus) -> Result<(), Box<dyn std::error::Error>> {
     for machine in [written::two_nodes(), written::devices::four_nodes()] {
         add_machine(corpus, machine.path())?;
     }
+    let machine = written::process::machine();
+    written::process::open(&machine, 3, "/data/x", 23, 10);
+    written::process::sockets(&machine, &[("010200C0:0016", "020200C0:C350")]);
+    corpus.add("own_devices", None, machine_text(machine.path())?.as_bytes())?;
     for (_, session) in documents::all() {
         corpus.add("document", None, json::tune(&session).as_bytes())?;
         for receipt in
@@ -190,7 +194,46 @@ fn fill(corpus: &mut Corpus) -> Result<(), Box<dyn std::error::Error>> {
     Hierarchy::build(&graph, &Options::default())?.save(&index)?;
     corpus.add("graph_beside", Some(2), &fs::read(&index)?)?;
     fs::remove_file(index)?;
-    Ok(())
+    add_run(corpus)?;
+    add_ranks(corpus)
+}
+
+/// The files of a shared run; the checkpoint also with what all of them begin and end with.
+fn add_run(corpus: &mut Corpus) -> std::io::Result<()> {
+    let run = SharedRun::made();
+    let chunk = [run.says(SharedRun::ROWS), b"--\n", run.says(SharedRun::PART)].concat();
+    corpus.add("shared_run", Some(0), &chunk)?;
+    corpus.add("shared_run", Some(1), run.says(SharedRun::CHECKPOINT))?;
+    let whole = run.saying(SharedRun::CHECKPOINT, run.says(SharedRun::CHECKPOINT));
+    corpus.add("shared_run", Some(3), &whole)
+}
+
+/// What two ranks say to each other: a graph, and a run of which the second one does all.
+fn add_ranks(corpus: &mut Corpus) -> Result<(), Box<dyn std::error::Error>> {
+    let graph = Graph::from_arcs(4, &[(0, 1, 5), (1, 2, 6), (2, 3, 0), (3, 0, 7)])?;
+    with_team(|team| {
+        let options = ReadOptions { place: Place::HEAP, ..ReadOptions::default() };
+        let text = &b"p sp 3 2\na 1 2 5\na 2 3 6\n"[..];
+        let teller = Scripted::new(0, &[]);
+        read_from(text, None, &options, team)?.tell(&teller)?;
+        corpus.add("ranks", Some(0), &teller.said())?;
+
+        // Distances are counted; nodes 0 to 3; their places among all, two at a time.
+        let mut asked = vec![1];
+        asked.extend((0..4_u32).flat_map(u32::to_le_bytes));
+        let mut handed = (asked.len() as u64).to_le_bytes().to_vec();
+        handed.extend(asked);
+        for range in [[0_u64, 2], [2, 4], [4, 4]] {
+            handed.extend(16_u16.to_le_bytes());
+            handed.extend(range.into_iter().flat_map(u64::to_le_bytes));
+        }
+        corpus.add("ranks", Some(2), &handed)?;
+        let follower = Scripted::new(1, &handed);
+        AllPairs::default()
+            .follow(&mut Searches::new(Graphs::new(&graph, None), team, Queue::Heap), &follower)?;
+        corpus.add("ranks", Some(1), &follower.said())?;
+        Ok(())
+    })
 }
 
 /// A machine as an archive, and as text.
@@ -199,6 +242,11 @@ fn add_machine(corpus: &mut Corpus, folder: &Path) -> std::io::Result<()> {
     archive.follow_symlinks(false);
     archive.append_dir_all(".", folder)?;
     corpus.add("machine_archive", None, &archive.into_inner()?)?;
+    corpus.add("machine_files", None, machine_text(folder)?.as_bytes())
+}
+
+/// A machine as targets take it.
+fn machine_text(folder: &Path) -> std::io::Result<String> {
     let (mut text, mut left) = (String::new(), vec![folder.to_owned()]);
     while let Some(path) = left.pop() {
         let name = path.strip_prefix(folder).unwrap_or(&path).display();
@@ -212,7 +260,7 @@ fn add_machine(corpus: &mut Corpus, folder: &Path) -> std::io::Result<()> {
             text += &format!("== {name}\n{}", fs::read_to_string(&path)?);
         }
     }
-    corpus.add("machine_files", None, text.as_bytes())
+    Ok(text)
 }
 
 fn main() -> ExitCode {
