@@ -65,6 +65,12 @@ impl Placing {
         &unsafe { self.behind.as_ref() }.allocator
     }
 
+    /// What the handler behind answers. Where it finds no room, the heap makes some and it is asked once more.
+    fn ask_behind(&self, ask: impl Fn(&Allocator) -> *mut c_void) -> *mut c_void {
+        let block = ask(self.behind());
+        if block.is_null() && self.heap.make_room() { ask(self.behind()) } else { block }
+    }
+
     fn wants(&self, bytes: usize) -> bool {
         (self.least..=self.most).contains(&bytes)
     }
@@ -85,9 +91,8 @@ unsafe extern "C" fn malloc(context: *mut c_void, bytes: usize) -> *mut c_void {
     if !block.is_null() {
         return block;
     }
-    let behind = placing.behind();
     // SAFETY: the same call.
-    unsafe { (behind.malloc)(behind.context, bytes) }
+    placing.ask_behind(|behind| unsafe { (behind.malloc)(behind.context, bytes) })
 }
 
 unsafe extern "C" fn calloc(context: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
@@ -97,9 +102,8 @@ unsafe extern "C" fn calloc(context: *mut c_void, count: usize, bytes: usize) ->
     if !block.is_null() {
         return block;
     }
-    let behind = placing.behind();
     // SAFETY: the same call; an overflow is the other's to answer.
-    unsafe { (behind.calloc)(behind.context, count, bytes) }
+    placing.ask_behind(|behind| unsafe { (behind.calloc)(behind.context, count, bytes) })
 }
 
 /// Blocks of others stay with them: only they know how large those are.
@@ -108,9 +112,10 @@ unsafe extern "C" fn realloc(context: *mut c_void, block: *mut c_void, bytes: us
     let placing = unsafe { Placing::of(context) };
     let usable = may_be_placed(block.cast()).then(|| placing.heap.usable_bytes(block.cast())).flatten();
     let Some(usable) = usable else {
-        let behind = placing.behind();
         // SAFETY: the same call.
-        return unsafe { (behind.realloc)(behind.context, block, bytes) };
+        let resize = |behind: &Allocator| unsafe { (behind.realloc)(behind.context, block, bytes) };
+        // To no bytes, null may mean that it is freed.
+        return if bytes == 0 { resize(placing.behind()) } else { placing.ask_behind(resize) };
     };
     if placing.wants(bytes) {
         let kind = Some(placing.pages);

@@ -40,5 +40,5 @@ mod _core {
     #[pymodule_export]
     use super::region::Region;
     #[pymodule_export]
-    use super::session::{place_nothing, place_whole_process, whole_process};
+    use super::session::{place_nothing, place_whole_process, ration, whole_process};
 }

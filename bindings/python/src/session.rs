@@ -60,6 +60,14 @@ pub(crate) fn place_nothing() {
     firsttouch_ism_off();
 }
 
+/// To be called before the process limits its memory: gives up the address space that holds no array.
+#[pyfunction]
+pub(crate) fn ration() {
+    if let Some(heap) = opened() {
+        heap.ration();
+    }
+}
+
 /// How it stands: `enabled`, `via`, `page_bytes`, `min_bytes`, `max_bytes`, `live_bytes`, `live_blocks`.
 #[pyfunction]
 pub(crate) fn whole_process<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -314,6 +314,42 @@ def test_the_whole_process(huge_pages):
     assert said == "done\n"
 
 
+@pytest.mark.parametrize("by", ["setrlimit", "prlimit", "another process"])
+def test_limits_leave_what_they_leave_without_us(by):
+    said = run(
+        """
+        import os, resource, sys
+        import numpy as np
+        import firsttouch
+
+        MIB = 1 << 20
+        limit = (4 << 30, resource.RLIM_INFINITY)
+        with firsttouch.pages("thp"):
+            before = np.ones(8 * MIB, np.uint8)
+        if sys.argv[1] == "setrlimit":
+            resource.setrlimit(resource.RLIMIT_AS, limit)
+        elif sys.argv[1] == "prlimit":
+            resource.prlimit(0, resource.RLIMIT_AS, limit)
+        elif os.fork() == 0:
+            resource.prlimit(os.getppid(), resource.RLIMIT_AS, limit)
+            os._exit(0)
+        else:
+            assert os.wait()[1] == 0
+            # Of this nobody tells: an array is the first to be short of room.
+            with firsttouch.pages("thp"):
+                np.ones(64 * MIB, np.uint8)
+        outside = np.ones(64 * MIB, np.uint8)
+        with firsttouch.pages("thp"):
+            inside = np.ones(64 * MIB, np.uint8)
+        small = [bytearray(MIB // 16) for _ in range(4000)]
+        assert before.all() and outside.all() and inside.all()
+        print("done")
+        """,
+        by,
+    )
+    assert said == "done\n"
+
+
 def test_importing_changes_nothing():
     said = run(
         """

@@ -386,10 +386,19 @@ pub fn set_idle_priority() -> Result<(), i32> {
 
 /// The soft limit of the address space, `None` when there is none.
 pub fn address_space_limit() -> Option<usize> {
+    soft_limit(libc::RLIMIT_AS as usize)
+}
+
+/// Whether there is a limit of the address space, or of the part of it that may be written.
+pub fn mappings_are_limited() -> bool {
+    [libc::RLIMIT_AS, libc::RLIMIT_DATA].into_iter().any(|resource| soft_limit(resource as usize).is_some())
+}
+
+fn soft_limit(resource: usize) -> Option<usize> {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
     let address = &raw mut limit as usize;
     // SAFETY: prlimit64 fills the structure whose address it is given.
-    unsafe { call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as usize, 0, address, 0, 0]) }.ok()?;
+    unsafe { call(libc::SYS_prlimit64, [0, resource, 0, address, 0, 0]) }.ok()?;
     (limit.rlim_cur != libc::RLIM64_INFINITY).then_some(limit.rlim_cur as usize)
 }
 

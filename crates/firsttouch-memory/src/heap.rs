@@ -181,10 +181,25 @@ impl Heap {
         }
     }
 
-    /// Gives up everything that holds no block, because the kernel has no room for something else; whether there was
-    /// anything.
+    /// Gives up everything that holds no block, because the kernel has no room for something else; whether there may be
+    /// room now, also because another thread has just given it up.
     pub fn give_up(&self) -> bool {
-        self.process() == sys::process_id() && self.enter().is_some_and(|mut inner| inner.give_up())
+        self.may_give(Inner::give_up)
+    }
+
+    /// The same for a block that the allocator behind has no room for. Programs ask for sizes that nobody has, too: address
+    /// space stays reserved unless a limit is set, which another process may have done.
+    pub fn make_room(&self) -> bool {
+        self.may_give(Inner::make_room)
+    }
+
+    fn may_give(&self, give: fn(&mut Inner)) -> bool {
+        // For who confined itself the kernel is asked nothing more.
+        let inner = self.enter().filter(|inner| inner.span.is_some() && !inner.is_confined());
+        // A child of vfork(2) has our memory.
+        let Some(mut inner) = inner.filter(|_| self.process() == sys::process_id()) else { return false };
+        give(&mut inner);
+        true
     }
 
     /// Whether an allocation of that size is large enough to be placed; it may be too large. This is the question to

@@ -69,6 +69,11 @@ pub unsafe trait StandIn {
     unsafe fn usable_size(address: *mut c_void) -> Option<usize>;
 }
 
+fn errno() -> c_int {
+    // SAFETY: the thread's errno.
+    unsafe { *libc::__errno_location() }
+}
+
 fn set_errno(error: c_int) {
     // SAFETY: the thread's errno.
     unsafe { *libc::__errno_location() = error };
@@ -84,6 +89,22 @@ fn place<S: StandIn>(bytes: usize, alignment: usize, zeroed: bool) -> *mut c_voi
         S::placed(address, bytes);
     }
     address.cast()
+}
+
+/// What the allocator behind answers to a call for a large block. Where it finds no room, the heap makes some and it is asked
+/// once more.
+#[cold]
+fn behind<S: StandIn>(allocate: impl Fn() -> *mut c_void) -> *mut c_void {
+    let errno_before = errno();
+    let address = allocate();
+    if !address.is_null() || !S::heap().make_room() {
+        return address;
+    }
+    let address = allocate();
+    if !address.is_null() {
+        set_errno(errno_before);
+    }
+    address
 }
 
 /// glibc ends a program that frees what is no block; so do we, because what follows would be worse.
@@ -114,7 +135,7 @@ fn malloc_large<S: StandIn>(bytes: usize) -> *mut c_void {
     let address = place::<S>(bytes, 0, false);
     if address.is_null() {
         // SAFETY: an ordinary allocation.
-        return unsafe { S::malloc(bytes) };
+        return behind::<S>(|| unsafe { S::malloc(bytes) });
     }
     address
 }
@@ -138,7 +159,7 @@ fn calloc_large<S: StandIn>(count: usize, bytes: usize) -> *mut c_void {
     let address = count.checked_mul(bytes).map_or(ptr::null_mut(), |total| place::<S>(total, 0, true));
     if address.is_null() {
         // SAFETY: an ordinary allocation; the allocator behind answers an overflow.
-        return unsafe { S::calloc(count, bytes) };
+        return behind::<S>(|| unsafe { S::calloc(count, bytes) });
     }
     address
 }
@@ -206,8 +227,13 @@ unsafe fn realloc_large<S: StandIn>(address: *mut c_void, bytes: usize) -> *mut 
             return target;
         }
     }
-    // SAFETY: the same call.
-    unsafe { S::realloc(address, bytes) }
+    if bytes == 0 {
+        // Null is then no failure.
+        // SAFETY: the same call.
+        return unsafe { S::realloc(address, bytes) };
+    }
+    // SAFETY: the same call, which leaves the block alone where it fails.
+    behind::<S>(|| unsafe { S::realloc(address, bytes) })
 }
 
 /// realloc(3) for callers whose own allocations are not to be placed: a placed block that somebody gave them is resized,
@@ -251,7 +277,7 @@ unsafe fn resize_ours<S: StandIn>(address: *mut c_void, bytes: usize) -> *mut c_
         }
     }
     // SAFETY: an ordinary allocation.
-    let target = unsafe { S::malloc(bytes) };
+    let target = behind::<S>(|| unsafe { S::malloc(bytes) });
     if target.is_null() {
         // The old block is untouched, and errno set by the allocator behind.
         return target;
@@ -292,7 +318,7 @@ fn memalign_large<S: StandIn>(alignment: usize, bytes: usize) -> *mut c_void {
         if alignment.is_power_of_two() { place::<S>(bytes, alignment, false) } else { ptr::null_mut() };
     if address.is_null() {
         // SAFETY: an ordinary allocation.
-        return unsafe { S::memalign(alignment, bytes) };
+        return behind::<S>(|| unsafe { S::memalign(alignment, bytes) });
     }
     address
 }

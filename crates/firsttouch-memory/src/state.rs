@@ -273,12 +273,20 @@ impl Inner {
         }
     }
 
-    /// Gives up all that holds no block; whether there was anything.
-    pub(crate) fn give_up(&mut self) -> bool {
-        let is_any = self.held_pages() > 0 || self.span.as_ref().is_some_and(|span| span.reserved);
+    /// Gives up all that holds no block.
+    pub(crate) fn give_up(&mut self) {
         self.ration();
         self.give_back_all();
-        is_any
+    }
+
+    /// Gives up what may be why the kernel has no room for a block of the program's: what is held for reuse, and, where
+    /// mappings are limited, everything else without blocks as well.
+    pub(crate) fn make_room(&mut self) {
+        if sys::mappings_are_limited() {
+            self.give_up();
+        } else {
+            self.arenas.iter_mut().flatten().for_each(Arena::unmap_free_chunks);
+        }
     }
 
     /// Whether an address lies in memory of ours.

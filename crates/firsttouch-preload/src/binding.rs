@@ -11,6 +11,7 @@
 //! program has bound, is passed on untouched; and what it binds later stays as it wants. Threads made by clone(2) without
 //! the C library are not seen.
 
+use crate::HEAP;
 use crate::next::Next;
 use crate::threads::{self, Start, enter};
 use core::arch::naked_asm;
@@ -35,7 +36,8 @@ static ATTRIBUTE_AFFINITY: Next = Next::new(c"pthread_attr_getaffinity_np");
 static SYSTEM: Next = Next::new(c"system");
 static POPEN: Next = Next::new(c"popen");
 
-/// C11's answer for a failure without a better name (threads.h).
+/// C11's answers for no memory, and for a failure without a better name (threads.h).
+const THRD_NO_MEMORY: c_int = 3;
 const THRD_ERROR: c_int = 2;
 
 /// Looks the functions up; done by the constructor.
@@ -76,6 +78,21 @@ extern "C" fn begin(slot: *mut c_void) -> *mut c_void {
         "br x16",
         enter = sym enter,
     )
+}
+
+/// Creates a thread. Where that fails there may have been no room for its stack, which the C library maps past us: what is held
+/// and reserved is given up, and it is tried once more.
+fn with_room(create: impl Fn() -> c_int) -> c_int {
+    // SAFETY: the thread's errno.
+    let errno_before = unsafe { *libc::__errno_location() };
+    match create() {
+        libc::EAGAIN | THRD_NO_MEMORY | THRD_ERROR if HEAP.make_room() => {
+            // SAFETY: the thread's errno, as if it had been tried once.
+            unsafe { *libc::__errno_location() = errno_before };
+            create()
+        }
+        answer => answer,
+    }
 }
 
 /// Creates a thread by `real`, which is given the function it begins with and its argument, and fills `handle`.
@@ -166,7 +183,7 @@ pub unsafe extern "C" fn pthread_create(
 ) -> c_int {
     let Some(real) = real_create() else { return libc::EAGAIN };
     // SAFETY: the caller's values, or a function and an argument that lead to them.
-    let real = |function, argument| unsafe { real(handle, attributes, function, argument) };
+    let real = |function, argument| with_room(|| unsafe { real(handle, attributes, function, argument) });
     if !threads::is_active() {
         return real(function, argument);
     }
@@ -191,7 +208,7 @@ pub unsafe extern "C" fn thrd_create(
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: CreateC11 = unsafe { core::mem::transmute(found) };
     // SAFETY: the caller's values, or a function and an argument that lead to them.
-    let real = |function, argument| unsafe { real(handle, function, argument) };
+    let real = |function, argument| with_room(|| unsafe { real(handle, function, argument) });
     if !threads::is_active() || !threads::creator_is_ours() {
         return real(function, argument);
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,11 +49,47 @@ def pages(
     if kind != "plain":
         most = _NO_LIMIT if max_bytes is None else max_bytes
         handler = _core.placing_handler(table, kind, min_bytes, most)
+        _watch_limits()
     before = _core.set_handler(table, handler)
     try:
         yield
     finally:
         _core.set_handler(table, before)
+
+
+# The first block asks Python to tell of limits. A hook stays for good.
+_hooks: list[Any] = []
+
+
+def _watch_limits() -> None:
+    """Limits of memory that Python sets: the address space that is reserved for arrays would count, and leave nothing for
+    anybody. For arrays alone no calls are redirected, but Python tells of what it is about to do."""
+    if _hooks:
+        return
+    import resource
+
+    # When the interpreter ends, modules lose their names before hooks do.
+    ration, own_process, infinity = _core.ration, os.getpid, resource.RLIM_INFINITY
+    concerned = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "resource.setrlimit":
+            limited, limits = arguments
+        elif event == "resource.prlimit" and arguments[0] in (0, own_process()):
+            _, limited, limits = arguments
+        else:
+            return
+        if limited in concerned and limits is not None:
+            try:
+                is_limit = limits[0] != infinity
+            except Exception:
+                # Whatever can be iterated will do for the call, which an exception of ours would forbid.
+                is_limit = True
+            if is_limit:
+                ration()
+
+    _hooks.append(note)
+    sys.addaudithook(note)
 
 
 class _Wish:

@@ -272,7 +272,8 @@ impl Arena {
         self.tables.set_mapped(chunk, false);
     }
 
-    /// Gives up the mapped chunks that hold nothing; for the child of a fork, which would have to copy them.
+    /// Gives up the mapped chunks that hold nothing: for the child of a fork, which would have to copy them, and for what the
+    /// kernel has no room for.
     pub(crate) fn unmap_free_chunks(&mut self) {
         let mut at = 0;
         loop {

@@ -52,6 +52,7 @@ static const struct kind {
     {"alter_policy", op_alter_policy, 1, NOT_IN_LEAF},
     {"alter_lock", op_alter_lock, 1, NOT_IN_LEAF},
     {"alter_hole", op_alter_hole, 1, NOT_IN_LEAF | ALONE},
+    {"alter_faults", op_alter_faults, 1, NOT_IN_LEAF},
     {"leave_protection", op_leave_protection, 1, NOT_IN_LEAF},
     {"leave_mapping", op_leave_mapping, 1, NOT_IN_LEAF},
     {"leave_file", op_leave_file, 1, NOT_IN_LEAF},
@@ -60,6 +61,8 @@ static const struct kind {
     {"leave_lock", op_leave_lock, 1, NOT_IN_LEAF},
     {"leave_policy", op_leave_policy, 1, NOT_IN_LEAF},
     {"leave_hole", op_leave_hole, 1, NOT_IN_LEAF | ALONE},
+    {"leave_faults", op_leave_faults, 1, NOT_IN_LEAF},
+    {"leave_segment", op_leave_segment, 1, NOT_IN_LEAF},
     {"not_in_children", op_not_in_children, 1, NOT_IN_LEAF},
     {"wiped_in_children", op_wiped_in_children, 1, NOT_IN_LEAF},
     {"shared_with_children", op_shared_with_children, 1, NOT_IN_LEAF},
@@ -71,6 +74,7 @@ static const struct kind {
     {"shell", op_shell, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"limit_space", op_limit_space, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"limit_data", op_limit_data, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
+    {"limit_other", op_limit_other, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
     {"pass", op_pass, 8, NOT_IN_CHILD | THREADS | QUICK},
     {"thread", op_thread, 2, THREADS},
     {"cancel", op_cancel, 1, NOT_IN_CHILD | THREADS},
@@ -162,6 +166,9 @@ static void *work(void *value)
     struct worker *worker = value;
     current = worker;
     worker->stream = mixed(options.seed + mixed(worker->number));
+    /* The arena that glibc makes for a thread holds its first block, however large: that is not one of those which are
+     * mapped for themselves. */
+    free(malloc(1));
     perform(worker, 0, options.operations);
     reap_all(worker);
     drop_all(worker);

@@ -4,6 +4,9 @@
  * its pages ends with it, and the next block is as new. */
 #include "torture.h"
 #include <linux/mempolicy.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
 #ifndef MADV_COLD
@@ -262,6 +265,51 @@ void op_alter_hole(struct worker *worker)
     check_block(block);
 }
 
+static long user_faults(struct worker *worker, int handle, unsigned long request, void *argument)
+{
+    return below(worker, 2) ? ioctl(handle, request, argument) : syscall(SYS_ioctl, handle, request, argument);
+}
+
+/* From now on a handle is asked for the pages that are missing from a part, or told of writes to it; -1 where the kernel
+ * offers neither. Then the part is as it was. */
+static int watch_faults(struct worker *worker, struct part part)
+{
+    int mode = below(worker, 2) ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP;
+    long handle = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    if (handle < 0) {
+        CHECK(errno == ENOSYS || errno == EPERM);
+        return -1;
+    }
+    struct uffdio_api interface = {.api = UFFD_API};
+    if (mode == UFFDIO_REGISTER_MODE_WP)
+        interface.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+    struct uffdio_range range = {.start = (uintptr_t)part.at, .len = part.bytes};
+    struct uffdio_register registered = {.range = range, .mode = (unsigned)mode};
+    if (ioctl((int)handle, UFFDIO_API, &interface) != 0 ||
+        user_faults(worker, (int)handle, UFFDIO_REGISTER, &registered) != 0) {
+        CHECK(errno == EINVAL && (mode == UFFDIO_REGISTER_MODE_WP || is_refusable) && close((int)handle) == 0);
+        return -1;
+    }
+    if (mode == UFFDIO_REGISTER_MODE_WP) {
+        struct uffdio_writeprotect protected = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+        CHECK(ioctl((int)handle, UFFDIO_WRITEPROTECT, &protected) == 0);
+    }
+    return (int)handle;
+}
+
+void op_alter_faults(struct worker *worker)
+{
+    struct part part;
+    struct block *block = changeable(worker, &part);
+    int handle = block == NULL ? -1 : watch_faults(worker, part);
+    if (handle < 0)
+        return;
+    struct uffdio_range range = {.start = (uintptr_t)part.at, .len = part.bytes};
+    CHECK(user_faults(worker, handle, UFFDIO_UNREGISTER, &range) == 0 && close(handle) == 0);
+    check_block(block);
+    mark(block);
+}
+
 /* Changed, and freed so. The next of the kind is likely to come where this one was. */
 static void leave(struct worker *worker, struct block *block)
 {
@@ -380,6 +428,42 @@ void op_leave_hole(struct worker *worker)
         CHECK(munmap(away, part.bytes) == 0);
     }
     leave(worker, block);
+}
+
+/* Whoever touches a missing page of it waits for the handle, for ever. */
+void op_leave_faults(struct worker *worker)
+{
+    struct part part;
+    struct block *block = changeable(worker, &part);
+    int handle = block == NULL ? -1 : watch_faults(worker, part);
+    if (handle < 0)
+        return;
+    if (below(worker, 2))
+        CHECK(advise(worker, part, MADV_DONTNEED) == 0);
+    leave(worker, block);
+    CHECK(close(handle) == 0);
+}
+
+/* Other processes' memory, too: it stays what it was when the block is freed. */
+void op_leave_segment(struct worker *worker)
+{
+    struct part part;
+    struct block *block = changeable(worker, &part);
+    if (block == NULL)
+        return;
+    int segment = shmget(IPC_PRIVATE, part.bytes, IPC_CREAT | 0600);
+    if (segment < 0) {
+        CHECK(errno == ENOSYS || errno == ENOSPC);
+        return;
+    }
+    void *at = below(worker, 2) ? shmat(segment, part.at, SHM_REMAP)
+                                : (void *)syscall(SYS_shmat, segment, part.at, (long)SHM_REMAP);
+    unsigned char *elsewhere = shmat(segment, NULL, 0);
+    CHECK(shmctl(segment, IPC_RMID, NULL) == 0);
+    CHECK(at == part.at && elsewhere != (void *)-1);
+    memset(part.at, 0x5e, part.bytes);
+    leave(worker, block);
+    CHECK(is_all(elsewhere, part.bytes, 0x5e) && shmdt(elsewhere) == 0);
 }
 
 /* Changed for as long as the block lives, in a way that children of a fork feel. */

@@ -150,6 +150,7 @@ void op_alter_mapping(struct worker *);
 void op_alter_policy(struct worker *);
 void op_alter_lock(struct worker *);
 void op_alter_hole(struct worker *);
+void op_alter_faults(struct worker *);
 void op_leave_protection(struct worker *);
 void op_leave_mapping(struct worker *);
 void op_leave_file(struct worker *);
@@ -158,6 +159,8 @@ void op_leave_guard(struct worker *);
 void op_leave_lock(struct worker *);
 void op_leave_policy(struct worker *);
 void op_leave_hole(struct worker *);
+void op_leave_faults(struct worker *);
+void op_leave_segment(struct worker *);
 void op_not_in_children(struct worker *);
 void op_wiped_in_children(struct worker *);
 void op_shared_with_children(struct worker *);
@@ -178,6 +181,7 @@ void begin_forks(int with_handlers);
 /* limits.c */
 void op_limit_space(struct worker *);
 void op_limit_data(struct worker *);
+void op_limit_other(struct worker *);
 
 /* threads.c */
 void begin_threads(void);

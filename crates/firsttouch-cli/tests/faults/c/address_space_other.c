@@ -1,0 +1,69 @@
+// Another process limits the program's address space while it runs (prlimit PID): nobody is told, and the first to find no room
+// may be a block, a mapping or a thread. What fits without us fits.
+//# once: what a limit allows
+//# bare:
+//# run: --pages thp
+//# run: --pages 4k
+//# exec: --pages auto
+#include "check.h"
+#include <pthread.h>
+#include <sys/resource.h>
+
+enum { BYTES = 200 * 1024 * 1024 };
+static char *held;
+
+static void *end_at_once(void *value) { return value; }
+
+static void by_malloc(void) { fill(malloc(BYTES), BYTES, 2); }
+static void by_calloc(void) { fill(calloc(1, unknown(BYTES)), BYTES, 2); }
+static void by_alignment(void) { fill(aligned_alloc(4096, BYTES), BYTES, 2); }
+static void by_realloc(void)
+{
+    CHECK((held = realloc(held, BYTES)) != NULL && holds(held, 20 * MIB, 1));
+}
+static void by_mapping(void)
+{
+    CHECK(mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+}
+static void by_thread(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, end_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+static void limit_by_other(void)
+{
+    pid_t other = fork();
+    CHECK(other >= 0);
+    if (other == 0) {
+        struct rlimit limit = {GIB, RLIM_INFINITY};
+        _exit(prlimit(getppid(), RLIMIT_AS, &limit, NULL) != 0);
+    }
+    CHECK(end_of(other) == 0);
+}
+
+int main(void)
+{
+    static void (*const ways[])(void) = {by_malloc, by_calloc, by_alignment, by_realloc, by_mapping, by_thread};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        pid_t limited = fork();
+        CHECK(limited >= 0);
+        if (limited == 0) {
+            CHECK((held = malloc(20 * MIB)) != NULL);
+            fill(held, 20 * MIB, 1);
+            free(malloc(50 * MIB));
+            limit_by_other();
+            errno = 77;
+            ways[i]();
+            CHECK(errno == 77);
+            CHECK(holds(held, 20 * MIB, 1));
+            char *small = malloc(500 * KIB), *large = malloc(BYTES);
+            CHECK(small != NULL && large != NULL);
+            errno = 0;
+            CHECK(malloc(2 * GIB) == NULL && errno == ENOMEM);
+            _exit(0);
+        }
+        CHECK(end_of(limited) == 0);
+    }
+    return 0;
+}
