@@ -80,8 +80,11 @@ impl Snapshot {
         now
     }
 
+    /// Resident bytes in blocks. Where whole arenas are read (before Linux 6.7) what is held for reuse is among what was
+    /// seen.
     pub(crate) fn resident_bytes(&self) -> usize {
-        self.small_bytes + self.multi_bytes.unwrap_or(0) + self.huge_bytes + self.gigantic_bytes
+        let seen = self.small_bytes + self.multi_bytes.unwrap_or(0) + self.huge_bytes + self.gigantic_bytes;
+        seen.min(self.placed_bytes)
     }
 
     fn name(&mut self, block: BlockInfo) {

@@ -186,6 +186,38 @@ fn beyond_the_budget_memory_goes_back_at_once() {
     assert!(heap.totals().held_bytes <= 8 * MIB, "{:?}", heap.totals());
 }
 
+/// Without a reservation others map memory between blocks: it is not offered to the kernel with what is free around it.
+#[test]
+fn mappings_of_others_between_blocks_are_left_alone() {
+    let heap = heap(Pages::Base);
+    let (first, second) = (heap.allocate(33 * MIB, 0, false), heap.allocate(33 * MIB, 0, false));
+    heap.ration();
+    assert!(heap.free(first));
+    let (bytes, hole) = (16 * MIB, (first as usize).next_multiple_of(HUGE) + 4 * MIB);
+    // SAFETY: takes what the heap has given up, or fails.
+    let theirs = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        libc::mmap(hole as *mut libc::c_void, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    assert_eq!(theirs as usize, hole, "the place of a freed block is given up");
+    fill(theirs.cast(), bytes, 7);
+    // SAFETY: a block of the test's.
+    let shorter = unsafe { heap.resize(second, 17 * MIB) };
+    assert_eq!(shorter, Resized::To(second));
+    // Small pieces, until all that is free is offered.
+    for _ in 0..40 {
+        let piece = heap.allocate(MIB, 0, false);
+        assert!(!piece.is_null());
+        fill(piece, MIB, 1);
+        assert!(heap.free(piece));
+    }
+    let told = std::fs::read_to_string("/proc/self/smaps").expect("/proc is mounted");
+    let mapping = told.split_once(&format!("{hole:x}-")).expect("their mapping is there").1;
+    let offered = mapping.lines().find(|line| line.starts_with("LazyFree:")).expect("Linux 4.13");
+    assert_eq!(offered.split_whitespace().nth(1), Some("0"), "{offered}");
+    assert!(bytes_of(theirs.cast(), bytes).iter().all(|byte| *byte == 7));
+}
+
 #[test]
 fn idle_memory_goes_back_after_the_period() {
     let heap = heap_of(Settings { idle_ns: 0, ..Settings::STANDARD });

@@ -1,15 +1,14 @@
 // More is allocated than the pool holds: the rest falls back to other pages, and nothing dies of SIGBUS. Up to Linux 6.12,
-// memory that is read before it is written, as is here what calloc gives, does not become huge by the write. Before PAGEMAP_SCAN
-// (6.7) the receipt of a program that freed everything does not tell what the pool lacked.
+// memory that is read before it is written, as is here what calloc gives, does not become huge by the write.
 //# requires: pool2m=32
 //# run: --pages 2m
 //# expect: complete=true
 //# expect: pages=2m>=95% where thp linux>=6.13
-//# expect: shortfall=pool-empty>=60M where linux>=6.7
+//# expect: shortfall=pool-empty>=60M
 //# run: --pages 2m --prefault
-//# expect: shortfall=pool-empty>=60M where linux>=6.7
+//# expect: shortfall=pool-empty>=60M
 //# run: --pages 1g
-//# expect: shortfall=pool-empty>=120M where linux>=6.7
+//# expect: shortfall=pool-empty>=120M
 //# run: --pages auto
 //# expect: pages=2m>=95% where thp linux>=6.13
 //# expect: shortfall=nothing where thp linux>=6.13
