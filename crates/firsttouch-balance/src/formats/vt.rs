@@ -295,6 +295,11 @@ fn unfold(bytes: &[u8]) -> Result<Vec<u8>, String> {
     if bytes.trim_ascii_start().first() == Some(&b'{') {
         return Ok(bytes.to_vec());
     }
+    // The unpacker takes a window of up to a gigabyte at the word of ten bytes that begin so. Brotli as it is standardised has
+    // none above 16 MiB, and there no stream begins so (RFC 7932, section 9.1).
+    if bytes.first().is_some_and(|first| first & 0x7f == 0x11) {
+        return Err("Brotli with a large window, which is not read".to_owned());
+    }
     let mut text = Vec::new();
     let stream = brotli_decompressor::Decompressor::new(bytes, 1 << 16);
     std::io::Read::read_to_end(&mut std::io::Read::take(stream, MOST_BYTES as u64 + 1), &mut text)
@@ -367,6 +372,8 @@ mod tests {
         };
         assert!(reason(&["{".to_owned()], 3).starts_with("file 0"));
         assert!(reason(&["not compressed".to_owned()], 3).contains("neither JSON nor Brotli"));
+        let large_window = VtRun::read(&[[0x11, 0x1c, 0, 0, 0, 0, 0, 0, 0]]).unwrap_err();
+        assert!(large_window.to_string().contains("large window"), "{large_window}");
         assert_eq!(reason(&[rank(0, &task(7, 0, true), "")], 5), "there is no phase 5; there are 3");
         let twice = [rank(0, &task(7, 0, true), ""), rank(1, &task(7, 1, true), "")];
         assert_eq!(reason(&twice, 3), "phase 3: task 7 is there twice");
