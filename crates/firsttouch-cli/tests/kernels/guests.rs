@@ -7,7 +7,7 @@ use crate::machine::{kernel_release, thp_mode};
 use crate::own_program::own_program;
 use crate::program::find;
 use crate::runner::{Asked, Skip};
-use crate::{MODES, PASS, cases, library, pass};
+use crate::{MODES, PASS, cases, library, memory, pass};
 use firsttouch_lab::{Command, Description, Release, Stream};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -153,6 +153,7 @@ fn prepare(asked: &Asked) {
     // One that cannot be made says so in its pass.
     scripts.iter().for_each(|(_, script)| drop(script.program()));
     cases.iter().for_each(library::Case::make);
+    memory::make();
     // What debuggers want is most of them, and guests have it in memory.
     let files = cases.iter().flat_map(|case| fs::read_dir(&case.folder).unwrap());
     let stripped =

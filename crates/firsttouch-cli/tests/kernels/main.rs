@@ -1,4 +1,4 @@
-//! The programs of `faults` and of the C library's tests, and what is theirs to promise, on the kernels people run: on
+//! The programs of `faults` and of the C library's tests, the tests of the memory core, and what is theirs to promise, on the kernels people run: on
 //! this one and, in the lab, on Debian's 5.10, 6.1 and 6.12, each with transparent huge pages for all, for the asking and
 //! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
 //! tell.
@@ -32,6 +32,7 @@ mod launch;
 mod library;
 #[path = "../shared/machine.rs"]
 mod machine;
+mod memory;
 #[path = "../shared/own_program.rs"]
 mod own_program;
 mod pass;

@@ -3,7 +3,7 @@
 use crate::launch::{PREPARED, finish, programs};
 use crate::machine::{Surroundings, in_guest, kernel_release};
 use crate::runner::Asked;
-use crate::{MODES, Test, cases, directives, library, single};
+use crate::{MODES, Test, cases, directives, library, memory, single};
 use std::fs;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -31,8 +31,8 @@ pub(crate) fn tests(mode: &str) -> impl Iterator<Item = Test> {
     let scripts = directives::scripts();
     let scripts =
         scripts.into_iter().filter_map(|(name, script)| Some((name, script.under(mode, mode == USUAL)?)));
-    let once = if mode == USUAL { cases::of_kernels() } else { Vec::new() };
-    directives::tests(scripts.collect()).chain(library_tests(mode)).chain(once)
+    let once = (mode == USUAL).then(|| cases::of_kernels().into_iter().chain(memory::tests()));
+    directives::tests(scripts.collect()).chain(library_tests(mode)).chain(once.into_iter().flatten())
 }
 
 fn library_tests(mode: &str) -> impl Iterator<Item = Test> {
