@@ -126,6 +126,7 @@ fn forbids_execution(mounts: &str, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::folder::tests::scratch;
     use super::*;
 
     const MOUNTS: &str = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
@@ -142,10 +143,6 @@ mod tests {
     }
 
     /// Where only this user gets to; the usual place of temporary files is everybody's.
-    fn scratch() -> tempfile::TempDir {
-        tempfile::tempdir_in(env!("OUT_DIR")).unwrap()
-    }
-
     fn installed_in(folder: &Path) -> anyhow::Result<PathBuf> {
         install_in(folder, &Owner::current())
     }

@@ -4,11 +4,11 @@
 //# run: --pages 2m
 //# expect: complete=true
 //# expect: pages=2m>=95% where thp linux>=6.13
-//# expect: shortfall=pool-empty>=60M
+//# expect: shortfall=pool-empty>=60M where linux>=5.16
 //# run: --pages 2m --prefault
-//# expect: shortfall=pool-empty>=60M
+//# expect: shortfall=pool-empty>=60M where linux>=5.16
 //# run: --pages 1g
-//# expect: shortfall=pool-empty>=120M
+//# expect: shortfall=pool-empty>=120M where linux>=5.16
 //# run: --pages auto
 //# expect: pages=2m>=95% where thp linux>=6.13
 //# expect: shortfall=nothing where thp linux>=6.13
