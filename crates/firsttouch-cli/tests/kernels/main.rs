@@ -3,8 +3,8 @@
 //! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
 //! tell.
 //!
-//! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. One boot serves the
-//! three modes of a kernel. Without QEMU, or the kernel, that is said, and how to get it.
+//! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. Two boots serve
+//! the three modes of a kernel. Without QEMU, or the kernel, that is said, and how to get it.
 //!
 //! `cargo test -p firsttouch-cli --test kernels -- 6.1 fork pool` runs, on kernels with one of these words in their name,
 //! the tests with one of the others; `--list` names the tests.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 /// The mode of most machines: the pass of what has nothing to do with it.
-const USUAL: &str = MODES[1];
+pub(crate) const USUAL: &str = MODES[1];
 
 pub(crate) fn run(mode: &str, words: &[String]) -> ExitCode {
     PREPARED.store(true, Ordering::Relaxed);

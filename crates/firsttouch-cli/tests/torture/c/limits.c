@@ -148,19 +148,26 @@ static void limit_other(pid_t child, size_t bytes)
     CHECK(prlimit(child, RLIMIT_AS, &limit, NULL) == 0);
 }
 
-/* The parent limits the child, which was not told, while it works or while it is stopped. */
+/* The parent limits the child, which was not told, while it works or while it is stopped. Not while it is still in fork: in
+ * handlers of fork the heap gives nothing up (docs/safety.md). */
 void op_limit_other(struct worker *worker)
 {
     size_t bytes = space_bytes(), looks = below(worker, 4);
-    int at_work = (int)below(worker, 2);
+    int at_work = (int)below(worker, 2), begun[2];
+    char byte = 0;
+    CHECK(pipe(begun) == 0);
     pid_t child = begin_child(worker);
     if (child == 0) {
+        CHECK(write(begun[1], &byte, 1) == 1);
         if (at_work)
             alternate(unit_bytes());
         CHECK(raise(SIGSTOP) == 0);
         be_surprised(worker);
         work_within(worker, bytes);
     }
+    while (read(begun[0], &byte, 1) != 1)
+        CHECK(errno == EINTR);
+    CHECK(close(begun[0]) == 0 && close(begun[1]) == 0);
     while (at_work && looks-- > 0)
         check_all(worker);
     if (at_work)
