@@ -291,7 +291,9 @@ static int watch_faults(struct worker *worker, struct part part)
         return -1;
     }
     if (mode == UFFDIO_REGISTER_MODE_WP) {
-        struct uffdio_writeprotect protected = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+        /* Older kernels want a range inside one mapping here, and blocks may be several (docs/safety.md). */
+        struct uffdio_range inside = {.start = range.start, .len = one_unit(part).bytes};
+        struct uffdio_writeprotect protected = {.range = inside, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
         CHECK(ioctl((int)handle, UFFDIO_WRITEPROTECT, &protected) == 0);
     }
     return (int)handle;
