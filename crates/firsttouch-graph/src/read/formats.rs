@@ -134,7 +134,9 @@ fn without_header(
     let Some((least, largest)) = census.ids.or(told.checked_sub(1).map(|last| (0, last))) else {
         return Err(ReadError::Empty);
     };
-    if largest < census.records.saturating_mul(MOST_NUMBERS_PER_LINE).max(FEW_NUMBERS) {
+    // Without an arc there are no numbers to have gaps.
+    let few = census.records.saturating_mul(MOST_NUMBERS_PER_LINE).max(FEW_NUMBERS);
+    if largest < few || census.ids.is_none() {
         let first = first(least);
         let nodes = (largest - first + 1).max(told);
         let source = Records { numbering: Numbering::From { first, nodes }, ..all };

@@ -233,6 +233,7 @@ fn headers_and_packing_take_no_memory_that_the_length_does_not_pay_for() {
     assert!(matches!(error, ReadError::TooManyAlone { most, .. } if most == nodes - 1), "{error}");
     assert_eq!(read_as("gr", "p sp 1000000 0\n").unwrap().graph.nodes(), 1_000_000);
     assert_eq!(read_as("el", "# Nodes: 1000000\n0 1\n").unwrap().graph.nodes(), 1_000_000);
+    assert_eq!(read_as("el", "# Nodes: 436999\n").unwrap().graph.nodes(), 436_999);
 }
 
 #[test]
