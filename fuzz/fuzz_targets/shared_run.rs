@@ -4,8 +4,7 @@
 #![no_main]
 
 use firsttouch_fuzz::{Bound, SharedRun, scratch_folder, two_files};
-use firsttouch_graph::{Figure, Figures, Histogram, Kept, MergeReport, Shards, Totals};
-use firsttouch_placement::SCHEMA_VERSION;
+use firsttouch_graph::{Figure, Histogram, Kept, MergeReport, Shards};
 use firsttouch_report::{Style, json, text};
 use libfuzzer_sys::fuzz_target;
 use std::fs;
@@ -52,20 +51,12 @@ fn merged(run: &SharedRun, bytes: &[u8], belongs: bool) {
         Ok(merged) => merged,
         Err(error) => return assert!(!error.hint().is_empty()),
     };
-    let (plan, kept) = (shards.plan(), &merged.kept);
     BOUND.hold(bytes.len(), || {
-        let report = MergeReport {
-            schema_version: SCHEMA_VERSION,
-            graph: plan.graph,
-            sources: plan.sources,
-            searched: kept.done(),
-            totals: Totals::of(kept.summaries.iter().flatten()),
-            figures: Figures::of(kept, plan.graph.nodes, &Figure::ALL),
-            missing: merged.missing.iter().map(|range| [range.start, range.end - 1]).collect(),
-        };
+        let report = MergeReport::of(shards.plan(), &merged, &Figure::ALL);
         let _ = (json::merge(&report), text::merge(&report, WIDTH, Style::Ansi));
     });
     if merged.missing.is_empty() {
+        let kept = &merged.kept;
         let folder = scratch_folder();
         let again = run.write(folder.path(), |sources| Kept {
             // The other part counts nothing.

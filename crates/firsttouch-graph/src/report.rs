@@ -1,12 +1,12 @@
 //! What a search from many sources came to: the document of `sssp` and `apsp`.
 
-use crate::all_pairs::Kept;
+use crate::all_pairs::{Kept, Merged, Plan};
 use crate::copies::GraphReceipt;
 use crate::graph::Graph;
 use crate::hierarchy::Shape;
 use crate::histogram::Histogram;
 use crate::summary::{Summary, Totals};
-use firsttouch_placement::TuneReport;
+use firsttouch_placement::{SCHEMA_VERSION, TuneReport};
 use serde::Serialize;
 
 /// How large a graph is.
@@ -206,6 +206,22 @@ pub struct MergeReport {
     pub figures: Figures,
     /// The first and the last source of every stretch that nobody has done, by their places in the file.
     pub missing: Vec<[usize; 2]>,
+}
+
+impl MergeReport {
+    /// The report of a run with that plan, and which figures of the distances it tells.
+    pub fn of(plan: &Plan, merged: &Merged, figures: &[Figure]) -> MergeReport {
+        let Merged { kept, missing } = merged;
+        MergeReport {
+            schema_version: SCHEMA_VERSION,
+            graph: plan.graph,
+            sources: plan.sources,
+            searched: kept.done(),
+            totals: Totals::of(kept.summaries.iter().flatten()),
+            figures: Figures::of(kept, plan.graph.nodes, figures),
+            missing: missing.iter().map(|range| [range.start, range.end - 1]).collect(),
+        }
+    }
 }
 
 /// Ways to let many threads search from many sources, compared: the document of `bench sssp`.

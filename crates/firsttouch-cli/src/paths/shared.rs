@@ -5,10 +5,10 @@ use crate::USAGE;
 use crate::args::{Chosen, GraphInput, Index, PlacedGraph};
 use crate::output::{self, Failure, Outcome};
 use firsttouch_graph::{
-    Algorithm, Figure, Figures, FileError, Format, MergeReport, Merged, Once, Plan, Question, Shard, Shards,
-    Task, Totals, Turn, choose, once, save,
+    Algorithm, Figure, FileError, Format, MergeReport, Merged, Once, Plan, Question, Shard, Shards, Task,
+    Turn, choose, once, save,
 };
-use firsttouch_placement::{Pages, SCHEMA_VERSION};
+use firsttouch_placement::Pages;
 use firsttouch_report::{Style, json, text};
 use std::fs;
 use std::path::Path;
@@ -171,30 +171,20 @@ pub(crate) fn merge(
         Failure::new(error)
             .hint(format!("name the folder that was --shard-dir: firsttouch {command} --merge DIR"))
     })?;
-    let plan = *shards.plan();
     let merged = shards.merge().map_err(unreadable)?;
     if let Some(export) = export {
         export(&shards, &merged)?;
     }
-    let Merged { kept, missing } = merged;
-    let report = MergeReport {
-        schema_version: SCHEMA_VERSION,
-        graph: plan.graph,
-        sources: plan.sources,
-        searched: kept.done(),
-        totals: Totals::of(kept.summaries.iter().flatten()),
-        figures: Figures::of(&kept, plan.graph.nodes, figures),
-        missing: missing.iter().map(|range| [range.start, range.end - 1]).collect(),
-    };
+    let report = MergeReport::of(shards.plan(), &merged, figures);
     output::data(&if as_json {
         json::merge(&report)
     } else {
         text::merge(&report, output::width(), Style::Ansi)
     })?;
-    if missing.is_empty() {
+    if merged.missing.is_empty() {
         return Ok(0);
     }
-    let what = format!("{} of {} sources are missing", plan.sources - report.searched, plan.sources);
+    let what = format!("{} of {} sources are missing", report.sources - report.searched, report.sources);
     output::warning(&what, Some("run the same command again: it does what is missing"));
     Ok(1)
 }

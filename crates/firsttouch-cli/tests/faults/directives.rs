@@ -21,8 +21,7 @@
 
 use crate::launch::{Ended, Hand, Launch, compile, sources};
 use crate::machine::{Surroundings, check, in_guest};
-use crate::runner::Skip;
-use crate::{Outcome, Test, skip};
+use crate::{Outcome, Test};
 use firsttouch_placement::parse_size;
 use std::fs;
 use std::path::PathBuf;
@@ -59,11 +58,7 @@ pub(crate) fn scripts() -> Vec<(String, Script)> {
         .filter(|name| !name.ends_with(".h"))
         .collect();
     names.sort();
-    names
-        .into_iter()
-        .map(|name| (format!("c/{name}"), Script::read(&name)))
-        .filter(|(_, script)| !script.runs.is_empty())
-        .collect()
+    names.into_iter().flat_map(|name| Script::read(&name).parts(&format!("c/{name}"))).collect()
 }
 
 /// A test for every script.
@@ -84,6 +79,17 @@ impl Script {
             script.add(key, rest.trim(), line);
         }
         script
+    }
+
+    /// The script without its runs under conditions, and a script for each of those, so that one that cannot run is counted as
+    /// skipped.
+    fn parts(mut self, name: &str) -> Vec<(String, Script)> {
+        let (under_conditions, runs): (Vec<Run>, Vec<Run>) =
+            self.runs.drain(..).partition(|run| !run.conditions.is_empty());
+        let part = |name: String, runs| (name, Script { runs, ..self.clone() });
+        let alone = under_conditions.into_iter().map(|run| part(format!("{name}, {}", run.line), vec![run]));
+        let whole = (!runs.is_empty()).then(|| part(name.to_owned(), runs));
+        whole.into_iter().chain(alone).collect()
     }
 
     fn add(&mut self, key: &str, rest: &str, line: &str) {
@@ -171,12 +177,8 @@ impl Script {
     fn perform(&self) -> Outcome {
         let program = self.program()?;
         let surroundings = Surroundings::make(&self.requires)?;
-        let mut left_out = Vec::new();
         for run in &self.runs {
-            if let Err(Skip(why)) = all_so(&run.conditions) {
-                left_out.push(format!("`{}`: {why}", run.line));
-                continue;
-            }
+            all_so(&run.conditions)?;
             let enter = surroundings.group.as_ref().map(|group| group.enter() + "; exec \"$@\"");
             let launch = Launch {
                 hand: run.hand,
@@ -188,10 +190,6 @@ impl Script {
             };
             run.check(&launch.run(), &self.source);
         }
-        if left_out.len() == self.runs.len() {
-            return skip(left_out.join("; "));
-        }
-        left_out.iter().for_each(|what| eprintln!("skipped: c/{}, {what}", self.source));
         Ok(())
     }
 }

@@ -190,7 +190,8 @@ fn guest(release: Release, modes: &[&str], words: &[String]) -> Report {
     let mut lab = match lab(Description::parse(MACHINE).unwrap(), release) {
         Ok(lab) => lab.limit(LIMIT),
         Err(Skip(why)) => {
-            report.lines.push(format!("{name}: skipped: {why}"));
+            let skipped = |mode| format!("{name}, thp={mode}: skipped: {why}");
+            report.lines.extend(modes.iter().map(skipped));
             return report;
         }
     };
