@@ -20,11 +20,15 @@ const FIRST_CALL: u64 = 2 * PMD_BYTES;
 const LARGEST_CALL: u64 = 64 << 20;
 /// Less is done before a thread has begun to make memory ready for it.
 const WORTH_FRESH: u64 = 64 << 20;
-/// Tries of a call that met busy pages.
-const MOST_TRIES: u32 = 3;
-const BUSY_PAUSE: Duration = Duration::from_millis(2);
-/// Calls in a row that found no contiguous memory, after which there is none.
-const MOST_REFUSALS: u32 = 3;
+/// Further tries of a call that met busy pages.
+const MOST_TRIES: u32 = 2;
+/// Before the next try of a call: for pages that are busy, and for memory that the kernel makes contiguous in the background.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Times that a call finds no contiguous memory, after which there is none. A kernel that tried in vain to make some does not
+/// try again for up to 64 blocks (`COMPACT_MAX_DEFER_SHIFT` of mm/compaction.c).
+const MOST_REFUSALS: u32 = 2 * 64;
+/// Calls in a row that found the memory of the control group full, after which it stays so.
+const MOST_FULL: u32 = 3;
 
 /// The blocks of these areas that are worth collapsing.
 pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Range<u64>>, Halt> {
@@ -87,7 +91,7 @@ pub(crate) fn collapse(
 ) -> Result<(), Halt> {
     let of: u64 = blocks.iter().map(|run| run.end - run.start).sum();
     let mut pace = Pace::new(work.stall_limit, PMD_BYTES, FIRST_CALL, LARGEST_CALL);
-    let (begun, mut done, mut refusals) = (Instant::now(), 0, 0);
+    let (begun, mut done, mut full) = (Instant::now(), 0, 0);
     // On several nodes what is free is not all the same.
     let mut fresh = if of >= WORTH_FRESH && !work.several_nodes { Fresh::begin() } else { None };
     let mut make_fresh = |bytes: u64| {
@@ -119,18 +123,18 @@ pub(crate) fn collapse(
                 Answer::CgroupFull => left.cgroup += huge.map_or(bytes, |_| left_bytes),
             }
             suitable |= !matches!(answer, Answer::Unsuitable) || left_bytes < bytes;
-            let refused = matches!(answer, Answer::NoMemory | Answer::CgroupFull);
-            refusals = if refused { refusals + 1 } else { 0 };
+            full = if matches!(answer, Answer::CgroupFull) { full + 1 } else { 0 };
             start += bytes;
             done += bytes;
             outcome.done_bytes += bytes;
             work.progress(Phase::Collapse, done, of, begun);
-            if refusals >= MOST_REFUSALS {
-                let left =
-                    if matches!(answer, Answer::NoMemory) { &mut left.no_memory } else { &mut left.cgroup };
-                *left += of - done;
-                return Ok(());
-            }
+            let nothing_left = match answer {
+                Answer::NoMemory => &mut left.no_memory,
+                Answer::CgroupFull if full == MOST_FULL => &mut left.cgroup,
+                _ => continue,
+            };
+            *nothing_left += of - done;
+            return Ok(());
         }
         // A mapping that the program has forbidden gives nothing at all; elsewhere single pages are in a state that passes.
         let left =
@@ -162,25 +166,29 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
     // The block comes to lie where most of its pages are: the others leave their node.
     let nodes = if work.several_nodes { Some(nodes_of(work, start, bytes)?.to_string()) } else { None };
     work.note(Entry::Collapse { start, bytes, nodes })?;
-    for attempt in 1.. {
+    let (mut tries, mut refusals) = (0, 0);
+    loop {
         work.make_ready();
         let answer = work.call(pace, bytes, |hand| hand.collapse(start, bytes));
         let Err(error) = answer else { return Ok(Answer::Done) };
         match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EINVAL) if attempt < MOST_TRIES => {
-                work.target.pause(BUSY_PAUSE);
-                work.may_go_on()?;
-            }
+            Some(libc::EAGAIN | libc::EINVAL) if tries < MOST_TRIES => tries += 1,
             Some(libc::EAGAIN) => return Ok(Answer::Busy),
             Some(libc::EBUSY) => return Ok(Answer::CgroupFull),
-            Some(libc::ENOMEM) if is_mapped(work, start) => return Ok(Answer::NoMemory),
             // Unmapped: no longer ours to change.
-            Some(libc::ENOMEM) => return Ok(Answer::Done),
+            Some(libc::ENOMEM) if !is_mapped(work, start) => return Ok(Answer::Done),
+            // The blocks before the one that found nothing are on huge pages already: the call was no measure of its size.
+            Some(libc::ENOMEM) if refusals < MOST_REFUSALS => {
+                refusals += 1;
+                pace.restart();
+            }
+            Some(libc::ENOMEM) => return Ok(Answer::NoMemory),
             Some(libc::EINVAL) => return Ok(Answer::Unsuitable),
             _ => return Err(work.halt_of(error)),
         }
+        work.target.pause(PAUSE);
+        work.may_go_on()?;
     }
-    Ok(Answer::Busy)
 }
 
 /// The node of every page of a range.

@@ -49,6 +49,11 @@ impl Pace {
         self.chunk
     }
 
+    /// Has calls grow anew from the smallest.
+    pub(crate) fn restart(&mut self) {
+        self.chunk = self.smallest;
+    }
+
     /// Takes note of a call, and answers how long to leave the process alone before the next.
     pub(crate) fn took(&mut self, took: Took, bytes: u64) -> Duration {
         let late = (took.processor + took.queue).min(took.wall) > self.limit / 2;

@@ -180,6 +180,24 @@ impl Coverage {
     pub(crate) fn share(self) -> f64 {
         self.huge as f64 / (self.resident as f64).max(1.0)
     }
+
+    /// Whether an attach put this share of the memory on huge pages: see [`reaches`].
+    #[track_caller]
+    pub(crate) fn reaches(self, share: f64, report: &Value) -> Outcome {
+        reaches(self.huge, (share * self.resident as f64) as u64, report)
+    }
+}
+
+/// Holds an attach to an amount of memory on huge pages; skips where the kernel found no whole blocks for more.
+#[track_caller]
+pub(crate) fn reaches(huge_bytes: u64, least_bytes: u64, report: &Value) -> Outcome {
+    if huge_bytes >= least_bytes {
+        return Ok(());
+    }
+    let mut shortfalls = report["shortfalls"].as_array().unwrap().iter();
+    let no_blocks = shortfalls.any(|shortfall| shortfall["reason"] == "no-contiguous-memory");
+    assert!(no_blocks, "{huge_bytes} of {least_bytes} bytes: {report}");
+    skip("the kernel finds no whole blocks of 2 MiB")
 }
 
 fn is_large(region: &Region) -> bool {
