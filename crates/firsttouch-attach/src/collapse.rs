@@ -7,7 +7,7 @@ use crate::journal::Entry;
 use crate::pace::Pace;
 use crate::runs::NodeRuns;
 use crate::work::{Halt, Phase, Work};
-use firsttouch_linux::maps::read_maps;
+use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::process::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
@@ -175,8 +175,8 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
             Some(libc::EAGAIN | libc::EINVAL) if tries < MOST_TRIES => tries += 1,
             Some(libc::EAGAIN) => return Ok(Answer::Busy),
             Some(libc::EBUSY) => return Ok(Answer::CgroupFull),
-            // Unmapped: no longer ours to change.
-            Some(libc::ENOMEM) if !is_mapped(work, start) => return Ok(Answer::Done),
+            // No longer ours to change.
+            Some(libc::ENOMEM) if !is_mapped(work, start..start + bytes) => return Ok(Answer::Done),
             // The blocks before the one that found nothing are on huge pages already: the call was no measure of its size.
             Some(libc::ENOMEM) if refusals < MOST_REFUSALS => {
                 refusals += 1;
@@ -199,10 +199,10 @@ fn nodes_of(work: &mut Work<'_>, start: u64, bytes: u64) -> Result<NodeRuns, Hal
     Ok(NodeRuns::of(&nodes))
 }
 
-/// Whether there is still memory at the address: the kernel has one error number for "unmapped" and "none free".
-fn is_mapped(work: &Work<'_>, address: u64) -> bool {
-    read_maps(work.target.root(), work.target.member())
-        .is_ok_and(|maps| maps.iter().any(|mapping| (mapping.start..mapping.end).contains(&address)))
+/// Whether all of a range is still there: the kernel has one error number for "unmapped" and "none free", and has done what
+/// it could where only a part is unmapped.
+fn is_mapped(work: &Work<'_>, range: Range<u64>) -> bool {
+    read_maps(work.target.root(), work.target.member()).is_ok_and(|maps| cover(&maps, range))
 }
 
 /// Takes note of what was left on base pages, by why; `areas` are those of afterwards.

@@ -3,6 +3,7 @@
 use crate::root::Root;
 use crate::sysinfo::device_number;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What backs a mapping, as far as its name tells.
@@ -132,6 +133,14 @@ pub fn read_maps(root: &Root, pid: u32) -> io::Result<Vec<Mapping>> {
     parse_maps(&read_text(&path)?).ok_or_else(|| unreadable(&path))
 }
 
+/// Whether mappings, in order of address, have all of a range.
+pub fn cover(mappings: &[Mapping], range: Range<u64>) -> bool {
+    let reach = |reached, mapping: &Mapping| {
+        if (mapping.start..mapping.end).contains(&reached) { mapping.end } else { reached }
+    };
+    mappings.iter().fold(range.start, reach) >= range.end
+}
+
 /// A file of a process.
 pub(crate) fn process_file(root: &Root, pid: u32, name: &str) -> PathBuf {
     root.path().join("proc").join(pid.to_string()).join(name)
@@ -163,6 +172,15 @@ c000000000-c000400000 rw-p 00000000 00:00 0                              [anon: 
 7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0                          [vdso]
 7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0                          [stack]
 ";
+
+    #[test]
+    fn a_hole_is_not_covered() {
+        let mappings = parse_maps(SAMPLE).unwrap();
+        assert!(cover(&mappings, 0x7fff_f000_0000..0x7fff_f400_0000));
+        assert!(cover(&mappings, 0x7fff_f001_0000..0x7fff_f002_2000));
+        assert!(!cover(&mappings, 0x7fff_f000_0000..0x7fff_f400_1000));
+        assert!(!cover(&mappings, 0x7fff_efff_0000..0x7fff_f002_1000));
+    }
 
     #[test]
     fn every_kind_of_line_reads() {

@@ -13,6 +13,7 @@ use crate::reading::unless_ended;
 use candidates::{Candidate, candidates};
 pub use candidates::{is_plain, is_special, is_thread_stack, whole_blocks};
 use firsttouch_linux::clock::thread_processor_time;
+use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::process::{Pagemap, Status};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
@@ -20,6 +21,7 @@ use firsttouch_linux::smaps::{Region, read_smaps};
 use firsttouch_memory::Reason;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Which mappings are asked for, by their size. The kernel joins neighbouring allocations into one mapping.
@@ -262,17 +264,18 @@ impl Supervisor {
             Some(libc::ESRCH) => Ok(Answer::Ended),
             Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Err(refusal(self.pid, error)),
             Some(libc::EBUSY) => Ok(Answer::Refused(Reason::CgroupLimit)),
-            Some(libc::ENOMEM) if self.still_mapped(start) => Ok(Answer::Refused(Reason::NoContiguousMemory)),
+            Some(libc::ENOMEM) if self.still_mapped(start..start + bytes) => {
+                Ok(Answer::Refused(Reason::NoContiguousMemory))
+            }
             // EINVAL: some block of the range was not to be had, others may have been. EAGAIN: busy pages. ENOMEM: the
             // process has unmapped the range meanwhile. The second reading tells what was obtained.
             _ => Ok(Answer::Done),
         }
     }
 
-    /// Whether there is still memory at the address: the kernel has one error number for "unmapped" and "none free".
-    fn still_mapped(&self, address: u64) -> bool {
-        firsttouch_linux::maps::read_maps(&self.root, self.pid)
-            .is_ok_and(|maps| maps.iter().any(|mapping| (mapping.start..mapping.end).contains(&address)))
+    /// Whether all of a range is still there: the kernel has one error number for "unmapped" and "none free".
+    fn still_mapped(&self, range: Range<u64>) -> bool {
+        read_maps(&self.root, self.pid).is_ok_and(|maps| cover(&maps, range))
     }
 
     /// Compares with the reading before, and remembers what is not worth asking for again.
