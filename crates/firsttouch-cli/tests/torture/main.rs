@@ -46,6 +46,7 @@ fn skip<T>(why: impl Into<String>) -> Outcome<T> {
 
 fn main() -> ExitCode {
     let (begun, mut tally) = (Instant::now(), Tally::default());
+    let _workshop = program::make_workshop();
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|word| word == "--operations") {
         match long::Long::read(&words) {

@@ -4,6 +4,8 @@ use crate::{Outcome, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
+use tempfile::TempDir;
 
 /// Its files.
 pub(crate) struct Program {
@@ -13,11 +15,19 @@ pub(crate) struct Program {
     pub(crate) kinds: Vec<String>,
 }
 
-/// A folder for what the tests make; below the build's own, so that it can be executed from and is removed with it.
-pub(crate) fn workshop() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("torture");
-    fs::create_dir_all(&folder).unwrap();
+static WORKSHOP: OnceLock<PathBuf> = OnceLock::new();
+
+/// Makes a folder for what the tests make, this run's own, for as long as the result lives; below the build's, so that it can
+/// be executed from.
+pub(crate) fn make_workshop() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("torture-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    WORKSHOP.set(folder.path().to_owned()).unwrap();
     folder
+}
+
+/// The folder of [`make_workshop`].
+pub(crate) fn workshop() -> &'static Path {
+    WORKSHOP.get().unwrap()
 }
 
 const LINKED: &str = "libtorture_linked.so";
