@@ -156,11 +156,15 @@ pub(crate) struct Status {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
-    /// Refuse (125) where the placement cannot reach the program
+    /// Refuse (125) where the placement cannot reach the program, or the machine has no such pages
     ///
-    /// Otherwise the program runs as it is, with a warning.
+    /// Otherwise the program runs as it is, or on the pages there are, with a warning. Whether there are enough of them only
+    /// the receipt knows.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Do not warn where the placement cannot reach the program, or the machine has no such pages
+    #[arg(short, long, conflicts_with = "strict")]
+    pub(crate) quiet: bool,
     /// Let `firsttouch attach` of the same user place the program from inside, while it runs
     ///
     /// For programs in containers, which nobody may place from outside. A thread of the agent's listens in the program.

@@ -8,7 +8,7 @@ use crate::receipt::{self, RecordPlace};
 use crate::{agent, environment, export, here, rivals};
 use anyhow::Context;
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::{Placement, Profile, Reason, Receipt, Resolved, Via};
+use firsttouch_placement::{Pages, Placement, Profile, Reason, Receipt, Resolved, Via};
 use firsttouch_process::{Ending, Environment, Finished, Launch, run_and_wait};
 use firsttouch_report::json;
 use std::path::Path;
@@ -28,7 +28,12 @@ pub(crate) fn run(run: &Run) -> Outcome {
         .hint("attach needs no preparation where pages can be collapsed from outside"));
     }
     let shortfall = reach(&subject, &asked, run)?;
-    warn_of_ignored_sizes(&asked);
+    if shortfall.is_none() {
+        look_for_pages(&asked, &resolved, run)?;
+    }
+    if !run.quiet {
+        warn_of_ignored_sizes(&asked);
+    }
     let launch = |environment: Environment| {
         let mut launch = subject.launch(environment);
         launch.inheritance = here::inheritance(&resolved);
@@ -131,11 +136,41 @@ fn reach(subject: &Subject, asked: &Placement, run: &Run) -> Outcome<Option<Reas
     let inherited =
         if asked.needs_resolving() { ", but for memory policy and CPUs of the whole program" } else { "" };
     let channel = if run.attachable { ", and without a control channel" } else { "" };
-    output::warning(
-        &format!("{explanation}: it runs without the placement{inherited}{channel}"),
-        Some(reason.remedy()),
-    );
+    if !run.quiet {
+        output::warning(
+            &format!("{explanation}: it runs without the placement{inherited}{channel}"),
+            Some(reason.remedy()),
+        );
+    }
     Ok(Some(reason))
+}
+
+/// Says where the machine has no pages of the kind at this moment; with `--strict` it must have some.
+fn look_for_pages(asked: &Placement, resolved: &Resolved, run: &Run) -> Outcome<()> {
+    // From outside pages are collapsed, which heeds no settings.
+    if asked.via == Via::Supervise {
+        return Ok(());
+    }
+    let ability = firsttouch_machine::pages_ability(&asked.pages.to_string(), &resolved.nodes);
+    let Some(ability) = ability.filter(|ability| ability.possible == Some(false)) else { return Ok(()) };
+    let what = format!("there are no {} pages: {}", ability.what, ability.why);
+    if run.strict {
+        let failure = Failure::message(what);
+        return Err(match ability.command {
+            Some(command) => failure.hint(command),
+            None => failure,
+        });
+    }
+    if !run.quiet {
+        let instead = match asked.pages {
+            Pages::Huge2M | Pages::Huge1G if asked.is_placed_by_agent() => {
+                "; transparent huge pages are asked for instead"
+            }
+            _ => "",
+        };
+        output::warning(&format!("{what}{instead}"), ability.command.as_deref());
+    }
+    Ok(())
 }
 
 fn warn_of_ignored_sizes(placement: &Placement) {

@@ -1,7 +1,11 @@
 //! What can be done on a machine, thing by thing, and by which command the rest could.
 
-use crate::pages::{Pool, ThpSize};
-use crate::{Bound, Machine, Probe};
+use crate::features::thp_disabled_by_prctl;
+use crate::pages::{self, Pool, ThpSize};
+use crate::reader::Reader;
+use crate::{Bound, Features, Limits, Machine, Probe, Root};
+use firsttouch_linux::cpulist::format_list;
+use firsttouch_linux::sysinfo;
 use serde::Serialize;
 
 const HUGE: u64 = 2 << 20;
@@ -40,19 +44,69 @@ impl Ability {
     }
 
     /// A thing that was not tried, or not found: on the live machine that means it is not there.
-    fn absent(what: &str, machine: &Machine, why: &str) -> Ability {
-        match live(machine) {
+    fn absent(what: &str, is_live: bool, why: &str) -> Ability {
+        match is_live {
             true => Ability::no(what, why),
             false => Ability::new(what, None, "a recording that does not tell"),
         }
     }
 }
 
+/// Whether this machine gives pages of a kind at this moment, by the word for it (`thp`, `64k` …, `2m`, `1g`), on these nodes
+/// (none: wherever there are any); `None` for another word. Reads what decides over pages, and asks the kernel nothing else.
+pub fn pages_ability(what: &str, nodes: &[u32]) -> Option<Ability> {
+    let root = Root::live();
+    let reader = Reader::new(&root);
+    let machine = Machine {
+        thp: pages::thp(&reader),
+        pools: pages::pools(&reader),
+        features: Features { thp_disabled_by_prctl: thp_disabled_by_prctl(), ..Features::default() },
+        limits: Limits::read(&reader, None),
+        memory_available_bytes: reader
+            .text("proc/meminfo")
+            .and_then(|text| sysinfo::meminfo(&text).available_bytes),
+        ..Machine::default()
+    };
+    let of_pool = |page_bytes| {
+        let anywhere = pool(&machine, what, page_bytes, true);
+        let there = machine.pool(page_bytes).filter(|_| anywhere.possible == Some(true));
+        match there.and_then(|pool| empty_on(&machine, pool, nodes)) {
+            Some((why, command)) => Ability::no(what, why).by(command),
+            None => anywhere,
+        }
+    };
+    match what {
+        "thp" => Some(thp(&machine, true)),
+        "2m" => Some(of_pool(HUGE)),
+        "1g" => Some(of_pool(GIGANTIC)),
+        _ => {
+            let kibibytes: u64 = what.strip_suffix('k')?.parse().ok()?;
+            let of_size = multi_size(&machine, true).into_iter().find(|ability| ability.what == what);
+            let why = "transparent huge pages of this size: need Linux 6.8, and a processor that has them";
+            (kibibytes > 4).then(|| of_size.unwrap_or_else(|| Ability::no(what, why)))
+        }
+    }
+}
+
+/// Why nodes have no page of a pool that has some elsewhere, and the command that reserves some.
+fn empty_on(machine: &Machine, pool: &Pool, nodes: &[u32]) -> Option<(String, String)> {
+    let has_none = |node: &u32| pool.nodes.iter().any(|part| part.node == *node && part.free == Some(0));
+    if nodes.is_empty() || pool.overcommit.is_some_and(|pages| pages > 0) || !nodes.iter().all(has_none) {
+        return None;
+    }
+    let list = format_list(nodes);
+    let folder =
+        format!("/sys/devices/system/node/node{}/hugepages/hugepages-{}kB", nodes[0], pool.page_bytes >> 10);
+    let command = format!("echo {} | sudo tee {folder}/nr_hugepages", worthwhile(machine, pool));
+    Some((format!("the pool has no free page on node {list}"), command))
+}
+
 pub(crate) fn abilities(machine: &Machine) -> Vec<Ability> {
-    let mut list = vec![thp(machine)];
-    list.extend(multi_size(machine));
-    list.push(pool(machine, "2m", HUGE));
-    list.push(pool(machine, "1g", GIGANTIC));
+    let is_live = live(machine);
+    let mut list = vec![thp(machine, is_live)];
+    list.extend(multi_size(machine, is_live));
+    list.push(pool(machine, "2m", HUGE, is_live));
+    list.push(pool(machine, "1g", GIGANTIC, is_live));
     list.push(probed(
         "collapse",
         machine.features.madv_collapse.as_ref(),
@@ -94,10 +148,10 @@ fn answer(probe: &Probe) -> String {
     probe.answer.as_ref().map(|answer| format!(" (the kernel answered: {answer})")).unwrap_or_default()
 }
 
-fn thp(machine: &Machine) -> Ability {
+fn thp(machine: &Machine, is_live: bool) -> Ability {
     let what = "thp";
     let Some(mode) = machine.thp_mode() else {
-        return Ability::absent(what, machine, "the kernel was built without transparent huge pages");
+        return Ability::absent(what, is_live, "the kernel was built without transparent huge pages");
     };
     if machine.features.thp_disabled_by_prctl.as_deref() == Some("yes") {
         return Ability::no(
@@ -122,7 +176,7 @@ fn folder(size: &ThpSize) -> String {
     format!("{THP}/hugepages-{}kB", size.page_bytes >> 10)
 }
 
-fn multi_size(machine: &Machine) -> Vec<Ability> {
+fn multi_size(machine: &Machine, is_live: bool) -> Vec<Ability> {
     let sizes: Vec<&ThpSize> = machine
         .thp
         .sizes
@@ -130,7 +184,7 @@ fn multi_size(machine: &Machine) -> Vec<Ability> {
         .filter(|size| (16 << 10..=1 << 20).contains(&size.page_bytes) && size.enabled.is_some())
         .collect();
     if sizes.is_empty() {
-        return vec![Ability::absent("64k", machine, "multi-size transparent huge pages: need Linux 6.8")];
+        return vec![Ability::absent("64k", is_live, "multi-size transparent huge pages: need Linux 6.8")];
     }
     let ability = |size: &&ThpSize| {
         let what = format!("{}k", size.page_bytes >> 10);
@@ -143,12 +197,12 @@ fn multi_size(machine: &Machine) -> Vec<Ability> {
     sizes.iter().map(ability).collect()
 }
 
-fn pool(machine: &Machine, what: &str, page_bytes: u64) -> Ability {
+fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Ability {
     let Some(pool) = machine.pool(page_bytes) else {
         let others: Vec<String> =
             machine.pools.iter().map(|pool| format!("{} KiB", pool.page_bytes >> 10)).collect();
         return match others.is_empty() {
-            true => Ability::absent(what, machine, "the kernel was built without reserved huge pages"),
+            true => Ability::absent(what, is_live, "the kernel was built without reserved huge pages"),
             false => {
                 Ability::no(what, format!("not a page size of this processor ({} are)", others.join(", ")))
             }
@@ -165,7 +219,7 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64) -> Ability {
         ));
     }
     match pool.available() {
-        None => Ability::absent(what, machine, "the pool does not say what it has"),
+        None => Ability::absent(what, is_live, "the pool does not say what it has"),
         Some(0) => {
             let why = match pool.pages {
                 Some(0) | None => "the pool is empty".to_owned(),
@@ -187,6 +241,7 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64) -> Ability {
 /// least one page.
 fn worthwhile(machine: &Machine, pool: &Pool) -> u64 {
     let in_nodes = machine.nodes.iter().map(|node| node.size_bytes).sum::<Option<u64>>();
+    let in_nodes = in_nodes.filter(|_| !machine.nodes.is_empty());
     let bytes = [machine.memory_available_bytes, in_nodes].into_iter().flatten().min();
     bytes.map_or(1, |bytes| ((bytes / 4).min(16 * GIGANTIC) / pool.page_bytes).max(1))
 }

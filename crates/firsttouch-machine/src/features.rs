@@ -76,14 +76,17 @@ impl Features {
             process_madvise: Some(Probe::of(kernel::process_madvise_collapse())),
             weighted_interleave: Some(Probe::of(kernel::weighted_interleave())),
             hardware_counters: Some(counters),
-            thp_disabled_by_prctl: kernel::thp_disable().ok().map(|state| {
-                let word = match state {
-                    ThpDisable::No => "no",
-                    ThpDisable::Yes => "yes",
-                    ThpDisable::ExceptAdvised => "except-advised",
-                };
-                word.to_owned()
-            }),
+            thp_disabled_by_prctl: thp_disabled_by_prctl(),
         }
     }
+}
+
+/// The word of [`Features::thp_disabled_by_prctl`] for this process.
+pub(crate) fn thp_disabled_by_prctl() -> Option<String> {
+    let word = match kernel::thp_disable().ok()? {
+        ThpDisable::No => "no",
+        ThpDisable::Yes => "yes",
+        ThpDisable::ExceptAdvised => "except-advised",
+    };
+    Some(word.to_owned())
 }

@@ -45,7 +45,7 @@ mod source;
 mod topology;
 mod traps;
 
-pub use abilities::Ability;
+pub use abilities::{Ability, pages_ability};
 pub use apic::{ApicIds, ApicStep, Unanswered};
 pub use core_kinds::CoreKind;
 pub use devices::Device;

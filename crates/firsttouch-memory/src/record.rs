@@ -97,6 +97,9 @@ impl Record<'_> {
                 writeln!(out, "page {page} {bytes}")?;
             }
         }
+        if snapshot.pool_bytes > 0 {
+            writeln!(out, "pool {}", snapshot.pool_bytes)?;
+        }
         for (node, bytes) in snapshot.nodes.into_iter().flat_map(ByNode::iter).filter(|(_, bytes)| *bytes > 0)
         {
             writeln!(out, "node {node} {bytes}")?;

@@ -38,6 +38,8 @@ pub(crate) struct Snapshot {
     pub(crate) multi_bytes: Option<usize>,
     pub(crate) huge_bytes: usize,
     pub(crate) gigantic_bytes: usize,
+    /// Of the last two, what is from a pool.
+    pub(crate) pool_bytes: usize,
     pub(crate) nodes: Option<ByNode>,
     /// Bytes by reason, in the order of [`Reason::ALL`].
     pub(crate) reasons: [usize; Reason::ALL.len()],
@@ -53,6 +55,7 @@ impl Snapshot {
         multi_bytes: None,
         huge_bytes: 0,
         gigantic_bytes: 0,
+        pool_bytes: 0,
         nodes: None,
         reasons: [0; Reason::ALL.len()],
         blocks: [BlockInfo { id: 0, address: 0, bytes: 0, huge_bytes: None }; NAMED_BLOCKS],
@@ -170,6 +173,9 @@ fn read_arena(
         });
     }
     now.small_bytes += whole.small;
+    if arena.backing.is_reserved_pool() {
+        now.pool_bytes += whole.huge;
+    }
     if arena.backing == Backing::Huge1G {
         now.gigantic_bytes += whole.huge;
     } else {

@@ -67,6 +67,9 @@ impl ThreadReport {
 pub struct Obtained {
     /// Resident bytes of placed memory by page size in bytes. Without a way to see multi-size pages they count as base pages.
     pub bytes_by_page_size: BTreeMap<u64, u64>,
+    /// Of these, bytes on pages of a pool (`2m`, `1g`), which no other figure tells from transparent huge pages.
+    #[serde(default)]
+    pub pool_bytes: u64,
     /// Resident bytes of placed memory by NUMA node; `None` if the kernel does not say.
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
     /// Bytes of placed blocks at that moment.

@@ -10,6 +10,7 @@
 //! blocks 12
 //! recycled 0
 //! page 2097152 1071644672
+//! pool 2097152
 //! node 0 1073741824
 //! process 4096 9437184
 //! short no-whole-block 2097152
@@ -103,6 +104,7 @@ impl Record {
             "peak" => self.obtained.peak_bytes = number()?,
             "blocks" => self.obtained.placed_blocks = number()?,
             "recycled" => self.obtained.recycled_bytes = number()?,
+            "pool" => self.obtained.pool_bytes = number()?,
             "page" => add(&mut self.obtained.bytes_by_page_size, number()?, number()?),
             "node" => {
                 let node = u32::try_from(number()?).ok()?;
@@ -137,6 +139,9 @@ impl Record {
         if asked.heap {
             self.notes.extend(heap_note(&self.obtained));
         }
+        if self.shortfalls.iter().any(|(reason, _)| *reason == Reason::PoolEmpty) {
+            self.notes.push(pool_note(&self.obtained));
+        }
         Receipt {
             schema_version: SCHEMA_VERSION,
             program: self.program,
@@ -153,6 +158,16 @@ impl Record {
             notes: self.notes,
         }
     }
+}
+
+/// What came in place of pages that a pool did not have.
+fn pool_note(obtained: &Obtained) -> String {
+    let resident: u64 = obtained.bytes_by_page_size.values().sum();
+    format!(
+        "{} of {} are on pages of a pool; for the rest the agent asked for transparent huge pages",
+        format_bytes(obtained.pool_bytes),
+        format_bytes(resident)
+    )
 }
 
 /// The heap is the C library's: only the whole process tells what it got.
@@ -193,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
 
     const SAMPLE: &str = "firsttouch-record 1\nprogram /usr/bin/a b\nstate final\nplaced 30\npeak 40\nblocks 2\n\
-        recycled 0\npage 2097152 20\npage 4096 10\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
+        recycled 0\npage 2097152 20\npage 4096 10\npool 15\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
         block 1 0x10 10 -\nblock 2 0x20 20 20\nthread 0 4 4 a b\nthread 1 - 0-2,5 \nthread 2 7 - \nend\n";
 
     #[test]
@@ -204,6 +219,8 @@ mod tests {
         assert_eq!(receipt.program, "/usr/bin/a b");
         assert_eq!(obtained.share_on_pages_of(2 << 20), Some(2.0 / 3.0));
         assert_eq!(receipt.shortfalls, [Shortfall::new(Reason::PoolEmpty, 10)]);
+        assert_eq!(obtained.pool_bytes, 15);
+        assert!(receipt.notes[0].starts_with("15 B of 30 B are on pages of a pool"), "{:?}", receipt.notes);
         let blocks: Vec<_> = receipt.blocks.iter().map(|block| (block.id, block.huge_bytes)).collect();
         assert_eq!(blocks, [(2, Some(20)), (1, None)], "largest first");
         let threads: Vec<_> = obtained

@@ -155,6 +155,35 @@ fn a_static_program_runs_as_it_is_and_the_receipt_says_so() {
     assert!(strict.stdout.is_empty());
 }
 
+/// Pages of 1 GiB are reserved by hand, and hardly ever.
+#[test]
+fn pages_that_the_machine_does_not_have_are_told_before_the_program_runs() {
+    let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages");
+    if free.is_ok_and(|pages| pages.trim() != "0") {
+        eprintln!("skipped: this machine has reserved pages of 1 GiB");
+        return;
+    }
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let workload = ["demo-workload", "--table", "64M", "--reads", "1000", "--order", "20"];
+    let output = run(&[&["run", "--pages", "1g", "--receipt", "-", "--", own][..], &workload].concat());
+    assert_code(&output, 0);
+    let told = stderr(&output);
+    assert!(told.starts_with("warning: there are no 1g pages: "), "{told}");
+    assert!(told.contains("transparent huge pages are asked for instead"), "{told}");
+    let text = stdout(&output);
+    let receipt = json(&text[text.find("{\n").unwrap()..]);
+    assert_eq!(receipt["obtained"]["pool_bytes"], 0, "{receipt}");
+    assert!(receipt["notes"][0].as_str().unwrap().starts_with("0 B of "), "{receipt}");
+    assert_eq!(receipt["shortfalls"][0]["reason"], "pool-empty", "{receipt}");
+
+    let strict = run(&["run", "--pages", "1g", "--strict", "--", "echo", "it ran"]);
+    assert_code(&strict, 125);
+    assert!(strict.stdout.is_empty() && stderr(&strict).contains("there are no 1g pages"), "{strict:?}");
+    let quiet = run(&["run", "--pages", "1g", "--quiet", "--", "echo", "it ran"]);
+    assert_code(&quiet, 0);
+    assert_eq!((stdout(&quiet).as_str(), stderr(&quiet).as_str()), ("it ran\n", ""));
+}
+
 #[test]
 fn the_receipt_comes_after_the_programs_output() {
     let output = run(&["run", "--receipt", "-", "--", "sh", "-c", "echo first"]);

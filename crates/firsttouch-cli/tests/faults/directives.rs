@@ -17,7 +17,7 @@
 //!
 //! Expectations: `exit=N` (0 if nothing is said), `signal=N`, `stdout=LINE` (all of them, in order), `stderr~WORDS`,
 //! `stderr=nothing`, and of the receipt `complete=true`, `obtained=nothing`, `pages=SIZE>=PERCENT%`, `placed>=SIZE`,
-//! `recycled>=SIZE`, `shortfall=REASON` or `shortfall=REASON>=SIZE`, `shortfall=nothing`, `note~WORDS`.
+//! `recycled>=SIZE`, `pool>=SIZE`, `shortfall=REASON` or `shortfall=REASON>=SIZE`, `shortfall=nothing`, `absent=REASON`, `note~WORDS`.
 
 use crate::launch::{Ended, Hand, Launch, compile, sources};
 use crate::machine::{Surroundings, check, in_guest};
@@ -274,7 +274,9 @@ fn met_by_receipt(line: &str, ended: &Ended) -> bool {
                 .is_some_and(|it| it >= least)
         }
         ("placed", "") => obtained.is_some_and(|obtained| at_least(obtained.placed_bytes)),
+        ("pool", "") => obtained.is_some_and(|obtained| at_least(obtained.pool_bytes)),
         ("recycled", "") => obtained.is_some_and(|obtained| at_least(obtained.recycled_bytes)),
+        ("absent", reason) => receipt.shortfalls.iter().all(|it| it.reason.word() != reason),
         ("shortfall", "nothing") => receipt.shortfalls.is_empty(),
         ("shortfall", reason) => {
             receipt.shortfalls.iter().any(|it| it.reason.word() == reason && at_least(it.bytes))

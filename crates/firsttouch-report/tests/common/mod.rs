@@ -87,6 +87,7 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             placed_bytes: placed,
             peak_bytes: placed,
             placed_blocks: 57,
+            pool_bytes: 0,
             recycled_bytes: 3 * placed,
             threads: Vec::new(),
             process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),

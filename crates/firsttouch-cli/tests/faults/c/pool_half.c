@@ -3,6 +3,7 @@
 //# requires: pool2m=32
 //# run: --pages 2m
 //# expect: complete=true
+//# expect: pool>=8M where linux>=6.7
 //# expect: pages=2m>=95% where thp linux>=6.13
 //# expect: shortfall=pool-empty>=60M where linux>=5.16
 //# run: --pages 2m --prefault
@@ -11,7 +12,7 @@
 //# expect: shortfall=pool-empty>=120M where linux>=5.16
 //# run: --pages auto
 //# expect: pages=2m>=95% where thp linux>=6.13
-//# expect: shortfall=nothing where thp linux>=6.13
+//# expect: absent=pool-empty
 //# exec: --pages 2m
 #include "check.h"
 
