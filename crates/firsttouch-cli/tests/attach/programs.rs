@@ -44,8 +44,8 @@ pub(crate) fn tests() -> Vec<Test> {
         ("Python", python, Heap::Steady),
         ("R", r, Heap::ComesAndGoes),
         ("Java", java, Heap::Moves),
-        ("Node.js", node, Heap::Steady),
-        ("static Go", go, Heap::Steady),
+        ("Node.js", node, Heap::ComesAndGoes),
+        ("static Go", go, Heap::ComesAndGoes),
     ];
     let test = |(name, start, heap): (&'static str, Start, Heap)| -> Test {
         (format!("{name} attached while it works"), Box::new(move || works_on(start, heap)))
