@@ -143,8 +143,13 @@ pub fn attach(
         Journal::open(&around.journals, target.pid(), target.start_ticks(), &boot)?
     };
     let outcome = with_journal(target, hand, wish, around, &mut journal, dry_run, watcher);
+    let undo_steps = journal.story().undo_steps();
     let path = journal.discard_if_empty();
-    outcome.map(|report| AttachReport { journal: path.map(|path| path.display().to_string()), ..report })
+    outcome.map(|report| AttachReport {
+        journal: path.map(|path| path.display().to_string()),
+        undo_steps,
+        ..report
+    })
 }
 
 fn with_journal(
@@ -216,7 +221,7 @@ fn with_journal(
         };
         if let Some(now) = now {
             if wish.asked.huge_pages {
-                collapse::account(&mut work, &now.areas, &collapsed);
+                collapse::account(&mut work, &now.areas, &collapsed, job.plan.collapse_bytes);
             }
             after = now.receipt;
         } else {
@@ -244,6 +249,7 @@ fn with_journal(
         wall_s,
         shortfalls,
         journal: None,
+        undo_steps: 0,
         via: work.hand.via(),
         ended,
         own_devices: None,

@@ -11,6 +11,7 @@ use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::process::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
+use firsttouch_placement::format_bytes;
 use firsttouch_process::whole_blocks;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -69,7 +70,7 @@ fn small_parts(area: &Range<u64>, runs: &[ResidentRun]) -> Vec<Range<u64>> {
 pub(crate) struct Outcome {
     /// Bytes on huge pages since; `None` where the kernel does not tell, so that only a second survey does.
     pub(crate) huge_bytes: Option<u64>,
-    /// Bytes gone through.
+    /// Bytes gone through, or given up.
     pub(crate) done_bytes: u64,
     /// Bytes that were left, by what the kernel answered.
     left: Left,
@@ -134,6 +135,7 @@ pub(crate) fn collapse(
                 _ => continue,
             };
             *nothing_left += of - done;
+            outcome.done_bytes += of - done;
             return Ok(());
         }
         // A mapping that the program has forbidden gives nothing at all; elsewhere single pages are in a state that passes.
@@ -205,12 +207,19 @@ fn is_mapped(work: &Work<'_>, range: Range<u64>) -> bool {
     read_maps(work.target.root(), work.target.member()).is_ok_and(|maps| cover(&maps, range))
 }
 
-/// Takes note of what was left on base pages, by why; `areas` are those of afterwards.
-pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Outcome) {
+/// Takes note of what was left on base pages, by why; `areas` are those of afterwards, `planned_bytes` what was to be gone
+/// through.
+pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Outcome, planned_bytes: u64) {
     let collapsible = areas.iter().filter(|area| area.collapsible);
     let (forbidden, open): (Vec<&Area>, Vec<&Area>) = collapsible.partition(|area| area.forbidden);
     let sum = |areas: &[&Area]| areas.iter().map(|area| area.small_bytes()).sum::<u64>();
-    let mut rest = sum(&open);
+    // Of what was not come to nothing is known but that.
+    let small_bytes = sum(&open);
+    let not_reached = planned_bytes.saturating_sub(outcome.done_bytes).min(small_bytes);
+    if not_reached > 0 {
+        work.notes.push(format!("{} were not reached and are as they were", format_bytes(not_reached)));
+    }
+    let mut rest = small_bytes - not_reached;
     let left = outcome.left;
     let mut shortfalls = vec![(Reason::NohugepageVma, sum(&forbidden))];
     for (reason, bytes) in [

@@ -84,6 +84,14 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// Whether it is a step with a way back. What is collapsed stays huge: of a collapse only pages that it brought together from
+    /// several nodes go back.
+    pub fn can_be_taken_back(&self) -> bool {
+        matches!(self, Entry::Affinity { .. } | Entry::Move { .. } | Entry::Collapse { nodes: Some(_), .. })
+    }
+}
+
 /// What is wrong with a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -169,6 +177,11 @@ impl Story {
             matches!(entry, Entry::Affinity { .. } | Entry::Collapse { .. } | Entry::Move { .. })
         };
         steps.filter(|(line, entry)| is_step(entry) && !undone.contains(line)).collect()
+    }
+
+    /// How many of them can be taken back.
+    pub fn undo_steps(&self) -> u64 {
+        self.open_steps().iter().filter(|(_, entry)| entry.can_be_taken_back()).count() as u64
     }
 
     /// Whether the last attach or undo was cut off before its end.

@@ -90,6 +90,7 @@ pub fn undo(
         stall_limit_ms: stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,
+        undo_steps: journal.story().undo_steps(),
         journal: journal.discard_if_empty().map(|path| path.display().to_string()),
         via,
         ended,
@@ -102,12 +103,12 @@ pub fn undo(
 fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) -> Result<(), Halt> {
     let begun = Instant::now();
     let mut mover = Mover::new(work.stall_limit);
-    let mut collapsed = false;
+    let (mut done, of) = (0, work.journal.story().undo_steps());
     heirs(work, steps)?;
     // Threads first: where they run, the kernel may pull pages after them.
     let (threads, memory): (Vec<_>, Vec<_>) =
         steps.iter().partition(|(_, entry)| matches!(entry, Entry::Affinity { .. }));
-    for (done, (line, entry)) in threads.into_iter().chain(memory).enumerate() {
+    for (line, entry) in threads.into_iter().chain(memory) {
         work.may_go_on()?;
         match entry {
             Entry::Affinity { thread, start_ticks, before, given } => {
@@ -128,16 +129,18 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) 
             }
             _ => {}
         }
-        collapsed |= matches!(entry, Entry::Collapse { .. });
         work.note(Entry::Undone { line: *line })?;
-        work.progress(Phase::Back, done as u64 + 1, steps.len() as u64, begun);
+        if entry.can_be_taken_back() {
+            done += 1;
+            work.progress(Phase::Back, done, of, begun);
+        }
     }
     if !same_program {
         work.notes.push(
             "the process has become another program since: its memory is its own, only CPUs were given back"
                 .to_owned(),
         );
-    } else if collapsed {
+    } else if steps.iter().any(|(_, entry)| matches!(entry, Entry::Collapse { .. })) {
         work.notes.push(
             "pages that were collapsed stay huge: no call from outside splits them. The program's own writes, forks and \
              unmappings do"

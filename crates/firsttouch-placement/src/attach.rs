@@ -161,8 +161,11 @@ pub struct AttachReport {
     pub wall_s: f64,
     /// Reasons for everything that did not get what was asked.
     pub shortfalls: Vec<Shortfall>,
-    /// The file by which the steps can be taken back; `None` where none was made.
+    /// The file that tells of the steps; `None` where none was made.
     pub journal: Option<String>,
+    /// Steps that an undo can take back. What is collapsed stays huge.
+    #[serde(default)]
+    pub undo_steps: u64,
     /// How the steps were carried out.
     pub via: AttachVia,
     /// Why it ended.

@@ -55,7 +55,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     announce(&variants, &choice.skipped, seed);
 
     let supplies = Supplies::of(&status.machine);
-    let probed = probe(variants, &mut choice, &interrupt, &mut warnings)?;
+    let probed = probe(variants, &mut choice, &interrupt, status.machine.thp_mode(), &mut warnings)?;
     let warm_bytes = warm_bytes(tune, &status, &probed, &mut warnings);
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
@@ -239,6 +239,7 @@ fn probe(
     variants: Vec<Variant>,
     choice: &mut Choice,
     interrupt: &Interrupt,
+    thp_mode: Option<&str>,
     warnings: &mut Vec<String>,
 ) -> Outcome<Vec<Probed>> {
     let folder = tempfile::Builder::new().prefix("firsttouch-").tempdir().context("cannot make a folder")?;
@@ -253,7 +254,7 @@ fn probe(
         match variant.probe(folder.path(), interrupt.kill()) {
             Ok(probe) => {
                 if probed.is_empty() {
-                    warnings.extend(about_the_baseline(&variant.configuration, &probe));
+                    warnings.extend(about_the_baseline(&variant.configuration, &probe, thp_mode));
                 }
                 probed.push(Probed { variant, probe: Some(probe) });
             }
@@ -273,13 +274,21 @@ fn probe(
 }
 
 /// A plain baseline may have huge pages already: then little is to be expected, and the reader should know.
-fn about_the_baseline(configuration: &Configuration, probe: &launcher::Probe) -> Option<String> {
+fn about_the_baseline(
+    configuration: &Configuration,
+    probe: &launcher::Probe,
+    thp_mode: Option<&str>,
+) -> Option<String> {
     let obtained = probe.receipt.obtained.as_ref().filter(|_| configuration.placement().is_none())?;
     let share = obtained.share_on_pages_of(firsttouch_placement::Pages::Transparent.bytes() as u64)?;
+    // Elsewhere than in mode `always` only who asks has them: NumPy does, jemalloc and Java can.
+    let why = match thp_mode {
+        Some("always") => "the machine gives them unasked (transparent huge pages: always)",
+        _ => "the program, or a library in it, asks for them itself",
+    };
     (share >= HUGE_BASELINE).then(|| {
         format!(
-            "{:.0} % of the baseline's {} lie on huge pages already: the machine gives them unasked \
-             (`firsttouch status` says why), so there is less to gain",
+            "{:.0} % of the baseline's {} lie on huge pages already: {why}, so there is less to gain",
             share * 100.0,
             format_bytes(obtained.placed_bytes)
         )

@@ -199,10 +199,22 @@ fn interrupted() -> Outcome {
     midway.go_on();
     let (attached, target, _folder, state) = midway.end();
     assert_eq!(attached.code, Some(130), "{attached:?}");
-    assert_eq!(ended(&attached.report()), "interrupted");
+    let report = attached.report();
+    assert_eq!(ended(&report), "interrupted");
+    // Of what was not reached nothing is known, and so no reason is told.
+    let told =
+        report["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains("not reached"));
+    let mut shortfalls = report["shortfalls"].as_array().unwrap().iter();
+    assert!(told && shortfalls.all(|shortfall| shortfall["bytes"].as_u64().unwrap() < 64 << 20), "{report}");
     let again = attach(state.path(), target.pid, &["--pages", "thp"]);
     let report = again.done(target.pid);
     let coverage = Coverage::of(&[target.pid]);
+    // What was collapsed has no way back, unless it came from several nodes.
+    let several = Path::new("/sys/devices/system/node/node1").exists();
+    assert!(several || report["undo_steps"] == 0, "{report}");
+    let back = attach(state.path(), target.pid, &["--undo"]);
+    assert!(back.done(target.pid)["notes"][0].as_str().unwrap().contains("stay huge"), "{back:?}");
+    assert!(several || !back.stderr.contains("took back"), "{back:?}");
     assert_eq!(target.finish().0, Some(0), "memory was lost");
     coverage.reaches(0.97, &report)
 }

@@ -55,16 +55,18 @@ fn one(page: &mut Page, report: &AttachReport) {
         page.blank();
     }
     page.list("remarks", &report.notes, "-", None);
-    if report.journal.is_some() {
-        let (words, again) = match report.ended {
-            AttachEnded::Done => ("the way back", None),
-            _ => ("the way back, and the way on", Some(format!("firsttouch attach {} …", report.pid))),
-        };
-        page.heading(words);
+    let (back, on) = (report.undo_steps > 0, report.journal.is_some() && report.ended != AttachEnded::Done);
+    match (back, on) {
+        (true, true) => page.heading("the way back, and the way on"),
+        (true, false) => page.heading("the way back"),
+        (false, true) => page.heading("the way on"),
+        (false, false) => {}
+    }
+    if back {
         page.line("  ", &format!("firsttouch attach --undo {}", report.pid));
-        if let Some(again) = again {
-            page.line("  ", &again);
-        }
+    }
+    if on {
+        page.line("  ", &format!("firsttouch attach {} …", report.pid));
     }
 }
 
@@ -118,6 +120,7 @@ fn outcome(report: &AttachReport) -> (String, Tone) {
         parts.push(format!("{} {what}", plural(report.bound_threads as usize, "thread")));
     }
     let mut words = match parts.as_slice() {
+        [] if report.action == AttachAction::Undo => "nothing was taken back".to_owned(),
         [] => "nothing was changed".to_owned(),
         parts => format!("{} in {}", parts.join(", "), seconds(report.wall_s)),
     };
@@ -293,6 +296,7 @@ mod tests {
             wall_s: 0.5,
             shortfalls: vec![Shortfall::new(Reason::BusyPages, 2 * HUGE)],
             journal: Some("/state/7-1.jsonl".to_owned()),
+            undo_steps: 1,
             via: AttachVia::Outside,
             ended: AttachEnded::Done,
             own_devices: None,
@@ -327,7 +331,12 @@ mod tests {
             text.contains("the way back, and the way on") && text.contains("stopped on request"),
             "{text}"
         );
-        let dry = AttachReport { action: AttachAction::DryRun, journal: None, ..report() };
+        // What was collapsed stays huge: there is no way back to offer.
+        let text = attach(&AttachReport { undo_steps: 0, ..cut }, 200, Style::Plain);
+        assert!(text.contains("the way on") && !text.contains("--undo"), "{text}");
+        let text = attach(&AttachReport { undo_steps: 0, ..report() }, 200, Style::Plain);
+        assert!(!text.contains("the way"), "{text}");
+        let dry = AttachReport { action: AttachAction::DryRun, journal: None, undo_steps: 0, ..report() };
         let text = attach(&dry, 200, Style::Plain);
         assert!(
             text.contains(
