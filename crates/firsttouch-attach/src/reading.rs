@@ -89,7 +89,7 @@ impl Reader<'_> {
     pub(crate) fn without_reading(&self) -> Receipt {
         Receipt {
             schema_version: SCHEMA_VERSION,
-            program: self.target.image().program.clone(),
+            program: self.target.name().to_owned(),
             asked: Placement {
                 pages: if self.asked.huge_pages { Pages::Transparent } else { Pages::Plain },
                 min_size: 0,

@@ -4,6 +4,7 @@
 //! program, or that somebody began to trace or stopped, ends the attach before the step is made.
 
 use firsttouch_linux::process::{Pagemap, Stat, Status, threads};
+use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use firsttouch_placement::AttachEnded;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -140,6 +142,7 @@ pub struct Target {
     handle: ProcessHandle,
     start_ticks: u64,
     image: Image,
+    name: String,
     command: String,
     /// Bound to the memory that the process had when this was opened.
     pagemap: Pagemap,
@@ -202,7 +205,7 @@ impl Target {
         };
         let folder = root.path().join(format!("proc/{member}"));
         let program = match fs::read_link(folder.join("exe")) {
-            Ok(program) => program.display().to_string(),
+            Ok(program) => text_of(program.as_os_str().as_bytes()),
             // Root without CAP_SYS_PTRACE may open the pagemap of a process that is not dumpable, and not read this.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(who_may_not(root, pid, &status));
@@ -210,7 +213,8 @@ impl Target {
             Err(error) => return Err(gone_or(error, pid, "exe")),
         };
         let command = fs::read(folder.join("cmdline")).unwrap_or_default();
-        let words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let words = command.split(|byte| *byte == 0).map(text_of);
+        let name = program_of(root, member).map(|name| text_of(name.as_os_str().as_bytes()));
         let fd = handle.as_fd().try_clone_to_owned().map_err(unreadable("a handle"))?;
         let target = Target {
             root: root.clone(),
@@ -218,6 +222,7 @@ impl Target {
             member: AtomicU32::new(member),
             handle: ProcessHandle::from(fd),
             start_ticks: stat.start_ticks,
+            name: name.unwrap_or_else(|_| program.clone()),
             image: Image { program, start_code, start_stack },
             command: words.collect::<Vec<_>>().join(" ").trim_end().to_owned(),
             pagemap,
@@ -333,6 +338,11 @@ impl Target {
     /// The program that it is.
     pub fn image(&self) -> &Image {
         &self.image
+    }
+
+    /// What its user calls the program, which need not be the file that links lead to.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its words, as it was started with.

@@ -7,11 +7,13 @@ use firsttouch_lab::{
     Acceleration, Command, CopiedFile, Cpuset, Description, Ending, Finished, Kernel, KernelStore, Lab,
     LabError, Qemu, Release, Stream, built_in_names,
 };
+use firsttouch_linux::program::text_of;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &args::Lab) -> Outcome {
             "schema_version": SCHEMA_VERSION,
             "machine": args.machine,
             "kernel": version,
-            "command": args.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+            "command": args.program.iter().map(|word| text_of(word.as_bytes())).collect::<Vec<_>>(),
             "exit_code": finished.ending.code(),
             "signal": signal(&finished.ending),
             "boot_s": outcome.boot.as_secs_f64(),

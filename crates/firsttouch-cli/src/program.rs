@@ -2,11 +2,13 @@
 
 use crate::output::Failure;
 use firsttouch_explain::Target;
+use firsttouch_linux::program::text_of;
 use firsttouch_placement::{Placement, Reason, Via};
 use firsttouch_process::{
     Environment, Launch, LaunchError, Program, ProgramError, agent_reach, inspect, preloaded_allocator,
 };
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 /// A program with its arguments.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ impl Subject {
 
     /// The file whose code runs in the end.
     pub(crate) fn image(&self) -> String {
-        self.program.image.display().to_string()
+        text_of(self.program.image.as_os_str().as_bytes())
     }
 
     /// Whether it starts a Java virtual machine.
@@ -40,7 +42,7 @@ impl Subject {
 
     /// The words as documents hold them.
     pub(crate) fn command(&self) -> Vec<String> {
-        self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+        self.words.iter().map(|word| text_of(word.as_bytes())).collect()
     }
 
     /// The program as evidence.

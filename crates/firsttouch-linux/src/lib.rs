@@ -31,6 +31,8 @@ pub mod perf;
 #[cfg(feature = "std")]
 pub mod process;
 #[cfg(feature = "std")]
+pub mod program;
+#[cfg(feature = "std")]
 pub mod remote;
 #[cfg(feature = "std")]
 pub mod root;

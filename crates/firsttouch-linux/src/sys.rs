@@ -179,6 +179,19 @@ pub fn read_link<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a
     buffer.get(..answer.ok()?)
 }
 
+/// Whether two names lead to one file; false where one of them cannot be followed.
+pub fn is_same_file(one: &core::ffi::CStr, other: &core::ffi::CStr) -> bool {
+    let [one, other] = [one, other].map(|path| {
+        // SAFETY: an all-zero structure is valid, and the call fills it.
+        let mut about: libc::stat64 = unsafe { core::mem::zeroed() };
+        let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, &raw mut about as usize, 0, 0, 0];
+        // SAFETY: the path is a valid C string, and the structure is what the kernel fills on 64-bit machines.
+        let answer = unsafe { call(libc::SYS_newfstatat, arguments) };
+        answer.ok().map(|_| (about.st_dev, about.st_ino))
+    });
+    one.is_some() && one == other
+}
+
 /// Two connected stream sockets, both closed on exec.
 pub fn socket_pair() -> Result<(Descriptor, Descriptor), i32> {
     let mut ends = [0_i32; 2];

@@ -57,6 +57,33 @@ pub(crate) struct Record<'a> {
     pub(crate) more: More<'a>,
 }
 
+/// The name that the program was started by, where it leads to the file that runs: a script's name leads elsewhere.
+fn started_as() -> Option<&'static [u8]> {
+    // SAFETY: the kernel's string for the life of the process, or 0.
+    let name = unsafe {
+        let name = libc::getauxval(libc::AT_EXECFN) as *const core::ffi::c_char;
+        if name.is_null() {
+            return None;
+        }
+        CStr::from_ptr(name)
+    };
+    // Another one may have become the folder that it was relative to.
+    let is_it = name.to_bytes().starts_with(b"/") && sys::is_same_file(name, c"/proc/self/exe");
+    is_it.then_some(name.to_bytes())
+}
+
+/// On one line, with what is no text written out.
+fn write_name(out: &mut Writer, name: &[u8]) -> fmt::Result {
+    for chunk in name.utf8_chunks() {
+        chunk.valid().split_inclusive('\n').try_for_each(|part| match part.strip_suffix('\n') {
+            Some(line) => write!(out, "{line}\\n"),
+            None => out.write_str(part),
+        })?;
+        chunk.invalid().iter().try_for_each(|byte| write!(out, "\\x{byte:02x}"))?;
+    }
+    Ok(())
+}
+
 /// Whether the process may write a file of a record's size: beyond its limit (`ulimit -f`) SIGXFSZ would end it.
 pub(crate) fn may_be_written() -> bool {
     const RECORD_BYTES: u64 = 64 << 10;
@@ -77,10 +104,13 @@ impl Record<'_> {
     fn print(&self, out: &mut Writer) -> fmt::Result {
         let snapshot = self.snapshot;
         let mut path = [0; 1024];
-        let program =
-            sys::read_link(c"/proc/self/exe", &mut path).and_then(|path| core::str::from_utf8(path).ok());
         writeln!(out, "firsttouch-record 1")?;
-        writeln!(out, "program {}", program.unwrap_or("unknown").lines().next().unwrap_or(""))?;
+        write!(out, "program ")?;
+        match started_as().or_else(|| sys::read_link(c"/proc/self/exe", &mut path)) {
+            Some(name) => write_name(out, name)?,
+            None => out.write_str("unknown")?,
+        }
+        writeln!(out)?;
         writeln!(out, "state {}", if self.complete { "final" } else { "peak" })?;
         writeln!(out, "placed {}", snapshot.placed_bytes)?;
         writeln!(out, "peak {}", self.totals.peak_bytes)?;

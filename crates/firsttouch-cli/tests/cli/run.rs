@@ -1,8 +1,10 @@
 //! `run`: the program must not notice, and neither must whoever waits for it.
 
 use crate::{assert_code, firsttouch, json, json_file, run, static_program, stderr, stdout};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -153,6 +155,23 @@ fn a_static_program_runs_as_it_is_and_the_receipt_says_so() {
     let strict = run(&["run", "--strict", "--", program, "--version"]);
     assert_code(&strict, 125);
     assert!(strict.stdout.is_empty());
+}
+
+#[test]
+fn a_program_is_called_as_its_user_calls_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join(OsStr::from_bytes(b"gr\xf6\xdfe"));
+    fs::create_dir(&folder).unwrap();
+    let link = folder.join("server");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_firsttouch"), &link).unwrap();
+    let mut command = firsttouch();
+    let command = command.args(["run", "--receipt", "-", "--"]).arg(&link);
+    let output = command.args(["demo-workload", "--table", "8M", "--reads", "10"]).output().unwrap();
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    let receipt = json(&text[text.find("{\n").unwrap()..]);
+    let name = receipt["program"].as_str().unwrap();
+    assert!(name.ends_with("/gr\\xf6\\xdfe/server"), "{name}");
 }
 
 /// Pages of 1 GiB are reserved by hand, and hardly ever.
