@@ -42,6 +42,7 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
 
 /// What a process does that reads the graph itself, and may have others that work for it or with it.
 fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
+    crate::export::check(args.json, &args.export_csv)?;
     may_begin(args)?;
     let shared = Shared::of(args.shard_dir.as_deref(), args.shard, &args.graph)?;
     let mut input = match (&shared, world) {
@@ -131,7 +132,7 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
         figures: Figures::of(&kept, all.len(), &args.reduce),
         receipts,
     };
-    found.tell(&input, &ready, args.json)?;
+    found.tell(&input, &ready, args.json, args.export_csv.as_ref())?;
     if done == nodes.len() {
         return Ok(0);
     }

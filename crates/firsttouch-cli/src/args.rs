@@ -336,24 +336,31 @@ pub(crate) enum ProgramOutput {
     Inherit,
 }
 
-/// Where a document goes.
+/// Where a document goes; `-` is stdout.
 #[derive(Args, Debug)]
 pub(crate) struct Export {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the JSON document to FILE
+    /// Write the JSON document to FILE; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) export_json: Vec<PathBuf>,
-    /// Write every run as a line of CSV to FILE
+    /// Write every run as a line of CSV to FILE; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) export_csv: Vec<PathBuf>,
-    /// Write a Markdown table to FILE
+    /// Write a Markdown table to FILE; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) export_md: Vec<PathBuf>,
-    /// Write a page with figures, the document inside, to FILE
+    /// Write a page with figures, the document inside, to FILE; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) export_html: Vec<PathBuf>,
+}
+
+impl Export {
+    /// All files that are named.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.export_json, &self.export_csv, &self.export_md, &self.export_html].into_iter().flatten()
+    }
 }
 
 /// Print a document of `tune`, `measure`, `run --receipt` or `watch --record` again, in any format
@@ -400,10 +407,10 @@ pub(crate) struct Measure {
     /// Do not keep the result
     #[arg(long, conflicts_with = "save")]
     pub(crate) no_save: bool,
-    /// Write the JSON document to FILE
+    /// Write the JSON document to FILE; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) export_json: Vec<PathBuf>,
-    /// Write a page with heat maps to FILE
+    /// Write a page with heat maps to FILE; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) export_html: Vec<PathBuf>,
 }

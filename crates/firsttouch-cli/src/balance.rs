@@ -5,6 +5,7 @@ mod observe;
 use crate::args::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
 };
+use crate::export;
 use crate::measure;
 use crate::output::{self, Failure, Outcome};
 use firsttouch_balance::formats::{
@@ -119,7 +120,7 @@ fn write_problem(problem: &Problem, to: Target, output: Option<&Path>) -> Outcom
     };
     for (ending, text) in texts {
         match output {
-            Some(path) => write(&with_ending(path, ending), &text)?,
+            Some(path) => export::write(&with_ending(path, ending), &text)?,
             None => output::data(&text)?,
         }
     }
@@ -145,7 +146,7 @@ fn show(args: &Show, case: &Case, mapping: &Mapping, report: &BalanceReport) -> 
         Some(Form::Vt) => return show_vt(args, case, mapping),
     };
     match &args.output {
-        Some(path) => write(path, &text)?,
+        Some(path) => export::write(path, &text)?,
         None => output::data(&text)?,
     }
     Ok(0)
@@ -161,7 +162,7 @@ fn show_vt(args: &Show, case: &Case, mapping: &Mapping) -> Outcome {
         None => formats::vt_offline(&case.problem, mapping, 0, ranks),
     };
     for (rank, text) in files.iter().enumerate() {
-        write(&with_ending(path, &format!(".{rank}.json")), text)?;
+        export::write(&with_ending(path, &format!(".{rank}.json")), text)?;
     }
     Ok(0)
 }
@@ -170,11 +171,6 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-fn write(path: &Path, text: &str) -> Outcome<()> {
-    fs::write(path, text)
-        .map_err(|error| Failure::message(format!("cannot write {}: {error}", path.display())))
 }
 
 fn bytes(path: &Path) -> Outcome<Vec<u8>> {

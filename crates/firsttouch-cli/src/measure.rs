@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &Measure) -> Outcome {
     let machine = Machine::examine(&Root::live())?;
+    export::check(args.json, args.export_json.iter().chain(&args.export_html))?;
     // A file that cannot be used is told of before the time is spent.
     if let Some(file) = &args.save {
         Measurement::load(file, &machine)?;
@@ -41,11 +42,12 @@ pub(crate) fn show(
     for file in html_files {
         export::write(file, &html::measurement(measurement))?;
     }
-    output::data(&if as_json {
+    let shown = if as_json {
         json::measurement(measurement)
     } else {
         text::measurement(measurement, output::width(), Style::Ansi)
-    })
+    };
+    export::summary(&shown, json_files.iter().chain(html_files))
 }
 
 /// Where the result is kept unless somebody names a file; `None` without a home.

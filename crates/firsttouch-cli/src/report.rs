@@ -11,6 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 
 pub(crate) fn run(report: &Report) -> Outcome {
+    export::check(report.export.json, report.export.files().chain(&report.export_svg))?;
     let shown = report.file.display();
     let bytes = fs::read(&report.file).with_context(|| format!("cannot read {shown}"))?;
     let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
@@ -57,11 +58,12 @@ fn of_recording(recording: &Recording, report: &Report) -> Outcome {
             export::write(file, &render(recording))?;
         }
     }
-    output::data(&if export.json {
+    let shown = if export.json {
         json::recording(recording)
     } else {
         text::recording(recording, output::width(), Style::Ansi)
-    })?;
+    };
+    export::summary(&shown, export.files().chain(&report.export_svg))?;
     Ok(0)
 }
 
@@ -93,6 +95,6 @@ fn of_receipt(receipt: &Receipt, export: &Export) -> Outcome {
     } else {
         text::receipt(receipt, output::width(), Style::Ansi)
     };
-    output::data(&shown)?;
+    export::summary(&shown, export.files())?;
     Ok(0)
 }

@@ -21,6 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) fn run(args: &Sssp) -> Outcome {
+    crate::export::check(args.json, &args.export_csv)?;
     if args.dry_run {
         return tell_need(need(args)?, args.json);
     }
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
     let query_s = times.into_iter().flatten().collect();
     let found =
         Found { sources: sources.len(), searched, took, query_s, totals, receipts, ..Found::default() };
-    found.tell(&input, &ready, args.json)?;
+    found.tell(&input, &ready, args.json, args.export_csv.as_ref())?;
     Ok(if searched < sources.len() { INTERRUPTED } else { 0 })
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// A file cannot be read or written.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path} cannot be read or written", path = path.display())]
     Access {
         /// Which file.
         path: PathBuf,
@@ -39,6 +39,9 @@ impl FileError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
+            FileError::Access { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                "the disk is full (df): make room, or name a file on another"
+            }
             FileError::Access { .. } => "see that the folder exists and may be written to",
             FileError::Content { .. } => "name another file, or remove this one, and it is made anew",
             FileError::NoSpace { .. } => {
@@ -113,4 +116,16 @@ pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_as_one_and_once() {
+        let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
+        let error = FileError::Access { path: PathBuf::from("index"), source };
+        assert!(error.hint().contains("full") && !error.to_string().contains("No space"), "{error}");
+    }
 }

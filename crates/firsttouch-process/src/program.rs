@@ -55,6 +55,11 @@ pub enum ProgramError {
     },
 }
 
+/// Whether somebody gave a line of several words as one.
+fn is_line(program: &Path) -> bool {
+    program.as_os_str().as_bytes().iter().any(|byte| b" \t\n|&;<>$".contains(byte))
+}
+
 impl ProgramError {
     /// The exit status of programs that start others: 127 not found, 126 cannot invoke.
     pub fn exit_status(&self) -> u8 {
@@ -67,8 +72,16 @@ impl ProgramError {
     /// What would mend it, as a command or an instruction.
     pub fn hint(&self) -> String {
         match self {
-            ProgramError::NotFound { program } if program.as_os_str().as_bytes().contains(&b'/') => {
+            ProgramError::NotFound { program }
+                if program.as_os_str().as_bytes().contains(&b'/') && !is_line(program) =>
+            {
                 format!("ls -l {}", program.parent().unwrap_or(program).display())
+            }
+            ProgramError::NotFound { program } if is_line(program) => {
+                format!(
+                    "a line for the shell is given to one: sh -c '{}'",
+                    program.display().to_string().replace('\'', "'\\''")
+                )
             }
             ProgramError::NotFound { .. } => "echo $PATH".to_owned(),
             ProgramError::NotExecutable { program, obstacle } => match obstacle {

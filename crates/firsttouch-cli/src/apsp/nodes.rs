@@ -1,9 +1,9 @@
 //! The figures of every node, as lines of CSV.
 
+use crate::export;
 use anyhow::Context;
 use firsttouch_graph::{Figure, Ids, Node, Summary};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Figures that every node has, in the order of their columns.
@@ -19,8 +19,8 @@ pub(super) fn write(
 ) -> anyhow::Result<()> {
     let named: Vec<Figure> = COLUMNS.into_iter().filter(|column| asked.contains(column)).collect();
     let columns = if named.is_empty() { COLUMNS.to_vec() } else { named };
-    let rows = || -> io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
+    let mut file = export::create(path)?;
+    let mut rows = || -> io::Result<()> {
         write!(file, "node")?;
         columns.iter().try_for_each(|column| write!(file, ",{}", column.word()))?;
         writeln!(file)?;

@@ -45,6 +45,7 @@ impl Way {
 }
 
 pub(crate) fn run(args: &BenchSssp) -> Outcome {
+    export::check(args.export.json, args.export.files())?;
     let began = Instant::now();
     let started = clock::now();
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
@@ -268,9 +269,10 @@ fn write(report: &SearchBench, args: &BenchSssp) -> Outcome<()> {
             export::write(name, &render(report))?;
         }
     }
-    output::data(&if args.export.json {
+    let shown = if args.export.json {
         json::search_bench(report)
     } else {
         text::search_bench(report, output::width(), Style::Ansi)
-    })
+    };
+    export::summary(&shown, args.export.files())
 }

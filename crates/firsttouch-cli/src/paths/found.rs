@@ -1,11 +1,13 @@
 //! What `sssp` and `apsp` tell.
 
 use super::{Input, Ready};
+use crate::export;
 use crate::output::{self, Outcome};
 use firsttouch_graph::hierarchy::Hierarchy;
 use firsttouch_graph::{Figures, GraphReceipt, SearchReport, Totals};
 use firsttouch_placement::SCHEMA_VERSION;
 use firsttouch_report::{Style, json, text};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What was found, and how long it took.
@@ -30,8 +32,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Prints it, as text or JSON.
-    pub(crate) fn tell(self, input: &Input, ready: &Ready, as_json: bool) -> Outcome<()> {
+    /// Prints it, as text or JSON, beside what was exported.
+    pub(crate) fn tell(
+        self,
+        input: &Input,
+        ready: &Ready,
+        as_json: bool,
+        exported: Option<&PathBuf>,
+    ) -> Outcome<()> {
         let graph = &input.loaded.graph;
         let search_s = self.took.as_secs_f64();
         let report = SearchReport {
@@ -55,10 +63,8 @@ impl Found {
             receipt: input.receipt(&self.receipts),
             notes: input.loaded.notes.clone(),
         };
-        output::data(&if as_json {
-            json::search(&report)
-        } else {
-            text::search(&report, output::width(), Style::Ansi)
-        })
+        let shown =
+            if as_json { json::search(&report) } else { text::search(&report, output::width(), Style::Ansi) };
+        export::summary(&shown, exported)
     }
 }

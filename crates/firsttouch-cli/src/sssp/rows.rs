@@ -1,10 +1,10 @@
 //! Distances as lines of CSV, in the order of the sources, whoever finishes first.
 
+use crate::export;
 use anyhow::Context;
 use firsttouch_graph::{Distances, Ids, NO_PARENT, Node, Tree};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,13 +22,10 @@ pub(crate) fn header(parents: bool) -> &'static str {
 }
 
 /// Creates a file for rows, with its first line.
-pub(crate) fn create(path: &Path, parents: bool) -> anyhow::Result<BufWriter<File>> {
-    let create = || -> io::Result<BufWriter<File>> {
-        let mut file = BufWriter::new(File::create(path)?);
-        file.write_all(header(parents).as_bytes())?;
-        Ok(file)
-    };
-    create().with_context(|| format!("cannot write {}", path.display()))
+pub(crate) fn create(path: &Path, parents: bool) -> anyhow::Result<Box<dyn Write + Send>> {
+    let mut file = export::create(path)?;
+    file.write_all(header(parents).as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file)
 }
 
 /// Rows that several threads write.

@@ -92,7 +92,7 @@ pub(super) fn run(
         figures: Figures::default(),
         receipts,
     };
-    found.tell(input, ready, args.json)?;
+    found.tell(input, ready, args.json, args.export_csv.as_ref())?;
     Ok(0)
 }
 

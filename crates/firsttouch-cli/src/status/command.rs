@@ -1,10 +1,10 @@
 //! `firsttouch status`: finds the machine, and shows it in the form that was asked for.
 
 use crate::args;
+use crate::export;
 use crate::output::{self, Failure, Outcome};
 use firsttouch_machine::{Machine, Root, Source, StatusReport};
 use firsttouch_report::picture;
-use std::fs;
 use std::path::Path;
 
 pub(crate) fn run(status: &args::Status) -> Outcome {
@@ -46,8 +46,6 @@ fn draw(machine: &Machine, file: Option<&Path>) -> Outcome {
     };
     let figure = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     let text = if figure { picture::svg(machine) } else { picture::text(machine, output::width()) };
-    fs::write(file, text).map_err(|error| {
-        Failure::new(anyhow::Error::new(error).context(format!("cannot write {}", file.display())))
-    })?;
+    export::write(file, &text)?;
     Ok(0)
 }

@@ -45,6 +45,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let mut warnings = openblas_warning(&mut own);
     let words = if tune.demo { demo()? } else { tune.program.clone() };
     let subject = Subject::find(&words, &own).map_err(|error| program::not_runnable(error).code(1))?;
+    export::check(tune.export.json, tune.export.files())?;
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
 

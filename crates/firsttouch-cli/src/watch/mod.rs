@@ -6,7 +6,7 @@ mod view;
 use crate::args::Watch;
 use crate::output::{self, Failure, Outcome};
 use crate::program::{self, Subject};
-use crate::{clock, environment};
+use crate::{clock, environment, export};
 use anyhow::Context;
 use events::{Event, Events};
 use firsttouch_machine::{Machine, Root};
@@ -14,26 +14,30 @@ use firsttouch_placement::{WatchEnding, WatchSample};
 use firsttouch_process::{Stream, run_and_wait};
 use firsttouch_report::json;
 use firsttouch_watch::{Options, Sampler, WatchError};
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use view::{Place, View};
 
 pub(crate) fn run(watch: &Watch) -> Outcome {
+    export::check(watch.json, &watch.record)?;
     let machine = Machine::read(&Root::live())?;
-    let record = watch.record.as_ref().map(Record::create).transpose()?;
+    let record = watch.record.as_deref().map(Record::create).transpose()?;
     match watch.pid {
         Some(pid) => of_process(watch, &machine, record, pid),
         None => of_program(watch, &machine, record),
     }
 }
 
+fn records_to_stdout(watch: &Watch) -> bool {
+    watch.record.as_deref().is_some_and(export::is_stdout)
+}
+
 fn of_process(watch: &Watch, machine: &Machine, record: Option<Record>, pid: u32) -> Outcome {
     let mut events = Events::listen().context("cannot listen for signals")?;
-    let view = View::new(watch.json, Place::Stdout);
+    let view = View::new(watch.json, if records_to_stdout(watch) { Place::Stderr } else { Place::Stdout });
     let mut session = Session::begin(watch, machine, record, view, pid)?;
     loop {
         let Some(pause) = session.step()? else { return Ok(0) };
@@ -55,7 +59,7 @@ fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outco
     let own = environment::own();
     let subject = Subject::find(&watch.program, &own).map_err(program::not_runnable)?;
     let mut launch = subject.launch(own);
-    if watch.json {
+    if watch.json || records_to_stdout(watch) {
         // Ours is for the samples.
         let stderr = io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
         launch.streams[1] = Stream::Descriptor(Arc::new(stderr));
@@ -181,18 +185,17 @@ fn explained(error: WatchError) -> Failure {
 
 /// A recording being written, line by line: what is in it when we are killed is whole but for the last line.
 struct Record {
-    file: File,
+    file: Box<dyn Write + Send>,
     path: PathBuf,
 }
 
 impl Record {
-    fn create(path: &PathBuf) -> Outcome<Record> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Record { file, path: path.clone() })
+    fn create(path: &Path) -> Outcome<Record> {
+        Ok(Record { file: export::create(path)?, path: path.to_owned() })
     }
 
     fn write(&mut self, line: &str) -> Outcome<()> {
-        let written = self.file.write_all(line.as_bytes());
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
         Ok(written.with_context(|| format!("cannot write {}", self.path.display()))?)
     }
 }

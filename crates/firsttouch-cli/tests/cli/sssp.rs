@@ -35,6 +35,11 @@ fn every_algorithm_exports_the_same_distances() {
             );
         }
     }
+    // On stdout they are alone; what is told of them besides is on stderr.
+    let piped = sssp(folder.path(), &["--sources", "10", "--targets", "30", "--export-csv", "-"]);
+    assert_code(&piped, 0);
+    assert_eq!(stdout(&piped), "source,target,distance\n10,30,11\n");
+    assert!(stderr(&piped).contains("searched"), "{}", stderr(&piped));
     for algorithm in ["auto", "buckets", "heap", "delta", "regions", "sweep"] {
         let near = rows(&["--sources", "10", "--limit", "5", "--parents", "--algorithm", algorithm]);
         assert_eq!(near, "source,target,distance,parent\n10,10,0,\n10,20,5,10\n", "{algorithm}");

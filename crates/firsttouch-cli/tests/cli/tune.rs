@@ -99,6 +99,28 @@ fn every_export_opens_again() {
     assert!(fs::read_to_string(&as_md).unwrap().contains("| baseline"));
 }
 
+/// Whoever pipes a document gets that and nothing else.
+#[test]
+fn a_document_on_stdout_is_alone_there() {
+    let output = tiny(&["thp", "--export-csv", "-", "--", "true"]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.starts_with("configuration,phase,"), "{text}");
+    let commas = |line: &str| line.matches(',').count();
+    assert!(text.lines().all(|line| commas(line) == commas(text.lines().next().unwrap())), "{text}");
+    assert!(stderr(&output).contains("baseline"), "the report is told, too");
+    let both = tiny(&["thp", "--json", "--export-csv", "-", "--", "true"]);
+    assert_code(&both, 2);
+    assert!(both.stdout.is_empty() && stderr(&both).contains("two documents"), "{both:?}");
+}
+
+#[test]
+fn a_line_for_the_shell_is_given_to_one() {
+    let output = tiny(&["thp", "--", "sleep 0.1"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("sh -c 'sleep 0.1'"), "{}", stderr(&output));
+}
+
 #[test]
 fn a_seed_repeats_the_order() {
     let orders = || {

@@ -207,7 +207,7 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
         return because(Algorithm::Delta, reason);
     }
     let reason = if sources < threads {
-        format!("{} {} are too few for threads to share", shape.arcs, counted(shape.arcs, "arc"))
+        format!("{} {}: too few for threads to share", shape.arcs, counted(shape.arcs, "arc"))
     } else if ends_early {
         "every thread has sources of its own, and searches end at the limit, which sweeps do not".to_owned()
     } else if are_many {
