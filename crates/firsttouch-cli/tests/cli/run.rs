@@ -129,7 +129,9 @@ fn garbage_in_a_profile_is_refused_with_its_place() {
 fn a_profile_is_the_start_and_options_replace_its_fields() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("model.toml");
-    fs::write(&file, "schema_version = 1\n[placement]\npages = \"64k\"\nmin_size = \"4M\"\n").unwrap();
+    // Some editors put a mark before the text.
+    fs::write(&file, "\u{feff}schema_version = 1\n[placement]\npages = \"64k\"\nmin_size = \"4M\"\n")
+        .unwrap();
     let profile = file.to_str().unwrap();
     let output =
         run(&["run", "--profile", profile, "--pages", "thp", "--", "sh", "-c", "echo $FIRSTTOUCH_AGENT"]);

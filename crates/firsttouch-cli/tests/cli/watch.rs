@@ -386,14 +386,20 @@ fn a_stranger_sees_what_is_open_to_all() {
     match nobody {
         Ok(output) if output.status.code() != Some(127) && !stderr(&output).starts_with("setpriv") => {
             assert_code(&output, 0);
+            let mut told = 0;
             for line in stdout(&output).lines() {
                 let sample = json(line);
                 assert!(
                     sample["memory"].is_null() && sample["resident_bytes"].as_u64() > Some(0),
                     "{sample}"
                 );
-                assert!(sample["unreadable"][0].as_str().unwrap().contains("permission denied"), "{sample}");
+                // On a busy machine it is not memory's turn in each of them.
+                if let Some(why) = sample["unreadable"][0].as_str() {
+                    assert!(why.contains("permission denied"), "{sample}");
+                    told += 1;
+                }
             }
+            assert!(told > 0, "{}", stdout(&output));
             assert_eq!(stderr(&output).matches("warning:").count(), 1, "{}", stderr(&output));
         }
         _ => eprintln!("skipped: no other user's program can be run here"),
