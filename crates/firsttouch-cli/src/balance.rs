@@ -6,6 +6,7 @@ use crate::args::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
 };
 use crate::export;
+use crate::mark::without_mark;
 use crate::measure;
 use crate::output::{self, Failure, Outcome};
 use firsttouch_balance::formats::{
@@ -174,7 +175,9 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 fn bytes(path: &Path) -> Outcome<Vec<u8>> {
-    fs::read(path).map_err(|error| Failure::message(format!("cannot read {}: {error}", path.display())))
+    let read = fs::read(path)
+        .map_err(|error| Failure::message(format!("cannot read {}: {error}", path.display())))?;
+    Ok(without_mark(read))
 }
 
 /// A file that is not what it should be: its name, then line and reason.

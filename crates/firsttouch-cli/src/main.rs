@@ -20,6 +20,7 @@ mod fill;
 mod graph;
 mod here;
 mod lab;
+mod mark;
 mod measure;
 mod output;
 mod outside;

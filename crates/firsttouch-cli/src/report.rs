@@ -1,6 +1,7 @@
 //! `report`: prints again what `tune`, `measure`, `run --receipt` and `watch --record` wrote.
 
 use crate::args::{Export, Report};
+use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
 use crate::{USAGE, export, measure};
 use anyhow::Context;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 pub(crate) fn run(report: &Report) -> Outcome {
     export::check(report.export.json, report.export.files().chain(&report.export_svg))?;
     let shown = report.file.display();
-    let bytes = fs::read(&report.file).with_context(|| format!("cannot read {shown}"))?;
+    let bytes = without_mark(fs::read(&report.file).with_context(|| format!("cannot read {shown}"))?);
     let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
     if let Some(recording) = firsttouch_report::open_recording(&content) {
         let recording = recording.with_context(|| format!("cannot show {shown}"))?;

@@ -1,6 +1,7 @@
 //! `run`: a program with its memory placed, and otherwise as if we were not there.
 
 use crate::args::{PlacementArgs, Run};
+use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
 use crate::outside::Visitor;
 use crate::program::{self, Subject};
@@ -95,7 +96,8 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
         None => Placement::default(),
         Some(file) => {
             let shown = file.display();
-            let bytes = std::fs::read(file).with_context(|| format!("cannot read the profile {shown}"))?;
+            let read = std::fs::read(file).with_context(|| format!("cannot read the profile {shown}"))?;
+            let bytes = without_mark(read);
             let text = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
             Profile::parse(&text)
                 .with_context(|| format!("cannot use {shown}"))

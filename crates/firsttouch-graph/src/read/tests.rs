@@ -45,6 +45,32 @@ fn dimacs_is_read_with_its_numbers() {
     assert_eq!(read_as("wel", text).unwrap().graph, loaded.graph);
 }
 
+/// Editors put one before a text, from memory and from a file.
+#[test]
+fn a_mark_before_a_text_is_read_over() {
+    let folder = tempfile::tempdir().unwrap();
+    for (ending, text) in [
+        ("gr", "c a comment\np sp 3 2\na 1 2 8\na 3 1 5\n"),
+        ("gr", "0 1 5\n1 0 6\n"),
+        ("wel", "10 20 5\n20 30 6\n"),
+        ("el", "# Nodes: 3\n0 1\n"),
+        ("mtx", "%%MatrixMarket matrix coordinate integer general\n3 3 2\n1 2 5\n3 1 2\n"),
+        ("metis", "3 2 1\n2 5\n1 5 3 7\n2 7\n"),
+    ] {
+        let (plain, marked) = (read_as(ending, text).unwrap(), format!("\u{feff}{text}"));
+        let same = |found: Loaded| {
+            assert_eq!((found.graph, found.ids), (plain.graph.clone(), plain.ids.clone()), "{text}")
+        };
+        same(read_as(ending, &marked).unwrap());
+        let file = folder.path().join(format!("graph.{ending}"));
+        std::fs::write(&file, &marked).unwrap();
+        same(read(&file, &options(), &mut team()).unwrap());
+    }
+    assert_eq!(wrong_line("gr", "\u{feff}p sp 2 1\na 1 x 2\n").0, 2);
+    assert!(matches!(read_as("gr", "\u{feff}"), Err(ReadError::Empty)));
+    assert_eq!(read_sources_from("\u{feff}p aux sp ss 1\ns 5\n".as_bytes()).unwrap(), [5]);
+}
+
 #[test]
 fn dimacs_without_header_is_told_apart_and_said() {
     for (text, first) in [("0 1 5\n1 0 6\n", 0), ("a 0 1 5\na 1 0 6\n", 0), ("c x\na 1 2 5\na 2 1 6\n", 1)] {

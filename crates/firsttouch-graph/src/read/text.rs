@@ -13,10 +13,15 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes of a part: its text stays in a core's second-level cache while it is read.
 const PART_BYTES: usize = 256 << 10;
 
+/// The byte-order mark of Unicode, in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 #[derive(Debug)]
 pub(crate) struct Text {
     from: From,
     part_bytes: usize,
+    /// Bytes of the mark that some editors put before a text ([`MARK`]), which belongs to no line.
+    mark_bytes: usize,
     /// Buffers that were read into before: new ones would be new pages each time.
     spare: Mutex<Vec<Vec<u8>>>,
 }
@@ -35,6 +40,16 @@ impl Deref for Lines<'_> {
         match self {
             Lines::Memory(bytes) => bytes,
             Lines::File { buffer, range, .. } => &buffer[range.clone()],
+        }
+    }
+}
+
+impl Lines<'_> {
+    /// Leaves out the first bytes.
+    fn leave_out(&mut self, bytes: usize) {
+        match self {
+            Lines::Memory(all) => *all = &all[bytes.min(all.len())..],
+            Lines::File { range, .. } => range.start = (range.start + bytes).min(range.end),
         }
     }
 }
@@ -70,13 +85,20 @@ impl State {
 impl Text {
     /// The text of a plain file.
     pub(crate) fn of_file(file: File) -> io::Result<Text> {
-        let state = State::of(&file)?;
-        Ok(Text { from: From::File { file, state }, part_bytes: PART_BYTES, spare: Mutex::default() })
+        let (state, mut beginning) = (State::of(&file)?, Vec::new());
+        let read = read_behind(&file, 0, 0, MARK.len(), &mut beginning)?;
+        Ok(Text::of(From::File { file, state }, &beginning[..read]))
     }
 
     /// A text in memory.
     pub(crate) fn of_memory(bytes: Vec<u8>) -> Text {
-        Text { from: From::Memory(bytes), part_bytes: PART_BYTES, spare: Mutex::default() }
+        let beginning = bytes[..bytes.len().min(MARK.len())].to_vec();
+        Text::of(From::Memory(bytes), &beginning)
+    }
+
+    fn of(from: From, beginning: &[u8]) -> Text {
+        let mark_bytes = if beginning == MARK { MARK.len() } else { 0 };
+        Text { from, part_bytes: PART_BYTES, mark_bytes, spare: Mutex::default() }
     }
 
     /// The same text in parts of another size.
@@ -103,7 +125,7 @@ impl Text {
     pub(crate) fn lines(&self, from: u64, part: usize) -> io::Result<Lines<'_>> {
         let begin = from + part as u64 * self.part_bytes as u64;
         let end = begin + self.part_bytes as u64;
-        match &self.from {
+        let lines: io::Result<Lines<'_>> = match &self.from {
             From::Memory(bytes) => {
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
                 let (begin, end) = (place(begin), place(end));
@@ -112,7 +134,12 @@ impl Text {
                 Ok(Lines::Memory(if first >= end { &[] } else { &bytes[first..last] }))
             }
             From::File { file, .. } => self.lines_of_file(file, begin, end, part == 0),
+        };
+        let mut lines = lines?;
+        if begin == 0 {
+            lines.leave_out(self.mark_bytes);
         }
+        Ok(lines)
     }
 
     fn lines_of_file(&self, file: &File, begin: u64, end: u64, is_first: bool) -> io::Result<Lines<'_>> {
@@ -142,7 +169,7 @@ impl Text {
 
     /// Lets `each` see line after line, with where it begins, from the beginning on, until it answers something.
     pub(crate) fn find<T>(&self, mut each: impl FnMut(u64, &[u8]) -> Option<T>) -> io::Result<Option<T>> {
-        let mut at = 0;
+        let mut at = self.mark_bytes as u64;
         for part in 0..self.parts(0) {
             for line in self.lines(0, part)?.split_inclusive(|byte| *byte == b'\n') {
                 if let Some(found) = each(at, line.strip_suffix(b"\n").unwrap_or(line)) {
