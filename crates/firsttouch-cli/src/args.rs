@@ -95,14 +95,21 @@ pub(crate) enum Command {
     /// Touches and releases memory: the warm-up before a timed run
     #[command(hide = true)]
     Warm(Warm),
-    /// Prints completions for a shell
-    #[command(hide = true)]
+    /// Print completions for a shell
+    #[command(after_help = "Examples:
+  firsttouch completions bash > ~/.local/share/bash-completion/completions/firsttouch
+  firsttouch completions zsh > \"${fpath[1]}/_firsttouch\"
+  firsttouch completions fish > ~/.config/fish/completions/firsttouch.fish")]
     Completions {
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Prints the man page, or that of a subcommand
-    #[command(hide = true)]
+    /// Print the man page, or that of a command
+    #[command(after_help = "Examples:
+  firsttouch man | man -l -
+  firsttouch man tune > ~/.local/share/man/man1/firsttouch-tune.1")]
     Man {
+        /// The command
         command: Option<String>,
     },
 }

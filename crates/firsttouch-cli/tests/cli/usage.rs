@@ -64,6 +64,8 @@ fn completions_and_man_pages_know_every_subcommand() {
             "{shell}: {text}"
         );
     }
+    let help = stdout(&run(&["--help"]));
+    assert!(["  completions ", "  man "].iter().all(|command| help.contains(command)), "{help}");
     assert!(stdout(&run(&["man"])).contains(".TH firsttouch"));
     let page = stdout(&run(&["man", "tune"]));
     assert!(page.contains("\\-\\-rivals") && page.contains(".TH"), "{page}");
