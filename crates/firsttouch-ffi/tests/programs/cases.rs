@@ -84,8 +84,7 @@ fn said(output: &Output) -> String {
 /// All of them, each in its place below a folder.
 pub(crate) fn all(folder: &Path) -> Vec<Case> {
     let once = |case: Case| Case { once: true, ..case };
-    let mut cases =
-        vec![session(), once(example("fill")), once(example("team")), once(in_a_static_program())];
+    let mut cases = vec![session(), once(example("fill")), once(example("team"))];
     cases.extend(["thp", "4k"].map(region));
     cases.extend(served());
     cases.extend(["throw", "pthread_exit"].map(left).map(once));
@@ -130,14 +129,6 @@ pub(crate) fn check_example(name: &str, said: &str) {
         _ => &["1 threads in 1 groups: 549755289600"],
     };
     assert!(expected.iter().all(|words| said.contains(words)), "{name}: {said}");
-}
-
-/// As docs/authors.md links one: without a loader, and without a library of the compiler's that is shared only.
-fn in_a_static_program() -> Case {
-    let case = Case::new("example team, in a static program", &[], |folder| {
-        with_archive("cc", &folder.join("program"), "examples/team.c", &["-static"]);
-    });
-    case.checked(|output| check_example("team", &said(output)))
 }
 
 fn session() -> Case {

@@ -57,6 +57,15 @@ fn the_examples_link_to_the_static_library() {
     assert!(run(&mut Command::new(&program)).contains("the end: done"));
 }
 
+/// Of all libraries, those of the compiler and the system included. A session needs a loader, and is left out.
+#[test]
+fn the_examples_link_into_static_programs() {
+    for name in ["region", "fill", "team"] {
+        let (_folder, program) = linked("cc", &format!("examples/{name}.c"), &["-static"]);
+        check_example(name, &run(&mut Command::new(&program)));
+    }
+}
+
 #[test]
 fn the_examples_of_fills_and_teams_run() {
     check("example fill");
