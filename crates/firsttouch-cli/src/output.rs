@@ -1,6 +1,7 @@
 //! Everything that leaves the program: data on stdout, messages on stderr, and the exit code.
 
 use firsttouch_report::visible;
+use rustix::termios::tcgetwinsize;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
@@ -127,10 +128,13 @@ fn shown(text: impl fmt::Display) -> String {
     text.to_string().split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns to fill on stdout: those of the terminal where the shell tells them, or what most have.
+/// Columns to fill on stdout: those that somebody asks for (`COLUMNS`), those of the terminal, or what most have.
 pub(crate) fn width() -> usize {
-    const USUAL: usize = 100;
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(USUAL)
+    const USUAL: usize = 80;
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
+    let terminal =
+        || tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col.into()).filter(|columns| *columns > 0);
+    asked().or_else(terminal).unwrap_or(USUAL)
 }
 
 /// Columns to draw on when stderr is a terminal that understands cursor movements.

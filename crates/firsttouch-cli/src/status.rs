@@ -1,4 +1,4 @@
-//! The text of `firsttouch status`: dense, aligned, at most 100 columns, no colour.
+//! The text of `firsttouch status`: dense, aligned, no colour.
 
 mod apic;
 mod command;
@@ -6,11 +6,10 @@ mod page;
 
 pub(crate) use command::run;
 
-use crate::output::wrap;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Ability, Access, Bound, Machine, Node, Pool, Probe, StatusReport};
 use firsttouch_placement::format_bytes;
-use page::{LABEL, Page, WIDTH};
+use page::{LABEL, Page};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -21,9 +20,9 @@ const LIST: usize = 24;
 const NOTHING: &str = "-";
 
 /// Renders a status report for people.
-fn text(report: &StatusReport) -> String {
+fn text(report: &StatusReport, width: usize) -> String {
     let machine = &report.machine;
-    let mut page = Page::default();
+    let mut page = Page::new(width);
     overview(&mut page, machine);
     nodes(&mut page, machine);
     caches(&mut page, machine);
@@ -444,11 +443,7 @@ fn abilities(page: &mut Page, can: &[Ability]) {
             let words: Vec<&str> = group.iter().map(|ability| ability.what.as_str()).collect();
             match words.as_slice() {
                 [only] => page.row(only, &group[0].why),
-                words => {
-                    for line in wrap(&format!("{}: {}", words.join(" "), group[0].why), WIDTH - 2) {
-                        page.line(&line);
-                    }
-                }
+                words => page.paragraph(&format!("{}: {}", words.join(" "), group[0].why)),
             }
             for ability in group {
                 if let Some(command) = &ability.command {
@@ -462,9 +457,7 @@ fn abilities(page: &mut Page, can: &[Ability]) {
     let unknown: Vec<&str> = of(None).map(|ability| ability.what.as_str()).collect();
     if !unknown.is_empty() {
         page.section("not known here");
-        for line in wrap(&format!("{}: this recording does not tell", unknown.join(", ")), WIDTH - 2) {
-            page.line(&line);
-        }
+        page.paragraph(&format!("{}: this recording does not tell", unknown.join(", ")));
     }
 }
 
@@ -476,15 +469,19 @@ mod tests {
 
     #[test]
     fn this_machine_prints_within_the_page() {
-        let text = text(&StatusReport::examine(&Root::live()).unwrap());
-        for title in ["machine\n", "\nhuge pages\n", "\nlimits of this process\n", "\ncannot be done here\n"]
-        {
-            assert!(text.contains(title), "{title:?} in\n{text}");
-        }
-        // Commands alone may be longer: they must stay copyable.
-        for line in text.lines().filter(|line| !line.contains("sudo")) {
-            assert!(line.chars().count() <= WIDTH, "{line}");
-            assert_eq!(line, line.trim_end());
+        let report = StatusReport::examine(&Root::live()).unwrap();
+        for width in [80, 100] {
+            let text = text(&report, width);
+            for title in
+                ["machine\n", "\nhuge pages\n", "\nlimits of this process\n", "\ncannot be done here\n"]
+            {
+                assert!(text.contains(title), "{title:?} in\n{text}");
+            }
+            // Commands alone may be longer: they must stay copyable.
+            for line in text.lines().filter(|line| !line.contains("sudo")) {
+                assert!(line.chars().count() <= width, "{line}");
+                assert_eq!(line, line.trim_end());
+            }
         }
     }
 
@@ -494,7 +491,7 @@ mod tests {
         fs::create_dir(folder.path().join("proc")).unwrap();
         fs::write(folder.path().join("proc/cpuinfo"), "processor : 0\nmodel name : Test\n").unwrap();
         fs::write(folder.path().join("proc/meminfo"), "MemTotal: 2048 kB\nMemFree: 1024 kB\n").unwrap();
-        let text = text(&StatusReport::examine(&Root::at(folder.path())).unwrap());
+        let text = text(&StatusReport::examine(&Root::at(folder.path())).unwrap(), 100);
         assert!(text.contains("processor     Test\n"), "{text}");
         assert!(text.contains("2 MiB"), "{text}");
         assert!(text.contains("not known here"), "{text}");

@@ -18,7 +18,11 @@ pub(crate) fn run(status: &args::Status) -> Outcome {
         return draw(&machine, file.as_deref());
     }
     let report = StatusReport::of(machine);
-    let text = if status.json { serde_json::to_string_pretty(&report)? + "\n" } else { super::text(&report) };
+    let text = if status.json {
+        serde_json::to_string_pretty(&report)? + "\n"
+    } else {
+        super::text(&report, output::width())
+    };
     output::data(&text)?;
     Ok(0)
 }

@@ -7,18 +7,30 @@ use crate::output::wrap;
 use firsttouch_report::visible;
 use std::fmt::Write as _;
 
-/// The widest line.
-pub(super) const WIDTH: usize = 100;
+/// In fewer columns nothing can be read.
+const NARROWEST: usize = 40;
 /// Where values begin.
 pub(super) const LABEL: usize = 16;
 
 /// A text that grows downwards.
-#[derive(Default)]
 pub(super) struct Page {
     pub(super) text: String,
+    width: usize,
 }
 
 impl Page {
+    /// An empty one, of so many columns.
+    pub(super) fn new(width: usize) -> Page {
+        Page { text: String::new(), width: width.max(NARROWEST) }
+    }
+
+    /// A sentence, broken between words.
+    pub(super) fn paragraph(&mut self, text: &str) {
+        for line in wrap(text, self.width - 2) {
+            self.line(&line);
+        }
+    }
+
     /// A title, with a blank line before it unless it is the first.
     pub(super) fn section(&mut self, title: &str) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
@@ -35,7 +47,7 @@ impl Page {
     /// A label and its value, wrapped under itself.
     pub(super) fn row(&mut self, label: &str, value: &str) {
         let mut label = visible(label);
-        for line in wrap(&visible(value), WIDTH - LABEL) {
+        for line in wrap(&visible(value), self.width - LABEL) {
             let _ = writeln!(self.text, "  {label:<width$}{line}", width = LABEL - 2);
             label = "".into();
         }

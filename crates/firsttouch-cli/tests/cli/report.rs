@@ -1,7 +1,9 @@
 //! `report`: files of ours, of others, and of nobody.
 
-use crate::{assert_code, json_file, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json_file, run, stderr, stdout};
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn what_is_no_document_is_refused_with_a_hint() {
@@ -36,4 +38,32 @@ fn a_receipt_is_shown_as_text() {
     assert_code(&run(&["report", file_name, "--export-json", copy.to_str().unwrap()]), 0);
     assert_eq!(json_file(&copy), json_file(&file));
     assert_code(&run(&["report", file_name, "--export-html", "x.html"]), 2);
+}
+
+/// As wide as the terminal, or as COLUMNS says, and 80 columns where nobody says anything.
+#[test]
+fn a_page_is_as_wide_as_the_terminal() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let file = file.to_str().unwrap();
+    assert_code(&run(&["run", "--receipt", file, "--", "true"]), 0);
+    let mut receipt = json_file(Path::new(file));
+    receipt["notes"] = serde_json::json!(["word ".repeat(100)]);
+    fs::write(file, receipt.to_string()).unwrap();
+    let asked = |columns: &str| {
+        stdout(&firsttouch().args(["report", file]).env("COLUMNS", columns).output().unwrap())
+    };
+    assert_eq!(stdout(&run(&["report", file])), asked("80"));
+    assert_ne!(asked("80"), asked("120"));
+    let line = format!("stty cols 120; {} report {file}", env!("CARGO_BIN_EXE_firsttouch"));
+    let mut terminal = Command::new("script");
+    terminal
+        .args(["-qec", &line, "/dev/null"])
+        .env_remove("COLUMNS")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    match terminal.output() {
+        Ok(output) => assert_eq!(stdout(&output).replace('\r', ""), asked("120")),
+        Err(_) => eprintln!("skipped: there is no `script` to make a terminal"),
+    }
 }
