@@ -4,6 +4,7 @@ mod apsp;
 mod attach;
 mod balance;
 mod bench;
+mod export;
 mod graph;
 mod lab;
 mod paths;
@@ -16,6 +17,7 @@ pub(crate) use balance::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Observe, Show, Solve, Target,
 };
 pub(crate) use bench::{Bench, BenchBalance, BenchSearch, BenchSssp, BenchWhat};
+pub(crate) use export::Export;
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
@@ -341,33 +343,6 @@ pub(crate) enum ProgramOutput {
     Null,
     /// Shown
     Inherit,
-}
-
-/// Where a document goes; `-` is stdout.
-#[derive(Args, Debug)]
-pub(crate) struct Export {
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the JSON document to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_json: Vec<PathBuf>,
-    /// Write every run as a line of CSV to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_csv: Vec<PathBuf>,
-    /// Write a Markdown table to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_md: Vec<PathBuf>,
-    /// Write a page with figures, the document inside, to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_html: Vec<PathBuf>,
-}
-
-impl Export {
-    /// All files that are named.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.export_json, &self.export_csv, &self.export_md, &self.export_html].into_iter().flatten()
-    }
 }
 
 /// Print a document of `tune`, `measure`, `run --receipt` or `watch --record` again, in any format
