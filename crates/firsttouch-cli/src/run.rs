@@ -165,9 +165,9 @@ fn look_for_pages(asked: &Placement, resolved: &Resolved, run: &Run) -> Outcome<
     }
     if !run.quiet {
         let instead = match asked.pages {
-            Pages::Huge2M | Pages::Huge1G if asked.is_placed_by_agent() => {
-                "; transparent huge pages are asked for instead"
-            }
+            _ if !asked.is_placed_by_agent() => "",
+            Pages::Huge1G => "; pages of 2 MiB are asked for instead",
+            Pages::Huge2M => "; transparent huge pages are asked for instead",
             _ => "",
         };
         output::warning(&format!("{what}{instead}"), ability.command.as_deref());

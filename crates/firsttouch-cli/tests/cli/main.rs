@@ -32,8 +32,9 @@ use std::process::{Command, Output};
 fn firsttouch() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    for name in ["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE", "LD_PRELOAD", "FIRSTTOUCH_AGENT", "GLIBC_TUNABLES"]
-    {
+    // So wide that words which are looked for stand on one line.
+    command.env("COLUMNS", "200");
+    for name in ["NO_COLOR", "CLICOLOR_FORCE", "LD_PRELOAD", "FIRSTTOUCH_AGENT", "GLIBC_TUNABLES"] {
         command.env_remove(name);
     }
     command

@@ -82,7 +82,7 @@ fn the_environment_gains_two_variables_and_loses_none() {
     let placed = firsttouch().args(["run", "--", "env"]).env("FIRSTTOUCH_TEST", "kept").output().unwrap();
     let settings = stdout(&placed);
     assert!(settings.contains("pages=thp min=1048576"), "{settings}");
-    let unset = ["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE", "GLIBC_TUNABLES"];
+    let unset = ["NO_COLOR", "CLICOLOR_FORCE", "GLIBC_TUNABLES"];
     let plain: Vec<String> = strip(String::from_utf8(plain.stdout).unwrap())
         .into_iter()
         .filter(|line| !unset.iter().any(|name| line.starts_with(&format!("{name}="))))
@@ -190,11 +190,12 @@ fn pages_that_the_machine_does_not_have_are_told_before_the_program_runs() {
     assert_code(&output, 0);
     let told = stderr(&output);
     assert!(told.starts_with("warning: there are no 1g pages: "), "{told}");
-    assert!(told.contains("transparent huge pages are asked for instead"), "{told}");
+    assert!(told.contains("are asked for instead"), "{told}");
     let text = stdout(&output);
     let receipt = json(&text[text.find("{\n").unwrap()..]);
-    assert_eq!(receipt["obtained"]["pool_bytes"], 0, "{receipt}");
-    assert!(receipt["notes"][0].as_str().unwrap().starts_with("0 B of "), "{receipt}");
+    // There may be some of 2 MiB, which come next.
+    assert!(receipt["obtained"]["pool_bytes"].is_u64(), "{receipt}");
+    assert!(receipt["notes"][0].as_str().unwrap().contains("on pages of a pool"), "{receipt}");
     assert_eq!(receipt["shortfalls"][0]["reason"], "pool-empty", "{receipt}");
 
     let strict = run(&["run", "--pages", "1g", "--strict", "--", "echo", "it ran"]);
