@@ -213,7 +213,7 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Outcome, pl
     let collapsible = areas.iter().filter(|area| area.collapsible);
     let (forbidden, open): (Vec<&Area>, Vec<&Area>) = collapsible.partition(|area| area.forbidden);
     let sum = |areas: &[&Area]| areas.iter().map(|area| area.small_bytes()).sum::<u64>();
-    // Of what was not come to nothing is known but that.
+    // Why what was not reached is on small pages, nobody knows.
     let small_bytes = sum(&open);
     let not_reached = planned_bytes.saturating_sub(outcome.done_bytes).min(small_bytes);
     if not_reached > 0 {
