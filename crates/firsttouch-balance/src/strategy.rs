@@ -35,7 +35,8 @@ pub struct Options {
     pub receiving: bool,
     /// Look for cheaper distances even when the load is within the tolerance.
     pub improve: bool,
-    /// How many times to look further after the first answer. `None` is none, or with a time limit as many as fit.
+    /// How many times to look further after the first answer. `None`: with a time limit as many as fit; else as many as bring
+    /// something (an amount of work that takes about a second at most) where all tasks are nowhere yet, and none where some have homes.
     pub rounds: Option<u32>,
     /// When to stop looking. A search that this cut short may differ the next time.
     pub time_limit: Option<Duration>,

@@ -137,21 +137,23 @@ fn dumps_of_charm() {
 fn hop_bytes_on_a_mesh() {
     let Some(folder) = data("maplib/mapping-matters-commMatrices") else { return };
     let machine = Machine::parse("mesh:4x4x4").unwrap();
-    for (application, published, rounds) in [
-        ("cg", 85_369_503_744.0, 4),
-        ("btmz", 12_600_000_000.0, 1),
-        ("lulesh", 20_824_833_600.0, 1),
-        ("amg", 5_784_888_448.0, 1),
+    for (application, published) in [
+        ("cg", 85_369_503_744.0),
+        ("btmz", 12_600_000_000.0),
+        ("lulesh", 20_824_833_600.0),
+        ("amg", 5_784_888_448.0),
     ] {
         let read = |what: &str| {
             fs::read(folder.join(format!("{application}CMatrices/comm_matrix.p2p.{what}.csv"))).unwrap()
         };
         let problem = matrices(Some(&read("size")), Some(&read("count"))).unwrap();
         let start = problem.start(&machine).unwrap();
-        let options = Options { rounds: Some(rounds), ..Options::default() };
-        let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
+        let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
         let cost = Metrics::of(&problem, &machine, &solution.mapping, &start).cost;
-        println!("{application}: {cost} of {published} in {:?}", solution.elapsed);
+        println!(
+            "{application}: {cost} of {published} in {} rounds and {:?}",
+            solution.rounds, solution.elapsed
+        );
         assert!(cost <= published, "{application}: {cost} {published}");
     }
 }

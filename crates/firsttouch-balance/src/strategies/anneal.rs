@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
 /// Steps that are looked at to learn how large changes are.
-const SAMPLE: usize = 200;
+pub(super) const SAMPLE: usize = 200;
 /// How much cooler the end is than the beginning.
 const COOLING: f64 = 1e-3;
 /// How often the deadline is looked at.

@@ -2,8 +2,13 @@
 //!
 //! The first answer: tasks leave cores that are not within the tolerance, those first that cost the least for each second of
 //! relief; then moves and exchanges save cost (bytes times distances, and what migrations are worth) with no core
-//! above the tolerance. Tasks that are nowhere yet begin from the best of blocks and a hierarchical mapping. A few tasks are
-//! tried in all ways. Rounds of annealing follow where they are asked for or a time limit leaves room.
+//! above the tolerance. Tasks that are nowhere yet begin from the best of blocks, a hierarchical mapping and what the simpler
+//! strategies answer. A few tasks are tried in all ways. Rounds of annealing and of new mappings follow: as many as were asked for, as
+//! a time limit leaves room for, or, for tasks that are all nowhere yet, as bring something.
+//!
+//! The simpler strategies are always asked, too, and one of their answers is taken where it is better: no memory that fits there is
+//! filled over here, cores are done as early, and what is as early and moves no more tasks costs as much at least. Only where
+//! 20,000 tasks or more have homes and cores are done within the tolerance, those that do not keep tasks at home are not asked.
 //!
 //! Where the machine says what receiving messages costs and that is to be counted, the mapping is worked at once more with it.
 //!
@@ -19,6 +24,8 @@ use super::greedy_refine::keep_home;
 use super::hurry::hurried;
 use super::multilevel::Effort;
 use super::polish::{Deadline, lower, relieve, save};
+use super::portfolio::Portfolio;
+use super::rounds::{Choice, Round, Rounds};
 use super::search::State;
 use super::setting::Setting;
 use super::treematch::{multisect, patient, quick};
@@ -28,21 +35,15 @@ use crate::{
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::cmp::Ordering;
 
-/// Steps of the first two rounds for each task, and bounds for a round. Every two rounds take twice as long: slow cooling
-/// finds what many fast ones do not.
-const STEPS_A_TASK: u64 = 4000;
-const LEAST_STEPS: u64 = 20_000;
-const MOST_STEPS: u64 = 10_000_000;
-const MOST_DOUBLINGS: u32 = 10;
-/// The same where tasks are only exchanged, one on each core; every four rounds take twice as long.
-const STEPS_OF_EXCHANGES: u64 = 16_000;
 /// Heat of a round from the best so far.
 const WARM: f64 = 0.1;
-/// Where tasks may go anywhere, one round in so many anneals; the others map anew.
-const ROUNDS_A_HEAT: u32 = 8;
-/// With as many tasks that are nowhere yet only the hierarchical mapping is worked at.
+/// With as many tasks that are nowhere yet only the hierarchical mapping is worked at, and of tasks with homes only those
+/// strategies are asked that keep tasks there, unless cores are late.
 const MANY: usize = 20_000;
+/// Makespans that differ by less than this share are the same.
+const ROUNDING: f64 = 1e-9;
 /// What is tried for the front.
 const FRONT_TOLERANCES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 const FRONT_WEIGHTS: [f64; 4] = [0.0, 0.25, 1.0, 4.0];
@@ -59,11 +60,13 @@ impl Strategy for Best {
     fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
         let Asked { problem, machine, start, options, begun } = *asked;
         let deadline = Deadline(options.time_limit.and_then(|limit| begun.checked_add(limit)));
-        let (mut mapping, rounds, cut_short) = search(problem, machine, start, options, deadline);
+        let mut simpler = Portfolio::of(asked);
+        let (mut mapping, rounds, cut_short) =
+            search(problem, machine, start, options, deadline, Some(&mut simpler))?;
         let counts =
             options.receiving && !problem.is_empty() && !is_good_enough(problem, machine, start, options);
         if let Some(receiving) = Receiving::of(machine).filter(|_| counts) {
-            mapping = hurried(asked, &receiving, mapping, deadline)?;
+            mapping = hurried(asked, &mut simpler, &receiving, mapping, deadline)?;
             if receiving.last(problem, machine, &mapping, start)
                 > receiving.last(problem, machine, start, start)
             {
@@ -78,16 +81,18 @@ impl Strategy for Best {
     }
 }
 
-/// The mapping, how many rounds were made, and whether the deadline ended them.
+/// The mapping, how many rounds were made, and whether the deadline ended them. With a portfolio the answer is never worse than any
+/// in it.
 fn search(
     problem: &Problem,
     machine: &Machine,
     start: &Mapping,
     options: &Options,
     deadline: Deadline,
-) -> (Mapping, u32, bool) {
+    mut simpler: Option<&mut Portfolio<'_>>,
+) -> Result<(Mapping, u32, bool), StrategyError> {
     if problem.is_empty() || is_good_enough(problem, machine, start, options) {
-        return (start.clone(), 0, false);
+        return Ok((start.clone(), 0, false));
     }
     let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
     let target = target(problem, machine, options.tolerance);
@@ -105,12 +110,19 @@ fn search(
     };
     if exhaustive::is_tiny(&setting) {
         let cores = exhaustive::cheapest(problem, &setting, &from, target);
-        return (cores.map_or_else(|| start.clone(), |cores| finish(&cores)), 0, false);
+        return Ok((cores.map_or_else(|| start.clone(), |cores| finish(&cores)), 0, false));
     }
     let mut search = Search { problem, setting, target, deadline, cut_short: false };
     let mut best = search.first_answer(start, &from, at_home, options);
+    if let Some(simpler) = &mut simpler {
+        search.take_simpler(simpler, &mut best)?;
+    }
     let rounds = search.rounds(&from, &mut best, options);
-    (finish(best.state.cores()), rounds, search.cut_short)
+    if let Some(simpler) = simpler.filter(|_| rounds > 0 && !search.is_homeless()) {
+        // After rounds that moved more tasks, an answer may no longer move too many.
+        search.take_simpler(simpler, &mut best)?;
+    }
+    Ok((finish(best.state.cores()), rounds, search.cut_short))
 }
 
 fn is_at_home(problem: &Problem) -> bool {
@@ -148,6 +160,8 @@ fn is_worse(problem: &Problem, machine: &Machine, mapping: &Mapping, start: &Map
 #[derive(Clone, Debug)]
 struct Found {
     state: State,
+    /// Bytes that do not fit into the memory of their nodes.
+    over: u64,
     makespan: f64,
     cost: f64,
 }
@@ -161,6 +175,11 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Whether all tasks are nowhere yet.
+    fn is_homeless(&self) -> bool {
+        self.setting.homes.iter().all(Option::is_none)
+    }
+
     fn first_answer(&mut self, start: &Mapping, from: &[u32], at_home: bool, options: &Options) -> Found {
         let state = State::new(&self.setting, from.to_vec());
         // Where very many are nowhere, where they are not is not worth working at.
@@ -178,7 +197,7 @@ impl Search<'_> {
         best
     }
 
-    /// Works at a hierarchical mapping of those tasks that are nowhere yet.
+    /// Works at a hierarchical mapping of those tasks that are nowhere yet, and gives its cost.
     fn begin(
         &mut self,
         from: &[u32],
@@ -186,26 +205,29 @@ impl Search<'_> {
         effort: Effort,
         random: &mut ChaCha8Rng,
         best: &mut Found,
-    ) {
+    ) -> f64 {
         let Setting { graph, machine, .. } = self.setting;
         let cores = multisect(self.problem, machine, graph, from, effort, tolerance, random);
         let cores = cores.into_iter().enumerate();
         let kept = cores.map(|(task, core)| self.setting.homes[task].unwrap_or(core));
-        self.consider(kept.collect(), best);
+        self.consider(kept.collect(), best)
     }
 
-    /// Works at a mapping, if it keeps the budget, and takes it if it is better.
-    fn consider(&mut self, cores: Vec<u32>, best: &mut Found) {
+    /// Works at a mapping, if it keeps the budget, takes it if it is better, and gives its cost.
+    fn consider(&mut self, cores: Vec<u32>, best: &mut Found) -> f64 {
         let state = State::new(&self.setting, cores);
-        if state.within_budget(&self.setting) && state.memory_fits(&self.setting) {
-            let found = self.polish(state);
-            self.take_better(found, best);
+        if !(state.within_budget(&self.setting) && state.memory_fits(&self.setting)) {
+            return f64::INFINITY;
         }
+        let found = self.polish(state);
+        let cost = found.cost;
+        self.take_better(found, best);
+        cost
     }
 
     fn take_better(&self, found: Found, best: &mut Found) {
         // Below the target a makespan is as good as another.
-        let key = |found: &Found| (found.makespan.max(self.target), found.cost);
+        let key = |found: &Found| (found.over, found.makespan.max(self.target), found.cost);
         if key(&found) < key(best) {
             *best = found;
         }
@@ -221,53 +243,109 @@ impl Search<'_> {
 
     fn found(&self, state: State) -> Found {
         let (makespan, cost) = (state.makespan(&self.setting), self.setting.cost(state.cores()));
-        Found { state, makespan, cost }
+        let over = if self.setting.is_tight() { state.memory_over(&self.setting) } else { 0 };
+        Found { state, over, makespan, cost }
     }
 
-    /// Anneals beginnings of their own where one task goes to each core; else the best so far. Where tasks may go anywhere most rounds
-    /// map them anew instead.
+    /// Rounds of the search: as many as asked for, or of tasks that are all nowhere yet as many as bring something.
     fn rounds(&mut self, from: &[u32], best: &mut Found, options: &Options) -> u32 {
-        let limit = options.rounds.unwrap_or(if options.time_limit.is_some() { u32::MAX } else { 0 });
-        let first = self.setting.graph.len() as u64 * STEPS_A_TASK;
-        let free = self.setting.homes.iter().all(Option::is_none);
+        let free = self.is_homeless();
         let assignment = Assignment::of(&self.setting, self.target);
-        for round in 0..limit {
+        let asked = match (options.rounds, options.time_limit) {
+            (None, Some(_)) => Some(u32::MAX),
+            // Something that runs already waits for its mapping.
+            (None, None) if !free => Some(0),
+            (rounds, _) => rounds,
+        };
+        let choice = match (&assignment, free) {
+            (Some(_), _) => Choice::Assign,
+            (None, true) => Choice::AnewOrAnneal,
+            (None, false) => Choice::Anneal,
+        };
+        let mut rounds = Rounds::new(self.setting.graph, choice, asked);
+        while let Some(round) = rounds.next() {
+            let cheapest = best.cost <= 0.0 && best.makespan <= self.target;
+            if asked.is_none() && cheapest {
+                break;
+            }
             if self.deadline.is_over() {
                 self.cut_short = true;
-                return round;
+                break;
             }
             let mut random = ChaCha8Rng::seed_from_u64(options.seed);
-            random.set_stream(u64::from(round));
-            if let Some(assignment) = &assignment {
-                let steps =
-                    (self.setting.graph.len() as u64 * STEPS_OF_EXCHANGES) << (round / 4).min(MOST_DOUBLINGS);
-                let steps = steps.clamp(LEAST_STEPS, MOST_STEPS);
-                let (cores, cut) = assignment.anneal(steps, &mut random, self.deadline);
-                self.consider(cores, best);
-                self.cut_short |= cut;
-                if cut {
-                    return round;
+            random.set_stream(u64::from(rounds.made()));
+            let (makespan, cost) = (best.makespan.max(self.target), best.cost);
+            let (found, cut) = match (round, &assignment) {
+                (Round::Assign(steps), Some(assignment)) => {
+                    let (cores, cut) = assignment.anneal(steps, &mut random, self.deadline);
+                    (self.consider(cores, best), cut)
                 }
-                continue;
-            }
-            if free && (round + 1) % ROUNDS_A_HEAT != 0 {
-                self.begin(from, options.tolerance, patient(self.problem), &mut random, best);
-                continue;
-            }
-            let mut state = best.state.clone();
-            let cap = self.target.max(best.makespan);
-            let steps =
-                first.saturating_mul(1 << (round / 2).min(MOST_DOUBLINGS)).clamp(LEAST_STEPS, MOST_STEPS);
-            let cut = anneal(&self.setting, &mut state, cap, WARM, steps, &mut random, self.deadline);
+                (Round::Anneal(steps), _) => self.anneal(steps, best, &mut random),
+                (Round::Anew | Round::Assign(_), _) => {
+                    let effort = patient(self.problem);
+                    (self.begin(from, options.tolerance, effort, &mut random, best), false)
+                }
+            };
             self.cut_short |= cut;
-            self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
-            let found = self.found(state);
-            self.take_better(found, best);
             if cut {
-                return round;
+                break;
+            }
+            rounds.note(round, cost, best.cost, found, best.makespan.max(self.target) < makespan);
+        }
+        rounds.made()
+    }
+
+    /// Anneals the best so far, and gives the cost found and whether the deadline ended it.
+    fn anneal(&mut self, steps: u64, best: &mut Found, random: &mut ChaCha8Rng) -> (f64, bool) {
+        let mut state = best.state.clone();
+        let cap = self.target.max(best.makespan);
+        let cut = anneal(&self.setting, &mut state, cap, WARM, steps, random, self.deadline);
+        self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
+        let found = self.found(state);
+        let cost = found.cost;
+        self.take_better(found, best);
+        (cost, cut)
+    }
+
+    /// Takes the answer of a simpler strategy where it is better: cores are done earlier, or as early for less cost without that more
+    /// tasks move. Of tasks that are all nowhere yet each answer is a beginning, too.
+    fn take_simpler(&mut self, simpler: &mut Portfolio<'_>, best: &mut Found) -> Result<(), StrategyError> {
+        let homeless = self.is_homeless();
+        let many = self.setting.graph.len() >= MANY;
+        for place in Portfolio::places(many && !homeless && best.makespan <= self.target) {
+            if self.deadline.is_over() {
+                self.cut_short = true;
+                break;
+            }
+            let cores = self.setting.graph.cores_of(simpler.answer(place)?);
+            let state = State::new(&self.setting, cores);
+            if !state.within_budget(&self.setting) {
+                continue;
+            }
+            let found = self.found(state);
+            if homeless && !many && found.over == 0 {
+                let worked = self.polish(found.state.clone());
+                self.take_better(worked, best);
+            }
+            if self.beats(&found, best) {
+                *best = found;
             }
         }
-        limit
+        Ok(())
+    }
+
+    fn beats(&self, found: &Found, best: &Found) -> bool {
+        let [late, least] = [found, best].map(|found| found.makespan.max(self.target));
+        let moves_no_more = || {
+            let [found, best] = [found, best].map(|found| found.state.moved());
+            found.0 <= best.0 && found.1 <= best.1
+        };
+        match found.over.cmp(&best.over) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal if late < least * (1.0 - ROUNDING) => true,
+            Ordering::Equal => late <= least * (1.0 + ROUNDING) && found.cost < best.cost && moves_no_more(),
+        }
     }
 }
 
@@ -292,12 +370,12 @@ fn front(
                 tolerance,
                 migration_weight,
                 improve: true,
-                rounds: None,
+                rounds: Some(0),
                 time_limit: None,
                 ..*options
             };
-            let (mapping, _, _) = search(problem, machine, start, &options, Deadline(None));
-            points.push(point(mapping, tolerance));
+            let found = search(problem, machine, start, &options, Deadline(None), None);
+            points.extend(found.map(|(mapping, _, _)| point(mapping, tolerance)));
         }
     }
     let covers = |a: &Point, b: &Point| {

@@ -6,9 +6,9 @@
 
 use super::compare::heaviest_first;
 use super::polish::Deadline;
-use super::{Greedy, GreedyRefine, Numa, RecBipart, Refine, TreeMatch};
+use super::portfolio::Portfolio;
 use crate::receiving::Receiving;
-use crate::{Arc, Asked, Machine, Mapping, Problem, Strategy, StrategyError, metrics};
+use crate::{Arc, Asked, Machine, Mapping, Problem, StrategyError, metrics};
 
 /// How many changes of the busiest core are tried with their messages.
 const TRIED: usize = 12;
@@ -31,9 +31,6 @@ const PARTNERS: usize = 8;
 /// To how many cores that have little to do such a task may go instead.
 const IDLE: usize = 4;
 
-/// What else there is to begin with, and what the answer is not to be slower than.
-const RIVALS: [&dyn Strategy; 6] = [&Refine, &GreedyRefine, &Numa, &Greedy, &RecBipart, &TreeMatch];
-
 /// A mapping, and how it does.
 struct Candidate {
     last: f64,
@@ -46,6 +43,7 @@ struct Candidate {
 /// budgets are kept.
 pub(super) fn hurried(
     asked: &Asked<'_>,
+    simpler: &mut Portfolio<'_>,
     receiving: &Receiving,
     found: Mapping,
     deadline: Deadline,
@@ -63,8 +61,8 @@ pub(super) fn hurried(
         allowed.then_some(Candidate { last, migrations, mapping })
     };
     let mut rivals = Vec::new();
-    for rival in RIVALS {
-        rivals.extend(judged(rival.map(asked)?.mapping));
+    for place in Portfolio::places(false) {
+        rivals.extend(judged(simpler.answer(place)?.clone()));
     }
     rivals.sort_by(|a, b| a.last.total_cmp(&b.last));
     let bar = rivals.first().map_or(f64::INFINITY, |rival| rival.last);

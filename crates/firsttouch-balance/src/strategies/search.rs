@@ -390,6 +390,18 @@ impl State {
         !setting.is_tight() || nodes.all(|(node, used)| node.memory.is_none_or(|memory| *used <= memory))
     }
 
+    /// Bytes that do not fit into the memory of their nodes.
+    pub(super) fn memory_over(&self, setting: &Setting<'_>) -> u64 {
+        let nodes = setting.machine.nodes().iter().zip(&self.memory);
+        let over = nodes.map(|(node, used)| node.memory.map_or(0, |memory| used.saturating_sub(memory)));
+        over.fold(0, u64::saturating_add)
+    }
+
+    /// How many tasks are away from home, and their bytes.
+    pub(super) fn moved(&self) -> (usize, u64) {
+        (self.away, self.away_bytes)
+    }
+
     /// Whether the budget of migrations is kept.
     pub(super) fn within_budget(&self, setting: &Setting<'_>) -> bool {
         self.away <= setting.most_migrations && self.away_bytes <= setting.most_migrated_bytes
