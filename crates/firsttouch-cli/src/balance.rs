@@ -1,6 +1,7 @@
 //! `balance`: reads tasks, messages and a machine, asks the library for a mapping, and writes it.
 
 mod observe;
+mod runs;
 
 use crate::args::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
@@ -232,38 +233,13 @@ fn read_problem(args: &Input) -> Outcome<(Measured, Option<(VtRun, u64)>)> {
         return Ok(alone(formats::hopbyte(&bytes(path)?).map_err(wrong(path))?));
     }
     let named = source.vt.clone().unwrap_or_default();
-    let files = vt_files(&named)?;
+    let files = runs::files(&named)?;
     let contents = files.iter().map(|path| bytes(path)).collect::<Outcome<Vec<Vec<u8>>>>()?;
     let blamed = named.first().cloned().unwrap_or_default();
     let mut run = VtRun::read(&contents).map_err(wrong(&blamed))?;
     let phase = args.phase.or(run.phases().last().copied()).unwrap_or(0);
     let problem = run.problem(phase).map_err(wrong(&blamed))?;
     Ok((Measured { problem, cores: Vec::new() }, Some((run, phase))))
-}
-
-/// The JSON files of folders, and files as they were named.
-fn vt_files(named: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let entries = fs::read_dir(path)
-            .map_err(|error| Failure::message(format!("cannot read {}: {error}", path.display())))?;
-        let json = |path: &PathBuf| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            name.ends_with(".json") || name.ends_with(".json.br")
-        };
-        let mut found: Vec<PathBuf> =
-            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(json).collect();
-        found.sort();
-        if found.is_empty() {
-            return Err(Failure::message(format!("there is no JSON file in {}", path.display())));
-        }
-        files.extend(found);
-    }
-    Ok(files)
 }
 
 fn read_mapping(path: &Path, problem: &Problem, machine: &Machine) -> Outcome<Mapping> {

@@ -158,7 +158,9 @@ impl VtRun {
     ///
     /// A phase that is not there, a task that is there twice, a message of a task that is not there, numbers that mean nothing.
     pub fn problem(&mut self, phase: u64) -> Result<Problem, FormatError> {
-        let phases: Vec<&Phase> = self.files.iter().filter_map(|file| of_file(file, phase)).collect();
+        let phases: Vec<(usize, &Phase)> = (self.files.iter().enumerate())
+            .filter_map(|(place, file)| Some((place, of_file(file, phase)?)))
+            .collect();
         if phases.is_empty() {
             let known: Vec<String> = self.phases().iter().map(u64::to_string).collect();
             let reason = format!("there is no phase {phase}; there are {}", known.join(", "));
@@ -166,14 +168,22 @@ impl VtRun {
         }
         let (mut tasks, mut entities) = (Vec::new(), Vec::new());
         let mut numbers: HashMap<u64, u32> = HashMap::new();
-        for work in phases.iter().flat_map(|phase| &phase.tasks) {
+        let mut files: Vec<usize> = Vec::new();
+        let works =
+            phases.iter().flat_map(|(place, phase)| phase.tasks.iter().map(move |work| (*place, work)));
+        for (place, work) in works {
             let key = work
                 .entity
                 .key()
                 .ok_or_else(|| FormatError::Whole("a task without id and seq_id".to_owned()))?;
-            if numbers.insert(key, tasks.len() as u32).is_some() {
-                return Err(FormatError::Whole(format!("phase {phase}: task {key} is there twice")));
+            if let Some(other) = numbers.insert(key, tasks.len() as u32) {
+                let reason = match files[other as usize] {
+                    other if other == place => format!("twice in file {place} (counted from 0)"),
+                    other => format!("in files {other} and {place} (counted from 0): are these of two runs?"),
+                };
+                return Err(FormatError::Whole(format!("phase {phase}: task {key} is {reason}")));
             }
+            files.push(place);
             let user = &work.user_defined;
             let memory = size(user.task_footprint_bytes)?.saturating_add(size(user.task_working_bytes)?);
             tasks.push(Task {
@@ -188,7 +198,7 @@ impl VtRun {
         }
         let mut messages = Vec::new();
         for edge in
-            phases.iter().flat_map(|phase| &phase.communications).filter(|edge| edge.kind == "SendRecv")
+            phases.iter().flat_map(|(_, phase)| &phase.communications).filter(|edge| edge.kind == "SendRecv")
         {
             // Objects of the runtime itself talk, too, but are no tasks, and neither move nor weigh anything.
             let [from, to] =
@@ -376,7 +386,10 @@ mod tests {
         assert!(large_window.to_string().contains("large window"), "{large_window}");
         assert_eq!(reason(&[rank(0, &task(7, 0, true), "")], 5), "there is no phase 5; there are 3");
         let twice = [rank(0, &task(7, 0, true), ""), rank(1, &task(7, 1, true), "")];
-        assert_eq!(reason(&twice, 3), "phase 3: task 7 is there twice");
+        let two_runs = "phase 3: task 7 is in files 0 and 1 (counted from 0): are these of two runs?";
+        assert_eq!(reason(&twice, 3), two_runs);
+        let both = [task(7, 0, true), task(7, 0, true)].join(",");
+        assert_eq!(reason(&[rank(0, &both, "")], 3), "phase 3: task 7 is twice in file 0 (counted from 0)");
         let stray = [rank(0, &task(7, 0, true), &edge("SendRecv", 7, 8))];
         assert_eq!(reason(&stray, 3), "phase 3: a message of task 8, which is not there");
     }

@@ -89,6 +89,10 @@ pub(crate) struct Input {
     pub(crate) phase: Option<u64>,
     /// The machine: `live`, one described (`4:2:8 + 1:10:100`, `mesh:4x4x4`, `torus:8x8`, numa16, numa32, or in hwloc's
     /// words), a recorded one, or a file with NUMA factors or distances
+    ///
+    /// Cores of `mesh:AxBxC` and `torus:AxBxC` are numbered along the first side first: the core at (a, b, c), counted from 0, is
+    /// a + A*(b + B*c). Distances are hops. `4:2:8 + 1:10:100` is 8 groups of 2 groups of 4 cores, numbered group by group, at distances 1, 10
+    /// and 100.
     #[arg(long, value_name = "MACHINE", default_value = "live")]
     pub(crate) machine: String,
     /// Cores of each node, where --machine is a table of factors
@@ -100,7 +104,8 @@ pub(crate) struct Input {
     /// What a core spends itself on each byte it exchanges with others, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
     pub(crate) seconds_per_byte: f64,
-    /// Where the tasks are: CSV with task,core, or a line for each task [default: their homes]
+    /// Where the tasks are: CSV with task,core, or a line for each task [default: their homes; those without one in blocks of their
+    /// numbers over all cores]
     #[arg(long, value_name = "FILE")]
     pub(crate) start: Option<PathBuf>,
 }
@@ -111,19 +116,20 @@ pub(crate) struct InputSource {
     /// Tasks: id,load and where there are any home,pinned,bytes,memory
     #[arg(long, value_name = "CSV")]
     pub(crate) tasks: Option<PathBuf>,
-    /// Bytes that each task sends each other, a row for each sender
+    /// Bytes that each task sends each other, a row for each sender; load 1, no homes, the diagonal left out
     #[arg(long, value_name = "CSV")]
     pub(crate) matrix: Option<PathBuf>,
     /// A graph in METIS's form
     #[arg(long, value_name = "FILE")]
     pub(crate) graph: Option<PathBuf>,
-    /// Statistics of vt or LBAF: a folder of JSON files, one for each rank, or the files
+    /// Statistics of vt or LBAF: a folder with the JSON files of one run (STEM.RANK.json), FOLDER/STEM of a folder with several runs, or
+    /// the files. Without --machine as many cores as ranks, all at distance 1
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) vt: Option<Vec<PathBuf>>,
     /// A dump of Charm++'s +LBDump
     #[arg(long, value_name = "FILE")]
     pub(crate) charm: Option<PathBuf>,
-    /// Lines `from to bytes hops`
+    /// Lines `from to bytes hops`, or without hops, which are not used; ranks have load 1 and no home
     #[arg(long, value_name = "FILE")]
     pub(crate) hopbyte: Option<PathBuf>,
 }
@@ -132,25 +138,35 @@ pub(crate) struct InputSource {
 pub(crate) struct Solve {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// none, greedy, greedy-refine, refine, recbipart, metis, scotch, numa, treematch or best
+    /// How tasks are put on cores: `best` or a simpler strategy
+    ///
+    /// none leaves all where they are. greedy puts the heaviest task on the core that is done first; greedy-refine does the same, but a
+    /// task stays at home while it fits there; refine takes tasks from overloaded cores only. recbipart halves the graph of messages by
+    /// searches in breadth; metis and scotch partition it by these programs. numa weighs loads against messages and distances, from where
+    /// tasks are. treematch cuts graph and machine together, for tasks that are nowhere yet. best relieves cores that are late, then
+    /// shortens distances by moves and exchanges, asks greedy, greedy-refine, refine, recbipart, numa and treematch as well, and never
+    /// answers worse than any of these: by memory, then makespan (one within the tolerance is as good as another), then bytes times
+    /// distances with what migrations cost, unless it moves more tasks for less. Tasks that are all nowhere yet it maps further, see
+    /// --rounds.
     #[arg(long, value_name = "NAME", default_value = "best")]
     pub(crate) strategy: String,
-    /// The imbalance that is good enough
+    /// The imbalance that is good enough: a start within it is left alone unless --improve is given
     #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
     pub(crate) tolerance: f64,
     /// What a message weighs against load in `numa`: auto, SECONDS (a message) or SECONDS/byte
     #[arg(long, value_name = "ALPHA", value_parser = alpha, default_value = "auto")]
     pub(crate) alpha: Alpha,
-    /// Move at most N tasks
+    /// Move at most N tasks away from home (`best`) [default: any number]
     #[arg(long, value_name = "N")]
     pub(crate) most_migrations: Option<usize>,
-    /// Move at most so many bytes of tasks
+    /// Move at most so many bytes of tasks (`best`) [default: any number]
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) most_migrated_bytes: Option<u64>,
-    /// What a migration has to save: so many times the bytes an average task sends
+    /// What a migration has to save (`best`): so many times the bytes an average task sends in a step
     #[arg(long, value_name = "TIMES", default_value_t = 0.25)]
     pub(crate) migration_weight: f64,
-    /// How many steps the mapping serves: the bytes of a task that migrates count once in that time
+    /// How many steps the mapping serves (`best`): the bytes of a task that migrates count once in that time [default: for ever, they do
+    /// not count]
     #[arg(long, value_name = "N")]
     pub(crate) steps: Option<f64>,
     /// Count what receiving messages takes, where the machine says (`best`): loads were measured with their messages, where the
@@ -160,10 +176,15 @@ pub(crate) struct Solve {
     /// Look for shorter distances even when the load is balanced
     #[arg(long)]
     pub(crate) improve: bool,
-    /// Look further N times after the first answer
+    /// Look further N times after the first answer of `best`; 0 is that answer [default: while it brings something, where no task has a
+    /// home; else 0]
+    ///
+    /// A round anneals the mapping, or makes another one and works at it. By default rounds end when four in a row saved less than 0.1 %
+    /// each, when ranks of MPI (one to a core, all alike) led to the best mapping once more, or after as much work as takes about a
+    /// second. Work is counted, not timed: the same input and --seed give the same mapping.
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u32>,
-    /// Look further for this time: 100ms, 2s
+    /// Look further for this time at most: 100ms, 2s. As many rounds as fit, or --rounds; what it cut short may differ the next time
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
     /// Show the trade-offs between makespan, cost and migrations

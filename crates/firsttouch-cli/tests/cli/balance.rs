@@ -237,3 +237,109 @@ fn the_benchmarks_are_compared_as_the_document_does() {
     // Two executions are the least that have an interval.
     assert_code(&run(&["bench", "balance", "--seeds", "1"]), 2);
 }
+
+/// 32 ranks of a periodic box of 4 x 2 x 4, and what some send themselves, as a file of hop-bytes: the traffic of a molecular dynamics code on
+/// half the cores of a mesh.
+fn hop_bytes() -> String {
+    let mut text = String::new();
+    for rank in 0..32_u32 {
+        let [a, b, c] = [rank % 4, rank / 4 % 2, rank / 8];
+        let at = |a: u32, b: u32, c: u32| a % 4 + 4 * (b % 2) + 8 * (c % 4);
+        for (other, bytes) in [(at(a + 1, b, c), 9e6), (at(a + 3, b, c), 9e6), (at(a, b + 1, c), 5e6)] {
+            text += &format!("{rank} {other} {bytes:e} 1\n");
+        }
+        for other in [at(a, b, c + 1), at(a, b, c + 3)] {
+            text += &format!("{rank} {other} 7e6\n");
+        }
+        text += &format!("{rank} {rank} 1e9 0\n");
+    }
+    text
+}
+
+#[test]
+fn best_is_not_worse_than_simpler_strategies_on_a_mesh() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("box").display().to_string();
+    fs::write(&file, hop_bytes()).unwrap();
+    let solve = |words: &[&str]| {
+        let output =
+            run(&[&["balance", "solve", "--json", "--machine", "mesh:4x4x4", "--hopbyte", &file], words]
+                .concat());
+        assert_code(&output, 0);
+        json(&stdout(&output))
+    };
+    let cost = |report: &Value| report["after"]["cost"].as_f64().unwrap();
+    let best = solve(&[]);
+    for simpler in ["none", "greedy", "greedy-refine", "refine", "recbipart", "numa", "treematch"] {
+        let other = solve(&["--strategy", simpler]);
+        assert!(cost(&best) <= cost(&other), "{simpler}: {} {}", cost(&best), cost(&other));
+    }
+    // Rounds are told, bring something here, and bring the same the next time.
+    let first = solve(&["--rounds", "0"]);
+    assert_eq!(first["rounds"], 0);
+    assert!(best["rounds"].as_u64() > Some(0) && cost(&best) < cost(&first), "{best}");
+    assert_eq!((&best["cut_short"], &best["mapping"]), (&false.into(), &solve(&[])["mapping"]));
+    // What ranks send themselves does not travel.
+    assert_eq!(best["after"]["bytes"], 32.0 * 37e6);
+    // Cores are numbered along the first side first: 0 and 4 are a hop apart, 3 and 4 four.
+    let pair = folder.path().join("pair");
+    fs::write(&pair, "0 1 100\n").unwrap();
+    for (cores, hops) in [("0\n4\n", 1.0), ("3\n4\n", 4.0), ("0\n16\n", 1.0)] {
+        let start = folder.path().join("start");
+        fs::write(&start, cores).unwrap();
+        let [pair, start] = [&pair, &start].map(|path| path.display().to_string());
+        let output = run(&[
+            "balance",
+            "eval",
+            "--json",
+            "--machine",
+            "mesh:4x4x4",
+            "--hopbyte",
+            &pair,
+            "--start",
+            &start,
+        ]);
+        assert_code(&output, 0);
+        assert_eq!(cost(&json(&stdout(&output))), hops * 100.0, "{cores}");
+    }
+}
+
+#[test]
+fn a_folder_of_several_runs_is_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, rank: u32, load: f64| {
+        let task = format!(
+            r#"{{"entity":{{"id":{rank},"home":{rank},"migratable":true,"type":"object"}},"node":{rank},"resource":"cpu","time":{load}}}"#
+        );
+        let text = format!(r#"{{"metadata":{{"rank":{rank}}},"phases":[{{"id":0,"tasks":[{task}]}}]}}"#);
+        fs::write(path(name), text).unwrap();
+    };
+    for rank in 0..2 {
+        write(&format!("first.{rank}.json"), rank, 1.0);
+        write(&format!("second.run.{rank}.json"), rank, 5.0);
+    }
+    let solve = |words: &[&str]| run(&[&["balance", "solve", "--json", "--vt"], words].concat());
+    let refused = |words: &[&str], why: &[&str]| {
+        let output = solve(words);
+        assert_code(&output, 1);
+        let said = stderr(&output);
+        assert!(why.iter().all(|part| said.contains(part)), "{why:?}: {said}");
+    };
+    let all = path("");
+    let hint = format!("--vt {}", path("first"));
+    refused(&[&all], &["holds 2 runs: first (2 ranks), second.run (2 ranks); which one?", "hint: ", &hint]);
+    // Each of them by its folder and stem, on as many cores as it has ranks.
+    for (stem, load) in [("first", 1.0), ("second.run", 5.0)] {
+        let output = solve(&[&path(stem)]);
+        assert_code(&output, 0);
+        let report = json(&stdout(&output));
+        assert_eq!((&report["tasks"], &report["cores"]), (&2.into(), &2.into()));
+        assert_eq!(report["after"]["makespan_s"], load);
+    }
+    let [one, two] = ["first.0.json", "second.run.0.json"].map(path);
+    refused(&[&one, &two], &["phase 0: task 0 is in files 0 and 1 (counted from 0): are these of two runs?"]);
+    refused(&[&path("third")], &["cannot read", "third"]);
+    fs::copy(path("first.0.json"), path("first.0.json.br")).unwrap();
+    refused(&[&all], &["rank 0 is there twice: first.0.json and first.0.json.br"]);
+}
