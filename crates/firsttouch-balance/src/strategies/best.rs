@@ -113,7 +113,7 @@ fn search(
         return Ok((cores.map_or_else(|| start.clone(), |cores| finish(&cores)), 0, false));
     }
     let mut search = Search { problem, setting, target, deadline, cut_short: false };
-    let mut best = search.first_answer(start, &from, at_home, options);
+    let mut best = search.first_answer(start, &from, at_home, options, simpler.as_deref_mut())?;
     if let Some(simpler) = &mut simpler {
         search.take_simpler(simpler, &mut best)?;
     }
@@ -180,7 +180,14 @@ impl Search<'_> {
         self.setting.homes.iter().all(Option::is_none)
     }
 
-    fn first_answer(&mut self, start: &Mapping, from: &[u32], at_home: bool, options: &Options) -> Found {
+    fn first_answer(
+        &mut self,
+        start: &Mapping,
+        from: &[u32],
+        at_home: bool,
+        options: &Options,
+        simpler: Option<&mut Portfolio<'_>>,
+    ) -> Result<Found, StrategyError> {
         let state = State::new(&self.setting, from.to_vec());
         // Where very many are nowhere, where they are not is not worth working at.
         let worth = at_home || self.setting.is_tight() || self.setting.graph.len() < MANY;
@@ -190,11 +197,19 @@ impl Search<'_> {
             let cores = keep_home(self.problem, self.setting.machine, start, self.target);
             self.consider(self.setting.graph.cores_of(&cores), &mut best);
         }
-        if !at_home {
-            let mut random = ChaCha8Rng::seed_from_u64(options.seed);
-            self.begin(from, options.tolerance, quick(self.problem), &mut random, &mut best);
+        match simpler.filter(|_| self.is_homeless()) {
+            _ if at_home => {}
+            // The same mapping as below, which is not made twice.
+            Some(simpler) => {
+                let cores = self.setting.graph.cores_of(simpler.answer(Portfolio::TREEMATCH)?);
+                self.consider(cores, &mut best);
+            }
+            None => {
+                let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+                self.begin(from, options.tolerance, quick(self.problem), &mut random, &mut best);
+            }
         }
-        best
+        Ok(best)
     }
 
     /// Works at a hierarchical mapping of those tasks that are nowhere yet, and gives its cost.

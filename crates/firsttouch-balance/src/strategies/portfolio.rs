@@ -29,6 +29,9 @@ impl<'a> Portfolio<'a> {
         Portfolio { asked: *asked, answers: Default::default() }
     }
 
+    /// The place of the hierarchical mapping.
+    pub(super) const TREEMATCH: usize = COUNT - 1;
+
     /// The places of all strategies, or only of those that keep tasks at home where they can.
     pub(super) fn places(keepers_only: bool) -> impl Iterator<Item = usize> {
         (0..COUNT).filter(move |place| SIMPLER[*place].1 || !keepers_only)

@@ -17,7 +17,7 @@ const SAME: f64 = 1e-9;
 /// The work of all rounds whose number is left open. Its unit is about a nanosecond of one core, so this is about a second.
 const MOST_WORK: f64 = 1e9;
 /// What is worked at for a step of each kind, and for each neighbour of its task; for a task and for a link of a new mapping.
-const EXCHANGE: (f64, f64) = (10.0, 9.0);
+const EXCHANGE: (f64, f64) = (20.0, 4.5);
 const MOVE: (f64, f64) = (100.0, 10.0);
 const MAPPED: (f64, f64) = (1e5, 5e3);
 
