@@ -16,9 +16,11 @@ use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::process::Status;
 use firsttouch_linux::remote::{Batches, Urgent};
+use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use firsttouch_placement::{
-    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
+    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, Receipt, Resident, SCHEMA_VERSION,
+    format_bytes,
 };
 use std::io;
 use std::path::PathBuf;
@@ -189,6 +191,7 @@ fn with_journal(
         moved_bytes: 0,
         bound_threads: 0,
     };
+    work.notes.extend(about_shared_memory(&wish.asked, &before.receipt));
     let job = plan(&mut work, wish, &before.areas)
         .map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
     if thp_is_forbidden(target) && wish.asked.huge_pages {
@@ -255,6 +258,19 @@ fn with_journal(
         own_devices: None,
         notes: work.notes,
         children: Vec::new(),
+    })
+}
+
+/// Shared memory is left alone unless it is asked for; where it is most of what there is (a database's buffers), that is said.
+fn about_shared_memory(asked: &AttachAsked, before: &Receipt) -> Option<String> {
+    let memory = before.tree.as_ref().filter(|_| asked.huge_pages && !asked.files)?.at_peak;
+    let small = |resident: Resident| resident.bytes.saturating_sub(resident.huge_bytes);
+    let left = small(memory.shared);
+    (left >= PMD_BYTES && left >= small(memory.private) + small(memory.placed)).then(|| {
+        format!(
+            "{} of shared memory on small pages are left alone: --files collapses them, for every process that maps them",
+            format_bytes(left)
+        )
     })
 }
 

@@ -7,11 +7,11 @@ use crate::survey::Survey;
 use crate::target::Target;
 use crate::window::{Window, next_window};
 use firsttouch_linux::maps::Backing;
-use firsttouch_linux::process::Status;
+use firsttouch_linux::process::{Status, unless_ended};
+use firsttouch_linux::smaps::read_bytes_by_node;
 use firsttouch_placement::{
-    AttachAsked, Obtained, Pages, Placement, Receipt, SCHEMA_VERSION, ThreadReport, Via,
+    AttachAsked, Obtained, Pages, Placement, ProcessTree, Receipt, SCHEMA_VERSION, ThreadReport, Via,
 };
-use firsttouch_process::process_nodes;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Reader<'_> {
         let bytes_by_node = match self.nodes {
             [only] => Some(BTreeMap::from([(*only, resident)])),
             _ if survey.in_pieces => self.nodes_in_pieces(&survey, hand)?,
-            _ => process_nodes(root, member)?,
+            _ => unless_ended(read_bytes_by_node(root, member))?.flatten(),
         };
         let threads = bind::threads_of(self.target)?;
         let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
@@ -71,6 +71,7 @@ impl Reader<'_> {
         });
         let peak = Status::read(root, member).ok().and_then(|status| status.vm_hwm_bytes);
         let mut receipt = self.without_reading();
+        receipt.tree = Some(ProcessTree { pid: member, at_peak: survey.memory, ..ProcessTree::default() });
         receipt.obtained = Some(Obtained {
             placed_bytes: resident,
             peak_bytes: peak.unwrap_or(resident).max(resident),
@@ -99,10 +100,12 @@ impl Reader<'_> {
                 ..Placement::default()
             },
             obtained: None,
+            tree: None,
             shortfalls: Vec::new(),
             via: Via::Supervise,
             blocks: Vec::new(),
             complete: false,
+            ending: None,
             notes: Vec::new(),
         }
     }

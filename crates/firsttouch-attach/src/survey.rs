@@ -8,6 +8,7 @@ use crate::target::Target;
 use firsttouch_linux::maps::{Backing, Mapping, read_maps};
 use firsttouch_linux::process::Status;
 use firsttouch_linux::smaps::{PMD_BYTES, Region, bytes_by_page_size, read_smaps};
+use firsttouch_placement::{ProcessResident, Resident, ResidentMemory};
 use firsttouch_process::is_special;
 use std::collections::BTreeMap;
 use std::io;
@@ -38,6 +39,8 @@ pub(crate) struct Seen {
 pub(crate) struct Survey {
     pub(crate) seen: Vec<Seen>,
     pub(crate) bytes_by_page_size: BTreeMap<u64, u64>,
+    /// The same by kind.
+    pub(crate) memory: ResidentMemory,
     /// It was counted in pieces, by page tables alone.
     pub(crate) in_pieces: bool,
 }
@@ -55,6 +58,7 @@ impl Survey {
         let regions = read_smaps(target.root(), target.member())?;
         Ok(Survey {
             bytes_by_page_size: bytes_by_page_size(&regions),
+            memory: ProcessResident::of(&regions).memory,
             seen: regions.into_iter().map(Seen::from).collect(),
             in_pieces: false,
         })
@@ -80,6 +84,7 @@ impl Survey {
                     *survey.bytes_by_page_size.entry(page).or_insert(0) += bytes;
                 }
             }
+            survey.memory.add_mapping(&mapping, Resident { bytes: resident_bytes, huge_bytes });
             let (referenced_bytes, forbidden, special) = (None, false, false);
             survey.seen.push(Seen {
                 mapping,

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     let mut report = one(&target, args, &wish, &around)?;
     report.own_devices = place.and_then(|place| place.own);
     if args.tree {
-        let family = descendants(&Root::live(), pid)?;
+        let family = descendants(&Root::live(), &[pid])?;
         for child in family.into_iter().skip(1).filter(|child| *child != std::process::id()) {
             if report.ended == AttachEnded::Interrupted {
                 break;

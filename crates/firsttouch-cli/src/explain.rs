@@ -43,6 +43,7 @@ fn wanted(asked: &Placement) -> Wanted {
         pages: asked.pages,
         via: asked.via,
         needs_agent: asked.needs_agent(),
+        follow: asked.follow,
         memory: match (&asked.memory, &asked.near) {
             // Memory next to the device is preferred.
             (MemoryPolicy::None, near) => near.as_ref().map(|device| format!("near {device}")),

@@ -35,6 +35,7 @@ mod status;
 mod tune;
 mod warm;
 mod watch;
+mod worker;
 
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};

@@ -1,27 +1,41 @@
 //! What is done to a running program from outside: looking at its memory, and collapsing it onto huge pages.
 
-use crate::receipt;
 use firsttouch_machine::Root;
-use firsttouch_placement::{Obtained, Placement, Reason, Receipt, Shortfall};
-use firsttouch_process::{Pass, ProcessReading, SuperviseError, SuperviseRange, Supervisor, Watch};
+use firsttouch_placement::{Placement, ProcessTree, Reason, Shortfall};
+use firsttouch_process::{Pass, SuperviseError, SuperviseRange, Supervisor};
+use firsttouch_watch::{PeakPages, TreeWatch};
 use std::time::{Duration, Instant};
 
-/// Visits one process from time to time. It is handed the process's number, and answers when it wants to be called
-/// again.
+/// Visits a program from time to time. It is handed the number of its process, and answers when it wants to be called again.
+/// What it collapses is the program's own; what it looks at is all that the program starts, too.
 #[derive(Debug, Default)]
 pub(crate) struct Visitor {
     /// The mappings to collapse; `None` only looks.
     range: Option<SuperviseRange>,
     looks: bool,
     supervisor: Option<Supervisor>,
-    watch: Option<Watch>,
+    pid: u32,
+    watch: Option<TreeWatch>,
     next_pass: Option<Instant>,
     next_look: Option<Instant>,
     last_pass: Pass,
     refusal: Option<SuperviseError>,
-    /// Why the memory could not be looked at.
-    blind: Option<std::io::Error>,
     began: bool,
+}
+
+/// What a visitor saw and did.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// The process of the program.
+    pub(crate) pid: u32,
+    /// What there was at the peak; `None` if nothing was seen.
+    pub(crate) memory: Option<(ProcessTree, PeakPages)>,
+    /// Resident bytes of the mappings that were to be collapsed; `None` if none were.
+    pub(crate) eligible_bytes: Option<u64>,
+    /// What could not be collapsed.
+    pub(crate) shortfalls: Vec<Shortfall>,
+    /// Why memory could not be looked at, if so.
+    pub(crate) blind: Option<String>,
 }
 
 impl Visitor {
@@ -53,7 +67,7 @@ impl Visitor {
     }
 
     fn begin(&mut self, pid: u32) {
-        self.began = true;
+        (self.began, self.pid) = (true, pid);
         let now = Instant::now();
         if let Some(range) = self.range {
             match Supervisor::new(Root::live(), pid, range) {
@@ -65,7 +79,7 @@ impl Visitor {
             }
         }
         if self.looks {
-            self.watch = Some(Watch::new(Root::live(), pid));
+            self.watch = Some(TreeWatch::new(Root::live(), pid));
             self.next_look = Some(now);
         }
     }
@@ -87,14 +101,7 @@ impl Visitor {
 
     fn look(&mut self) -> Option<Duration> {
         let watch = self.watch.as_mut()?;
-        match watch.look() {
-            Ok(true) => Some(watch.pause()),
-            Ok(false) => None,
-            Err(error) => {
-                self.blind = Some(error);
-                None
-            }
-        }
+        watch.look().then(|| watch.pause())
     }
 
     /// Why the kernel did not let us collapse anything; a process that was gone already is no refusal.
@@ -103,46 +110,21 @@ impl Visitor {
         Some((error.reason()?, error.to_string()))
     }
 
-    /// The receipt of a run that ended; `killed` if not by itself.
-    pub(crate) fn into_receipt(self, asked: &Placement, image: String, killed: bool) -> Receipt {
-        let mut receipt = receipt::without_reading(asked, image, None, Vec::new());
-        receipt.complete = !killed;
+    /// What was seen of a program that has ended.
+    pub(crate) fn into_seen(self) -> Seen {
         let refused = self.refusal.as_ref().and_then(SuperviseError::reason).map(|reason| (reason, 0));
-        receipt.shortfalls = refused
+        let shortfalls = refused
             .into_iter()
             .chain(self.last_pass.refused.iter().map(|(reason, bytes)| (*reason, *bytes)))
             .map(|(reason, bytes)| Shortfall::new(reason, bytes))
             .collect();
-        if let Some(error) = &self.blind {
-            receipt.notes.push(format!("the memory of the program could not be looked at: {error}"));
+        Seen {
+            pid: self.pid,
+            eligible_bytes: self.range.map(|_| self.last_pass.eligible_bytes),
+            shortfalls,
+            blind: self.watch.as_ref().and_then(TreeWatch::blind).map(ToString::to_string),
+            memory: self.watch.and_then(TreeWatch::into_tree),
         }
-        match self.watch.and_then(Watch::reading) {
-            Some(reading) => {
-                let placed_bytes = self.range.map(|_| self.last_pass.eligible_bytes);
-                receipt.obtained = Some(obtained(reading, placed_bytes));
-                receipt
-                    .notes
-                    .push("read from outside at intervals: the figures are of the whole process".to_owned());
-            }
-            None if self.blind.is_none() => {
-                receipt.notes.push("the program ended before its memory could be looked at".to_owned());
-            }
-            None => {}
-        }
-        receipt
-    }
-}
-
-/// Without an agent in the program nobody knows which memory was placed by whose choice: it is taken for all of it.
-fn obtained(reading: ProcessReading, placed_bytes: Option<u64>) -> Obtained {
-    let resident_bytes = reading.resident_bytes();
-    Obtained {
-        placed_bytes: placed_bytes.unwrap_or(resident_bytes),
-        peak_bytes: reading.peak_rss_bytes.unwrap_or(resident_bytes).max(resident_bytes),
-        process_bytes_by_page_size: Some(reading.bytes_by_page_size.clone()),
-        bytes_by_page_size: reading.bytes_by_page_size,
-        bytes_by_node: reading.bytes_by_node,
-        ..Obtained::default()
     }
 }
 
@@ -162,14 +144,15 @@ mod tests {
         assert!(visitor.visit(child.id()).is_some());
         drop(child.stdin.take());
         child.wait().unwrap();
-        let receipt = visitor.into_receipt(&Placement::default(), "/bin/cat".to_owned(), false);
-        let obtained = receipt.obtained.unwrap();
-        assert!(obtained.placed_bytes > 0 && receipt.complete);
+        let (tree, pages) = visitor.into_seen().memory.unwrap();
+        assert_eq!((tree.processes.len(), tree.outlived), (1, 0));
+        assert!(tree.processes[0].program.contains("cat"), "{tree:?}");
+        let all: u64 = pages.bytes_by_page_size.values().sum();
+        assert!(all > 0 && all == tree.at_peak.of_no_file().bytes);
 
         let mut late = Visitor::looking();
         late.visit(child.id());
         assert_eq!(late.visit(child.id()), None);
-        let receipt = late.into_receipt(&Placement::default(), "/bin/cat".to_owned(), true);
-        assert!(receipt.obtained.is_none() && !receipt.complete && receipt.notes.len() == 1);
+        assert!(late.into_seen().memory.is_none());
     }
 }

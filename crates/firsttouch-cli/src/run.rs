@@ -6,11 +6,11 @@ use crate::output::{self, Failure, Outcome};
 use crate::outside::Visitor;
 use crate::program::{self, Subject};
 use crate::receipt::{self, RecordPlace};
-use crate::{agent, environment, export, here, rivals};
+use crate::{agent, environment, export, here, rivals, worker};
 use anyhow::Context;
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{Pages, Placement, Profile, Reason, Receipt, Resolved, Via};
-use firsttouch_process::{Ending, Environment, Finished, Launch, run_and_wait};
+use firsttouch_process::{Environment, Finished, Launch, run_and_wait};
 use firsttouch_report::json;
 use std::path::Path;
 
@@ -34,6 +34,7 @@ pub(crate) fn run(run: &Run) -> Outcome {
     }
     if !run.quiet {
         warn_of_ignored_sizes(&asked);
+        warn_of_java(&subject, &asked);
     }
     let launch = |environment: Environment| {
         let mut launch = subject.launch(environment);
@@ -52,41 +53,39 @@ pub(crate) fn run(run: &Run) -> Outcome {
         return Err(become_it(&launch(placed(own, &asked, &resolved, None, run.attachable)?)));
     };
 
-    let record = RecordPlace::new().context("cannot make a folder for the agent's record")?;
-    let (finished, mut receipt) = if let Some(reason) = shortfall {
-        let mut receipt = receipt::without_reading(&asked, subject.image(), Some(reason), Vec::new());
-        let visitor = if asked.needs_resolving() { Visitor::looking() } else { Visitor::default() };
-        let (finished, visitor) = visited(&launch(own), visitor)?;
-        let inherited = if asked.needs_resolving() {
-            receipt.obtained = visitor.into_receipt(&asked, subject.image(), false).obtained;
-            ", with the memory policy and the CPUs that were asked"
-        } else {
-            ""
-        };
-        receipt.notes.push(format!("the program ran as it is{inherited}"));
-        (finished, receipt)
-    } else if asked.is_placed_by_agent() {
-        let launch = launch(placed(own, &asked, &resolved, Some(&record.path()), run.attachable)?);
-        let (finished, _) = visited(&launch, Visitor::default())?;
-        (finished, receipt::of_record(&record.path(), &asked, subject.image()))
-    } else {
-        let (launch, visitor) = match asked.via {
-            Via::Supervise => (launch(own), Visitor::supervising(&asked, true)),
-            _ => (
-                launch(placed(own, &asked, &resolved, Some(&record.path()), run.attachable)?),
-                Visitor::looking(),
-            ),
-        };
-        let (finished, visitor) = visited(&launch, visitor)?;
-        let killed = matches!(finished.ending, Ending::Signaled(_));
-        let mut receipt = visitor.into_receipt(&asked, subject.image(), killed);
-        receipt::add_threads(&mut receipt, &record.path());
-        (finished, receipt)
+    let records = RecordPlace::new().context("cannot make a folder for the agent's records")?;
+    let environment = match (shortfall, asked.via) {
+        (Some(_), _) | (None, Via::Supervise) => own,
+        (None, _) => placed(own, &asked, &resolved, Some(&records.path()), run.attachable)?,
+    };
+    let visitor = match (shortfall, asked.via) {
+        (None, Via::Supervise) => Visitor::supervising(&asked, true),
+        _ => Visitor::looking(),
+    };
+    let (finished, visitor) = visited(&launch(environment), visitor)?;
+    let ended = receipt::Run {
+        asked: &asked,
+        image: subject.image(),
+        ending: finished.ending,
+        records: &records,
+        by_agent: asked.is_placed_by_agent(),
+    };
+    let mut receipt = match shortfall {
+        Some(reason) => ended.receipt_of_unreached(visitor, reason),
+        None => ended.receipt(visitor),
     };
     receipt.hold_against(&resolved);
+    let advice =
+        receipt.tree.as_ref().filter(|_| shortfall.is_none()).and_then(|tree| worker::advice(&asked, tree));
+    if let Some(advice) = advice {
+        receipt.notes.push(format!("{}: {}", advice.what, advice.mend));
+        if !run.quiet {
+            output::warning(&advice.what, Some(&advice.mend));
+        }
+    }
     hand_over(&receipt, file)?;
     // What the record lay in must go before a signal can end us.
-    drop(record);
+    drop(records);
     Ok(finished.ending.plan().carry_out())
 }
 
@@ -182,6 +181,15 @@ fn warn_of_ignored_sizes(placement: &Placement) {
         output::warning(
             &format!("--via {} knows no range of sizes: it places every allocation", placement.via),
             None,
+        );
+    }
+}
+
+fn warn_of_java(subject: &Subject, asked: &Placement) {
+    if subject.is_jvm() && asked.is_placed_by_agent() {
+        output::warning(
+            "Java maps its heap itself: the agent places only what is allocated beside it",
+            Some("firsttouch run --via jvm"),
         );
     }
 }

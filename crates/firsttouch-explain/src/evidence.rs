@@ -18,6 +18,8 @@ pub struct Wanted {
     pub via: Via,
     /// Whether the agent has something to do in the program.
     pub needs_agent: bool,
+    /// It goes along into the programs that the program starts.
+    pub follow: bool,
     /// The memory policy in words (`bind=1`); `None` where memory is left alone.
     pub memory: Option<String>,
     /// The placement of threads in words (`compact`); `None` where threads are left alone.

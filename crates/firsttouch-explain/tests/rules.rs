@@ -63,6 +63,7 @@ fn pages_only() -> Wanted {
         pages: Pages::Transparent,
         via: Via::Agent,
         needs_agent: true,
+        follow: false,
         memory: None,
         threads: None,
         resolved: Ok(Resolution::default()),
@@ -283,9 +284,15 @@ fn programs_out_of_reach() {
     assert_eq!(ids(&findings), [("program", Weight::Overrides)]);
     assert_eq!(findings[0].what, "/bin/x is statically linked");
     let supervised = Wanted { via: Via::Supervise, needs_agent: false, ..pages_only() };
-    assert_eq!(found(supervised, &[], &[], unreached), []);
+    assert_eq!(found(supervised.clone(), &[], &[], unreached), []);
     let inherited = Wanted { pages: Pages::Plain, threads: None, needs_agent: false, ..placed() };
     assert_eq!(found(inherited, &[], &[], unreached), [], "policy and CPUs reach every program");
+    let script: Change = |evidence| evidence.target.image = "/usr/bin/dash".into();
+    let findings = found(pages_only(), &[], &[], script);
+    assert_eq!(ids(&findings), [("starts-others", Weight::Weakens)]);
+    assert_eq!(findings[0].mend.as_deref(), Some("firsttouch run --follow"));
+    assert_eq!(found(Wanted { follow: true, ..pages_only() }, &[], &[], script), []);
+    assert_eq!(found(supervised.clone(), &[], &[], script), [], "the agent is not in it");
     let java: Change = |evidence| evidence.target.kind.jvm = true;
     assert_eq!(ids(&found(pages_only(), &[], &[], java)), [("java-heap", Weight::Overrides)]);
     assert_eq!(found(Wanted { via: Via::Jvm, needs_agent: false, ..pages_only() }, &[], &[], java), []);

@@ -243,20 +243,29 @@ impl Scheduled {
     }
 }
 
-/// The processes that descend from one, itself first; those whose parent has ended belong to another by then. Reads the
+/// Turns the error of a process that is gone into `None`.
+pub fn unless_ended<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The processes that descend from some, these first; those whose parent has ended belong to another by then. Reads the
 /// stat line of every process there is.
-pub fn descendants(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
+pub fn descendants(root: &Root, of: &[u32]) -> io::Result<Vec<u32>> {
     let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
     let numbers = names.iter().filter_map(|name| name.parse::<u32>().ok());
     // One that ends meanwhile is no descendant any more.
     let parents: Vec<(u32, u32)> =
         numbers.filter_map(|number| Some((number, Stat::read(root, number).ok()?.parent))).collect();
-    Ok(below(pid, &parents))
+    Ok(below(of, &parents))
 }
 
-/// The process and all below it, among pairs of a process and its parent.
-fn below(pid: u32, parents: &[(u32, u32)]) -> Vec<u32> {
-    let mut found = vec![pid];
+/// The processes and all below them, among pairs of a process and its parent.
+fn below(of: &[u32], parents: &[(u32, u32)]) -> Vec<u32> {
+    let mut found = of.to_vec();
     let mut next = 0;
     while let Some(&parent) = found.get(next) {
         for (number, of) in parents {
@@ -429,12 +438,12 @@ mod tests {
     #[test]
     fn a_family_is_found_through_generations() {
         let parents = [(1, 0), (7, 1), (9, 7), (8, 9), (10, 1), (11, 8), (3, 3)];
-        assert_eq!(below(7, &parents), [7, 9, 8, 11]);
-        assert_eq!(below(3, &parents), [3], "a process is not below itself");
+        assert_eq!(below(&[7], &parents), [7, 9, 8, 11]);
+        assert_eq!(below(&[3], &parents), [3], "a process is not below itself");
         let own = std::process::id();
         let mut child =
             std::process::Command::new("cat").arg("-").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        assert!(descendants(&Root::live(), own).unwrap().contains(&child.id()));
+        assert!(descendants(&Root::live(), &[own]).unwrap().contains(&child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
     }
@@ -509,7 +518,7 @@ mod tests {
 
         #[test]
         fn any_family_ends(parents in proptest::collection::vec((0_u32..9, 0_u32..9), 0..20), pid in 0_u32..9) {
-            let found = below(pid, &parents);
+            let found = below(&[pid], &parents);
             let mut once = found.clone();
             once.sort_unstable();
             once.dedup();

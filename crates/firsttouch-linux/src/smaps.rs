@@ -15,7 +15,11 @@ pub const PMD_BYTES: u64 = 2 << 20;
 pub struct Figures {
     /// Resident, hugetlb pages not included.
     pub rss: Option<u64>,
-    /// Of these, on pages whose accessed bit is set: used since somebody last cleared it.
+    /// The proportional set size: of these, each page divided by the number of processes that map it.
+    pub pss: Option<u64>,
+    /// Of the resident bytes, pages of no file and no shared memory: the process's own, copies of a file's pages too.
+    pub anonymous: Option<u64>,
+    /// Of the resident bytes, on pages whose accessed bit is set: used since somebody last cleared it.
     pub referenced: Option<u64>,
     /// Of these, anonymous memory on huge pages mapped by one entry. Multi-size pages are invisible here.
     pub anon_huge_pages: Option<u64>,
@@ -45,6 +49,8 @@ impl Figures {
     fn take(&mut self, key: &str, bytes: u64) {
         let field = match key {
             "Rss" => &mut self.rss,
+            "Pss" => &mut self.pss,
+            "Anonymous" => &mut self.anonymous,
             "Referenced" => &mut self.referenced,
             "AnonHugePages" => &mut self.anon_huge_pages,
             "ShmemPmdMapped" => &mut self.shmem_pmd_mapped,
@@ -219,6 +225,17 @@ pub fn read_smaps_rollup(root: &Root, pid: u32) -> io::Result<Figures> {
 pub fn read_numa_maps(root: &Root, pid: u32) -> io::Result<Vec<NodeRegion>> {
     let path = process_file(root, pid, "numa_maps");
     parse_numa_maps(&read_text(&path)?).ok_or_else(|| unreadable(&path))
+}
+
+/// Resident bytes of a process by NUMA node, but for pages of files and shared memory, which lie where others have them; `None` if
+/// the kernel does not say, or if the process has ended without having been waited for.
+pub fn read_bytes_by_node(root: &Root, pid: u32) -> io::Result<Option<BTreeMap<u32, u64>>> {
+    let mut regions = read_numa_maps(root, pid)?;
+    if regions.is_empty() {
+        return Ok(None);
+    }
+    regions.retain(|region| !region.is_of_file);
+    Ok(bytes_by_node(&regions))
 }
 
 /// Resident bytes by page size. Multi-size pages count as base pages: smaps does not show them.

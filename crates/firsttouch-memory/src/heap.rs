@@ -406,10 +406,12 @@ impl Heap {
         count
     }
 
-    /// From now on, keeps the reading of the peak and writes it to that file.
-    pub fn record_to(&self, path: &'static CStr) {
+    /// From now on, keeps the reading of the peak and writes it to that file; with `memory_only` no record where there would be
+    /// nothing to tell of memory.
+    pub fn record_to(&self, path: &'static CStr, memory_only: bool) {
         if let Some(mut inner) = self.wait() {
             inner.record_path = Some(path);
+            inner.records_memory_only = memory_only;
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Inner {
     stood_down: Option<Reason>,
     /// Where the record goes, if one is wanted.
     pub(crate) record_path: Option<&'static CStr>,
+    /// A record that would tell of no memory is left out.
+    pub(crate) records_memory_only: bool,
     /// The reading at the peak, if a record is wanted.
     snapshot: Snapshot,
     /// No further reading before this time, so that readings stay a small part of the program's time.
@@ -57,6 +59,7 @@ impl Inner {
         refused: [0; Reason::ALL.len()],
         stood_down: None,
         record_path: None,
+        records_memory_only: false,
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
         forks: 0,
@@ -323,11 +326,18 @@ impl Inner {
 
     /// The last record of a program that ends, if one is wanted.
     pub(crate) fn finish_record(&mut self, more: More<'_>) {
-        if self.record_path.is_some() {
+        if self.record_path.is_some() && !(self.records_memory_only && self.has_nothing_to_tell()) {
             self.look();
             self.write_record(true, more);
-            self.record_path = None;
         }
+        self.record_path = None;
+    }
+
+    /// Nothing was placed, and nothing was refused.
+    fn has_nothing_to_tell(&self) -> bool {
+        self.totals.placed_blocks == 0
+            && self.stood_down.is_none()
+            && self.refused.iter().all(|bytes| *bytes == 0)
     }
 
     fn write_record(&self, complete: bool, more: More<'_>) {

@@ -22,9 +22,11 @@ mod profile;
 mod receipt;
 mod record;
 mod region;
+mod resident;
 mod resolve;
 mod size;
 mod threads;
+mod tree;
 mod tune;
 mod watch;
 
@@ -37,9 +39,11 @@ pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};
 pub use record::{Record, RecordError};
 pub use region::replication_cost;
+pub use resident::{ProcessResident, Together};
 pub use resolve::{Policies, ResolveError, Resolved, Surroundings};
 pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
+pub use tree::{ProcessMemory, ProcessTree, Resident, ResidentMemory, Worker};
 pub use tune::{
     ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict,
 };

@@ -1,6 +1,6 @@
 //! Obtained: what the kernel really gave.
 
-use crate::{Placement, Resolved, Via};
+use crate::{Placement, ProcessTree, Resolved, Via};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_memory::Reason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -114,14 +114,20 @@ pub struct Receipt {
     pub asked: Placement,
     /// What was obtained; `None` if nothing could be read (the shortfalls say why).
     pub obtained: Option<Obtained>,
+    /// The program and what it started, read from outside; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<ProcessTree>,
     /// Reasons for everything that did not get what was asked.
     pub shortfalls: Vec<Shortfall>,
     /// The means that was really used.
     pub via: Via,
     /// The placed blocks of the peak, largest first, at most 64 of them.
     pub blocks: Vec<BlockReport>,
-    /// The program ran to its end and the reading is its last; false if it was killed before.
+    /// The program ended by itself; false if it was killed, or its end was not seen.
     pub complete: bool,
+    /// How it ended, in words; `None` where nobody waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<String>,
     /// Remarks that are no shortfalls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -181,10 +187,12 @@ mod tests {
             program: "/bin/x".to_owned(),
             asked: Placement::default(),
             obtained: Some(obtained),
+            tree: None,
             shortfalls: Vec::new(),
             via: Via::Agent,
             blocks: Vec::new(),
             complete: true,
+            ending: None,
             notes: Vec::new(),
         }
     }

@@ -23,12 +23,16 @@
 //! A block's line: its number, address, bytes, and of these the bytes on huge pages, or `-` where the kernel does not tell.
 
 use crate::{
-    BlockReport, Obtained, Placement, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport, format_bytes,
+    BlockReport, Obtained, Placement, Receipt, Resident, SCHEMA_VERSION, Shortfall, ThreadReport,
+    format_bytes,
 };
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use std::collections::BTreeMap;
+
+/// Blocks in a receipt.
+const MOST_BLOCKS: usize = 64;
 
 /// A parsed record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +138,50 @@ impl Record {
         Some(())
     }
 
+    /// Resident bytes of placed memory at the peak, and those on huge pages of at least 2 MiB.
+    pub fn placed(&self) -> Resident {
+        let sizes = &self.obtained.bytes_by_page_size;
+        let sum = |bytes: &mut dyn Iterator<Item = (&u64, &u64)>| {
+            bytes.fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes))
+        };
+        Resident { bytes: sum(&mut sizes.iter()), huge_bytes: sum(&mut sizes.range(PMD_BYTES..)) }
+    }
+
+    /// Adds the record of another process: sums of each one's peak. Threads, the end and remarks stay this one's.
+    pub fn add(&mut self, other: Record) {
+        let (sum, more) = (&mut self.obtained, other.obtained);
+        for (page, bytes) in more.bytes_by_page_size {
+            add(&mut sum.bytes_by_page_size, page, bytes);
+        }
+        sum.bytes_by_node = match (sum.bytes_by_node.take(), more.bytes_by_node) {
+            (Some(mut nodes), Some(more)) => {
+                more.into_iter().for_each(|(node, bytes)| add(&mut nodes, node, bytes));
+                Some(nodes)
+            }
+            (None, nodes) if sum.placed_bytes == 0 => nodes,
+            (nodes, None) if more.placed_bytes == 0 => nodes,
+            _ => None,
+        };
+        for (sum, more) in [
+            (&mut sum.pool_bytes, more.pool_bytes),
+            (&mut sum.placed_bytes, more.placed_bytes),
+            (&mut sum.peak_bytes, more.peak_bytes),
+            (&mut sum.placed_blocks, more.placed_blocks),
+            (&mut sum.recycled_bytes, more.recycled_bytes),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        for (reason, bytes) in other.shortfalls {
+            match self.shortfalls.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, sum)) => *sum = sum.saturating_add(bytes),
+                None => self.shortfalls.push((reason, bytes)),
+            }
+        }
+        self.blocks.extend(other.blocks);
+        self.blocks.sort_by_key(|block| std::cmp::Reverse(block.bytes));
+        self.blocks.truncate(MOST_BLOCKS);
+    }
+
     /// The receipt: this record against what was asked.
     pub fn into_receipt(mut self, asked: Placement) -> Receipt {
         if asked.heap {
@@ -148,6 +196,7 @@ impl Record {
             via: asked.via,
             asked,
             obtained: Some(self.obtained),
+            tree: None,
             shortfalls: self
                 .shortfalls
                 .into_iter()
@@ -155,6 +204,7 @@ impl Record {
                 .collect(),
             blocks: self.blocks,
             complete: self.complete,
+            ending: None,
             notes: self.notes,
         }
     }
@@ -199,7 +249,8 @@ fn thread(text: &str) -> Option<ThreadReport> {
 }
 
 fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, bytes: u64) {
-    *map.entry(key).or_insert(0) += bytes;
+    let sum = map.entry(key).or_insert(0);
+    *sum = sum.saturating_add(bytes);
 }
 
 #[cfg(test)]
@@ -240,6 +291,24 @@ mod tests {
         );
         let json = serde_json::to_string(&receipt).unwrap();
         assert_eq!(serde_json::from_str::<Receipt>(&json).unwrap(), receipt);
+    }
+
+    #[test]
+    fn processes_add_up() {
+        let mut sum = Record::parse(SAMPLE).unwrap();
+        assert_eq!(sum.placed(), Resident { bytes: 30, huge_bytes: 20 });
+        sum.add(Record::parse(SAMPLE).unwrap());
+        assert_eq!(sum.placed(), Resident { bytes: 60, huge_bytes: 40 });
+        assert_eq!((sum.obtained.peak_bytes, sum.obtained.placed_blocks, sum.blocks.len()), (80, 4, 4));
+        assert_eq!(sum.shortfalls, [(Reason::PoolEmpty, 20)]);
+        assert_eq!(sum.obtained.bytes_by_node, Some(BTreeMap::from([(0, 60)])));
+        assert_eq!(sum.obtained.threads.len(), 3, "its own");
+        let nothing = "firsttouch-record 1\nprogram /bin/sh\nstate final\nplaced 0\nend\n";
+        sum.add(Record::parse(nothing).unwrap());
+        assert_eq!(sum.obtained.bytes_by_node, Some(BTreeMap::from([(0, 60)])), "nothing has no node");
+        let elsewhere = nothing.replace("placed 0", "placed 8");
+        sum.add(Record::parse(&elsewhere).unwrap());
+        assert_eq!(sum.obtained.bytes_by_node, None, "of a part nobody knows the node");
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //!
 //! `pid` is the process to place; it keeps its number when it executes another program (Rscript, sh, R). In other
 //! processes the agent stands down and takes itself out of the environment, unless `follow=1`. `pid=0` means whoever
-//! reads it first. `record`, if there, is last and goes to the end of the value.
+//! reads it first. `record`, if there, is last and goes to the end of the value; programs that follow write to `PATH.PID`, if they
+//! have placed anything or wanted to.
 
 use crate::{HEAP, VARIABLE, behind, binding, channel, exec, forks, mapping, prefault, threads};
 use core::ffi::{CStr, c_char, c_int};
@@ -107,6 +108,37 @@ pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
+/// Keeps the path of the record, with a number behind it if there is one; `None` where it is empty or too long. For the
+/// constructor.
+fn record_path(path: &[u8], number: Option<u32>) -> Option<&'static CStr> {
+    // SAFETY: the constructor runs before other threads, and once.
+    let buffer = unsafe { &mut *RECORD_PATH.0.get() };
+    let mut digits = [0; 11];
+    let suffix = number.map_or(&[][..], |number| behind_a_dot(number, &mut digits));
+    let length = path.len() + suffix.len();
+    if path.is_empty() || length >= PATH_BYTES {
+        return None;
+    }
+    buffer[..path.len()].copy_from_slice(path);
+    buffer[path.len()..length].copy_from_slice(suffix);
+    CStr::from_bytes_until_nul(buffer).ok()
+}
+
+/// `.4711`, at the end of `digits`.
+fn behind_a_dot(mut number: u32, digits: &mut [u8; 11]) -> &[u8] {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    digits[at - 1] = b'.';
+    &digits[at - 1..]
+}
+
 /// Reads the settings and begins, once: by the loader, or before it by a library that needs us earlier; no other thread
 /// exists then.
 pub(crate) extern "C" fn construct() {
@@ -132,17 +164,10 @@ pub(crate) extern "C" fn construct() {
         exec::leave_environment();
         return;
     }
-    if let Some(path) = asked.record.filter(|path| chosen && !path.is_empty() && path.len() < PATH_BYTES) {
-        // SAFETY: the constructor runs before other threads; the buffer ends with zeroes.
-        let path = unsafe {
-            let buffer = &mut *RECORD_PATH.0.get();
-            buffer[..path.len()].copy_from_slice(path);
-            CStr::from_bytes_until_nul(&*RECORD_PATH.0.get())
-        };
-        if let Ok(path) = path {
-            HEAP.record_to(path);
-            RECORDING_PROCESS.store(process, Ordering::Relaxed);
-        }
+    // A program that the chosen one started has a record of its own: the name ends in the number of its process.
+    if let Some(path) = asked.record.and_then(|path| record_path(path, (!chosen).then_some(process))) {
+        HEAP.record_to(path, !chosen);
+        RECORDING_PROCESS.store(process, Ordering::Relaxed);
     }
     prefault::enable(asked.prefault);
     if is_foreign {

@@ -1,12 +1,11 @@
-//! Other programs: finding out what they are, starting them to be measured, standing in for them, and looking at or
-//! collapsing their memory while they run.
+//! Other programs: finding out what they are, starting them to be measured, standing in for them, and collapsing
+//! their memory while they run.
 //!
 //! - [`inspect`] resolves a program and says what kind it is; [`agent_reach`] whether a preload library reaches it.
 //! - [`Launch`] starts a program: [`Launch::measure`] times it, [`Launch::exec`] becomes it, and
 //!   [`run_and_wait`] stands in for it, passing signals on.
 //! - [`Supervisor`] puts the memory of a running process onto huge pages from outside; [`whole_blocks`] finds what of it is
 //!   worth that.
-//! - [`process_pages`] and [`Watch`] read back what a process has.
 //!
 //! Architecture invariants: nothing allocates between fork and exec; the timed region holds no work of ours; this
 //! crate never prints, never exits and never reads the environment (it is passed in as an [`Environment`]). Whatever
@@ -19,9 +18,7 @@ mod environment;
 mod inheritance;
 mod kind;
 mod launch;
-mod probe;
 mod program;
-mod reading;
 mod running;
 mod script;
 mod supervise;
@@ -35,9 +32,7 @@ pub use firsttouch_linux::perf::Event;
 pub use inheritance::{Inheritance, Step};
 pub use kind::{Linkage, Privilege, ProgramKind, agent_reach, preloaded_allocator};
 pub use launch::{Launch, LaunchError, Stream};
-pub use probe::{ProcessReading, Watch, probe};
 pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
-pub use reading::{process_nodes, process_pages};
 pub use running::{Held, Running};
 pub use supervise::{
     Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special, is_thread_stack, whole_blocks,

@@ -9,12 +9,11 @@
 
 mod candidates;
 
-use crate::reading::unless_ended;
 use candidates::{Candidate, candidates};
 pub use candidates::{is_plain, is_special, is_thread_stack, whole_blocks};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::maps::{cover, read_maps};
-use firsttouch_linux::process::{Pagemap, Status};
+use firsttouch_linux::process::{Pagemap, Status, unless_ended};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{Region, read_smaps};

@@ -8,9 +8,7 @@ use common::{Talking, compile, launch, skipped, talk};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::read_smaps;
 use firsttouch_memory::Reason;
-use firsttouch_process::{
-    Pass, ProcessReading, SuperviseError, SuperviseRange, Supervisor, Watch, probe, process_pages,
-};
+use firsttouch_process::{Pass, SuperviseError, SuperviseRange, Supervisor};
 use std::io::Write;
 use std::time::Duration;
 
@@ -256,50 +254,4 @@ fn a_process_that_hides_has_its_reason() {
         other => panic!("{other:?}"),
     }
     filled.ends_well();
-}
-
-#[test]
-fn the_pages_of_a_process_are_read_by_size_and_node() {
-    let Some(filled) = filled(64, 4096, "plain") else { return };
-    let pages = process_pages(&Root::live(), filled.pid()).unwrap().unwrap();
-    assert!(pages.values().sum::<u64>() >= 64 * MIB, "{pages:?}");
-    if let Some(nodes) = firsttouch_process::process_nodes(&Root::live(), filled.pid()).unwrap() {
-        let total: u64 = nodes.values().sum();
-        assert!(total >= 64 * MIB && total.abs_diff(pages.values().sum()) < 16 * MIB, "{nodes:?} {pages:?}");
-    } else {
-        skipped("no numa_maps");
-    }
-    let pid = filled.pid();
-    filled.ends_well();
-    assert_eq!(process_pages(&Root::live(), pid).unwrap(), None);
-}
-
-#[test]
-fn the_fullest_look_is_kept() {
-    let Some(filled) = filled(64, 4096, "plain") else { return };
-    let mut watch = Watch::new(Root::live(), filled.pid());
-    assert!(watch.look().unwrap());
-    let first_pause = watch.pause();
-    assert!(watch.look().unwrap());
-    assert!(watch.pause() >= Duration::from_millis(5) && first_pause >= Duration::from_millis(5));
-    filled.talking.running.kill(libc::SIGKILL).unwrap();
-    assert!(filled.talking.running.handle().unwrap().wait_ended(None).unwrap());
-    assert!(!watch.look().unwrap(), "ended");
-    let reading = watch.reading().unwrap();
-    assert!(reading.resident_bytes() >= 64 * MIB);
-    assert!(reading.peak_rss_bytes.is_none_or(|peak| peak >= 64 * MIB));
-    filled.talking.running.wait().unwrap();
-}
-
-#[test]
-fn a_probe_ends_with_the_program() {
-    let Some(mut filled) = filled(32, 4096, "plain") else { return };
-    let pid = filled.pid();
-    let probing = std::thread::spawn(move || probe(Root::live(), pid));
-    filled.talking.input.write_all(b"\n").unwrap();
-    let reading: Option<ProcessReading> = probing.join().unwrap().unwrap();
-    // It may have been over before the first look.
-    assert!(reading.is_none_or(|reading| reading.resident_bytes() > 0));
-    assert!(filled.talking.running.wait().unwrap().ending.is_success());
-    assert_eq!(probe(Root::live(), pid).unwrap(), None);
 }

@@ -3,7 +3,7 @@
 use crate::number::{UNKNOWN, bytes, percent};
 use crate::sentence::Sentence;
 use firsttouch_placement::{
-    ConfigurationReport, Obtained, Pages, Placement, Reason, Receipt, TuneReport, Via,
+    ConfigurationReport, Obtained, Pages, Placement, Reason, Receipt, Resident, TuneReport, Via,
 };
 use std::collections::BTreeMap;
 
@@ -12,38 +12,70 @@ pub(crate) fn asked(placement: Option<&Placement>) -> String {
     placement.map_or(UNKNOWN.to_owned(), ToString::to_string)
 }
 
-/// `99 % on 2 MiB, 381 MiB placed`.
+/// `94 % of 405 MiB huge, 381 MiB placed`; for pages that are not huge `99 % on 64 KiB, 381 MiB placed`.
 pub(crate) fn obtained(configuration: &ConfigurationReport) -> String {
     let Some(receipt) = &configuration.obtained else { return UNKNOWN.to_owned() };
-    let pages = configuration.asked.as_ref().map(|placement| placement.pages);
-    receipt_words(receipt, pages)
-}
-
-/// The same for a receipt; `pages` is what its share is reckoned by (2 MiB where nothing was asked).
-pub(crate) fn receipt_words(receipt: &Receipt, pages: Option<Pages>) -> String {
-    let Some(obtained) = &receipt.obtained else { return "could not be read".to_owned() };
-    let mut words = obtained_words(obtained, pages);
+    let asked = configuration.asked.as_ref().filter(|asked| asked.is_placed_by_agent());
+    let placed = receipt.obtained.as_ref().filter(|_| asked.is_some());
+    let pages = asked.map_or(Pages::Transparent, |asked| asked.pages);
+    let mut words = match (all_but_files(receipt), placed) {
+        (Some(all), None) => format!("{} huge", share_of(all)),
+        (Some(all), Some(placed)) if pages.bytes() >= Pages::Huge2M.bytes() => {
+            format!("{} huge, {} placed", share_of(all), bytes(placed.placed_bytes as f64))
+        }
+        (_, Some(placed)) => match share(&placed.bytes_by_page_size, pages) {
+            Some(share) => format!(
+                "{} on {}, {} placed",
+                percent(share),
+                bytes(pages.bytes() as f64),
+                bytes(placed.placed_bytes as f64)
+            ),
+            None => placed_words(placed, pages),
+        },
+        (None, None) => "could not be read".to_owned(),
+    };
     if !receipt.complete {
         words.push_str(", before its end");
     }
     words
 }
 
-fn obtained_words(obtained: &Obtained, pages: Option<Pages>) -> String {
-    let pages = pages.filter(|pages| *pages != Pages::Plain).unwrap_or(Pages::Transparent);
-    let label = bytes(pages.bytes() as f64);
-    if let Some(share) = share(&obtained.bytes_by_page_size, pages) {
-        return format!("{} on {label}, {} placed", percent(share), bytes(obtained.placed_bytes as f64));
+/// `94 % of 405 MiB on huge pages; 381 MiB placed, 99 % of it on 2 MiB`.
+pub(crate) fn receipt_words(receipt: &Receipt) -> String {
+    let whole = all_but_files(receipt).map(|all| format!("{} on huge pages", share_of(all)));
+    let placed = receipt.obtained.as_ref().map(|obtained| placed_words(obtained, receipt.asked.pages));
+    let mut words = match (whole, placed) {
+        (Some(whole), Some(placed)) if receipt.asked.is_placed_by_agent() => format!("{whole}; {placed}"),
+        (Some(whole), _) => whole,
+        (None, Some(placed)) => placed,
+        (None, None) => return "could not be read".to_owned(),
+    };
+    if !receipt.complete {
+        words.push_str(", before its end");
     }
-    match &obtained.process_bytes_by_page_size {
-        Some(process) => match share(process, pages) {
-            Some(share) => format!("{} on {label} of {} resident", percent(share), bytes(total(process))),
-            None => "nothing resident".to_owned(),
-        },
-        None if obtained.placed_bytes > 0 => {
-            format!("{} placed, none resident", bytes(obtained.placed_bytes as f64))
-        }
-        None => "nothing placed".to_owned(),
+    words
+}
+
+/// What the share on huge pages is reckoned of; `None` where nothing was seen.
+fn all_but_files(receipt: &Receipt) -> Option<Resident> {
+    let tree = receipt.tree.as_ref()?;
+    Some(tree.at_peak.of_no_file()).filter(|all| all.bytes > 0)
+}
+
+/// `94 % of 405 MiB`.
+fn share_of(all: Resident) -> String {
+    format!("{} of {}", percent(all.huge_share().unwrap_or(0.0)), bytes(all.bytes as f64))
+}
+
+fn placed_words(obtained: &Obtained, pages: Pages) -> String {
+    let pages = if pages == Pages::Plain { Pages::Transparent } else { pages };
+    if obtained.placed_bytes == 0 && total(&obtained.bytes_by_page_size) == 0.0 {
+        return "nothing placed".to_owned();
+    }
+    let placed = format!("{} placed", bytes(obtained.placed_bytes as f64));
+    match share(&obtained.bytes_by_page_size, pages) {
+        Some(share) => format!("{placed}, {} of it on {}", percent(share), bytes(pages.bytes() as f64)),
+        None => format!("{placed}, none resident"),
     }
 }
 

@@ -5,8 +5,9 @@ mod common;
 
 use common::markup;
 use firsttouch_placement::{
-    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Pages, Placement, Ratio, Reason,
-    Receipt, SCHEMA_VERSION, Shortfall, SkippedConfiguration, ThreadReport, TuneReport, Verdict, Via,
+    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Pages, Placement, ProcessMemory,
+    ProcessTree, Ratio, Reason, Receipt, Resident, ResidentMemory, SCHEMA_VERSION, Shortfall,
+    SkippedConfiguration, ThreadReport, TuneReport, Verdict, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -104,6 +105,34 @@ prop_compose! {
     }
 }
 
+fn resident() -> impl Strategy<Value = ResidentMemory> {
+    any::<[(u64, u64); 4]>().prop_map(|kinds| {
+        let [placed, private, shared, files] =
+            kinds.map(|(bytes, huge_bytes)| Resident { bytes, huge_bytes });
+        ResidentMemory { placed, private, shared, files }
+    })
+}
+
+prop_compose! {
+    fn process()(
+        (pid, parent, peak_rss_bytes, cpu_ms) in any::<(u32, u32, Option<u64>, u64)>(),
+        program in words(),
+        memory in resident(),
+    ) -> ProcessMemory {
+        ProcessMemory { pid, parent, program, peak_rss_bytes, cpu_ms, memory }
+    }
+}
+
+prop_compose! {
+    fn tree()(
+        at_peak in resident(),
+        processes in vec(process(), 0..20),
+        (unlisted, outlived) in any::<(u32, u64)>(),
+    ) -> ProcessTree {
+        ProcessTree { pid: 7, at_peak, processes, unlisted: unlisted.into(), outlived }
+    }
+}
+
 prop_compose! {
     fn receipt()(
         (program, remedy, notes) in (words(), words(), vec(words(), 0..3)),
@@ -112,13 +141,14 @@ prop_compose! {
         reasons in vec((proptest::sample::select(Reason::ALL.to_vec()), any::<u64>()), 0..3),
         blocks in vec((any::<(u64, u64, Option<u64>)>(), words()), 0..12),
         via in proptest::sample::select(Via::ALL.to_vec()),
-        complete: bool,
+        tree in proptest::option::of(tree()),
+        (complete, ending) in (any::<bool>(), proptest::option::of(words())),
     ) -> Receipt {
         let shortfall = |(reason, bytes)| Shortfall { reason, bytes, remedy: remedy.clone() };
         let block = |((id, bytes, huge_bytes), address)| BlockReport { id, address, bytes, huge_bytes };
         Receipt {
             schema_version: SCHEMA_VERSION,
-            program, asked, obtained, via, complete, notes,
+            program, asked, obtained, tree, via, complete, ending, notes,
             shortfalls: reasons.into_iter().map(shortfall).collect(),
             blocks: blocks.into_iter().map(block).collect(),
         }

@@ -158,7 +158,10 @@ fn receipts_are_as_they_were() {
     }
     receipt.complete = false;
     expect("receipt-many-blocks.txt", &text::receipt(&receipt, 80, Style::Ansi));
-    receipt.obtained = None;
+    receipt.tree = Some(common::tree(420 << 20, 400 << 20));
+    receipt.ending = Some("killed by signal 15".to_owned());
+    expect("receipt-processes.txt", &text::receipt(&receipt, 80, Style::Plain));
+    (receipt.obtained, receipt.tree) = (None, None);
     receipt.blocks.clear();
     expect("receipt-unread.txt", &text::receipt(&receipt, 80, Style::Plain));
 }

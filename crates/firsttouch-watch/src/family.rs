@@ -76,7 +76,7 @@ impl Family {
 
     /// Looks for descendants that are new. What they did they did since the last look; at the first, `from_now` on.
     pub(crate) fn grow(&mut self, root: &Root, from_now: bool) -> io::Result<()> {
-        for pid in process::descendants(root, self.members[0].pid)? {
+        for pid in process::descendants(root, &[self.members[0].pid])? {
             if self.members.iter().any(|member| member.pid == pid) {
                 continue;
             }

@@ -9,6 +9,9 @@
 //! change its mappings. Where that does not do, `smaps_rollup` and `numa_maps` tell: exactly, but the process may have to wait
 //! for as long as a mapping is walked. `smaps` would tell no more, at a higher price.
 //!
+//! A [`TreeWatch`] looks for another reason: what a program and all that it starts had at their peak is the receipt of a run, so
+//! it looks often, at `smaps`, and takes up to a tenth of the time.
+//!
 //! Architecture invariants: the process watched must not be able to tell, except by the time a walk holds its lock, which
 //! is measured and said; nothing is written to `/proc`; what was not read is `None`, never the value before.
 
@@ -22,7 +25,9 @@ mod nodes;
 mod sampler;
 mod scan;
 mod threads;
+mod tree;
 mod turn;
 
 pub use error::WatchError;
 pub use sampler::{Options, Sampler};
+pub use tree::{PeakPages, TreeWatch};

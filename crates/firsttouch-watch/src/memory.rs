@@ -2,7 +2,7 @@
 
 use crate::nodes;
 use crate::scan::{Huge, Scan, scan};
-use firsttouch_linux::process::Status;
+use firsttouch_linux::process::{Status, unless_ended};
 use firsttouch_linux::remote::nodes_of;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{PMD_BYTES, bytes_by_node, parse_numa_maps, parse_smaps_rollup};
@@ -176,18 +176,6 @@ fn read_timed(path: &Path, longest: &mut Duration) -> io::Result<String> {
         }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Turns the error of a process that is gone into `None`.
-fn unless_ended<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
-    const ESRCH: i32 = 3;
-    match answer {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH) => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

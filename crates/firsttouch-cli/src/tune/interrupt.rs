@@ -11,6 +11,8 @@ use std::thread;
 /// Exit code of a session that was interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
 /// What somebody asked for by signals.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt {
@@ -23,17 +25,21 @@ impl Interrupt {
     pub(crate) fn listen() -> io::Result<Interrupt> {
         let interrupt = Interrupt { asked: Arc::default(), kill: Arc::default() };
         let heard = interrupt.clone();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        // In the handler itself: on a busy machine the thread may not get to run before the next run begins.
+        for signal in SIGNALS {
+            signal_hook::flag::register(signal, Arc::clone(&interrupt.asked))?;
+        }
+        let mut signals = Signals::new(SIGNALS)?;
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for _ in signals.forever() {
-                heard.hear();
+            for (before, _) in signals.forever().enumerate() {
+                heard.hear(before == 0);
             }
         })?;
         Ok(interrupt)
     }
 
-    fn hear(&self) {
-        if !self.asked.swap(true, Ordering::Relaxed) {
+    fn hear(&self, is_first: bool) {
+        if is_first {
             output::message(
                 "\nending after this run, then writing what there is (again: end the run as well)\n",
             );

@@ -9,7 +9,7 @@ use crate::environment;
 use crate::here::{self, Here, NotHere};
 use crate::outside::Visitor;
 use crate::program::Subject;
-use crate::receipt;
+use crate::receipt::{self, RecordPlace};
 use crate::rivals::{self, NotInstalled};
 use firsttouch_experiment::{Launcher, RunRequest, Sample};
 use firsttouch_linux::sysinfo;
@@ -37,6 +37,8 @@ pub(crate) enum RunError {
     Program(Ending),
     #[error("the program ended with {ending}; its last words:\n{last_words}")]
     ProgramSaid { ending: Ending, last_words: String },
+    #[error("cannot make a folder for the agent's records")]
+    Folder(#[source] io::Error),
     #[error("cannot wait for the program")]
     Wait(#[source] io::Error),
 }
@@ -113,22 +115,29 @@ impl Variant {
         Ok(Variant { configuration, launch, resolved, image: subject.image() })
     }
 
+    /// Lets the agent follow the programs that this one starts.
+    pub(crate) fn follow(&mut self) {
+        let Means::Placed(placement) = &mut self.configuration.means else { return };
+        if placement.needs_agent() {
+            placement.follow = true;
+            environment::set_agent(&mut self.launch.environment, placement, &self.resolved, None);
+        }
+    }
+
     /// Runs the program once, untimed, and looks at what it gets.
     pub(crate) fn probe(&self, folder: &Path, stop: &AtomicBool) -> Result<Probe, RunError> {
-        let (record, words) = (folder.join("record"), folder.join("stderr"));
-        // What an earlier probe left there must not pass for this one's.
-        let _ = std::fs::remove_file(&record);
+        let words = folder.join("stderr");
+        let records = RecordPlace::new().map_err(RunError::Folder)?;
         let mut launch = self.launch.clone();
         launch.streams = [Stream::Null, Stream::Null, Stream::File(words.clone())];
         launch.environment.set("OPENBLAS_VERBOSE", "2");
         let placement = self.configuration.placement();
         let visitor = match placement {
-            Some(placement) if placement.is_placed_by_agent() => Visitor::default(),
             Some(placement) if placement.via == Via::Supervise => Visitor::supervising(placement, true),
             _ => Visitor::looking(),
         };
         if let Some(placement) = placement.filter(|placement| placement.needs_agent()) {
-            environment::set_agent(&mut launch.environment, placement, &self.resolved, Some(&record));
+            environment::set_agent(&mut launch.environment, placement, &self.resolved, Some(&records.path()));
         }
         let available = || {
             let text = Root::live().read("proc/meminfo").ok()??;
@@ -146,16 +155,14 @@ impl Variant {
             });
         }
         let asked = placement.cloned().unwrap_or_default();
-        let mut receipt = match placement {
-            Some(placement) if placement.is_placed_by_agent() => {
-                receipt::of_record(&record, &asked, self.image.clone())
-            }
-            _ => {
-                let mut receipt = visitor.into_receipt(&asked, self.image.clone(), false);
-                receipt::add_threads(&mut receipt, &record);
-                receipt
-            }
+        let run = receipt::Run {
+            asked: &asked,
+            image: self.image.clone(),
+            ending: finished.ending,
+            records: &records,
+            by_agent: placement.is_some_and(Placement::is_placed_by_agent),
         };
+        let mut receipt = run.receipt(visitor);
         receipt.hold_against(&self.resolved);
         let memory_bytes = finished.max_rss_bytes.max(taken_bytes.unwrap_or(0));
         Ok(Probe { receipt, memory_bytes, openblas_core: openblas_core(&said) })

@@ -14,7 +14,7 @@ use crate::args::Tune;
 use crate::here::Here;
 use crate::output::{self, Failure, Outcome};
 use crate::program::{self, Subject};
-use crate::{USAGE, agent, clock, environment, export};
+use crate::{USAGE, agent, clock, environment, export, worker};
 use anyhow::Context;
 use configs::{Choice, ChoiceError, Configuration, Obstacle};
 use firsttouch_experiment::Plan;
@@ -245,7 +245,11 @@ fn probe(
 ) -> Outcome<Vec<Probed>> {
     let folder = tempfile::Builder::new().prefix("firsttouch-").tempdir().context("cannot make a folder")?;
     let mut probed: Vec<Probed> = Vec::new();
-    for variant in variants {
+    let mut follows = false;
+    for mut variant in variants {
+        if follows {
+            variant.follow();
+        }
         let name = variant.configuration.name.clone();
         if interrupt.asked() {
             probed.push(Probed { variant, probe: None });
@@ -256,6 +260,13 @@ fn probe(
             Ok(probe) => {
                 if probed.is_empty() {
                     warnings.extend(about_the_baseline(&variant.configuration, &probe, thp_mode));
+                    if let Some(advice) = about_the_worker(&probe) {
+                        follows = advice.follow;
+                        warnings.push(match advice.follow {
+                            true => format!("{}: the agent was told to follow (--follow)", advice.what),
+                            false => format!("{}: {}", advice.what, advice.mend),
+                        });
+                    }
                 }
                 probed.push(Probed { variant, probe: Some(probe) });
             }
@@ -272,6 +283,11 @@ fn probe(
         output::message(&format!("OpenBLAS runs its code for {core}\n"));
     }
     Ok(probed)
+}
+
+/// Whether the work is left to other programs, by what was seen of the baseline.
+fn about_the_worker(probe: &launcher::Probe) -> Option<worker::Advice> {
+    worker::advice(&Placement::default(), probe.receipt.tree.as_ref()?)
 }
 
 /// A plain baseline may have huge pages already: then little is to be expected, and the reader should know.

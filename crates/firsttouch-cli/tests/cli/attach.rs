@@ -192,6 +192,22 @@ fn descendants_go_along_and_come_back() {
     waiting.ends_well();
 }
 
+/// As much as a database shares, which is left alone unless it is asked for.
+#[test]
+fn shared_memory_that_is_left_alone_is_told() {
+    let program = "import mmap, sys; m = mmap.mmap(-1, 64 << 20); m.write(b'x' * (64 << 20)); sys.stdout.write('x'); \
+                   sys.stdout.flush(); sys.stdin.read()";
+    let waiting = Waiting::of(Command::new("python3").args(["-c", program]));
+    let noted = |words: &[&str]| {
+        let output = waiting.attach(&[&[waiting.pid().as_str(), "--dry-run", "--json"], words].concat());
+        assert_code(&output, 0);
+        json(&stdout(&output))["notes"].to_string().contains("--files collapses them")
+    };
+    assert!(noted(&[]));
+    assert!(!noted(&["--files"]));
+    waiting.ends_well();
+}
+
 #[test]
 fn a_dry_run_writes_nothing() {
     let waiting = Waiting::start();

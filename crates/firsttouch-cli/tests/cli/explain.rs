@@ -43,6 +43,14 @@ fn variables_of_runtimes_are_found_with_their_values() {
 }
 
 #[test]
+fn a_script_is_told_to_be_followed() {
+    let found = findings(&run(&["explain", "--json", "--", "sh", "-c", "ls | cat"]));
+    assert!(found.contains(&("starts-others".to_owned(), "weakens".to_owned())), "{found:?}");
+    let found = findings(&run(&["explain", "--follow", "--json", "--", "sh", "-c", "ls | cat"]));
+    assert!(!found.iter().any(|(id, _)| id == "starts-others"), "{found:?}");
+}
+
+#[test]
 fn what_a_terminal_would_obey_is_written_out() {
     let output = firsttouch()
         .args(["explain", "--", "true"])

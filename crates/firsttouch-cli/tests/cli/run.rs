@@ -235,6 +235,33 @@ fn placed_memory_shows_in_the_receipt() {
     assert!(receipt["obtained"]["peak_bytes"].as_u64().unwrap() >= 64 << 20, "{receipt}");
 }
 
+/// The shell of a script does nothing itself: that is said, with the option that helps, and with it the receipt tells what the
+/// other program got.
+#[test]
+fn the_work_of_a_script_is_told_and_followed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let script = format!("'{own}' demo-workload --table 64M --reads 3000000 --order 20; true");
+    let ran = |option: &str| {
+        let mut words = vec!["run", "--receipt", file.to_str().unwrap()];
+        words.extend(Some(option).filter(|option| !option.is_empty()));
+        let output = run(&[&words[..], &["--", "sh", "-c", &script]].concat());
+        assert_code(&output, 0);
+        (stderr(&output), json_file(&file))
+    };
+    let (said, receipt) = ran("");
+    assert!(said.contains("left the work to others (firsttouch"), "{said}");
+    assert!(said.contains("hint: firsttouch run --follow"), "{said}");
+    assert_eq!(receipt["obtained"]["placed_bytes"], 0, "{receipt}");
+    assert!(receipt["notes"].to_string().contains("--follow"), "{receipt}");
+    let (said, receipt) = ran("--follow");
+    assert_eq!(said, "");
+    assert!(receipt["obtained"]["placed_bytes"].as_u64().unwrap() >= 32 << 20, "{receipt}");
+    assert!(receipt["tree"]["at_peak"]["placed"]["bytes"].as_u64().unwrap() >= 32 << 20, "{receipt}");
+    assert_eq!(ran("--quiet").0, "");
+}
+
 #[test]
 fn a_program_that_is_killed_leaves_an_incomplete_receipt() {
     let scratch = tempfile::tempdir().unwrap();

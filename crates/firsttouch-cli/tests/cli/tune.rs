@@ -122,6 +122,20 @@ fn a_line_for_the_shell_is_given_to_one() {
 }
 
 #[test]
+fn the_work_of_a_script_is_followed() {
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let script = format!("'{own}' demo-workload --table 64M --reads 3000000 --order 20; true");
+    let output = tiny(&["thp", "--json", "--", "sh", "-c", &script]);
+    assert_code(&output, 0);
+    let report = json(&stdout(&output));
+    let warned = report["warnings"].to_string();
+    assert!(warned.contains("left the work to others (firsttouch"), "{warned}");
+    let thp = &report["configurations"][1];
+    assert_eq!(thp["asked"]["follow"], true, "{thp}");
+    assert!(thp["obtained"]["obtained"]["placed_bytes"].as_u64().unwrap() >= 16 << 20, "{thp}");
+}
+
+#[test]
 fn a_seed_repeats_the_order() {
     let orders = || {
         let output = tiny(&["thp;4k", "--json", "--seed", "77", "--", "true"]);

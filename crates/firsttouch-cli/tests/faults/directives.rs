@@ -17,12 +17,13 @@
 //!
 //! Expectations: `exit=N` (0 if nothing is said), `signal=N`, `stdout=LINE` (all of them, in order), `stderr~WORDS`,
 //! `stderr=nothing`, and of the receipt `complete=true`, `obtained=nothing`, `pages=SIZE>=PERCENT%`, `placed>=SIZE`,
-//! `recycled>=SIZE`, `pool>=SIZE`, `shortfall=REASON` or `shortfall=REASON>=SIZE`, `shortfall=nothing`, `absent=REASON`, `note~WORDS`.
+//! `recycled>=SIZE`, `pool>=SIZE`, `processes=N`, `processes=printed` (each as its line `PID PRIVATE SHARED HUGE` in KiB, within
+//! 2 %), `huge=shared>=PERCENT%` (of what the processes share), `shortfall=REASON` or `shortfall=REASON>=SIZE`, `shortfall=nothing`, `absent=REASON`, `note~WORDS`.
 
 use crate::launch::{Ended, Hand, Launch, compile, sources};
 use crate::machine::{Surroundings, check, in_guest};
 use crate::{Outcome, Test};
-use firsttouch_placement::parse_size;
+use firsttouch_placement::{Receipt, parse_size};
 use std::fs;
 use std::path::PathBuf;
 
@@ -276,6 +277,15 @@ fn met_by_receipt(line: &str, ended: &Ended) -> bool {
         ("placed", "") => obtained.is_some_and(|obtained| at_least(obtained.placed_bytes)),
         ("pool", "") => obtained.is_some_and(|obtained| at_least(obtained.pool_bytes)),
         ("recycled", "") => obtained.is_some_and(|obtained| at_least(obtained.recycled_bytes)),
+        ("processes", "printed") => processes_are(receipt, &ended.stdout),
+        ("processes", count) => {
+            receipt.tree.as_ref().is_some_and(|tree| tree.processes.len().to_string() == count)
+        }
+        ("huge", "shared") => {
+            let least: f64 = least.unwrap().trim_end_matches('%').parse().unwrap();
+            let share = receipt.tree.as_ref().and_then(|tree| tree.at_peak.shared.huge_share());
+            share.is_some_and(|share| 100.0 * share >= least)
+        }
         ("absent", reason) => receipt.shortfalls.iter().all(|it| it.reason.word() != reason),
         ("shortfall", "nothing") => receipt.shortfalls.is_empty(),
         ("shortfall", reason) => {
@@ -284,6 +294,33 @@ fn met_by_receipt(line: &str, ended: &Ended) -> bool {
         ("note", words) => receipt.notes.iter().any(|note| note.contains(words)),
         _ => panic!("unknown expectation {line}"),
     }
+}
+
+/// Whether a receipt tells of each process what it has printed of itself, and of all together what they have where memory that
+/// they share counts once.
+fn processes_are(receipt: &Receipt, printed: &str) -> bool {
+    let Some(tree) = &receipt.tree else { return false };
+    let is_near = |one: u64, other: u64| one.abs_diff(other) <= other / 50 + (512 << 10);
+    let (mut own_bytes, mut shared_bytes, mut huge_bytes) = (0, 0, 0);
+    let all_are = printed.lines().all(|line| {
+        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [pid, own, shared, huge] = numbers[..] else { panic!("{line}") };
+        let (own, shared, huge) = (own << 10, shared << 10, huge << 10);
+        own_bytes += own;
+        shared_bytes = shared_bytes.max(shared);
+        huge_bytes += huge;
+        tree.processes.iter().find(|process| u64::from(process.pid) == pid).is_some_and(|process| {
+            let memory = &process.memory;
+            is_near(memory.placed.bytes + memory.private.bytes, own)
+                && is_near(memory.shared.bytes, shared)
+                && is_near(memory.of_no_file().huge_bytes, huge)
+        })
+    });
+    let sum = &tree.at_peak;
+    all_are
+        && is_near(sum.placed.bytes + sum.private.bytes, own_bytes)
+        && is_near(sum.shared.bytes, shared_bytes)
+        && sum.of_no_file().huge_bytes <= huge_bytes + huge_bytes / 50
 }
 
 /// Percentage of resident placed bytes on pages of at least that size.

@@ -10,8 +10,32 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     if wanted.needs_agent || !matches!(wanted.via, Via::Agent | Via::Supervise) {
         reach(evidence, findings);
     }
+    shell(evidence, findings);
     tunables(evidence, findings);
     java(evidence, findings);
+}
+
+/// Programs whose work is done by those that they start.
+const STARTERS: [&str; 11] =
+    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "busybox", "make", "ninja", "parallel"];
+
+/// A shell's own memory is nothing; what it starts is not placed unless the agent goes along.
+fn shell(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let (wanted, image) = (&evidence.wanted, &evidence.target.image);
+    let name = image.file_name().unwrap_or_default().to_string_lossy();
+    if !wanted.needs_agent || wanted.follow || !STARTERS.contains(&name.as_ref()) {
+        return;
+    }
+    findings.push(
+        Finding::new(
+            "starts-others",
+            Weight::Weakens,
+            format!("{name} leaves the work to the programs that it starts"),
+            "they are not placed; only one that it becomes (`exec`, or the last of `sh -c`) is",
+        )
+        .proof("program", evidence.target.words.join(" "))
+        .mend("firsttouch run --follow"),
+    );
 }
 
 fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {

@@ -7,12 +7,11 @@ use crate::number::{UNKNOWN, percent, plural, seconds, significant};
 use crate::style::{Style, Tone};
 use firsttouch_machine::OwnDevices;
 use firsttouch_placement::{
-    AttachAction, AttachAsked, AttachEnded, AttachReport, MemoryPolicy, Obtained, ThreadPlacement,
-    format_bytes, format_order,
+    AttachAction, AttachAsked, AttachEnded, AttachReport, MemoryPolicy, Obtained, ProcessTree, Resident,
+    ResidentMemory, ThreadPlacement, format_bytes, format_order,
 };
 use std::collections::BTreeMap;
 
-const HUGE: u64 = 2 << 20;
 /// Threads listed; the JSON has up to 256.
 const THREADS_SHOWN: usize = 16;
 /// Uses of one device listed; the JSON has all.
@@ -154,6 +153,12 @@ fn table(report: &AttachReport) -> Table {
     ]);
     let after = report.after.obtained.as_ref().filter(|_| report.action != AttachAction::DryRun);
     let both = [report.before.obtained.as_ref(), after];
+    let trees = [report.before.tree.as_ref(), report.after.tree.as_ref().filter(|_| after.is_some())];
+    let share_row = |label: &str, of: fn(&ResidentMemory) -> Resident| {
+        let share = |tree: &ProcessTree| of(&tree.at_peak).huge_share().map(percent);
+        let cell = |tree: Option<&ProcessTree>| Cell::new(tree.and_then(share).unwrap_or(UNKNOWN.to_owned()));
+        vec![Cell::new(label), cell(trees[0]), cell(trees[1])]
+    };
     let row = |label: String, value: &dyn Fn(&Obtained) -> Option<String>| {
         let cell =
             |obtained: Option<&Obtained>| Cell::new(obtained.and_then(value).unwrap_or(UNKNOWN.to_owned()));
@@ -170,7 +175,10 @@ fn table(report: &AttachReport) -> Table {
         let label = format!("on {} pages", format_bytes(size));
         table.row(row(label, &|obtained| shown(obtained.bytes_by_page_size.get(&size))));
     }
-    table.row(row("on huge pages".to_owned(), &|obtained| obtained.share_on_pages_of(HUGE).map(percent)));
+    table.row(share_row("on huge pages, but for files", ResidentMemory::of_no_file));
+    if report.asked.files {
+        table.row(share_row("of files", |memory| memory.files));
+    }
     let by_node = |obtained: &Obtained| {
         let nodes = obtained.bytes_by_node.iter().flat_map(BTreeMap::keys);
         nodes.map(|node| u64::from(*node)).collect()
@@ -253,6 +261,8 @@ mod tests {
         AttachPlan, AttachVia, Placement, Reason, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport, Via,
     };
 
+    const HUGE: u64 = 2 << 20;
+
     fn receipt(huge: u64, cpus: &[u32]) -> Receipt {
         let thread = ThreadReport {
             number: 0,
@@ -270,10 +280,18 @@ mod tests {
                 threads: vec![thread],
                 ..Obtained::default()
             }),
+            tree: Some(ProcessTree {
+                at_peak: ResidentMemory {
+                    private: Resident { bytes: 8 * HUGE, huge_bytes: huge },
+                    ..ResidentMemory::default()
+                },
+                ..ProcessTree::default()
+            }),
             shortfalls: Vec::new(),
             via: Via::Supervise,
             blocks: Vec::new(),
             complete: true,
+            ending: None,
             notes: Vec::new(),
         }
     }

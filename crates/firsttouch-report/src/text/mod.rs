@@ -11,6 +11,7 @@ mod recording;
 mod search;
 mod search_bench;
 mod table;
+mod tree;
 
 pub use attach::attach;
 pub use balance::balance;

@@ -1,12 +1,11 @@
 //! One receipt on the terminal: asked, obtained, and the reason for the difference.
 
 use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
+use super::{NARROWEST, Page, tree};
 use crate::cells::{asked, other_means, receipt_words, shortfall_bytes, total};
 use crate::number::{UNKNOWN, percent};
 use crate::style::{Style, Tone};
 use firsttouch_placement::{Obtained, Receipt, ThreadReport, format_bytes, format_order};
-use std::collections::BTreeMap;
 
 /// Blocks listed; the JSON has up to 64.
 const BLOCKS_SHOWN: usize = 10;
@@ -20,12 +19,19 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
     page.paragraph("asked     ", &asked(Some(&receipt.asked)), None);
     page.paragraph(
         "obtained  ",
-        &receipt_words(receipt, Some(receipt.asked.pages)),
+        &receipt_words(receipt),
         Some(if receipt.shortfalls.is_empty() { Tone::Good } else { Tone::Strong }),
     );
     page.paragraph("via       ", receipt.via.word(), None);
+    if let Some(ending) = &receipt.ending {
+        page.paragraph("ended     ", ending, None);
+    }
     page.blank();
+    if let Some(tree) = &receipt.tree {
+        tree::add(&mut page, tree);
+    }
     if let Some(obtained) = &receipt.obtained {
+        page.heading("placed memory at its peak");
         page.text.push_str(&obtained_table(obtained).print(page.width, style));
         page.blank();
         page.paragraph(
@@ -75,15 +81,20 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
         page.blank();
     }
     if !receipt.complete {
-        page.paragraph(
-            "! ",
-            "The program did not end by itself: this is the last reading before.",
-            Some(Tone::Caution),
-        );
+        page.paragraph("! ", incomplete(receipt), Some(Tone::Caution));
     }
     page.text.truncate(page.text.trim_end().len());
     page.text.push('\n');
     page.text
+}
+
+/// What a receipt is worth whose program did not end by itself.
+fn incomplete(receipt: &Receipt) -> &'static str {
+    if receipt.obtained.is_some() || receipt.tree.is_some() {
+        "The program did not end by itself: this is the last reading before."
+    } else {
+        "The program did not end by itself, and nothing could be read before."
+    }
 }
 
 fn obtained_table(obtained: &Obtained) -> Table {
@@ -91,47 +102,28 @@ fn obtained_table(obtained: &Obtained) -> Table {
         Column::new("", "resident bytes", Align::Left),
         Column::new("", "placed", Align::Right),
         Column::new("", "share", Align::Right),
-        Column::new("", "process", Align::Right),
     ]);
-    let none = BTreeMap::new();
-    let process = obtained.process_bytes_by_page_size.as_ref().unwrap_or(&none);
     let placed = &obtained.bytes_by_page_size;
-    let mut sizes: Vec<u64> = placed.keys().chain(process.keys()).copied().collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    for size in sizes.into_iter().rev() {
-        let mut row =
-            share_row(&format!("on {} pages", format_bytes(size)), placed.get(&size), total(placed));
-        row.push(Cell::new(process.get(&size).map_or(UNKNOWN.to_owned(), |bytes| format_bytes(*bytes))));
-        table.row(row);
+    for (size, bytes) in placed.iter().rev() {
+        table.row(share_row(&format!("on {} pages", format_bytes(*size)), *bytes, total(placed)));
     }
     match &obtained.bytes_by_node {
         Some(nodes) => {
             for (node, bytes) in nodes {
-                let mut row = share_row(&format!("on node {node}"), Some(bytes), total(nodes));
-                row.push(Cell::new(UNKNOWN));
-                table.row(row);
+                table.row(share_row(&format!("on node {node}"), *bytes, total(nodes)));
             }
         }
-        None => table.row(vec![
-            Cell::new("by node"),
-            Cell::new("unknown"),
-            Cell::new(UNKNOWN),
-            Cell::new(UNKNOWN),
-        ]),
+        None => table.row(vec![Cell::new("by node"), Cell::new("unknown"), Cell::new(UNKNOWN)]),
     }
     table
 }
 
-fn share_row(label: &str, bytes: Option<&u64>, all: f64) -> Vec<Cell> {
-    match bytes {
-        Some(bytes) => vec![
-            Cell::new(label),
-            Cell::new(format_bytes(*bytes)),
-            Cell::new(if all > 0.0 { percent(*bytes as f64 / all) } else { UNKNOWN.to_owned() }),
-        ],
-        None => vec![Cell::new(label), Cell::new(UNKNOWN), Cell::new(UNKNOWN)],
-    }
+fn share_row(label: &str, bytes: u64, all: f64) -> Vec<Cell> {
+    vec![
+        Cell::new(label),
+        Cell::new(format_bytes(bytes)),
+        Cell::new(if all > 0.0 { percent(bytes as f64 / all) } else { UNKNOWN.to_owned() }),
+    ]
 }
 
 fn threads_table(threads: &[ThreadReport]) -> Table {

@@ -8,8 +8,9 @@ pub mod measured;
 pub mod recorded;
 
 use firsttouch_placement::{
-    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, Ratio, Reason, Receipt,
-    SCHEMA_VERSION, Shortfall, SkippedConfiguration, TuneReport, Verdict, Via,
+    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, ProcessMemory,
+    ProcessTree, Ratio, Reason, Receipt, Resident, ResidentMemory, SCHEMA_VERSION, Shortfall,
+    SkippedConfiguration, TuneReport, Verdict, Via,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -92,6 +93,7 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             threads: Vec::new(),
             process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),
         }),
+        tree: Some(tree(placed, if size >= HUGE { huge } else { 0 })),
         shortfalls: if huge < placed {
             vec![Shortfall::new(Reason::NoWholeBlock, placed - huge)]
         } else {
@@ -107,7 +109,41 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             })
             .collect(),
         complete: true,
+        ending: Some("exit status 0".to_owned()),
         notes: Vec::new(),
+    }
+}
+
+/// A shell and the program that it started, which has all that is placed, and shares a little.
+pub fn tree(placed: u64, huge: u64) -> ProcessTree {
+    let resident = |bytes, huge_bytes| Resident { bytes, huge_bytes };
+    let process = |pid, program: &str, placed, private| ProcessMemory {
+        pid,
+        parent: pid - 1,
+        program: program.to_owned(),
+        peak_rss_bytes: Some(2 * MIB),
+        cpu_ms: 10,
+        memory: ResidentMemory {
+            placed,
+            private,
+            shared: resident(4 * MIB, HUGE),
+            files: resident(9 * MIB, 0),
+        },
+    };
+    ProcessTree {
+        pid: 4711,
+        at_peak: ResidentMemory {
+            placed: resident(placed, huge),
+            private: resident(26 * MIB, HUGE),
+            shared: resident(4 * MIB, HUGE),
+            files: resident(9 * MIB, 0),
+        },
+        processes: vec![
+            process(4712, "/usr/lib/R/bin/exec/R", resident(placed, huge), resident(25 * MIB, HUGE)),
+            process(4711, "/bin/sh", resident(0, 0), resident(MIB, 0)),
+        ],
+        unlisted: 3,
+        outlived: 0,
     }
 }
 

@@ -1,0 +1,136 @@
+// What a receipt tells of the processes of a program, against what the kernel tells each of itself.
+//# once: the kind of pages is nothing to it
+//# bare: stays
+//# run: -- stays
+//# expect: processes=3
+//# expect: processes=printed
+//# expect: placed>=64M
+//# expect: complete=true
+//# run: --follow -- stays
+//# expect: processes=3
+//# expect: processes=printed
+//# expect: placed>=128M
+//# expect: note~of 2 programs
+//# run: --prefault -- stays
+//# expect: processes=printed
+//# expect: huge=shared>=90% where thp linux>=6.1
+//# run: --via supervise -- stays
+//# expect: processes=3
+//# run: --pages plain -- stays
+//# expect: processes=printed
+//# run: -- killed
+//# expect: signal=15
+//# expect: processes=printed
+//# expect: complete=false
+//# expect: placed>=64M
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20, SHARED_MIB = 48, OWN_MIB = 64 };
+
+static unsigned char *shared_memory;
+
+static unsigned char *filled(int mib) {
+    unsigned char *block = malloc((size_t)mib * MIB);
+    if (!block) exit(2);
+    memset(block, 1, (size_t)mib * MIB);
+    return block;
+}
+
+/* A line of this process: its number, and what it has by smaps, in KiB: private, shared, and on huge pages. */
+static void tell(FILE *out) {
+    char line[4096];
+    long value, own = 0, shared = 0, huge = 0, rss = 0;
+    int is_shared = 0;
+    FILE *smaps = fopen("/proc/self/smaps", "r");
+    if (!smaps) exit(3);
+    while (fgets(line, sizeof line, smaps)) {
+        if (strstr(line, " rw-s ")) is_shared = strstr(line, "/dev/zero") != NULL;
+        else if (strstr(line, "-p ")  && !strstr(line, " kB")) is_shared = 0;
+        if (sscanf(line, "Rss: %ld", &value) == 1) rss = value;
+        if (sscanf(line, "Anonymous: %ld", &value) == 1) {
+            own += value;
+            if (is_shared) shared += rss - value;
+        }
+        if (sscanf(line, "AnonHugePages: %ld", &value) == 1) huge += value;
+        if (sscanf(line, "ShmemPmdMapped: %ld", &value) == 1) huge += value;
+    }
+    fclose(smaps);
+    fprintf(out, "%d %ld %ld %ld\n", (int)getpid(), own, shared, huge);
+    fflush(out);
+}
+
+/* How often the process above has gone to sleep by itself; -1 where it is not the command. */
+static long sleeps_of_launcher(void) {
+    char path[64], line[256];
+    long sleeps = -1;
+    int is_it = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)getppid());
+    FILE *status = fopen(path, "r");
+    if (!status) return -1;
+    while (fgets(line, sizeof line, status)) {
+        is_it |= !strcmp(line, "Name:\tfirsttouch\n");
+        sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+    }
+    fclose(status);
+    return is_it ? sleeps : -1;
+}
+
+/* Between two of its sleeps the command looks once; one look may have begun before. */
+static void wait_for_looks(void) {
+    long before = sleeps_of_launcher();
+    while (before >= 0 && sleeps_of_launcher() < before + 4) usleep(1000);
+}
+
+/* A child writes its line to one pipe and waits for the other one's end. */
+static void child(int out, int wait) {
+    char byte;
+    unsigned char *own = filled(OWN_MIB);
+    long sum = 0;
+    for (size_t at = 0; at < (size_t)SHARED_MIB * MIB && shared_memory; at += 4096) sum += shared_memory[at];
+    if (shared_memory && sum != SHARED_MIB * 256) exit(4);
+    FILE *lines = fdopen(out, "w");
+    tell(lines);
+    fclose(lines);
+    while (read(wait, &byte, 1) > 0) {}
+    exit(own[MIB] != 1);
+}
+
+int main(int count, char **words) {
+    int out[2], wait_for[2], status;
+    char line[256], numbers[2][16];
+    if (count == 4 && !strcmp(words[1], "leaf")) child(atoi(words[2]), atoi(words[3]));
+    shared_memory = mmap(0, (size_t)SHARED_MIB * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared_memory == MAP_FAILED || pipe(out) || pipe(wait_for)) return 5;
+    memset(shared_memory, 1, (size_t)SHARED_MIB * MIB);
+    for (int number = 0; number < 2; number++) {
+        if (fork()) continue;
+        close(out[0]);
+        close(wait_for[1]);
+        /* One goes on as it is, the other becomes a program of its own. */
+        if (number == 0) child(out[1], wait_for[0]);
+        snprintf(numbers[0], sizeof numbers[0], "%d", out[1]);
+        snprintf(numbers[1], sizeof numbers[1], "%d", wait_for[0]);
+        execl("/proc/self/exe", words[0], "leaf", numbers[0], numbers[1], (char *)NULL);
+        _exit(6);
+    }
+    close(out[1]);
+    close(wait_for[0]);
+    unsigned char *own = filled(OWN_MIB);
+    FILE *lines = fdopen(out[0], "r");
+    while (fgets(line, sizeof line, lines)) fputs(line, stdout);
+    fflush(stdout);
+    wait_for_looks();
+    tell(stdout);
+    wait_for_looks();
+    if (count == 2 && !strcmp(words[1], "killed")) raise(SIGTERM);
+    close(wait_for[1]);
+    for (int number = 0; number < 2; number++)
+        if (wait(&status) < 0 || status) return 7;
+    return own[MIB] != 1;
+}

@@ -1,0 +1,268 @@
+//! A program and what it starts, looked at from time to time while it runs, to say afterwards what they had at their peak.
+
+use firsttouch_linux::process::{self, Stat, Status, TICKS_PER_S, unless_ended};
+use firsttouch_linux::program::{program_of, text_of};
+use firsttouch_linux::root::Root;
+use firsttouch_linux::smaps::{read_bytes_by_node, read_smaps};
+use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+/// Processes in a document.
+const MOST_LISTED: usize = 64;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// A look walks page tables, and processes may have to wait for that: at most one part in ten.
+const PAUSE_TO_COST: u32 = 10;
+
+/// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeakPages {
+    /// Resident bytes of no file by page size; multi-size pages count as base pages.
+    pub bytes_by_page_size: BTreeMap<u64, u64>,
+    /// Resident bytes by node, but for pages of files and memory that processes share; `None` if the kernel does not say.
+    pub bytes_by_node: Option<BTreeMap<u32, u64>>,
+}
+
+/// Looks at a program and its descendants from time to time; the caller keeps the time.
+#[derive(Debug)]
+pub struct TreeWatch {
+    root: Root,
+    pid: u32,
+    /// The first is the program itself.
+    members: Vec<Member>,
+    /// Members that have ended, the largest of them.
+    ended: Vec<Member>,
+    forgotten: u64,
+    fullest: u64,
+    at_peak: Together,
+    nodes_at_peak: Option<BTreeMap<u32, u64>>,
+    pause: Duration,
+    cost: Duration,
+    next_search: Instant,
+    /// Why a member could not be looked into.
+    blind: Option<io::Error>,
+}
+
+#[derive(Debug)]
+struct Member {
+    memory: ProcessMemory,
+    start_ticks: u64,
+    /// By the cheap account, at the fullest look.
+    fullest: u64,
+    looked_into: bool,
+}
+
+/// A member at this look.
+struct Look {
+    /// Its place among the members.
+    member: usize,
+    bytes: u64,
+    own_bytes: u64,
+    shared_bytes: u64,
+}
+
+impl TreeWatch {
+    /// A watch of the process `pid` that has not looked yet.
+    pub fn new(root: Root, pid: u32) -> TreeWatch {
+        let mut watch = TreeWatch {
+            root,
+            pid,
+            members: Vec::new(),
+            ended: Vec::new(),
+            forgotten: 0,
+            fullest: 0,
+            at_peak: Together::default(),
+            nodes_at_peak: None,
+            pause: SHORTEST_PAUSE,
+            cost: Duration::ZERO,
+            next_search: Instant::now(),
+            blind: None,
+        };
+        watch.welcome(pid);
+        watch
+    }
+
+    /// Looks once; false if the program has ended.
+    pub fn look(&mut self) -> bool {
+        self.search();
+        let begun = Instant::now();
+        let looks = self.glance();
+        if !looks.is_empty() {
+            self.look_into(&looks);
+        }
+        self.cost = begun.elapsed();
+        self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
+        looks.first().is_some_and(|look| look.member == 0)
+    }
+
+    /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where a look is costly.
+    pub fn pause(&self) -> Duration {
+        self.pause.max(self.cost * PAUSE_TO_COST)
+    }
+
+    /// Looks for processes that are new. That reads a line of every process of the machine, so it has a price of its own.
+    fn search(&mut self) {
+        let begun = Instant::now();
+        if begun < self.next_search {
+            return;
+        }
+        let known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
+        let unknown = process::descendants(&self.root, &known).unwrap_or_default();
+        let known: HashSet<u32> = known.into_iter().collect();
+        unknown.into_iter().filter(|pid| !known.contains(pid)).for_each(|pid| self.welcome(pid));
+        self.next_search = begun + begun.elapsed() * PAUSE_TO_COST;
+    }
+
+    fn welcome(&mut self, pid: u32) {
+        let Ok(stat) = Stat::read(&self.root, pid) else { return };
+        self.members.push(Member {
+            memory: ProcessMemory {
+                pid,
+                parent: stat.parent,
+                program: stat.command.clone(),
+                peak_rss_bytes: None,
+                cpu_ms: 0,
+                memory: Default::default(),
+            },
+            start_ticks: stat.start_ticks,
+            fullest: 0,
+            looked_into: false,
+        });
+    }
+
+    /// What the kernel counts anyway, of every member; members that have ended go.
+    fn glance(&mut self) -> Vec<Look> {
+        let mut looks = Vec::with_capacity(self.members.len());
+        let (mut kept, mut ended) = (Vec::with_capacity(self.members.len()), Vec::new());
+        for (place, mut member) in std::mem::take(&mut self.members).into_iter().enumerate() {
+            let pid = member.memory.pid;
+            let stat = Stat::read(&self.root, pid).ok().filter(|stat| stat.start_ticks == member.start_ticks);
+            if let Some(stat) = &stat {
+                member.memory.cpu_ms = stat.ticks() * 1000 / TICKS_PER_S;
+            }
+            let status = stat.and_then(|_| Status::read(&self.root, pid).ok());
+            let resident = status.as_ref().and_then(|status| Some((status, status.resident_bytes()?)));
+            match resident {
+                Some((status, bytes)) => {
+                    member.memory.peak_rss_bytes = status.vm_hwm_bytes.or(member.memory.peak_rss_bytes);
+                    let shared_bytes = status.rss_shmem_bytes.unwrap_or(0);
+                    let files = status.rss_file_bytes.unwrap_or(0);
+                    let own_bytes = bytes.saturating_sub(shared_bytes).saturating_sub(files);
+                    looks.push(Look { member: kept.len(), bytes, own_bytes, shared_bytes });
+                    kept.push(member);
+                }
+                // The program itself stays the first, so that a number never means another.
+                None if place == 0 => kept.push(member),
+                None => ended.push(member),
+            }
+        }
+        self.members = kept;
+        self.ended.append(&mut ended);
+        self.forget_small();
+        looks
+    }
+
+    /// Of those that ended only the largest are kept: a build starts thousands.
+    fn forget_small(&mut self) {
+        if self.ended.len() > 2 * MOST_LISTED {
+            self.ended.sort_by_key(|member| std::cmp::Reverse(member.fullest));
+            self.forgotten += (self.ended.len() - MOST_LISTED) as u64;
+            self.ended.truncate(MOST_LISTED);
+        }
+    }
+
+    /// Reads the mappings of members that are fuller than ever, and those of all where all together are. Close to a peak the
+    /// later look is the better one: pages are collapsed after they are filled.
+    fn look_into(&mut self, looks: &[Look]) {
+        let enough = |fullest: u64| fullest - fullest / 50;
+        let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
+        let all = looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes));
+        let is_peak = all >= enough(self.fullest);
+        let mut read = Vec::new();
+        for look in looks {
+            let Member { memory, fullest, .. } = &self.members[look.member];
+            let is_fullest = look.bytes >= enough(*fullest);
+            if !is_peak && !is_fullest {
+                continue;
+            }
+            let pid = memory.pid;
+            match unless_ended(read_smaps(&self.root, pid)) {
+                Ok(None) => {}
+                // One that has ended but was not collected has no mappings left.
+                Ok(Some(regions)) if regions.is_empty() => {}
+                Ok(Some(regions)) => {
+                    let resident = ProcessResident::of(&regions);
+                    if is_fullest {
+                        self.remember(look, &resident);
+                    }
+                    read.push((pid, resident));
+                }
+                Err(error) => self.blind = Some(error),
+            }
+        }
+        if is_peak && !read.is_empty() {
+            self.fullest = self.fullest.max(all);
+            self.at_peak = Together::of(read.iter().map(|(_, resident)| resident));
+            self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (pid, _)| {
+                for (node, bytes) in private_nodes(&self.root, *pid)? {
+                    *nodes.entry(node).or_insert(0) += bytes;
+                }
+                Some(nodes)
+            });
+        }
+    }
+
+    fn remember(&mut self, look: &Look, resident: &ProcessResident) {
+        let member = &mut self.members[look.member];
+        member.fullest = member.fullest.max(look.bytes);
+        member.looked_into = true;
+        member.memory.memory = resident.memory;
+        if let Ok(program) = program_of(&self.root, member.memory.pid) {
+            member.memory.program = text_of(program.as_os_str().as_bytes());
+        }
+    }
+
+    /// Why a process could not be looked into, if one could not.
+    pub fn blind(&self) -> Option<&io::Error> {
+        self.blind.as_ref()
+    }
+
+    /// What was seen; `None` if the program ended before anything was.
+    pub fn into_tree(mut self) -> Option<(ProcessTree, PeakPages)> {
+        self.glance();
+        let outlived = self.members.len().saturating_sub(1) as u64;
+        let mut processes: Vec<Member> = self.members.into_iter().chain(self.ended).collect();
+        let all = processes.len() as u64 + self.forgotten;
+        processes.retain(|member| member.looked_into);
+        if processes.is_empty() {
+            return None;
+        }
+        processes.sort_by_key(|member| std::cmp::Reverse(member.memory.memory.of_no_file().bytes));
+        processes.truncate(MOST_LISTED);
+        let tree = ProcessTree {
+            pid: self.pid,
+            at_peak: self.at_peak.memory,
+            unlisted: all - processes.len() as u64,
+            processes: processes.into_iter().map(|member| member.memory).collect(),
+            outlived,
+        };
+        let pages = PeakPages {
+            bytes_by_page_size: self.at_peak.bytes_by_page_size,
+            bytes_by_node: self.nodes_at_peak,
+        };
+        Some((tree, pages))
+    }
+}
+
+/// Resident bytes of a process by node; `None` if the kernel does not say.
+fn private_nodes(root: &Root, pid: u32) -> Option<BTreeMap<u32, u64>> {
+    match read_bytes_by_node(root, pid) {
+        Ok(nodes) => nodes,
+        // It has ended since its mappings were read.
+        Err(_) if Stat::read(root, pid).is_err() => Some(BTreeMap::new()),
+        Err(_) => None,
+    }
+}
