@@ -6,8 +6,10 @@ alone) is it left out, and looked for on the search path when it is needed.
 """
 
 import os
+import shlex
 import shutil
-import subprocess
+import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,30 +51,39 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    with data() as folder:
-        add_command(folder, config_settings)
+    with data() as folder, both(folder):
         return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    with data() as folder:
-        add_command(folder, config_settings)
+    with data() as folder, both(folder):
         return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
-def add_command(folder, config_settings):
-    """Builds the command, if its sources are there, and adds it to the data of a wheel."""
+@contextmanager
+def both(folder):
+    """Has maturin's call of Cargo build the command, too, if its sources are there, and add it to the data of a wheel."""
     if not (WORKSPACE / "crates/firsttouch-cli/Cargo.toml").exists():
+        yield
         return
-    if shutil.which("cargo") is None:
+    cargo = shutil.which(os.environ.get("CARGO", "cargo"))
+    if cargo is None:
         raise SystemExit("Cargo is missing: install Rust 1.89 or newer from https://rustup.rs")
-    # For a quicker build: pip install --config-settings=build-args=--profile=dev, which maturin understands as well.
-    words = str((config_settings or {}).get("build-args", "")).split()
-    profile = next((word.partition("=")[2] for word in words if word.startswith("--profile=")), "release")
-    subprocess.run(
-        ["cargo", "build", "--locked", "--profile", profile, "-p", "firsttouch-cli"], cwd=WORKSPACE, check=True
-    )
-    target = WORKSPACE / (os.environ.get("CARGO_TARGET_DIR") or "target")
     scripts = folder / "scripts"
-    scripts.mkdir()
-    shutil.copy2(target / ("debug" if profile == "dev" else profile) / "firsttouch", scripts)
+    # Beside the sources, because programs cannot be started from every folder for temporary files.
+    with tempfile.TemporaryDirectory(prefix=".cargo-", dir=HERE) as place:
+        # Maturin calls the program that the variable CARGO names, as Cargo's own subcommands do.
+        instead = Path(place, "cargo")
+        words = [sys.executable, "-I", HERE / "backend/firsttouch_cargo.py", cargo, scripts]
+        instead.write_text("#!/bin/sh\nexec " + " ".join(shlex.quote(str(word)) for word in words) + ' "$@"\n')
+        instead.chmod(0o700)
+        before = os.environ.get("CARGO")
+        os.environ["CARGO"] = str(instead)
+        try:
+            yield
+        finally:
+            del os.environ["CARGO"]
+            if before is not None:
+                os.environ["CARGO"] = before
+    if not (scripts / "firsttouch").exists():
+        raise SystemExit("the command `firsttouch` was not built: this maturin does not call the Cargo that CARGO names")
