@@ -19,7 +19,7 @@ def main(cargo, scripts, words):
     if words[0] != "rustc":
         os.execvp(cargo, [cargo, *words])
     print(
-        "firsttouch: Cargo compiles the extension module and the command, both at once; this takes minutes",
+        "firsttouch: Cargo compiles the extension module and the command, both at once; this takes some minutes",
         file=sys.stderr,
         flush=True,
     )
@@ -27,7 +27,7 @@ def main(cargo, scripts, words):
     alone = "--" in words
     both = words[1 : words.index("--")] if alone else words[1:]
     both = [word for word in both if word != "--lib"]
-    packages = ["-p", COMMAND] if alone else ["-p", MODULE, "-p", COMMAND]
+    packages = ["-p", COMMAND] if alone else ["-p", COMMAND, "-p", MODULE]
     status = build([cargo, "build", *packages, *both], scripts)
     if alone and status == 0:
         status = subprocess.call([cargo, *words])

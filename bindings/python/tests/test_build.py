@@ -1,0 +1,65 @@
+"""How the package is built: the command and the extension module by one call of Cargo."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CALLED = Path(__file__).resolve().parent.parent / "backend/firsttouch_cargo.py"
+
+#: A Cargo that writes down how it was called, and says that it built a library and a program.
+CARGO = """\
+#!{python}
+import json, sys
+with open({log!r}, "a") as log:
+    print(json.dumps(sys.argv[1:]), file=log)
+print(json.dumps({{"reason": "compiler-artifact", "filenames": ["lib_core.so"], "executable": None}}))
+print(json.dumps({{"reason": "compiler-artifact", "filenames": [{program!r}], "executable": {program!r}}}))
+print("no message")
+sys.exit({status})
+"""
+
+if not CALLED.exists():
+    pytest.skip("the sources of the package are not beside its tests", allow_module_level=True)
+
+
+def call(folder, *words, status=0):
+    """What Cargo was called with, what it was heard to say, the exit status, and the scripts of the wheel."""
+    program = folder / "firsttouch"
+    program.write_text("the command")
+    log, cargo, scripts = folder / "log", folder / "cargo", folder / "scripts"
+    cargo.write_text(CARGO.format(python=sys.executable, log=str(log), program=str(program), status=status))
+    cargo.chmod(0o700)
+    done = subprocess.run(
+        [sys.executable, "-I", CALLED, cargo, scripts, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    return calls, done.stdout, done.returncode, sorted(path.name for path in scripts.glob("*"))
+
+
+def test_one_call_of_cargo_builds_both(tmp_path):
+    calls, said, status, scripts = call(tmp_path, "rustc", "--profile", "dev", "--lib", "--locked")
+    assert calls == [["build", "-p", "firsttouch-cli", "-p", "firsttouch-python", "--profile", "dev", "--locked"]]
+    assert (status, scripts) == (0, ["firsttouch"])
+    # Maturin looks for the library in what Cargo says, and knows nothing of a program.
+    assert "lib_core.so" in said and "no message" in said and "executable\": \"" not in said
+
+
+def test_flags_for_the_compiler_are_for_the_module_alone(tmp_path):
+    calls, _, status, scripts = call(tmp_path, "rustc", "--lib", "--release", "--", "-C", "link-arg=-s")
+    assert calls == [["build", "-p", "firsttouch-cli", "--release"], ["rustc", "--lib", "--release", "--", "-C", "link-arg=-s"]]
+    assert (status, scripts) == (0, ["firsttouch"])
+
+
+def test_other_calls_are_cargos_own(tmp_path):
+    calls, _, status, scripts = call(tmp_path, "metadata", "--format-version", "1")
+    assert (calls, status, scripts) == ([["metadata", "--format-version", "1"]], 0, [])
+
+
+def test_a_build_that_fails_is_a_failure(tmp_path):
+    for words in (["rustc", "--lib"], ["rustc", "--lib", "--", "-C", "link-arg=-s"]):
+        calls, _, status, _ = call(tmp_path, *words, status=101)
+        assert status == 101 and len(calls) == 1
+        (tmp_path / "log").unlink()
