@@ -16,6 +16,8 @@ MODULE, COMMAND = "firsttouch-python", "firsttouch-cli"
 
 
 def main(cargo, scripts, words):
+    # This names us. Cargo hands it to build scripts that call Cargo, and those mean Cargo.
+    os.environ.pop("CARGO", None)
     if words[0] != "rustc":
         os.execvp(cargo, [cargo, *words])
     print(

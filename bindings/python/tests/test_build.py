@@ -1,6 +1,7 @@
 """How the package is built: the command and the extension module by one call of Cargo."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ CALLED = Path(__file__).resolve().parent.parent / "backend/firsttouch_cargo.py"
 #: A Cargo that writes down how it was called, and says that it built a library and a program.
 CARGO = """\
 #!{python}
-import json, sys
+import json, os, sys
+assert "CARGO" not in os.environ
 with open({log!r}, "a") as log:
     print(json.dumps(sys.argv[1:]), file=log)
 print(json.dumps({{"reason": "compiler-artifact", "filenames": ["lib_core.so"], "executable": None}}))
@@ -33,7 +35,11 @@ def call(folder, *words, status=0):
     cargo.write_text(CARGO.format(python=sys.executable, log=str(log), program=str(program), status=status))
     cargo.chmod(0o700)
     done = subprocess.run(
-        [sys.executable, "-I", CALLED, cargo, scripts, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-I", CALLED, cargo, scripts, *words],
+        env={**os.environ, "CARGO": str(CALLED)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     calls = [json.loads(line) for line in log.read_text().splitlines()]
     return calls, done.stdout, done.returncode, sorted(path.name for path in scripts.glob("*"))
@@ -49,7 +55,8 @@ def test_one_call_of_cargo_builds_both(tmp_path):
 
 def test_flags_for_the_compiler_are_for_the_module_alone(tmp_path):
     calls, _, status, scripts = call(tmp_path, "rustc", "--lib", "--release", "--", "-C", "link-arg=-s")
-    assert calls == [["build", "-p", "firsttouch-cli", "--release"], ["rustc", "--lib", "--release", "--", "-C", "link-arg=-s"]]
+    flags = ["--", "-C", "link-arg=-s"]
+    assert calls == [["build", "-p", "firsttouch-cli", "--release"], ["rustc", "--lib", "--release", *flags]]
     assert (status, scripts) == (0, ["firsttouch"])
 
 
