@@ -227,6 +227,22 @@ pub(crate) fn process() -> Option<Coverage> {
     Some(coverage)
 }
 
+/// Resident bytes of the process by the kernel's own count; with `has_pool` those on pages of a pool, too, which costs more.
+pub(crate) fn resident_bytes(has_pool: bool) -> Option<usize> {
+    if !has_pool {
+        let mut lines = Lines::open(c"/proc/self/statm")?;
+        let pages = lines.next()?.split(|byte| *byte == b' ').nth(1)?;
+        return number(pages, 10)?.checked_mul(BASE);
+    }
+    let (mut lines, mut sum) = (Lines::open(c"/proc/self/status")?, None);
+    while let Some(line) = lines.next() {
+        if let Some((b"VmRSS" | b"HugetlbPages", kib)) = keyed_kib(line) {
+            sum = Some(sum.unwrap_or(0) + (kib << 10));
+        }
+    }
+    sum
+}
+
 /// Whether a one-line settings file has `[word]` selected; `None` if it cannot be read.
 pub(crate) fn is_selected(path: &CStr, word: &[u8]) -> Option<bool> {
     let mut lines = Lines::open(path)?;

@@ -253,6 +253,7 @@ impl Heap {
         );
         let run = arena.address(taken.start);
         let base = arena.base;
+        inner.hold_less();
         let restore = inner.restore_is_due();
         let zeroed = zeroed || inner.settings.zero;
         drop(inner);

@@ -21,6 +21,7 @@ mod coverage;
 mod deferred;
 mod dirty;
 mod extents;
+mod footprint;
 mod fork;
 mod header;
 mod heap;

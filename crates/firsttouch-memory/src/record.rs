@@ -116,6 +116,8 @@ impl Record<'_> {
         writeln!(out, "peak {}", self.totals.peak_bytes)?;
         writeln!(out, "blocks {}", self.totals.placed_blocks)?;
         writeln!(out, "recycled {}", self.totals.recycled_bytes)?;
+        writeln!(out, "served {}", self.totals.recycled_blocks)?;
+        writeln!(out, "held {}", self.totals.most_held_bytes)?;
         let multi = (self.asked.bytes(), snapshot.multi_bytes.unwrap_or(0));
         for (page, bytes) in [
             (4096, snapshot.small_bytes),

@@ -68,6 +68,7 @@ impl Heap {
             if let Some(arena) = &mut inner.arenas[slot] {
                 arena.set_live(start, wanted, Block { bytes, ..block });
             }
+            inner.hold_less();
             let zero = inner.settings.zero;
             drop(inner);
             if zero {
@@ -100,6 +101,7 @@ impl Heap {
         let altered = by_kernel && block.altered;
         arena.set_live(taken.start, wanted, Block { bytes, fallback, altered, ..block });
         let by_kernel = by_kernel && inner.moves < MOST_MOVES;
+        inner.hold_less();
         let zero = inner.settings.zero;
         drop(inner);
 

@@ -55,8 +55,12 @@ pub struct Totals {
     pub placed_blocks: u64,
     /// Bytes served from recycled pages over the life of the process.
     pub recycled_bytes: u64,
+    /// Blocks that were served from recycled pages, at least in part.
+    pub recycled_blocks: u64,
     /// Freed bytes held for reuse now.
     pub held_bytes: usize,
+    /// The most of them at any time.
+    pub most_held_bytes: usize,
 }
 
 impl Totals {
@@ -66,6 +70,8 @@ impl Totals {
         live_blocks: 0,
         placed_blocks: 0,
         recycled_bytes: 0,
+        recycled_blocks: 0,
         held_bytes: 0,
+        most_held_bytes: 0,
     };
 }

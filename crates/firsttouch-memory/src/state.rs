@@ -2,6 +2,7 @@
 
 use crate::arena::{Arena, Backing, Taken};
 use crate::extents::{Block, Extents};
+use crate::footprint::{Footprint, Placed};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use crate::record::{self, More, Record};
@@ -44,6 +45,8 @@ pub(crate) struct Inner {
     /// The program confined itself to some system calls.
     confined: bool,
     period_start_ns: u64,
+    /// What the program has by itself, as a bound for what is held.
+    footprint: Footprint,
     /// Least pages held since the period began: nobody needed those.
     low_water_pages: u64,
 }
@@ -71,6 +74,7 @@ impl Inner {
         confined: false,
         period_start_ns: 0,
         low_water_pages: 0,
+        footprint: Footprint::UNKNOWN,
     };
 
     /// The live block at an address: arena, first page, pages, block.
@@ -161,7 +165,34 @@ impl Inner {
         self.totals.recycled_bytes += u64::from(taken.recycled) * BASE as u64;
         self.totals.live_bytes += bytes;
         self.totals.peak_bytes = self.totals.peak_bytes.max(self.totals.live_bytes);
+        if taken.recycled > 0 {
+            self.totals.recycled_blocks += 1;
+        }
         self.low_water_pages = self.low_water_pages.min(self.held_pages());
+    }
+
+    /// Blocks have become more: gives back what is held beyond what may be. Every run must be free or a block's.
+    pub(crate) fn hold_less(&mut self) {
+        if self.settings.recycle_bytes.is_some() || self.confined {
+            return;
+        }
+        let mut excess = (self.footprint.excess(self.placed()) / BASE) as u64;
+        for arena in self.arenas.iter_mut().flatten() {
+            if excess == 0 {
+                break;
+            }
+            let before = arena.recycled_pages;
+            arena.trim_idle(excess);
+            excess = excess.saturating_sub(before - arena.recycled_pages);
+        }
+    }
+
+    fn placed(&self) -> Placed {
+        Placed {
+            live_bytes: self.totals.live_bytes,
+            held_bytes: self.held_pages() as usize * BASE,
+            has_pool: self.arenas.iter().flatten().any(|arena| arena.backing.is_reserved_pool()),
+        }
     }
 
     /// Notes that so many bytes were not placed.
@@ -172,8 +203,12 @@ impl Inner {
 
     /// Gives pages of a block back to their arena; `altered` if the program changed the mapping.
     pub(crate) fn give_back(&mut self, slot: usize, start: u32, pages: u32, altered: bool) {
-        let budget = self.recycle_budget();
-        let held = self.held_pages() * BASE as u64;
+        let bytes = pages as usize * BASE;
+        let placed = self.placed();
+        let held = placed.held_bytes + bytes;
+        let holds = self.confined
+            || held as u64 <= self.recycle_budget()
+                && (self.settings.recycle_bytes.is_some() || self.footprint.may_hold(placed, bytes));
         let Some(arena) = &mut self.arenas[slot] else { return };
         if self.confined {
             arena.retire(start, pages);
@@ -185,9 +220,10 @@ impl Inner {
             return;
         }
         let (run, run_pages) = arena.give_back(start, pages);
-        if held + u64::from(pages) * BASE as u64 > budget {
+        if !holds {
             arena.trim(run, run_pages);
         }
+        self.totals.most_held_bytes = self.totals.most_held_bytes.max(self.held_pages() as usize * BASE);
     }
 
     /// From now on, asks the kernel for nothing but what allocators do at any time.

@@ -80,6 +80,12 @@ pub struct Obtained {
     pub placed_blocks: u64,
     /// Bytes that came from recycled blocks instead of the kernel, over the life of the program.
     pub recycled_bytes: u64,
+    /// Allocations that were served from recycled blocks, at least in part.
+    #[serde(default)]
+    pub recycled_blocks: u64,
+    /// The most freed bytes that were held for reuse at any time.
+    #[serde(default)]
+    pub held_bytes: u64,
     /// The threads that were to be bound, in the order of their creation, at most 256 of them; empty where none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadReport>,

@@ -9,6 +9,8 @@
 //! peak 1073741824
 //! blocks 12
 //! recycled 0
+//! served 0
+//! held 0
 //! page 2097152 1071644672
 //! pool 2097152
 //! node 0 1073741824
@@ -108,6 +110,8 @@ impl Record {
             "peak" => self.obtained.peak_bytes = number()?,
             "blocks" => self.obtained.placed_blocks = number()?,
             "recycled" => self.obtained.recycled_bytes = number()?,
+            "served" => self.obtained.recycled_blocks = number()?,
+            "held" => self.obtained.held_bytes = number()?,
             "pool" => self.obtained.pool_bytes = number()?,
             "page" => add(&mut self.obtained.bytes_by_page_size, number()?, number()?),
             "node" => {
@@ -168,6 +172,8 @@ impl Record {
             (&mut sum.peak_bytes, more.peak_bytes),
             (&mut sum.placed_blocks, more.placed_blocks),
             (&mut sum.recycled_bytes, more.recycled_bytes),
+            (&mut sum.recycled_blocks, more.recycled_blocks),
+            (&mut sum.held_bytes, more.held_bytes),
         ] {
             *sum = sum.saturating_add(more);
         }
@@ -259,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     const SAMPLE: &str = "firsttouch-record 1\nprogram /usr/bin/a b\nstate final\nplaced 30\npeak 40\nblocks 2\n\
-        recycled 0\npage 2097152 20\npage 4096 10\npool 15\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
+        recycled 0\nserved 1\nheld 5\npage 2097152 20\npage 4096 10\npool 15\nnode 0 30\nprocess 4096 99\nshort pool-empty 10\n\
         block 1 0x10 10 -\nblock 2 0x20 20 20\nthread 0 4 4 a b\nthread 1 - 0-2,5 \nthread 2 7 - \nend\n";
 
     #[test]

@@ -141,7 +141,7 @@ fn a_live_view_is_as_it_was() {
 }
 
 const RECORD: &str = "firsttouch-record 1\nprogram /usr/bin/a b\u{7}\nstate final\nplaced 440401920\npeak 536870912\n\
-    blocks 57\nrecycled 1073741824\npage 2097152 419430400\npage 4096 20971520\nnode 0 220200960\nnode 1 220200960\n\
+    blocks 57\nrecycled 1073741824\nserved 42\nheld 99000000\npage 2097152 419430400\npage 4096 20971520\nnode 0 220200960\nnode 1 220200960\n\
     process 2097152 419430400\nprocess 4096 99000000\nshort pool-empty 8388608\nshort thp-never 0\n\
     block 1 0x7f0000000000 400000048 399507456\nblock 2 0x7f0040000000 4096 0\nnote asan\nend\n";
 

@@ -37,10 +37,12 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
         page.paragraph(
             "",
             &format!(
-                "{} placed in {} at the peak of {}, {} recycled",
+                "{} placed in {} at the peak of {}; {} held for reuse at most, which served {} with {}",
                 format_bytes(obtained.placed_bytes),
                 crate::number::plural(obtained.placed_blocks as usize, "allocation"),
                 format_bytes(obtained.peak_bytes),
+                format_bytes(obtained.held_bytes),
+                crate::number::plural(obtained.recycled_blocks as usize, "allocation"),
                 format_bytes(obtained.recycled_bytes),
             ),
             Some(Tone::Faint),

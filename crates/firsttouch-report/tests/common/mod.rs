@@ -90,6 +90,8 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             placed_blocks: 57,
             pool_bytes: 0,
             recycled_bytes: 3 * placed,
+            recycled_blocks: 42,
+            held_bytes: placed / 2,
             threads: Vec::new(),
             process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),
         }),
