@@ -75,13 +75,18 @@ impl Root {
         &self.path
     }
 
-    /// The text of a file, `None` when there is no such file; bytes that are not UTF-8 become U+FFFD.
+    /// The text of a file without the white space and NULs at its end, `None` when there is no such file; bytes that are not
+    /// UTF-8 become U+FFFD.
+    ///
+    /// The kernel ends its files with a newline at most. Recordings may end in NULs beside it: who reads a file of `/sys`
+    /// into a buffer and writes the buffer out, as `hwloc-gather-topology` does, writes those out too. They are no part of what the
+    /// kernel said, and no parser should have to know of them.
     pub fn read(&self, file: &str) -> Result<Option<String>, ReadError> {
         let bytes = self.locate(file).and_then(|path| match &self.tree {
             Some(tree) => tree.bytes(&path),
             None => fs::read(self.path.join(path)),
         });
-        self.answer(file, bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        self.answer(file, bytes.map(|bytes| String::from_utf8_lossy(without_end(&bytes)).into_owned()))
     }
 
     /// The names in a folder, sorted; `None` when there is no such folder.
@@ -190,6 +195,11 @@ impl Root {
     }
 }
 
+fn without_end(bytes: &[u8]) -> &[u8] {
+    let last = bytes.iter().rposition(|byte| *byte != 0 && !byte.is_ascii_whitespace());
+    &bytes[..last.map_or(0, |last| last + 1)]
+}
+
 fn steps(path: &Path) -> impl Iterator<Item = OsString> + '_ {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -200,7 +210,7 @@ fn steps(path: &Path) -> impl Iterator<Item = OsString> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use super::Root;
+    use super::{Root, without_end};
 
     #[test]
     fn the_live_machine_has_a_proc() {
@@ -218,6 +228,16 @@ mod tests {
         assert_eq!(root.read("status/below-a-file").unwrap(), None);
         assert_eq!(root.list("no-such-folder").unwrap(), None);
         assert!(!root.has("no/such/file"));
+    }
+
+    #[test]
+    fn what_a_recording_has_behind_the_text_is_no_part_of_it() {
+        assert_eq!(without_end(b"0-3\n\0\0"), b"0-3");
+        assert_eq!(without_end(b" 1\0 \n\t\0"), b" 1");
+        assert_eq!(without_end(b"one\0two\n"), b"one\0two", "inside it stays");
+        assert_eq!(without_end(b"\0\n"), b"");
+        let release = Root::live().read("proc/sys/kernel/osrelease").unwrap().unwrap();
+        assert_eq!(release, release.trim_end());
     }
 
     #[test]

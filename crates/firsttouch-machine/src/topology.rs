@@ -52,7 +52,8 @@ pub struct Core {
 /// One package, a socket in most machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Package {
-    /// The kernel's number.
+    /// The kernel's number. Packages that the kernel knows and has no number for (it writes -1 on POWER7 and s390) are counted
+    /// here, in the order of their first CPUs, behind those that have one.
     pub id: u32,
     /// Its CPUs that are online.
     pub cpus: Vec<u32>,
@@ -101,13 +102,16 @@ pub(crate) struct Topology {
 
 impl Topology {
     pub(crate) fn read(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Topology {
-        let cpus = cpus(reader, cpuinfo);
+        let mut cpus = cpus(reader, cpuinfo);
+        count_packages(reader, &mut cpus);
         let online: Vec<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+        let packages: BTreeMap<u32, u32> =
+            cpus.iter().filter_map(|cpu| Some((cpu.id, cpu.package?))).collect();
         let mut topology = Topology {
-            cores: cores(reader, &online),
+            cores: cores(reader, &online, &packages),
             core_kinds: core_kinds(reader, &online),
-            clusters: parts(reader, &online, "cluster"),
-            dies: parts(reader, &online, "die"),
+            clusters: parts(reader, &online, &packages, "cluster"),
+            dies: parts(reader, &online, &packages, "die"),
             packages: Vec::new(),
             caches: caches(reader, &online),
             cpus,
@@ -118,7 +122,7 @@ impl Topology {
     }
 
     /// A die that is its package, and a cluster that is its core, its die or its package, say nothing more.
-    fn leave_out_repetitions(&mut self) {
+    pub(crate) fn leave_out_repetitions(&mut self) {
         let Topology { dies, clusters, packages, cores, .. } = self;
         dies.retain(|die| packages.iter().all(|package| package.cpus != die.cpus));
         clusters.retain(|cluster| {
@@ -194,7 +198,35 @@ fn topology_number(reader: &Reader<'_>, cpu: u32, name: &str) -> Option<u32> {
     reader.number(&format!("{CPUS}/cpu{cpu}/topology/{name}"))
 }
 
-fn cores(reader: &Reader<'_>, online: &[u32]) -> Vec<Core> {
+/// Gives packages a number where the kernel has none for them: it writes -1, or nothing, and says all the same which CPUs are
+/// together (`package_cpus_list`, up to Linux 5.1 `core_siblings_list`). hwloc makes packages without numbers of these.
+fn count_packages(reader: &Reader<'_>, cpus: &mut [Cpu]) {
+    let places: BTreeMap<u32, usize> = cpus.iter().enumerate().map(|(place, cpu)| (cpu.id, place)).collect();
+    let highest = cpus.iter().filter_map(|cpu| cpu.package).max();
+    let mut next = highest.map_or(Some(0), |highest| highest.checked_add(1));
+    for first in 0..cpus.len() {
+        let (Some(number), Cpu { id, online: true, package: None, .. }) = (next, &cpus[first]) else {
+            continue;
+        };
+        let folder = format!("{CPUS}/cpu{id}/topology");
+        let lists = ["package_cpus_list", "core_siblings_list"];
+        let Some(together) = reader.set(&lists, &["package_cpus", "core_siblings"], &folder) else {
+            continue;
+        };
+        if !together.contains(id) {
+            continue;
+        }
+        for place in together.iter().filter_map(|cpu| places.get(cpu)) {
+            let cpu = &mut cpus[*place];
+            if cpu.online && cpu.package.is_none() {
+                cpu.package = Some(number);
+            }
+        }
+        next = number.checked_add(1);
+    }
+}
+
+fn cores(reader: &Reader<'_>, online: &[u32], packages: &BTreeMap<u32, u32>) -> Vec<Core> {
     let mut cores: Vec<Core> = Vec::new();
     for &cpu in online {
         if cores.iter().any(|core| core.cpus.contains(&cpu)) {
@@ -209,15 +241,14 @@ fn cores(reader: &Reader<'_>, online: &[u32]) -> Vec<Core> {
         let cpus: Vec<u32> =
             siblings.into_iter().filter(|other| online.contains(other) && core_id(*other) == id).collect();
         if cpus.contains(&cpu) {
-            let package = topology_number(reader, cpu, "physical_package_id");
-            cores.push(Core { id, package, cpus });
+            cores.push(Core { id, package: packages.get(&cpu).copied(), cpus });
         }
     }
     cores
 }
 
 /// Dies or clusters. A number of -1, or 65535 in a field of 16 bits, is the kernel's word for "there is none".
-fn parts(reader: &Reader<'_>, online: &[u32], word: &str) -> Vec<Part> {
+fn parts(reader: &Reader<'_>, online: &[u32], packages: &BTreeMap<u32, u32>, word: &str) -> Vec<Part> {
     const NONE: u32 = 65_535;
     let mut parts: Vec<Part> = Vec::new();
     for &cpu in online {
@@ -233,8 +264,7 @@ fn parts(reader: &Reader<'_>, online: &[u32], word: &str) -> Vec<Part> {
         cpus.retain(|cpu| online.contains(cpu));
         // Some architectures call every CPU a die, or a cluster.
         if cpus.len() > 1 && cpus.contains(&cpu) {
-            let package = topology_number(reader, cpu, "physical_package_id");
-            parts.push(Part { id: Some(id), package, cpus });
+            parts.push(Part { id: Some(id), package: packages.get(&cpu).copied(), cpus });
         }
     }
     parts

@@ -235,6 +235,25 @@ fn a_machine_with_one_node_may_be_that_node_or_have_none() {
     }
 }
 
+#[test]
+fn packages_without_a_number_are_counted_in_the_order_of_their_cpus() {
+    // As lstopo writes s390's: in the order of what the packages stand in.
+    let package = |numbered: &str, cpu: u32| {
+        let set = format!("cpuset=\"{:#x}\"", 1 << cpu);
+        let inside =
+            format!("<object type=\"Core\" {set}><object type=\"PU\" os_index=\"{cpu}\" {set}/></object>");
+        format!("<object type=\"Package\" {numbered} {set}>{inside}</object>")
+    };
+    let packages = [package("", 0), package("", 3), package("os_index=\"5\"", 2), package("", 1)].concat();
+    let text = format!(
+        r#"<topology version="2.0"><object type="Machine" cpuset="0xf" complete_cpuset="0xf">{packages}</object></topology>"#
+    );
+    let machine = xml(&text).unwrap();
+    let found: Vec<_> = machine.packages.iter().map(|one| (one.id, one.cpus.clone())).collect();
+    assert_eq!(found, [(5, vec![2]), (6, vec![0]), (7, vec![1]), (8, vec![3])]);
+    assert_eq!(machine.cores.iter().map(|core| core.package).collect::<Vec<_>>(), [6, 8, 5, 7].map(Some));
+}
+
 /// What formats 2 and 3 share; the version and the type of the device differ.
 fn format_2_or_3(version: &str, osdev_type: &str) -> String {
     format!(

@@ -264,3 +264,77 @@ fn the_keys_of_the_document_are_a_contract() {
         assert_eq!(keys, ["command", "possible", "what", "why"], "alphabetical in a serde_json value");
     }
 }
+
+/// One CPU of a machine on which the kernel has no numbers for packages.
+fn unnumbered(machine: &Written, cpu: u32, siblings: &str, threads: &str) {
+    let folder = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+    machine
+        .file(&format!("{folder}/physical_package_id"), "-1\n")
+        .file(&format!("{folder}/core_id"), &format!("{cpu}\n"))
+        .file(&format!("{folder}/core_siblings_list"), siblings)
+        .file(&format!("{folder}/thread_siblings_list"), threads);
+}
+
+#[test]
+fn packages_that_the_kernel_has_no_number_for_are_there() {
+    // As POWER7 and s390 say it: each CPU's list names its package, its number is -1. CPU 3 is offline.
+    let machine = Written::new();
+    machine
+        .file("sys/devices/system/cpu/online", "0-2,4-5\n")
+        .file("sys/devices/system/cpu/cpu3/online", "0\n");
+    for (cpu, siblings) in [(0, "0,2"), (1, "1,4"), (2, "0,2"), (4, "1,4"), (5, "0-7")] {
+        unnumbered(&machine, cpu, siblings, &cpu.to_string());
+    }
+    let found = |machine: &Machine| {
+        machine.packages.iter().map(|one| (one.id, one.cpus.clone(), one.cores)).collect::<Vec<_>>()
+    };
+    let read_back = read(&machine);
+    assert_eq!(
+        found(&read_back),
+        [(0, vec![0, 2], Some(2)), (1, vec![1, 4], Some(2)), (2, vec![5], Some(1))],
+        "a list that names CPUs of others takes none away"
+    );
+    assert_eq!(read_back.cpus[3].package, None, "offline");
+    assert_eq!(
+        read_back.cores.iter().map(|core| core.package).collect::<Vec<_>>(),
+        [0, 1, 0, 1, 2].map(Some)
+    );
+    // Where some have numbers, the others are counted on from these.
+    machine.file("sys/devices/system/cpu/cpu0/topology/physical_package_id", "6\n");
+    machine.file("sys/devices/system/cpu/cpu2/topology/physical_package_id", "6\n");
+    assert_eq!(found(&read(&machine)).iter().map(|one| one.0).collect::<Vec<_>>(), [6, 7, 8]);
+    // Above the highest number there is none, and CPUs whose list leaves them out are in no package.
+    machine.file("sys/devices/system/cpu/cpu0/topology/physical_package_id", "4294967295\n");
+    assert_eq!(found(&read(&machine)).iter().map(|one| one.0).collect::<Vec<_>>(), [6, u32::MAX]);
+    for (cpu, siblings) in [(0, "1"), (1, "0"), (2, "x"), (4, ""), (5, "0-4")] {
+        unnumbered(&machine, cpu, siblings, &cpu.to_string());
+    }
+    assert_eq!(found(&read(&machine)), []);
+}
+
+#[test]
+fn files_that_end_in_nuls_say_what_they_say() {
+    let whole = two_nodes();
+    let expected = read(&whole);
+    let mut left = vec![whole.path().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = left.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_symlink() {
+                continue;
+            }
+            if entry.is_dir() {
+                left.push(entry);
+                continue;
+            }
+            let mut text = std::fs::read(&entry).unwrap();
+            text.extend(b"\0\0\n\0");
+            std::fs::write(&entry, text).unwrap();
+            files += 1;
+        }
+    }
+    assert!(files > 40, "{files}");
+    assert_eq!(expected.cores.len(), 1);
+
+    assert_eq!(read(&whole), expected);
+}

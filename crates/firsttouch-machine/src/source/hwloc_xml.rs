@@ -118,7 +118,27 @@ impl Document<'_> {
         self.element(object).number("os_index")
     }
 
+    /// The number of each package. Those that the operating system has no number for are counted as [`crate::Package`] says.
+    fn package_ids(&self) -> BTreeMap<usize, u32> {
+        let numbered = |package: usize| Some((package, self.id(package)?));
+        let mut ids: BTreeMap<usize, u32> = self.objects("Package").filter_map(numbered).collect();
+        let mut others: Vec<(Option<u32>, usize)> = self
+            .objects("Package")
+            .filter(|package| !ids.contains_key(package))
+            .map(|package| (self.set(package, "cpuset").and_then(|cpus| cpus.first().copied()), package))
+            .collect();
+        others.sort_unstable();
+        let first = ids.values().max().map_or(Some(0), |highest| highest.checked_add(1));
+        let numbers = first.into_iter().flat_map(|first| first..=u32::MAX);
+        ids.extend(others.into_iter().zip(numbers).map(|((_, package), number)| (package, number)));
+        ids
+    }
+
     fn topology(&self, root: usize) -> Topology {
+        let packages = self.package_ids();
+        let package = |object: usize| {
+            self.around(object, "Package").and_then(|package| packages.get(&package).copied())
+        };
         let switched_on = self.set(root, "online_cpuset").map(BTreeSet::from_iter);
         let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
         for id in self.set(root, "complete_cpuset").unwrap_or_default() {
@@ -127,15 +147,13 @@ impl Document<'_> {
         for object in self.objects("PU") {
             let Some(id) = self.id(object) else { continue };
             let online = switched_on.as_ref().is_none_or(|on| on.contains(&id));
-            let package = self.around(object, "Package").and_then(|package| self.id(package));
-            cpus.insert(id, Cpu { package: package.filter(|_| online), ..Cpu::new(id, online) });
+            cpus.insert(id, Cpu { package: package(object).filter(|_| online), ..Cpu::new(id, online) });
         }
         let online = |object: usize| {
             let mut set = self.set(object, "cpuset").unwrap_or_default();
             set.retain(|cpu| cpus.get(cpu).is_some_and(|cpu| cpu.online));
             set
         };
-        let package = |object: usize| self.around(object, "Package").and_then(|package| self.id(package));
         let part =
             |object: usize| Part { id: self.id(object), package: package(object), cpus: online(object) };
         let core =
