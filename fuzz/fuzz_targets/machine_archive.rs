@@ -26,7 +26,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     let mut bytes = input.to_vec();
     mend_tar(&mut bytes);
     let machine = BOUND.hold(bytes.len(), || {
-        Source::of_stream(Path::new("fuzz.tar"), &*bytes).and_then(|source| source.machine())
+        Source::of_stream(Path::new("fuzz.tar"), None, &*bytes).and_then(|source| source.machine())
     });
     if let Ok(machine) = machine {
         let _ = picture::text(&machine, WIDTH);

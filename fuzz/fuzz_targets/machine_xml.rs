@@ -19,7 +19,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         return Corpus::Reject;
     }
     let machine = BOUND.hold(input.len(), || {
-        Source::of_stream(Path::new("fuzz.xml"), input).and_then(|source| source.machine())
+        Source::of_stream(Path::new("fuzz.xml"), None, input).and_then(|source| source.machine())
     });
     if let Ok(machine) = machine {
         let _ = picture::text(&machine, WIDTH);

@@ -10,6 +10,7 @@ use crate::export;
 use crate::mark::without_mark;
 use crate::measure;
 use crate::output::{self, Failure, Outcome};
+use crate::status;
 use firsttouch_balance::formats::{
     self, FormatError, LaunchError, Measured, Seating, VtRun, csv_mapping, csv_messages, csv_problem,
     csv_tasks_of, metis_parts, metis_text,
@@ -18,7 +19,7 @@ use firsttouch_balance::generate::{Jacobi2D, KNeighbor, LbTest, Start, Work, at_
 use firsttouch_balance::{
     BalanceReport, Machine, MachineError, Mapping, Options, Problem, Seats, StrategyError, strategies,
 };
-use firsttouch_machine::{Measurement, Root};
+use firsttouch_machine::{Measurement, Root, SourceError};
 use firsttouch_report::{Style, json, text};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -277,6 +278,8 @@ fn machine(args: &Input, ranks: Option<usize>) -> Outcome<Machine> {
     if path.is_file()
         && let Ok(table) = fs::read_to_string(path)
         && !table.trim_start().starts_with('<')
+        // An archive that is not packed may be text all through, but for what its headers are filled up with.
+        && !table.contains('\0')
     {
         let named = |error: MachineError| {
             let hint = error.hint();
@@ -290,7 +293,7 @@ fn machine(args: &Input, ranks: Option<usize>) -> Outcome<Machine> {
     }
     match (firsttouch_machine::Machine::from_source(text), ours) {
         (Ok(machine), _) => Machine::of(&machine, None, seats, |_| true).map_err(failed),
-        (Err(_), Some(Err(error))) => Err(failed(error)),
-        (Err(error), _) => Err(Failure::new(error)),
+        (Err(SourceError::Synthetic(_)), Some(Err(error))) => Err(failed(error)),
+        (Err(error), _) => Err(status::unknown_machine(error)),
     }
 }

@@ -4,7 +4,7 @@ mod apic;
 mod command;
 mod page;
 
-pub(crate) use command::run;
+pub(crate) use command::{run, unknown_machine};
 
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Ability, Access, Bound, Machine, Node, Pool, Probe, StatusReport};

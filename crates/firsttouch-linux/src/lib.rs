@@ -14,6 +14,8 @@ pub mod channel;
 #[cfg(feature = "std")]
 pub mod clock;
 #[cfg(feature = "std")]
+pub mod cpuid;
+#[cfg(feature = "std")]
 pub mod cpulist;
 #[cfg(feature = "std")]
 pub mod elf;

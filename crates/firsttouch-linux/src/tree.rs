@@ -105,6 +105,11 @@ impl Tree {
         }
     }
 
+    /// Whether something is at this path. Links on the way are not followed.
+    pub fn has(&self, path: &Path) -> bool {
+        self.entries.contains_key(path)
+    }
+
     /// How many entries there are, folders included.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -64,6 +64,6 @@ pub use nodes::{Access, Node, SideCache, Tier};
 pub use own_devices::{NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, OwnPlace};
 pub use pages::{NodePool, Pool, Thp, ThpSize};
 pub use report::{SCHEMA_VERSION, StatusReport};
-pub use source::{ArchiveError, Rest, Source, SourceError, SyntheticError, XmlError};
+pub use source::{ArchiveError, Folders, Rest, Source, SourceError, SyntheticError, XmlError};
 pub use topology::{Cache, Core, Cpu, Package, Part};
 pub use traps::Trap;

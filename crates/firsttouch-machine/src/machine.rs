@@ -34,6 +34,12 @@ pub enum MachineError {
         /// What was asked for.
         path: PathBuf,
     },
+    /// A folder of answers of CPUID without any.
+    #[error("{} holds no answers of a CPU (`pu0`, `pu1`, …): record them anew by hwloc-gather-cpuid", path.display())]
+    NoAnswers {
+        /// What was asked for.
+        path: PathBuf,
+    },
 }
 
 /// What a machine has and allows.

@@ -10,7 +10,8 @@ use firsttouch_machine::{
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use written::two_nodes;
+use written::devices::four_nodes;
+use written::{Written, cpuid, two_nodes};
 
 fn xml(text: &str) -> Result<Machine, SourceError> {
     Source::HwlocXml(PathBuf::from("test.xml"), text.to_owned()).machine()
@@ -74,12 +75,6 @@ fn files_of_other_kinds_say_what_they_are_not() {
         fs::write(&path, bytes).unwrap();
         Machine::from_source(path.to_str().unwrap()).unwrap_err()
     };
-    let mut builder = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_gnu();
-    header.set_size(0);
-    builder.append_data(&mut header, "Intel-Nehalem/hwloc-cpuid-info", &b""[..]).unwrap();
-    let error = file("cpuid.tar", &builder.into_inner().unwrap());
-    assert!(matches!(&error, SourceError::Archive { source: ArchiveError::OnlyCpuid, .. }), "{error:?}");
     assert!(matches!(file("text", b"hello"), SourceError::OtherFile(_)));
     assert!(matches!(file("empty", b""), SourceError::OtherFile(_)));
     assert!(matches!(
@@ -94,6 +89,108 @@ fn files_of_other_kinds_say_what_they_are_not() {
         );
         assert!(error.hint().is_some());
     }
+}
+
+/// An archive of these folders, and of files in them.
+fn archive(folders: &[(&str, &Written)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    builder.follow_symlinks(false);
+    for (name, machine) in folders {
+        builder.append_dir_all(name, machine.path()).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn answers(files: &cpuid::Files) -> Written {
+    let machine = Written::new();
+    for (name, text) in files {
+        machine.file(name, text);
+    }
+    machine
+}
+
+#[test]
+fn of_several_machines_in_an_archive_one_is_named() {
+    let (two, four) = (two_nodes(), four_nodes());
+    let nehalem = answers(&cpuid::nehalem());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.tar.bz2");
+    let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    let bytes = archive(&[("all/two", &two), ("all/four", &four), ("old/two", &two), ("asked", &nehalem)]);
+    packed.write_all(&bytes).unwrap();
+    fs::write(&file, packed.finish().unwrap()).unwrap();
+    let file = file.to_str().unwrap();
+    let named = |machine: &str| Machine::from_source(&format!("{file}:{machine}"));
+    let error = Machine::from_source(file).unwrap_err();
+    let SourceError::Archive { source: ArchiveError::Several(machines), .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(machines.to_string(), "all/four, all/two, asked, old/two");
+    assert_eq!(error.hint().unwrap(), format!("name one of them behind the file: {file}:all/four"));
+    // By its path, or by the end of its path where that is enough.
+    let read = |machine: &Written| Machine::read(&Root::at(machine.path())).unwrap();
+    assert_eq!(named("all/two").unwrap(), read(&two));
+    assert_eq!(named("./old//two/").unwrap(), read(&two));
+    assert_eq!(named("four").unwrap(), read(&four));
+    assert_eq!(named("asked").unwrap(), Machine::from_source(nehalem.path().to_str().unwrap()).unwrap());
+    let error = named("two").unwrap_err();
+    assert!(
+        matches!(&error, SourceError::Archive { source: ArchiveError::Several(machines), .. } if machines.to_string() == "all/two, old/two"),
+        "{error:?}"
+    );
+    for other in ["three", "all", "our", "all/four/sys", "asked:"] {
+        let error = named(other).unwrap_err();
+        let SourceError::Archive { source, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(
+            source.to_string(),
+            format!("it holds no machine {other}; it holds all/four, all/two, asked, old/two")
+        );
+        assert!(error.hint().unwrap().ends_with("m.tar.bz2:all/four"));
+    }
+    let error = named("../two").unwrap_err();
+    assert!(matches!(&error, SourceError::Archive { source: ArchiveError::Outside(_), .. }), "{error:?}");
+    // What is not there is a file that was meant, and a file of another kind has nothing in it.
+    let missing = Machine::from_source("no-such.tar.gz:two").unwrap_err();
+    assert!(matches!(&missing, SourceError::NoFile(_)), "{missing:?}");
+    let xml = folder.path().join("m.xml");
+    fs::write(&xml, FORMAT_1).unwrap();
+    let error = Machine::from_source(&format!("{}:two", xml.display())).unwrap_err();
+    assert!(matches!(&error, SourceError::NotInside { .. }), "{error:?}");
+    assert!(error.hint().unwrap().ends_with("m.xml"));
+}
+
+#[test]
+fn what_lies_inside_or_beside_a_machine_is_no_other_one() {
+    let (two, nehalem) = (two_nodes(), answers(&cpuid::nehalem()));
+    let expected = Machine::read(&Root::at(two.path())).unwrap();
+    let of = |machine: Option<&str>, folders: &[(&str, &Written)]| {
+        let bytes = archive(folders);
+        Source::of_stream(Path::new("m.tar"), machine.map(Path::new), bytes.as_slice())?.machine()
+    };
+    // As hwloc records both; a folder that is only called so; a machine inside a machine's folder.
+    let other = Written::new();
+    other.file("sys/readme", "no machine");
+    for folders in [
+        [("m", &two), ("m/cpuid", &nehalem)],
+        [("m/fsroot", &two), ("m/cpuid", &nehalem)],
+        [("m", &two), ("n", &other)],
+        [("m", &two), ("m/sys/devices/m", &two)],
+        [("", &two), ("n", &nehalem)],
+    ] {
+        assert_eq!(of(None, &folders).unwrap(), expected, "{:?}", folders.map(|(name, _)| name));
+    }
+    let of_answers = Machine::from_source(nehalem.path().to_str().unwrap()).unwrap();
+    assert_eq!(of(Some("m/cpuid"), &[("m", &two), ("m/cpuid", &nehalem)]).unwrap(), of_answers);
+    assert_eq!(of(None, &[("cpuid", &nehalem)]).unwrap(), of_answers);
+    let error = of(None, &[("m", &two), ("n", &nehalem)]).unwrap_err();
+    assert!(matches!(error, SourceError::Archive { source: ArchiveError::Several(_), .. }), "{error:?}");
+    // Many are counted, not listed.
+    let names: Vec<String> = (10..50).map(|number| format!("m{number}")).collect();
+    let many: Vec<(&str, &Written)> = names.iter().map(|name| (name.as_str(), &two)).collect();
+    let error = of(None, &many).unwrap_err();
+    let SourceError::Archive { source, .. } = &error else { panic!("{error:?}") };
+    let said = source.to_string();
+    assert!(said.starts_with("it holds 40 machines: m10, ") && said.ends_with(", m25 and 24 more"), "{said}");
 }
 
 #[test]

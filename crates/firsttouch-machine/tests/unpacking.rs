@@ -11,7 +11,7 @@ use firsttouch_machine::{ArchiveError, Machine, Root, Source, SourceError};
 use std::path::Path;
 
 fn machine(archive: &[u8]) -> Result<Machine, SourceError> {
-    Source::of_stream(Path::new("m.tar.xz"), archive)?.machine()
+    Source::of_stream(Path::new("m.tar.xz"), None, archive)?.machine()
 }
 
 #[test]

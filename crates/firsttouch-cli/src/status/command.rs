@@ -3,7 +3,7 @@
 use crate::args;
 use crate::export;
 use crate::output::{self, Failure, Outcome};
-use firsttouch_machine::{Machine, Root, Source, StatusReport};
+use firsttouch_machine::{Machine, Root, Source, SourceError, StatusReport};
 use firsttouch_report::picture;
 use std::path::Path;
 
@@ -33,14 +33,17 @@ fn machine(status: &args::Status) -> Outcome<Machine> {
         None if status.root == Path::new("/") => Ok(Source::Files(Root::live())),
         None => Ok(Source::Files(Root::at(&status.root))),
     };
-    source.and_then(|source| source.machine()).map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::new(error);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })
+    source.and_then(|source| source.machine()).map_err(unknown_machine)
+}
+
+/// What is said where a machine was named that cannot be had.
+pub(crate) fn unknown_machine(error: SourceError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 fn draw(machine: &Machine, file: Option<&Path>) -> Outcome {

@@ -1,9 +1,10 @@
-//! Recorded machines in an archive: a tar of `/proc` and `/sys`, plain or compressed by gzip, bzip2 or xz.
+//! Recorded machines in an archive: a tar of `/proc` and `/sys`, or of answers of CPUID, plain or compressed by gzip, bzip2 or xz.
 //!
 //! The archive is unpacked into memory. Invariant: whatever it holds, nothing is written, at most [`MOST_BYTES`] of files and as
 //! many of their paths are kept beside a dictionary of [`MOST_DICTIONARY_BYTES`], and one that names a place outside itself is
 //! refused as a whole.
 
+use super::recorded::{self, Folders, Recording};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::tree::{TooLong, Tree};
 use std::io::{self, BufRead, Read};
@@ -44,14 +45,19 @@ pub enum ArchiveError {
     )]
     Dictionary,
     /// There is no `proc` and no `sys` in it.
-    #[error("it holds neither `proc` nor `sys`: not a recorded machine")]
+    #[error("it holds neither `proc` nor `sys`, nor answers of CPUID: not a recorded machine")]
     NotAMachine,
-    /// What hwloc-gather-cpuid writes.
-    #[error(
-        "it holds answers of the CPUID instruction, which name no memory nodes; describe the machine in a line \
-         instead, for example 'pack:2 [numa] l3:1 core:4 pu:2'"
-    )]
-    OnlyCpuid,
+    /// More machines than one, and no word which.
+    #[error("it holds {} machines: {}", .0.0.len(), .0)]
+    Several(Folders),
+    /// Not the machine that was named.
+    #[error("it holds no machine {}; it holds {all}", wanted.display())]
+    NoSuchMachine {
+        /// What was asked for.
+        wanted: PathBuf,
+        /// What there is.
+        all: Folders,
+    },
 }
 
 /// How a file begins.
@@ -75,8 +81,15 @@ pub(super) fn packing(beginning: &[u8]) -> Option<Packing> {
     }
 }
 
-/// Unpacks an archive into memory and finds the machine in it; `path` is what it came from.
-pub(super) fn unpack(path: &Path, stream: impl BufRead, packing: Packing) -> Result<Root, ArchiveError> {
+/// Unpacks an archive into memory and finds the machine in it; `path` is what it came from, `wanted` the folder of the machine
+/// where it was named.
+pub(super) fn unpack(
+    path: &Path,
+    stream: impl BufRead,
+    packing: Packing,
+    wanted: Option<&Path>,
+) -> Result<(Root, Recording), ArchiveError> {
+    let wanted = wanted.map(inside).transpose()?;
     let tree = match packing {
         Packing::Plain => read(stream, MOST_BYTES),
         Packing::Gzip => read(flate2::bufread::MultiGzDecoder::new(stream), MOST_BYTES),
@@ -92,17 +105,13 @@ pub(super) fn unpack(path: &Path, stream: impl BufRead, packing: Packing) -> Res
             })
         }
     }?;
-    let having = |name: &str| tree.folders_with(name).into_iter().next();
-    let depth = |folder: &PathBuf| folder.components().count();
-    let top = ["proc", "sys"].into_iter().filter_map(having).min_by_key(depth);
-    match top {
-        None if having("hwloc-cpuid-info").is_some() => Err(ArchiveError::OnlyCpuid),
-        None => Err(ArchiveError::NotAMachine),
-        Some(top) => {
-            let tree = tree.below(&top).ok_or(ArchiveError::NotAMachine)?;
-            Ok(Root::of_tree(path, tree))
-        }
-    }
+    let (top, recording) = recorded::choose(&tree, wanted.as_deref())?;
+    let path = match wanted {
+        Some(_) => PathBuf::from(format!("{}:{}", path.display(), recorded::name(&top))),
+        None => path.to_owned(),
+    };
+    let tree = tree.below(&top).ok_or(ArchiveError::NotAMachine)?;
+    Ok((Root::of_tree(path, tree), recording))
 }
 
 /// Reads an archive that holds at most so many bytes in its files.

@@ -215,8 +215,9 @@ impl Document<'_> {
                 };
                 let capacity = own("LinuxCapacity").and_then(|capacity| capacity.parse().ok());
                 let name = match own("CoreType").as_deref() {
-                    Some("IntelCore") => "performance".to_owned(),
-                    Some("IntelAtom") => "efficient".to_owned(),
+                    Some("IntelCore" | "AMDPerformance") => "performance".to_owned(),
+                    Some("IntelAtom" | "AMDEfficiency") => "efficient".to_owned(),
+                    Some("IntelLowPower") => "low-power".to_owned(),
                     Some(other) => other.to_owned(),
                     None => format!("capacity-{}", capacity?),
                 };

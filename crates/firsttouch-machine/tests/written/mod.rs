@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod cpuid;
 pub(crate) mod devices;
 pub(crate) mod process;
 
