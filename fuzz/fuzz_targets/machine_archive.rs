@@ -1,9 +1,9 @@
-//! Recorded machines in an archive: tar with right sums, and whatever it is packed with.
+//! Recorded machines in an archive: tar with right sums, and whatever it is packed with; of several machines the first and the last.
 
 #![no_main]
 
 use firsttouch_fuzz::{Bound, mend_tar};
-use firsttouch_machine::{Source, StatusReport};
+use firsttouch_machine::{ArchiveError, Machine, Source, SourceError, StatusReport};
 use firsttouch_report::picture;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use std::ops::Range;
@@ -25,12 +25,28 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     }
     let mut bytes = input.to_vec();
     mend_tar(&mut bytes);
-    let machine = BOUND.hold(bytes.len(), || {
-        Source::of_stream(Path::new("fuzz.tar"), None, &*bytes).and_then(|source| source.machine())
-    });
-    if let Ok(machine) = machine {
-        let _ = picture::text(&machine, WIDTH);
-        let _ = StatusReport::of(machine);
+    let read = |folder: Option<&Path>| -> Result<Machine, SourceError> {
+        BOUND.hold(bytes.len(), || {
+            Source::of_stream(Path::new("fuzz.tar"), folder, &*bytes).and_then(|source| source.machine())
+        })
+    };
+    match read(None) {
+        Ok(machine) => show(machine),
+        Err(SourceError::Archive { source: ArchiveError::Several(folders), .. }) => {
+            for folder in [folders.0.first(), folders.0.last()].into_iter().flatten() {
+                match read(Some(folder)) {
+                    Ok(machine) => show(machine),
+                    Err(SourceError::Machine(_)) => {}
+                    Err(error) => panic!("{} was listed, and is not to be had: {error:?}", folder.display()),
+                }
+            }
+        }
+        Err(error) => drop(error.hint()),
     }
     Corpus::Keep
 });
+
+fn show(machine: Machine) {
+    let _ = picture::text(&machine, WIDTH);
+    let _ = StatusReport::of(machine);
+}

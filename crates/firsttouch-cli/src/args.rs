@@ -125,6 +125,7 @@ pub(crate) enum Command {
   firsttouch status --picture machine.svg      the same as a figure
   firsttouch status --root recorded/           a machine recorded as copies of its /proc and /sys
   firsttouch status --machine recorded.tar.xz  the same in an archive; or XML of hwloc
+  firsttouch status --machine all.tar.xz:big   the one of several in an archive whose folder is called so
   firsttouch status --machine 'pack:4 [numa] l3:1 core:6 pu:1' --picture
   firsttouch status --apic                     the ids by which interrupts know the CPUs")]
 pub(crate) struct Status {
@@ -134,8 +135,8 @@ pub(crate) struct Status {
     /// Read proc/ and sys/ below DIR
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// Show another machine: a folder or archive (.tar, .gz, .bz2, .xz) of /proc and /sys, XML of hwloc (formats 1 to
-    /// 3), or a description in hwloc's words
+    /// Show another machine: a folder or archive (.tar, .gz, .bz2, .xz) of /proc and /sys or of answers of CPUID,
+    /// ARCHIVE:FOLDER where an archive holds several, XML of hwloc (formats 1 to 3), or a description in hwloc's words
     #[arg(long, value_name = "FILE|DESCRIPTION", conflicts_with = "root")]
     pub(crate) machine: Option<String>,
     /// Draw the machine in the terminal, or into FILE (.svg: as a figure)

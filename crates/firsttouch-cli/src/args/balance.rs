@@ -88,7 +88,7 @@ pub(crate) struct Input {
     #[arg(long, value_name = "N", requires = "vt")]
     pub(crate) phase: Option<u64>,
     /// The machine: `live`, one described (`4:2:8 + 1:10:100`, `mesh:4x4x4`, `torus:8x8`, numa16, numa32, or in hwloc's
-    /// words), a recorded one, or a file with NUMA factors or distances
+    /// words), a recorded one as in `status --machine`, or a file with NUMA factors or distances
     ///
     /// Cores of `mesh:AxBxC` and `torus:AxBxC` are numbered along the first side first: the core at (a, b, c), counted from 0, is
     /// a + A*(b + B*c). Distances are hops. `4:2:8 + 1:10:100` is 8 groups of 2 groups of 4 cores, numbered group by group, at distances 1, 10

@@ -1,6 +1,11 @@
 //! `status`: the keys that are a contract.
 
+#[path = "../../../firsttouch-machine/tests/written/cpuid.rs"]
+mod cpuid;
+
 use crate::{assert_code, json, run, stderr, stdout};
+use serde_json::Value;
+use std::path::Path;
 
 #[test]
 fn the_document_has_its_keys() {
@@ -100,6 +105,148 @@ fn archive_of(files: &[(&str, &[u8])]) -> Vec<u8> {
         [entry("././@LongLink", b'L', path.as_bytes()), entry(beginning, b'0', contents)].concat()
     };
     [files.iter().map(both).collect::<Vec<_>>().concat(), vec![0; 1024]].concat()
+}
+
+/// What `status --machine` says of an archive, as a document.
+#[track_caller]
+fn machine_of(named: &str) -> Value {
+    let output = run(&["status", "--machine", named, "--json"]);
+    assert_code(&output, 0);
+    json(&stdout(&output))["machine"].take()
+}
+
+fn lengths<const N: usize>(machine: &Value, lists: [&str; N]) -> [usize; N] {
+    lists.map(|list| machine[list].as_array().unwrap().len())
+}
+
+/// Files of CPUs as POWER7 says them: threads of a core and no number of a package; what is read ends in NULs.
+fn power_files(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let cpus = "sys/devices/system/cpu";
+    let of = |cpu: usize| {
+        let core = cpu / 4 * 4;
+        let mask = format!("00000000,{:08x}\n", 0xf << core);
+        let files = [
+            ("topology/physical_package_id", "-1\n".to_owned()),
+            ("topology/core_id", format!("{core}\n")),
+            ("topology/thread_siblings", mask.clone()),
+            ("topology/core_siblings", mask.clone()),
+            ("cache/index0/level", "1\n".to_owned()),
+            ("cache/index0/size", "32K\n".to_owned()),
+            ("cache/index0/shared_cpu_map", mask),
+        ];
+        files.map(|(name, text)| (format!("{folder}/{cpus}/cpu{cpu}/{name}"), (text + "\0\0").into_bytes()))
+    };
+    let online = (format!("{folder}/{cpus}/online"), b"0-15\n\0".to_vec());
+    (0..16).flat_map(of).chain([online]).collect()
+}
+
+fn write_archive(file: &Path, files: &[(String, Vec<u8>)]) {
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, text)| (name.as_str(), text.as_slice())).collect();
+    std::fs::write(file, archive_of(&files)).unwrap();
+}
+
+#[test]
+fn files_that_end_in_nuls_and_packages_without_numbers_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("power.tar");
+    write_archive(&file, &power_files("m"));
+    let machine = machine_of(file.to_str().unwrap());
+    assert_eq!(lengths(&machine, ["cpus", "cores", "packages", "caches"]), [16, 4, 4, 4]);
+    assert_eq!(machine["cpus_online"], 16);
+    assert_eq!(machine["packages"][3]["id"], 3);
+    assert_eq!(machine["packages"][3]["cpus"], serde_json::json!([12, 13, 14, 15]));
+    assert_eq!(machine["cores"][3]["package"], 3);
+}
+
+#[test]
+fn recordings_of_other_architectures_have_their_cores_and_packages() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/machines");
+    // Beside the workspace, where there are any: cores, packages.
+    for (archive, counts) in [
+        ("128ia64-17n4s2c", [128, 64]),
+        ("48amd64-4pa2n6c-sparse", [48, 4]),
+        ("AMD-K10-Istanbul-8xOpteron-8439SE", [48, 8]),
+        ("Intel-Nehalem-2xXeon-X5550", [8, 2]),
+    ] {
+        let file = folder.join(format!("{archive}.tar.bz2"));
+        if !file.is_file() {
+            eprintln!("skipped: no {}: machines that are written here stand in for it", file.display());
+            continue;
+        }
+        assert_eq!(lengths(&machine_of(file.to_str().unwrap()), ["cores", "packages"]), counts, "{archive}");
+    }
+}
+
+#[test]
+fn answers_of_cpuid_are_a_machine_without_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, files: cpuid::Files| {
+        let file = folder.path().join(format!("{name}.tar"));
+        let files: Vec<(String, Vec<u8>)> =
+            files.into_iter().map(|(file, text)| (format!("{name}/{file}"), text.into_bytes())).collect();
+        write_archive(&file, &files);
+        file.to_str().unwrap().to_owned()
+    };
+    let nehalem = write("nehalem", cpuid::nehalem());
+    let machine = machine_of(&nehalem);
+    assert_eq!(lengths(&machine, ["cpus", "cores", "packages", "caches", "nodes"]), [16, 8, 2, 26, 0]);
+    assert_eq!(machine["memory_bytes"], Value::Null, "not known, not 0");
+    assert_eq!(machine["cpu_model"], "Intel(R) Xeon(R) CPU X5550 @ 2.67GHz");
+    let text = stdout(&run(&["status", "--machine", &nehalem]));
+    assert!(text.contains("16 online (0-15), 8 cores, 2 packages\n"), "{text}");
+    assert!(
+        text.contains("answers of CPUID alone: memory, nodes, kernel and devices are unknown\n"),
+        "{text}"
+    );
+    let picture = stdout(&run(&["status", "--machine", &nehalem, "--picture"]));
+    assert!(picture.contains("package 1"), "{picture}");
+    let machine = machine_of(&write("naples", cpuid::naples()));
+    assert_eq!(lengths(&machine, ["cpus", "cores", "packages", "nodes"]), [96, 48, 2, 8]);
+    assert_eq!(machine["nodes"][7]["size_bytes"], Value::Null);
+    assert_eq!(machine["nodes"][7]["cpus"].as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn of_several_machines_in_an_archive_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("several.tar");
+    let mut files = power_files("first");
+    files.extend(
+        cpuid::core_2().into_iter().map(|(name, text)| (format!("dumps/core/{name}"), text.into_bytes())),
+    );
+    files.push(("last/proc/cpuinfo".to_owned(), b"processor : 0\n".to_vec()));
+    write_archive(&file, &files);
+    let file = file.to_str().unwrap();
+    let output = run(&["status", "--machine", file]);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(said.contains("it holds 3 machines: dumps/core, first, last"), "{said}");
+    assert!(said.contains(&format!("hint: name one of them behind the file: {file}:dumps/core")), "{said}");
+    let named = |machine: &str| machine_of(&format!("{file}:{machine}"));
+    assert_eq!(lengths(&named("first"), ["cpus", "packages"]), [16, 4]);
+    assert_eq!(lengths(&named("core"), ["cpus", "packages"]), [8, 2]);
+    assert_eq!(lengths(&named("dumps/core"), ["cpus", "packages"]), [8, 2]);
+    assert_eq!(lengths(&named("last"), ["cpus", "packages"]), [1, 0]);
+    let output = run(&["status", "--machine", &format!("{file}:none")]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("it holds no machine none; it holds dumps/core, first, last"));
+    // The same word where work is balanced.
+    let matrix = folder.path().join("bytes.csv");
+    std::fs::write(&matrix, "0,1\n1,0\n").unwrap();
+    let solve = |machine: &str| {
+        run(&["balance", "solve", "--matrix", matrix.to_str().unwrap(), "--machine", machine, "--json"])
+    };
+    let output = solve(file);
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(
+        said.contains("it holds 3 machines: dumps/core, first, last") && said.contains("hint: name one"),
+        "{said}"
+    );
+    let output = solve(&format!("{file}:first"));
+    assert_code(&output, 0);
+    assert_eq!(json(&stdout(&output))["cores"], 4);
 }
 
 #[test]

@@ -60,10 +60,13 @@ enum Outcome {
     Skipped(String),
 }
 
+/// What lacks its recording is skipped by an error.
+type Test = Box<dyn Fn() -> Result<Outcome, Outcome>>;
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let listing = std::env::args().any(|argument| argument == "--list");
-    let mut tests: Vec<(String, Box<dyn Fn() -> Result<Outcome, Outcome>>)> = Vec::new();
+    let mut tests: Vec<(String, Test)> = Vec::new();
     for name in RECORDED.into_iter().chain(ANSWERED) {
         let file = format!("{name}.tar.bz2");
         tests.push((name.to_owned(), Box::new(move || recorded(&recordings()?.join(&file)))));

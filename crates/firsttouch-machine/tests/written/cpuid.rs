@@ -188,7 +188,7 @@ pub(crate) fn piledriver() -> Files {
                 cache(UNIFIED, 3, 6, 6144, 48, 1),
             ],
         );
-        cpu.leaf(0x8000_001e, [apic, 1 << 8 | core / 2, 1 << 8 | (package * 2 + core / 6), 0]);
+        cpu.leaf(0x8000_001e, [apic, (1 << 8) | (core / 2), (1 << 8) | (package * 2 + core / 6), 0]);
         cpu
     }))
 }

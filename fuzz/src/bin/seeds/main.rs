@@ -172,6 +172,10 @@ fn fill(corpus: &mut Corpus) -> Result<(), Box<dyn std::error::Error>> {
     for machine in [written::two_nodes(), written::devices::four_nodes()] {
         add_machine(corpus, machine.path())?;
     }
+    for (name, files) in written::cpuid::all() {
+        add_answers(corpus, name, &files)?;
+    }
+    add_several(corpus)?;
     let machine = written::process::machine();
     written::process::open(&machine, 3, "/data/x", 23, 10);
     written::process::sockets(&machine, &[("010200C0:0016", "020200C0:C350")]);
@@ -243,6 +247,45 @@ fn add_machine(corpus: &mut Corpus, folder: &Path) -> std::io::Result<()> {
     archive.append_dir_all(".", folder)?;
     corpus.add("machine_archive", None, &archive.into_inner()?)?;
     corpus.add("machine_files", None, machine_text(folder)?.as_bytes())
+}
+
+/// Answers of CPUID as an archive. Those of many CPUs are cut to the first ones, which say the same.
+fn add_answers(corpus: &mut Corpus, name: &str, files: &written::cpuid::Files) -> std::io::Result<()> {
+    const CPUS: usize = 16;
+    let mut archive = tar::Builder::new(Vec::new());
+    for (file, text) in files.iter().take(1 + CPUS) {
+        add_text(&mut archive, &format!("{name}/{file}"), text)?;
+    }
+    corpus.add("machine_archive", None, &archive.into_inner()?)
+}
+
+/// Machines of all kinds in one archive.
+fn add_several(corpus: &mut Corpus) -> std::io::Result<()> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (file, text) in written::cpuid::core_2() {
+        add_text(&mut archive, &format!("m/cpuid/{file}"), &text)?;
+    }
+    for folder in ["m", "n/m", "o"] {
+        add_text(&mut archive, &format!("{folder}/proc/cpuinfo"), "processor : 0\n\0")?;
+        add_text(
+            &mut archive,
+            &format!("{folder}/sys/devices/system/cpu/cpu0/topology/physical_package_id"),
+            "-1\n",
+        )?;
+        add_text(
+            &mut archive,
+            &format!("{folder}/sys/devices/system/cpu/cpu0/topology/core_siblings"),
+            "1\n\0",
+        )?;
+    }
+    corpus.add("machine_archive", None, &archive.into_inner()?)
+}
+
+fn add_text(archive: &mut tar::Builder<Vec<u8>>, path: &str, text: &str) -> std::io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, path, text.as_bytes())
 }
 
 /// A machine as targets take it.
