@@ -2,9 +2,11 @@
 
 mod written;
 
+use firsttouch_linux::tree::Tree;
 use firsttouch_linux::{cpulist, sysinfo};
 use firsttouch_machine::{Machine, MemoryKind, Root, Source, StatusReport};
 use proptest::prelude::*;
+use std::path::Path;
 
 /// Text that looks enough like the real thing to get past the first checks.
 fn near_misses() -> impl Strategy<Value = String> {
@@ -54,6 +56,36 @@ fn near_topologies() -> impl Strategy<Value = String> {
             open = open + 1 - closed;
         }
         text + &"</object>".repeat(open) + "</topology>"
+    })
+}
+
+/// Answers of CPUID by whatever processor: the leaves that are looked at, with any numbers in their fields.
+fn near_answers() -> impl Strategy<Value = String> {
+    const MAKERS: [&str; 3] =
+        ["756e6547 6c65746e 49656e69", "68747541 444d4163 69746e65", "746e6543 736c7561 48727561"];
+    const LEAVES: [u32; 12] = [
+        1,
+        4,
+        7,
+        0xb,
+        0x1a,
+        0x1f,
+        0x8000_0001,
+        0x8000_0005,
+        0x8000_0006,
+        0x8000_0008,
+        0x8000_001d,
+        0x8000_001e,
+    ];
+    let number =
+        || prop_oneof![any::<u32>(), 0_u32..0x400, Just(u32::MAX), (0_u32..32).prop_map(|bit| 1 << bit)];
+    let leaf = prop_oneof![9 => prop::sample::select(&LEAVES[..]), 1 => Just(0x8000_0026_u32)];
+    let line =
+        (leaf, 0_u32..4, [number(), number(), number(), number()]).prop_map(|(leaf, part, [a, b, c, d])| {
+            format!("5 {leaf:x} 0 {part:x} 0 => {a:x} {b:x} {c:x} {d:x}\n")
+        });
+    (prop::sample::select(&MAKERS[..]), prop::collection::vec(line, 0..24)).prop_map(|(maker, lines)| {
+        format!("1 0 0 0 0 => 20 {maker}\n1 80000000 0 0 0 => 80000028 0 0 0\n{}", lines.concat())
     })
 }
 
@@ -109,6 +141,17 @@ proptest! {
         if let Ok(machine) = Source::HwlocXml("any.xml".into(), text).machine() {
             consistent(&machine)?;
         }
+    }
+
+    #[test]
+    fn answers_of_cpuid_survive(texts in prop::collection::vec(near_answers(), 1..6), odd in near_misses()) {
+        let mut tree = Tree::new();
+        for (cpu, text) in texts.iter().chain([&odd]).enumerate() {
+            tree.add_file(Path::new(&format!("pu{cpu}")), text.clone().into_bytes()).unwrap();
+        }
+        let machine = Source::Cpuid(Root::of_tree("any", tree)).machine().unwrap();
+        prop_assert_eq!((machine.cpus.len(), machine.memory_bytes), (texts.len() + 1, None));
+        consistent(&machine)?;
     }
 
     #[test]

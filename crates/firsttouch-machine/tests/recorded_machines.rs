@@ -189,6 +189,41 @@ fn recordings_say_what_their_files_say() {
     });
 }
 
+#[test]
+fn recorded_answers_of_cpuid_say_what_the_processors_are() {
+    // Packages, cores, CPUs; last-level caches and their size in KiB. Where there are no recordings, two packages of the same
+    // processors as their manuals describe them.
+    let (nehalem, istanbul) = match recordings() {
+        Some(folder) => {
+            let read = |name: &str| Machine::from_source(folder.join(name).to_str().unwrap()).unwrap();
+            (
+                read("Intel-Nehalem-2xXeon-X5550.tar.bz2"),
+                (read("AMD-K10-Istanbul-8xOpteron-8439SE.tar.bz2"), 8),
+            )
+        }
+        None => {
+            let read = |files: written::cpuid::Files| {
+                let folder = written::Written::new();
+                for (name, text) in &files {
+                    folder.file(name, text);
+                }
+                Machine::from_source(folder.path().to_str().unwrap()).unwrap()
+            };
+            (read(written::cpuid::nehalem()), (read(written::cpuid::istanbul()), 2))
+        }
+    };
+    let counts = |machine: &Machine| {
+        let last: Vec<_> = machine.caches.iter().filter(|cache| cache.level == 3).collect();
+        let kib = last.first().unwrap().size_bytes.unwrap() / KIB;
+        (machine.packages.len(), machine.cores.len(), machine.cpus_online.unwrap(), last.len(), kib)
+    };
+    assert_eq!(counts(&nehalem), (2, 8, 16, 2, 8192));
+    assert_eq!(nehalem.cpu_model.as_deref(), Some("Intel(R) Xeon(R) CPU X5550 @ 2.67GHz"));
+    let (istanbul, packages) = istanbul;
+    assert_eq!(counts(&istanbul), (packages, 6 * packages, 6 * packages as u32, packages, 5120));
+    assert_eq!((nehalem.memory_bytes, istanbul.memory_bytes), (None, None), "not known, not 0");
+}
+
 fn check_particulars(archive: &str, machine: &Machine) {
     let limits = &machine.limits;
     match archive {

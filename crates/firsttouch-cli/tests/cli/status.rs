@@ -160,25 +160,6 @@ fn files_that_end_in_nuls_and_packages_without_numbers_are_read() {
 }
 
 #[test]
-fn recordings_of_other_architectures_have_their_cores_and_packages() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/machines");
-    // Beside the workspace, where there are any: cores, packages.
-    for (archive, counts) in [
-        ("128ia64-17n4s2c", [128, 64]),
-        ("48amd64-4pa2n6c-sparse", [48, 4]),
-        ("AMD-K10-Istanbul-8xOpteron-8439SE", [48, 8]),
-        ("Intel-Nehalem-2xXeon-X5550", [8, 2]),
-    ] {
-        let file = folder.join(format!("{archive}.tar.bz2"));
-        if !file.is_file() {
-            eprintln!("skipped: no {}: machines that are written here stand in for it", file.display());
-            continue;
-        }
-        assert_eq!(lengths(&machine_of(file.to_str().unwrap()), ["cores", "packages"]), counts, "{archive}");
-    }
-}
-
-#[test]
 fn answers_of_cpuid_are_a_machine_without_memory() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, files: cpuid::Files| {
