@@ -182,6 +182,9 @@ fn what_lies_inside_or_beside_a_machine_is_no_other_one() {
     let of_answers = Machine::from_source(nehalem.path().to_str().unwrap()).unwrap();
     assert_eq!(of(Some("m/cpuid"), &[("m", &two), ("m/cpuid", &nehalem)]).unwrap(), of_answers);
     assert_eq!(of(None, &[("cpuid", &nehalem)]).unwrap(), of_answers);
+    two.file("hwloc-cpuid-info", "Architecture: x86\n");
+    assert_eq!(of(None, &[("m", &two)]).unwrap(), expected);
+    assert_eq!(Machine::from_source(two.path().to_str().unwrap()).unwrap(), expected);
     let error = of(None, &[("m", &two), ("n", &nehalem)]).unwrap_err();
     assert!(matches!(error, SourceError::Archive { source: ArchiveError::Several(_), .. }), "{error:?}");
     // Many are counted, not listed.

@@ -128,7 +128,9 @@ impl Source {
         }
         if path.is_dir() {
             let root = Root::at(path);
-            let cpuid = path.join(recorded::CPUID_MARK).is_file();
+            // Copies of /proc and /sys say more, where a folder has both.
+            let files = ["proc", "sys"].iter().any(|name| path.join(name).exists());
+            let cpuid = !files && path.join(recorded::CPUID_MARK).is_file();
             return Ok(if cpuid { Source::Cpuid(root) } else { Source::Files(root) });
         }
         if path.exists() {
