@@ -111,7 +111,7 @@ def programs(folder):
                 time.sleep(0.1)
             return subprocess.Popen([*as_postgres, *psql], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-        return Program([*words, "-c", "huge_pages=off"], 250, ["--prefault"], as_postgres, fill)
+        return Program([*words, "-c", "huge_pages=off"], 100, ["--prefault"], as_postgres, fill)
 
     def redis():
         socket = os.path.join(folder, "redis.sock")

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Expectations: `exit=N` (0 if nothing is said), `signal=N`, `stdout=LINE` (all of them, in order), `stderr~WORDS`,
-//! `stderr=nothing`, and of the receipt `complete=true`, `obtained=nothing`, `pages=SIZE>=PERCENT%`, `placed>=SIZE`,
+//! `stderr=nothing`, and of the receipt `complete=true`, `obtained=nothing`, `pages=SIZE>=PERCENT%`, `placed>=SIZE`, `peak>=SIZE`,
 //! `recycled>=SIZE`, `pool>=SIZE`, `processes=N`, `processes=printed` (each as its line `PID PRIVATE SHARED HUGE` in KiB, within
 //! 2 %), `huge=shared>=PERCENT%` (of what the processes share), `shortfall=REASON` or `shortfall=REASON>=SIZE`, `shortfall=nothing`, `absent=REASON`, `note~WORDS`.
 
@@ -275,6 +275,7 @@ fn met_by_receipt(line: &str, ended: &Ended) -> bool {
                 .is_some_and(|it| it >= least)
         }
         ("placed", "") => obtained.is_some_and(|obtained| at_least(obtained.placed_bytes)),
+        ("peak", "") => obtained.is_some_and(|obtained| at_least(obtained.peak_bytes)),
         ("pool", "") => obtained.is_some_and(|obtained| at_least(obtained.pool_bytes)),
         ("recycled", "") => obtained.is_some_and(|obtained| at_least(obtained.recycled_bytes)),
         ("processes", "printed") => processes_are(receipt, &ended.stdout),

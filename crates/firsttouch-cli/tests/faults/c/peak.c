@@ -1,7 +1,7 @@
 // What is held for reuse keeps within a tenth above the program's own peak, and what is made and freed again is still reused.
 //# bare: grows
 //# run: -- grows
-//# expect: placed>=96M
+//# expect: peak>=192M
 //# run: --pages 64k --quiet -- grows
 //# run: --pages 4k -- grows
 //# run: --min-size 64K -- grows
