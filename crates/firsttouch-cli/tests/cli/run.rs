@@ -271,6 +271,16 @@ fn a_program_that_is_killed_leaves_an_incomplete_receipt() {
     let receipt = json_file(&file);
     assert_eq!(receipt["complete"], false);
     assert!(!receipt["notes"].as_array().unwrap().is_empty(), "{receipt}");
+    assert_eq!(receipt["ending"], "killed by signal 9");
+    // A server that is stopped as servers are has ended by itself.
+    let stopped = "trap 'exit 0' TERM; kill -TERM $$; exit 1";
+    assert_code(&run(&["run", "--receipt", file.to_str().unwrap(), "--", "sh", "-c", stopped]), 0);
+    let receipt = json_file(&file);
+    assert_eq!(
+        (&receipt["complete"], &receipt["ending"]),
+        (&true.into(), &"exit status 0".into()),
+        "{receipt}"
+    );
 }
 
 #[test]
