@@ -100,6 +100,7 @@ impl Reader<'_> {
                 ..Placement::default()
             },
             obtained: None,
+            cpus_obtained: None,
             tree: None,
             shortfalls: Vec::new(),
             via: Via::Supervise,

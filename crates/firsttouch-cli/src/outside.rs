@@ -30,6 +30,8 @@ pub(crate) struct Seen {
     pub(crate) pid: u32,
     /// What there was at the peak; `None` if nothing was seen.
     pub(crate) memory: Option<(ProcessTree, PeakPages)>,
+    /// The CPUs that its first thread could run on when it was last seen.
+    pub(crate) cpus: Option<Vec<u32>>,
     /// Resident bytes of the mappings that were to be collapsed; `None` if none were.
     pub(crate) eligible_bytes: Option<u64>,
     /// What could not be collapsed.
@@ -123,6 +125,7 @@ impl Visitor {
             eligible_bytes: self.range.map(|_| self.last_pass.eligible_bytes),
             shortfalls,
             blind: self.watch.as_ref().and_then(TreeWatch::blind).map(ToString::to_string),
+            cpus: self.watch.as_ref().and_then(TreeWatch::cpus).map(<[u32]>::to_vec),
             memory: self.watch.and_then(TreeWatch::into_tree),
         }
     }

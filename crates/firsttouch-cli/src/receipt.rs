@@ -108,6 +108,7 @@ impl Run<'_> {
             program: self.image.clone(),
             asked: self.asked.clone(),
             obtained: None,
+            cpus_obtained: seen.cpus.take(),
             tree,
             shortfalls: std::mem::take(&mut seen.shortfalls),
             via: self.asked.via,

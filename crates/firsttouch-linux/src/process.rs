@@ -44,6 +44,8 @@ pub struct Status {
     pub effective_user: Option<u32>,
     /// Who traces it (a debugger, strace); 0 is nobody.
     pub tracer: Option<u32>,
+    /// The CPUs that it may run on; of a process those of its first thread.
+    pub allowed_cpus: Option<Vec<u32>>,
     /// The nodes that its cpuset lets it have memory of.
     pub allowed_nodes: Option<Vec<u32>>,
     /// `R` running, `S` sleeping, `T` stopped, `t` stopped by its tracer, `Z` ended and not collected…
@@ -70,6 +72,7 @@ impl Status {
                 "Tgid" => status.process = value.parse().ok(),
                 "Uid" => status.effective_user = value.split('\t').nth(1).and_then(|id| id.parse().ok()),
                 "TracerPid" => status.tracer = value.parse().ok(),
+                "Cpus_allowed_list" => status.allowed_cpus = parse_list(value),
                 "Mems_allowed_list" => status.allowed_nodes = parse_list(value),
                 "State" => status.state = value.chars().next(),
                 "THP_enabled" => status.thp_enabled = value.parse::<u8>().ok().map(|word| word != 0),
@@ -455,10 +458,11 @@ mod tests {
         assert_eq!((status.threads, status.vm_hwm_bytes), (None, None));
         assert_eq!(status.resident_bytes(), Some(8192));
         let status = Status::parse(
-            "Tgid:\t7\nUid:\t1\t2\t3\t4\nTracerPid:\t0\nState:\tT (stopped)\nMems_allowed_list:\t0,2\n",
+            "Tgid:\t7\nUid:\t1\t2\t3\t4\nTracerPid:\t0\nState:\tT (stopped)\nCpus_allowed_list:\t1-2\nMems_allowed_list:\t0,2\n",
         );
         assert_eq!((status.process, status.effective_user, status.tracer), (Some(7), Some(2), Some(0)));
         assert_eq!((status.state, status.allowed_nodes), (Some('T'), Some(vec![0, 2])));
+        assert_eq!(status.allowed_cpus, Some(vec![1, 2]));
         assert_eq!(Status::default().resident_bytes(), None);
     }
 

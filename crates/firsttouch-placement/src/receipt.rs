@@ -120,6 +120,10 @@ pub struct Receipt {
     pub asked: Placement,
     /// What was obtained; `None` if nothing could be read (the shortfalls say why).
     pub obtained: Option<Obtained>,
+    /// The CPUs that the program's first thread could run on when it was last looked at from outside; absent where no CPUs
+    /// were asked for, and where threads were bound one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus_obtained: Option<Vec<u32>>,
     /// The program and what it started, read from outside; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<ProcessTree>,
@@ -143,6 +147,7 @@ impl Receipt {
     /// Notes what a resolved placement expected and did not come about: pages on other nodes, threads on other CPUs.
     pub fn hold_against(&mut self, resolved: &Resolved) {
         self.notes.extend(resolved.notes.iter().cloned());
+        self.hold_cpus_against(resolved);
         let Some(obtained) = &self.obtained else { return };
         if !resolved.nodes.is_empty() {
             let list = format_list(&resolved.nodes);
@@ -174,6 +179,26 @@ impl Receipt {
     }
 }
 
+impl Receipt {
+    /// Keeps the CPUs obtained where they are an answer to what was asked, and notes where they are others.
+    fn hold_cpus_against(&mut self, resolved: &Resolved) {
+        // A bound thread has one CPU, which says nothing of the program's.
+        if resolved.cpus.is_empty() || !resolved.order.is_empty() {
+            self.cpus_obtained = None;
+        }
+        let Some(obtained) = self.cpus_obtained.as_ref().filter(|obtained| **obtained != resolved.cpus)
+        else {
+            return;
+        };
+        self.notes.push(format!(
+            "the program runs on CPUs {} in place of {}: it has set them itself (taskset, numactl, OMP_PROC_BIND, an MPI \
+             launcher?), or its cpuset has changed",
+            format_list(obtained),
+            format_list(&resolved.cpus)
+        ));
+    }
+}
+
 fn reason_out<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(reason.word())
 }
@@ -193,6 +218,7 @@ mod tests {
             program: "/bin/x".to_owned(),
             asked: Placement::default(),
             obtained: Some(obtained),
+            cpus_obtained: None,
             tree: None,
             shortfalls: Vec::new(),
             via: Via::Agent,
@@ -233,5 +259,23 @@ mod tests {
         receipt.hold_against(&Resolved::default());
         assert!(receipt.notes[0].starts_with("1 of 3 threads run on other CPUs"), "{:?}", receipt.notes);
         assert!(receipt.notes[1].starts_with("1 threads were skipped"), "{:?}", receipt.notes);
+    }
+
+    #[test]
+    fn cpus_are_told_where_they_were_asked_for() {
+        let held = |cpus: &[u32], order: &[u32]| {
+            let mut receipt = receipt(Obtained::default());
+            // Also where the agent has left no record.
+            (receipt.obtained, receipt.cpus_obtained) = (None, Some(vec![0, 1]));
+            let resolved = Resolved { cpus: cpus.to_vec(), order: order.to_vec(), ..Resolved::default() };
+            receipt.hold_against(&resolved);
+            (receipt.cpus_obtained, receipt.notes)
+        };
+        assert_eq!(held(&[0, 1], &[]), (Some(vec![0, 1]), vec![]));
+        assert_eq!(held(&[], &[]), (None, vec![]), "nothing was asked");
+        assert_eq!(held(&[0, 1], &[1, 0]), (None, vec![]), "threads tell");
+        let (cpus, notes) = held(&[0], &[]);
+        assert_eq!(cpus, Some(vec![0, 1]));
+        assert!(notes[0].starts_with("the program runs on CPUs 0-1 in place of 0:"), "{notes:?}");
     }
 }

@@ -202,6 +202,7 @@ impl Record {
             via: asked.via,
             asked,
             obtained: Some(self.obtained),
+            cpus_obtained: None,
             tree: None,
             shortfalls: self
                 .shortfalls

@@ -143,13 +143,14 @@ prop_compose! {
         blocks in vec((any::<(u64, u64, Option<u64>)>(), words()), 0..12),
         via in proptest::sample::select(Via::ALL.to_vec()),
         tree in proptest::option::of(tree()),
+        cpus_obtained in proptest::option::of(vec(0u32..5000, 0..4)),
         (complete, ending) in (any::<bool>(), proptest::option::of(words())),
     ) -> Receipt {
         let shortfall = |(reason, bytes)| Shortfall { reason, bytes, remedy: remedy.clone() };
         let block = |((id, bytes, huge_bytes), address)| BlockReport { id, address, bytes, huge_bytes };
         Receipt {
             schema_version: SCHEMA_VERSION,
-            program, asked, obtained, tree, via, complete, ending, notes,
+            program, asked, obtained, cpus_obtained, tree, via, complete, ending, notes,
             shortfalls: reasons.into_iter().map(shortfall).collect(),
             blocks: blocks.into_iter().map(block).collect(),
         }

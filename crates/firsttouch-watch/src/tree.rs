@@ -42,6 +42,8 @@ pub struct TreeWatch {
     pause: Duration,
     cost: Duration,
     next_search: Instant,
+    /// The CPUs that the first thread of the program may run on.
+    cpus: Option<Vec<u32>>,
     /// Why a member could not be looked into.
     blind: Option<io::Error>,
 }
@@ -79,6 +81,7 @@ impl TreeWatch {
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
             next_search: Instant::now(),
+            cpus: None,
             blind: None,
         };
         watch.welcome(pid);
@@ -144,6 +147,11 @@ impl TreeWatch {
                 member.memory.cpu_ms = stat.ticks() * 1000 / TICKS_PER_S;
             }
             let status = stat.and_then(|_| Status::read(&self.root, pid).ok());
+            if place == 0 {
+                // One that has ended and was not collected has them still.
+                let cpus = status.as_ref().and_then(|status| status.allowed_cpus.clone());
+                self.cpus = cpus.or(self.cpus.take());
+            }
             let resident = status.as_ref().and_then(|status| Some((status, status.resident_bytes()?)));
             match resident {
                 Some((status, bytes)) => {
@@ -228,6 +236,11 @@ impl TreeWatch {
     /// Why a process could not be looked into, if one could not.
     pub fn blind(&self) -> Option<&io::Error> {
         self.blind.as_ref()
+    }
+
+    /// The CPUs that the first thread of the program could run on at the last look; `None` if it had gone before the first.
+    pub fn cpus(&self) -> Option<&[u32]> {
+        self.cpus.as_deref()
     }
 
     /// What was seen; `None` if the program ended before anything was.

@@ -280,6 +280,7 @@ mod tests {
                 threads: vec![thread],
                 ..Obtained::default()
             }),
+            cpus_obtained: None,
             tree: Some(ProcessTree {
                 at_peak: ResidentMemory {
                     private: Resident { bytes: 8 * HUGE, huge_bytes: huge },

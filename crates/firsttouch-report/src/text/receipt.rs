@@ -22,6 +22,9 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
         &receipt_words(receipt),
         Some(if receipt.shortfalls.is_empty() { Tone::Good } else { Tone::Strong }),
     );
+    if let Some(cpus) = &receipt.cpus_obtained {
+        page.paragraph("on CPUs   ", &format_order(cpus), None);
+    }
     page.paragraph("via       ", receipt.via.word(), None);
     if let Some(ending) = &receipt.ending {
         page.paragraph("ended     ", ending, None);

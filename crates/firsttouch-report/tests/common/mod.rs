@@ -95,6 +95,7 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             threads: Vec::new(),
             process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),
         }),
+        cpus_obtained: None,
         tree: Some(tree(placed, if size >= HUGE { huge } else { 0 })),
         shortfalls: if huge < placed {
             vec![Shortfall::new(Reason::NoWholeBlock, placed - huge)]
