@@ -239,6 +239,9 @@ class Running:
 
     def __init__(self, program, words, folder):
         self.program, self.peak = program, 0
+        # Of one that was killed before; its address would be taken.
+        for socket in glob.glob(os.path.join(folder, "*.sock")):
+            os.unlink(socket)
         cache = os.path.join(folder, "cache")
         os.makedirs(cache, exist_ok=True)
         os.chmod(cache, 0o777)

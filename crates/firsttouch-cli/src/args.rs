@@ -8,6 +8,7 @@ mod export;
 mod graph;
 mod lab;
 mod paths;
+mod placement;
 mod sssp;
 mod watch;
 
@@ -23,12 +24,13 @@ pub(crate) use graph::{
 };
 pub(crate) use lab::Lab;
 pub(crate) use paths::{Chosen, Index, PlacedGraph, Sources};
+pub(crate) use placement::PlacementArgs;
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firsttouch_measure::Engine;
-use firsttouch_placement::{MemoryPolicy, Pages, Placement, ThreadPlacement, Via, parse_order, parse_size};
+use firsttouch_placement::{Pages, parse_size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -160,6 +162,9 @@ pub(crate) struct Status {
   firsttouch run --memory interleave=all -- ./simulate        memory from all nodes in turn
   firsttouch run --memory prefer=hbm --threads compact -- ./simulate
   firsttouch run --pages plain --threads groups=6x4 -- ./simulate
+  firsttouch run -m 1 -N 1 -- ./simulate                      memory and CPUs of node 1, as numactl has it
+  firsttouch run --node 1 -- ./simulate                       the same in one word
+  firsttouch run -C 0-3 -- ./simulate                         any thread on any of these CPUs
   firsttouch run --near nvme0n1 -- ./load                     on the CPUs and the memory next to a disk
   firsttouch run --attachable -- ./server                     open for `firsttouch attach` without privilege
   sudo firsttouch run --via supervise -- ./static-go-program  from outside, where no library reaches")]
@@ -189,93 +194,6 @@ pub(crate) struct Run {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
-}
-
-/// The fields of a placement. What is not given comes from the profile, or is the default.
-#[derive(Args, Debug, Default)]
-pub(crate) struct PlacementArgs {
-    /// Kind of pages: plain (as without us), 4k, thp, 16k…1024k (multi-size), 2m, 1g (both reserved) or auto [default: thp]
-    #[arg(long, value_parser = pages, value_name = "KIND")]
-    pub(crate) pages: Option<Pages>,
-    /// Leave allocations smaller than SIZE alone [default: 1M]
-    #[arg(long, value_parser = size, value_name = "SIZE")]
-    pub(crate) min_size: Option<u64>,
-    /// Leave allocations larger than SIZE alone [default: no limit]
-    #[arg(long, value_parser = size, value_name = "SIZE")]
-    pub(crate) max_size: Option<u64>,
-    /// Create the pages when memory is allocated, before the program touches it
-    #[arg(long)]
-    pub(crate) prefault: bool,
-    /// Clear memory that served before when a new block gets it, as glibc's blocks above 32 MiB are always new
-    ///
-    /// For programs that read what they have not written. C promises zeroes from calloc only.
-    #[arg(long)]
-    pub(crate) zero: bool,
-    /// Put the C library's heap, with all smaller allocations, on transparent huge pages too (glibc 2.35)
-    ///
-    /// For programs that hold many small objects. Sets glibc's tunable, which the programs that the program starts
-    /// inherit.
-    #[arg(long)]
-    pub(crate) heap: bool,
-    /// The means: agent, supervise, glibc, mimalloc or jemalloc [default: agent]
-    #[arg(long, value_parser = via, value_name = "MEANS")]
-    pub(crate) via: Option<Via>,
-    /// Start from the placement of a profile; the options above replace its fields
-    #[arg(long, value_name = "FILE")]
-    pub(crate) profile: Option<PathBuf>,
-    /// Place the programs that the program starts, too
-    #[arg(long)]
-    pub(crate) follow: bool,
-    /// Where memory comes from: local, bind=NODES, prefer=NODES, interleave=NODES, weighted, weighted=NODES or none
-    ///
-    /// NODES are numbers such as 0-3,5; all; or kinds of memory: hbm, dram, cxl, pmem, gpu. `weighted` gives each node
-    /// its part by bandwidth, as `firsttouch measure` found it. It holds for all memory of the program and its children.
-    #[arg(long, value_parser = placement_word::<MemoryPolicy>, value_name = "POLICY")]
-    pub(crate) memory: Option<MemoryPolicy>,
-    /// CPUs of the threads: compact, scatter, groups=CORESxGROUPS, CPUs such as 0,2,4-7, or none
-    ///
-    /// Threads are bound one after another as they are created, the main thread to the first CPU; when every CPU has its
-    /// thread, the order begins again. A program that binds its threads itself has the last word. Threads made by
-    /// clone(2) without the C library are not seen: they, and static programs, run on any of these CPUs.
-    #[arg(long, value_parser = placement_word::<ThreadPlacement>, value_name = "PLACEMENT")]
-    pub(crate) threads: Option<ThreadPlacement>,
-    /// Threads not to be bound, by the number of their creation: 1-14 (0 is the main thread)
-    ///
-    /// For helpers that do no work of the program's, of the Java virtual machine for example; a receipt lists the threads
-    /// with their numbers and names.
-    #[arg(long, value_parser = thread_numbers, value_name = "NUMBERS")]
-    pub(crate) skip_threads: Option<SkipThreads>,
-    /// Run on the CPUs next to a device, with memory from there: nvme0n1, eth0, md0, 0000:05:00.0, /dev/dri/renderD128
-    #[arg(long, value_name = "DEVICE")]
-    pub(crate) near: Option<String>,
-}
-
-/// Numbers of threads; a type of its own, because clap takes a list for an option that is given several times.
-#[derive(Clone, Debug)]
-pub(crate) struct SkipThreads(Vec<u32>);
-
-impl PlacementArgs {
-    /// These fields over those of `start`.
-    pub(crate) fn over(&self, start: &Placement) -> Placement {
-        Placement {
-            pages: self.pages.unwrap_or(start.pages),
-            min_size: self.min_size.unwrap_or(start.min_size),
-            max_size: self.max_size.or(start.max_size),
-            prefault: self.prefault || start.prefault,
-            zero: self.zero || start.zero,
-            heap: self.heap || start.heap,
-            via: self.via.unwrap_or(start.via),
-            follow: self.follow || start.follow,
-            memory: self.memory.as_ref().unwrap_or(&start.memory).clone(),
-            threads: self.threads.as_ref().unwrap_or(&start.threads).clone(),
-            skip_threads: match (&self.skip_threads, &self.threads) {
-                (Some(SkipThreads(numbers)), _) => numbers.clone(),
-                (None, Some(ThreadPlacement::None)) => Vec::new(),
-                (None, _) => start.skip_threads.clone(),
-            },
-            near: self.near.as_ref().or(start.near.as_ref()).cloned(),
-        }
-    }
 }
 
 /// Find the best placement of a program, and prove it
@@ -478,19 +396,6 @@ fn placement_word<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, S
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn thread_numbers(text: &str) -> Result<SkipThreads, String> {
-    parse_order(text)
-        .map(SkipThreads)
-        .ok_or_else(|| "expected numbers of threads, for example 1-14 or 1,3".to_owned())
-}
-
-fn via(text: &str) -> Result<Via, String> {
-    Via::ALL
-        .into_iter()
-        .find(|via| via.word() == text)
-        .ok_or_else(|| format!("expected one of {}", Via::ALL.map(Via::word).join(", ")))
-}
-
 fn engine(text: &str) -> Result<Engine, String> {
     Engine::ALL
         .into_iter()
@@ -543,35 +448,6 @@ mod tests {
             let Command::Run(run) = Cli::parse_from(words).command else { panic!("not run") };
             assert_eq!(run.program, ["ls", "--color", "--"]);
             assert_eq!(run.placement.pages, Some(Pages::Huge2M));
-        }
-    }
-
-    #[test]
-    fn options_replace_the_fields_of_a_profile() {
-        let start: Placement = "2m,min-size=4M,prefault".parse().unwrap();
-        let args = PlacementArgs { pages: Some(Pages::Transparent), ..PlacementArgs::default() };
-        assert_eq!(args.over(&start), "thp,min-size=4M,prefault".parse().unwrap());
-    }
-
-    #[test]
-    fn the_words_of_a_placement_ask_for_it_again() {
-        for text in [
-            "thp,bind=hbm+2,threads=4-7+0,skip-threads=1+3,near=eth0",
-            "plain,interleave=all,threads=groups=6x4",
-        ] {
-            let placement: Placement = text.parse().unwrap();
-            let words = ["firsttouch", "run"].map(str::to_owned).into_iter();
-            let words = words.chain(placement.arguments()).chain(["--".to_owned(), "true".to_owned()]);
-            let Command::Run(run) = Cli::parse_from(words).command else { panic!("not run") };
-            assert_eq!(run.placement.over(&Placement::default()), placement);
-            let none = PlacementArgs {
-                memory: Some(MemoryPolicy::None),
-                threads: Some(ThreadPlacement::None),
-                ..PlacementArgs::default()
-            };
-            let reset = none.over(&placement);
-            assert_eq!((reset.memory, reset.threads), (MemoryPolicy::None, ThreadPlacement::None));
-            assert!(reset.skip_threads.is_empty());
         }
     }
 

@@ -49,6 +49,10 @@ fn wanted(asked: &Placement) -> Wanted {
             (MemoryPolicy::None, near) => near.as_ref().map(|device| format!("near {device}")),
             (memory, _) => Some(memory.to_string()),
         },
+        cpus: match (asked.cpus.is_none(), &asked.near) {
+            (true, near) => near.as_ref().map(|device| format!("near {device}")),
+            (false, _) => Some(asked.cpus.to_string()),
+        },
         threads: (asked.threads != ThreadPlacement::None).then(|| asked.threads.to_string()),
         resolved: here::resolve(asked)
             .map(|resolved| Resolution { nodes: resolved.nodes, cpus: resolved.cpus })

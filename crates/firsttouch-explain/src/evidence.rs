@@ -22,6 +22,8 @@ pub struct Wanted {
     pub follow: bool,
     /// The memory policy in words (`bind=1`); `None` where memory is left alone.
     pub memory: Option<String>,
+    /// The CPUs of the program in words (`0-3`, `nodes=1`); `None` where they are left alone.
+    pub cpus: Option<String>,
     /// The placement of threads in words (`compact`); `None` where threads are left alone.
     pub threads: Option<String>,
     /// The nodes and CPUs that this comes to on this machine, or why it cannot be given and what would mend that.
@@ -33,7 +35,7 @@ pub struct Wanted {
 pub struct Resolution {
     /// The nodes that memory is to come from.
     pub nodes: Vec<u32>,
-    /// The CPUs that threads are to run on.
+    /// The CPUs that the program is to run on.
     pub cpus: Vec<u32>,
 }
 
@@ -143,7 +145,12 @@ impl Evidence {
         self.wanted.threads.is_some()
     }
 
-    /// CPUs that were asked for; none where threads are left alone.
+    /// CPUs were asked for: each thread its own, or the program as a whole its mask.
+    pub(crate) fn asks_cpus(&self) -> bool {
+        self.wanted.cpus.is_some() || self.asks_threads()
+    }
+
+    /// CPUs that were asked for; none where they are left alone.
     pub(crate) fn wanted_cpus(&self) -> &[u32] {
         self.wanted.resolved.as_ref().map_or(&[], |resolved| &resolved.cpus)
     }

@@ -65,6 +65,7 @@ fn pages_only() -> Wanted {
         needs_agent: true,
         follow: false,
         memory: None,
+        cpus: None,
         threads: None,
         resolved: Ok(Resolution::default()),
     }
@@ -76,6 +77,15 @@ fn placed() -> Wanted {
         memory: Some("bind=1".to_owned()),
         threads: Some("compact".to_owned()),
         resolved: Ok(Resolution { nodes: vec![1], cpus: vec![2, 3] }),
+        ..pages_only()
+    }
+}
+
+/// The program on the CPUs of node 1, its threads on any of them.
+fn masked() -> Wanted {
+    Wanted {
+        cpus: Some("nodes=1".to_owned()),
+        resolved: Ok(Resolution { nodes: vec![], cpus: vec![2, 3] }),
         ..pages_only()
     }
 }
@@ -313,4 +323,30 @@ fn a_placement_that_cannot_be_given_is_the_first_finding() {
     let findings = found(wanted, &[("proc/sys/kernel/numa_balancing", "1\n")], &[], nothing);
     assert_eq!(ids(&findings), [("impossible", Weight::Overrides), ("numa-balancing", Weight::Weakens)]);
     assert_eq!(findings[0].evidence[0].text, "--memory bind=7");
+}
+
+#[test]
+fn what_counts_for_threads_counts_for_the_cpus_of_a_program_too() {
+    let with = |files, variables, change| ids(&found(masked(), files, variables, change));
+    let mask = STATUS.replace("Cpus_allowed_list:\t0-3", "Cpus_allowed_list:\t2");
+    let narrow = [("proc/self/status", mask.as_str())];
+    assert_eq!(with(&narrow, &[], nothing), [("affinity", Weight::Weakens)]);
+    let isolated = [("sys/devices/system/cpu/isolated", "3\n")];
+    let findings = found(masked(), &isolated, &[], nothing);
+    assert_eq!(ids(&findings), [("isolcpus", Weight::Weakens)]);
+    assert!(findings[0].effect.starts_with("the scheduler spreads nothing over CPUs 3"), "{findings:?}");
+    let bound = [("OMP_PROC_BIND", "close"), ("OMP_NUM_THREADS", "3")];
+    assert_eq!(
+        with(&[], &bound, nothing),
+        [("thread-runtime", Weight::Weakens), ("too-many-threads", Weight::Weakens)]
+    );
+    let slurm = [("SLURM_CPU_BIND", "quiet,mask_cpu:0x3")];
+    assert_eq!(with(&[], &slurm, nothing), [("slurm-cpu-bind", Weight::Weakens)]);
+    let findings = found(masked(), &[], &[("OMPI_COMM_WORLD_LOCAL_SIZE", "4")], nothing);
+    assert_eq!(ids(&findings), [("mpi-ranks", Weight::Weakens)]);
+    assert!(findings[0].mend.as_deref().unwrap().contains("leave --cpus out"), "{findings:?}");
+    let starter: Change = |evidence| evidence.target = target(&["taskset", "-c", "0", "x"]);
+    assert_eq!(with(&[], &[], starter), [("starter-binds", Weight::Overrides)]);
+    let sandbox: Change = |evidence| evidence.trials = vec![("sched_setaffinity", Trial::Refused(1))];
+    assert_eq!(with(&[], &[], sandbox), [("refused-call", Weight::Overrides)]);
 }

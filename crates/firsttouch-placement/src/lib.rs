@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod attach;
+mod cpus;
 mod memory;
 mod observation;
 mod placement;
@@ -31,6 +32,7 @@ mod tune;
 mod watch;
 
 pub use attach::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachVia};
+pub use cpus::{ProgramCpus, ProgramCpusError};
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
 pub use observation::{Observation, ObservedThread};

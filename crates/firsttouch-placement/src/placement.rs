@@ -2,7 +2,8 @@
 
 use crate::threads::{format_order, parse_order};
 use crate::{
-    MemoryPolicy, MemoryPolicyError, ThreadPlacement, ThreadPlacementError, format_bytes, parse_size,
+    MemoryPolicy, MemoryPolicyError, NodeSet, ProgramCpus, ProgramCpusError, ThreadPlacement,
+    ThreadPlacementError, format_bytes, parse_size,
 };
 use firsttouch_memory::Pages;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -81,7 +82,10 @@ pub struct Placement {
     pub follow: bool,
     /// The nodes that memory comes from. It holds for all memory of the program and of its children.
     pub memory: MemoryPolicy,
-    /// The CPUs that threads are bound to.
+    /// The CPUs that the program may run on, any thread on any of them, and its children.
+    #[serde(skip_serializing_if = "ProgramCpus::is_none")]
+    pub cpus: ProgramCpus,
+    /// The CPUs that threads are bound to, one by one; within `cpus`.
     pub threads: ThreadPlacement,
     /// Threads that are not bound and take no CPU of the order, by the number of their creation: 0 is the main thread.
     pub skip_threads: Vec<u32>,
@@ -102,6 +106,7 @@ impl Default for Placement {
             via: Via::Agent,
             follow: false,
             memory: MemoryPolicy::None,
+            cpus: ProgramCpus::None,
             threads: ThreadPlacement::None,
             skip_threads: Vec::new(),
             near: None,
@@ -148,12 +153,15 @@ pub enum PlacementError {
     /// The memory policy does not read.
     #[error(transparent)]
     Memory(#[from] MemoryPolicyError),
+    /// The CPUs do not read.
+    #[error(transparent)]
+    Cpus(#[from] ProgramCpusError),
     /// The placement of threads does not read.
     #[error(transparent)]
     Threads(#[from] ThreadPlacementError),
     /// A key or word of the short form is unknown.
     #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, via=, follow, local, bind=, prefer=, interleave=, weighted, threads=, skip-threads=, near=)"
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=)"
     )]
     UnknownWord {
         /// The offending word.
@@ -249,6 +257,9 @@ impl Placement {
         if self.memory != default.memory {
             words.extend(["--memory".to_owned(), self.memory.to_string()]);
         }
+        if self.cpus != default.cpus {
+            words.extend(["--cpus".to_owned(), self.cpus.to_string()]);
+        }
         if self.threads != default.threads {
             words.extend(["--threads".to_owned(), self.threads.to_string()]);
         }
@@ -303,6 +314,9 @@ impl fmt::Display for Placement {
         if self.memory != default.memory {
             write!(f, ",{}", inside(self.memory.to_string()))?;
         }
+        if self.cpus != default.cpus {
+            write!(f, ",cpus={}", inside(self.cpus.to_string()))?;
+        }
         if self.threads != default.threads {
             write!(f, ",threads={}", inside(self.threads.to_string()))?;
         }
@@ -339,6 +353,12 @@ impl FromStr for Placement {
                 Some(("bind" | "prefer" | "interleave" | "weighted", _)) => {
                     placement.memory = word.parse()?
                 }
+                Some(("node", value)) => {
+                    let nodes: NodeSet = value.parse().map_err(MemoryPolicyError::Nodes)?;
+                    placement.memory = MemoryPolicy::Bind(nodes.clone());
+                    placement.cpus = ProgramCpus::Nodes(nodes);
+                }
+                Some(("cpus", value)) => placement.cpus = value.parse()?,
                 Some(("threads", value)) => placement.threads = value.parse()?,
                 Some(("skip-threads", value)) => {
                     placement.skip_threads = parse_order(value).ok_or_else(unknown)?
@@ -448,11 +468,16 @@ mod tests {
             "4k,weighted=dram+cxl,threads=compact,skip-threads=1+3",
             "plain,bind=0-3+8,threads=groups=6x4,near=0000:05:00.0",
             "plain,prefer=hbm,near=/dev/nvme0n1",
+            "thp,cpus=0-3+8",
+            "plain,bind=1,cpus=nodes=1+3,threads=compact",
         ] {
             assert_eq!(text.parse::<Placement>().unwrap().to_string(), text);
         }
         let same: Placement = "memory=bind=0-3+8,threads=compact".parse().unwrap();
         assert_eq!(same.to_string(), "thp,bind=0-3+8,threads=compact");
+        let node: Placement = "plain,node=1".parse().unwrap();
+        assert_eq!(node.to_string(), "plain,bind=1,cpus=nodes=1");
+        assert_eq!(node.arguments()[2..], ["--memory", "bind=1", "--cpus", "nodes=1"]);
     }
 
     #[test]
@@ -468,10 +493,15 @@ mod tests {
             "thp,bind",
             "thp,threads=close",
             "thp,near=",
+            "thp,cpus",
+            "thp,cpus=",
+            "thp,cpus=node=1",
+            "thp,node=",
         ] {
             assert!(text.parse::<Placement>().is_err(), "{text}");
         }
         assert!("thp,via=glibc,threads=compact".parse::<Placement>().unwrap().needs_agent());
+        assert!(!"plain,node=0".parse::<Placement>().unwrap().needs_agent());
         assert!(!"plain,bind=0".parse::<Placement>().unwrap().needs_agent());
     }
 }

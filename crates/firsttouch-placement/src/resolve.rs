@@ -3,6 +3,8 @@
 //! Pure: the machine, the place of the device, the measurement and what the kernel can do are given. A wish that cannot
 //! be met is an error that says why and what would mend it, and the program is not started.
 
+mod cpus;
+
 use crate::{MemoryPolicy, NodePart, NodeSet, Placement, ThreadPlacement};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::numa::{CpuBits, Mode, NodeBits};
@@ -127,6 +129,41 @@ pub enum ResolveError {
         /// The CPUs that are allowed.
         allowed: Vec<u32>,
     },
+    /// The node has memory and no CPUs.
+    #[error("node {node} has no CPUs, only memory{}", nearest_cpus_in_words(*nearest))]
+    NoCpusOfNode {
+        /// As asked.
+        node: u32,
+        /// The node with CPUs that is nearest to it, where the machine tells.
+        nearest: Option<u32>,
+    },
+    /// None of the CPUs of these nodes may be used.
+    #[error(
+        "none of the CPUs of {} may be used: they are {}, and we may use {}",
+        nodes_in_words(nodes),
+        format_list(cpus),
+        format_list(allowed)
+    )]
+    NoCpuOfNodes {
+        /// As asked.
+        nodes: Vec<u32>,
+        /// Their CPUs.
+        cpus: Vec<u32>,
+        /// The CPUs that are allowed.
+        allowed: Vec<u32>,
+        /// The cpuset keeps them from us, not the affinity that we inherited.
+        by_cpuset: bool,
+    },
+    /// A thread is to be bound to a CPU that the program is not to run on.
+    #[error("--threads names CPU {cpu}, which --cpus {asked} leaves out")]
+    CpuNotAsked {
+        /// As asked for threads.
+        cpu: u32,
+        /// As asked for the program.
+        asked: String,
+        /// The CPUs that this is.
+        cpus: Vec<u32>,
+    },
     /// No CPU is left to bind threads to.
     #[error(
         "none of the CPUs next to {device} may be used: they are {}, and we may use {}",
@@ -140,6 +177,20 @@ pub enum ResolveError {
         near: Vec<u32>,
         /// The CPUs that are allowed.
         allowed: Vec<u32>,
+    },
+    /// None of the CPUs next to the device is asked for.
+    #[error(
+        "none of the CPUs next to {device} is among those of --cpus: they are {}, and asked are {}",
+        format_list(near),
+        format_list(asked)
+    )]
+    NearNotAsked {
+        /// The device.
+        device: String,
+        /// The CPUs next to it.
+        near: Vec<u32>,
+        /// The CPUs that were asked for.
+        asked: Vec<u32>,
     },
     /// The machine does not tell its CPUs.
     #[error("the CPUs of this machine are not known")]
@@ -192,11 +243,25 @@ impl ResolveError {
             ResolveError::CpuOffline { cpu } => {
                 format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")
             }
-            ResolveError::CpuNotInCpuset { .. } => {
+            ResolveError::NoCpusOfNode { node, nearest: Some(nearest) } => {
+                format!("-m {node} -N {nearest}   # its memory, from the CPUs next to it")
+            }
+            ResolveError::NoCpusOfNode { nearest: None, .. } => {
+                "firsttouch status   # lists the nodes with their CPUs".to_owned()
+            }
+            ResolveError::NearNotAsked { device, .. } => {
+                format!("leave out --cpus, or ask for the CPUs without --near {device}")
+            }
+            ResolveError::CpuNotAsked { cpus, .. } => {
+                format!("--threads chooses among the CPUs of --cpus: {}", format_list(cpus))
+            }
+            ResolveError::CpuNotInCpuset { .. } | ResolveError::NoCpuOfNodes { by_cpuset: true, .. } => {
                 "widen cpuset.cpus of the control group (docker: --cpuset-cpus; systemd: AllowedCPUs=)"
                     .to_owned()
             }
-            ResolveError::CpuNotInAffinity { .. } | ResolveError::NoCpuNear { .. } => {
+            ResolveError::CpuNotInAffinity { .. }
+            | ResolveError::NoCpuNear { .. }
+            | ResolveError::NoCpuOfNodes { by_cpuset: false, .. } => {
                 "start firsttouch without taskset, numactl or srun --cpu-bind around it".to_owned()
             }
             ResolveError::Groups(GroupsError::TooLarge { largest, .. }) => {
@@ -227,6 +292,10 @@ fn nearest_in_words(nearest: Option<u32>) -> String {
     nearest.map(|node| format!("; the nearest memory is that of node {node}")).unwrap_or_default()
 }
 
+fn nearest_cpus_in_words(nearest: Option<u32>) -> String {
+    nearest.map(|node| format!("; the nearest CPUs are those of node {node}")).unwrap_or_default()
+}
+
 fn kinds_in_words(kinds: &[MemoryKind]) -> String {
     match kinds {
         [] => " (the machine does not tell what its memory is)".to_owned(),
@@ -239,7 +308,10 @@ fn kinds_in_words(kinds: &[MemoryKind]) -> String {
 impl Placement {
     /// Whether anything has to be resolved: without, the machine need not be looked at.
     pub fn needs_resolving(&self) -> bool {
-        self.memory != MemoryPolicy::None || self.threads != ThreadPlacement::None || self.near.is_some()
+        self.memory != MemoryPolicy::None
+            || !self.cpus.is_none()
+            || self.threads != ThreadPlacement::None
+            || self.near.is_some()
     }
 
     /// What the kernel is to be told on this machine.
@@ -258,16 +330,19 @@ impl Placement {
     }
 
     fn resolve_cpus(&self, around: &Surroundings<'_>, resolved: &mut Resolved) -> Result<(), ResolveError> {
-        if self.threads == ThreadPlacement::None && around.near.is_none() {
+        if self.threads == ThreadPlacement::None && self.cpus.is_none() && around.near.is_none() {
             return Ok(());
         }
         let machine = around.machine;
-        let mut usable = usable_cpus(machine);
+        let mut usable = cpus::wanted(&self.cpus, machine, &mut resolved.notes)?;
         if let Some(near) = around.near {
             let all = usable.clone();
             usable.retain(|cpu| near.cpus.contains(cpu));
             if usable.is_empty() && !all.is_empty() {
                 let (device, near) = (near.device.clone(), near.cpus.clone());
+                if !self.cpus.is_none() {
+                    return Err(ResolveError::NearNotAsked { device, near, asked: all });
+                }
                 return Err(ResolveError::NoCpuNear { device, near, allowed: all });
             }
         }
@@ -280,7 +355,12 @@ impl Placement {
             ThreadPlacement::Scatter => scatter(machine, &usable),
             ThreadPlacement::Groups { cores, groups: count } => groups(machine, &usable, *cores, *count)?,
             ThreadPlacement::Cpus(cpus) => {
-                cpus.iter().try_for_each(|cpu| check_cpu(machine, *cpu))?;
+                cpus.iter().try_for_each(|cpu| cpus::check(machine, *cpu))?;
+                let is_left_out = |cpu: &&u32| !self.cpus.is_none() && !usable.contains(cpu);
+                if let Some(cpu) = cpus.iter().find(is_left_out) {
+                    let asked = self.cpus.to_string();
+                    return Err(ResolveError::CpuNotAsked { cpu: *cpu, asked, cpus: usable });
+                }
                 cpus.clone()
             }
         };
@@ -430,11 +510,7 @@ pub(crate) fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, Res
                     .map(|node| node.id)
                     .collect();
                 if of_kind.is_empty() {
-                    let mut known: Vec<MemoryKind> =
-                        machine.nodes.iter().filter_map(|node| node.kind).collect();
-                    known.sort_unstable();
-                    known.dedup();
-                    return Err(ResolveError::NoSuchKind { kind: *kind, known });
+                    return Err(no_such_kind(*kind, machine));
                 }
                 nodes.extend(of_kind.into_iter().filter(|node| allowed.contains(node)));
             }
@@ -446,7 +522,7 @@ pub(crate) fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, Res
                     if node.size_bytes == Some(0) {
                         return Err(ResolveError::NoMemory {
                             node: id,
-                            nearest: nearest_memory(machine, node),
+                            nearest: nearest(machine, node, Node::is_ordinary),
                         });
                     }
                     if !allowed.contains(&id) {
@@ -465,33 +541,16 @@ pub(crate) fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, Res
     Ok(nodes)
 }
 
-fn nearest_memory(machine: &Machine, node: &Node) -> Option<u32> {
+fn no_such_kind(kind: MemoryKind, machine: &Machine) -> ResolveError {
+    let mut known: Vec<MemoryKind> = machine.nodes.iter().filter_map(|node| node.kind).collect();
+    known.sort_unstable();
+    known.dedup();
+    ResolveError::NoSuchKind { kind, known }
+}
+
+/// The nearest other node that is of use.
+fn nearest(machine: &Machine, node: &Node, is_of_use: impl Fn(&Node) -> bool) -> Option<u32> {
     let distances = node.distances.as_ref()?;
-    let with_memory = machine.nodes.iter().filter(|other| other.is_ordinary() && other.id != node.id);
-    with_memory.filter_map(|other| Some((distances.get(&other.id)?, other.id))).min().map(|(_, id)| id)
-}
-
-/// The CPUs that are online and that we may use.
-fn usable_cpus(machine: &Machine) -> Vec<u32> {
-    let online = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id);
-    match &machine.limits.allowed_cpus {
-        Some(allowed) => online.filter(|cpu| allowed.contains(cpu)).collect(),
-        None => online.collect(),
-    }
-}
-
-fn check_cpu(machine: &Machine, cpu: u32) -> Result<(), ResolveError> {
-    let Some(found) = machine.cpus.iter().find(|known| known.id == cpu) else {
-        return Err(ResolveError::NoCpu { cpu, known: machine.cpus.iter().map(|cpu| cpu.id).collect() });
-    };
-    if !found.online {
-        return Err(ResolveError::CpuOffline { cpu });
-    }
-    if let Some(allowed) = machine.limits.cpuset_cpus.as_ref().filter(|allowed| !allowed.contains(&cpu)) {
-        return Err(ResolveError::CpuNotInCpuset { cpu, allowed: allowed.clone() });
-    }
-    if let Some(allowed) = machine.limits.allowed_cpus.as_ref().filter(|allowed| !allowed.contains(&cpu)) {
-        return Err(ResolveError::CpuNotInAffinity { cpu, allowed: allowed.clone() });
-    }
-    Ok(())
+    let others = machine.nodes.iter().filter(|other| other.id != node.id && is_of_use(other));
+    others.filter_map(|other| Some((distances.get(&other.id)?, other.id))).min().map(|(_, id)| id)
 }

@@ -292,3 +292,84 @@ fn recorded_machines_resolve() {
         refused("thp,bind=0", &machine, "there is no node 0: this machine has node 1", "status");
     }
 }
+
+#[test]
+fn cpus_of_a_program_are_a_mask_and_no_order() {
+    let machine = istanbul();
+    for (text, cpus) in [
+        ("plain,cpus=0-3+8", vec![0, 1, 2, 3, 8]),
+        ("plain,cpus=nodes=1", (6..12).collect()),
+        ("plain,node=3", (18..24).collect()),
+        ("plain,cpus=nodes=0+2", (0..6).chain(12..18).collect()),
+        ("plain,cpus=all", (0..24).collect()),
+    ] {
+        let resolved = resolve(text, &machine).unwrap();
+        assert_eq!((resolved.cpus, resolved.order), (cpus, vec![]), "{text}");
+        assert_eq!(resolved.notes, [""; 0], "{text}");
+    }
+    let resolved = resolve("plain,node=3", &machine).unwrap();
+    assert_eq!(resolved.memory, Some((Mode::Bind, vec![3])));
+}
+
+#[test]
+fn threads_choose_among_the_cpus_of_the_program() {
+    let machine = istanbul();
+    let resolved = resolve("plain,cpus=nodes=1+2,threads=scatter", &machine).unwrap();
+    assert_eq!(resolved.order[..3], [6, 12, 7]);
+    assert_eq!(resolved.cpus, (6..18).collect::<Vec<u32>>());
+    let resolved = resolve("plain,cpus=4-7,threads=7+4", &machine).unwrap();
+    assert_eq!((resolved.order, resolved.cpus), (vec![7, 4], vec![4, 7]));
+    refused(
+        "plain,cpus=4-7,threads=4+8",
+        &machine,
+        "--threads names CPU 8, which --cpus 4-7 leaves out",
+        "--threads chooses among the CPUs of --cpus: 4-7",
+    );
+    let near = Near { device: "eth0".to_owned(), cpus: (6..12).collect(), nodes: vec![1], via: Vec::new() };
+    let with = |text: &str| resolve_with(text, &machine, Some(&near), EVERYTHING);
+    assert_eq!(with("plain,near=eth0,cpus=0-7").unwrap().cpus, [6, 7]);
+    let error = with("plain,near=eth0,cpus=0-3").unwrap_err();
+    assert!(error.to_string().contains("is among those of --cpus"), "{error}");
+    assert!(error.hint().contains("--near eth0"), "{}", error.hint());
+}
+
+#[test]
+fn cpus_of_a_program_that_cannot_be_had_are_refused() {
+    let mut machine = istanbul();
+    refused("plain,cpus=0+24", &machine, "there is no CPU 24", "firsttouch status");
+    refused("plain,cpus=nodes=4", &machine, "there is no node 4", "firsttouch status");
+    refused("plain,cpus=nodes=hbm", &machine, "no node has memory of the kind `hbm`", "status");
+    machine.cpus[5].online = false;
+    refused("plain,cpus=5", &machine, "CPU 5 is offline", "cpu5/online");
+    let some = resolve("plain,cpus=nodes=0", &machine).unwrap();
+    assert_eq!(some.cpus, [0, 1, 2, 3, 4]);
+    assert!(some.notes[0].starts_with("CPUs 5 of the nodes are offline or not ours"), "{:?}", some.notes);
+    assert_eq!(resolve("plain,cpus=all", &machine).unwrap().notes, [""; 0]);
+    machine.limits.allowed_cpus = Some(vec![6, 7]);
+    refused("plain,cpus=0", &machine, "CPU 0 is outside the affinity", "without taskset");
+    let none = "none of the CPUs of node 2 may be used: they are 12-17, and we may use 6-7";
+    refused("plain,cpus=nodes=2", &machine, none, "without taskset");
+    machine.limits.cpuset_cpus = Some(vec![6, 7]);
+    refused("plain,cpus=nodes=2", &machine, none, "cpuset.cpus");
+    refused("plain,cpus=0", &machine, "CPU 0 is outside the cpuset", "cpuset.cpus");
+    assert_eq!(resolve("plain,cpus=all", &machine).unwrap().cpus, [6, 7]);
+
+    // Memory without CPUs, and CPUs without memory.
+    let mut machine = tiers();
+    let cxl = of_kind(&machine, MemoryKind::Cxl)[0];
+    refused(
+        &format!("plain,cpus=nodes={cxl}"),
+        &machine,
+        &format!("node {cxl} has no CPUs, only memory"),
+        "",
+    );
+    refused("plain,cpus=nodes=cxl", &machine, "has no CPUs", "");
+    let dram = of_kind(&machine, MemoryKind::Dram);
+    assert_eq!(resolve("plain,cpus=nodes=dram", &machine).unwrap().cpus, (0..8).collect::<Vec<u32>>());
+    let far = machine.nodes.iter_mut().find(|node| node.id == cxl).unwrap();
+    far.distances = Some(BTreeMap::from([(dram[0], 30), (dram[1], 20), (cxl, 10)]));
+    let hint = format!("-m {cxl} -N {}", dram[1]);
+    refused(&format!("plain,cpus=nodes={cxl}"), &machine, "the nearest CPUs are those of node", &hint);
+    machine.nodes.iter_mut().for_each(|node| node.size_bytes = Some(0));
+    assert!(resolve(&format!("plain,cpus=nodes={}", dram[0]), &machine).is_ok());
+}

@@ -135,6 +135,10 @@ fn what_this_machine_cannot_give_is_refused_before_the_program_starts() {
     refused(&["--threads", "7000"], "there is no CPU 7000", "firsttouch status");
     refused(&["--threads", "groups=5000x2"], "a group of 5000 cores fits into no node", "groups=");
     refused(&["--threads", "groups=1x5000"], "there is room for", "groups=1x");
+    refused(&["-C", "0-7000"], "there is no CPU", "firsttouch status");
+    refused(&["-N", "999"], "there is no node 999: this machine has", "firsttouch status");
+    refused(&["-m", "999"], "there is no node 999", "firsttouch status");
+    refused(&["--node", "999"], "there is no node 999", "firsttouch status");
     refused(&["--near", "no-such-device"], "no-such-device", "firsttouch status");
 }
 
@@ -147,6 +151,10 @@ fn words_that_do_not_read_are_wrong_usage() {
         ["--threads", "groups=6"],
         ["--skip-threads", "x"],
         ["--skip-threads", "1"],
+        ["-C", "!1"],
+        ["-C", "node=1"],
+        ["-N", "x"],
+        ["-m", "+1"],
     ] {
         let output = run(&["run", options[0], options[1], "--", "true"]);
         assert_code(&output, 125);
@@ -257,6 +265,140 @@ fn a_profile_keeps_nodes_and_threads() {
     let output = run(&words);
     assert_code(&output, 0);
     assert_eq!(stdout(&output).split_whitespace().nth(1), Some(cpu.to_string().as_str()));
+}
+
+/// CPUs that a status file allows, as the kernel prints them.
+fn allowed_list(status: &str) -> String {
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap_or_else(|| panic!("no mask in {status}")).trim().to_owned()
+}
+
+/// The mask that a program sees under `run` with these options.
+fn mask_under(options: &[&str]) -> String {
+    let output = run(&[&["run"][..], options, &["--", "cat", "/proc/self/status"]].concat());
+    assert_code(&output, 0);
+    allowed_list(&stdout(&output))
+}
+
+#[test]
+fn the_options_of_numactl_reach_the_program_as_a_mask_and_a_policy() {
+    let ours = allowed_list(&fs::read_to_string("/proc/self/status").unwrap());
+    let cpu = first_allowed("Cpus_allowed_list").to_string();
+    for options in [["-C", &cpu], ["--physcpubind", &cpu], ["--cpus", &cpu]] {
+        assert_eq!(mask_under(&options), cpu, "{options:?}");
+    }
+    // All that we have, and with threads bound one by one those that they are bound to.
+    assert_eq!(mask_under(&["--cpus", "all"]), ours);
+    assert_eq!(mask_under(&["-C", &ours]), ours);
+    assert_eq!(mask_under(&["--pages", "plain", "-C", &ours]), ours, "without the agent, too");
+    assert_eq!(mask_under(&["-C", &ours, "--threads", &cpu]), cpu);
+    // Children inherit it.
+    let output = run(&["run", "-C", &cpu, "--", "sh", "-c", "cat /proc/self/status; true"]);
+    assert_eq!(allowed_list(&stdout(&output)), cpu);
+
+    let Ok(node_cpus) = fs::read_to_string("/sys/devices/system/node/node0/cpulist") else {
+        panic!("the kernel of these tests has nodes")
+    };
+    let node_cpus = firsttouch_linux::cpulist::parse_list(&node_cpus).unwrap();
+    let ours = firsttouch_linux::cpulist::parse_list(&ours).unwrap();
+    let both: Vec<u32> = node_cpus.into_iter().filter(|cpu| ours.contains(cpu)).collect();
+    if both.is_empty() {
+        return refused(&["-N", "0"], "none of the CPUs of node 0 may be used", "");
+    }
+    let expected = firsttouch_linux::cpulist::format_list(&both);
+    for options in [&["-N", "0"][..], &["--cpunodebind=0"], &["--cpus", "nodes=0"]] {
+        assert_eq!(mask_under(options), expected, "{options:?}");
+    }
+    if first_allowed("Mems_allowed_list") == 0 {
+        assert_eq!(mask_under(&["--node", "0"]), expected);
+        for (options, policy) in [
+            (&["--node", "0"][..], "bind:0"),
+            (&["-m", "0"], "bind:0"),
+            (&["-p", "0"], "prefer:0"),
+            (&["-i", "0"], "interleave:0"),
+            (&["-l"], "local"),
+        ] {
+            let output =
+                run(&[&["run", "--pages", "plain"][..], options, &["--", "cat", "/proc/self/numa_maps"]]
+                    .concat());
+            assert_code(&output, 0);
+            let text = stdout(&output);
+            let stack = text.lines().find(|line| line.contains(" stack ")).unwrap_or_default().to_owned();
+            assert_eq!(stack.split(' ').nth(1), Some(policy), "{options:?}: {text}");
+        }
+    }
+}
+
+/// Prints its own mask.
+const STATIC: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+int main(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set)) return 1;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) printf("%d ", cpu);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_static_program_gets_the_mask_and_the_receipt_tells() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (source, program) = (scratch.path().join("mask.c"), scratch.path().join("mask"));
+    fs::write(&source, STATIC).unwrap();
+    let compiled = Command::new("cc").arg("-static").arg("-o").arg(&program).arg(&source).status().unwrap();
+    assert!(compiled.success(), "the C compiler that the tests need");
+    let cpu = first_allowed("Cpus_allowed_list");
+    let file = scratch.path().join("receipt");
+    let (number, file_word) = (cpu.to_string(), file.to_str().unwrap());
+    let output = run(&["run", "-C", &number, "--receipt", file_word, "--", program.to_str().unwrap()]);
+    assert_code(&output, 0);
+    assert_eq!(stdout(&output).trim(), number);
+    let receipt = json_file(&file);
+    assert_eq!(receipt["asked"]["cpus"], number);
+    assert_eq!(receipt["cpus_obtained"], serde_json::json!([cpu]), "however soon it ended: {receipt}");
+}
+
+#[test]
+fn the_receipt_tells_a_program_that_sets_other_cpus() {
+    let ours = fs::read_to_string("/proc/self/status").unwrap();
+    let ours = firsttouch_linux::cpulist::parse_list(&allowed_list(&ours)).unwrap();
+    let (first, last) = (ours[0].to_string(), ours[ours.len() - 1].to_string());
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt");
+    let receipt = |program: &[&str]| {
+        let words = ["run", "-C", &first, "--receipt", file.to_str().unwrap(), "--"];
+        assert_code(&run(&[&words[..], program].concat()), 0);
+        json_file(&file)
+    };
+    let kept = receipt(&["true"]);
+    assert_eq!(kept["cpus_obtained"], serde_json::json!([ours[0]]), "{kept}");
+    assert!(!kept["notes"].to_string().contains("in place of"), "{kept}");
+    assert!(ours.len() > 1, "the machine of these tests has two CPUs");
+    // It lasts longer than looks are apart.
+    let changed = receipt(&["taskset", "-c", &last, "sleep", "3"]);
+    assert_eq!(changed["cpus_obtained"], serde_json::json!([ours[ours.len() - 1]]), "{changed}");
+    let note = format!("the program runs on CPUs {last} in place of {first}:");
+    assert!(changed["notes"].to_string().contains(&note), "{changed}");
+    let unasked = scratch.path().join("unasked");
+    assert_code(&run(&["run", "--receipt", unasked.to_str().unwrap(), "--", "true"]), 0);
+    let unasked = json_file(&unasked);
+    assert!(unasked.get("cpus_obtained").is_none() && unasked["asked"].get("cpus").is_none(), "{unasked}");
+}
+
+#[test]
+fn a_profile_keeps_the_cpus_of_the_program() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("model.toml");
+    let cpu = first_allowed("Cpus_allowed_list").to_string();
+    let text = format!("schema_version = 1\n[placement]\npages = \"plain\"\ncpus = \"{cpu}\"\n");
+    fs::write(&file, text).unwrap();
+    let profile = ["--profile", file.to_str().unwrap()];
+    assert_eq!(mask_under(&profile), cpu);
+    let ours = allowed_list(&fs::read_to_string("/proc/self/status").unwrap());
+    assert_eq!(mask_under(&[&profile[..], &["--cpus", "none"]].concat()), ours);
 }
 
 /// Milliseconds of a processor that the cheapest of several starts of a program that does nothing took, for each way, taken

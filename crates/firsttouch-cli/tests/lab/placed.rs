@@ -19,6 +19,8 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend([full(), plugged()]);
     tests.extend([weighted(false), weighted(true)]);
     tests.extend(threads());
+    tests.extend(as_numactl());
+    tests.extend([mask_without_memory(), masked_threads(), mask_of_a_cpuset()]);
     tests.extend([near_card(), near_disk()]);
     tests.extend(refused());
     tests
@@ -147,6 +149,103 @@ fn threads() -> Vec<Test> {
     cases.into_iter().map(test).collect()
 }
 
+/// Options as numactl has them, the CPUs of the mask, and the shares of 16 MiB that the program touches: `-N` decides where
+/// by where it runs, `-m` wherever it runs.
+type AsNumactl = (&'static str, &'static str, &'static [u32], &'static [(u32, u64)]);
+
+fn as_numactl() -> Vec<Test> {
+    let cases: [AsNumactl; 10] = [
+        ("two-node", "-N 1", &[2, 3], &[(1, 1)]),
+        ("two-node", "-N 0", &[0, 1], &[(0, 1)]),
+        ("two-node", "-m 1", &[0, 1, 2, 3], &[(1, 1)]),
+        ("two-node", "-m 1 -N 0", &[0, 1], &[(1, 1)]),
+        ("two-node", "-C 1,3 -m 0", &[1, 3], &[(0, 1)]),
+        ("two-node", "-p 1 -C 0", &[0], &[(1, 1)]),
+        ("two-node", "-i all -N 0", &[0, 1], &[(0, 1), (1, 1)]),
+        ("two-node", "-l -C 2", &[2], &[(1, 1)]),
+        ("two-node", "--node 1", &[2, 3], &[(1, 1)]),
+        ("istanbul", "-N 1,3 -m 2", &[6, 7, 8, 9, 10, 11, 18, 19, 20, 21, 22, 23], &[(2, 1)]),
+    ];
+    let test = |(machine, options, cpus, shares): AsNumactl| {
+        let touch = placed(&format!("--pages plain {options}"), "policy", TOUCH);
+        // numactl itself, which has no word for both.
+        let theirs = options.replace("--node 1", "-m 1 -N 1");
+        let theirs: Vec<&str> = ["numactl"].into_iter().chain(theirs.split(' ')).chain(["--"]).collect();
+        let words = theirs.iter().map(OsString::from).chain(words_of("policy", TOUCH));
+        let status = ["cat", "/proc/self/status"];
+        let ours: Vec<&str> =
+            ["firsttouch", "run"].into_iter().chain(options.split(' ')).chain(["--"]).collect();
+        Test::new(
+            format!("run {options} as numactl ({machine})"),
+            Setting::of(machine),
+            vec![
+                touch,
+                command(&[&ours[..], &status].concat()),
+                Command::new(words),
+                command(&[&theirs[..], &status].concat()),
+            ],
+            move |_, ran| {
+                for (touched, masked) in [(&ran[0], &ran[1]), (&ran[2], &ran[3])] {
+                    let pages = counts(touched, "pages");
+                    assert_eq!(pages.values().sum::<u64>(), 16 * MIB);
+                    assert_shares(&pages, shares);
+                    assert_eq!(mask_of(&masked.stdout), cpus, "{masked:?}");
+                }
+                let receipt = receipt(&ran[0]);
+                let obtained = &receipt["cpus_obtained"];
+                match receipt["asked"].get("cpus") {
+                    Some(_) => assert_eq!(*obtained, serde_json::json!(cpus), "{receipt}"),
+                    None => assert!(obtained.is_null(), "{receipt}"),
+                }
+            },
+        )
+    };
+    cases.into_iter().map(test).collect()
+}
+
+/// The CPUs of a status file.
+fn mask_of(status: &str) -> Vec<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    firsttouch_linux::cpulist::parse_list(line.unwrap()).unwrap()
+}
+
+/// Node 1 has a CPU and no memory: for numactl it does not exist.
+fn mask_without_memory() -> Test {
+    let run = placed("--pages plain -N 1 -m 2", "policy", TOUCH);
+    Test::new("run -N takes a node without memory", Setting::of("memory-less"), vec![run], |_, ran| {
+        assert_eq!(counts(&ran[0], "pages"), only(2, 16 * MIB));
+        let receipt = receipt(&ran[0]);
+        assert_eq!(receipt["cpus_obtained"], serde_json::json!([1]), "{receipt}");
+    })
+}
+
+/// Threads bound one by one take CPUs of the mask only.
+fn masked_threads() -> Test {
+    let run = placed("--pages plain -N 1,2 --threads scatter", "first_touch", "- - -");
+    let name = "run -N 1,2 --threads scatter binds within the mask";
+    Test::new(name, Setting::of("istanbul"), vec![run], |_, ran| {
+        // The main thread has the first CPU of node 1.
+        for (node, thread) in [2, 1, 2].into_iter().zip(1..) {
+            assert_eq!(counts(&ran[0], &format!("thread{thread}")), only(node, 2), "{:?}", ran[0]);
+        }
+    })
+}
+
+/// In a container with one CPU of the node the program has that one, and the receipt says what was lost.
+fn mask_of_a_cpuset() -> Test {
+    let confined = Cpuset { cpus: Some("0-2".to_owned()), nodes: None };
+    let run = placed("--pages plain -N 1", "policy", TOUCH).cpuset(confined);
+    Test::new("run -N 1 within a cpuset", Setting::of("two-node"), vec![run], |_, ran| {
+        assert_eq!(counts(&ran[0], "pages"), only(1, 16 * MIB));
+        let receipt = receipt(&ran[0]);
+        assert_eq!(receipt["cpus_obtained"], serde_json::json!([2]), "{receipt}");
+        assert!(
+            receipt["notes"].to_string().contains("CPUs 3 of the nodes are offline or not ours"),
+            "{receipt}"
+        );
+    })
+}
+
 fn near_card() -> Test {
     let run = placed("--pages plain --near eth0", "policy", TOUCH);
     Test::new("run --near a network card on node 1", Setting::of("devices"), vec![run], |_, ran| {
@@ -167,7 +266,12 @@ fn near_disk() -> Test {
 
 /// What a machine cannot give: the reason, a hint, 125, and the program was not started.
 fn refused() -> Vec<Test> {
-    let cases: [(&str, &str, &str); 6] = [
+    let cases: [(&str, &str, &str); 11] = [
+        ("two-node", "-N 7", "there is no node 7"),
+        ("two-node", "-C 0-9", "there is no CPU 4"),
+        ("two-node", "-N 1 --threads 0,2", "--threads names CPU 0, which --cpus nodes=1 leaves out"),
+        ("cxl", "-N 2", "node 2 has no CPUs, only memory"),
+        ("memory-less", "--node 1", "node 1 has no memory, only CPUs"),
         ("two-node", "--memory bind=7", "there is no node 7"),
         ("two-node", "--memory bind=hbm", "no node has memory of the kind `hbm`"),
         ("two-node", "--threads 0,9", "there is no CPU 9"),
@@ -193,6 +297,8 @@ fn refused() -> Vec<Test> {
     for (options, why) in [
         ("--memory bind=0", "node 0 is outside the cpuset, which allows"),
         ("--threads 0,2", "CPU 0 is outside the cpuset"),
+        ("-C 0,2", "CPU 0 is outside the cpuset"),
+        ("-N 0", "none of the CPUs of node 0 may be used: they are 0-1, and we may use 2-3"),
     ] {
         let words =
             ["firsttouch", "run"].into_iter().chain(options.split(' ')).chain(["--", "echo", "started"]);

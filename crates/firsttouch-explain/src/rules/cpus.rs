@@ -23,7 +23,7 @@ fn cpuset(evidence: &Evidence, findings: &mut Vec<Finding>) {
         };
         let what = format!("a cpuset leaves CPUs {} of {}", format_list(cpus), format_list(&online));
         findings.push(
-            Finding::new("cpuset-cpus", weight(evidence.asks_threads()), what, effect)
+            Finding::new("cpuset-cpus", weight(evidence.asks_cpus()), what, effect)
                 .proof("/proc/self/cgroup", "the control group's cpuset.cpus.effective")
                 .proof("/proc/self/status", allowed_line(evidence, "Cpus_allowed_list"))
                 .mend(format!(
@@ -79,7 +79,7 @@ fn affinity(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let effect = "the program inherits the mask; CPUs outside of it are refused by `run` (a launcher such as taskset, \
                   numactl, srun or mpirun set it)";
     findings.push(
-        Finding::new("affinity", weight(evidence.asks_threads()), what, effect)
+        Finding::new("affinity", weight(evidence.asks_cpus()), what, effect)
             .proof("/proc/self/status", allowed_line(evidence, "Cpus_allowed_list"))
             .mend(format!(
                 "start firsttouch without it, or: taskset -c {} firsttouch …",
@@ -100,6 +100,12 @@ fn isolated(evidence: &Evidence, findings: &mut Vec<Finding>) {
         let effect =
             "no thread runs there unless it is bound there by number: for the program they do not exist";
         Finding::new("isolcpus", Weight::Remark, what, effect)
+    } else if !evidence.asks_threads() {
+        let effect = format!(
+            "the scheduler spreads nothing over CPUs {}: threads stay where they start, and may share one of them",
+            format_list(&used)
+        );
+        Finding::new("isolcpus", Weight::Weakens, what, effect)
     } else {
         let effect = format!(
             "threads bound to CPUs {} stay there, but two threads on one of them are never spread again",

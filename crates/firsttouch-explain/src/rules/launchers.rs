@@ -11,7 +11,7 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
 /// A step of Slurm that binds: the masks are in force when we start.
 fn slurm(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let settings = [
-        ("slurm-cpu-bind", "SLURM_CPU_BIND", "--cpu-bind=none", evidence.asks_threads(), "CPUs"),
+        ("slurm-cpu-bind", "SLURM_CPU_BIND", "--cpu-bind=none", evidence.asks_cpus(), "CPUs"),
         ("slurm-mem-bind", "SLURM_MEM_BIND", "--mem-bind=none", evidence.asks_memory(), "memory"),
     ];
     for (id, name, option, asked, what) in settings {
@@ -63,17 +63,24 @@ fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
         (ranks > 1).then_some((name, unbound, value, ranks))
     });
     if let Some((name, unbound, value, ranks)) = local
-        && evidence.asks_threads()
+        && evidence.asks_cpus()
     {
-        findings.push(
-            Finding::new(
-                "mpi-ranks",
+        let (weight, effect, option) = if evidence.asks_threads() {
+            (
                 Weight::Overrides,
-                format!("{ranks} ranks run on this machine, each with the same placement"),
                 "every rank puts its first thread on the same CPU: they take turns on a few CPUs, the others are idle",
+                "--threads",
             )
-            .proof("environment", format!("{name}={value}"))
-            .mend(format!("let the launcher bind ranks and leave --threads out, or bind each rank by its number: {unbound}")),
+        } else {
+            (Weight::Weakens, "all ranks share the CPUs that were asked for, the others are idle", "--cpus")
+        };
+        let what = format!("{ranks} ranks run on this machine, each with the same placement");
+        findings.push(
+            Finding::new("mpi-ranks", weight, what, effect)
+                .proof("environment", format!("{name}={value}"))
+                .mend(format!(
+                    "let the launcher bind ranks and leave {option} out, or bind each rank by its number: {unbound}"
+                )),
         );
     }
     for (name, off) in RANK_BINDING {
@@ -82,7 +89,7 @@ fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
-        let (weight, effect) = if evidence.asks_threads() {
+        let (weight, effect) = if evidence.asks_cpus() {
             (Weight::Weakens, "ranks are bound by MPI before or after us; the later one wins")
         } else {
             (Weight::Remark, "ranks are bound by MPI")
@@ -124,7 +131,7 @@ fn starters(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let name = word.rsplit('/').next().unwrap_or(word);
     let Some(starter) = starter(name) else { return };
     let line = evidence.target.words.join(" ");
-    let asked = evidence.asks_threads() || evidence.asks_memory();
+    let asked = evidence.asks_cpus() || evidence.asks_memory();
     let finding = match starter {
         Starter::Binds if !asked => Finding::new(
             "starter-binds",

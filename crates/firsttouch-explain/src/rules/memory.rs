@@ -40,7 +40,7 @@ fn balancing(evidence: &Evidence, findings: &mut Vec<Finding>) {
     if machine.numa_balancing != Some(true) || !several {
         return;
     }
-    let (weight, effect) = match (evidence.asks_memory(), evidence.asks_threads()) {
+    let (weight, effect) = match (evidence.asks_memory(), evidence.asks_cpus()) {
         (true, _) => (
             Weight::Weakens,
             "the kernel samples accesses by page faults, and may move pages that no strict policy holds",

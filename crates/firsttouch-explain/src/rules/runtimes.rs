@@ -49,6 +49,11 @@ fn binding(evidence: &Evidence, findings: &mut Vec<Finding>) {
             Weight::Overrides,
             "the runtime binds its threads itself after they were placed: its word is the last",
         )
+    } else if evidence.asks_cpus() {
+        (
+            Weight::Weakens,
+            "the runtime binds its threads itself, to some of the CPUs that were asked for, unless told to leave them",
+        )
     } else {
         (Weight::Remark, "the runtime binds its threads itself")
     };

@@ -18,7 +18,8 @@ fn need(evidence: &Evidence, call: &str) -> Option<(Weight, &'static str)> {
         ),
         "move_pages" => (Weight::Remark, "pages cannot be moved, nor their nodes asked for one by one"),
         "sched_setaffinity" => {
-            (weight(evidence.asks_threads(), Weight::Overrides), "threads cannot be bound to CPUs")
+            let loss = "neither the program nor its threads can be bound to CPUs";
+            (weight(evidence.asks_cpus(), Weight::Overrides), loss)
         }
         "madvise" => (Weight::Overrides, "transparent huge pages cannot be asked for"),
         _ => return None,
