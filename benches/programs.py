@@ -135,7 +135,7 @@ def programs(folder):
 
     def nginx():
         conf = file("nginx.conf", "daemon off; worker_processes 3; pid nginx.pid; error_log stderr crit;\nevents {}\n"
-                    "http { access_log off; proxy_cache_path cache keys_zone=z:64m; server { listen unix:nginx.sock; } }\n")
+                    f"http {{ access_log off; proxy_cache_path cache keys_zone=z:64m; server {{ listen unix:{folder}/nginx.sock; }} }}\n")
         return Program(["nginx", "-p", folder, "-c", conf], 2)
 
     def java():

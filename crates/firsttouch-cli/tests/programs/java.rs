@@ -17,6 +17,22 @@ fn java_collects_and_prints_the_same() {
     subject.same_with_and_without().assert_on_huge_pages(64 << 20);
 }
 
+#[test]
+fn of_java_it_is_said_what_reaches_its_heap() {
+    let Some(java) = installed("java") else { return };
+    let said = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
+        command.arg("run").args(options).arg("--").arg(&java).arg("-version");
+        let output = command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(said(&[]).contains("hint: firsttouch run --via jvm"));
+    for silent in [&["--quiet"][..], &["--via", "jvm"], &["--pages", "plain", "--threads", "compact"]] {
+        assert!(!said(silent).contains("hint:"), "{silent:?}");
+    }
+}
+
 /// The heap itself, which is beyond the agent: by the switches of the virtual machine, which says so on stderr.
 #[test]
 fn java_puts_its_heap_on_huge_pages_by_its_own_switches() {

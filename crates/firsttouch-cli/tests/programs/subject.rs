@@ -98,10 +98,10 @@ impl Subject {
         self.same_with(&[])
     }
 
-    /// Likewise, with options of `firsttouch run`.
+    /// Likewise, with options of `firsttouch run`. Advice of ours would stand among what the program says.
     #[track_caller]
     pub(crate) fn same_with(&self, options: &[&str]) -> Receipt {
-        let (plain, placed, receipt) = self.run_both(options);
+        let (plain, placed, receipt) = self.run_both(&[&["--quiet"], options].concat());
         assert_same("status", &plain.code, &placed.code, &placed);
         assert_same("stdout", &plain.stdout, &placed.stdout, &placed);
         assert_same("stderr", &plain.stderr, &placed.stderr, &placed);
@@ -135,7 +135,14 @@ impl Subject {
 
         let receipt = tempfile::NamedTempFile::new().unwrap();
         let mut placed = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
-        placed.arg("run").args(options).arg("--receipt").arg(receipt.path()).arg("--").args(&self.words);
+        // Advice would stand among what the program says.
+        placed
+            .args(["run", "--quiet"])
+            .args(options)
+            .arg("--receipt")
+            .arg(receipt.path())
+            .arg("--")
+            .args(&self.words);
         placed.envs(self.placed_environment.iter().map(|(name, value)| (name, value)));
         let placed = self.run(placed);
         let text = fs::read_to_string(receipt.path()).unwrap();
