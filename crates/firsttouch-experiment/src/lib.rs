@@ -12,6 +12,8 @@
 //!   verdict is read off the printed interval, so a reader can check it: faster above 1, slower below 1, same
 //!   inside the band around 1, else undecided.
 //! - **Successive elimination** of configurations that are certainly worse than the best.
+//! - **Least intrusion first.** Where a plan ranks its configurations, one that is proved as fast as the fastest, and of a
+//!   lower rank, wins in its place.
 //! - **A confirmation**: fresh blocks of winner and baseline alone. The winner of a search looks better than it is
 //!   because it was chosen for looking good; only the confirmed ratio is free of that.
 //!
@@ -32,6 +34,7 @@ mod schedule;
 mod session;
 pub mod statistics;
 mod stop;
+mod tie;
 mod warnings;
 
 pub use launcher::{Launcher, Phase, RunRequest, Sample};

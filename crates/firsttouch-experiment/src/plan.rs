@@ -22,6 +22,9 @@ pub struct Plan {
     pub budget: Option<Duration>,
     /// Run fresh blocks of winner and baseline after the search.
     pub confirm: bool,
+    /// How much each configuration intrudes, in their order; what is missing counts as 0. Among those that are as fast as
+    /// the fastest, the lowest number wins. Without any, the fastest wins.
+    pub intrusion: Vec<u32>,
 }
 
 impl Plan {
@@ -36,6 +39,7 @@ impl Plan {
             max_runs: None,
             budget: None,
             confirm: true,
+            intrusion: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::schedule::Schedule;
 use crate::statistics::dip::dip_p;
 use crate::statistics::sample::{outliers, standard_deviation};
 use crate::stop::PrecisionRule;
+use crate::tie::{Tie, less_intrusive};
 use crate::warnings::{self, Ending};
 use crate::{Launcher, LiveSummary, Observer, Outcome, Phase, Plan, Progress, RunRequest};
 use firsttouch_placement::{ConfigurationReport, Confirmation, LaunchedRun, Verdict};
@@ -55,7 +56,10 @@ pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &m
     let mut notes = Vec::new();
     notes.extend(warnings::imprecise(plan, &search, &assessments, &ending));
 
-    let winner = winner(&search, &assessments);
+    let fastest = fastest(&search, &assessments);
+    let tie = fastest.and_then(|fastest| less_intrusive(plan, &search, &assessments, fastest));
+    // What is recommended is what has to be confirmed.
+    let winner = tie.map(|tie: Tie| tie.configuration).or(fastest);
     let mut confirmed = None;
     if let Some(winner) = winner {
         let name = &plan.configurations[winner];
@@ -72,9 +76,9 @@ pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &m
         match &confirmed {
             Some(Confirmation { ratio: Some(_), verdict: Verdict::Faster, .. }) => {}
             Some(Confirmation { ratio: Some(_), verdict, .. }) => {
-                notes.push(warnings::not_borne_out(name, searched, *verdict));
+                notes.push(warnings::not_borne_out(name, tie.is_some(), searched, *verdict));
             }
-            _ => notes.push(warnings::unconfirmed(name)),
+            _ => notes.push(warnings::unconfirmed(name, tie.is_some())),
         }
     }
 
@@ -86,7 +90,15 @@ pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &m
         Ending::Failed(configuration, error) => (false, Some((configuration, error))),
         Ending::Precise | Ending::MaxRuns | Ending::Budget => (false, None),
     };
-    Outcome { configurations, winner, confirmation: confirmed, interrupted, failure, warnings: notes }
+    Outcome {
+        configurations,
+        winner,
+        tied_with: fastest.zip(tie.map(|tie| tie.ratio)),
+        confirmation: confirmed,
+        interrupted,
+        failure,
+        warnings: notes,
+    }
 }
 
 struct Session<'a, L, O> {
@@ -243,7 +255,7 @@ fn summary(plan: &Plan, history: &History, assessment: &Assessment, rule: &Preci
 
 /// The fastest of those that are faster than the baseline. One that was dropped is certainly worse than the best, but
 /// its ratio is from other blocks; so those that ran to the end come first.
-fn winner(history: &History, assessments: &[Assessment]) -> Option<usize> {
+fn fastest(history: &History, assessments: &[Assessment]) -> Option<usize> {
     let rank = |assessment: &Assessment| {
         let survived = history.dropped_after[assessment.configuration].is_none();
         (survived, assessment.ratio().map_or(0.0, |ratio| ratio.value))

@@ -141,19 +141,26 @@ pub(crate) fn imprecise<E>(
     }
 }
 
-pub(crate) fn unconfirmed(name: &str) -> String {
+pub(crate) fn unconfirmed(name: &str, tied: bool) -> String {
     format!(
-        "{name} won the search but was not confirmed by fresh runs: the winner of many looks better than it is; \
-         measure it against the baseline alone, with more time or runs"
+        "{name} {} but was not confirmed by fresh runs: the winner of many looks better than it is; \
+         measure it against the baseline alone, with more time or runs",
+        chosen(tied)
     )
 }
 
-pub(crate) fn not_borne_out(name: &str, searched: Option<Ratio>, verdict: Verdict) -> String {
+pub(crate) fn not_borne_out(name: &str, tied: bool, searched: Option<Ratio>, verdict: Verdict) -> String {
     let searched = searched.map_or_else(String::new, |ratio| format!(" ({:.3}x)", ratio.value));
     format!(
-        "{name} won the search{searched} but fresh runs say {verdict}: believe the fresh runs, the search picks \
-         whoever was lucky; keep the baseline, or measure again with a smaller precision"
+        "{name} {}{searched} but fresh runs say {verdict}: believe the fresh runs, the search picks \
+         whoever was lucky; keep the baseline, or measure again with a smaller precision",
+        chosen(tied)
     )
+}
+
+/// How the search came to its choice.
+fn chosen(tied: bool) -> &'static str {
+    if tied { "was as fast as the fastest of the search" } else { "won the search" }
 }
 
 fn interval(ratio: Ratio) -> String {

@@ -6,3 +6,4 @@ mod machine;
 mod properties;
 mod rates;
 mod schedule;
+mod ties;
