@@ -47,7 +47,7 @@ pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
 pub use tree::{ProcessMemory, ProcessTree, Resident, ResidentMemory, Worker};
 pub use tune::{
-    ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, TuneReport, Verdict,
+    ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, Tie, TuneReport, Verdict,
 };
 pub use watch::{
     PoolLevel, Recording, RecordingError, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchKind,

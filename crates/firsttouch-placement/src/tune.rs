@@ -124,6 +124,18 @@ pub struct Confirmation {
     pub winner_runs: Vec<LaunchedRun>,
 }
 
+/// What the winner took the place of: the fastest of the search, which intrudes more and is no faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tie {
+    /// Its name.
+    pub name: String,
+    /// How many times faster the winner is than it, by the blocks of the search; the interval excludes every loss that
+    /// matters.
+    pub ratio: Ratio,
+    /// What the winner spares, in words that follow its name: `needs no library in front of malloc`.
+    pub why: String,
+}
+
 /// The document of one `tune` session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TuneReport {
@@ -142,8 +154,12 @@ pub struct TuneReport {
     /// Configurations that could not run here.
     #[serde(default)]
     pub skipped: Vec<SkippedConfiguration>,
-    /// Name of the best configuration, if one is faster than the baseline.
+    /// Name of the best configuration, if one is faster than the baseline: the fastest, or the one that is as fast and
+    /// intrudes less.
     pub winner: Option<String>,
+    /// What the winner took the place of; `None` where it is the fastest itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tied_with: Option<Tie>,
     /// The confirmation phase, if there was a winner to confirm.
     pub confirmation: Option<Confirmation>,
     /// The session was cut short (Ctrl-C): what is here is what was finished.

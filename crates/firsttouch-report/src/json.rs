@@ -162,7 +162,8 @@ fn finite(report: &TuneReport) -> Cow<'_, TuneReport> {
             configuration.mean_wall_s.is_finite()
                 && configuration.ci95_wall_s.is_none_or(f64::is_finite)
                 && configuration.ratio.as_ref().is_none_or(sound)
-        }) && report.confirmation.iter().all(|confirmation| confirmation.ratio.as_ref().is_none_or(sound));
+        }) && report.confirmation.iter().all(|confirmation| confirmation.ratio.as_ref().is_none_or(sound))
+            && report.tied_with.as_ref().is_none_or(|tie| sound(&tie.ratio));
     if fine {
         return Cow::Borrowed(report);
     }
@@ -177,5 +178,6 @@ fn finite(report: &TuneReport) -> Cow<'_, TuneReport> {
     if let Some(confirmation) = &mut report.confirmation {
         confirmation.ratio = confirmation.ratio.filter(sound);
     }
+    report.tied_with = report.tied_with.filter(|tie| sound(&tie.ratio));
     Cow::Owned(report)
 }

@@ -54,7 +54,7 @@ pub(crate) fn headline(report: &TuneReport) -> Headline {
             Headline::new(None)
                 .words("Nothing is proved: ")
                 .name(winner)
-                .words(format!(" leads in the search, but {why}."))
+                .words(format!(" {} in the search, but {why}.", leads(report)))
         }
         (None, _) => without_winner(report),
     }
@@ -66,28 +66,31 @@ fn confirmed(report: &TuneReport, winner: &str, confirmation: &Confirmation) -> 
         let why =
             if report.interrupted { "the session was interrupted" } else { "too few fresh runs were made" };
         return Headline::new(None).words("Nothing is proved: ").name(winner).words(format!(
-            " leads in the search, but {why} during its confirmation ({blocks}): there is no figure to give."
+            " {} in the search, but {why} during its confirmation ({blocks}): there is no figure to give.",
+            leads(report)
         ));
     };
     let headline = Headline::new(Some(confirmation.verdict));
+    let led = led(report);
     let headline = match confirmation.verdict {
         Verdict::Faster => {
             let (value, low, high) = ratio_words(ratio);
-            headline.name(winner).words(format!(
+            let headline = headline.name(winner).words(format!(
                 " is {value} times faster than the baseline, 95 % interval {low} to {high} ({blocks})."
-            ))
+            ));
+            with_tie(headline, report, winner)
         }
         Verdict::Slower => {
             let (value, low, high) = ratio_words(&inverse(ratio));
             headline.words("Nothing helps: ").name(winner).words(format!(
-                " led in the search, but is {value} times slower than the baseline on fresh runs, \
+                " {led} in the search, but is {value} times slower than the baseline on fresh runs, \
                  95 % interval {low} to {high} ({blocks})."
             ))
         }
         Verdict::Same => {
             let (value, low, high) = ratio_words(ratio);
             headline.words("Nothing helps: ").name(winner).words(format!(
-                " led in the search, but takes the same time as the baseline on fresh runs: \
+                " {led} in the search, but takes the same time as the baseline on fresh runs: \
                  ratio {value}, 95 % interval {low} to {high}, inside ±2 % ({blocks})."
             ))
         }
@@ -98,13 +101,42 @@ fn confirmed(report: &TuneReport, winner: &str, confirmation: &Confirmation) -> 
                 .words("Undecided: ")
                 .name(winner)
                 .words(format!(
-                    " led in the search, but fresh runs cannot tell it from the baseline: \
+                    " {led} in the search, but fresh runs cannot tell it from the baseline: \
                      ratio {value}, 95 % interval {low} to {high} ({blocks})."
                 ))
                 .words(more.map_or(String::new(), |more| format!(" It would take {}.", about(more))))
         }
     };
     headline.words(if report.interrupted { " The session was interrupted." } else { "" })
+}
+
+/// Why what is recommended is not the fastest.
+fn with_tie(headline: Headline, report: &TuneReport, winner: &str) -> Headline {
+    let Some(tie) = &report.tied_with else { return headline };
+    headline
+        .words(" ")
+        .name(&tie.name)
+        .words(format!(" is as fast within {}, but ", within(&tie.ratio)))
+        .name(winner)
+        .words(format!(" {}.", tie.why))
+}
+
+/// The largest difference that an interval around 1 leaves room for, in whole per cent, rounded up.
+fn within(ratio: &Ratio) -> String {
+    let most = (1.0 - ratio.low).max(ratio.high - 1.0).max(0.0);
+    if most.is_finite() {
+        format!("{:.0} %", (100.0 * most).ceil().max(1.0))
+    } else {
+        number::UNKNOWN.to_owned()
+    }
+}
+
+fn leads(report: &TuneReport) -> &'static str {
+    if report.tied_with.is_some() { "ties for the lead" } else { "leads" }
+}
+
+fn led(report: &TuneReport) -> &'static str {
+    if report.tied_with.is_some() { "tied for the lead" } else { "led" }
 }
 
 fn without_winner(report: &TuneReport) -> Headline {

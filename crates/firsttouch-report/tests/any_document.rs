@@ -7,7 +7,7 @@ use common::markup;
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Pages, Placement, ProcessMemory,
     ProcessTree, Ratio, Reason, Receipt, Resident, ResidentMemory, SCHEMA_VERSION, Shortfall,
-    SkippedConfiguration, ThreadReport, TuneReport, Verdict, Via,
+    SkippedConfiguration, ThreadReport, Tie, TuneReport, Verdict, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -214,6 +214,7 @@ prop_compose! {
         configurations in vec(configuration(), 0..4),
         skipped in vec((words(), words(), proptest::option::of(words())), 0..2),
         (winner, stranger) in (proptest::option::of(0usize..4), words()),
+        tied_with in proptest::option::of((words(), ratio(), words())),
         confirmation in proptest::option::of((
             proptest::option::of(ratio()), verdict(), vec(run(), 0..3), vec(run(), 0..3),
         )),
@@ -223,6 +224,7 @@ prop_compose! {
         TuneReport {
             schema_version: SCHEMA_VERSION,
             winner: winner.map(name),
+            tied_with: tied_with.map(|(name, ratio, why)| Tie { name, ratio, why }),
             command, seed, started, machine, configurations, interrupted, quick, warnings,
             skipped: skipped
                 .into_iter()

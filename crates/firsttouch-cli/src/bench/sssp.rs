@@ -91,6 +91,7 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         configurations: outcome.configurations,
         skipped,
         winner: outcome.winner.map(|winner| names[winner].clone()),
+        tied_with: None,
         confirmation: outcome.confirmation,
         interrupted: outcome.interrupted,
         quick: args.quick,

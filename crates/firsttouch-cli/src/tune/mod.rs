@@ -3,6 +3,7 @@
 mod configs;
 mod demand;
 pub(crate) mod interrupt;
+mod intrusion;
 mod launcher;
 mod nodes;
 mod preparation;
@@ -20,10 +21,11 @@ use configs::{Choice, ChoiceError, Configuration, Obstacle};
 use firsttouch_experiment::Plan;
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{
-    Placement, Receipt, SCHEMA_VERSION, SkippedConfiguration, TuneReport, Verdict, format_bytes,
+    Placement, Receipt, SCHEMA_VERSION, SkippedConfiguration, Tie, TuneReport, Verdict, format_bytes,
 };
 use firsttouch_process::{Environment, Event};
 use interrupt::{INTERRUPTED, Interrupt};
+use intrusion::Intrusion;
 use launcher::{ProgramLauncher, RunError, Variant};
 use preparation::Preparation;
 use progress::Display;
@@ -72,7 +74,9 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         events: Event::ALL.to_vec(),
         began,
     };
-    let outcome = firsttouch_experiment::run(&plan(tune, names.clone(), seed), &mut launcher, &mut display);
+    let mut plan = plan(tune, names.clone(), seed);
+    plan.intrusion = configurations.iter().map(|configuration| Intrusion::of(configuration).rank()).collect();
+    let outcome = firsttouch_experiment::run(&plan, &mut launcher, &mut display);
     display.clear();
 
     warnings.extend(launcher.preparation.into_warnings());
@@ -91,6 +95,11 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         configurations: reports,
         skipped: choice.skipped,
         winner: outcome.winner.map(|winner| names[winner].clone()),
+        tied_with: outcome.winner.zip(outcome.tied_with).map(|(winner, (displaced, ratio))| Tie {
+            name: names[displaced].clone(),
+            ratio,
+            why: intrusion::spared(&configurations[winner], &configurations[displaced]),
+        }),
         confirmation: outcome.confirmation,
         interrupted: outcome.interrupted,
         quick: tune.quick || tune.demo,

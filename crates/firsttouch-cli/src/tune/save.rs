@@ -70,6 +70,7 @@ mod tests {
             configurations: Vec::new(),
             skipped: Vec::new(),
             winner: winner.map(str::to_owned),
+            tied_with: None,
             confirmation: verdict.map(|verdict| Confirmation {
                 ratio: Some(Ratio { value: 2.0, low: 1.9, high: 2.1 }),
                 verdict,

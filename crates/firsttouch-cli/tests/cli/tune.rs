@@ -160,6 +160,40 @@ fn nothing_is_saved_when_nothing_helps() {
     assert_eq!(file.exists(), stdout(&output).contains("run --profile"), "{}", stdout(&output));
 }
 
+/// The program takes short and long turns, under the agent and glibc's tunable the other way round: in five blocks the agent is
+/// a twelfth faster in the mean, faster or slower by more each time, and no interval tells the two apart.
+#[test]
+fn a_tie_goes_to_whoever_needs_no_library() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().to_str().unwrap();
+    let script = format!(
+        "if grep -q firsttouch /proc/$$/maps; then by=agent; elif [ -n \"$GLIBC_TUNABLES\" ]; then by=glibc; \
+         else exec sleep 0.6; fi; echo >> {folder}/$by; runs=$(wc -l < {folder}/$by); \
+         case $by$((runs % 2)) in agent0) exec sleep 0.175;; agent1) exec sleep 0.215;; \
+         glibc0) exec sleep 0.22;; glibc1) exec sleep 0.185;; esac"
+    );
+    let (document, profile) = (scratch.path().join("t.json"), scratch.path().join("p.toml"));
+    // So coarse a precision takes any difference of these two for one that does not matter.
+    let output = firsttouch()
+        .args(["tune", "--quick", "--max-runs", "5", "--precision", "50%", "--no-warm"])
+        .args(["--configs", "thp thp,via=glibc", "--export-json", document.to_str().unwrap()])
+        .args(["--save", profile.to_str().unwrap(), "--", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    let report = json_file(&document);
+    let runs = |by: &str| fs::read_to_string(scratch.path().join(by)).unwrap().lines().count();
+    // The probe, the search and, of what is recommended alone, the confirmation.
+    assert_eq!((runs("agent"), runs("glibc")), (1 + 5, 1 + 5 + 5), "{report:#}");
+    assert_eq!((&report["winner"], &report["tied_with"]["name"]), (&"thp,via=glibc".into(), &"thp".into()));
+    assert_eq!(report["confirmation"]["verdict"], "faster");
+    let why = "but `thp,via=glibc` needs no library in front of malloc.";
+    assert!(stdout(&output).contains(why), "{}", stdout(&output));
+    assert!(stdout(&output).contains("firsttouch run --pages thp --via glibc -- sh"), "{}", stdout(&output));
+    let profile = fs::read_to_string(&profile).unwrap();
+    assert!(profile.contains("via = \"glibc\""), "{profile}");
+}
+
 /// The session must end at its own pace after one interrupt: the program tells when it runs and waits for leave.
 #[test]
 fn an_interrupt_leaves_a_valid_document() {
