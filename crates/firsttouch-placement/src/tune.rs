@@ -1,6 +1,6 @@
 //! Proved: the document `tune` writes. Every raw run is in it, in order.
 
-use crate::{Placement, Receipt};
+use crate::{Pages, Placement, Receipt, Via};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -100,6 +100,31 @@ pub struct ConfigurationReport {
     pub dropped_after_block: Option<u32>,
 }
 
+impl ConfigurationReport {
+    /// What `runs` of this configuration had in memory at their peak: the median, in bytes. `None` without a run.
+    ///
+    /// A run tells the resident set of its largest process. Pages of a pool are in no resident set, so those of the
+    /// untimed run are added. By other means than the agent's nobody counts them: all huge pages are taken for such then.
+    pub fn peak_memory_bytes(&self, runs: &[LaunchedRun]) -> Option<u64> {
+        let mut peaks: Vec<u64> = runs.iter().map(|run| run.max_rss_bytes).collect();
+        peaks.sort_unstable();
+        let upper = *peaks.get(peaks.len() / 2)?;
+        let lower = peaks[(peaks.len() - 1) / 2];
+        Some((lower + (upper - lower) / 2).saturating_add(self.pool_bytes()))
+    }
+
+    fn pool_bytes(&self) -> u64 {
+        let obtained = self.obtained.as_ref().and_then(|receipt| receipt.obtained.as_ref());
+        let (Some(asked), Some(obtained)) = (&self.asked, obtained) else { return 0 };
+        let of_a_pool = matches!(asked.pages, Pages::Huge2M | Pages::Huge1G) && asked.via != Via::Supervise;
+        if asked.is_placed_by_agent() || !of_a_pool {
+            return obtained.pool_bytes;
+        }
+        let huge = obtained.bytes_by_page_size.range(Pages::Huge2M.bytes() as u64..);
+        huge.fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+    }
+}
+
 /// A configuration that was not run, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SkippedConfiguration {
@@ -173,8 +198,133 @@ pub struct TuneReport {
 }
 
 impl TuneReport {
+    /// More memory than this share of the baseline's is a cost that has to be told beside the gain.
+    pub const MEMORY_WORTH_TELLING: f64 = 0.1;
+
+    /// Peak memory of the winner and of the baseline in bytes, by the runs that confirmed the winner.
+    pub fn confirmed_memory_bytes(&self) -> Option<(u64, u64)> {
+        let (confirmation, baseline) = (self.confirmation.as_ref()?, self.configurations.first()?);
+        let winner = self.configuration(self.winner.as_deref()?)?;
+        winner
+            .peak_memory_bytes(&confirmation.winner_runs)
+            .zip(baseline.peak_memory_bytes(&confirmation.baseline_runs))
+    }
+
+    /// How much more memory the winner needs, as a share of the baseline's; `None` where that is not worth telling.
+    pub fn more_memory(&self) -> Option<f64> {
+        let (winner, baseline) = self.confirmed_memory_bytes()?;
+        let (winner, baseline) = (winner as f64, baseline as f64);
+        let is_worth_telling = baseline > 0.0 && winner > baseline * (1.0 + Self::MEMORY_WORTH_TELLING);
+        is_worth_telling.then(|| winner / baseline - 1.0)
+    }
+
     /// The configuration of that name.
     pub fn configuration(&self, name: &str) -> Option<&ConfigurationReport> {
         self.configurations.iter().find(|configuration| configuration.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Obtained, SCHEMA_VERSION};
+
+    const MIB: u64 = 1 << 20;
+
+    fn runs(peaks: &[u64]) -> Vec<LaunchedRun> {
+        let run = |(order, &max_rss_bytes)| LaunchedRun {
+            block: order,
+            order,
+            wall_s: 1.0,
+            user_s: 1.0,
+            system_s: 0.0,
+            max_rss_bytes,
+            minor_faults: 0,
+            major_faults: 0,
+            context_switches: 0,
+            counters: BTreeMap::new(),
+            outlier: false,
+        };
+        (0..).zip(peaks).map(run).collect()
+    }
+
+    fn configuration(asked: &str, obtained: Obtained) -> ConfigurationReport {
+        let asked: Placement = asked.parse().unwrap();
+        ConfigurationReport {
+            name: asked.to_string(),
+            obtained: Some(Receipt {
+                schema_version: SCHEMA_VERSION,
+                program: String::new(),
+                asked: asked.clone(),
+                obtained: Some(obtained),
+                tree: None,
+                shortfalls: Vec::new(),
+                via: asked.via,
+                blocks: Vec::new(),
+                complete: true,
+                ending: None,
+                notes: Vec::new(),
+            }),
+            asked: Some(asked),
+            runs: Vec::new(),
+            mean_wall_s: 0.0,
+            ci95_wall_s: None,
+            ratio: None,
+            verdict: None,
+            more_runs: None,
+            bimodal: false,
+            dropped_after_block: None,
+        }
+    }
+
+    #[test]
+    fn peak_memory_is_the_median_and_holds_what_a_pool_gave() {
+        let by_page_size = BTreeMap::from([(4096, 7 * MIB), (2 << 20, 64 * MIB), (1 << 30, 1024 * MIB)]);
+        let obtained =
+            Obtained { pool_bytes: 32 * MIB, bytes_by_page_size: by_page_size, ..Obtained::default() };
+        let peak = |asked: &str, peaks: &[u64]| {
+            configuration(asked, obtained.clone()).peak_memory_bytes(&runs(peaks))
+        };
+        assert_eq!(peak("2m", &[]), None);
+        assert_eq!(peak("2m", &[30 * MIB, 10 * MIB, 900 * MIB]), Some(62 * MIB));
+        assert_eq!(peak("2m", &[10 * MIB, 20 * MIB]), Some(47 * MIB));
+        // glibc counts nothing; and what it was not asked to take of a pool lies elsewhere.
+        assert_eq!(peak("2m,via=glibc", &[10 * MIB]), Some(1098 * MIB));
+        let transparent = Obtained { pool_bytes: 0, ..obtained.clone() };
+        let glibc = configuration("thp,via=glibc", transparent);
+        assert_eq!(glibc.peak_memory_bytes(&runs(&[10 * MIB])), Some(10 * MIB));
+        assert_eq!(glibc.peak_memory_bytes(&runs(&[u64::MAX, u64::MAX])), Some(u64::MAX));
+    }
+
+    #[test]
+    fn more_memory_is_told_beyond_a_tenth() {
+        let more = |winner: u64, baseline: u64| {
+            let mut configurations =
+                vec![configuration("plain", Obtained::default()), configuration("thp", Obtained::default())];
+            configurations[0].name = "baseline".to_owned();
+            let report = TuneReport {
+                schema_version: SCHEMA_VERSION,
+                command: Vec::new(),
+                seed: 0,
+                started: String::new(),
+                machine: serde_json::Value::Null,
+                configurations,
+                skipped: Vec::new(),
+                winner: Some("thp".to_owned()),
+                tied_with: None,
+                confirmation: Some(Confirmation {
+                    ratio: None,
+                    verdict: Verdict::Faster,
+                    baseline_runs: runs(&[baseline]),
+                    winner_runs: runs(&[winner]),
+                }),
+                interrupted: false,
+                quick: false,
+                warnings: Vec::new(),
+            };
+            report.more_memory()
+        };
+        assert_eq!(more(150, 100), Some(0.5));
+        assert_eq!((more(110, 100), more(90, 100), more(5, 0)), (None, None, None));
     }
 }

@@ -2,11 +2,12 @@
 //! in a newline).
 
 use crate::series::{Panel, Series, panels};
-use crate::summary::{Metric, metrics, raw_runs};
+use crate::summary::{Metric, metrics, peak_memory, raw_runs};
 use firsttouch_placement::{Recording, TuneReport};
 use std::fmt::Write as _;
 
-/// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none.
+/// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none. `peak_memory_bytes` and its
+/// ratio to the baseline's are of the configuration in that phase, the same in each of its rows.
 pub fn tune(report: &TuneReport) -> String {
     let counters: Vec<String> = metrics(report)
         .into_iter()
@@ -17,16 +18,17 @@ pub fn tune(report: &TuneReport) -> String {
         .collect();
     let mut text = String::from(
         "configuration,phase,block,order,wall_s,user_s,system_s,max_rss_bytes,minor_faults,major_faults,\
-         context_switches,outlier",
+         context_switches,outlier,peak_memory_bytes,peak_memory_ratio",
     );
     for name in &counters {
         let _ = write!(text, ",{}", field(&format!("counter.{name}")));
     }
     text.push('\n');
     for (name, phase, run) in raw_runs(report) {
+        let memory = report.configuration(name).and_then(|c| peak_memory(report, c, phase));
         let _ = write!(
             text,
-            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             field(name),
             phase.word(),
             run.block,
@@ -39,6 +41,8 @@ pub fn tune(report: &TuneReport) -> String {
             run.major_faults,
             run.context_switches,
             run.outlier,
+            memory.map_or(String::new(), |memory| memory.bytes.to_string()),
+            memory.and_then(|memory| memory.ratio).map_or(String::new(), |ratio| format!("{ratio:.4}")),
         );
         for counter in &counters {
             text.push(',');

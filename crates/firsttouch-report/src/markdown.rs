@@ -4,7 +4,7 @@ use crate::cells::{asked, obtained, shortfalls};
 use crate::number;
 use crate::remarks::{method, remarks};
 use crate::sentence::Sentence;
-use crate::summary::{Metric, mean_wall, metrics, peak_rss};
+use crate::summary::{Metric, PeakMemory, Phase, mean_wall, metrics, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
 use firsttouch_placement::{ConfigurationReport, LaunchedRun, Ratio, TuneReport, Verdict};
@@ -63,8 +63,8 @@ pub fn tune(report: &TuneReport) -> String {
 fn summary_table(page: &mut String, report: &TuneReport) {
     page.push_str(
         "| configuration | asked | obtained | runs | mean ± 95 % | times faster [95 %] | verdict | user s | \
-         system s | peak RSS | minor faults | major |\n\
-         |:--|:--|:--|--:|--:|--:|:--|--:|--:|--:|--:|--:|\n",
+         system s | peak memory | to baseline | minor faults | major |\n\
+         |:--|:--|:--|--:|--:|--:|:--|--:|--:|--:|--:|--:|--:|\n",
     );
     for (index, configuration) in report.configurations.iter().enumerate() {
         row(
@@ -78,6 +78,7 @@ fn summary_table(page: &mut String, report: &TuneReport) {
                 ratio_cell(configuration.ratio.as_ref(), index == 0),
             ],
             &verdict::word(configuration.verdict, index == 0),
+            peak_memory(report, configuration, Phase::Search),
         );
     }
     let winner = report.winner.as_deref().and_then(|winner| report.configuration(winner));
@@ -96,6 +97,7 @@ fn summary_table(page: &mut String, report: &TuneReport) {
                 ratio_cell(confirmation.ratio.as_ref(), false),
             ],
             &format!("**{}**", confirmation.verdict),
+            peak_memory(report, winner, Phase::Confirmation),
         );
     }
     page.push('\n');
@@ -116,18 +118,20 @@ fn row(
     runs: &[LaunchedRun],
     proved: [String; 3],
     verdict: &str,
+    memory: Option<PeakMemory>,
 ) {
     let mean =
         |metric: Metric, show: fn(f64) -> String| metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show);
     let [number_of_runs, wall, ratio] = proved.map(|cell| escaped(&cell));
     let _ = writeln!(
         page,
-        "| {name} | {} | {} | {number_of_runs} | {wall} | {ratio} | {verdict} | {} | {} | {} | {} | {} |",
+        "| {name} | {} | {} | {number_of_runs} | {wall} | {ratio} | {verdict} | {} | {} | {} | {} | {} | {} |",
         escaped(&asked(configuration.asked.as_ref())),
         escaped(&obtained(configuration)),
         mean(Metric::User, |value| number::significant(value, 3)),
         mean(Metric::System, |value| number::significant(value, 3)),
-        peak_rss(runs).map_or(number::UNKNOWN.to_owned(), firsttouch_placement::format_bytes),
+        PeakMemory::words(memory),
+        PeakMemory::ratio_words(memory),
         mean(Metric::MinorFaults, number::count),
         mean(Metric::MajorFaults, number::count),
     );

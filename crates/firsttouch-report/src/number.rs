@@ -70,7 +70,7 @@ pub(crate) fn mean_seconds(mean: f64, half_width: Option<f64>) -> String {
 }
 
 /// A factor: `2.85`, `12.4`, `120`; three decimals where the ratio hugs 1 and two would say nothing.
-fn times(value: f64, fine: bool) -> String {
+pub(crate) fn times(value: f64, fine: bool) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.to_owned(),
         v if v >= 1e6 => format!("{v:.0e}"),

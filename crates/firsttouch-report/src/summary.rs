@@ -1,7 +1,7 @@
 //! What the raw runs of a configuration come to: means for the tables and ratios to the baseline for the plots.
 
 use crate::number;
-use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport};
+use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport, format_bytes};
 use std::collections::BTreeSet;
 
 /// Something measured at every run besides the wall time.
@@ -147,9 +147,42 @@ pub(crate) fn mean_wall(configuration: &ConfigurationReport) -> String {
     number::mean_seconds(configuration.mean_wall_s, configuration.ci95_wall_s)
 }
 
-/// The largest peak RSS of the runs; `None` without a run.
-pub(crate) fn peak_rss(runs: &[LaunchedRun]) -> Option<u64> {
-    runs.iter().map(|run| run.max_rss_bytes).max()
+/// What a configuration had in memory at its peak, beside what the baseline had in the same phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PeakMemory {
+    pub(crate) bytes: u64,
+    /// How many times the baseline's; `None` where the baseline has no run.
+    pub(crate) ratio: Option<f64>,
+}
+
+impl PeakMemory {
+    /// `813 MiB`.
+    pub(crate) fn words(this: Option<PeakMemory>) -> String {
+        this.map_or(number::UNKNOWN.to_owned(), |peak| format_bytes(peak.bytes))
+    }
+
+    /// `0.84x`.
+    pub(crate) fn ratio_words(this: Option<PeakMemory>) -> String {
+        let ratio = this.and_then(|peak| peak.ratio);
+        ratio.map_or(number::UNKNOWN.to_owned(), |ratio| format!("{}x", number::times(ratio, false)))
+    }
+}
+
+/// Peak memory of a configuration in a phase: the median of its runs there. `None` without a run.
+pub(crate) fn peak_memory(
+    report: &TuneReport,
+    configuration: &ConfigurationReport,
+    phase: Phase,
+) -> Option<PeakMemory> {
+    let of = |configuration: &ConfigurationReport| {
+        configuration.peak_memory_bytes(match phase {
+            Phase::Search => &configuration.runs,
+            Phase::Confirmation => fresh_runs(report, &configuration.name),
+        })
+    };
+    let bytes = of(configuration)?;
+    let baseline = report.configurations.first().and_then(of).filter(|bytes| *bytes > 0);
+    Some(PeakMemory { bytes, ratio: baseline.map(|baseline| bytes as f64 / baseline as f64) })
 }
 
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {

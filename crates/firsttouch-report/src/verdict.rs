@@ -78,7 +78,7 @@ fn confirmed(report: &TuneReport, winner: &str, confirmation: &Confirmation) -> 
             let headline = headline.name(winner).words(format!(
                 " is {value} times faster than the baseline, 95 % interval {low} to {high} ({blocks})."
             ));
-            with_tie(headline, report, winner)
+            with_cost(with_tie(headline, report, winner), report, winner)
         }
         Verdict::Slower => {
             let (value, low, high) = ratio_words(&inverse(ratio));
@@ -119,6 +119,12 @@ fn with_tie(headline: Headline, report: &TuneReport, winner: &str) -> Headline {
         .words(format!(" is as fast within {}, but ", within(&tie.ratio)))
         .name(winner)
         .words(format!(" {}.", tie.why))
+}
+
+/// What the gain costs, where that is worth telling.
+fn with_cost(headline: Headline, report: &TuneReport, winner: &str) -> Headline {
+    let Some(more) = report.more_memory() else { return headline };
+    headline.words(" ").name(winner).words(format!(" needs {:.0} % more memory.", 100.0 * more))
 }
 
 /// The largest difference that an interval around 1 leaves room for, in whole per cent, rounded up.

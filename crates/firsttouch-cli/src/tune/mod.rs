@@ -86,7 +86,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         report.asked = configuration.placement().cloned();
         report.obtained = receipt;
     }
-    let report = TuneReport {
+    let mut report = TuneReport {
         schema_version: SCHEMA_VERSION,
         command: subject.command(),
         seed,
@@ -105,6 +105,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         quick: tune.quick || tune.demo,
         warnings,
     };
+    report.warnings.extend(cost_of_memory(&report));
     export::tune(&report, &tune.export)?;
     if let Some((configuration, error)) = outcome.failure {
         return Err(failed(&names[configuration], error));
@@ -343,6 +344,20 @@ fn warm_bytes(
         warnings.push(format!("on this machine {}; {done}", trap.what));
     }
     bytes
+}
+
+/// A gain that is paid in memory, which other programs may need.
+fn cost_of_memory(report: &TuneReport) -> Option<String> {
+    let more = report.more_memory()?;
+    let (winner, baseline) = report.confirmed_memory_bytes()?;
+    Some(format!(
+        "{} needs {:.0} % more memory at its peak than the baseline ({} instead of {}, medians): where memory is scarce, try it \
+         with a larger min-size, or without prefault and heap",
+        report.winner.as_deref()?,
+        100.0 * more,
+        format_bytes(winner),
+        format_bytes(baseline)
+    ))
 }
 
 fn failed(name: &str, error: RunError) -> Failure {

@@ -3,9 +3,9 @@
 use super::{escape, written};
 use crate::cells::{SharedShortfall, asked, obtained};
 use crate::number;
-use crate::summary::{Metric, mean_wall, metrics, peak_rss, raw_runs as runs_in_order};
+use crate::summary::{Metric, PeakMemory, Phase, mean_wall, metrics, peak_memory, raw_runs as runs_in_order};
 use crate::verdict;
-use firsttouch_placement::{LaunchedRun, SkippedConfiguration, TuneReport, Verdict, format_bytes};
+use firsttouch_placement::{LaunchedRun, SkippedConfiguration, TuneReport, Verdict};
 use std::fmt::Write as _;
 
 /// Whether a column holds words or numbers.
@@ -112,12 +112,13 @@ pub(super) fn cost(report: &TuneReport) -> String {
         ("configuration", Words),
         ("user s", Number),
         ("system s", Number),
-        ("peak RSS", Number),
+        ("peak memory", Number),
+        ("to baseline", Number),
         ("minor faults", Number),
         ("major faults", Number),
         ("context switches", Number),
     ]);
-    let mut row = |class: &str, label: String, runs: &[LaunchedRun]| {
+    let mut row = |class: &str, label: String, runs: &[LaunchedRun], memory: Option<PeakMemory>| {
         let mean = |metric: Metric, show: fn(f64) -> String| {
             metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show)
         };
@@ -125,7 +126,8 @@ pub(super) fn cost(report: &TuneReport) -> String {
             label,
             mean(Metric::User, |value| number::significant(value, 3)),
             mean(Metric::System, |value| number::significant(value, 3)),
-            peak_rss(runs).map_or(number::UNKNOWN.to_owned(), format_bytes),
+            PeakMemory::words(memory),
+            PeakMemory::ratio_words(memory),
             mean(Metric::MinorFaults, number::count),
             mean(Metric::MajorFaults, number::count),
             mean(Metric::ContextSwitches, number::count),
@@ -133,10 +135,12 @@ pub(super) fn cost(report: &TuneReport) -> String {
         table.row(class, &cells);
     };
     for configuration in &report.configurations {
-        row(row_class(report, &configuration.name), code(&configuration.name), &configuration.runs);
+        let memory = peak_memory(report, configuration, Phase::Search);
+        row(row_class(report, &configuration.name), code(&configuration.name), &configuration.runs, memory);
     }
     if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
-        row("", fresh_label(confirmation.verdict, winner), &confirmation.winner_runs);
+        let memory = report.configuration(winner).and_then(|c| peak_memory(report, c, Phase::Confirmation));
+        row("", fresh_label(confirmation.verdict, winner), &confirmation.winner_runs, memory);
     }
     table.finish()
 }

@@ -30,10 +30,12 @@ use crate::number;
 use crate::remarks::remarks;
 use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
-use crate::summary::{Metric, fresh_blocks, mean_wall, peak_rss, raw_runs, search_blocks};
+use crate::summary::{
+    Metric, PeakMemory, Phase, fresh_blocks, mean_wall, peak_memory, raw_runs, search_blocks,
+};
 use crate::verdict::{self, Advice};
 use crate::visible::{columns, visible, wrapped};
-use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport, Verdict, format_bytes};
+use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport, Verdict};
 use table::{Align, Cell, Column, Table};
 
 /// The narrowest width that is honoured: below it every table would fall to pieces.
@@ -109,19 +111,21 @@ fn summary_table(report: &TuneReport) -> Table {
         Column::new("proved", "verdict", Align::Left),
         Column::new("cost", "user s", Align::Right),
         Column::new("cost", "system s", Align::Right),
-        Column::new("cost", "peak RSS", Align::Right),
-        Column::new("cost", "minor faults", Align::Right),
-        Column::new("cost", "major", Align::Right),
+        Column::new("memory", "peak memory", Align::Right),
+        Column::new("memory", "minor faults", Align::Right),
+        Column::new("memory", "major", Align::Right),
     ]);
     for (index, configuration) in report.configurations.iter().enumerate() {
         let is_winner = report.winner.as_deref() == Some(&configuration.name);
-        table.row(row(configuration, index == 0, is_winner));
+        table.row(row(report, configuration, index == 0, is_winner));
     }
     if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
         let runs = confirmation.winner_runs.len() + confirmation.baseline_runs.len();
         let mean =
             crate::summary::mean(&confirmation.winner_runs.iter().map(|r| r.wall_s).collect::<Vec<_>>());
-        let asked = report.configuration(winner).and_then(|c| c.asked.as_ref());
+        let configuration = report.configuration(winner);
+        let asked = configuration.and_then(|c| c.asked.as_ref());
+        let memory = configuration.and_then(|c| peak_memory(report, c, Phase::Confirmation));
         let mut cells = vec![
             Cell::toned(format!("confirmed: {winner}"), Tone::Strong),
             Cell::new(cells::asked(asked)),
@@ -131,7 +135,7 @@ fn summary_table(report: &TuneReport) -> Table {
             Cell::new(confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio)),
             verdict_cell(Some(confirmation.verdict), false),
         ];
-        cells.extend(cost_cells(&confirmation.winner_runs));
+        cells.extend(cost_cells(&confirmation.winner_runs, memory));
         if confirmation.verdict != Verdict::Faster {
             cells[0] = Cell::new(format!("on fresh runs: {winner}"));
         }
@@ -140,7 +144,12 @@ fn summary_table(report: &TuneReport) -> Table {
     table
 }
 
-fn row(configuration: &ConfigurationReport, is_baseline: bool, is_winner: bool) -> Vec<Cell> {
+fn row(
+    report: &TuneReport,
+    configuration: &ConfigurationReport,
+    is_baseline: bool,
+    is_winner: bool,
+) -> Vec<Cell> {
     let name = configuration.name.as_str();
     let mut cells = vec![
         if is_winner { Cell::toned(name, Tone::Strong) } else { Cell::new(name) },
@@ -155,7 +164,7 @@ fn row(configuration: &ConfigurationReport, is_baseline: bool, is_winner: bool) 
         }),
         verdict_cell(configuration.verdict, is_baseline),
     ];
-    cells.extend(cost_cells(&configuration.runs));
+    cells.extend(cost_cells(&configuration.runs, peak_memory(report, configuration, Phase::Search)));
     cells
 }
 
@@ -170,14 +179,18 @@ fn verdict_cell(verdict: Option<Verdict>, is_baseline: bool) -> Cell {
     }
 }
 
-fn cost_cells(runs: &[LaunchedRun]) -> [Cell; 5] {
+fn cost_cells(runs: &[LaunchedRun], memory: Option<PeakMemory>) -> [Cell; 5] {
     let mean = |metric: Metric, show: fn(f64) -> String| {
         Cell::new(metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show))
     };
     [
         mean(Metric::User, |value| number::significant(value, 3)),
         mean(Metric::System, |value| number::significant(value, 3)),
-        Cell::new(peak_rss(runs).map_or(number::UNKNOWN.to_owned(), format_bytes)),
+        // In one cell: with a column more the table would be too wide for a terminal of 80.
+        Cell::new(match memory {
+            Some(_) => format!("{} {:>5}", PeakMemory::words(memory), PeakMemory::ratio_words(memory)),
+            None => number::UNKNOWN.to_owned(),
+        }),
         mean(Metric::MinorFaults, number::count),
         mean(Metric::MajorFaults, number::count),
     ]

@@ -61,7 +61,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table in one piece if it fits, else one part per group, the parts separated by blank lines.
+    /// The table in one piece if it fits, else in parts of as many whole groups as fit, separated by blank lines.
     pub(super) fn print(&self, width: usize, style: Style) -> String {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         if self.needs(&all) <= width {
@@ -74,7 +74,15 @@ impl Table {
                 None => groups.push((column.group, vec![0, index])),
             }
         }
-        groups.iter().map(|(_, members)| self.part(members, style)).collect::<Vec<_>>().join("\n")
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for (_, members) in groups {
+            let together = parts.last().map(|part| [part, &members[1..]].concat());
+            match together.filter(|together| self.needs(together) <= width) {
+                Some(together) => *parts.last_mut().expect("there is one") = together,
+                None => parts.push(members),
+            }
+        }
+        parts.iter().map(|members| self.part(members, style)).collect::<Vec<_>>().join("\n")
     }
 
     fn width_of(&self, column: usize) -> usize {
@@ -132,6 +140,17 @@ mod tests {
     #[test]
     fn a_wide_terminal_gets_one_table() {
         assert_eq!(table().print(80, Style::Plain), "name   first  second\ngröße      1  x\n");
+    }
+
+    #[test]
+    fn groups_that_fit_stay_together() {
+        let mut table = table();
+        table.columns.push(Column::new("c", "third", Align::Left));
+        table.rows[0].push(Cell::new("2"));
+        assert_eq!(
+            table.print(22, Style::Plain),
+            "name   first  second\ngröße      1  x\n\nname   third\ngröße  2\n"
+        );
     }
 
     #[test]
