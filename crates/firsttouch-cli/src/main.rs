@@ -36,6 +36,7 @@ mod tune;
 mod warm;
 mod watch;
 mod worker;
+mod workshop;
 
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};

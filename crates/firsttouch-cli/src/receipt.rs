@@ -1,6 +1,7 @@
 //! Receipts of runs: from the records of the agents, and from what was seen from outside.
 
 use crate::outside::{Seen, Visitor};
+use crate::workshop::Workshop;
 use firsttouch_placement::{
     Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, Resident, SCHEMA_VERSION,
     Shortfall,
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 /// Where the agents of one run leave their records. The folder vanishes with this value.
 #[derive(Debug)]
 pub(crate) struct RecordPlace {
-    folder: tempfile::TempDir,
+    folder: Workshop,
 }
 
 /// The program's own record; those of the programs that it started end in the number of their process.
@@ -20,7 +21,7 @@ const NAME: &str = "record";
 
 impl RecordPlace {
     pub(crate) fn new() -> io::Result<RecordPlace> {
-        Ok(RecordPlace { folder: tempfile::Builder::new().prefix("firsttouch-").tempdir()? })
+        Ok(RecordPlace { folder: Workshop::new()? })
     }
 
     pub(crate) fn path(&self) -> PathBuf {

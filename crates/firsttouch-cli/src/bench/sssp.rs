@@ -4,6 +4,7 @@ use crate::args::BenchSssp;
 use crate::output::{self, Failure, Outcome};
 use crate::tune::interrupt::{INTERRUPTED, Interrupt};
 use crate::tune::progress::Display;
+use crate::workshop::Workshop;
 use crate::{clock, export, graph};
 use anyhow::Context;
 use firsttouch_experiment::{Launcher, Plan, RunRequest, Sample};
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
     let (name, loaded) = loaded(args, &mut team)?;
     let figures = GraphFigures::from(&loaded.graph);
     // In our own format it is read in no time by every process.
-    let folder = tempfile::Builder::new().prefix("firsttouch-").tempdir().context("cannot make a folder")?;
+    let folder = Workshop::new().context("cannot make a folder")?;
     let file = folder.path().join("graph.ftg");
     save(&loaded, &file, Format::Binary, &mut team).map_err(|error| {
         let hint = error.hint();

@@ -15,6 +15,7 @@ use crate::args::Tune;
 use crate::here::Here;
 use crate::output::{self, Failure, Outcome};
 use crate::program::{self, Subject};
+use crate::workshop::Workshop;
 use crate::{USAGE, agent, clock, environment, export, worker};
 use anyhow::Context;
 use configs::{Choice, ChoiceError, Configuration, Obstacle};
@@ -253,7 +254,7 @@ fn probe(
     thp_mode: Option<&str>,
     warnings: &mut Vec<String>,
 ) -> Outcome<Vec<Probed>> {
-    let folder = tempfile::Builder::new().prefix("firsttouch-").tempdir().context("cannot make a folder")?;
+    let folder = Workshop::new().context("cannot make a folder")?;
     let mut probed: Vec<Probed> = Vec::new();
     let mut follows = false;
     for mut variant in variants {

@@ -12,6 +12,7 @@ mod fill;
 mod graph;
 mod inside;
 mod lab;
+mod leftovers;
 mod measure;
 mod place;
 mod report;
