@@ -253,6 +253,7 @@ mod tests {
         ConfigurationReport {
             name: asked.to_string(),
             obtained: Some(Receipt {
+                cpus_obtained: None,
                 schema_version: SCHEMA_VERSION,
                 program: String::new(),
                 asked: asked.clone(),
