@@ -49,4 +49,6 @@ pub mod tree;
 #[cfg(feature = "std")]
 pub mod trials;
 #[cfg(feature = "std")]
+pub mod urgent;
+#[cfg(feature = "std")]
 pub mod vmstat;

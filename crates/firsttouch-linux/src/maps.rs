@@ -2,7 +2,9 @@
 
 use crate::root::Root;
 use crate::sysinfo::device_number;
-use std::io;
+use crate::urgent::Precedence;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -148,9 +150,26 @@ pub(crate) fn process_file(root: &Root, pid: u32, name: &str) -> PathBuf {
 
 /// The text of a procfs file. File names in it need not be UTF-8.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    let bytes = std::fs::read(path)?;
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(text_of(std::fs::read(path)?))
+}
+
+/// The same, each part before other threads: the kernel writes one under locks that the process may wait for.
+pub(crate) fn read_text_first(path: &Path, precedence: &Precedence) -> io::Result<String> {
+    const PART: usize = 64 << 10;
+    let mut file = File::open(path)?;
+    let (mut bytes, mut part) = (Vec::new(), vec![0; PART]);
+    loop {
+        match precedence.during(|| file.read(&mut part)) {
+            Ok(0) => return Ok(text_of(bytes)),
+            Ok(count) => bytes.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 pub(crate) fn unreadable(path: &Path) -> io::Error {

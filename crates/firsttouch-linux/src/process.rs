@@ -5,12 +5,14 @@ use crate::maps::{process_file, read_text, unreadable};
 use crate::root::Root;
 use crate::smaps::kilobytes;
 use crate::sys::{self, PAGE_IS_HUGE, PageRegion};
+use crate::urgent::Precedence;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Fields of `/proc/PID/status`; `None` is a field this kernel (or this state of the process) does not print.
@@ -308,6 +310,8 @@ impl PageEntry {
 #[derive(Debug)]
 pub struct Pagemap {
     file: File,
+    /// The kernel walks under the lock that the process needs to change its mappings.
+    precedence: Arc<Precedence>,
 }
 
 impl Pagemap {
@@ -316,7 +320,12 @@ impl Pagemap {
 
     /// Opens the pagemap of a process; refused without the right to look into it.
     pub fn open(root: &Root, pid: u32) -> io::Result<Pagemap> {
-        Ok(Pagemap { file: File::open(process_file(root, pid, "pagemap"))? })
+        Pagemap::open_first(root, pid, Arc::new(Precedence::none()))
+    }
+
+    /// The same, to be read before other threads.
+    pub fn open_first(root: &Root, pid: u32, precedence: Arc<Precedence>) -> io::Result<Pagemap> {
+        Ok(Pagemap { file: File::open(process_file(root, pid, "pagemap"))?, precedence })
     }
 
     /// The entries of the pages from `start` on, `pages` of them or fewer where the address space ends.
@@ -325,7 +334,8 @@ impl Pagemap {
         let offset = start / Self::PAGE_BYTES * 8;
         let mut filled = 0;
         while filled < bytes.len() {
-            match self.file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            let rest = &mut bytes[filled..];
+            match self.precedence.during(|| self.file.read_at(rest, offset + filled as u64)) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -370,7 +380,8 @@ impl Pagemap {
         let mut regions = [PageRegion::default(); 128];
         let pagemap = self.file.as_raw_fd();
         let (filled, walked) = loop {
-            match sys::scan_pages(pagemap, start as usize, end as usize, pages, &mut regions) {
+            let scan = || sys::scan_pages(pagemap, start as usize, end as usize, pages, &mut regions);
+            match self.precedence.during(scan) {
                 Ok(answer) => break answer,
                 Err(libc::ENOTTY | libc::EINVAL) => return Ok(None),
                 Err(libc::EINTR) => {}

@@ -169,37 +169,6 @@ impl Drop for Batches {
     }
 }
 
-/// The calling thread goes a little before others, until this is dropped; without the right to that (`CAP_SYS_NICE`) it
-/// does not. For who holds what others wait for, and would keep them waiting while it waits itself.
-#[derive(Debug)]
-pub struct Urgent {
-    /// The niceness before, where it was changed.
-    before: Option<libc::c_int>,
-}
-
-impl Urgent {
-    /// From now on.
-    pub fn begin() -> Urgent {
-        // Further up, a thread that wants this very processor would wait for a quarter of a second.
-        const A_LITTLE: libc::c_int = -5;
-        // SAFETY: reads the niceness of the calling thread. An answer of -1 cannot be told from an error, and is nobody's
-        // usual niceness.
-        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        // SAFETY: changes how the calling thread is scheduled.
-        let changed = before > A_LITTLE && unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, A_LITTLE) } == 0;
-        Urgent { before: changed.then_some(before) }
-    }
-}
-
-impl Drop for Urgent {
-    fn drop(&mut self) {
-        if let Some(before) = self.before {
-            // SAFETY: as above; going back needs no right.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before) };
-        }
-    }
-}
-
 /// Waits until one of the descriptors is readable (a pidfd: has ended) or the time is up, and tells which are.
 pub fn poll<const N: usize>(fds: &[BorrowedFd<'_>; N], limit: Option<Duration>) -> io::Result<[bool; N]> {
     let mut entries =
@@ -243,15 +212,8 @@ mod tests {
     }
 
     #[test]
-    fn batches_and_urgency_leave_nothing_behind() {
-        // SAFETY: reads the niceness of the calling thread.
-        let niceness = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        let before = niceness();
-        let urgent = Urgent::begin();
+    fn batches_are_handed_in() {
         Batches::new().unwrap().hand_in();
-        assert!(niceness() <= before);
-        drop(urgent);
-        assert_eq!(niceness(), before);
     }
 
     #[test]

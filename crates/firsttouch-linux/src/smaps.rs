@@ -1,7 +1,8 @@
 //! What is resident where: `/proc/PID/smaps`, `smaps_rollup` and `numa_maps`.
 
-use crate::maps::{Mapping, hex, process_file, read_text, unreadable};
+use crate::maps::{Mapping, hex, process_file, read_text, read_text_first, unreadable};
 use crate::root::Root;
+use crate::urgent::Precedence;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -211,8 +212,14 @@ pub fn parse_numa_maps(text: &str) -> Option<Vec<NodeRegion>> {
 
 /// The mappings of a process with their figures. Walks the page tables: the cost grows with what is resident.
 pub fn read_smaps(root: &Root, pid: u32) -> io::Result<Vec<Region>> {
+    read_smaps_first(root, pid, &Precedence::none())
+}
+
+/// The same, before other threads: while the kernel walks a mapping the process cannot change any, and on a busy machine the
+/// walk is interrupted for longer than it takes.
+pub fn read_smaps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<Region>> {
     let path = process_file(root, pid, "smaps");
-    parse_smaps(&read_text(&path)?).ok_or_else(|| unreadable(&path))
+    parse_smaps(&read_text_first(&path, precedence)?).ok_or_else(|| unreadable(&path))
 }
 
 /// The sums over a whole process.
@@ -223,14 +230,27 @@ pub fn read_smaps_rollup(root: &Root, pid: u32) -> io::Result<Figures> {
 
 /// Resident pages by node. Not found where the kernel has no NUMA support.
 pub fn read_numa_maps(root: &Root, pid: u32) -> io::Result<Vec<NodeRegion>> {
+    read_numa_maps_first(root, pid, &Precedence::none())
+}
+
+fn read_numa_maps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<NodeRegion>> {
     let path = process_file(root, pid, "numa_maps");
-    parse_numa_maps(&read_text(&path)?).ok_or_else(|| unreadable(&path))
+    parse_numa_maps(&read_text_first(&path, precedence)?).ok_or_else(|| unreadable(&path))
 }
 
 /// Resident bytes of a process by NUMA node, but for pages of files and shared memory, which lie where others have them; `None` if
 /// the kernel does not say, or if the process has ended without having been waited for.
 pub fn read_bytes_by_node(root: &Root, pid: u32) -> io::Result<Option<BTreeMap<u32, u64>>> {
-    let mut regions = read_numa_maps(root, pid)?;
+    read_bytes_by_node_first(root, pid, &Precedence::none())
+}
+
+/// The same, before other threads, as [`read_smaps_first`].
+pub fn read_bytes_by_node_first(
+    root: &Root,
+    pid: u32,
+    precedence: &Precedence,
+) -> io::Result<Option<BTreeMap<u32, u64>>> {
+    let mut regions = read_numa_maps_first(root, pid, precedence)?;
     if regions.is_empty() {
         return Ok(None);
     }
@@ -335,7 +355,7 @@ VmFlags: rd wr mr mw me de ht
     #[test]
     fn the_two_readings_of_ourselves_agree() {
         let root = &Root::live();
-        let held = vec![1u8; 32 << 20];
+        let held = std::hint::black_box(vec![1u8; 32 << 20]);
         let regions = read_smaps(root, std::process::id()).unwrap();
         let total: u64 = bytes_by_page_size(&regions).values().sum();
         let rollup = read_smaps_rollup(root, std::process::id()).unwrap().rss.unwrap();
