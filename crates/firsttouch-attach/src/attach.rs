@@ -15,8 +15,9 @@ use crate::work::{Halt, Progress, Shortfalls, Watcher, Work, reason_of};
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::process::Status;
-use firsttouch_linux::remote::{Batches, Urgent};
+use firsttouch_linux::remote::Batches;
 use firsttouch_linux::smaps::PMD_BYTES;
+use firsttouch_linux::urgent::Urgent;
 use firsttouch_memory::Reason;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, Receipt, Resident, SCHEMA_VERSION,
@@ -180,6 +181,8 @@ fn with_journal(
         journal,
         batches: Batches::new().ok(),
         queue: QueueTime::of_this_thread().ok(),
+        queued: Duration::ZERO,
+        stalled: None,
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit: wish.stall_limit,
@@ -384,7 +387,12 @@ fn carry_out(
 pub(crate) fn finish(work: &mut Work<'_>, outcome: Result<(), Halt>) -> AttachEnded {
     let ended = match outcome {
         Ok(()) => AttachEnded::Done,
-        Err(Halt::Ended(ended)) => ended,
+        Err(Halt::Ended(ended)) => {
+            if ended == AttachEnded::StallLimit {
+                work.notes.extend(work.about_stalls());
+            }
+            ended
+        }
         Err(Halt::Journal(error)) => {
             work.notes.push(format!("{error}: {}", error.hint()));
             return AttachEnded::JournalFailed;

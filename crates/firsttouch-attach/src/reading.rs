@@ -8,7 +8,7 @@ use crate::target::Target;
 use crate::window::{Window, next_window};
 use firsttouch_linux::maps::Backing;
 use firsttouch_linux::process::{Status, unless_ended};
-use firsttouch_linux::smaps::read_bytes_by_node;
+use firsttouch_linux::smaps::read_bytes_by_node_first;
 use firsttouch_placement::{
     AttachAsked, Obtained, Pages, Placement, ProcessTree, Receipt, SCHEMA_VERSION, ThreadReport, Via,
 };
@@ -55,7 +55,10 @@ impl Reader<'_> {
         let bytes_by_node = match self.nodes {
             [only] => Some(BTreeMap::from([(*only, resident)])),
             _ if survey.in_pieces => self.nodes_in_pieces(&survey, hand)?,
-            _ => unless_ended(read_bytes_by_node(root, member))?.flatten(),
+            _ => {
+                let read = read_bytes_by_node_first(root, member, self.target.precedence());
+                unless_ended(read)?.flatten()
+            }
         };
         let threads = bind::threads_of(self.target)?;
         let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {

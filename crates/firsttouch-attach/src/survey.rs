@@ -7,7 +7,7 @@
 use crate::target::Target;
 use firsttouch_linux::maps::{Backing, Mapping, read_maps};
 use firsttouch_linux::process::Status;
-use firsttouch_linux::smaps::{PMD_BYTES, Region, bytes_by_page_size, read_smaps};
+use firsttouch_linux::smaps::{PMD_BYTES, Region, bytes_by_page_size, read_smaps_first};
 use firsttouch_placement::{ProcessResident, Resident, ResidentMemory};
 use firsttouch_process::is_special;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ impl Survey {
         {
             return Ok(survey);
         }
-        let regions = read_smaps(target.root(), target.member())?;
+        let regions = read_smaps_first(target.root(), target.member(), target.precedence())?;
         Ok(Survey {
             bytes_by_page_size: bytes_by_page_size(&regions),
             memory: ProcessResident::of(&regions).memory,

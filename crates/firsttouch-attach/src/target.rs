@@ -7,12 +7,14 @@ use firsttouch_linux::process::{Pagemap, Stat, Status, threads};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
+use firsttouch_linux::urgent::Precedence;
 use firsttouch_placement::AttachEnded;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -146,6 +148,7 @@ pub struct Target {
     command: String,
     /// Bound to the memory that the process had when this was opened.
     pagemap: Pagemap,
+    precedence: Arc<Precedence>,
     tracer: u32,
     stopped: bool,
 }
@@ -192,7 +195,8 @@ impl Target {
             return Err(TargetError::Zombie { pid, parent: stat.parent });
         };
         let status = Status::read(root, member).map_err(|error| gone_or(error, pid, "status"))?;
-        let pagemap = match Pagemap::open(root, member) {
+        let precedence = Arc::new(Precedence::new(root));
+        let pagemap = match Pagemap::open_first(root, member, Arc::clone(&precedence)) {
             Ok(pagemap) => pagemap,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(who_may_not(root, pid, &status));
@@ -226,6 +230,7 @@ impl Target {
             image: Image { program, start_code, start_stack },
             command: words.collect::<Vec<_>>().join(" ").trim_end().to_owned(),
             pagemap,
+            precedence,
             tracer: status.tracer.unwrap_or(0),
             stopped: status.state == Some('T'),
         };
@@ -348,6 +353,12 @@ impl Target {
     /// Its words, as it was started with.
     pub fn command(&self) -> &str {
         &self.command
+    }
+
+    /// For whatever holds locks of the process: a thread that is taken off its processor meanwhile holds up the process for
+    /// as long as others run there.
+    pub(crate) fn precedence(&self) -> &Precedence {
+        &self.precedence
     }
 
     /// Which of its pages exist.

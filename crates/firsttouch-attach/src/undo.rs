@@ -14,7 +14,8 @@ use crate::work::{Halt, Phase, Progress, Shortfalls, Watcher, Work};
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::numa::CpuBits;
-use firsttouch_linux::remote::{Batches, Urgent};
+use firsttouch_linux::remote::Batches;
+use firsttouch_linux::urgent::Urgent;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
 };
@@ -49,6 +50,8 @@ pub fn undo(
         journal: &mut journal,
         batches: Batches::new().ok(),
         queue: QueueTime::of_this_thread().ok(),
+        queued: Duration::ZERO,
+        stalled: None,
         stop: around.stop,
         watcher: Watcher(watcher),
         stall_limit,

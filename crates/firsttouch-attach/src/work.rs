@@ -2,7 +2,7 @@
 
 use crate::hand::Hand;
 use crate::journal::{Entry, Journal, JournalError};
-use crate::pace::{Pace, Took};
+use crate::pace::{A_TURN, Pace, Stalls, Took};
 use crate::target::Target;
 use firsttouch_linux::clock::{QueueTime, thread_processor_time};
 use firsttouch_linux::remote::Batches;
@@ -62,6 +62,10 @@ pub(crate) struct Work<'a> {
     pub(crate) batches: Option<Batches>,
     /// Of the thread that makes the calls; `None` where the kernel does not count it.
     pub(crate) queue: Option<QueueTime>,
+    /// What it said after the last call.
+    pub(crate) queued: Duration,
+    /// The limit of pauses could not be kept, and nothing more is done.
+    pub(crate) stalled: Option<Stalls>,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) watcher: Watcher<'a>,
     pub(crate) stall_limit: Duration,
@@ -92,6 +96,9 @@ impl Work<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Halt::Ended(AttachEnded::Interrupted));
         }
+        if self.stalled.is_some() {
+            return Err(Halt::Ended(AttachEnded::StallLimit));
+        }
         self.target.check().map_err(Halt::Ended)
     }
 
@@ -108,23 +115,35 @@ impl Work<'_> {
         call: impl FnOnce(&mut dyn Hand) -> T,
     ) -> T {
         let queued = |queue: &Option<QueueTime>| queue.as_ref().map_or(Duration::ZERO, QueueTime::read);
-        let queue = queued(&self.queue);
-        let (begun, processor) = (Instant::now(), thread_processor_time());
-        let answer = call(self.hand);
-        let wall = begun.elapsed();
-        let took = match self.hand.via() {
-            AttachVia::Outside => Took {
-                wall,
-                processor: thread_processor_time().saturating_sub(processor),
-                queue: queued(&self.queue).saturating_sub(queue),
-            },
+        let via = self.hand.via();
+        let (hand, queue, before) = (&mut *self.hand, &self.queue, self.queued);
+        // Measured before others get on: who no longer goes first may wait long, and holds up nobody then.
+        let measured = || {
+            let queue_before = queued(queue);
+            let (begun, processor) = (Instant::now(), thread_processor_time());
+            let answer = call(hand);
+            let wall = begun.elapsed();
+            let processor = thread_processor_time().saturating_sub(processor);
+            let queue_after = queued(queue);
+            let between = queue_before.saturating_sub(before);
+            let queue = queue_after.saturating_sub(queue_before);
+            (answer, Took { wall, processor, queue, between }, queue_after)
+        };
+        let (answer, took, queue_after) = match via {
+            AttachVia::Outside => self.target.precedence().during(measured),
+            AttachVia::Agent => measured(),
+        };
+        self.queued = queue_after;
+        let took = match via {
+            AttachVia::Outside => took,
             // It is another's: all that is known of it is that it was no more than this.
-            AttachVia::Agent => Took { wall, processor: wall, queue: Duration::ZERO },
+            AttachVia::Agent => Took { wall: took.wall, processor: took.wall, ..Took::default() },
         };
         if took.wall > self.worst.wall {
             self.worst = took;
         }
         let gap = pace.took(took, bytes);
+        self.stalled = self.stalled.or(pace.stalls());
         if !gap.is_zero() {
             self.target.pause(gap);
         }
@@ -143,6 +162,23 @@ impl Work<'_> {
                 break;
             }
         }
+    }
+
+    /// What to say where the limit of pauses could not be kept.
+    pub(crate) fn about_stalls(&self) -> Option<String> {
+        let Stalls { calls, longest } = self.stalled?;
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let first = if self.target.precedence().is_allowed() || self.hand.via() == AttachVia::Agent {
+            ""
+        } else {
+            "; where it may, attach goes before other programs for moments (root or CAP_SYS_NICE, and sysctl kernel.sched_rt_runtime_us as it usually is)"
+        };
+        Some(format!(
+            "{calls} calls of the last ones, as small as they get, waited for longer than a pause may be ({} ms), {:.0} ms at most: the machine is busy. \
+             What was done stays. Attach again when it is quiet, or allow more: --budget-stall{first}",
+            ms(self.stall_limit.max(A_TURN)),
+            ms(longest),
+        ))
     }
 
     /// What an error means that is not of the step itself: the process has gone, or we may not.

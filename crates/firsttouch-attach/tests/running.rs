@@ -359,6 +359,36 @@ fn a_request_to_stop_ends_it_between_two_steps() {
 }
 
 #[test]
+fn where_pauses_cannot_be_kept_short_it_stops_and_says_so() {
+    let Some(running) = Running::start(64, 0) else { return };
+    let (target, mut sizes) = (running.target(), Vec::new());
+    let late = |_, size| {
+        sizes.push(size);
+        std::thread::sleep(Duration::from_millis(30));
+    };
+    let mut hand = Meddling(Outside::new(&target).unwrap(), late);
+    let Some(report) = attached_by(&running, &target, &mut hand, &huge_pages(), &GO_ON) else { return };
+    drop(hand);
+    assert_eq!((report.ended, sizes.last()), (AttachEnded::StallLimit, Some(&(2 * MIB))), "{sizes:?}");
+    assert!(sizes.len() <= 8, "{sizes:?}");
+    assert!(report.worst_pause_ms >= 30.0);
+    let told = report.notes.iter().find(|note| note.contains("--budget-stall"));
+    assert!(
+        told.is_some_and(|note| note.contains("4 calls") && note.contains("20 ms")),
+        "{:?}",
+        report.notes
+    );
+    assert!(report.notes.iter().any(|note| note.contains("were not reached")), "{:?}", report.notes);
+    // What was done stays, the journal has its end, and the next goes on from there.
+    assert!(report.collapsed_bytes < 64 * MIB && report.collapsed_bytes <= running.huge_bytes());
+    let journal = story(Path::new(report.journal.as_ref().unwrap()));
+    assert!(!journal.is_cut_off());
+    let allowed = Wish { stall_limit: Duration::from_secs(2), ..huge_pages() };
+    assert_eq!(attached(&running, &allowed).unwrap().ended, AttachEnded::Done);
+    running.ends_well();
+}
+
+#[test]
 fn a_process_that_is_killed_in_the_middle_is_a_clean_end() {
     let Some(mut running) = Running::start(64, 0) else { return };
     let target = running.target();

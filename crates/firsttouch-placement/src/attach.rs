@@ -75,6 +75,8 @@ pub enum AttachEnded {
     Refused,
     /// The journal could not be written: no step is made that could not be taken back.
     JournalFailed,
+    /// Calls kept taking longer than a pause may be.
+    StallLimit,
 }
 
 impl AttachEnded {
@@ -89,6 +91,7 @@ impl AttachEnded {
             AttachEnded::TargetStopped => "target-stopped",
             AttachEnded::Refused => "refused",
             AttachEnded::JournalFailed => "journal-failed",
+            AttachEnded::StallLimit => "stall-limit",
         }
     }
 
@@ -105,6 +108,9 @@ impl AttachEnded {
             AttachEnded::TargetStopped => "somebody stopped the process: it was left alone from then on",
             AttachEnded::Refused => "the kernel refused to go on",
             AttachEnded::JournalFailed => "the journal could not be written: nothing more was changed",
+            AttachEnded::StallLimit => {
+                "pauses could not be kept as short as asked: the process was left alone from then on"
+            }
         }
     }
 }
