@@ -151,6 +151,8 @@ impl Choice {
             ("thp", placed("thp"), can("thp")),
             ("thp-prefault", placed("thp,prefault"), can("thp")),
             ("thp-heap", placed("thp,heap"), can("thp")),
+            // Needs no library in front of malloc: where it does as well, it is what is recommended.
+            ("glibc-thp", placed("thp,via=glibc"), can("thp")),
             ("64k", placed("64k"), can("64k")),
             ("2m", placed("2m"), can("2m")),
             ("1g", placed("1g"), can("1g")),
@@ -181,7 +183,6 @@ impl Choice {
     fn rivals(&mut self, abilities: &Abilities) {
         let by = |pages, via| Means::Placed(Placement { pages, via, ..Placement::default() });
         let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
-        self.try_it("glibc-thp", by(Pages::Transparent, Via::Glibc), can("thp"));
         self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), can("2m"));
         self.try_it("mimalloc", Means::PlainMimalloc, abilities.unreachable.as_ref());
         self.try_it("mimalloc-large", by(Pages::Transparent, Via::Mimalloc), abilities.unreachable.as_ref());
@@ -237,10 +238,10 @@ mod tests {
                 "thp",
                 "thp-prefault",
                 "thp-heap",
+                "glibc-thp",
                 "64k",
                 "2m",
                 "1g",
-                "glibc-thp",
                 "glibc-2m",
                 "mimalloc",
                 "mimalloc-large",
@@ -260,7 +261,7 @@ mod tests {
     fn what_cannot_run_is_listed_with_its_remedy() {
         let poor = unable(&[("64k", Some("echo")), ("2m", Some("echo")), ("1g", None)]);
         let choice = choose("plain", &[], false, &poor).unwrap();
-        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault", "thp-heap"]);
+        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault", "thp-heap", "glibc-thp"]);
         let skipped: Vec<_> =
             choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
         assert_eq!(skipped, [("64k", true), ("2m", true), ("1g", false)]);
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn java_is_tried_with_its_own_switches() {
         let choice = choose("plain", &[], false, &Abilities { jvm: true, ..able() }).unwrap();
-        assert_eq!(names(&choice)[7..], ["jvm-thp", "jvm-2m"]);
+        assert_eq!(names(&choice)[8..], ["jvm-thp", "jvm-2m"]);
         for placement in choice.configurations.iter().filter_map(Configuration::placement) {
             placement.check().unwrap();
         }
@@ -288,7 +289,7 @@ mod tests {
         let nothing = unable(&[("supervise", None)]);
         let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
         let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
-        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 7));
+        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 8));
     }
 
     #[test]
@@ -301,7 +302,7 @@ mod tests {
         });
         let several = Abilities { over_nodes: over_nodes.into(), ..able() };
         let choice = choose("plain", &[], false, &several).unwrap();
-        assert_eq!(names(&choice)[7..], ["interleave", "compact"]);
+        assert_eq!(names(&choice)[8..], ["interleave", "compact"]);
         // Threads take the agent, a memory policy does not.
         let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         let choice = choose("plain", &[], false, &Abilities { unreachable, ..several }).unwrap();
@@ -328,6 +329,6 @@ mod tests {
     #[test]
     fn a_default_that_is_the_baseline_is_not_compared_with_itself() {
         let choice = choose("thp", &[], false, &unable(&[("2m", None), ("1g", None)])).unwrap();
-        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "thp-heap", "64k"]);
+        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "thp-heap", "glibc-thp", "64k"]);
     }
 }

@@ -160,45 +160,6 @@ fn nothing_is_saved_when_nothing_helps() {
     assert_eq!(file.exists(), stdout(&output).contains("run --profile"), "{}", stdout(&output));
 }
 
-/// The program takes short and long turns, under the agent and glibc's tunable the other way round: in five blocks the agent is
-/// a twelfth faster in the mean, by more or not at all in each, and no interval tells the two apart.
-#[test]
-fn a_tie_goes_to_whoever_needs_no_library() {
-    let scratch = tempfile::tempdir().unwrap();
-    let folder = scratch.path().to_str().unwrap();
-    // Without a process more than the one that sleeps: on a busy machine each takes long, and not always as long.
-    let script = format!(
-        "by=${{GLIBC_TUNABLES:+glibc}}; by=${{by:-none}}; while read -r line; do case $line in *firsttouch*) by=agent;; esac; \
-         done < /proc/$$/maps; runs=0; read -r runs < {folder}/$by; runs=$((runs + 1)); echo $runs > {folder}/$by; \
-         case $by$((runs % 2)) in agent0) exec sleep 0.36;; agent1) exec sleep 0.4;; \
-         glibc0) exec sleep 0.435;; glibc1) exec sleep 0.375;; *) exec sleep 1.2;; esac"
-    );
-    for by in ["none", "agent", "glibc"] {
-        fs::write(scratch.path().join(by), "0\n").unwrap();
-    }
-    let (document, profile) = (scratch.path().join("t.json"), scratch.path().join("p.toml"));
-    // So coarse a precision takes any difference of these two for one that does not matter.
-    let output = firsttouch()
-        .args(["tune", "--quick", "--max-runs", "5", "--precision", "50%", "--no-warm"])
-        .args(["--configs", "thp thp,via=glibc", "--export-json", document.to_str().unwrap()])
-        .args(["--save", profile.to_str().unwrap(), "--", "sh", "-c", &script])
-        .output()
-        .unwrap();
-    assert_code(&output, 0);
-    let report = json_file(&document);
-    let runs =
-        |by: &str| -> u32 { fs::read_to_string(scratch.path().join(by)).unwrap().trim().parse().unwrap() };
-    // The probe, the search and, of what is recommended alone, the confirmation.
-    assert_eq!((runs("agent"), runs("glibc")), (1 + 5, 1 + 5 + 5), "{report:#}");
-    assert_eq!((&report["winner"], &report["tied_with"]["name"]), (&"thp,via=glibc".into(), &"thp".into()));
-    assert_eq!(report["confirmation"]["verdict"], "faster");
-    let why = "but `thp,via=glibc` needs no library in front of malloc.";
-    assert!(stdout(&output).contains(why), "{}", stdout(&output));
-    assert!(stdout(&output).contains("firsttouch run --pages thp --via glibc -- sh"), "{}", stdout(&output));
-    let profile = fs::read_to_string(&profile).unwrap();
-    assert!(profile.contains("via = \"glibc\""), "{profile}");
-}
-
 /// With the agent the program is faster and touches twice as much memory.
 #[test]
 fn more_memory_is_told_beside_the_gain() {
