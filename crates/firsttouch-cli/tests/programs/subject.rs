@@ -135,14 +135,7 @@ impl Subject {
 
         let receipt = tempfile::NamedTempFile::new().unwrap();
         let mut placed = Command::new(env!("CARGO_BIN_EXE_firsttouch"));
-        // Advice would stand among what the program says.
-        placed
-            .args(["run", "--quiet"])
-            .args(options)
-            .arg("--receipt")
-            .arg(receipt.path())
-            .arg("--")
-            .args(&self.words);
+        placed.arg("run").args(options).arg("--receipt").arg(receipt.path()).arg("--").args(&self.words);
         placed.envs(self.placed_environment.iter().map(|(name, value)| (name, value)));
         let placed = self.run(placed);
         let text = fs::read_to_string(receipt.path()).unwrap();
