@@ -1,4 +1,5 @@
-//! Problems as benchmarks make them: the three of the document, with the numbers of the original programs.
+//! Problems as benchmarks make them: the three of
+//! "Improving Charm++ Performance with a NUMA-aware Load Balancer" (Pilla et al. 2011), with the numbers of the original programs.
 //!
 //! The originals are Charm++'s `lb_test`, `kNeighbor` and `jacobi2d-2d-decomposition`. What they leave open (how long a unit of
 //! work takes, which blocks of the stencil take longer) is a parameter here.

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// By how much a task's load differs between executions, up and down.
 const NOISE: f64 = 0.02;
-/// The sizes of tasks whose migration is simulated: those of the document.
+/// The sizes of tasks whose migration is simulated: those of Pilla et al. 2011 (see `numa.rs`).
 pub const SIZES: [(&str, u64); 6] = [
     ("1KB", 1_000),
     ("10KB", 10_000),
@@ -47,7 +47,7 @@ pub enum Benchmark {
 }
 
 impl Benchmark {
-    /// All, in the order of the document.
+    /// All, in the order of Pilla et al. 2011.
     pub const ALL: [Benchmark; 4] =
         [Benchmark::KNeighbor, Benchmark::LbTest, Benchmark::Jacobi2D, Benchmark::KNeighborSkewed];
 

@@ -1,4 +1,5 @@
-//! Machines described in a line, and those of the document.
+//! Machines described in a line, and those of "Improving Charm++ Performance with a NUMA-aware Load Balancer"
+//! (Pilla et al. 2011).
 
 use super::{Core, Level, Machine, MachineError, Node, Parts};
 
@@ -16,7 +17,7 @@ impl Machine {
     /// * `4:2:8 + 1:10:100`: groups from the inside out (4 cores in a node, 2 nodes, 8 of those) and the distance within each;
     ///   on the same core it is 0. These are the words of process mapping (Schulz and Träff 2017);
     /// * `mesh:4x4x4`, `torus:4x4x4`: each core a node, distances in hops;
-    /// * `numa16`, `numa32`: the machines of the document, 8 nodes of 2 cores with factors 1.1 to 1.5, and 4 nodes of 8 cores
+    /// * `numa16`, `numa32`: the machines of Pilla et al. 2011, 8 nodes of 2 cores with factors 1.1 to 1.5, and 4 nodes of 8 cores
     ///   with factors 1.36 to 3.6. The document gives the range only. Here the 8 nodes are the corners of a cube (1, 2 and 3
     ///   hops: 1.1, 1.3, 1.5), the 4 nodes a ring (1.36, and across 3.6), and what messages cost is assumed, too.
     ///

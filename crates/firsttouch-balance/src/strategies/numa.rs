@@ -1,4 +1,5 @@
-//! The NUMA-aware balancer of the document (Pilla et al. 2011): load and messages in one cost.
+//! The NUMA-aware balancer of "Improving Charm++ Performance with a NUMA-aware Load Balancer" (Pilla et al. 2011): load and
+//! messages in one cost.
 //!
 //! `cost(c, p) = load(p) + alpha * (rcomm(c, p) * factor - lcomm(c, p))`, with the messages that task c sends to tasks on
 //! other nodes than p's, each times the factor between the two nodes, and those it sends to tasks on p's node. The heaviest
