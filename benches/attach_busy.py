@@ -2,7 +2,7 @@
 """For how long a process stands still while `firsttouch attach` collapses it, on a quiet and on a busy machine.
 
     benches/attach_busy.py [--mib 512] [--workers 0] [--rounds 5] [--limit 20ms] [--busy N]
-                           [--firsttouch NAME=FILE …] [--only quiet|busy]
+                           [--firsttouch NAME=FILE …] [--only quiet|busy] [--supervise | --stacks MS]
 
 On the busy machine N loops that never give way run beside it (twice as many as there are CPUs), each in a session of its own.
 `--firsttouch`, once for each of several builds, compares them: each attaches to processes of its own, in random order, quiet
@@ -12,6 +12,9 @@ Of each process, the longest gap between two beats of its thread that touches me
 (tests/attach/c/heartbeat.c), as in attach_pause.py: `stall` is without what the thread waited for a processor, which comes of
 sharing them with the loops; `pause` is without what the host of a virtual machine took, either. Told are the median and
 the longest of all rounds. `call` is what the report tells, `worst_pause_ms`: a bound, by the clock of the call.
+
+With `--supervise` the process runs under `firsttouch run --via supervise` instead, for 5 s (THP must not be `always`). With
+`--stacks` a sampler says where in the kernel attach waited for longer than MS at a time.
 """
 
 import argparse
@@ -23,6 +26,7 @@ import sys
 import time
 
 import attached
+import stacks
 from attach_pause import WATCHES, worst_ms
 from attached import Target, Workshop, attach, warm
 from witnesses import Witnesses
@@ -47,7 +51,24 @@ class Loops:
             loop.wait()
 
 
-def run(build, loops, words, workshop, witnesses, seconds, limit):
+def supervised(build, loops, words, workshop, witnesses):
+    """One process under a supervisor, or alone: its gaps in its first 5 s."""
+    launcher = [build, "run", "--via", "supervise", "--pages", "thp", "--"] if build else []
+    warm(int(words[1]) << 20)
+    with Loops(loops):
+        witnesses.begin()
+        target = Target([*launcher, *words, "0", "open"], workshop.folder)
+        target.ask("beats 1000")
+        target.ask("gaps")
+        time.sleep(5)
+        gaps = target.ask("gaps")
+        testimony = witnesses.end()
+    if target.ask("check")["whole"] is not True or target.finish():
+        raise SystemExit("memory was lost")
+    return {"report": None, "seconds": 5, "gaps": gaps, "testimony": testimony}
+
+
+def run(build, loops, words, workshop, witnesses, seconds, limit, waits):
     """One process, its gaps while that happened, and what the witnesses saw."""
     target = Target(words, workshop.folder)
     target.ask("beats 1000")
@@ -62,7 +83,7 @@ def run(build, loops, words, workshop, witnesses, seconds, limit):
             time.sleep(seconds)
         else:
             attached.FIRSTTOUCH = build
-            report, seconds = attach(target, workshop.folder, "--pages", "thp", "--budget-stall", limit)
+            report, seconds = attach(target, workshop.folder, "--pages", "thp", "--budget-stall", limit, waits=waits)
         gaps = target.ask("gaps")
         testimony = witnesses.end()
     if target.ask("check")["whole"] is not True or target.finish():
@@ -110,6 +131,8 @@ def main():
     parser.add_argument("--limit", default="20ms")
     parser.add_argument("--busy", type=int, default=2 * len(os.sched_getaffinity(0)))
     parser.add_argument("--firsttouch", action="append", metavar="NAME=FILE")
+    parser.add_argument("--supervise", action="store_true")
+    parser.add_argument("--stacks", type=float, metavar="MS")
     parser.add_argument("--only", choices=[QUIET, BUSY], help="not both states")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     arguments = parser.parse_args()
@@ -118,19 +141,27 @@ def main():
     states = {QUIET: 0, BUSY: arguments.busy}
     kinds = [(state, name) for state in states for name in [*builds, ALONE] if arguments.only in (None, state)]
     runs, seconds = {kind: [] for kind in kinds}, dict.fromkeys(states, 2.0)
+    waits = [] if arguments.stacks is not None else None
     with Workshop() as workshop:
         witnesses = Witnesses(workshop)
         words = [workshop.compiled("c/heartbeat.c"), arguments.mib, arguments.workers]
         for _ in range(arguments.rounds):
             for state, name in chance.sample(kinds, len(kinds)):
-                done = run(builds.get(name), states[state], words, workshop, witnesses, seconds[state], arguments.limit)
-                seconds[state] = done["seconds"]
+                build, loops = builds.get(name), states[state]
+                if arguments.supervise:
+                    done = supervised(build, loops, words, workshop, witnesses)
+                else:
+                    done = run(build, loops, words, workshop, witnesses, seconds[state], arguments.limit, waits)
+                    seconds[state] = done["seconds"]
                 runs[state, name].append(done)
                 print(f"{state}, {name}: {done['seconds']:.2f} s", file=sys.stderr, flush=True)
         witnesses.finish()
     print(f"{arguments.mib} MiB, {arguments.workers} workers, limit {arguments.limit}, {arguments.rounds} rounds, "
           f"{arguments.busy} loops on {len(os.sched_getaffinity(0))} CPUs, seed {arguments.seed}")
     table(runs)
+    if waits is not None:
+        print(f"\nwhere attach waited for longer than {arguments.stacks:g} ms at a time:")
+        print(*stacks.table(waits, arguments.stacks), sep="\n")
 
 
 if __name__ == "__main__":

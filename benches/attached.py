@@ -13,6 +13,8 @@ import tempfile
 import threading
 import time
 
+from stacks import Stacks
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(TOP, "crates/firsttouch-cli/tests/attach")
 FIRSTTOUCH = os.environ.get("FIRSTTOUCH", os.path.join(TOP, "target/release/firsttouch"))
@@ -119,15 +121,20 @@ def warm(amount):
     subprocess.run([FIRSTTOUCH, "warm", str(amount)], env={**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}, check=True)
 
 
-def attach(target, folder, *options):
-    """Attaches to it; the report, and how many seconds that took."""
+def attach(target, folder, *options, waits=None):
+    """Attaches to it; the report, and how many seconds that took. Where it waited is added to `waits`, if there are any."""
     command = [FIRSTTOUCH, "attach", str(target.pid), "--json", *options]
     begin = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "XDG_STATE_HOME": folder})
-    seconds = time.monotonic() - begin
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout), seconds
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env={**os.environ, "XDG_STATE_HOME": folder}, **piped) as running:
+        sampler = None if waits is None else Stacks(running.pid)
+        said, complaints = running.communicate()
+        seconds = time.monotonic() - begin
+        if sampler:
+            waits += sampler.stop()
+    if running.returncode:
+        sys.exit(f"{' '.join(command)}: exit status {running.returncode}\n{complaints}")
+    return json.loads(said), seconds
 
 
 # 97.5 % quantiles of Student's t by degrees of freedom, from 1 to 30.

@@ -82,8 +82,8 @@ def compare(name, matrix, sources, rounds):
     for words, each in seconds.items():
         some = 1 if "one source" in words or "from_csr" in words else len(sources)
         ms = statistics.median(each) / some * 1e3
-        rival = seconds["scipy, one source" if "one source" in words else "scipy"]
-        ratio = statistics.median(rival) / statistics.median(each)
+        alternative = seconds["scipy, one source" if "one source" in words else "scipy"]
+        ratio = statistics.median(alternative) / statistics.median(each)
         print(f"| {words} | {ms:.2f} | {'' if 'from_csr' in words else f'{ratio:.2f}'} |")
 
 

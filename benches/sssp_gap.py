@@ -72,7 +72,7 @@ def ours(graph, sources, threads):
     """Milliseconds of each source, which algorithm, and how many nodes were reached from all, those of the warm-up too."""
     # One source alone tells which algorithm `auto` takes; then that one searches from all.
     def run(algorithm, some):
-        command = [FIRSTTOUCH, "sssp", graph, "--json", "--threads", threads, "--algorithm", algorithm,
+        command = [FIRSTTOUCH, "sssp", graph, "--json", "--num-threads", threads, "--algorithm", algorithm,
                    "--sources", ",".join(map(str, some))]
         return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     algorithm = run("auto", sources[:1])["algorithm"]

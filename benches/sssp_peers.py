@@ -129,7 +129,7 @@ def ours(*options):
     def run(name, sources):
         # So many that the width of the buckets is known when the measured ones begin.
         warm = (sources * 20)[:20]
-        command = [FIRSTTOUCH, "sssp", name, "--threads", str(THREADS), "--json", *options]
+        command = [FIRSTTOUCH, "sssp", name, "--num-threads", str(THREADS), "--json", *options]
         answer = json.loads(subprocess.run([*command, "--sources", ",".join(map(str, warm + sources))],
                                            capture_output=True, text=True, check=True).stdout)
         return [(s * 1e3, None) for s in answer["query_s"][-len(sources):]]
@@ -160,7 +160,7 @@ def can_import(library):
 def peers():
     found = {"firsttouch buckets": ours("--algorithm", "buckets"), "firsttouch heap": ours("--algorithm", "heap")}
     if THREADS > 1:
-        found = {f"firsttouch {way}": ours("--algorithm", way) for way in ("regions", "delta")}
+        found = {f"firsttouch {way}": ours("--algorithm", way) for way in ("partitions", "delta")}
     if GAP and GAP_GRAPH:
         found["GAP sssp"] = gap
     if THREADS > 1:

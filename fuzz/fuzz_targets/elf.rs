@@ -3,7 +3,7 @@
 #![no_main]
 
 use firsttouch_fuzz::Bound;
-use firsttouch_linux::elf::Elf;
+use firsttouch_process::elf::Elf;
 use libfuzzer_sys::fuzz_target;
 
 /// Tables are read as they are; a symbol of 24 bytes has a name of its own.

@@ -4,7 +4,7 @@
 #![no_main]
 
 use firsttouch_fuzz::{Bound, mend_kept, with_file};
-use firsttouch_graph::hierarchy::{Hierarchy, Options};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions};
 use firsttouch_graph::{Graph, Shards, read_coordinates_from, read_sources_from};
 use libfuzzer_sys::fuzz_target;
 
@@ -24,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
             mend_kept(&mut bytes);
             let graph = Graph::from_arcs(4, &[(0, 1, 5), (1, 2, 6), (2, 3, 0), (3, 0, 7)]).expect("a graph");
             with_file(&bytes, |path| {
-                BOUND.hold(bytes.len(), || Hierarchy::load(path, &graph, &Options::default()))
+                BOUND.hold(bytes.len(), || Hierarchy::load(path, &graph, &HierarchyOptions::default()))
             })
             .err()
             .map(|error| error.hint().len())

@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use firsttouch_attach::{Entry, NodeRuns, Story};
+use firsttouch_attach::{JournalHistory, NodeRuns};
+use firsttouch_documents::{JournalEntry, to_line};
 use firsttouch_fuzz::Bound;
 use libfuzzer_sys::fuzz_target;
 
@@ -10,19 +11,15 @@ use libfuzzer_sys::fuzz_target;
 const BOUND: Bound = Bound { fixed: 1 << 20, per_byte: 256 };
 
 fuzz_target!(|input: &[u8]| {
-    let Ok(story) = BOUND.hold(input.len(), || Story::parse(input)) else { return };
-    let lines: Vec<u8> = story
-        .entries
-        .iter()
-        .flat_map(|entry| serde_json::to_vec(entry).expect("JSON").into_iter().chain([b'\n']))
-        .collect();
-    let again = Story::parse(&lines).expect("what we write, we read");
-    assert_eq!(again.entries, story.entries);
+    let Ok(history) = BOUND.hold(input.len(), || JournalHistory::parse(input)) else { return };
+    let lines: Vec<u8> = history.entries.iter().flat_map(|entry| to_line(entry).into_bytes()).collect();
+    let again = JournalHistory::parse(&lines).expect("what we write, we read");
+    assert_eq!(again.entries, history.entries);
     BOUND.hold(input.len(), || {
-        let _ = (story.begin(), story.is_cut_off(), story.masks_given());
-        for (line, step) in story.open_steps() {
-            assert_eq!(&story.entries[line], step);
-            if let Entry::Move { nodes, .. } | Entry::Collapse { nodes: Some(nodes), .. } = step
+        let _ = (history.begin(), history.is_cut_off());
+        for (line, step) in history.open_steps() {
+            assert_eq!(&history.entries[line], step);
+            if let JournalEntry::Move { nodes, .. } | JournalEntry::Collapse { nodes: Some(nodes), .. } = step
                 && let Ok(runs) = nodes.parse::<NodeRuns>()
             {
                 assert_eq!(runs.pages().count() as u64, runs.len());

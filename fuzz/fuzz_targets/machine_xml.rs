@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use firsttouch_balance::{Machine as Cores, Seats};
+use firsttouch_balance::{CpuSelection, Machine as Cores};
 use firsttouch_fuzz::Bound;
 use firsttouch_machine::{Source, StatusReport};
 use firsttouch_report::picture;
@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     });
     if let Ok(machine) = machine {
         let _ = picture::text(&machine, WIDTH);
-        let _ = Cores::of(&machine, None, Seats::Cores, |_| true);
+        let _ = Cores::of(&machine, None, CpuSelection::Cores, |_| true);
         let _ = StatusReport::of(machine);
     }
     Corpus::Keep

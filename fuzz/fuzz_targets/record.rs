@@ -2,9 +2,10 @@
 
 #![no_main]
 
+use firsttouch_documents::{AnyDocument, open, to_json};
 use firsttouch_fuzz::Bound;
-use firsttouch_placement::{Placement, Receipt, Record};
-use firsttouch_report::{Style, json, text};
+use firsttouch_placement::{Placement, Record};
+use firsttouch_report::{Style, text};
 use libfuzzer_sys::fuzz_target;
 
 /// A line of a few words is a structure of some hundred bytes; a list of CPUs may name every CPU in a few bytes.
@@ -16,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     let Ok(record) = BOUND.hold(content.len(), || Record::parse(content)) else { return };
     let asked = Placement { heap: record.complete, ..Placement::default() };
     let receipt = record.into_receipt(asked);
-    let again: Receipt = serde_json::from_str(&json::receipt(&receipt)).expect("what we write, we read");
-    assert_eq!(again, receipt);
+    let again = open(&to_json(&receipt)).expect("what we write, we read");
+    assert_eq!(again, AnyDocument::Receipt(Box::new(receipt.clone())));
     let _ = text::receipt(&receipt, WIDTH, Style::Ansi);
 });

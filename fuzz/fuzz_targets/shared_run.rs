@@ -3,9 +3,10 @@
 
 #![no_main]
 
+use firsttouch_documents::to_json;
 use firsttouch_fuzz::{Bound, SharedRun, scratch_folder, two_files};
-use firsttouch_graph::{Figure, Histogram, Kept, MergeReport, Shards};
-use firsttouch_report::{Style, json, text};
+use firsttouch_graph::{Figure, Histogram, Shards, Stored, merge_report};
+use firsttouch_report::{Style, text};
 use libfuzzer_sys::fuzz_target;
 use std::fs;
 use std::path::Path;
@@ -52,16 +53,16 @@ fn merged(run: &SharedRun, bytes: &[u8], belongs: bool) {
         Err(error) => return assert!(!error.hint().is_empty()),
     };
     BOUND.hold(bytes.len(), || {
-        let report = MergeReport::of(shards.plan(), &merged, &Figure::ALL);
-        let _ = (json::merge(&report), text::merge(&report, WIDTH, Style::Ansi));
+        let report = merge_report(shards.plan(), &merged, &Figure::ALL);
+        let _ = (to_json(&report), text::merge(&report, WIDTH, Style::Ansi));
     });
     if merged.missing.is_empty() {
-        let kept = &merged.kept;
+        let stored = &merged.stored;
         let folder = scratch_folder();
-        let again = run.write(folder.path(), |sources| Kept {
+        let again = run.write(folder.path(), |sources| Stored {
             // The other part counts nothing.
-            histogram: if sources.start == 0 { kept.histogram.clone() } else { Some(Histogram::default()) },
-            summaries: kept.summaries[sources].to_vec(),
+            histogram: if sources.start == 0 { stored.histogram.clone() } else { Some(Histogram::default()) },
+            summaries: stored.summaries[sources].to_vec(),
         });
         assert_eq!(again.merge().expect("what we write, we read"), merged);
     }
@@ -74,9 +75,9 @@ fn resumed(run: &SharedRun, bytes: &[u8], belongs: bool) {
     for histogram in [true, false] {
         match BOUND.hold(bytes.len(), || run.resume(&path, histogram)) {
             Ok(outcome) => {
-                assert_eq!(outcome.kept.done(), run.sources().len());
+                assert_eq!(outcome.stored.done(), run.sources().len());
                 let again = run.resume(&path, histogram).expect("what we write, we read");
-                assert_eq!((again.resumed, &again.kept), (outcome.kept.done(), &outcome.kept));
+                assert_eq!((again.resumed, &again.stored), (outcome.stored.done(), &outcome.stored));
             }
             Err(error) => assert!(!error.hint().is_empty()),
         }

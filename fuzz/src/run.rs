@@ -3,8 +3,8 @@
 
 use crate::{mend_kept, scratch_folder, with_team};
 use firsttouch_graph::{
-    AllPairs, Checkpoint, FileError, Graph, Graphs, Histogram, Kept, Node, Plan, Question, Queue, Searches,
-    Shard, Shards, Summary,
+    AllPairs, Checkpoint, FileError, Graph, Graphs, Histogram, Node, Plan, Question, Queue, Searches, Shard,
+    Shards, Stored, Summary,
 };
 use std::fs;
 use std::io::Write;
@@ -44,7 +44,7 @@ impl SharedRun {
         let mut run = SharedRun { graph, files: Vec::new() };
         let folder = scratch_folder();
         let summary = Summary { reached: 4, farthest: 18, sum: 36 };
-        run.write(folder.path(), |sources| Kept {
+        run.write(folder.path(), |sources| Stored {
             summaries: vec![Some(summary); sources.len()],
             histogram: Some(Histogram::default()),
         });
@@ -58,7 +58,7 @@ impl SharedRun {
     }
 
     /// Begins the run in a folder and finds all its chunks, with rows.
-    pub fn write(&self, folder: &Path, kept: impl Fn(std::ops::Range<usize>) -> Kept) -> Shards {
+    pub fn write(&self, folder: &Path, stored: impl Fn(std::ops::Range<usize>) -> Stored) -> Shards {
         let sources = self.sources();
         let plan = Plan {
             sources: sources.len(),
@@ -75,7 +75,7 @@ impl SharedRun {
                 let mut rows = chunk.rows()?;
                 rows.write_all(b"1,2\n").expect("room for rows");
                 rows.finish()?;
-                Ok::<Kept, FileError>(kept(chunk.range()))
+                Ok::<Stored, FileError>(stored(chunk.range()))
             })
             .expect("room for parts");
         assert!(all_there);
@@ -91,7 +91,7 @@ impl SharedRun {
         &self,
         checkpoint: &Path,
         histogram: bool,
-    ) -> Result<firsttouch_graph::Outcome, firsttouch_graph::AllPairsError> {
+    ) -> Result<firsttouch_graph::AllPairsOutcome, firsttouch_graph::AllPairsError> {
         let settings = AllPairs {
             checkpoint: Some(Checkpoint { path: checkpoint, every: Duration::MAX }),
             histogram,

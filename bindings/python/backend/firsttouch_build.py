@@ -1,8 +1,8 @@
 """Builds the package: maturin makes the extension module, and the command `firsttouch` goes beside it.
 
-`firsttouch.tune` needs the command, and of the same version. A wheel takes it as data of the kind `scripts`, which pip puts
-beside the interpreter. Only where the sources of the command are not there (a source distribution has those of the module
-alone) is it left out, and looked for on the search path when it is needed.
+Whoever keeps a placement by `firsttouch.tune(…, save=…)` runs programs under it by the command, so both come together, of the
+same version. A wheel takes the command as data of the kind `scripts`, which pip puts beside the interpreter. The module needs it
+for nothing.
 """
 
 import os
@@ -16,12 +16,10 @@ from pathlib import Path
 import maturin
 from maturin import (  # noqa: F401 (hooks of a build backend that need nothing else)
     get_requires_for_build_editable,
-    get_requires_for_build_sdist,
     get_requires_for_build_wheel,
 )
 
 HERE = Path(__file__).resolve().parent.parent
-WORKSPACE = HERE.parent.parent
 
 
 @contextmanager
@@ -45,9 +43,15 @@ def prepare_metadata_for_build_editable(metadata_directory, config_settings=None
         return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
 
 
+class UnsupportedOperation(Exception):
+    """What this cannot do; frontends know the name (PEP 517)."""
+
+
 def build_sdist(sdist_directory, config_settings=None):
-    with data():
-        return maturin.build_sdist(sdist_directory, config_settings)
+    raise UnsupportedOperation(
+        "the package is built from the whole repository, of which a source distribution would have a part: "
+        "pip wheel bindings/python makes a wheel there"
+    )
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -62,10 +66,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 @contextmanager
 def both(folder):
-    """Has maturin's call of Cargo build the command, too, if its sources are there, and add it to the data of a wheel."""
-    if not (WORKSPACE / "crates/firsttouch-cli/Cargo.toml").exists():
-        yield
-        return
+    """Has maturin's call of Cargo build the command, too, and adds it to the data of a wheel."""
     cargo = shutil.which(os.environ.get("CARGO", "cargo"))
     if cargo is None:
         raise SystemExit("Cargo is missing: install Rust 1.89 or newer from https://rustup.rs")

@@ -10,9 +10,10 @@ mod imported {
     pyo3::import_exception!(firsttouch._errors, ArgumentError);
     pyo3::import_exception!(firsttouch._errors, GraphError);
     pyo3::import_exception!(firsttouch._errors, NoMemoryError);
+    pyo3::import_exception!(firsttouch._errors, TuneError);
     pyo3::import_exception!(firsttouch._errors, UnsupportedError);
 }
-use imported::{ArgumentError, GraphError, NoMemoryError, UnsupportedError};
+use imported::{ArgumentError, GraphError, NoMemoryError, TuneError, UnsupportedError};
 
 /// An argument that means nothing here.
 pub(crate) fn bad_argument(what: &impl Display, hint: impl Into<String>) -> PyErr {
@@ -27,6 +28,11 @@ pub(crate) fn graph_error(what: &impl Display, hint: impl Into<String>, line: Op
 /// Memory that cannot be had.
 pub(crate) fn no_memory(error: RegionError) -> PyErr {
     NoMemoryError::new_err((error.to_string(), error.hint()))
+}
+
+/// A session of `tune` that failed, with the exit status that the command would have.
+pub(crate) fn tune_error(what: String, hint: String, status: u8) -> PyErr {
+    TuneError::new_err((what, hint, status))
 }
 
 /// Something that this process or machine does not allow.

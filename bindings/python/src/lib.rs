@@ -1,7 +1,8 @@
 //! The extension module of the Python package `firsttouch`: what Python cannot do by itself.
 //!
 //! Memory for arrays (`region`), NumPy's allocation handlers (`handler`), huge pages for the whole process
-//! (`session`), receipts (`obtained`), threads on CPUs (`pin`), the machine (`machine`), shortest paths (`graph`). How it is
+//! (`session`), receipts (`obtained`), threads on CPUs (`pin`), the machine (`machine`), sessions of `tune` (`tune`), shortest paths
+//! (`graph`). How it is
 //! said to people is the package's part, in `python/firsttouch`.
 //!
 //! Architecture invariants: loading does nothing but define names; whatever takes long is done without Python's lock; memory
@@ -21,6 +22,7 @@ mod pin;
 mod pooled;
 mod region;
 mod session;
+mod tune;
 
 use pyo3::pymodule;
 
@@ -41,4 +43,6 @@ mod _core {
     use super::region::Region;
     #[pymodule_export]
     use super::session::{place_nothing, place_whole_process, ration, whole_process};
+    #[pymodule_export]
+    use super::tune::session;
 }

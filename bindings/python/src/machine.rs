@@ -1,6 +1,7 @@
 //! What the machine has, and which of its nodes are meant.
 
 use crate::errors::{bad_argument, unsupported};
+use firsttouch_documents::to_line;
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_machine::{Machine, Root, StatusReport};
 use firsttouch_placement::{MemoryPolicy, NodeSet, Placement, Policies, Surroundings};
@@ -12,7 +13,7 @@ pub(crate) fn status(py: Python<'_>) -> PyResult<String> {
     let report = py.detach(|| StatusReport::examine(&Root::live()));
     let report =
         report.map_err(|error| unsupported(&error, "mount -t proc proc /proc; mount -t sysfs sysfs /sys"))?;
-    serde_json::to_string(&report).map_err(|error| unsupported(&error, ""))
+    Ok(to_line(&report))
 }
 
 /// The one node that memory is to come from: of a number, of a list such as `0-1`, or of a tier (`hbm`, `dram`, `cxl`, …);
@@ -26,7 +27,8 @@ pub(crate) fn choose_node(words: String) -> PyResult<u32> {
     let placement = Placement { memory: MemoryPolicy::Bind(set), ..Placement::default() };
     let around = Surroundings { machine: &machine, near: None, measured: None, kernel: Policies::default() };
     let resolved = placement.resolve(&around).map_err(|error| bad_argument(&error, error.hint()))?;
-    let mut nodes: Vec<_> = machine.nodes.iter().filter(|node| resolved.nodes.contains(&node.id)).collect();
+    let chosen = resolved.memory.nodes();
+    let mut nodes: Vec<_> = machine.nodes.iter().filter(|node| chosen.contains(&node.id)).collect();
     const THIS_THREAD: u32 = 0;
     let own = numa::affinity(THIS_THREAD).unwrap_or(CpuBits::EMPTY);
     nodes.sort_by_key(|node| {

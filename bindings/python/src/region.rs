@@ -3,7 +3,7 @@
 use crate::errors::{bad_argument, no_memory, pages, words};
 use crate::pooled;
 use firsttouch_fill::store;
-use firsttouch_memory::{Means, Pages, forbidden};
+use firsttouch_memory::{FillMeans, Pages, forbidden};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -38,7 +38,7 @@ impl Region {
                 if fill != 0 {
                     // By this thread and through the caches: the kernel has just cleared what is written. Others would
                     // first have to learn how fast they are, which takes longer than most arrays.
-                    store(Means::String, &mut region.as_mut_slice()[..bytes], fill);
+                    store(FillMeans::String, &mut region.as_mut_slice()[..bytes], fill);
                 }
                 Ok(region)
             })

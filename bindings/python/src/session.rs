@@ -3,9 +3,9 @@
 use crate::errors::{bad_argument, done};
 use core::ptr;
 use firsttouch_ffi::ism::{
-    FirsttouchIsmStatus, FirsttouchVia, firsttouch_ism_choose, firsttouch_ism_off, firsttouch_ism_on,
-    firsttouch_ism_status,
+    firsttouch_ism_choose, firsttouch_ism_off, firsttouch_ism_on, firsttouch_ism_status,
 };
+use firsttouch_ffi::status::{FirsttouchIsmStatus, FirsttouchVia};
 use firsttouch_memory::Heap;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,8 +1,11 @@
 //! The Python package: installed from the sources as a user would, and its own tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -30,8 +33,7 @@ fn target() -> PathBuf {
 #[test]
 fn the_package_installs_and_its_tests_pass() {
     let Some(python) = python() else {
-        eprintln!("skipped: no Python 3.9 or newer with venv is installed");
-        return;
+        return skipped("no Python 3.9 or newer with venv is installed");
     };
     let folder = tempfile::tempdir().unwrap();
     let environment = folder.path().join("environment");
@@ -47,14 +49,13 @@ fn the_package_installs_and_its_tests_pass() {
     let (reached, said) =
         output(&mut install(&["maturin>=1.9,<2", "numpy>=1.24", "pytest>=7", "mypy>=1.10"]));
     if !reached {
-        eprintln!("skipped: pip cannot install maturin, numpy, pytest and mypy: {said}");
-        return;
+        return skipped(&format!("pip cannot install maturin, numpy, pytest and mypy: {said}"));
     }
     // What some tests compare with; these say so where it is missing.
-    for rival in ["scipy>=1.11", "networkx>=3.4"] {
-        let (reached, said) = output(&mut install(&["--only-binary=:all:", rival]));
+    for extra in ["scipy>=1.11", "networkx>=3.4"] {
+        let (reached, said) = output(&mut install(&["--only-binary=:all:", extra]));
         if !reached {
-            eprintln!("skipped: pip cannot install {rival}: {said}");
+            skipped(&format!("pip cannot install {extra}: {said}"));
         }
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -71,6 +72,6 @@ fn the_package_installs_and_its_tests_pass() {
     let (passed, said) = output(tests.current_dir(&folder));
     assert!(passed, "{said}");
     for line in said.lines().filter(|line| line.starts_with("SKIPPED")) {
-        eprintln!("skipped: {line}");
+        skipped(line);
     }
 }

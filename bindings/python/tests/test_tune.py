@@ -1,8 +1,11 @@
 """The machine, and sessions of `tune`."""
 
 import os
+import signal
+import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import firsttouch
@@ -50,3 +53,52 @@ def test_failures_say_why(capsys):
         with pytest.raises(firsttouch.ArgumentError) as error:
             firsttouch.tune(command)
         assert error.value.hint
+
+
+def test_no_command_is_needed(tmp_path, monkeypatch):
+    # One that is found would fail.
+    command = tmp_path / "firsttouch"
+    command.write_text("#!/bin/sh\nexit 9\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
+    result = firsttouch.tune(["true"], configs="thp", quick=True, max_runs=2, progress=False)
+    assert len(result.document["configurations"]) == 2
+
+
+def test_the_callers_memory_is_not_the_programs():
+    mine = np.ones(256 << 20, np.uint8)
+    result = firsttouch.tune(["true"], configs="thp", quick=True, max_runs=2, progress=False)
+    peaks = [run["max_rss_bytes"] for one in result.document["configurations"] for run in one["runs"]]
+    assert len(peaks) == 4 and max(peaks) < mine.nbytes // 4, peaks
+
+
+def test_arguments_are_checked():
+    for name, value in [("precision", "much"), ("budget", "soon"), ("max_runs", 1), ("seed", -1), ("baseline", "")]:
+        with pytest.raises(firsttouch.TuneError) as error:
+            firsttouch.tune(["true"], configs="thp", progress=False, **{name: value})
+        assert error.value.status == 2, (name, error.value)
+
+
+def test_words_that_are_no_text_reach_the_program(tmp_path):
+    name = os.fsdecode(b"caf\xe9")
+    (tmp_path / name).write_text("")
+    words = ["ls", str(tmp_path / name)]
+    assert firsttouch.tune(words, configs="thp", quick=True, max_runs=2, progress=False).document["command"][0] == "ls"
+
+
+def test_an_interrupt_ends_the_program_and_the_session(tmp_path):
+    started, program = tmp_path / "started", tmp_path / "program"
+    os.mkfifo(started)
+    os.mkfifo(program)
+    # It tells that it runs, and then waits for what never comes.
+    script = f"echo $$ > {started}; exec cat {program}"
+    source = f"import firsttouch; firsttouch.tune(['sh', '-c', {script!r}], configs='thp', progress=False)"
+    caller = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True)
+    pid = int(started.read_text())
+    # To that process alone, as notebooks do.
+    caller.send_signal(signal.SIGINT)
+    _, said = caller.communicate(timeout=300)
+    assert caller.returncode == -signal.SIGINT and "KeyboardInterrupt" in said, said
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,17 +1,18 @@
 //! An attach from its first look to its last: threads, collapsing, moving, and the report.
 
 use crate::areas::Area;
-use crate::bind::{self, Seats};
+use crate::bind::{self, ThreadAffinity};
 use crate::collapse;
 use crate::destination::Destination;
-use crate::hand::Hand;
-use crate::journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError};
+use crate::executor::Executor;
+use crate::journal::{Journal, JournalError};
 use crate::migrate;
 use crate::pace::Took;
 use crate::reading::Reader;
 use crate::store::boot_id;
 use crate::target::Target;
-use crate::work::{Halt, Progress, Shortfalls, Watcher, Work, reason_of};
+use crate::work::{AttachProgress, Halt, Shortfalls, Watcher, Work, reason_of};
+use firsttouch_documents::{JournalBegin, JournalEntry};
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::process::Status;
@@ -20,8 +21,7 @@ use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::urgent::Urgent;
 use firsttouch_memory::Reason;
 use firsttouch_placement::{
-    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, Receipt, Resident, SCHEMA_VERSION,
-    format_bytes,
+    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, Receipt, Resident, format_bytes,
 };
 use std::io;
 use std::path::PathBuf;
@@ -30,13 +30,13 @@ use std::time::{Duration, Instant};
 
 /// What is to be done, with everything resolved for this machine.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct ResolvedRequest {
     /// What was asked, for the journal and the report.
     pub asked: AttachAsked,
     /// Where pages are to lie; `None` leaves them.
     pub destination: Option<Destination>,
     /// The CPUs of threads.
-    pub seats: Seats,
+    pub affinity: ThreadAffinity,
     /// The longest pause that a thread of the process may have because of us.
     pub stall_limit: Duration,
     /// What was decided while resolving.
@@ -45,7 +45,7 @@ pub struct Wish {
 
 /// Where an attach takes place.
 #[derive(Debug)]
-pub struct Around<'a> {
+pub struct AttachContext<'a> {
     /// The folder of the journals.
     pub journals: PathBuf,
     /// The date (RFC 3339).
@@ -129,24 +129,24 @@ impl AttachError {
     }
 }
 
-/// Carries a wish out, or only says what it would change.
+/// Carries a request out, or only says what it would change.
 pub fn attach(
     target: &Target,
-    hand: &mut dyn Hand,
-    wish: &Wish,
-    around: &Around<'_>,
+    executor: &mut dyn Executor,
+    request: &ResolvedRequest,
+    context: &AttachContext<'_>,
     dry_run: bool,
-    watcher: &mut dyn FnMut(&Progress),
+    watcher: &mut dyn FnMut(&AttachProgress),
 ) -> Result<AttachReport, AttachError> {
-    may(target, hand, wish)?;
+    may(target, executor, request)?;
     let boot = boot_id(target.root());
     let mut journal = if dry_run {
         Journal::nowhere()
     } else {
-        Journal::open(&around.journals, target.pid(), target.start_ticks(), &boot)?
+        Journal::open(&context.journals, target.pid(), target.start_ticks(), &boot)?
     };
-    let outcome = with_journal(target, hand, wish, around, &mut journal, dry_run, watcher);
-    let undo_steps = journal.story().undo_steps();
+    let outcome = with_journal(target, executor, request, context, &mut journal, dry_run, watcher);
+    let undo_steps = journal.history().undo_steps();
     let path = journal.discard_if_empty();
     outcome.map(|report| AttachReport {
         journal: path.map(|path| path.display().to_string()),
@@ -157,63 +157,64 @@ pub fn attach(
 
 fn with_journal(
     target: &Target,
-    hand: &mut dyn Hand,
-    wish: &Wish,
-    around: &Around<'_>,
+    executor: &mut dyn Executor,
+    request: &ResolvedRequest,
+    context: &AttachContext<'_>,
     journal: &mut Journal,
     dry_run: bool,
-    watcher: &mut dyn FnMut(&Progress),
+    watcher: &mut dyn FnMut(&AttachProgress),
 ) -> Result<AttachReport, AttachError> {
     let pid = target.pid();
     let reader = Reader {
         target,
-        asked: &wish.asked,
-        seats: &wish.seats,
-        nodes: &around.nodes,
-        stall_limit: wish.stall_limit,
+        asked: &request.asked,
+        affinity: &request.affinity,
+        nodes: &context.nodes,
+        stall_limit: request.stall_limit,
     };
     let before =
-        reader.read(hand).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?;
+        reader.read(executor).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?;
     target.check().map_err(|ended| AttachError::Gone { pid, ended })?;
     let mut work = Work {
         target,
-        hand,
+        executor,
         journal,
         batches: Batches::new().ok(),
         queue: QueueTime::of_this_thread().ok(),
         queued: Duration::ZERO,
         stalled: None,
-        stop: around.stop,
+        stop: context.stop,
         watcher: Watcher(watcher),
-        stall_limit: wish.stall_limit,
-        several_nodes: around.nodes.len() > 1,
+        stall_limit: request.stall_limit,
+        several_nodes: context.nodes.len() > 1,
         knows_advice: before.knows_advice,
         shortfalls: Shortfalls::default(),
-        notes: wish.notes.clone(),
+        notes: request.notes.clone(),
         worst: Took::default(),
         moved_bytes: 0,
         bound_threads: 0,
     };
-    work.notes.extend(about_shared_memory(&wish.asked, &before.receipt));
-    let job = plan(&mut work, wish, &before.areas)
+    work.notes.extend(about_shared_memory(&request.asked, &before.receipt));
+    let job = plan(&mut work, request, &before.areas)
         .map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
-    if thp_is_forbidden(target) && wish.asked.huge_pages {
+    if thp_is_forbidden(target) && request.asked.huge_pages {
         work.shortfalls.add(Reason::ThpDisabledByPrctl, 0);
     }
     let begun = Instant::now();
-    let mut collapsed = collapse::Outcome::default();
+    let mut collapsed = collapse::Collapsed::default();
     let mut after = before.receipt.clone();
     let mut collapsed_bytes = 0;
     let mut ended = AttachEnded::Done;
     let mut wall_s = 0.0;
     if !dry_run {
-        begin(&mut work, wish, around).map_err(|halt| AttachError::of(halt, pid, "attach to the memory"))?;
+        begin(&mut work, request, context)
+            .map_err(|halt| AttachError::of(halt, pid, "attach to the memory"))?;
         let outcome = {
             let _urgent = Urgent::begin();
-            carry_out(&mut work, wish, &job, &before.areas, &mut collapsed)
+            carry_out(&mut work, request, &job, &before.areas, &mut collapsed)
         };
         wall_s = begun.elapsed().as_secs_f64();
-        let now = reader.read(work.hand).ok().filter(|_| target.check().is_ok());
+        let now = reader.read(work.executor).ok().filter(|_| target.check().is_ok());
         // Where the kernel tells, each call was read back; else the whole is compared, of which the program may have done a
         // part by itself.
         let gained = now.as_ref().map_or(0, |now| now.huge_bytes().saturating_sub(before.huge_bytes()));
@@ -226,7 +227,7 @@ fn with_journal(
             outcome => finish(&mut work, outcome),
         };
         if let Some(now) = now {
-            if wish.asked.huge_pages {
+            if request.asked.huge_pages {
                 collapse::account(&mut work, &now.areas, &collapsed, job.plan.collapse_bytes);
             }
             after = now.receipt;
@@ -239,10 +240,9 @@ fn with_journal(
     let shortfalls = work.shortfalls.list();
     after.shortfalls.clone_from(&shortfalls);
     Ok(AttachReport {
-        schema_version: SCHEMA_VERSION,
         pid,
         action: if dry_run { AttachAction::DryRun } else { AttachAction::Attach },
-        asked: wish.asked.clone(),
+        asked: request.asked.clone(),
         planned: job.plan,
         before: before.receipt,
         after,
@@ -251,12 +251,12 @@ fn with_journal(
         bound_threads: work.bound_threads,
         worst_pause_ms,
         worst_pause_cpu_ms,
-        stall_limit_ms: wish.stall_limit.as_secs_f64() * 1e3,
+        stall_limit_ms: request.stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,
         journal: None,
         undo_steps: 0,
-        via: work.hand.via(),
+        executor: work.executor.kind(),
         ended,
         own_devices: None,
         notes: work.notes,
@@ -278,28 +278,31 @@ fn about_shared_memory(asked: &AttachAsked, before: &Receipt) -> Option<String> 
 }
 
 /// Writes down that an attach begins.
-fn begin(work: &mut Work<'_>, wish: &Wish, around: &Around<'_>) -> Result<(), Halt> {
-    if work.journal.story().is_cut_off() {
+fn begin(work: &mut Work<'_>, request: &ResolvedRequest, context: &AttachContext<'_>) -> Result<(), Halt> {
+    if work.journal.history().is_cut_off() {
         work.notes.push(
             "an earlier attach was cut off: this one goes on, and --undo goes back over both".to_owned(),
         );
     }
     let target = work.target;
-    work.note(Entry::Begin(Begin {
-        schema_version: JOURNAL_VERSION,
+    work.note(JournalEntry::Begin(JournalBegin {
         pid: target.pid(),
         start_ticks: target.start_ticks(),
         boot_id: boot_id(target.root()),
         image: target.image().clone(),
         command: target.command().to_owned(),
-        began: around.now.clone(),
-        asked: wish.asked.clone(),
+        began: context.now.clone(),
+        asked: request.asked.clone(),
     }))?;
     Ok(())
 }
 
-/// Asks the kernel whether a hand may make every kind of step that a wish needs, before the first is made.
-pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), AttachError> {
+/// Asks the kernel whether an executor may make every kind of step that a request needs, before the first is made.
+pub fn may(
+    target: &Target,
+    executor: &mut dyn Executor,
+    request: &ResolvedRequest,
+) -> Result<(), AttachError> {
     let pid = target.pid();
     let refused = |what: &'static str, source: io::Error| match source.raw_os_error() {
         // Asked with nothing to do, the kernel has no other reasons for EINVAL than not to know the advice, and that the memory of
@@ -317,10 +320,10 @@ pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), Atta
             None => AttachError::Unreadable { pid, what: "memory", source },
         },
     };
-    if wish.asked.huge_pages {
-        hand.may_collapse().map_err(|error| refused("collapse pages", error))?;
+    if request.asked.huge_pages {
+        executor.may_collapse().map_err(|error| refused("collapse pages", error))?;
     }
-    if let Some(destination) = &wish.destination {
+    if let Some(destination) = &request.destination {
         let allowed =
             Status::read(target.root(), target.member()).ok().and_then(|status| status.allowed_nodes);
         if let Some(allowed) = allowed
@@ -328,7 +331,7 @@ pub fn may(target: &Target, hand: &mut dyn Hand, wish: &Wish) -> Result<(), Atta
         {
             return Err(AttachError::NodeNotAllowed { pid, node, allowed });
         }
-        hand.nodes_of(&[0], &mut [0]).map_err(|error| refused("move pages", error))?;
+        executor.nodes_of(&[0], &mut [0]).map_err(|error| refused("move pages", error))?;
     }
     Ok(())
 }
@@ -343,17 +346,17 @@ struct Job {
     blocks: Vec<std::ops::Range<u64>>,
 }
 
-fn plan(work: &mut Work<'_>, wish: &Wish, seen: &[Area]) -> Result<Job, Halt> {
+fn plan(work: &mut Work<'_>, request: &ResolvedRequest, seen: &[Area]) -> Result<Job, Halt> {
     let mut job = Job { plan: AttachPlan::default(), blocks: Vec::new() };
-    if wish.asked.huge_pages && !thp_is_forbidden(work.target) {
+    if request.asked.huge_pages && !thp_is_forbidden(work.target) {
         job.blocks = collapse::blocks(work, seen)?;
         job.plan.collapse_bytes = job.blocks.iter().map(|run| run.end - run.start).sum();
     }
-    if let Some(destination) = &wish.destination {
+    if let Some(destination) = &request.destination {
         job.plan.move_bytes = migrate::bytes_elsewhere(work, seen, destination)?;
     }
-    if !wish.seats.is_none() {
-        job.plan.threads = bind::elsewhere(&bind::threads(work)?, &wish.seats);
+    if !request.affinity.is_none() {
+        job.plan.threads = bind::elsewhere(&bind::threads(work)?, &request.affinity);
     }
     Ok(job)
 }
@@ -362,22 +365,22 @@ fn plan(work: &mut Work<'_>, wish: &Wish, seen: &[Area]) -> Result<Job, Halt> {
 /// move; and collapsing again what had to be split on the way.
 fn carry_out(
     work: &mut Work<'_>,
-    wish: &Wish,
+    request: &ResolvedRequest,
     job: &Job,
     seen: &[Area],
-    collapsed: &mut collapse::Outcome,
+    collapsed: &mut collapse::Collapsed,
 ) -> Result<(), Halt> {
-    if !wish.seats.is_none() {
-        bind::bind(work, &wish.seats)?;
+    if !request.affinity.is_none() {
+        bind::bind(work, &request.affinity)?;
     }
     if !job.blocks.is_empty() {
         collapse::collapse(work, &job.blocks, collapsed)?;
     }
-    if let Some(destination) = &wish.destination {
+    if let Some(destination) = &request.destination {
         migrate::migrate(work, seen, destination, job.plan.move_bytes)?;
-        if wish.asked.huge_pages && work.moved_bytes > 0 && !job.blocks.is_empty() {
+        if request.asked.huge_pages && work.moved_bytes > 0 && !job.blocks.is_empty() {
             let again = collapse::blocks(work, seen)?;
-            collapse::collapse(work, &again, &mut collapse::Outcome::default())?;
+            collapse::collapse(work, &again, &mut collapse::Collapsed::default())?;
         }
     }
     Ok(())
@@ -408,6 +411,6 @@ pub(crate) fn finish(work: &mut Work<'_>, outcome: Result<(), Halt>) -> AttachEn
         }
     };
     // A journal without an end says as much: it was cut off.
-    let _ = work.journal.write(Entry::End { ended });
+    let _ = work.journal.write(JournalEntry::End { ended });
     ended
 }

@@ -1,8 +1,8 @@
 //! Threads onto their CPUs.
 
-use crate::journal::Entry;
 use crate::target::Target;
 use crate::work::{Halt, Phase, Work};
+use firsttouch_documents::JournalEntry;
 use firsttouch_linux::channel;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::numa::CpuBits;
@@ -15,25 +15,25 @@ use std::time::Instant;
 
 /// The CPUs that threads are given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seats {
+pub struct ThreadAffinity {
     /// One each, in the order of the threads' numbers; when every CPU has its thread, the order begins again.
     pub order: Vec<u32>,
     /// Where there is no order: any of these, for every thread.
     pub cpus: Vec<u32>,
     /// Single threads, by their numbers; where there are some, all others are left where they are.
-    pub single: BTreeMap<u32, SingleSeat>,
+    pub single: BTreeMap<u32, SingleCpu>,
 }
 
 /// The CPU of a thread that was chosen for it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SingleSeat {
+pub struct SingleCpu {
     /// When the thread started, in clock ticks after boot: its number may come to mean another one.
     pub start_ticks: u64,
     /// Its CPU.
     pub cpu: u32,
 }
 
-impl Seats {
+impl ThreadAffinity {
     /// Whether threads are left where they are.
     pub fn is_none(&self) -> bool {
         self.order.is_empty() && self.cpus.is_empty() && self.single.is_empty()
@@ -42,7 +42,7 @@ impl Seats {
     /// The CPUs of a thread that comes at this place, ascending; `None` if it is left where it is.
     pub fn of(&self, place: usize, thread: u32) -> Option<Vec<u32>> {
         if !self.single.is_empty() {
-            return self.single.get(&thread).map(|seat| vec![seat.cpu]);
+            return self.single.get(&thread).map(|single_cpu| vec![single_cpu.cpu]);
         }
         match self.order.len() {
             0 if self.cpus.is_empty() => None,
@@ -56,15 +56,15 @@ impl Seats {
 const MOST_ROUNDS: u32 = 4;
 
 /// Threads that have other CPUs than they are to be given.
-pub(crate) fn elsewhere(threads: &[ThreadState], seats: &Seats) -> u32 {
+pub(crate) fn elsewhere(threads: &[ThreadState], affinity: &ThreadAffinity) -> u32 {
     let is_other = |(place, thread): &(usize, &ThreadState)| {
-        seats.of(*place, thread.id).is_some_and(|given| given != thread.cpus)
+        affinity.of(*place, thread.id).is_some_and(|given| given != thread.cpus)
     };
     threads.iter().enumerate().filter(is_other).count() as u32
 }
 
 /// Binds every thread.
-pub(crate) fn bind(work: &mut Work<'_>, seats: &Seats) -> Result<(), Halt> {
+pub(crate) fn bind(work: &mut Work<'_>, affinity: &ThreadAffinity) -> Result<(), Halt> {
     let begun = Instant::now();
     let mut seen: HashSet<(u32, u64)> = HashSet::new();
     let mut place = 0;
@@ -79,9 +79,9 @@ pub(crate) fn bind(work: &mut Work<'_>, seats: &Seats) -> Result<(), Halt> {
                 continue;
             }
             is_new = true;
-            let chosen = seats.single.get(&thread.id);
-            let is_itself = chosen.is_none_or(|seat| seat.start_ticks == started);
-            let given = seats.of(place, thread.id).filter(|_| is_itself);
+            let chosen = affinity.single.get(&thread.id);
+            let is_itself = chosen.is_none_or(|single_cpu| single_cpu.start_ticks == started);
+            let given = affinity.of(place, thread.id).filter(|_| is_itself);
             place += 1;
             if let Some(given) = given.filter(|given| thread.cpus != *given) {
                 work.may_go_on()?;
@@ -102,7 +102,7 @@ pub(crate) fn bind(work: &mut Work<'_>, seats: &Seats) -> Result<(), Halt> {
 
 fn one(work: &mut Work<'_>, thread: &ThreadState, started: u64, given: &[u32]) -> Result<(), Halt> {
     let Some(bits) = CpuBits::of(given) else { return Ok(()) };
-    let line = work.note(Entry::Affinity {
+    let line = work.note(JournalEntry::Affinity {
         thread: thread.id,
         start_ticks: started,
         before: format_list(&thread.cpus),
@@ -111,7 +111,7 @@ fn one(work: &mut Work<'_>, thread: &ThreadState, started: u64, given: &[u32]) -
     let outcome = set(work, thread.id, started, &bits);
     if !matches!(outcome, Ok(Set::Done)) {
         // The step was not made: there is nothing to take back.
-        work.note(Entry::Undone { line })?;
+        work.note(JournalEntry::Undone { line })?;
     }
     match outcome? {
         Set::Done => work.bound_threads += 1,
@@ -142,7 +142,7 @@ pub(crate) fn set(work: &mut Work<'_>, thread: u32, started: u64, cpus: &CpuBits
     if start_of(work, thread) != Some(started) {
         return Ok(Set::Gone);
     }
-    let answer = work.hand.set_affinity(thread, cpus);
+    let answer = work.executor.set_affinity(thread, cpus);
     let is_there = start_of(work, thread) == Some(started);
     match answer.map_err(|error| (error.raw_os_error(), error)) {
         _ if !is_there => Ok(Set::Gone),
@@ -190,16 +190,19 @@ mod tests {
 
     #[test]
     fn the_order_begins_again_and_a_set_is_for_all() {
-        let order = Seats { order: vec![4, 2], cpus: vec![2, 4], ..Seats::default() };
+        let order = ThreadAffinity { order: vec![4, 2], cpus: vec![2, 4], ..ThreadAffinity::default() };
         assert_eq!([0, 1, 2].map(|place| order.of(place, 9)), [4, 2, 4].map(|cpu| Some(vec![cpu])));
-        let any = Seats { cpus: vec![0, 1], ..Seats::default() };
+        let any = ThreadAffinity { cpus: vec![0, 1], ..ThreadAffinity::default() };
         assert_eq!(any.of(7, 9), Some(vec![0, 1]));
         let thread = |id, cpus: &[u32]| ThreadState { id, name: "x".to_owned(), cpus: cpus.to_vec() };
         let threads = [thread(10, &[0, 1]), thread(11, &[1])];
         assert_eq!((elsewhere(&threads, &any), elsewhere(&threads, &order)), (1, 2));
-        assert_eq!(elsewhere(&threads, &Seats::default()), 0);
-        let seat = SingleSeat { start_ticks: 5, cpu: 1 };
-        let single = Seats { single: BTreeMap::from([(10, seat), (11, seat)]), ..Seats::default() };
+        assert_eq!(elsewhere(&threads, &ThreadAffinity::default()), 0);
+        let single_cpu = SingleCpu { start_ticks: 5, cpu: 1 };
+        let single = ThreadAffinity {
+            single: BTreeMap::from([(10, single_cpu), (11, single_cpu)]),
+            ..ThreadAffinity::default()
+        };
         assert_eq!(
             (single.of(0, 10), single.of(0, 12), elsewhere(&threads, &single)),
             (Some(vec![1]), None, 1)

@@ -3,10 +3,10 @@
 use crate::areas::Area;
 use crate::destination::PAGE_BYTES;
 use crate::fresh::Fresh;
-use crate::journal::Entry;
 use crate::pace::Pace;
 use crate::runs::NodeRuns;
 use crate::work::{Halt, Phase, Work};
+use firsttouch_documents::JournalEntry;
 use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::process::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
@@ -67,7 +67,7 @@ fn small_parts(area: &Range<u64>, runs: &[ResidentRun]) -> Vec<Range<u64>> {
 
 /// What became of blocks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Collapsed {
     /// Bytes on huge pages since; `None` where the kernel does not tell, so that only a second survey does.
     pub(crate) huge_bytes: Option<u64>,
     /// Bytes gone through, or given up.
@@ -88,7 +88,7 @@ struct Left {
 pub(crate) fn collapse(
     work: &mut Work<'_>,
     blocks: &[Range<u64>],
-    outcome: &mut Outcome,
+    outcome: &mut Collapsed,
 ) -> Result<(), Halt> {
     let of: u64 = blocks.iter().map(|run| run.end - run.start).sum();
     let mut pace = Pace::new(work.stall_limit, PMD_BYTES, FIRST_CALL, LARGEST_CALL);
@@ -167,11 +167,11 @@ enum Answer {
 fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<Answer, Halt> {
     // The block comes to lie where most of its pages are: the others leave their node.
     let nodes = if work.several_nodes { Some(nodes_of(work, start, bytes)?.to_string()) } else { None };
-    work.note(Entry::Collapse { start, bytes, nodes })?;
+    work.note(JournalEntry::Collapse { start, bytes, nodes })?;
     let (mut tries, mut refusals) = (0, 0);
     loop {
         work.make_ready();
-        let answer = work.call(pace, bytes, |hand| hand.collapse(start, bytes));
+        let answer = work.call(pace, bytes, |executor| executor.collapse(start, bytes));
         let Err(error) = answer else { return Ok(Answer::Done) };
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINVAL) if tries < MOST_TRIES => tries += 1,
@@ -197,7 +197,7 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
 fn nodes_of(work: &mut Work<'_>, start: u64, bytes: u64) -> Result<NodeRuns, Halt> {
     let addresses: Vec<u64> = (start..start + bytes).step_by(PAGE_BYTES as usize).collect();
     let mut nodes = vec![-1; addresses.len()];
-    work.hand.nodes_of(&addresses, &mut nodes).map_err(|error| work.halt_of(error))?;
+    work.executor.nodes_of(&addresses, &mut nodes).map_err(|error| work.halt_of(error))?;
     Ok(NodeRuns::of(&nodes))
 }
 
@@ -209,7 +209,7 @@ fn is_mapped(work: &Work<'_>, range: Range<u64>) -> bool {
 
 /// Takes note of what was left on base pages, by why; `areas` are those of afterwards, `planned_bytes` what was to be gone
 /// through.
-pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Outcome, planned_bytes: u64) {
+pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, planned_bytes: u64) {
     let collapsible = areas.iter().filter(|area| area.collapsible);
     let (forbidden, open): (Vec<&Area>, Vec<&Area>) = collapsible.partition(|area| area.forbidden);
     let sum = |areas: &[&Area]| areas.iter().map(|area| area.small_bytes()).sum::<u64>();

@@ -1,96 +1,18 @@
 //! The journal: what was there before each step, written before the step is made.
 //!
-//! Lines of JSON in a file of its own for each process (number and start time), readable by its user alone. Each attach
-//! adds a [`Begin`] and an [`Entry::End`]; what was taken back is noted, so that an undo can be taken up again.
+//! Lines of JSON, each a document of the kind `attach-journal`, in a file of its own for each process (number and start time),
+//! readable by its user alone. Lines that were written before there were kinds have none, and are read all the same. Each attach
+//! adds a [`JournalBegin`] and a [`JournalEntry::End`]; what was taken back is noted, so that an undo can be taken up again.
 //!
 //! Invariant: a line is in the file (`write(2)` has answered) before the step that it describes is made. A last line
 //! without its end was cut off by a crash, and its step was never made: it is read as absent.
 
-use crate::target::Image;
-use firsttouch_placement::{AttachAsked, AttachEnded};
-use serde::{Deserialize, Serialize};
+use firsttouch_documents::{Document, JournalBegin, JournalEntry, SCHEMA_VERSION, to_line};
+use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Version of the lines.
-pub const JOURNAL_VERSION: u32 = 1;
-
-/// What an attach begins with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begin {
-    /// [`JOURNAL_VERSION`].
-    pub schema_version: u32,
-    /// The process.
-    pub pid: u32,
-    /// When the process started, in clock ticks after boot.
-    pub start_ticks: u64,
-    /// The boot that it belongs to.
-    pub boot_id: String,
-    /// The program that it is.
-    pub image: Image,
-    /// Its words.
-    pub command: String,
-    /// When the attach began (RFC 3339).
-    pub began: String,
-    /// What was asked.
-    pub asked: AttachAsked,
-}
-
-/// One line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "step", rename_all = "kebab-case")]
-pub enum Entry {
-    /// An attach begins.
-    Begin(Begin),
-    /// The CPUs of a thread are set.
-    Affinity {
-        /// The thread.
-        thread: u32,
-        /// When it started.
-        start_ticks: u64,
-        /// The CPUs before, as a list.
-        before: String,
-        /// The CPUs that it is given.
-        given: String,
-    },
-    /// A range is collapsed onto huge pages.
-    Collapse {
-        /// First address.
-        start: u64,
-        /// Its size.
-        bytes: u64,
-        /// The node of each 4 KiB page before; absent on machines with one node.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        nodes: Option<String>,
-    },
-    /// Pages of a range are moved to other nodes.
-    Move {
-        /// First address.
-        start: u64,
-        /// The node of each 4 KiB page before.
-        nodes: String,
-    },
-    /// The step of this line (counted from 0) was taken back, or is not there any more.
-    Undone {
-        /// The line.
-        line: usize,
-    },
-    /// The attach, or the undo, is over.
-    End {
-        /// Why.
-        ended: AttachEnded,
-    },
-}
-
-impl Entry {
-    /// Whether it is a step with a way back. What is collapsed stays huge: of a collapse only pages that it brought together from
-    /// several nodes go back.
-    pub fn can_be_taken_back(&self) -> bool {
-        matches!(self, Entry::Affinity { .. } | Entry::Move { .. } | Entry::Collapse { nodes: Some(_), .. })
-    }
-}
 
 /// What is wrong with a journal.
 #[derive(Debug, thiserror::Error)]
@@ -136,45 +58,65 @@ impl JournalError {
     }
 }
 
+/// What one line says, if it is one of a journal: of the kind and version of today, or from before there were kinds.
+fn entry(line: &[u8]) -> Option<JournalEntry> {
+    #[derive(Deserialize)]
+    struct Head {
+        kind: Option<String>,
+        schema_version: Option<u32>,
+    }
+    let head: Head = serde_json::from_slice(line).ok()?;
+    let is_ours = head.kind.is_none_or(|kind| kind == JournalEntry::KIND.word())
+        && head.schema_version.is_none_or(|version| version == SCHEMA_VERSION);
+    if is_ours { serde_json::from_slice(line).ok() } else { None }
+}
+
 /// What a journal says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Story {
+pub struct JournalHistory {
     /// Its whole lines.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// Bytes of the whole lines; anything after them was cut off.
     pub whole_bytes: u64,
 }
 
-impl Story {
+impl JournalHistory {
     /// Reads the text of a journal; the line that does not read, from 0, as the error.
-    pub fn parse(text: &[u8]) -> Result<Story, usize> {
+    pub fn parse(text: &[u8]) -> Result<JournalHistory, usize> {
         let whole_bytes = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let lines = text[..whole_bytes].split_inclusive(|byte| *byte == b'\n').enumerate();
-        let entries: Result<Vec<Entry>, usize> =
-            lines.map(|(number, line)| serde_json::from_slice(line).map_err(|_| number)).collect();
+        let entries: Result<Vec<JournalEntry>, usize> =
+            lines.map(|(number, line)| entry(line).ok_or(number)).collect();
         let entries = entries?;
         // Whatever begins otherwise is not ours to change.
         match entries.first() {
-            None | Some(Entry::Begin(_)) => Ok(Story { entries, whole_bytes: whole_bytes as u64 }),
+            None | Some(JournalEntry::Begin(_)) => {
+                Ok(JournalHistory { entries, whole_bytes: whole_bytes as u64 })
+            }
             Some(_) => Err(0),
         }
     }
 
     /// The first attach, with the process as it was then.
-    pub fn begin(&self) -> Option<&Begin> {
-        self.entries.iter().find_map(|entry| if let Entry::Begin(begin) = entry { Some(begin) } else { None })
+    pub fn begin(&self) -> Option<&JournalBegin> {
+        self.entries
+            .iter()
+            .find_map(|entry| if let JournalEntry::Begin(begin) = entry { Some(begin) } else { None })
     }
 
     /// The steps that were not taken back, newest first, with their lines.
-    pub fn open_steps(&self) -> Vec<(usize, &Entry)> {
+    pub fn open_steps(&self) -> Vec<(usize, &JournalEntry)> {
         let undone: std::collections::HashSet<usize> = self
             .entries
             .iter()
-            .filter_map(|entry| if let Entry::Undone { line } = entry { Some(*line) } else { None })
+            .filter_map(|entry| if let JournalEntry::Undone { line } = entry { Some(*line) } else { None })
             .collect();
         let steps = self.entries.iter().enumerate().rev();
-        let is_step = |entry: &Entry| {
-            matches!(entry, Entry::Affinity { .. } | Entry::Collapse { .. } | Entry::Move { .. })
+        let is_step = |entry: &JournalEntry| {
+            matches!(
+                entry,
+                JournalEntry::Affinity { .. } | JournalEntry::Collapse { .. } | JournalEntry::Move { .. }
+            )
         };
         steps.filter(|(line, entry)| is_step(entry) && !undone.contains(line)).collect()
     }
@@ -186,19 +128,7 @@ impl Story {
 
     /// Whether the last attach or undo was cut off before its end.
     pub fn is_cut_off(&self) -> bool {
-        self.entries.last().is_some_and(|entry| !matches!(entry, Entry::End { .. }))
-    }
-
-    /// Every mask that a thread was given and that was not taken back.
-    pub fn masks_given(&self) -> Vec<&str> {
-        let steps = self.open_steps().into_iter();
-        steps
-            .filter_map(
-                |(_, entry)| {
-                    if let Entry::Affinity { given, .. } = entry { Some(given.as_str()) } else { None }
-                },
-            )
-            .collect()
+        self.entries.last().is_some_and(|entry| !matches!(entry, JournalEntry::End { .. }))
     }
 }
 
@@ -208,7 +138,7 @@ pub struct Journal {
     path: PathBuf,
     /// `None` where nothing is to be written.
     file: Option<File>,
-    story: Story,
+    history: JournalHistory,
 }
 
 impl Journal {
@@ -236,42 +166,41 @@ impl Journal {
         }
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(failed("read", &path))?;
-        let mut story =
-            Story::parse(&text).map_err(|line| JournalError::Line { path: path.clone(), line })?;
-        if story.begin().is_some_and(|begin| begin.boot_id != boot_id) {
-            story = Story::default();
+        let mut history =
+            JournalHistory::parse(&text).map_err(|line| JournalError::Line { path: path.clone(), line })?;
+        if history.begin().is_some_and(|begin| begin.boot_id != boot_id) {
+            history = JournalHistory::default();
         }
-        if story.whole_bytes < text.len() as u64 {
-            file.set_len(story.whole_bytes).map_err(failed("mend", &path))?;
+        if history.whole_bytes < text.len() as u64 {
+            file.set_len(history.whole_bytes).map_err(failed("mend", &path))?;
         }
-        Ok(Journal { path, file: Some(file), story })
+        Ok(Journal { path, file: Some(file), history })
     }
 
     /// The journal of who makes no step: a step that is written to it fails.
     pub(crate) fn nowhere() -> Journal {
-        Journal { path: PathBuf::new(), file: None, story: Story::default() }
+        Journal { path: PathBuf::new(), file: None, history: JournalHistory::default() }
     }
 
     /// Adds a line; returns its number when it is in the file.
-    pub fn write(&mut self, entry: Entry) -> Result<usize, JournalError> {
+    pub fn write(&mut self, entry: JournalEntry) -> Result<usize, JournalError> {
         let failed = |source| JournalError::Io { what: "write", path: self.path.clone(), source };
-        let mut line = serde_json::to_vec(&entry).map_err(|error| failed(error.into()))?;
-        line.push(b'\n');
+        let line = to_line(&entry);
         // One call: a reader sees the line whole or, after a crash, cut off at its end.
         let Some(file) = &mut self.file else { return Err(failed(io::ErrorKind::NotFound.into())) };
-        if let Err(source) = file.write_all(&line) {
+        if let Err(source) = file.write_all(line.as_bytes()) {
             // What came to the file of it must not join with a later line.
-            let _ = file.set_len(self.story.whole_bytes);
+            let _ = file.set_len(self.history.whole_bytes);
             return Err(failed(source));
         }
-        self.story.whole_bytes += line.len() as u64;
-        self.story.entries.push(entry);
-        Ok(self.story.entries.len() - 1)
+        self.history.whole_bytes += line.len() as u64;
+        self.history.entries.push(entry);
+        Ok(self.history.entries.len() - 1)
     }
 
     /// What it says so far.
-    pub fn story(&self) -> &Story {
-        &self.story
+    pub fn history(&self) -> &JournalHistory {
+        &self.history
     }
 
     /// The file.
@@ -283,7 +212,7 @@ impl Journal {
     pub fn discard_if_empty(mut self) -> Option<PathBuf> {
         if self.file.is_none() {
             None
-        } else if self.story.open_steps().is_empty() {
+        } else if self.history.open_steps().is_empty() {
             // A journal that stays is only listed once more.
             let _ = fs::remove_file(&self.path);
             None
@@ -310,40 +239,41 @@ pub(crate) fn path_of(folder: &Path, pid: u32, start_ticks: u64) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_documents::ProgramImage;
+    use firsttouch_placement::{AttachAsked, AttachEnded};
     use proptest::prelude::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn begin(boot_id: &str) -> Entry {
-        Entry::Begin(Begin {
-            schema_version: JOURNAL_VERSION,
+    fn begin(boot_id: &str) -> JournalEntry {
+        JournalEntry::Begin(JournalBegin {
             pid: 7,
             start_ticks: 99,
             boot_id: boot_id.to_owned(),
-            image: Image { program: "/bin/x".to_owned(), start_code: 1, start_stack: 2 },
+            image: ProgramImage { program: "/bin/x".to_owned(), start_code: 1, start_stack: 2 },
             command: "x y".to_owned(),
             began: "2026-01-01T00:00:00Z".to_owned(),
             asked: AttachAsked { huge_pages: true, ..AttachAsked::default() },
         })
     }
 
-    fn entry() -> impl Strategy<Value = Entry> {
+    fn entry() -> impl Strategy<Value = JournalEntry> {
         prop_oneof![
-            (any::<u32>(), any::<u64>()).prop_map(|(thread, start_ticks)| Entry::Affinity {
+            (any::<u32>(), any::<u64>()).prop_map(|(thread, start_ticks)| JournalEntry::Affinity {
                 thread,
                 start_ticks,
                 before: "0-3".to_owned(),
                 given: "2".to_owned()
             }),
             (any::<u64>(), any::<u64>(), proptest::option::of("[0-9*,-]{0,9}"))
-                .prop_map(|(start, bytes, nodes)| Entry::Collapse { start, bytes, nodes }),
-            (any::<u64>(), "[0-9*,-]{0,9}").prop_map(|(start, nodes)| Entry::Move { start, nodes }),
-            (0usize..20).prop_map(|line| Entry::Undone { line }),
-            Just(Entry::End { ended: AttachEnded::Interrupted }),
+                .prop_map(|(start, bytes, nodes)| JournalEntry::Collapse { start, bytes, nodes }),
+            (any::<u64>(), "[0-9*,-]{0,9}").prop_map(|(start, nodes)| JournalEntry::Move { start, nodes }),
+            (0usize..20).prop_map(|line| JournalEntry::Undone { line }),
+            Just(JournalEntry::End { ended: AttachEnded::Interrupted }),
         ]
     }
 
-    fn text(entries: &[Entry]) -> Vec<u8> {
-        let lines = entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n");
+    fn text(entries: &[JournalEntry]) -> Vec<u8> {
+        let lines = entries.iter().map(to_line);
         lines.collect::<String>().into_bytes()
     }
 
@@ -352,7 +282,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a/b");
         let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
-        let step = |start| Entry::Move { start, nodes: "0*2".to_owned() };
+        let step = |start| JournalEntry::Move { start, nodes: "0*2".to_owned() };
         journal.write(begin("boot")).unwrap();
         assert_eq!(journal.write(step(4096)).unwrap(), 1);
         assert!(matches!(Journal::open(&place, 7, 99, "boot"), Err(JournalError::Busy { pid: 7 })));
@@ -364,34 +294,61 @@ mod tests {
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"step\":\"move\",\"sta").unwrap();
         let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
-        assert!(journal.story().is_cut_off());
+        assert!(journal.history().is_cut_off());
         assert_eq!(journal.write(step(8192)).unwrap(), 2);
         drop(journal);
-        let story = Story::parse(&fs::read(&path).unwrap()).unwrap();
-        assert_eq!(story.open_steps(), [(2, &step(8192)), (1, &step(4096))]);
+        let history = JournalHistory::parse(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(history.open_steps(), [(2, &step(8192)), (1, &step(4096))]);
         // Of another boot: another process.
         let journal = Journal::open(&place, 7, 99, "other boot").unwrap();
-        assert_eq!(journal.story(), &Story::default());
+        assert_eq!(journal.history(), &JournalHistory::default());
         assert!(journal.discard_if_empty().is_none() && !path.exists());
     }
 
     #[test]
     fn what_was_taken_back_is_no_longer_open() {
-        let step = Entry::Move { start: 0, nodes: String::new() };
-        let all = [begin("b"), step.clone(), step.clone(), Entry::Undone { line: 2 }];
-        let story = Story::parse(&text(&all)).unwrap();
-        assert_eq!(story.open_steps(), [(1, &step)]);
-        assert!(story.is_cut_off());
-        assert_eq!(story.begin().map(|begin| begin.pid), Some(7));
+        let step = JournalEntry::Move { start: 0, nodes: String::new() };
+        let all = [begin("b"), step.clone(), step.clone(), JournalEntry::Undone { line: 2 }];
+        let history = JournalHistory::parse(&text(&all)).unwrap();
+        assert_eq!(history.open_steps(), [(1, &step)]);
+        assert!(history.is_cut_off());
+        assert_eq!(history.begin().map(|begin| begin.pid), Some(7));
+    }
+
+    #[test]
+    fn lines_from_before_there_were_kinds_are_read() {
+        let old = concat!(
+            r#"{"step":"begin","schema_version":1,"pid":7,"start_ticks":99,"boot_id":"b","image":"#,
+            r#"{"program":"/bin/x","start_code":1,"start_stack":2},"command":"x y","began":"2026-01-01T00:00:00Z","asked":"#,
+            r#"{"huge_pages":true}}"#,
+            "\n",
+            r#"{"step":"move","start":4096,"nodes":"0*2"}"#,
+            "\n",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(path_of(folder.path(), 7, 99), old).unwrap();
+        let mut journal = Journal::open(folder.path(), 7, 99, "b").unwrap();
+        let step = JournalEntry::Move { start: 4096, nodes: "0*2".to_owned() };
+        assert_eq!(journal.history().open_steps(), [(1, &step)]);
+        // An undo goes on in the same file.
+        journal.write(JournalEntry::Undone { line: 1 }).unwrap();
+        let text = fs::read_to_string(journal.path()).unwrap();
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, r#"{"kind":"attach-journal","schema_version":1,"step":"undone","line":1}"#);
+        assert!(JournalHistory::parse(text.as_bytes()).unwrap().open_steps().is_empty());
     }
 
     #[test]
     fn what_is_not_ours_is_not_read() {
-        assert_eq!(Story::parse(b"hello\n"), Err(0));
-        assert_eq!(Story::parse(b"{\"step\":\"undone\",\"line\":1}\n"), Err(0));
+        for (ours, other) in [("attach-journal", "watch"), ("\"schema_version\":1", "\"schema_version\":2")] {
+            let other = String::from_utf8(text(&[begin("b")])).unwrap().replace(ours, other);
+            assert_eq!(JournalHistory::parse(other.as_bytes()), Err(0), "{other}");
+        }
+        assert_eq!(JournalHistory::parse(b"hello\n"), Err(0));
+        assert_eq!(JournalHistory::parse(b"{\"step\":\"undone\",\"line\":1}\n"), Err(0));
         let mut odd = text(&[begin("b")]);
         odd.extend_from_slice(b"{}\n");
-        assert_eq!(Story::parse(&odd), Err(1));
+        assert_eq!(JournalHistory::parse(&odd), Err(1));
         let folder = tempfile::tempdir().unwrap();
         fs::write(path_of(folder.path(), 7, 99), &odd).unwrap();
         let error = Journal::open(folder.path(), 7, 99, "b").unwrap_err();
@@ -409,7 +366,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Story::parse(&bytes);
+            let _ = JournalHistory::parse(&bytes);
         }
 
         #[test]
@@ -420,14 +377,14 @@ mod tests {
             let mut all = vec![begin("b")];
             all.extend(entries);
             let whole = text(&all);
-            prop_assert_eq!(&Story::parse(&whole).unwrap().entries, &all);
+            prop_assert_eq!(&JournalHistory::parse(&whole).unwrap().entries, &all);
             let part = &whole[..cut.index(whole.len() + 1)];
-            let story = Story::parse(part).unwrap();
-            prop_assert_eq!(&story.entries[..], &all[..story.entries.len()]);
-            prop_assert!(story.whole_bytes as usize <= part.len());
-            prop_assert_eq!(story.entries.len(), part.iter().filter(|byte| **byte == b'\n').count());
-            for (line, step) in story.open_steps() {
-                prop_assert_eq!(&story.entries[line], step);
+            let history = JournalHistory::parse(part).unwrap();
+            prop_assert_eq!(&history.entries[..], &all[..history.entries.len()]);
+            prop_assert!(history.whole_bytes as usize <= part.len());
+            prop_assert_eq!(history.entries.len(), part.iter().filter(|byte| **byte == b'\n').count());
+            for (line, step) in history.open_steps() {
+                prop_assert_eq!(&history.entries[line], step);
             }
         }
     }

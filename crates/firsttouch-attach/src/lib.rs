@@ -1,10 +1,10 @@
 //! Changing the placement of a process that already runs, and taking it back.
 //!
 //! - [`Target`] takes hold of a process, and says before every step whether it is still the one that was meant.
-//! - [`attach()`] binds its threads, collapses its memory onto huge pages and moves its pages to other nodes, by a [`Hand`];
-//!   what was asked is a [`Wish`], what became of it an `AttachReport`. The hand is [`Outside`], or [`Inside`] by the agent.
+//! - [`attach()`] binds its threads, collapses its memory onto huge pages and moves its pages to other nodes, by a [`Executor`];
+//!   what was asked is a [`ResolvedRequest`], what became of it an `AttachReport`. The executor is [`Remote`], or [`InProcess`] by the agent.
 //! - [`Look`] sees what threads do over a while, and [`choose`] has a strategy of `firsttouch-balance` give each busy one a
-//!   CPU: a wish like any other.
+//!   CPU: a request like any other.
 //! - [`Journal`] has what was there before each step, written before the step is made; [`undo()`] goes back by it.
 //!
 //! Architecture invariants: the process comes before the result. Nothing that a step does can harm it: contents never
@@ -19,9 +19,9 @@ mod attach;
 mod bind;
 mod collapse;
 mod destination;
+mod executor;
 mod fresh;
-mod hand;
-mod inside;
+mod in_process;
 mod journal;
 mod migrate;
 mod observe;
@@ -35,15 +35,15 @@ mod undo;
 mod window;
 mod work;
 
-pub use attach::{Around, AttachError, Wish, attach, may};
-pub use bind::{Seats, SingleSeat};
+pub use attach::{AttachContext, AttachError, ResolvedRequest, attach, may};
+pub use bind::{SingleCpu, ThreadAffinity};
 pub use destination::Destination;
-pub use hand::{Hand, Outside};
-pub use inside::{ChannelError, Inside};
-pub use journal::{Begin, Entry, JOURNAL_VERSION, Journal, JournalError, Story};
-pub use observe::{Look, ObserveError, choose, seats};
+pub use executor::{Executor, Remote};
+pub use in_process::{ChannelError, InProcess};
+pub use journal::{Journal, JournalError, JournalHistory};
+pub use observe::{Look, ObserveError, affinity, choose};
 pub use runs::{NodeRuns, NodeRunsError};
-pub use store::{Kept, boot_id, forget, kept, story_of};
-pub use target::{Image, Target, TargetError};
+pub use store::{Kept, boot_id, forget, kept};
+pub use target::{Target, TargetError};
 pub use undo::undo;
-pub use work::{Phase, Progress};
+pub use work::{AttachProgress, Phase};

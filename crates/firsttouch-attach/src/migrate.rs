@@ -5,11 +5,11 @@
 
 use crate::areas::Area;
 use crate::destination::{Destination, PAGE_BYTES};
-use crate::journal::Entry;
 use crate::pace::Pace;
 use crate::runs::NodeRuns;
 use crate::window::{Page, WINDOW, Window, next_window, tells_huge};
 use crate::work::{Halt, Phase, Work};
+use firsttouch_documents::JournalEntry;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_memory::Reason;
@@ -53,7 +53,7 @@ fn next(work: &Work<'_>, start: u64, end: u64) -> Result<Option<(u64, u64)>, Hal
 }
 
 fn read(work: &mut Work<'_>, start: u64, end: u64, may_be_huge: bool) -> Result<Window, Halt> {
-    let window = Window::read(work.target, work.hand, start, end);
+    let window = Window::read(work.target, work.executor, start, end);
     let mut window = window.map_err(|error| work.halt_of(error))?;
     if may_be_huge {
         window.join_blocks();
@@ -96,7 +96,7 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
             if tickets.is_empty() {
                 continue;
             }
-            work.note(Entry::Move { start, nodes: window.nodes(start, end).to_string() })?;
+            work.note(JournalEntry::Move { start, nodes: window.nodes(start, end).to_string() })?;
             left_bytes += mover.carry_out(work, tickets, !tells)?;
             done = work.moved_bytes;
             work.progress(Phase::Move, done, of.max(done), begun);
@@ -222,7 +222,7 @@ impl Mover {
         let bytes: u64 = batch.iter().map(|ticket| ticket.page.bytes).sum();
         let mut status = vec![UNANSWERED; batch.len()];
         let answer =
-            work.call(&mut self.pace, bytes, |hand| hand.move_pages(&addresses, &nodes, &mut status));
+            work.call(&mut self.pace, bytes, |executor| executor.move_pages(&addresses, &nodes, &mut status));
         if let Err(error) = answer {
             // ENOENT of older kernels: every page was on its node already, or gone.
             if error.raw_os_error() != Some(libc::ENOENT) {
@@ -233,7 +233,7 @@ impl Mover {
         let last = |ticket: &Ticket| ticket.page.address + ticket.page.bytes - PAGE_BYTES;
         let probes: Vec<u64> = batch.iter().map(last).collect();
         let mut now = vec![UNANSWERED; batch.len()];
-        work.hand.nodes_of(&probes, &mut now).map_err(|error| work.halt_of(error))?;
+        work.executor.nodes_of(&probes, &mut now).map_err(|error| work.halt_of(error))?;
         let mut left = Vec::new();
         for ((ticket, now), status) in batch.iter().zip(now).zip(status) {
             if now == ticket.node as i32 {

@@ -6,10 +6,10 @@
 //! nobody can see from outside; but each is taken to use memory of its home's node, so that, of places that are equally
 //! good for the load, those near it are preferred.
 
-use crate::bind::{SingleSeat, threads_of};
+use crate::bind::{SingleCpu, threads_of};
 use crate::target::Target;
 use firsttouch_balance::{
-    Machine, Message, Metrics, Options, Problem, ProblemError, Strategy, StrategyError, Task,
+    Machine, Message, Metrics, Problem, ProblemError, SolveOptions, Strategy, StrategyError, Task,
 };
 use firsttouch_linux::process::{Scheduled, Stat, TICKS_PER_S};
 use firsttouch_placement::{Observation, ObservedThread};
@@ -125,13 +125,13 @@ fn read(target: &Target) -> Result<Vec<firsttouch_threads::ThreadState>, Observe
     threads_of(target).map_err(|source| ObserveError::Unreadable { pid: target.pid(), source })
 }
 
-/// The CPUs that were chosen, as a wish has them.
-pub fn seats(observed: &Observation) -> BTreeMap<u32, SingleSeat> {
-    let seat = |thread: &ObservedThread| {
-        let seat = SingleSeat { start_ticks: thread.start_ticks, cpu: thread.chosen? };
-        Some((thread.thread, seat))
+/// The CPUs that were chosen, as a request has them.
+pub fn affinity(observed: &Observation) -> BTreeMap<u32, SingleCpu> {
+    let single_cpu = |thread: &ObservedThread| {
+        let single_cpu = SingleCpu { start_ticks: thread.start_ticks, cpu: thread.chosen? };
+        Some((thread.thread, single_cpu))
     };
-    observed.threads.iter().filter_map(seat).collect()
+    observed.threads.iter().filter_map(single_cpu).collect()
 }
 
 /// Has a strategy choose a CPU of the machine for each busy thread; threads come busiest first, as [`Look::end`] gives
@@ -141,7 +141,7 @@ pub fn choose(
     mut threads: Vec<ObservedThread>,
     machine: &Machine,
     strategy: &dyn Strategy,
-    options: &Options,
+    options: &SolveOptions,
 ) -> Result<Observation, ObserveError> {
     let core_of = |cpu: u32| machine.cores().iter().position(|core| core.cpu == Some(cpu));
     let busy = threads.iter().take_while(|thread| thread.load() >= LEAST_LOAD).count();
@@ -191,7 +191,7 @@ pub fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_balance::{Seats, strategies};
+    use firsttouch_balance::{CpuSelection, strategies};
 
     fn thread(number: u32, ran: f64, waited: f64, cpu: u32) -> ObservedThread {
         ObservedThread {
@@ -208,7 +208,7 @@ mod tests {
 
     fn machine() -> Machine {
         let machine = firsttouch_machine::Machine::from_source("pack:2 [numa] core:2 pu:1").unwrap();
-        Machine::of(&machine, None, Seats::Cpus, |_| true).unwrap()
+        Machine::of(&machine, None, CpuSelection::Cpus, |_| true).unwrap()
     }
 
     #[test]
@@ -221,13 +221,14 @@ mod tests {
         ];
         for strategy in ["best", "greedy-refine", "numa"] {
             let strategy = strategies::named(strategy).unwrap();
-            let chosen = choose(threads.clone(), &machine(), strategy.as_ref(), &Options::default()).unwrap();
+            let chosen =
+                choose(threads.clone(), &machine(), strategy.as_ref(), &SolveOptions::default()).unwrap();
             assert_eq!((chosen.busy, chosen.moved), (3, 1), "{chosen:?}");
             assert_eq!((chosen.busiest_before, chosen.busiest_after), (2.0, 1.0));
-            let seats = seats(&chosen);
-            assert_eq!(seats.keys().copied().collect::<Vec<_>>(), [11, 12, 13]);
-            assert_eq!(seats[&13], SingleSeat { start_ticks: 7, cpu: 2 });
-            let mut first_two = [seats[&11].cpu, seats[&12].cpu];
+            let affinity = affinity(&chosen);
+            assert_eq!(affinity.keys().copied().collect::<Vec<_>>(), [11, 12, 13]);
+            assert_eq!(affinity[&13], SingleCpu { start_ticks: 7, cpu: 2 });
+            let mut first_two = [affinity[&11].cpu, affinity[&12].cpu];
             first_two.sort_unstable();
             if strategy.name() == "best" {
                 assert_eq!(first_two, [0, 1], "the other CPU of their node is free");
@@ -244,9 +245,9 @@ mod tests {
             thread(14, 0.9, 0.0, 3),
         ];
         let best = strategies::named("best").unwrap();
-        let chosen = choose(threads, &machine(), best.as_ref(), &Options::default()).unwrap();
-        assert_eq!((chosen.moved, seats(&chosen).len()), (0, 0));
-        let nothing = choose(Vec::new(), &machine(), best.as_ref(), &Options::default()).unwrap();
+        let chosen = choose(threads, &machine(), best.as_ref(), &SolveOptions::default()).unwrap();
+        assert_eq!((chosen.moved, affinity(&chosen).len()), (0, 0));
+        let nothing = choose(Vec::new(), &machine(), best.as_ref(), &SolveOptions::default()).unwrap();
         assert_eq!((nothing.busy, nothing.moved), (0, 0));
     }
 }

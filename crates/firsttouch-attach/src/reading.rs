@@ -1,8 +1,8 @@
 //! The receipts of an attach: what the process has, by page size and node, and the CPUs of its threads.
 
 use crate::areas::{Area, areas};
-use crate::bind::{self, Seats};
-use crate::hand::Hand;
+use crate::bind::{self, ThreadAffinity};
+use crate::executor::Executor;
 use crate::survey::Survey;
 use crate::target::Target;
 use crate::window::{Window, next_window};
@@ -10,7 +10,7 @@ use firsttouch_linux::maps::Backing;
 use firsttouch_linux::process::{Status, unless_ended};
 use firsttouch_linux::smaps::read_bytes_by_node_first;
 use firsttouch_placement::{
-    AttachAsked, Obtained, Pages, Placement, ProcessTree, Receipt, SCHEMA_VERSION, ThreadReport, Via,
+    AttachAsked, Obtained, Pages, Placement, ProcessTree, Receipt, ThreadReport, Via,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +24,7 @@ const MOST_THREADS: usize = 256;
 pub(crate) struct Reader<'a> {
     pub(crate) target: &'a Target,
     pub(crate) asked: &'a AttachAsked,
-    pub(crate) seats: &'a Seats,
+    pub(crate) affinity: &'a ThreadAffinity,
     /// The nodes that have memory.
     pub(crate) nodes: &'a [u32],
     pub(crate) stall_limit: Duration,
@@ -48,13 +48,13 @@ impl Reading {
 
 impl Reader<'_> {
     /// The process as it is now.
-    pub(crate) fn read(&self, hand: &mut dyn Hand) -> io::Result<Reading> {
+    pub(crate) fn read(&self, executor: &mut dyn Executor) -> io::Result<Reading> {
         let (root, member) = (self.target.root(), self.target.member());
         let survey = Survey::read(self.target, self.stall_limit)?;
         let resident: u64 = survey.bytes_by_page_size.values().sum();
         let bytes_by_node = match self.nodes {
             [only] => Some(BTreeMap::from([(*only, resident)])),
-            _ if survey.in_pieces => self.nodes_in_pieces(&survey, hand)?,
+            _ if survey.in_pieces => self.nodes_in_pieces(&survey, executor)?,
             _ => {
                 let read = read_bytes_by_node_first(root, member, self.target.precedence());
                 unless_ended(read)?.flatten()
@@ -65,11 +65,11 @@ impl Reader<'_> {
             number: place as u32,
             name: Some(thread.name.clone()),
             cpu_asked: self
-                .seats
+                .affinity
                 .single
                 .get(&thread.id)
-                .map(|seat| seat.cpu)
-                .or_else(|| self.seats.order.get(place % self.seats.order.len().max(1)).copied()),
+                .map(|single_cpu| single_cpu.cpu)
+                .or_else(|| self.affinity.order.get(place % self.affinity.order.len().max(1)).copied()),
             cpus_obtained: Some(thread.cpus.clone()),
         });
         let peak = Status::read(root, member).ok().and_then(|status| status.vm_hwm_bytes);
@@ -92,7 +92,6 @@ impl Reader<'_> {
     /// The receipt of a process that cannot be read any more.
     pub(crate) fn without_reading(&self) -> Receipt {
         Receipt {
-            schema_version: SCHEMA_VERSION,
             program: self.target.name().to_owned(),
             asked: Placement {
                 pages: if self.asked.huge_pages { Pages::Transparent } else { Pages::Plain },
@@ -118,14 +117,14 @@ impl Reader<'_> {
     fn nodes_in_pieces(
         &self,
         survey: &Survey,
-        hand: &mut dyn Hand,
+        executor: &mut dyn Executor,
     ) -> io::Result<Option<BTreeMap<u32, u64>>> {
         let mut bytes_by_node = BTreeMap::new();
         for seen in survey.seen.iter().filter(|seen| seen.mapping.backing() != Backing::File) {
             let mut at = seen.mapping.start;
             while let Some((start, end)) = next_window(self.target, at, seen.mapping.end)? {
                 at = end;
-                for (page, node) in Window::read(self.target, hand, start, end)?.pages {
+                for (page, node) in Window::read(self.target, executor, start, end)?.pages {
                     if let Ok(node) = u32::try_from(node) {
                         *bytes_by_node.entry(node).or_insert(0) += page.bytes;
                     }

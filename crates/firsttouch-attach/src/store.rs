@@ -1,9 +1,11 @@
 //! The folder of journals: which there are, of which processes, and which can go.
 
-use crate::journal::{Begin, Story, path_of};
-use crate::target::{Target, living_thread};
+use crate::journal::JournalHistory;
+use crate::target::living_thread;
+use firsttouch_documents::JournalBegin;
 use firsttouch_linux::process::Stat;
 use firsttouch_linux::root::Root;
+use firsttouch_placement::AttachedProcess;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,13 +16,28 @@ pub struct Kept {
     /// The file.
     pub path: PathBuf,
     /// The process as it was when it was first attached to; `None` where the file does not read.
-    pub begin: Option<Begin>,
+    pub begin: Option<JournalBegin>,
     /// The process is still there.
     pub alive: bool,
     /// The last attach or undo was cut off.
     pub cut_off: bool,
     /// Steps that can be taken back.
     pub open_steps: usize,
+}
+
+impl From<&Kept> for AttachedProcess {
+    fn from(kept: &Kept) -> AttachedProcess {
+        let begin = kept.begin.as_ref();
+        AttachedProcess {
+            journal: kept.path.display().to_string(),
+            pid: begin.map(|begin| begin.pid),
+            command: begin.map(|begin| begin.command.clone()),
+            began: begin.map(|begin| begin.began.clone()),
+            alive: kept.alive,
+            cut_off: kept.cut_off,
+            steps: kept.open_steps,
+        }
+    }
 }
 
 /// The journals of a folder, the oldest first. None where there is no folder.
@@ -37,11 +54,11 @@ pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
         if path.extension().is_none_or(|extension| extension != "jsonl") {
             continue;
         }
-        let story = fs::read(&path).ok().and_then(|text| Story::parse(&text).ok());
-        let begin = story.as_ref().and_then(Story::begin).cloned();
+        let history = fs::read(&path).ok().and_then(|text| JournalHistory::parse(&text).ok());
+        let begin = history.as_ref().and_then(JournalHistory::begin).cloned();
         let alive = begin.as_ref().is_some_and(|begin| is_alive(root, begin, &boot));
-        let cut_off = story.as_ref().is_some_and(Story::is_cut_off);
-        let open_steps = story.as_ref().map_or(0, |story| story.open_steps().len());
+        let cut_off = history.as_ref().is_some_and(JournalHistory::is_cut_off);
+        let open_steps = history.as_ref().map_or(0, |history| history.open_steps().len());
         found.push(Kept { path, begin, alive, cut_off, open_steps });
     }
     let began = |kept: &Kept| kept.begin.as_ref().map(|begin| begin.began.clone());
@@ -55,18 +72,13 @@ pub fn forget(root: &Root, folder: &Path) -> io::Result<Vec<PathBuf>> {
     gone.map(|kept| fs::remove_file(&kept.path).map(|()| kept.path)).collect()
 }
 
-/// Whether there is a journal of a process, and what it says.
-pub fn story_of(folder: &Path, target: &Target) -> Option<Story> {
-    Story::parse(&fs::read(path_of(folder, target.pid(), target.start_ticks())).ok()?).ok()
-}
-
 /// The name of this boot; empty where the kernel does not tell.
 pub fn boot_id(root: &Root) -> String {
     let id = root.read("proc/sys/kernel/random/boot_id").ok().flatten().unwrap_or_default();
     id.trim().to_owned()
 }
 
-fn is_alive(root: &Root, begin: &Begin, boot: &str) -> bool {
+fn is_alive(root: &Root, begin: &JournalBegin, boot: &str) -> bool {
     let same = |stat: &Stat| stat.start_ticks == begin.start_ticks;
     let first = Stat::read(root, begin.pid).ok().filter(same);
     begin.boot_id == boot && first.is_some_and(|stat| living_thread(root, begin.pid, stat).is_some())

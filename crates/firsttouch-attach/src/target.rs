@@ -3,13 +3,13 @@
 //! Invariant: [`Target::check`] is called before every step. A number that was reused, a process that ended, became another
 //! program, or that somebody began to trace or stopped, ends the attach before the step is made.
 
+use firsttouch_documents::ProgramImage;
 use firsttouch_linux::process::{Pagemap, Stat, Status, threads};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::urgent::Precedence;
 use firsttouch_placement::AttachEnded;
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -17,17 +17,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-
-/// The program that a process is. Its start time stays when it becomes another by `exec`; this does not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
-    /// The file it was started from.
-    pub program: String,
-    /// Where its code begins.
-    pub start_code: u64,
-    /// Where its stack began.
-    pub start_stack: u64,
-}
 
 /// Why a process cannot be attached to. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +132,7 @@ pub struct Target {
     member: AtomicU32,
     handle: ProcessHandle,
     start_ticks: u64,
-    image: Image,
+    image: ProgramImage,
     name: String,
     command: String,
     /// Bound to the memory that the process had when this was opened.
@@ -227,7 +216,7 @@ impl Target {
             handle: ProcessHandle::from(fd),
             start_ticks: stat.start_ticks,
             name: name.unwrap_or_else(|_| program.clone()),
-            image: Image { program, start_code, start_stack },
+            image: ProgramImage { program, start_code, start_stack },
             command: words.collect::<Vec<_>>().join(" ").trim_end().to_owned(),
             pagemap,
             precedence,
@@ -341,7 +330,7 @@ impl Target {
     }
 
     /// The program that it is.
-    pub fn image(&self) -> &Image {
+    pub fn image(&self) -> &ProgramImage {
         &self.image
     }
 

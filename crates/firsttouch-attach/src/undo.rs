@@ -1,24 +1,23 @@
 //! The way back: affinity and node placement as the journal has them, newest step first.
 
-use crate::attach::{Around, AttachError, finish};
-use crate::bind::{self, Seats, Set};
-use crate::hand::Hand;
-use crate::journal::{Entry, Journal};
+use crate::attach::{AttachContext, AttachError, finish};
+use crate::bind::{self, Set, ThreadAffinity};
+use crate::executor::Executor;
+use crate::journal::Journal;
 use crate::migrate::{Mover, put_back};
 use crate::pace::Took;
 use crate::reading::Reader;
 use crate::runs::NodeRuns;
 use crate::store::boot_id;
 use crate::target::Target;
-use crate::work::{Halt, Phase, Progress, Shortfalls, Watcher, Work};
+use crate::work::{AttachProgress, Halt, Phase, Shortfalls, Watcher, Work};
+use firsttouch_documents::JournalEntry;
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::urgent::Urgent;
-use firsttouch_placement::{
-    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, SCHEMA_VERSION,
-};
+use firsttouch_placement::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport};
 use firsttouch_threads::thread_of;
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -26,36 +25,38 @@ use std::time::{Duration, Instant};
 /// Takes back what the journal of a process says. Without a step to take back, that is said in the notes.
 pub fn undo(
     target: &Target,
-    hand: &mut dyn Hand,
-    around: &Around<'_>,
+    executor: &mut dyn Executor,
+    context: &AttachContext<'_>,
     stall_limit: Duration,
-    watcher: &mut dyn FnMut(&Progress),
+    watcher: &mut dyn FnMut(&AttachProgress),
 ) -> Result<AttachReport, AttachError> {
     let pid = target.pid();
-    let mut journal = Journal::open(&around.journals, pid, target.start_ticks(), &boot_id(target.root()))?;
-    let steps: Vec<(usize, Entry)> =
-        journal.story().open_steps().into_iter().map(|(line, entry)| (line, entry.clone())).collect();
-    let same_program = journal.story().entries.iter().rev().find_map(|entry| match entry {
-        Entry::Begin(begin) => Some(begin.image == *target.image()),
+    let mut journal = Journal::open(&context.journals, pid, target.start_ticks(), &boot_id(target.root()))?;
+    let steps: Vec<(usize, JournalEntry)> =
+        journal.history().open_steps().into_iter().map(|(line, entry)| (line, entry.clone())).collect();
+    let same_program = journal.history().entries.iter().rev().find_map(|entry| match entry {
+        JournalEntry::Begin(begin) => Some(begin.image == *target.image()),
         _ => None,
     });
-    let (asked, seats) = (AttachAsked::default(), Seats::default());
-    let reader = Reader { target, asked: &asked, seats: &seats, nodes: &around.nodes, stall_limit };
-    let before =
-        reader.read(hand).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?.receipt;
+    let (asked, affinity) = (AttachAsked::default(), ThreadAffinity::default());
+    let reader = Reader { target, asked: &asked, affinity: &affinity, nodes: &context.nodes, stall_limit };
+    let before = reader
+        .read(executor)
+        .map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?
+        .receipt;
     let begun = Instant::now();
     let mut work = Work {
         target,
-        hand,
+        executor,
         journal: &mut journal,
         batches: Batches::new().ok(),
         queue: QueueTime::of_this_thread().ok(),
         queued: Duration::ZERO,
         stalled: None,
-        stop: around.stop,
+        stop: context.stop,
         watcher: Watcher(watcher),
         stall_limit,
-        several_nodes: around.nodes.len() > 1,
+        several_nodes: context.nodes.len() > 1,
         knows_advice: true,
         shortfalls: Shortfalls::default(),
         notes: Vec::new(),
@@ -72,13 +73,12 @@ pub fn undo(
         finish(&mut work, outcome)
     };
     let wall_s = begun.elapsed().as_secs_f64();
-    let after = reader.read(work.hand).ok().filter(|_| target.check().is_ok()).map(|now| now.receipt);
+    let after = reader.read(work.executor).ok().filter(|_| target.check().is_ok()).map(|now| now.receipt);
     let (worst_pause_ms, worst_pause_cpu_ms) = work.worst_ms();
     let (moved_bytes, bound_threads) = (work.moved_bytes, work.bound_threads);
     let (shortfalls, notes) = (work.shortfalls.list(), std::mem::take(&mut work.notes));
-    let via = work.hand.via();
+    let executor = work.executor.kind();
     Ok(AttachReport {
-        schema_version: SCHEMA_VERSION,
         pid,
         action: AttachAction::Undo,
         planned: AttachPlan::default(),
@@ -93,9 +93,9 @@ pub fn undo(
         stall_limit_ms: stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,
-        undo_steps: journal.story().undo_steps(),
+        undo_steps: journal.history().undo_steps(),
         journal: journal.discard_if_empty().map(|path| path.display().to_string()),
-        via,
+        executor,
         ended,
         own_devices: None,
         notes,
@@ -103,21 +103,22 @@ pub fn undo(
     })
 }
 
-fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) -> Result<(), Halt> {
+fn take_back(work: &mut Work<'_>, steps: &[(usize, JournalEntry)], same_program: bool) -> Result<(), Halt> {
     let begun = Instant::now();
     let mut mover = Mover::new(work.stall_limit);
-    let (mut done, of) = (0, work.journal.story().undo_steps());
+    let (mut done, of) = (0, work.journal.history().undo_steps());
     heirs(work, steps)?;
     // Threads first: where they run, the kernel may pull pages after them.
     let (threads, memory): (Vec<_>, Vec<_>) =
-        steps.iter().partition(|(_, entry)| matches!(entry, Entry::Affinity { .. }));
+        steps.iter().partition(|(_, entry)| matches!(entry, JournalEntry::Affinity { .. }));
     for (line, entry) in threads.into_iter().chain(memory) {
         work.may_go_on()?;
         match entry {
-            Entry::Affinity { thread, start_ticks, before, given } => {
+            JournalEntry::Affinity { thread, start_ticks, before, given } => {
                 affinity(work, *thread, *start_ticks, before, given)?;
             }
-            Entry::Collapse { start, nodes: Some(nodes), .. } | Entry::Move { start, nodes }
+            JournalEntry::Collapse { start, nodes: Some(nodes), .. }
+            | JournalEntry::Move { start, nodes }
                 if same_program =>
             {
                 // What was written by us reads; what does not was changed by somebody else.
@@ -132,7 +133,7 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) 
             }
             _ => {}
         }
-        work.note(Entry::Undone { line: *line })?;
+        work.note(JournalEntry::Undone { line: *line })?;
         if entry.can_be_taken_back() {
             done += 1;
             work.progress(Phase::Back, done, of, begun);
@@ -143,7 +144,7 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) 
             "the process has become another program since: its memory is its own, only CPUs were given back"
                 .to_owned(),
         );
-    } else if steps.iter().any(|(_, entry)| matches!(entry, Entry::Collapse { .. })) {
+    } else if steps.iter().any(|(_, entry)| matches!(entry, JournalEntry::Collapse { .. })) {
         work.notes.push(
             "pages that were collapsed stay huge: no call from outside splits them. The program's own writes, forks and \
              unmappings do"
@@ -155,12 +156,12 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, Entry)], same_program: bool) 
 
 /// Threads that were made since have the CPUs of their maker: those with a mask that we gave, and no line of their own, get
 /// what the main thread had.
-fn heirs(work: &mut Work<'_>, steps: &[(usize, Entry)]) -> Result<(), Halt> {
+fn heirs(work: &mut Work<'_>, steps: &[(usize, JournalEntry)]) -> Result<(), Halt> {
     let mut known: HashSet<(u32, u64)> = HashSet::new();
     let mut given_masks: BTreeSet<Vec<u32>> = BTreeSet::new();
     let mut main = None;
     for (_, entry) in steps {
-        if let Entry::Affinity { thread, start_ticks, before, given } = entry {
+        if let JournalEntry::Affinity { thread, start_ticks, before, given } = entry {
             known.insert((*thread, *start_ticks));
             given_masks.extend(parse_list(given));
             // The oldest is last. A main thread that has ended has no line, and another stands for it.

@@ -1,7 +1,7 @@
 //! The memory of a process in windows: which pages are there, how large they are, and where they lie.
 
 use crate::destination::PAGE_BYTES;
-use crate::hand::Hand;
+use crate::executor::Executor;
 use crate::runs::NodeRuns;
 use crate::target::Target;
 use firsttouch_linux::process::Pagemap;
@@ -26,12 +26,17 @@ pub(crate) struct Window {
 
 impl Window {
     /// Reads the pages of a range, and asks where they lie.
-    pub(crate) fn read(target: &Target, hand: &mut dyn Hand, start: u64, end: u64) -> io::Result<Window> {
+    pub(crate) fn read(
+        target: &Target,
+        executor: &mut dyn Executor,
+        start: u64,
+        end: u64,
+    ) -> io::Result<Window> {
         let pages = resident(target.pagemap(), start, end)?;
         let addresses: Vec<u64> = pages.iter().map(|page| page.address).collect();
         let mut nodes = vec![-1; pages.len()];
         if !addresses.is_empty() {
-            hand.nodes_of(&addresses, &mut nodes)?;
+            executor.nodes_of(&addresses, &mut nodes)?;
         }
         Ok(Window { pages: pages.into_iter().zip(nodes).collect() })
     }

@@ -1,12 +1,13 @@
 //! What every step goes through: look whether to go on, write the journal, make the call, measure it.
 
-use crate::hand::Hand;
-use crate::journal::{Entry, Journal, JournalError};
+use crate::executor::Executor;
+use crate::journal::{Journal, JournalError};
 use crate::pace::{A_TURN, Pace, Stalls, Took};
 use crate::target::Target;
+use firsttouch_documents::JournalEntry;
 use firsttouch_linux::clock::{QueueTime, thread_processor_time};
 use firsttouch_linux::remote::Batches;
-use firsttouch_placement::{AttachEnded, AttachVia, Reason, Shortfall};
+use firsttouch_placement::{AttachEnded, ExecutorKind, Reason, Shortfall};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ pub enum Phase {
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct AttachProgress {
     /// What is being done.
     pub phase: Phase,
     /// Bytes, threads or steps gone through.
@@ -57,7 +58,7 @@ pub(crate) enum Halt {
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     pub(crate) target: &'a Target,
-    pub(crate) hand: &'a mut dyn Hand,
+    pub(crate) executor: &'a mut dyn Executor,
     pub(crate) journal: &'a mut Journal,
     pub(crate) batches: Option<Batches>,
     /// Of the thread that makes the calls; `None` where the kernel does not count it.
@@ -82,7 +83,7 @@ pub(crate) struct Work<'a> {
 }
 
 /// Whoever is told of progress.
-pub(crate) struct Watcher<'a>(pub(crate) &'a mut dyn FnMut(&Progress));
+pub(crate) struct Watcher<'a>(pub(crate) &'a mut dyn FnMut(&AttachProgress));
 
 impl std::fmt::Debug for Watcher<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -103,7 +104,7 @@ impl Work<'_> {
     }
 
     /// Writes down a step that is about to be made; returns its line.
-    pub(crate) fn note(&mut self, entry: Entry) -> Result<usize, Halt> {
+    pub(crate) fn note(&mut self, entry: JournalEntry) -> Result<usize, Halt> {
         self.journal.write(entry).map_err(Halt::Journal)
     }
 
@@ -112,16 +113,16 @@ impl Work<'_> {
         &mut self,
         pace: &mut Pace,
         bytes: u64,
-        call: impl FnOnce(&mut dyn Hand) -> T,
+        call: impl FnOnce(&mut dyn Executor) -> T,
     ) -> T {
         let queued = |queue: &Option<QueueTime>| queue.as_ref().map_or(Duration::ZERO, QueueTime::read);
-        let via = self.hand.via();
-        let (hand, queue, before) = (&mut *self.hand, &self.queue, self.queued);
+        let kind = self.executor.kind();
+        let (executor, queue, before) = (&mut *self.executor, &self.queue, self.queued);
         // Measured before others get on: who no longer goes first may wait long, and holds up nobody then.
         let measured = || {
             let queue_before = queued(queue);
             let (begun, processor) = (Instant::now(), thread_processor_time());
-            let answer = call(hand);
+            let answer = call(executor);
             let wall = begun.elapsed();
             let processor = thread_processor_time().saturating_sub(processor);
             let queue_after = queued(queue);
@@ -129,15 +130,15 @@ impl Work<'_> {
             let queue = queue_after.saturating_sub(queue_before);
             (answer, Took { wall, processor, queue, between }, queue_after)
         };
-        let (answer, took, queue_after) = match via {
-            AttachVia::Outside => self.target.precedence().during(measured),
-            AttachVia::Agent => measured(),
+        let (answer, took, queue_after) = match kind {
+            ExecutorKind::Remote => self.target.precedence().during(measured),
+            ExecutorKind::InProcess => measured(),
         };
         self.queued = queue_after;
-        let took = match via {
-            AttachVia::Outside => took,
+        let took = match kind {
+            ExecutorKind::Remote => took,
             // It is another's: all that is known of it is that it was no more than this.
-            AttachVia::Agent => Took { wall: took.wall, processor: took.wall, ..Took::default() },
+            ExecutorKind::InProcess => Took { wall: took.wall, processor: took.wall, ..Took::default() },
         };
         if took.wall > self.worst.wall {
             self.worst = took;
@@ -168,7 +169,9 @@ impl Work<'_> {
     pub(crate) fn about_stalls(&self) -> Option<String> {
         let Stalls { calls, longest } = self.stalled?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let first = if self.target.precedence().is_allowed() || self.hand.via() == AttachVia::Agent {
+        let first = if self.target.precedence().is_allowed()
+            || self.executor.kind() == ExecutorKind::InProcess
+        {
             ""
         } else {
             "; where it may, attach goes before other programs for moments (root or CAP_SYS_NICE, and sysctl kernel.sched_rt_runtime_us as it usually is)"
@@ -197,12 +200,13 @@ impl Work<'_> {
 
     /// What the report tells of the longest call: ms by the clock, and of a processor where that is known.
     pub(crate) fn worst_ms(&self) -> (f64, Option<f64>) {
-        let processor = (self.hand.via() == AttachVia::Outside).then_some(self.worst.processor);
+        let processor = (self.executor.kind() == ExecutorKind::Remote).then_some(self.worst.processor);
         (self.worst.wall.as_secs_f64() * 1e3, processor.map(|time| time.as_secs_f64() * 1e3))
     }
 
     pub(crate) fn progress(&mut self, phase: Phase, done: u64, of: u64, begun: Instant) {
-        let progress = Progress { phase, done, of, elapsed: begun.elapsed(), worst_pause: self.worst.wall };
+        let progress =
+            AttachProgress { phase, done, of, elapsed: begun.elapsed(), worst_pause: self.worst.wall };
         (self.watcher.0)(&progress);
     }
 }

@@ -6,9 +6,11 @@
 //! are and moves what it must. Figures are of a model of such loads (a power law over experts), not of a recorded service.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its findings")]
 
-use firsttouch_balance::{Machine, Mapping, Message, Metrics, Options, Problem, Strategy, Task, strategies};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use firsttouch_balance::{
+    Machine, Mapping, Message, Metrics, Problem, SolveOptions, Strategy, Task, strategies,
+};
 
 const EXPERTS: usize = 256;
 const GROUP: usize = 8;
@@ -82,7 +84,7 @@ fn main() {
     // All begin alike: packed from nothing, along the nodes first, and then within the tolerance.
     let nowhere = Popularity::new().problem(None);
     let blocks = nowhere.start(&machine).unwrap();
-    let packed = cold.solve(&nowhere, &machine, &blocks, &Options::default()).unwrap().mapping;
+    let packed = cold.solve(&nowhere, &machine, &blocks, &SolveOptions::default()).unwrap().mapping;
     let packed = improved(&nowhere, &machine, &packed);
     let rows: [(&str, &str, bool); 5] = [
         ("left as they are", "none", true),
@@ -104,7 +106,7 @@ fn main() {
             popularity.drift();
             let problem = popularity.problem(is_incremental.then_some(&places));
             let start = problem.start(&machine).unwrap();
-            let found = strategy.solve(&problem, &machine, &start, &Options::default()).unwrap().mapping;
+            let found = strategy.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap().mapping;
             moved += (0..EXPERTS).filter(|expert| found.core(*expert) != places.core(*expert)).count();
             let metrics = Metrics::of(&problem, &machine, &found, &start);
             imbalances.push(metrics.imbalance);
@@ -125,6 +127,6 @@ fn main() {
 
 /// The loads of a packing evened out, which costs nothing while no expert is loaded yet.
 fn improved(problem: &Problem, machine: &Machine, start: &Mapping) -> Mapping {
-    let options = Options { improve: true, rounds: Some(20), ..Options::default() };
+    let options = SolveOptions { improve: true, rounds: Some(20), ..SolveOptions::default() };
     strategies::Best.solve(problem, machine, start, &options).unwrap().mapping
 }

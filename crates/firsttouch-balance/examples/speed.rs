@@ -1,13 +1,13 @@
 //! How long each strategy takes: `cargo run --release -p firsttouch-balance --example speed [STRATEGY]...`.
 //!
-//! 200 tasks with random messages on the document's larger machine, and 100,000 tasks with a million messages on 64 cores, where
+//! 200 tasks with random messages on the larger machine of Pilla et al. (2011), and 100,000 tasks with a million messages on 64 cores, where
 //! most tasks talk to neighbours. The last tasks are twice as heavy as the first, so that the start is out of balance. The least
 //! of several times of the first, one time of the second.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its findings")]
 
-use firsttouch_balance::{Machine, Message, Metrics, Options, Problem, Task, strategies};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use firsttouch_balance::{Machine, Message, Metrics, Problem, SolveOptions, Task, strategies};
 
 fn random_problem(tasks: u32, messages: u32, near: u32, cores: u32) -> Problem {
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -41,7 +41,7 @@ fn main() {
         let start = problem.start(&machine).unwrap();
         println!("{tasks} tasks, {} pairs, {} cores", problem.pairs(), machine.cores().len());
         for strategy in strategies::all().into_iter().filter(|one| wanted(one.name())) {
-            let solve = || strategy.solve(&problem, &machine, &start, &Options::default());
+            let solve = || strategy.solve(&problem, &machine, &start, &SolveOptions::default());
             let solution = match solve() {
                 Ok(solution) => solution,
                 Err(error) => {

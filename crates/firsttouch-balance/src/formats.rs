@@ -10,13 +10,14 @@ mod launch;
 mod matrix;
 mod metis;
 mod plan;
+mod table;
 mod text;
 mod vt;
 
 pub use charm::charm_dump;
 pub use csv::{csv_mapping, csv_messages, csv_problem, csv_tasks, csv_tasks_of};
 pub use hopbyte::hopbyte;
-pub use launch::{LaunchError, Seating, cpu_bind, cpusets, rankfile, slurm_hostfile};
+pub use launch::{JobLayout, LaunchError, cpu_bind, cpusets, rankfile, slurm_hostfile};
 pub use matrix::matrices;
 pub use metis::{metis_graph, metis_part, metis_parts, metis_text};
 pub use plan::{mapping_csv, migration_plan};

@@ -7,7 +7,7 @@ mod described;
 mod live;
 mod tables;
 
-pub use live::Seats;
+pub use live::CpuSelection;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! On which core each task is.
 
-use crate::{Machine, Problem};
+use crate::{Machine, Problem, ProblemError};
 
 /// The core of every task, as an index into the machine's cores.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,5 +51,22 @@ impl Mapping {
             problem.tasks()[*task].home.is_some() && self.cores[*task] != from.cores[*task]
         };
         (0..self.cores.len()).filter(moved)
+    }
+}
+
+impl Problem {
+    /// The mapping to start from: each task at home, tasks without a home in blocks of consecutive numbers over all cores,
+    /// as programs are usually started.
+    ///
+    /// # Errors
+    ///
+    /// A home that the machine does not have; memory that cannot suffice.
+    pub fn start(&self, machine: &Machine) -> Result<Mapping, ProblemError> {
+        self.check(machine)?;
+        let (tasks, cores) = (self.len() as u64, machine.cores().len() as u64);
+        let block = |index: usize| (index as u64 * cores / tasks) as u32;
+        Ok(Mapping::new(
+            self.tasks().iter().enumerate().map(|(index, task)| task.home.unwrap_or(block(index))).collect(),
+        ))
     }
 }

@@ -6,10 +6,11 @@
 
 use crate::receiving::Receiving;
 use crate::{Machine, Mapping, Problem};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Traffic by class of distance.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LevelTraffic {
     /// The class.
     pub level: String,
@@ -20,7 +21,8 @@ pub struct LevelTraffic {
 }
 
 /// What becomes of the tasks that had a home.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Migrations {
     /// How many tasks are elsewhere now.
     pub tasks: usize,
@@ -31,7 +33,8 @@ pub struct Migrations {
 }
 
 /// What a mapping is worth on a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Metrics {
     /// The work of the busiest core, in seconds.
     pub makespan_s: f64,

@@ -1,6 +1,6 @@
 //! What is to be placed: tasks, and the messages between them.
 
-use crate::{Machine, Mapping};
+use crate::Machine;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -267,21 +267,6 @@ impl Problem {
             task.load = *load;
         }
         Ok(())
-    }
-
-    /// The mapping to start from: each task at home, tasks without a home in blocks of consecutive numbers over all cores,
-    /// as programs are usually started.
-    ///
-    /// # Errors
-    ///
-    /// A home that the machine does not have; memory that cannot suffice.
-    pub fn start(&self, machine: &Machine) -> Result<Mapping, ProblemError> {
-        self.check(machine)?;
-        let (tasks, cores) = (self.len() as u64, machine.cores().len() as u64);
-        let block = |index: usize| (index as u64 * cores / tasks) as u32;
-        Ok(Mapping::new(
-            self.tasks.iter().enumerate().map(|(index, task)| task.home.unwrap_or(block(index))).collect(),
-        ))
     }
 
     /// Whether the machine has the cores that the tasks are on, and the memory they need.

@@ -1,22 +1,21 @@
 //! What a balancing did, as a document.
 
 use crate::{Alpha, Machine, Mapping, Metrics, Point, Problem, Solution};
-use serde::Serialize;
-
-/// Version of the document; an older reader would misunderstand a document of a higher one.
-pub const BALANCE_VERSION: u32 = 1;
+use serde::{Deserialize, Serialize};
 
 /// Alpha with its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct AlphaUsed {
     /// Seconds for each.
     pub seconds: f64,
     /// `message` or `byte`.
-    pub per: &'static str,
+    pub per: String,
 }
 
 /// Where a task is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TaskPlace {
     /// What its file calls it.
     pub task: String,
@@ -29,7 +28,8 @@ pub struct TaskPlace {
 }
 
 /// A trade-off between makespan, cost and migrations.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FrontPoint {
     /// The imbalance it was looked for with.
     pub tolerance: f64,
@@ -42,10 +42,9 @@ pub struct FrontPoint {
 }
 
 /// What a mapping is worth, and where a strategy made it, what it was worth before.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BalanceReport {
-    /// [`BALANCE_VERSION`].
-    pub schema_version: u32,
     /// The machine.
     pub machine: String,
     /// How many cores it has.
@@ -93,7 +92,6 @@ impl BalanceReport {
             }
         };
         BalanceReport {
-            schema_version: BALANCE_VERSION,
             machine: machine.name().to_owned(),
             cores: machine.cores().len(),
             tasks: problem.len(),
@@ -120,8 +118,8 @@ impl BalanceReport {
         solution: &Solution,
     ) -> BalanceReport {
         let alpha = match solution.alpha {
-            Some(Alpha::PerMessage(seconds)) => Some(AlphaUsed { seconds, per: "message" }),
-            Some(Alpha::PerByte(seconds)) => Some(AlphaUsed { seconds, per: "byte" }),
+            Some(Alpha::PerMessage(seconds)) => Some(AlphaUsed { seconds, per: "message".to_owned() }),
+            Some(Alpha::PerByte(seconds)) => Some(AlphaUsed { seconds, per: "byte".to_owned() }),
             Some(Alpha::Auto) | None => None,
         };
         let point = |point: &Point| FrontPoint {

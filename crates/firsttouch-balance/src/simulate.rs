@@ -125,7 +125,7 @@ enum Job {
 
 /// How far a task is.
 #[derive(Clone, Debug, Default)]
-struct Progress {
+struct TaskProgress {
     /// Steps it has run, and steps it has ended.
     run: u32,
     ended: u32,
@@ -133,7 +133,7 @@ struct Progress {
     missing: VecDeque<u32>,
 }
 
-impl Progress {
+impl TaskProgress {
     /// One sender's messages of a step are here.
     fn note(&mut self, step: u32, senders: u32) {
         let ahead = (step - self.ended) as usize;
@@ -221,7 +221,7 @@ impl<'a> Model<'a> {
     fn step(mut self) -> Run {
         let senders: Vec<u32> =
             (0..self.problem.len()).map(|task| self.problem.received(task).count() as u32).collect();
-        let mut progress = vec![Progress::default(); self.problem.len()];
+        let mut progress = vec![TaskProgress::default(); self.problem.len()];
         let mut engine = Engine::new(self.machine.cores().len());
         let background = |core: usize| self.machine.cores()[core].background;
         let mut floor: Vec<f64> = (0..self.machine.cores().len()).map(background).collect();

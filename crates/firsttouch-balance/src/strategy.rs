@@ -17,7 +17,7 @@ pub enum Alpha {
 
 /// What a strategy may do. Each one uses what concerns it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct SolveOptions {
     /// The imbalance that is good enough.
     pub tolerance: f64,
     /// What a message is worth against load.
@@ -48,9 +48,9 @@ pub struct Options {
     pub raw: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for SolveOptions {
+    fn default() -> SolveOptions {
+        SolveOptions {
             tolerance: 0.05,
             alpha: Alpha::Auto,
             most_migrations: None,
@@ -110,7 +110,7 @@ pub struct Asked<'a> {
     /// Where they are.
     pub start: &'a Mapping,
     /// What may be done.
-    pub options: &'a Options,
+    pub options: &'a SolveOptions,
     /// When the clock was started.
     pub begun: Instant,
 }
@@ -221,7 +221,7 @@ pub trait Strategy: std::fmt::Debug {
         problem: &Problem,
         machine: &Machine,
         start: &Mapping,
-        options: &Options,
+        options: &SolveOptions,
     ) -> Result<Solution, StrategyError> {
         check(problem, machine, start, options)?;
         let asked = Asked { problem, machine, start, options, begun: Instant::now() };
@@ -237,7 +237,7 @@ fn check(
     problem: &Problem,
     machine: &Machine,
     start: &Mapping,
-    options: &Options,
+    options: &SolveOptions,
 ) -> Result<(), StrategyError> {
     problem.check(machine)?;
     if start.cores().len() != problem.len() {

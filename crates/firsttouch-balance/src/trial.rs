@@ -1,4 +1,4 @@
-//! The document's three benchmarks on its two machines: what each strategy makes of them, by simulation.
+//! The three benchmarks of "Improving Charm++ Performance with a NUMA-aware Load Balancer" (Pilla et al. 2011) on its two machines: what each strategy makes of them, by simulation.
 //!
 //! One trial is one execution: a benchmark with loads of its own (a seed), simulated from the start that the original has. What
 //! tasks were seen to take there, messages and all, is what strategies are told as loads, as a run time would; the mapping of each is
@@ -6,13 +6,13 @@
 
 mod report;
 
-pub use report::{TRIAL_VERSION, TrialReport, TrialRow};
+pub use report::{TrialReport, TrialRow};
 
 use crate::generate::{GenerateError, Jacobi2D, KNeighbor, LbTest, Start, Topology, Work, at_home};
 use crate::simulate::{Simulation, SimulationError, migration, run};
-use crate::{Machine, Metrics, Options, Problem, Strategy, StrategyError, Task, strategies};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use crate::{Machine, Metrics, Problem, SolveOptions, Strategy, StrategyError, Task, strategies};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ const REPETITIONS: u32 = 5;
 /// A benchmark of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
-    /// 200 tasks, 8 neighbours, 16 KB. The original's work is there, but messages take most of the time: the document calls it
+    /// 200 tasks, 8 neighbours, 16 KB. The original's work is there, but messages take most of the time: the paper calls it
     /// bound by them.
     KNeighbor,
     /// The same with the original's work taking most of the time.
@@ -62,9 +62,9 @@ impl Benchmark {
         }
     }
 
-    /// The time of an iteration that the document gives, in seconds.
+    /// The time of an iteration that the paper gives, in seconds.
     #[must_use]
-    pub fn document_s(self, machine: &str, strategy: &str) -> Option<f64> {
+    pub fn published_s(self, machine: &str, strategy: &str) -> Option<f64> {
         let column = ["none", "numa", "greedy", "metis-raw", "recbipart", "scotch-raw"];
         let column = column.iter().position(|name| *name == strategy)?;
         let row = match (self, machine) {
@@ -79,9 +79,9 @@ impl Benchmark {
         Some(row[column])
     }
 
-    /// How many tasks the document's balancer moved, as a share; and the others.
+    /// How many tasks the paper's balancer moved, as a share; and the others.
     #[must_use]
-    pub fn document_moved(self, machine: &str, strategy: &str) -> Option<f64> {
+    pub fn published_moved(self, machine: &str, strategy: &str) -> Option<f64> {
         let column = ["numa", "greedy", "metis-raw", "recbipart", "scotch-raw"];
         let column = column.iter().position(|name| *name == strategy)?;
         let (row, tasks) = match (self, machine) {
@@ -135,7 +135,7 @@ pub struct Contestant {
     /// Its name: partitioners are there once with their parts by overlap, and once, as `-raw`, by their own numbers.
     pub name: String,
     strategy: Box<dyn Strategy>,
-    options: Options,
+    options: SolveOptions,
 }
 
 /// All strategies, the simplest first.
@@ -144,9 +144,9 @@ pub fn contestants() -> Vec<Contestant> {
     let mut all = Vec::new();
     for strategy in strategies::all() {
         let name = strategy.name();
-        let options = Options { receiving: true, ..Options::default() };
+        let options = SolveOptions { receiving: true, ..SolveOptions::default() };
         if let ("metis" | "scotch", Ok(strategy)) = (name, strategies::named(name)) {
-            let options = Options { raw: true, ..options.clone() };
+            let options = SolveOptions { raw: true, ..options.clone() };
             all.push(Contestant { name: format!("{name}-raw"), strategy, options });
         }
         all.push(Contestant { name: name.to_owned(), strategy, options });

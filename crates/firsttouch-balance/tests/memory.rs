@@ -9,7 +9,7 @@
 )]
 
 use firsttouch_balance::strategies::Best;
-use firsttouch_balance::{Machine, Message, Options, Problem, Strategy, Task};
+use firsttouch_balance::{Machine, Message, Problem, SolveOptions, Strategy, Task};
 use std::process::Command;
 
 const CORES: u32 = 64;
@@ -48,7 +48,7 @@ fn solved_in_a_process_of_its_own() {
     let machine = Machine::parse("16:4 + 1:10").unwrap();
     let problem = problem(tasks.parse().unwrap(), std::env::var(COLD).is_ok());
     let start = problem.start(&machine).unwrap();
-    let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+    let solution = Best.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
     assert!(solution.mapping != start);
     println!("peak {} in {} ms", peak() - before, solution.elapsed.as_millis());
 }

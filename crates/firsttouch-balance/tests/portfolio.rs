@@ -4,7 +4,7 @@
 
 use firsttouch_balance::generate::{Jacobi2D, KNeighbor, LbTest, Start, Topology, Work, at_home};
 use firsttouch_balance::strategies::{self, Best};
-use firsttouch_balance::{Machine, Mapping, Message, Metrics, Options, Problem, Strategy, Task};
+use firsttouch_balance::{Machine, Mapping, Message, Metrics, Problem, SolveOptions, Strategy, Task};
 
 /// The benchmarks of `balance generate`, nowhere yet.
 fn benchmarks() -> [(&'static str, Problem); 3] {
@@ -49,7 +49,7 @@ fn objective(
     problem: &Problem,
     machine: &Machine,
     mapping: &Mapping,
-    options: &Options,
+    options: &SolveOptions,
 ) -> (u64, f64, f64, usize) {
     let start = problem.start(machine).unwrap();
     let metrics = Metrics::of(problem, machine, mapping, &start);
@@ -60,7 +60,7 @@ fn objective(
 }
 
 /// Fails where a strategy that needs nothing installed is better than `best`.
-fn is_never_worse(name: &str, problem: &Problem, machine: &str, options: &Options) -> f64 {
+fn is_never_worse(name: &str, problem: &Problem, machine: &str, options: &SolveOptions) -> f64 {
     let machine = Machine::parse(machine).unwrap();
     let start = problem.start(&machine).unwrap();
     let solve = |strategy: &dyn Strategy| {
@@ -89,16 +89,16 @@ fn is_never_worse(name: &str, problem: &Problem, machine: &str, options: &Option
 fn no_simpler_strategy_is_better_on_the_benchmarks() {
     for (name, problem) in benchmarks() {
         for machine in ["mesh:4x4x4", "numa32", "4:2:8 + 1:10:100"] {
-            is_never_worse(name, &problem, machine, &Options::default());
+            is_never_worse(name, &problem, machine, &SolveOptions::default());
             let cores = Machine::parse(machine).unwrap().cores().len() as u32;
             for start in [Start::Block(cores), Start::RoundRobin(cores)] {
                 let placed = at_home(&problem, start, 4096).unwrap();
                 for improve in [false, true] {
                     // A start within the tolerance is left alone unless more is asked for: here none is.
-                    let options = Options { improve, ..Options::default() };
+                    let options = SolveOptions { improve, ..SolveOptions::default() };
                     is_never_worse(name, &placed, machine, &options);
                 }
-                let options = Options { improve: true, rounds: Some(1), ..Options::default() };
+                let options = SolveOptions { improve: true, rounds: Some(1), ..SolveOptions::default() };
                 is_never_worse(name, &placed, machine, &options);
             }
         }
@@ -113,9 +113,9 @@ fn no_simpler_strategy_is_better_on_ranks_of_a_mesh() {
             let problem = stencil(sides, wraps, shuffled);
             let name = format!("{sides:?} {wraps} {shuffled}");
             for machine in ["mesh:4x4x4", "torus:4x4x4"] {
-                let first = Options { rounds: Some(0), ..Options::default() };
+                let first = SolveOptions { rounds: Some(0), ..SolveOptions::default() };
                 let first = is_never_worse(&name, &problem, machine, &first);
-                let cost = is_never_worse(&name, &problem, machine, &Options::default());
+                let cost = is_never_worse(&name, &problem, machine, &SolveOptions::default());
                 assert!(cost <= first, "{name}: rounds made it worse: {first} {cost}");
             }
         }
@@ -129,16 +129,16 @@ fn rounds_find_the_box_in_ranks_whose_numbers_were_shuffled() {
     for sides in [[4, 4, 2], [4, 4, 4]] {
         let problem = stencil(sides, false, true);
         let start = problem.start(&machine).unwrap();
-        let solve = |options: &Options| Best.solve(&problem, &machine, &start, options).unwrap();
+        let solve = |options: &SolveOptions| Best.solve(&problem, &machine, &start, options).unwrap();
         let of = |mapping: &Mapping| Metrics::of(&problem, &machine, mapping, &start);
-        let solution = solve(&Options::default());
-        let first = solve(&Options { rounds: Some(0), ..Options::default() });
+        let solution = solve(&SolveOptions::default());
+        let first = solve(&SolveOptions { rounds: Some(0), ..SolveOptions::default() });
         let (metrics, before) = (of(&solution.mapping), of(&first.mapping));
         assert!(before.cost > 1.2 * before.bytes, "the first answer is no optimum: {}", before.cost);
         assert_eq!(metrics.cost, metrics.bytes, "{sides:?}: {} rounds", solution.rounds);
         // Rounds end by themselves, not by the clock, and do the same each time.
         assert!(solution.rounds > 0 && !solution.cut_short);
-        let again = solve(&Options::default());
+        let again = solve(&SolveOptions::default());
         assert_eq!((again.mapping, again.rounds), (solution.mapping, solution.rounds));
     }
 }
@@ -148,7 +148,7 @@ fn rounds_are_left_out_where_tasks_run_already_or_nothing_talks() {
     let machine = Machine::parse("mesh:4x4x4").unwrap();
     let rounds = |problem: &Problem, rounds: Option<u32>| {
         let start = problem.start(&machine).unwrap();
-        let options = Options { improve: true, rounds, ..Options::default() };
+        let options = SolveOptions { improve: true, rounds, ..SolveOptions::default() };
         Best.solve(problem, &machine, &start, &options).unwrap().rounds
     };
     let [(_, problem), ..] = benchmarks();

@@ -1,18 +1,18 @@
 //! What holds for every problem, every machine and every strategy.
 
-#![allow(
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test that fails says why, and one that cannot run says so"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails says why")]
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_balance::strategies::{self, Best};
 use firsttouch_balance::{
-    Machine, Mapping, Message, Metrics, Options, Problem, Strategy, StrategyError, Task,
+    Machine, Mapping, Message, Metrics, Problem, SolveOptions, Strategy, StrategyError, Task,
 };
 use proptest::prelude::{ProptestConfig, prop, proptest};
 use proptest::strategy::Strategy as Values;
 use proptest::{prop_assert, prop_assert_eq};
+use skipped::skipped;
 
 const MACHINES: [&str; 5] = ["numa16", "numa32", "2:2:2 + 1:10:100", "mesh:3x2", "3 + 1"];
 
@@ -66,13 +66,13 @@ proptest! {
         let start = problem.start(&machine).unwrap();
         let before = metrics(&problem, &machine, &start, &start);
         for strategy in own() {
-            let solution = strategy.solve(&problem, &machine, &start, &Options::default()).unwrap();
+            let solution = strategy.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
             prop_assert!(solution.mapping.is_valid(&problem, &machine), "{}", strategy.name());
             let after = metrics(&problem, &machine, &solution.mapping, &start);
             prop_assert_eq!(after.total_s, before.total_s, "{}", strategy.name());
             prop_assert_eq!(after.bytes, before.bytes, "{}", strategy.name());
             prop_assert!(after.makespan_s >= after.lower_bound_s * (1.0 - 1e-12), "{}", strategy.name());
-            let again = strategy.solve(&problem, &machine, &start, &Options::default()).unwrap();
+            let again = strategy.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
             prop_assert_eq!(again.mapping, solution.mapping, "{}", strategy.name());
         }
     }
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn best_is_never_worse_than_its_start((machine, problem) in problem(1..60), improve: bool, rounds in 0_u32..2) {
         let start = problem.start(&machine).unwrap();
-        let options = Options { improve, rounds: Some(rounds), ..Options::default() };
+        let options = SolveOptions { improve, rounds: Some(rounds), ..SolveOptions::default() };
         let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
         let before = metrics(&problem, &machine, &start, &start);
         let after = metrics(&problem, &machine, &solution.mapping, &start);
@@ -98,7 +98,7 @@ proptest! {
         let start = problem.start(&machine).unwrap();
         let before = metrics(&problem, &machine, &start, &start);
         let target = (before.average_s * 1.05).max(before.lower_bound_s) * (1.0 + 1e-9);
-        let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+        let solution = Best.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
         let after = metrics(&problem, &machine, &solution.mapping, &start);
         prop_assert_eq!(after.migrations.tasks, 0);
         prop_assert!(
@@ -109,7 +109,7 @@ proptest! {
     #[test]
     fn with_messages_counted_best_is_as_fast_as_any((machine, problem) in problem(1..60)) {
         let start = problem.start(&machine).unwrap();
-        let options = Options { receiving: true, ..Options::default() };
+        let options = SolveOptions { receiving: true, ..SolveOptions::default() };
         let before = metrics(&problem, &machine, &start, &start);
         let predicted = |strategy: &dyn Strategy| {
             let solution = strategy.solve(&problem, &machine, &start, &options).unwrap();
@@ -130,12 +130,12 @@ proptest! {
     #[test]
     fn best_keeps_its_budget((machine, problem) in problem(1..60), most in 0_usize..10, bytes in 0_u64..3000) {
         let start = problem.start(&machine).unwrap();
-        let options = Options {
+        let options = SolveOptions {
             most_migrations: Some(most),
             most_migrated_bytes: Some(bytes),
             rounds: Some(1),
             improve: true,
-            ..Options::default()
+            ..SolveOptions::default()
         };
         let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
         let after = metrics(&problem, &machine, &solution.mapping, &start);
@@ -174,7 +174,7 @@ proptest! {
         for strategy in own() {
             let solve = |problem: &Problem| {
                 let start = problem.start(&machine).unwrap();
-                let options = Options { rounds: Some(1), ..Options::default() };
+                let options = SolveOptions { rounds: Some(1), ..SolveOptions::default() };
                 strategy.solve(problem, &machine, &start, &options).unwrap().mapping
             };
             let (one, two) = (solve(&problem), solve(&other));
@@ -191,7 +191,7 @@ proptest! {
             problem.tasks().iter().map(|task| Task { home: task.home.map(|home| home % 4), ..task.clone() }).collect();
         let problem = Problem::new(tasks, &problem.messages().collect::<Vec<_>>()).unwrap();
         let start = problem.start(&machine).unwrap();
-        let options = Options { migration_weight: 0.0, improve: true, ..Options::default() };
+        let options = SolveOptions { migration_weight: 0.0, improve: true, ..SolveOptions::default() };
         let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
         let ours = metrics(&problem, &machine, &solution.mapping, &start);
         // Every mapping there is: the least makespan, and the least cost of those within the tolerance.
@@ -227,7 +227,7 @@ fn equal_loads_in_balance_stay_where_they_are() {
         (0..192).map(|from| Message { from, to: (from + 1) % 192, count: 1.0, bytes: 1000.0 }).collect();
     let problem = Problem::new(tasks, &ring).unwrap();
     let start = problem.start(&machine).unwrap();
-    let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+    let solution = Best.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
     assert_eq!(solution.mapping, start);
 }
 
@@ -239,7 +239,7 @@ fn memory_is_respected() {
     let message = |from: u32, to: u32| Message { from, to, count: 1.0, bytes: 100.0 };
     let problem = Problem::new(tasks, &[message(0, 1), message(1, 2), message(2, 3), message(3, 0)]).unwrap();
     let start = problem.start(&machine).unwrap();
-    let options = Options { tolerance: 3.0, ..Options::default() };
+    let options = SolveOptions { tolerance: 3.0, ..SolveOptions::default() };
     let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
     assert_eq!(Metrics::of(&problem, &machine, &solution.mapping, &start).memory_over, 0);
 }
@@ -255,7 +255,7 @@ fn the_front_trades_one_for_the_other() {
         .collect();
     let problem = Problem::new(tasks, &messages).unwrap();
     let start = problem.start(&machine).unwrap();
-    let options = Options { front: true, ..Options::default() };
+    let options = SolveOptions { front: true, ..SolveOptions::default() };
     let front = Best.solve(&problem, &machine, &start, &options).unwrap().front;
     assert!(front.len() > 2, "{}", front.len());
     for one in &front {
@@ -280,7 +280,9 @@ fn partitioners_of_others_map_everything_or_say_what_is_missing() {
     let start = problem.start(&machine).unwrap();
     for name in ["metis", "scotch"] {
         let strategy = strategies::named(name).unwrap();
-        let solve = |raw| strategy.solve(&problem, &machine, &start, &Options { raw, ..Options::default() });
+        let solve = |raw| {
+            strategy.solve(&problem, &machine, &start, &SolveOptions { raw, ..SolveOptions::default() })
+        };
         match (solve(false), solve(true)) {
             (Ok(ours), Ok(raw)) => {
                 let [ours, raw] = [ours, raw].map(|one| {
@@ -294,7 +296,7 @@ fn partitioners_of_others_map_everything_or_say_what_is_missing() {
                 );
             }
             (Err(StrategyError::Missing { hint, .. }), _) => {
-                eprintln!("skipped: {name} is not installed");
+                skipped(&format!("{name} is not installed"));
                 assert!(hint.contains("apt install"));
             }
             (other, _) => panic!("{name}: {other:?}"),
@@ -307,11 +309,11 @@ fn options_that_mean_nothing_are_refused() {
     let machine = Machine::parse("2 + 1").unwrap();
     let problem = Problem::new(vec![Task::new(1.0)], &[]).unwrap();
     let start = problem.start(&machine).unwrap();
-    let refused = |options: Options, start: &Mapping| {
+    let refused = |options: SolveOptions, start: &Mapping| {
         strategies::all().iter().all(|strategy| strategy.solve(&problem, &machine, start, &options).is_err())
     };
-    assert!(refused(Options { tolerance: f64::NAN, ..Options::default() }, &start));
-    assert!(refused(Options { steps: Some(0.0), ..Options::default() }, &start));
-    assert!(refused(Options::default(), &Mapping::new(vec![2])));
-    assert!(refused(Options::default(), &Mapping::new(vec![0, 0])));
+    assert!(refused(SolveOptions { tolerance: f64::NAN, ..SolveOptions::default() }, &start));
+    assert!(refused(SolveOptions { steps: Some(0.0), ..SolveOptions::default() }, &start));
+    assert!(refused(SolveOptions::default(), &Mapping::new(vec![2])));
+    assert!(refused(SolveOptions::default(), &Mapping::new(vec![0, 0])));
 }

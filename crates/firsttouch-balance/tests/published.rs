@@ -1,15 +1,18 @@
-//! Values that others published, on their data. Skipped, with a word, where the data is not there.
+//! Values that others published, on their data. Skipped, and counted, where the data is not there.
 
 #![allow(
-    clippy::print_stderr,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test that fails says why, and one that cannot run says so"
+    reason = "a test that fails says why, and figures are told"
 )]
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_balance::formats::{VtRun, charm_dump, matrices, metis_graph};
 use firsttouch_balance::strategies::{Best, TreeMatch};
-use firsttouch_balance::{Machine, Message, Metrics, Options, Problem, Strategy, Task};
+use firsttouch_balance::{Machine, Message, Metrics, Problem, SolveOptions, Strategy, Task};
+use skipped::skipped;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +22,7 @@ fn data(path: &str) -> Option<PathBuf> {
     if folder.exists() {
         return Some(folder);
     }
-    eprintln!("skipped: {path} is not there");
+    skipped(&format!("{} is not there", folder.display()));
     None
 }
 
@@ -59,7 +62,7 @@ fn work_and_imbalance_of_a_real_run() {
     }
 }
 
-/// A sketch of keep-home refinement and moves had 1.03 to 1.07 for a byte; the document's balancer has 1.15 to 1.60.
+/// A sketch of keep-home refinement and moves had 1.03 to 1.07 for a byte; that of Pilla et al. (2011) has 1.15 to 1.60.
 #[test]
 fn a_real_run_on_the_documents_machine() {
     let Some(folder) = data("lbaf/nolb-8color-16nodes-11firstphases") else { return };
@@ -69,7 +72,7 @@ fn a_real_run_on_the_documents_machine() {
         let problem = run.problem(phase).unwrap();
         assert_eq!((problem.len(), problem.tasks().iter().filter(|task| task.pinned).count()), (480, 224));
         let start = problem.start(&machine).unwrap();
-        let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+        let solution = Best.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
         let metrics = Metrics::of(&problem, &machine, &solution.mapping, &start);
         // In two phases what cannot move, or a single task, takes longer than that anyway.
         let target = (1.05 * metrics.average_s).max(metrics.lower_bound_s);
@@ -97,7 +100,7 @@ fn optima_of_the_synthetic_blocks() {
     let least = |problem: &Problem, seconds_per_byte: f64| {
         let machine = Machine::parse("4 + 1").unwrap().with_seconds_per_byte(seconds_per_byte);
         let start = problem.start(&machine).unwrap();
-        let options = Options { tolerance: 0.0, ..Options::default() };
+        let options = SolveOptions { tolerance: 0.0, ..SolveOptions::default() };
         let solution = Best.solve(problem, &machine, &start, &options).unwrap();
         Metrics::of(problem, &machine, &solution.mapping, &start).makespan_s
     };
@@ -122,7 +125,7 @@ fn dumps_of_charm() {
         let close = |ours: f64, theirs: f64| (ours - theirs).abs() < 0.000_06;
         assert!(close(before.average_s, average) && close(before.makespan_s, makespan), "{file}: {before:?}");
         assert_eq!(away(&before), messages, "{file}");
-        let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+        let solution = Best.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
         let after = Metrics::of(&problem, &machine, &solution.mapping, &start);
         assert!(
             after.makespan_s <= f64::max(metis_makespan, after.lower_bound_s * 1.000_1),
@@ -148,7 +151,7 @@ fn hop_bytes_on_a_mesh() {
         };
         let problem = matrices(Some(&read("size")), Some(&read("count"))).unwrap();
         let start = problem.start(&machine).unwrap();
-        let solution = Best.solve(&problem, &machine, &start, &Options::default()).unwrap();
+        let solution = Best.solve(&problem, &machine, &start, &SolveOptions::default()).unwrap();
         let cost = Metrics::of(&problem, &machine, &solution.mapping, &start).cost;
         println!(
             "{application}: {cost} of {published} in {} rounds and {:?}",
@@ -205,7 +208,7 @@ fn a_mesh_that_is_nowhere_yet_is_cut_as_others_cut_it() {
     let start = problem.start(&machine).unwrap();
     for (tolerance, most) in [(0.0, 31_000.0), (0.0625, 30_500.0)] {
         for seed in 0..2 {
-            let options = Options { tolerance, seed, ..Options::default() };
+            let options = SolveOptions { tolerance, seed, ..SolveOptions::default() };
             for strategy in [&TreeMatch as &dyn Strategy, &Best] {
                 let mapping = strategy.solve(&problem, &machine, &start, &options).unwrap().mapping;
                 let metrics = Metrics::of(&problem, &machine, &mapping, &start);

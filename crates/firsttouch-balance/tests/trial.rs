@@ -1,4 +1,4 @@
-//! What the document's benchmarks show, with a few executions of each: `firsttouch bench balance` makes many.
+//! What the benchmarks of Pilla et al. (2011) show, with a few executions of each: `firsttouch balance simulate` makes many.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says why")]
 
@@ -58,14 +58,14 @@ fn the_documents_claims_hold_and_best_is_best() {
     let mean = speedups.iter().sum::<f64>() / speedups.len() as f64;
     assert!(mean >= 1.3, "{mean}");
     assert!(moved.1 < moved.0, "{moved:?}");
-    // Where its loads are very uneven, the document's algorithm moves a third of the tasks and more.
+    // Where its loads are very uneven, the paper's algorithm moves a third of the tasks and more.
     let skewed = MACHINES.map(|machine| of(Benchmark::KNeighborSkewed, machine, "numa").1);
     assert!(skewed.iter().all(|moved| *moved > 0.34), "{skewed:?}");
 }
 
 #[test]
 fn best_moves_fewer_tasks_than_numa_in_the_documents_own_rows() {
-    // As many executions as `bench balance` makes: with few, chance decides between shares that are close.
+    // As many executions as `balance simulate` makes: with few, chance decides between shares that are close.
     const EXECUTIONS: u32 = 25;
     let contestants = contestants();
     let moved = |name: &str| -> f64 {

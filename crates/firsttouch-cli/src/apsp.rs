@@ -2,17 +2,18 @@
 
 mod nodes;
 
-use crate::USAGE;
 use crate::args::Apsp;
+use crate::exit::{INTERRUPTED, Rule};
+use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
 use crate::paths::{
-    Found, INTERRUPTED, Input, Pace, Progress, Ready, Shared, hear_ready, load_by_ranks, merge, ready,
-    sources, stop_at_signals, tell_ready, world,
+    Found, Input, Ready, SearchProgress, Shared, hear_ready, load_by_ranks, merge, ready, sources,
+    tell_ready, world,
 };
-use firsttouch_graph::hierarchy::{SOURCES_AT_ONCE, Sweeps};
+use firsttouch_graph::hierarchy::{PhastQuery, SOURCES_AT_ONCE};
 use firsttouch_graph::{
-    Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Figures, Goal, GraphReceipt, Ids, Merged,
-    Node, Place, Plan, Question, Queue, Ranks, Searches, Shards, Task, Totals, Width, room_for_matrix,
+    Algorithm, AllPairs, AllPairsError, Checkpoint, Engine, Figure, Goal, GraphReceipt, Ids, Merged, Node,
+    Place, Plan, Question, Queue, Ranks, Searches, Shards, Task, Totals, Width, figures_of, room_for_matrix,
 };
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -24,54 +25,56 @@ pub(crate) fn run(args: &Apsp) -> Outcome {
     if args.merge {
         let export = |shards: &Shards, merged: &Merged| export(args, shards, merged);
         let export = args.export_csv.as_ref().map(|_| &export as &dyn Fn(&_, &_) -> _);
-        return merge(&args.graph.input.file, "apsp", &args.reduce, export, args.json);
+        return merge(&args.run.graph.input.file, "apsp", &args.reduce, export, args.run.json);
     }
-    const FAILED: u8 = 1;
-    let stop = stop_at_signals()?;
+    let interrupt = Interrupt::listen()?;
+    let stop = interrupt.flag();
     let world = world(args.mpi)?;
     let outcome = match world.as_deref() {
-        Some(world) if world.rank() > 0 => follow(args, world, &stop),
-        world => lead(args, world, &stop),
+        Some(world) if world.rank() > 0 => follow(args, world, stop),
+        world => lead(args, world, stop),
     };
     match (outcome, &world) {
         // The others wait for a word of this one.
-        (Err(failure), Some(world)) if world.size() > 1 => world.abort(failure.report(FAILED)),
+        (Err(failure), Some(world)) if world.size() > 1 => {
+            failure.print();
+            world.abort(failure.exit_code(Rule::OWN))
+        }
         (outcome, _) => outcome,
     }
 }
 
 /// What a process does that reads the graph itself, and may have others that work for it or with it.
 fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
-    crate::export::check(args.json, &args.export_csv)?;
+    crate::export::check(args.run.json, &args.export_csv)?;
     may_begin(args)?;
-    let shared = Shared::of(args.shard_dir.as_deref(), args.shard, &args.graph)?;
+    let shared = Shared::of(args.run.shard_dir.as_deref(), args.run.shard, &args.run.graph)?;
     let mut input = match (&shared, world) {
-        (Some(shared), _) => shared.load(&args.graph, stop)?,
-        (None, Some(world)) => load_by_ranks(world, &args.graph)?,
-        (None, None) => Input::load(&args.graph)?,
+        (Some(shared), _) => shared.load(&args.run.graph, stop)?,
+        (None, Some(world)) => load_by_ranks(world, &args.run.graph)?,
+        (None, None) => Input::load(&args.run.graph)?,
     };
     let all = in_the_order_of_the_file(&input.loaded.ids);
-    let named = sources(&args.from, &input.loaded.ids)?;
+    let named = sources(&args.run.from, &input.loaded.ids)?;
     let nodes = named.as_ref().unwrap_or(&all);
     if let Some(path) = args.matrix.as_ref().filter(|_| !args.resume) {
         room_for_matrix(path, &input.loaded.graph, nodes.len(), all.len())
-            .map_err(|error| failed(error.into()))?;
+            .map_err(|error| Failure::hinted(AllPairsError::from(error)))?;
     }
     // Every thread has sources of its own.
     let threads = input.team.size().min(nodes.len());
     let task = Task { sources: nodes.len(), threads, ends_early: false, has_hierarchy: false };
     let (index, making) = match &shared {
-        Some(shared) => shared.index(args.algorithm, &args.index, &input, task, stop)?,
-        None => (args.index.clone(), None),
+        Some(shared) => shared.index(args.algorithm, &args.run.index, &input, task, stop)?,
+        None => (args.run.index.clone(), None),
     };
     let ready = ready(args.algorithm, &index, &input, task)?;
     drop(making);
     if let Some(world) = world {
         tell_ready(world, &ready)?;
     }
-    let pace = if args.progress { Pace::EverySecond } else { Pace::Seldom };
-    let progress = Progress::new(nodes.len(), "sources", pace);
-    let told = |now: firsttouch_graph::Progress| progress.come(now.done, now.done_now);
+    let progress = SearchProgress::new(nodes.len(), "sources", args.progress);
+    let told = |now: firsttouch_graph::AllPairsProgress| progress.come(now.done, now.done_now);
     let settings = AllPairs {
         checkpoint: args.checkpoint.as_deref().map(|path| Checkpoint { path, every: CHECKPOINT_EVERY }),
         progress: Some(&told),
@@ -91,7 +94,10 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
                 first_id: input.loaded.ids.first().filter(|_| named.is_none()),
             };
             let question = Question::of(&input.loaded.graph, None, None, nodes);
-            Some((shared, shared.join(question, plan).map_err(|error| failed(error.into()))?))
+            Some((
+                shared,
+                shared.join(question, plan).map_err(|error| Failure::hinted(AllPairsError::from(error)))?,
+            ))
         }
         None => None,
     };
@@ -109,18 +115,18 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
         let finished = shards.work(&settings, &mut engine, nodes, shared.shard)?;
         Ok(match shared.ended(finished) {
             Some(code) => Told::Elsewhere(code),
-            None => Told::All(firsttouch_graph::Outcome { kept: shards.merge()?.kept, resumed }),
+            None => Told::All(firsttouch_graph::AllPairsOutcome { stored: shards.merge()?.stored, resumed }),
         })
     })?;
     progress.finish();
-    let (kept, resumed) = match outcome.map_err(failed)? {
-        Told::All(outcome) => (outcome.kept, outcome.resumed),
+    let (stored, resumed) = match outcome.map_err(Failure::hinted)? {
+        Told::All(outcome) => (outcome.stored, outcome.resumed),
         Told::Elsewhere(code) => return Ok(code),
     };
     if let Some(file) = &args.export_csv {
-        nodes::write(file, &input.loaded.ids, nodes, &kept.summaries, &args.reduce)?;
+        nodes::write(file, &input.loaded.ids, nodes, &stored.summaries, &args.reduce)?;
     }
-    let done = kept.done();
+    let done = stored.done();
     let found = Found {
         sources: nodes.len(),
         searched: done,
@@ -128,11 +134,11 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
         ranks: shared.as_ref().map(|shared| shared.shard.ranks).or(world.map(Ranks::size)),
         took,
         query_s: Vec::new(),
-        totals: Totals::of(kept.summaries.iter().flatten()),
-        figures: Figures::of(&kept, all.len(), &args.reduce),
+        totals: Totals::of(stored.summaries.iter().flatten()),
+        figures: figures_of(&stored, all.len(), &args.reduce),
         receipts,
     };
-    found.tell(&input, &ready, args.json, args.export_csv.as_ref())?;
+    found.tell(&input, &ready, args.run.json, args.export_csv.as_ref())?;
     if done == nodes.len() {
         return Ok(0);
     }
@@ -146,11 +152,11 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
 
 /// What a rank does that works for rank 0.
 fn follow(args: &Apsp, world: &dyn Ranks, stop: &AtomicBool) -> Outcome {
-    let mut input = load_by_ranks(world, &args.graph)?;
+    let mut input = load_by_ranks(world, &args.run.graph)?;
     let ready = hear_ready(world, &input)?;
     let settings = AllPairs { stop: Some(stop), ..AllPairs::default() };
     let (outcome, ..) = searched(args, &mut input, &ready, None, |engine| settings.follow(engine, world))?;
-    Ok(if outcome.map_err(failed)? { 0 } else { INTERRUPTED })
+    Ok(if outcome.map_err(Failure::hinted)? { 0 } else { INTERRUPTED })
 }
 
 /// Does work with what finds distances. Answers how long it took, too, and what memory it obtained.
@@ -162,17 +168,17 @@ fn searched<T>(
     work: impl FnOnce(Engine<'_, '_>) -> T,
 ) -> Outcome<(T, Duration, Vec<GraphReceipt>)> {
     let memory_nodes = input.nodes();
-    let place = Place { pages: args.graph.pages, node: None };
+    let place = Place { pages: args.run.graph.pages, node: None };
     let (team, graphs) = input.parts();
     if let Some(hierarchy) = &ready.hierarchy {
-        let mut sweeps = match targets {
-            Some(targets) => Sweeps::to(hierarchy, team, targets)?,
-            None => Sweeps::new(hierarchy, team),
+        let mut phast = match targets {
+            Some(targets) => PhastQuery::to(hierarchy, team, targets)?,
+            None => PhastQuery::new(hierarchy, team),
         }
         .on(place.pages, &memory_nodes)?;
         let began = Instant::now();
-        let done = work(Engine::from(&mut sweeps));
-        return Ok((done, began.elapsed(), vec![sweeps.receipt()]));
+        let done = work(Engine::from(&mut phast));
+        return Ok((done, began.elapsed(), vec![phast.receipt()]));
     }
     let queue = match ready.choice.algorithm {
         Algorithm::Heap => Queue::Heap,
@@ -188,7 +194,7 @@ fn searched<T>(
 /// Who tells what was found.
 enum Told {
     /// This process.
-    All(firsttouch_graph::Outcome),
+    All(firsttouch_graph::AllPairsOutcome),
     /// Another one, or nobody yet; this one ends so.
     Elsewhere(u8),
 }
@@ -199,11 +205,11 @@ fn export(args: &Apsp, shards: &Shards, merged: &Merged) -> Outcome<()> {
     let Some(first) = plan.first_id else {
         return Err(Failure::message("which numbers the sources have, only the graph knows, which is not here")
             .hint("run the same command again: what is done is not done again, and its first process writes the file")
-            .code(USAGE));
+            .usage());
     };
     let ids = Ids::from_first(first, plan.graph.nodes);
     let nodes: Vec<Node> = (0..plan.graph.nodes as Node).collect();
-    Ok(nodes::write(file, &ids, &nodes, &merged.kept.summaries, &args.reduce)?)
+    Ok(nodes::write(file, &ids, &nodes, &merged.stored.summaries, &args.reduce)?)
 }
 
 /// Files that would be lost, or are missing, are told of before the time is spent.
@@ -212,7 +218,7 @@ fn may_begin(args: &Apsp) -> Outcome<()> {
     match (file.exists(), args.resume) {
         (true, false) => Err(Failure::message(format!("there is a checkpoint already: {}", file.display()))
             .hint("go on from it: --resume; or remove it, to begin anew")
-            .code(USAGE)),
+            .usage()),
         (false, true) => {
             let what = format!("there is no checkpoint {} to go on from: this run begins it", file.display());
             output::warning(&what, None);
@@ -226,9 +232,4 @@ fn may_begin(args: &Apsp) -> Outcome<()> {
 fn in_the_order_of_the_file(ids: &Ids) -> Vec<Node> {
     let nodes = 0..ids.nodes() as Node;
     nodes.map(|place| ids.order().map_or(place, |order| order.after(place))).collect()
-}
-
-fn failed(error: AllPairsError) -> Failure {
-    let hint = error.hint();
-    Failure::new(error).hint(hint)
 }

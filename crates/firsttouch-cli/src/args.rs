@@ -9,15 +9,18 @@ mod graph;
 mod lab;
 mod paths;
 mod placement;
+mod shard;
 mod sssp;
 mod watch;
+mod words;
 
 pub(crate) use apsp::Apsp;
-pub(crate) use attach::{Attach, Via as AttachVia};
+pub(crate) use attach::{Attach, ChosenExecutor};
 pub(crate) use balance::{
-    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Observe, Show, Solve, Target,
+    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Simulate, Solve,
+    TaskFormat,
 };
-pub(crate) use bench::{Bench, BenchBalance, BenchSearch, BenchSssp, BenchWhat};
+pub(crate) use bench::{Bench, BenchSearch, BenchSssp, BenchWhat};
 pub(crate) use export::Export;
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
@@ -25,16 +28,17 @@ pub(crate) use graph::{
 pub(crate) use lab::Lab;
 pub(crate) use paths::{Chosen, Index, PlacedGraph, Sources};
 pub(crate) use placement::PlacementArgs;
+pub(crate) use shard::{ShardWord, shard};
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firsttouch_measure::Engine;
-use firsttouch_placement::{Pages, parse_size};
+use firsttouch_placement::Pages;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
+use words::{duration, engine, pages, percent, size};
 
 /// Decides the pages of a program's memory at first touch, and proves what that was worth.
 #[derive(Debug, Parser)]
@@ -204,7 +208,7 @@ pub(crate) struct Run {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch tune -- Rscript model.R
-  firsttouch tune --rivals --export-html model.html -- Rscript model.R
+  firsttouch tune --alternatives --export-html model.html -- Rscript model.R
   firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' --save model.toml -- ./simulate
   firsttouch tune --quick --budget 2m -- ./simulate")]
 pub(crate) struct Tune {
@@ -215,7 +219,7 @@ pub(crate) struct Tune {
     pub(crate) configs: Vec<String>,
     /// Try the ways others have, too: glibc on pages of a pool, mimalloc, jemalloc, numactl
     #[arg(long)]
-    pub(crate) rivals: bool,
+    pub(crate) alternatives: bool,
     /// What to compare with: `plain`, or a placement in the short form
     #[arg(long, value_name = "PLACEMENT", default_value = "plain")]
     pub(crate) baseline: String,
@@ -240,9 +244,9 @@ pub(crate) struct Tune {
     /// Do not touch and release memory before the timed runs
     #[arg(long)]
     pub(crate) no_warm: bool,
-    /// What becomes of the program's output in the timed runs
-    #[arg(long, value_enum, default_value_t = ProgramOutput::Null, value_name = "WHERE")]
-    pub(crate) output: ProgramOutput,
+    /// Show the program's output in the timed runs, in place of how far the session is
+    #[arg(long)]
+    pub(crate) show_output: bool,
     /// Keep the winning placement as a profile for `run --profile`
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
@@ -256,26 +260,24 @@ pub(crate) struct Tune {
     pub(crate) program: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgramOutput {
-    /// Thrown away
-    Null,
-    /// Shown
-    Inherit,
-}
-
-/// Print a document of `tune`, `measure`, `run --receipt` or `watch --record` again, in any format
+/// Show again any document that a command wrote, in any format that it has; or print the schema of its kind
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch report model.html                    the page holds its document
   firsttouch report model.watch --export-html over-time.html
-  firsttouch report model.json --export-md model.md")]
+  firsttouch report model.json --export-md model.md
+  firsttouch report --schema receipt > receipt.schema.json    JSON Schema, for editors and jq
+  firsttouch report --schema list                             the kinds, and what writes each")]
 pub(crate) struct Report {
-    /// A JSON document, an HTML page of `--export-html`, a measurement, a receipt or a recording
-    pub(crate) file: PathBuf,
+    /// A JSON document of any command, a recording, or an HTML page of `--export-html`
+    #[arg(required_unless_present = "schema")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print the JSON Schema of a kind of document; `list` lists the kinds
+    #[arg(long, value_name = "KIND", exclusive = true)]
+    pub(crate) schema: Option<String>,
     #[command(flatten)]
     pub(crate) export: Export,
-    /// Write the figures of a recording to FILE
+    /// Write the figures of a recording, or of a run of the runtime, to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) export_svg: Vec<PathBuf>,
 }
@@ -340,7 +342,7 @@ pub(crate) struct Fill {
     #[arg(long, value_parser = pages, value_name = "KINDS", value_delimiter = ',', default_value = "4k,thp")]
     pub(crate) pages: Vec<Pages>,
     /// Ways to try: touch and populate (the kernel's), string, streaming, clzero and vector (stores), filler, pool, dsa
-    /// (Intel's Data Streaming Accelerator, where the kernel has a queue for programs; not verified on hardware)
+    /// (Intel's Data Streaming Accelerator, built with the feature dsa only: it never ran on hardware)
     /// [default: all]
     #[arg(long, value_parser = engine, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) engines: Vec<Engine>,
@@ -383,52 +385,6 @@ pub(crate) struct Warm {
     pub(crate) bytes: u64,
 }
 
-fn pages(text: &str) -> Result<Pages, String> {
-    Pages::parse(text)
-        .ok_or_else(|| "expected plain, 4k, thp, 16k, 32k, 64k … 1024k, 2m, 1g or auto".to_owned())
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "expected a size, for example 65536, 512K, 1.5G".to_owned())
-}
-
-fn placement_word<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: T::Err| error.to_string())
-}
-
-fn engine(text: &str) -> Result<Engine, String> {
-    Engine::ALL
-        .into_iter()
-        .find(|engine| engine.word() == text)
-        .ok_or_else(|| format!("expected some of {}", Engine::ALL.map(Engine::word).join(", ")))
-}
-
-/// `1%` or `1` as 0.01.
-fn percent(text: &str) -> Result<f64, String> {
-    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
-        Ok(percent) if (0.05..=50.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("expected a share between 0.05% and 50%, for example 1%".to_owned()),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit_s = match unit.trim() {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("expected a time, for example 20ms, 90s, 10m, 1h".to_owned()),
-    };
-    number
-        .parse::<f64>()
-        .ok()
-        .and_then(|number| Duration::try_from_secs_f64(number * unit_s).ok())
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "expected a time, for example 20ms, 90s, 10m, 1h".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,18 +404,6 @@ mod tests {
             let Command::Run(run) = Cli::parse_from(words).command else { panic!("not run") };
             assert_eq!(run.program, ["ls", "--color", "--"]);
             assert_eq!(run.placement.pages, Some(Pages::Huge2M));
-        }
-    }
-
-    #[test]
-    fn times_read_as_people_write_them() {
-        assert_eq!(duration("20ms"), Ok(Duration::from_millis(20)));
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("50ms"), Ok(Duration::from_millis(50)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
-        for text in ["", "m", "-1s", "1d", "0", "1e3s", "999999999999999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
         }
     }
 }

@@ -1,26 +1,25 @@
 //! `balance`: reads tasks, messages and a machine, asks the library for a mapping, and writes it.
 
-mod observe;
 mod runs;
+mod simulate;
 
 use crate::args::{
-    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, Target,
+    Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, TaskFormat,
 };
 use crate::export;
 use crate::mark::without_mark;
 use crate::measure;
 use crate::output::{self, Failure, Outcome};
-use crate::status;
 use firsttouch_balance::formats::{
-    self, FormatError, LaunchError, Measured, Seating, VtRun, csv_mapping, csv_messages, csv_problem,
+    self, FormatError, JobLayout, LaunchError, Measured, VtRun, csv_mapping, csv_messages, csv_problem,
     csv_tasks_of, metis_parts, metis_text,
 };
 use firsttouch_balance::generate::{Jacobi2D, KNeighbor, LbTest, Start, Work, at_home};
-use firsttouch_balance::{
-    BalanceReport, Machine, MachineError, Mapping, Options, Problem, Seats, StrategyError, strategies,
-};
-use firsttouch_machine::{Measurement, Root, SourceError};
-use firsttouch_report::{Style, json, text};
+use firsttouch_balance::{BalanceReport, CpuSelection, Machine, Mapping, Problem, SolveOptions, strategies};
+use firsttouch_documents::to_json;
+use firsttouch_launch::Here;
+use firsttouch_machine::{Root, SourceError};
+use firsttouch_report::{Style, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,17 +33,17 @@ struct Case {
 
 pub(crate) fn run(args: &Balance) -> Outcome {
     match &args.what {
-        None => observe::run(&args.observe),
-        Some(BalanceWhat::Solve(solve)) => solve_case(solve),
-        Some(BalanceWhat::Eval(eval)) => eval_case(eval),
-        Some(BalanceWhat::Convert(convert)) => convert_case(convert),
-        Some(BalanceWhat::Generate(generate)) => generate_case(&generate.what),
+        BalanceWhat::Solve(solve) => solve_case(solve),
+        BalanceWhat::Eval(eval) => eval_case(eval),
+        BalanceWhat::Convert(convert) => convert_case(convert),
+        BalanceWhat::Generate(generate) => generate_case(&generate.what),
+        BalanceWhat::Simulate(args) => simulate::run(args),
     }
 }
 
 fn solve_case(args: &Solve) -> Outcome {
     let case = read(&args.input)?;
-    let options = Options {
+    let options = SolveOptions {
         tolerance: args.tolerance,
         alpha: args.alpha,
         most_migrations: args.most_migrations,
@@ -59,20 +58,12 @@ fn solve_case(args: &Solve) -> Outcome {
         seed: args.seed,
         raw: args.raw,
     };
-    let strategy = strategies::named(&args.strategy).map_err(unsolved)?;
-    let solution = strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(unsolved)?;
+    let strategy = strategies::named(&args.strategy).map_err(Failure::hinted)?;
+    let solution =
+        strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(Failure::hinted)?;
     let report =
         BalanceReport::of_solution(&case.problem, &case.machine, &case.start, strategy.name(), &solution);
     show(&args.show, &case, &solution.mapping, &report)
-}
-
-fn unsolved(error: StrategyError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }
 
 fn eval_case(args: &Eval) -> Outcome {
@@ -114,12 +105,12 @@ fn generate_case(what: &GenerateWhat) -> Outcome {
     write_problem(&problem, *to, output.as_deref())
 }
 
-fn write_problem(problem: &Problem, to: Target, output: Option<&Path>) -> Outcome {
+fn write_problem(problem: &Problem, to: TaskFormat, output: Option<&Path>) -> Outcome {
     let texts = match to {
-        Target::Csv => {
+        TaskFormat::Csv => {
             vec![(".tasks.csv", csv_tasks_of(problem)), (".messages.csv", csv_messages(problem))]
         }
-        Target::Metis => vec![("", metis_text(problem).map_err(Failure::new)?)],
+        TaskFormat::Metis => vec![("", metis_text(problem).map_err(Failure::new)?)],
     };
     for (ending, text) in texts {
         match output {
@@ -133,19 +124,19 @@ fn write_problem(problem: &Problem, to: Target, output: Option<&Path>) -> Outcom
 fn show(args: &Show, case: &Case, mapping: &Mapping, report: &BalanceReport) -> Outcome {
     let launch =
         |error: LaunchError| Failure::new(error).hint("name the hosts by --hosts, all of the same size");
-    let seating = || Seating::new(&case.machine, &args.hosts).map_err(launch);
+    let layout = || JobLayout::new(&case.machine, &args.hosts).map_err(launch);
     let (problem, machine, start) = (&case.problem, &case.machine, &case.start);
-    let text = match args.format {
-        None if args.json => json::balance(report),
+    let text = match args.to {
+        None if args.json => to_json(report),
         None if args.output.is_some() => text::balance(report, output::width(), Style::Plain),
         None => text::balance(report, output::width(), Style::Ansi),
         Some(Form::Csv) => formats::mapping_csv(problem, mapping, start),
         Some(Form::Plan) => formats::migration_plan(problem, machine, mapping, start),
         Some(Form::Part) => formats::metis_part(mapping),
-        Some(Form::Rankfile) => formats::rankfile(&seating()?, mapping),
-        Some(Form::SlurmHostfile) => formats::slurm_hostfile(&seating()?, mapping),
-        Some(Form::CpuBind) => formats::cpu_bind(&seating()?, mapping).map_err(launch)?,
-        Some(Form::Cpusets) => formats::cpusets(&seating()?, mapping),
+        Some(Form::Rankfile) => formats::rankfile(&layout()?, mapping),
+        Some(Form::SlurmHostfile) => formats::slurm_hostfile(&layout()?, mapping),
+        Some(Form::CpuBind) => formats::cpu_bind(&layout()?, mapping).map_err(launch)?,
+        Some(Form::Cpusets) => formats::cpusets(&layout()?, mapping),
         Some(Form::Vt) => return show_vt(args, case, mapping),
     };
     match &args.output {
@@ -194,16 +185,12 @@ fn read(args: &Input) -> Outcome<Case> {
     let machine = machine(args, ranks)?;
     let machine = measured.on(machine).with_seconds_per_byte(args.seconds_per_byte);
     let problem = measured.problem;
-    let fits = |error: firsttouch_balance::ProblemError| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    };
     let start = match &args.start {
         Some(path) => {
-            problem.check(&machine).map_err(fits)?;
+            problem.check(&machine).map_err(Failure::hinted)?;
             read_mapping(path, &problem, &machine)?
         }
-        None => problem.start(&machine).map_err(fits)?,
+        None => problem.start(&machine).map_err(Failure::hinted)?,
     };
     Ok(Case { problem, machine, start, vt })
 }
@@ -258,22 +245,19 @@ fn read_mapping(path: &Path, problem: &Problem, machine: &Machine) -> Outcome<Ma
 
 /// The machine that was named; for a run of vt on no named machine as many cores as it had ranks.
 fn machine(args: &Input, ranks: Option<usize>) -> Outcome<Machine> {
-    let failed = |error: MachineError| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    };
-    let seats = if args.cpus { Seats::Cpus } else { Seats::Cores };
+    let seats = if args.cpus { CpuSelection::Cpus } else { CpuSelection::Cores };
     let text = args.machine.as_str();
     let path = Path::new(text);
     if text == "live" {
         if let Some(ranks) = ranks {
-            return Machine::parse(&format!("{ranks} + 1")).map_err(failed);
+            return Machine::parse(&format!("{ranks} + 1")).map_err(Failure::hinted);
         }
         let live = firsttouch_machine::Machine::read(&Root::live())?;
-        let measurement =
-            measure::kept_file().and_then(|file| Measurement::load(&file, &live).ok().flatten());
-        let may = |cpu| live.limits.allowed_cpus.as_ref().is_none_or(|allowed| allowed.contains(&cpu));
-        return Machine::of(&live, measurement.as_ref(), seats, may).map_err(failed);
+        let here = Here::on(live, measure::kept_file().as_deref());
+        measure::warn_of_unread(here.unread());
+        let allowed = here.machine().limits.allowed_cpus.as_ref();
+        let may = |cpu| allowed.is_none_or(|allowed| allowed.contains(&cpu));
+        return Machine::of(here.machine(), here.measured(), seats, may).map_err(Failure::hinted);
     }
     if path.is_file()
         && let Ok(table) = fs::read_to_string(path)
@@ -281,19 +265,16 @@ fn machine(args: &Input, ranks: Option<usize>) -> Outcome<Machine> {
         // An archive that is not packed may be text all through, but for what its headers are filled up with.
         && !table.contains('\0')
     {
-        let named = |error: MachineError| {
-            let hint = error.hint();
-            Failure::new(anyhow::Error::new(error).context(text.to_owned())).hint(hint)
-        };
-        return Machine::from_table(text, &table, args.cores_per_node).map_err(named);
+        return Machine::from_table(text, &table, args.cores_per_node)
+            .map_err(|error| Failure::hinted(error).context(text.to_owned()));
     }
     let ours = if path.exists() { None } else { Some(Machine::parse(text)) };
     if let Some(Ok(machine)) = ours {
         return Ok(machine);
     }
     match (firsttouch_machine::Machine::from_source(text), ours) {
-        (Ok(machine), _) => Machine::of(&machine, None, seats, |_| true).map_err(failed),
-        (Err(SourceError::Synthetic(_)), Some(Err(error))) => Err(failed(error)),
-        (Err(error), _) => Err(status::unknown_machine(error)),
+        (Ok(machine), _) => Machine::of(&machine, None, seats, |_| true).map_err(Failure::hinted),
+        (Err(SourceError::Synthetic(_)), Some(Err(error))) => Err(Failure::hinted(error)),
+        (Err(error), _) => Err(Failure::hinted(error)),
     }
 }

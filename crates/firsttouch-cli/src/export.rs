@@ -1,6 +1,5 @@
 //! Documents on their way out: to stdout as text or JSON, and to the files of `--export-…`.
 
-use crate::USAGE;
 use crate::args::Export;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
@@ -57,7 +56,7 @@ pub(crate) fn check<'a>(as_json: bool, files: impl IntoIterator<Item = &'a PathB
     if on_stdout > 1 {
         return Err(Failure::message("two documents cannot share stdout")
             .hint("name a file for all but one of them in place of -")
-            .code(USAGE));
+            .usage());
     }
     Ok(())
 }

@@ -3,9 +3,11 @@
 use crate::args::Fill;
 use crate::clock;
 use crate::output::{self, Failure, Outcome};
+use crate::progress_lines::ProgressLines;
+use firsttouch_documents::to_json;
 use firsttouch_machine::{Machine, Root};
 use firsttouch_measure::{FillOptions, measure_filling};
-use firsttouch_report::{Style, json, text};
+use firsttouch_report::{Style, text};
 
 pub(crate) fn run(args: &Fill) -> Outcome {
     let machine = Machine::read(&Root::live())?;
@@ -15,21 +17,13 @@ pub(crate) fn run(args: &Fill) -> Outcome {
         engines: args.engines.clone(),
         quick: args.quick,
     };
-    let redraws = output::terminal().is_some();
-    let mut tell = |step: usize, of: usize, what: &str| {
-        let words = format!("{step} of {of}: {what}");
-        output::message(&if redraws { format!("\r\u{1b}[K{words}") } else { format!("{words}\n") });
-    };
+    let progress = ProgressLines::new();
+    let mut tell = |step: usize, of: usize, what: &str| progress.show(&format!("{step} of {of}: {what}"));
     let measured = measure_filling(&machine, &options, clock::now(), &mut tell);
-    if redraws {
-        output::message("\r\u{1b}[K");
-    }
-    let report = measured.map_err(|error| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    })?;
+    progress.clear();
+    let report = measured.map_err(Failure::hinted)?;
     output::data(&if args.json {
-        json::filling(&report)
+        to_json(&report)
     } else {
         text::filling(&report, output::width(), Style::Ansi)
     })?;

@@ -3,12 +3,13 @@
 use crate::args;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
+use firsttouch_documents::{LabList, LabMachine, LabNode, LabReport, to_json};
 use firsttouch_lab::{
     Acceleration, Command, CopiedFile, Cpuset, Description, Ending, Finished, Kernel, KernelStore, Lab,
     LabError, Qemu, Release, Stream, built_in_names,
 };
 use firsttouch_linux::program::text_of;
-use serde_json::{Value, json};
+use firsttouch_report::text;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, Permissions};
@@ -16,9 +17,6 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-/// Version of the documents of this command.
-const SCHEMA_VERSION: u32 = 1;
 
 pub(crate) fn run(args: &args::Lab) -> Outcome {
     if args.list {
@@ -52,24 +50,25 @@ pub(crate) fn run(args: &args::Lab) -> Outcome {
         }
     });
     let outcome = outcome.map_err(failure)?;
+    if outcome.boots > 1 {
+        output::warning("the guest's kernel panicked while it started, and was booted again", None);
+    }
     let Some(finished) = outcome.commands.first() else { return Ok(0) };
     let here = copy_out(args, finished)?;
     if args.json {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let document = json!({
-            "schema_version": SCHEMA_VERSION,
-            "machine": args.machine,
-            "kernel": version,
-            "command": args.program.iter().map(|word| text_of(word.as_bytes())).collect::<Vec<_>>(),
-            "exit_code": finished.ending.code(),
-            "signal": signal(&finished.ending),
-            "boot_s": outcome.boot.as_secs_f64(),
-            "program_s": finished.took.as_secs_f64(),
-            "stdout": text(&stdout),
-            "stderr": text(&stderr),
-            "copied_out": here,
-        });
-        output::data(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+        output::data(&to_json(&LabReport {
+            machine: args.machine.clone(),
+            kernel: version,
+            command: args.program.iter().map(|word| text_of(word.as_bytes())).collect(),
+            exit_code: finished.ending.code(),
+            signal: signal(&finished.ending),
+            boot_s: outcome.boot.as_secs_f64(),
+            program_s: finished.took.as_secs_f64(),
+            stdout: text(&stdout),
+            stderr: text(&stderr),
+            copied_out: here,
+        }))?;
     }
     if let Ending::NotStarted(why) = &finished.ending {
         output::warning(&format!("the guest could not start the program: {why}"), None);
@@ -174,24 +173,14 @@ fn fetch(args: &args::Lab) -> Outcome {
 }
 
 fn list(as_json: bool) -> Outcome {
-    let machines = built_in_names().into_iter().map(|name| Ok((name, Description::named(name)?)));
-    let machines = machines.collect::<Outcome<Vec<_>>>()?;
-    if as_json {
-        let entry = |(name, machine): &(&str, Description)| -> Value {
-            let nodes = machine
-                .nodes
-                .iter()
-                .map(|node| json!({"id": node.id, "cpus": node.cpus, "bytes": node.bytes()}));
-            json!({"name": name, "about": machine.about, "nodes": nodes.collect::<Vec<_>>()})
-        };
-        let all: Vec<Value> = machines.iter().map(entry).collect();
-        let document = json!({"schema_version": SCHEMA_VERSION, "machines": all});
-        output::data(&(serde_json::to_string_pretty(&document)? + "\n"))?;
-        return Ok(0);
-    }
-    let width = machines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let lines = machines.iter().map(|(name, machine)| format!("{name:width$}  {}\n", machine.about));
-    output::data(&lines.collect::<String>())?;
+    let machine = |name: &str| -> Outcome<LabMachine> {
+        let machine = Description::named(name)?;
+        let nodes = machine.nodes.iter();
+        let nodes = nodes.map(|node| LabNode { id: node.id, cpus: node.cpus.clone(), bytes: node.bytes() });
+        Ok(LabMachine { name: name.to_owned(), nodes: nodes.collect(), about: machine.about })
+    };
+    let list = LabList { machines: built_in_names().into_iter().map(machine).collect::<Outcome<_>>()? };
+    output::data(&if as_json { to_json(&list) } else { text::lab_list(&list) })?;
     Ok(0)
 }
 
@@ -203,10 +192,7 @@ fn failure(error: LabError) -> Failure {
         Some(text) => Failure::message(text),
         None => Failure::new(error),
     };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    failure.hint_if_some(hint)
 }
 
 /// A process of a lab that could not become what it is for.

@@ -5,49 +5,42 @@
 
 #![forbid(unsafe_code)]
 
-mod agent;
 mod apsp;
 mod args;
 mod attach;
 mod balance;
 mod bench;
+mod cases;
 mod clock;
 mod demo;
-mod environment;
+mod exit;
 mod explain;
 mod export;
 mod fill;
 mod graph;
-mod here;
+mod hinted;
+mod interrupt;
 mod lab;
 mod mark;
 mod measure;
 mod output;
-mod outside;
 mod paths;
 mod program;
-mod receipt;
+mod progress_lines;
+mod reading;
 mod report;
-mod rivals;
 mod run;
 mod sssp;
 mod status;
 mod tune;
 mod warm;
 mod watch;
-mod worker;
-mod workshop;
 
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};
+use exit::Rule;
 use output::Outcome;
 use std::process::ExitCode;
-
-/// Exit code of wrong usage, and of failures where no other is agreed on.
-const USAGE: u8 = 2;
-/// Exit code of our own failures in `run`, `watch` and `lab`, where every smaller one may be the program's, and in `attach`,
-/// where it says that nothing was changed.
-const OURS: u8 = 125;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -60,13 +53,17 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let stands_in = match &cli.command {
-        Command::Run(_) | Command::Watch(_) | Command::Lab(_) | Command::Attach(_) => true,
-        Command::Balance(balance) => balance.what.is_none(),
-        _ => false,
-    };
-    let general = if stands_in { OURS } else { 1 };
-    ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| failure.report(general)))
+    let rule = rule();
+    ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| {
+        failure.print();
+        failure.exit_code(rule)
+    }))
+}
+
+/// The rule of the subcommand that was given, as clap sees it even where something else is wrong.
+fn rule() -> Rule {
+    let given = Cli::command().ignore_errors(true).try_get_matches_from(std::env::args_os()).ok();
+    Rule::of(given.as_ref().and_then(|given| given.subcommand_name()))
 }
 
 fn dispatch(command: Command) -> Outcome {
@@ -98,16 +95,11 @@ fn dispatch(command: Command) -> Outcome {
 
 /// Prints clap's message: help and version are data, anything else is wrong usage.
 fn usage(error: &clap::Error) -> ExitCode {
-    let running = std::env::args_os().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
-    let printed = error.print();
+    // A stream that cannot be written to has nobody to tell.
+    let _ = error.print();
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if printed.is_ok()
-            && running.is_some_and(|word| word == "run" || word == "watch" || word == "lab") =>
-        {
-            ExitCode::from(OURS)
-        }
-        _ => ExitCode::from(USAGE),
+        _ => ExitCode::from(rule().usage),
     }
 }
 
@@ -123,9 +115,10 @@ fn man(subcommand: Option<&str>) -> Outcome {
     command.build();
     let page = match subcommand {
         None => command,
-        Some(name) => command.find_subcommand(name).cloned().ok_or_else(|| {
-            output::Failure::message(format!("there is no subcommand `{name}`")).code(USAGE)
-        })?,
+        Some(name) => command
+            .find_subcommand(name)
+            .cloned()
+            .ok_or_else(|| output::Failure::message(format!("there is no subcommand `{name}`")).usage())?,
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(page).render(&mut text)?;

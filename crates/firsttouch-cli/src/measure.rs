@@ -2,11 +2,14 @@
 
 use crate::args::Measure;
 use crate::output::{self, Failure, Outcome};
-use crate::{clock, export};
+use crate::progress_lines::ProgressLines;
+use crate::{clock, export, program};
+use firsttouch_documents::{MeasurementError, load_measurement, save_measurement, to_json};
+use firsttouch_launch::{Here, NotHere};
 use firsttouch_machine::{Machine, Measurement, Root};
-use firsttouch_measure::{Options, Progress, measure};
-use firsttouch_report::{Style, html, json, text};
-use std::env;
+use firsttouch_measure::{MeasureOptions, MeasureProgress, measure};
+use firsttouch_placement::{MemoryPolicy, Placement, Resolved};
+use firsttouch_report::{Style, html, text};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &Measure) -> Outcome {
@@ -14,16 +17,13 @@ pub(crate) fn run(args: &Measure) -> Outcome {
     export::check(args.json, args.export_json.iter().chain(&args.export_html))?;
     // A file that cannot be used is told of before the time is spent.
     if let Some(file) = &args.save {
-        Measurement::load(file, &machine)?;
+        load_measurement(file, &machine).map_err(Failure::hinted)?;
     }
-    let options = Options { pages: args.pages, region_bytes: args.size, quick: args.quick };
-    let mut teller = Teller::new();
-    let measured = measure(&machine, &options, clock::now(), &mut |progress| teller.tell(progress));
-    teller.finish();
-    let measured = measured.map_err(|error| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    })?;
+    let options = MeasureOptions { pages: args.pages, region_bytes: args.size, quick: args.quick };
+    let lines = ProgressLines::new();
+    let measured = measure(&machine, &options, clock::now(), &mut |progress| lines.show(&words(progress)));
+    lines.clear();
+    let measured = measured.map_err(Failure::hinted)?;
     keep(args, &measured)?;
     show(&measured, args.json, &args.export_json, &args.export_html)?;
     Ok(0)
@@ -37,13 +37,13 @@ pub(crate) fn show(
     html_files: &[PathBuf],
 ) -> Outcome<()> {
     for file in json_files {
-        export::write(file, &json::measurement(measurement))?;
+        export::write(file, &to_json(measurement))?;
     }
     for file in html_files {
         export::write(file, &html::measurement(measurement))?;
     }
     let shown = if as_json {
-        json::measurement(measurement)
+        to_json(measurement)
     } else {
         text::measurement(measurement, output::width(), Style::Ansi)
     };
@@ -52,29 +52,52 @@ pub(crate) fn show(
 
 /// Where the result is kept unless somebody names a file; `None` without a home.
 pub(crate) fn kept_file() -> Option<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache")))?;
-    Some(cache.join("firsttouch/measured.json"))
+    firsttouch_launch::kept_file(&program::environment())
+}
+
+/// What a placement means on this machine, which is looked at only if something depends on it.
+pub(crate) fn resolve(asked: &Placement, quiet: bool) -> Result<Resolved, NotHere> {
+    if !asked.needs_resolving() {
+        return Ok(Resolved::default());
+    }
+    let here = Here::read(kept_file().as_deref())?;
+    if !quiet && needs_measurement(asked) {
+        warn_of_unread(here.unread());
+    }
+    here.resolve(asked)
+}
+
+/// Whether the placement follows what was measured, where something was.
+pub(crate) fn needs_measurement(asked: &Placement) -> bool {
+    matches!(asked.memory, MemoryPolicy::Weighted(_))
+}
+
+/// Says that what was kept is not used, to somebody who would have used it.
+pub(crate) fn warn_of_unread(unread: Option<&MeasurementError>) {
+    if let Some(error) = unread {
+        let what = format!("what was measured before is not used: {}", with_causes(error));
+        output::warning(&what, Some(&error.hint()));
+    }
+}
+
+fn with_causes(error: &MeasurementError) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let causes: String = causes.map(|cause| format!(": {cause}")).collect();
+    format!("{error}{causes}")
 }
 
 /// Keeps the result. A file that was named must be written; the usual one is worth a warning.
 fn keep(args: &Measure, measured: &Measurement) -> Outcome<()> {
     if let Some(file) = &args.save {
-        return Ok(measured.save(file)?);
+        return save_measurement(measured, file).map_err(Failure::hinted);
     }
     if args.no_save {
         return Ok(());
     }
-    let saved = |file: &Path| match measured.save(file) {
+    let saved = |file: &Path| match save_measurement(measured, file) {
         Ok(()) => output::message(&format!("kept in {}\n", file.display())),
         Err(error) => {
-            let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
-            let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-            output::warning(
-                &format!("the result is not kept: {error}{causes}"),
-                Some("firsttouch measure --save FILE"),
-            );
+            output::warning(&format!("the result is not kept: {}", with_causes(&error)), Some(&error.hint()));
         }
     };
     match kept_file() {
@@ -87,42 +110,13 @@ fn keep(args: &Measure, measured: &Measurement) -> Outcome<()> {
     Ok(())
 }
 
-/// Tells on stderr how far it is: one line that changes on a terminal, a few lines elsewhere.
-struct Teller {
-    redraws: bool,
-    told: Option<(&'static str, usize)>,
-}
-
-impl Teller {
-    fn new() -> Teller {
-        Teller { redraws: output::terminal().is_some(), told: None }
-    }
-
-    fn tell(&mut self, progress: Progress) {
-        let (stage, step, words) = match progress {
-            Progress::Preparing { bytes, nodes } => {
-                let nodes = if nodes == 1 { "one node".to_owned() } else { format!("{nodes} nodes") };
-                let size = firsttouch_placement::format_bytes(bytes);
-                ("preparing", 0, format!("preparing {size} of memory on {nodes}"))
-            }
-            Progress::Choosing => ("choosing", 0, "looking for the fastest instructions".to_owned()),
-            Progress::Measuring { done, of } => {
-                // Each line of a log shall say something new: four are enough.
-                let step = if self.redraws { done } else { done * 4 / of.max(1) };
-                ("measuring", step, format!("measuring, {} % done", done * 100 / of.max(1)))
-            }
-        };
-        if self.told == Some((stage, step)) {
-            return;
+fn words(progress: MeasureProgress) -> String {
+    match progress {
+        MeasureProgress::Preparing { bytes, nodes } => {
+            let nodes = if nodes == 1 { "one node".to_owned() } else { format!("{nodes} nodes") };
+            format!("preparing {} of memory on {nodes}", firsttouch_placement::format_bytes(bytes))
         }
-        self.told = Some((stage, step));
-        output::message(&if self.redraws { format!("\r\u{1b}[K{words}") } else { format!("{words}\n") });
-    }
-
-    /// Takes the line away that was being redrawn.
-    fn finish(&self) {
-        if self.redraws && self.told.is_some() {
-            output::message("\r\u{1b}[K");
-        }
+        MeasureProgress::Choosing => "looking for the fastest instructions".to_owned(),
+        MeasureProgress::Measuring { done, of } => format!("measuring, {} % done", done * 100 / of.max(1)),
     }
 }

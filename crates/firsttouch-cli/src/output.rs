@@ -1,16 +1,26 @@
 //! Everything that leaves the program: data on stdout, messages on stderr, and the exit code.
 
+use crate::exit::Rule;
 use firsttouch_report::visible;
 use rustix::termios::tcgetwinsize;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 
 /// Why a command ends without having done what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
     error: anyhow::Error,
     hint: Option<String>,
-    code: Option<u8>,
+    kind: Kind,
+}
+
+/// What decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Failed,
+    Usage,
+    Code(u8),
 }
 
 /// What a command ends with: the exit code, or why it failed.
@@ -18,7 +28,7 @@ pub(crate) type Outcome<T = u8> = Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(error: impl Into<anyhow::Error>) -> Failure {
-        Failure { error: error.into(), hint: None, code: None }
+        Failure { error: error.into(), hint: None, kind: Kind::Failed }
     }
 
     pub(crate) fn message(message: impl fmt::Display) -> Failure {
@@ -31,9 +41,28 @@ impl Failure {
         self
     }
 
+    /// The same, where there is such a line.
+    pub(crate) fn hint_if_some(self, hint: Option<impl Into<String>>) -> Failure {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
+    /// What it is about, before the error.
+    pub(crate) fn context(self, context: impl fmt::Display + Send + Sync + 'static) -> Failure {
+        Failure { error: self.error.context(context), ..self }
+    }
+
     /// An exit code other than that of the command's failures in general.
     pub(crate) fn code(mut self, code: u8) -> Failure {
-        self.code = Some(code);
+        self.kind = Kind::Code(code);
+        self
+    }
+
+    /// The command was used wrongly.
+    pub(crate) fn usage(mut self) -> Failure {
+        self.kind = Kind::Usage;
         self
     }
 
@@ -42,11 +71,25 @@ impl Failure {
         self.error.downcast_ref()
     }
 
-    /// Prints the error and returns the exit code; `general` is that of the command's failures in general.
-    pub(crate) fn report(&self, general: u8) -> u8 {
-        // Whoever read our output has seen enough: nothing failed.
-        if self.error.downcast_ref::<ClosedPipe>().is_some() {
-            return 0;
+    /// The exit code by the rule of the command.
+    pub(crate) fn exit_code(&self, rule: Rule) -> u8 {
+        match self.kind {
+            _ if self.is_closed_pipe() => 0,
+            Kind::Failed => rule.failed,
+            Kind::Usage => rule.usage,
+            Kind::Code(code) => code,
+        }
+    }
+
+    /// Whoever read our output has seen enough: nothing failed.
+    fn is_closed_pipe(&self) -> bool {
+        self.error.downcast_ref::<ClosedPipe>().is_some()
+    }
+
+    /// Prints the error.
+    pub(crate) fn print(&self) {
+        if self.is_closed_pipe() {
+            return;
         }
         let mut text = format!("{}error:{} {}\n", ERROR.render(), ERROR.render_reset(), shown(&self.error));
         for cause in self.error.chain().skip(1) {
@@ -58,7 +101,6 @@ impl Failure {
             text.push_str(&format!("\n{}hint:{} {}\n", HINT.render(), HINT.render_reset(), shown(hint)));
         }
         message(&text);
-        self.code.unwrap_or(general)
     }
 }
 
@@ -128,47 +170,21 @@ fn shown(text: impl fmt::Display) -> String {
     text.to_string().split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
+/// Columns of most terminals.
+const USUAL: usize = 80;
+
 /// Columns to fill on stdout: those that somebody asks for (`COLUMNS`), those of the terminal, or what most have.
 pub(crate) fn width() -> usize {
-    const USUAL: usize = 80;
     let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
-    let terminal =
-        || tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col.into()).filter(|columns| *columns > 0);
-    asked().or_else(terminal).unwrap_or(USUAL)
+    asked().or_else(|| columns_of(io::stdout())).unwrap_or(USUAL)
 }
 
-/// Columns to draw on when stderr is a terminal that understands cursor movements.
-pub(crate) fn terminal() -> Option<usize> {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    (io::stderr().is_terminal() && !dumb).then(width)
+/// Columns of the terminal that stderr is.
+pub(crate) fn stderr_columns() -> usize {
+    columns_of(io::stderr()).unwrap_or(USUAL)
 }
 
-/// Breaks a text between words; a word that is longer than the width stays whole.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn long_texts_break_between_words() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
-        assert_eq!(wrap("", 3), [""]);
-    }
+fn columns_of(stream: impl AsFd) -> Option<usize> {
+    // A terminal that nobody gave a size has 0 columns.
+    tcgetwinsize(stream).ok().map(|size| size.ws_col.into()).filter(|columns| *columns > 0)
 }

@@ -1,86 +1,12 @@
-//! The program to be run: found, looked at, and ready to be started.
+//! What every command that starts a program needs of the command line: its environment, and errors as failures.
 
 use crate::output::Failure;
-use firsttouch_explain::Target;
-use firsttouch_linux::program::text_of;
-use firsttouch_placement::{Placement, Reason, Via};
-use firsttouch_process::{
-    Environment, Launch, LaunchError, Program, ProgramError, agent_reach, inspect, preloaded_allocator,
-};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use firsttouch_launch::RunError;
+use firsttouch_process::{Environment, LaunchError, ProgramError};
 
-/// A program with its arguments.
-#[derive(Debug)]
-pub(crate) struct Subject {
-    program: Program,
-    words: Vec<OsString>,
-    /// An allocator that somebody else preloads.
-    preloaded_allocator: Option<String>,
-}
-
-impl Subject {
-    /// Finds the program that the first of `words` names.
-    pub(crate) fn find(words: &[OsString], environment: &Environment) -> Result<Subject, ProgramError> {
-        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
-        Ok(Subject {
-            program: inspect(name, environment.get("PATH"))?,
-            words: words.to_vec(),
-            preloaded_allocator: environment.get("LD_PRELOAD").and_then(preloaded_allocator),
-        })
-    }
-
-    /// The file whose code runs in the end.
-    pub(crate) fn image(&self) -> String {
-        text_of(self.program.image.as_os_str().as_bytes())
-    }
-
-    /// Whether it starts a Java virtual machine.
-    pub(crate) fn is_jvm(&self) -> bool {
-        self.program.kind.jvm
-    }
-
-    /// The words as documents hold them.
-    pub(crate) fn command(&self) -> Vec<String> {
-        self.words.iter().map(|word| text_of(word.as_bytes())).collect()
-    }
-
-    /// The program as evidence.
-    pub(crate) fn target(&self) -> Target {
-        Target {
-            words: self.command(),
-            image: self.program.image.clone(),
-            kind: self.program.kind.clone(),
-            preloaded_allocator: self.preloaded_allocator.clone(),
-        }
-    }
-
-    pub(crate) fn launch(&self, environment: Environment) -> Launch {
-        let mut launch = Launch::new(&self.program.file, &self.words[1..], environment);
-        // Some programs look at the name they were called by.
-        launch.arguments[0].clone_from(&self.words[0]);
-        launch
-    }
-
-    /// Why the means of a placement cannot reach the program, if so, and in words. Memory policy and CPUs are inherited,
-    /// which reaches every program.
-    pub(crate) fn beyond(&self, asked: &Placement) -> Option<(Reason, String)> {
-        // Switches in the environment reach a virtual machine however it is linked, and through whatever starts it.
-        if asked.via == Via::Supervise || matches!(asked.via, Via::Agent | Via::Jvm) && !asked.needs_agent() {
-            return None;
-        }
-        self.beyond_agent()
-    }
-
-    /// Why the agent cannot reach the program, if so, and in words.
-    pub(crate) fn beyond_agent(&self) -> Option<(Reason, String)> {
-        if let Err(reason) = agent_reach(&self.program.kind) {
-            let words = self.program.kind.out_of_reach(&self.image());
-            return Some((reason, words.unwrap_or_else(|| self.image())));
-        }
-        let library = self.preloaded_allocator.as_ref()?;
-        Some((Reason::ForeignAllocator, format!("LD_PRELOAD brings another allocator ({library})")))
-    }
+/// The environment of this process.
+pub(crate) fn environment() -> Environment {
+    std::env::vars_os().collect()
 }
 
 /// A program that cannot be found or executed, as an error of ours.
@@ -93,4 +19,12 @@ pub(crate) fn not_runnable(error: ProgramError) -> Failure {
 pub(crate) fn not_started(error: LaunchError) -> Failure {
     let (code, hint) = (error.exit_status(), error.hint());
     Failure::new(error).hint(hint).code(code)
+}
+
+/// A run that did not come to its end.
+pub(crate) fn not_run(error: RunError) -> Failure {
+    match error {
+        RunError::Launch(error) => not_started(error),
+        error => Failure::new(error),
+    }
 }

@@ -3,25 +3,19 @@
 use crate::args::{PlacementArgs, Run};
 use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
-use crate::outside::Visitor;
-use crate::program::{self, Subject};
-use crate::receipt::{self, RecordPlace};
-use crate::{agent, environment, export, here, rivals, worker};
+use crate::{export, measure, program};
 use anyhow::Context;
+use firsttouch_documents::to_json;
+use firsttouch_launch::{Manner, Start, Subject, Waiting, run_once, worker_advice};
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::{Pages, Placement, Profile, Reason, Receipt, Resolved, Via};
-use firsttouch_process::{Environment, Finished, Launch, run_and_wait};
-use firsttouch_report::json;
-use std::path::Path;
+use firsttouch_placement::{Pages, Placement, Profile, Reason, Resolved, Via};
+use firsttouch_process::Stream;
 
 pub(crate) fn run(run: &Run) -> Outcome {
     let asked = placement(&run.placement)?;
-    let own = environment::own();
+    let own = program::environment();
     let subject = Subject::find(&run.program, &own).map_err(program::not_runnable)?;
-    let resolved = here::resolve(&asked).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    })?;
+    let resolved = measure::resolve(&asked, run.quiet).map_err(Failure::hinted)?;
     if run.attachable && asked.via == Via::Supervise {
         return Err(Failure::message(
             "--attachable needs the agent, which --via supervise keeps out of the program",
@@ -36,57 +30,34 @@ pub(crate) fn run(run: &Run) -> Outcome {
         warn_of_ignored_sizes(&asked);
         warn_of_java(&subject, &asked);
     }
-    let launch = |environment: Environment| {
-        let mut launch = subject.launch(environment);
-        launch.inheritance = here::inheritance(&resolved);
-        launch
+    let start = match shortfall {
+        Some(reason) => Start::unreached(&subject, own, &asked, resolved, reason),
+        None => Start::placed(&subject, own, &asked, resolved, run.attachable).map_err(Failure::hinted)?,
     };
-
-    let Some(file) = &run.receipt else {
-        if shortfall.is_some() {
-            return Err(become_it(&launch(own)));
-        }
-        if asked.via == Via::Supervise {
-            let (finished, _) = visited(&launch(own), Visitor::supervising(&asked, false))?;
-            return Ok(finished.ending.plan().carry_out());
-        }
-        return Err(become_it(&launch(placed(own, &asked, &resolved, None, run.attachable)?)));
-    };
-
-    let records = RecordPlace::new().context("cannot make a folder for the agent's records")?;
-    let environment = match (shortfall, asked.via) {
-        (Some(_), _) | (None, Via::Supervise) => own,
-        (None, _) => placed(own, &asked, &resolved, Some(&records.path()), run.attachable)?,
-    };
-    let visitor = match (shortfall, asked.via) {
-        (None, Via::Supervise) => Visitor::supervising(&asked, true),
-        _ => Visitor::looking(),
-    };
-    let (finished, visitor) = visited(&launch(environment), visitor)?;
-    let ended = receipt::Run {
-        asked: &asked,
-        image: subject.image(),
-        ending: finished.ending,
-        records: &records,
-        by_agent: asked.is_placed_by_agent(),
-    };
-    let mut receipt = match shortfall {
-        Some(reason) => ended.receipt_of_unreached(visitor, reason),
-        None => ended.receipt(visitor),
-    };
-    receipt.hold_against(&resolved);
-    let advice =
-        receipt.tree.as_ref().filter(|_| shortfall.is_none()).and_then(|tree| worker::advice(&asked, tree));
-    if let Some(advice) = advice {
-        receipt.notes.push(format!("{}: {}", advice.what, advice.mend));
-        if !run.quiet {
-            output::warning(&advice.what, Some(&advice.mend));
-        }
+    if run.receipt.is_none() && !start.is_supervised() {
+        // Becomes the program; what comes back is why that failed.
+        return Err(program::not_started(start.exec()));
     }
-    hand_over(&receipt, file)?;
-    // What the record lay in must go before a signal can end us.
-    drop(records);
-    Ok(finished.ending.plan().carry_out())
+    let manner = Manner {
+        streams: [Stream::Inherit, Stream::Inherit, Stream::Inherit],
+        variables: Vec::new(),
+        waiting: Waiting::StandingIn,
+    };
+    let ran = run_once(&start, &manner, run.receipt.is_some()).map_err(program::not_run)?;
+    if let Some((reason, explanation)) = ran.refusal {
+        output::warning(&format!("{explanation}: the program ran as it is"), Some(reason.remedy()));
+    }
+    if let (Some(file), Some(mut receipt)) = (&run.receipt, ran.receipt) {
+        let tree = receipt.tree.as_ref().filter(|_| shortfall.is_none());
+        if let Some(advice) = tree.and_then(|tree| worker_advice(&asked, tree)) {
+            receipt.notes.push(format!("{}: {}", advice.what, advice.remedy));
+            if !run.quiet {
+                output::warning(&advice.what, Some(&advice.remedy));
+            }
+        }
+        export::write(file, &to_json(&receipt))?;
+    }
+    Ok(ran.finished.ending.plan().carry_out())
 }
 
 /// The placement asked for: the profile's, or the default, with the options over it.
@@ -120,10 +91,7 @@ fn reach(subject: &Subject, asked: &Placement, run: &Run) -> Outcome<Option<Reas
         if let Some(ability) = status.can("supervise").filter(|ability| ability.possible == Some(false)) {
             let failure =
                 Failure::message(format!("pages cannot be collapsed from outside: {}", ability.why));
-            return Err(match &ability.command {
-                Some(command) => failure.hint(command),
-                None => failure,
-            });
+            return Err(failure.hint_if_some(ability.remedy.as_ref()));
         }
     }
     let beyond = subject.beyond(asked);
@@ -152,15 +120,12 @@ fn look_for_pages(asked: &Placement, resolved: &Resolved, run: &Run) -> Outcome<
     if asked.via == Via::Supervise {
         return Ok(());
     }
-    let ability = firsttouch_machine::pages_ability(&asked.pages.to_string(), &resolved.nodes);
+    let ability = firsttouch_machine::pages_ability(&asked.pages.to_string(), &resolved.memory.nodes());
     let Some(ability) = ability.filter(|ability| ability.possible == Some(false)) else { return Ok(()) };
     let what = format!("there are no {} pages: {}", ability.what, ability.why);
     if run.strict {
         let failure = Failure::message(what);
-        return Err(match ability.command {
-            Some(command) => failure.hint(command),
-            None => failure,
-        });
+        return Err(failure.hint_if_some(ability.remedy));
     }
     if !run.quiet {
         let instead = match asked.pages {
@@ -169,7 +134,7 @@ fn look_for_pages(asked: &Placement, resolved: &Resolved, run: &Run) -> Outcome<
             Pages::Huge2M => "; transparent huge pages are asked for instead",
             _ => "",
         };
-        output::warning(&format!("{what}{instead}"), ability.command.as_deref());
+        output::warning(&format!("{what}{instead}"), ability.remedy.as_deref());
     }
     Ok(())
 }
@@ -192,45 +157,4 @@ fn warn_of_java(subject: &Subject, asked: &Placement) {
             Some("firsttouch run --via jvm"),
         );
     }
-}
-
-/// The environment with the placement in it.
-fn placed(
-    mut environment: Environment,
-    asked: &Placement,
-    resolved: &Resolved,
-    record: Option<&Path>,
-    attachable: bool,
-) -> Outcome<Environment> {
-    let variables = rivals::variables(asked, &rivals::library_directories());
-    environment::set_up_rival(&mut environment, variables).map_err(|missing| {
-        let remedy = missing.remedy();
-        Failure::new(missing).hint(remedy)
-    })?;
-    if asked.needs_agent() || attachable {
-        environment::set_up_agent(&mut environment, &agent::install()?, asked, resolved, record);
-    }
-    if attachable {
-        environment::make_attachable(&mut environment);
-    }
-    Ok(environment)
-}
-
-/// Becomes the program; what comes back is why that failed.
-fn become_it(launch: &Launch) -> Failure {
-    program::not_started(launch.exec())
-}
-
-/// Stands in for the program while `visitor` visits it.
-fn visited(launch: &Launch, mut visitor: Visitor) -> Outcome<(Finished, Visitor)> {
-    let finished = run_and_wait(launch, |pid| visitor.visit(pid)).map_err(program::not_started)?;
-    if let Some((reason, explanation)) = visitor.refusal() {
-        output::warning(&format!("{explanation}: the program ran as it is"), Some(reason.remedy()));
-    }
-    Ok((finished, visitor))
-}
-
-fn hand_over(receipt: &Receipt, file: &Path) -> Outcome<()> {
-    let text = json::receipt(receipt);
-    export::write(file, &text)
 }

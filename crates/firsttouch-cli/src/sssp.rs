@@ -2,54 +2,57 @@
 
 mod finder;
 mod rows;
+mod targets;
 mod together;
 
-use crate::USAGE;
 use crate::args::{Chosen, Sssp};
-use crate::graph;
+use crate::exit::INTERRUPTED;
+use crate::interrupt::Interrupt;
 use crate::output::{Failure, Outcome};
 use crate::paths::{
-    Found, INTERRUPTED, Input, Pace, Progress, Ready, Shared, count_sources, merge, nodes, ready, sources,
-    stop_at_signals, tell_need,
+    Found, Input, Ready, SearchProgress, Shared, count_sources, merge, nodes, ready, sources, tell_need,
 };
+use crate::reading;
 use anyhow::Context;
 use finder::Finder;
-use firsttouch_graph::{Algorithm, Merged, Need, Node, Shards, Summary, Task, Totals};
+use firsttouch_graph::{Algorithm, MemoryEstimate, Merged, Shards, Task, Totals};
 use rows::{Answer, Rows};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use targets::{Targets, summary};
 
 pub(crate) fn run(args: &Sssp) -> Outcome {
-    crate::export::check(args.json, &args.export_csv)?;
+    crate::export::check(args.run.json, &args.export_csv)?;
     if args.dry_run {
-        return tell_need(need(args)?, args.json);
+        return tell_need(need(args)?, args.run.json);
     }
     if args.merge {
         let export = |shards: &Shards, _: &Merged| together::export(args, shards);
         let export = args.export_csv.as_ref().map(|_| &export as &dyn Fn(&_, &_) -> _);
-        return merge(&args.graph.input.file, "sssp", &[], export, args.json);
+        return merge(&args.run.graph.input.file, "sssp", &[], export, args.run.json);
     }
-    let stop = stop_at_signals()?;
-    let shared = Shared::of(args.shard_dir.as_deref(), args.shard, &args.graph)?;
+    let interrupt = Interrupt::listen()?;
+    let stop = interrupt.flag();
+    let shared = Shared::of(args.run.shard_dir.as_deref(), args.run.shard, &args.run.graph)?;
     let mut input = match &shared {
-        Some(shared) => shared.load(&args.graph, &stop)?,
-        None => Input::load(&args.graph)?,
+        Some(shared) => shared.load(&args.run.graph, stop)?,
+        None => Input::load(&args.run.graph)?,
     };
     // One way of naming them was required.
-    let sources = sources(&args.from, &input.loaded.ids)?.unwrap_or_default();
+    let sources = sources(&args.run.from, &input.loaded.ids)?.unwrap_or_default();
     let named = nodes(&args.targets, &input.loaded.ids)?;
     let targets = (!named.is_empty()).then(|| Targets::new(&named));
-    let ready = prepared(args, &input, sources.len(), shared.as_ref(), &stop)?;
+    let ready = prepared(args, &input, sources.len(), shared.as_ref(), stop)?;
     if let Some(shared) = &shared {
-        return together::run(args, shared, &mut input, &ready, &sources, targets.as_ref(), &stop);
+        return together::run(args, shared, &mut input, &ready, &sources, targets.as_ref(), stop);
     }
     // A file that cannot be written is told of before the time is spent.
     let ids = input.loaded.ids.clone();
     let file = args.export_csv.as_deref().map(|path| rows::create(path, args.parents)).transpose()?;
     let rows =
         file.map(|file| Rows::new(file, &ids, targets.as_ref().map(|targets| targets.named), args.parents));
-    let progress = Progress::new(sources.len(), "sources", Pace::Seldom);
+    let progress = SearchProgress::new(sources.len(), "sources", false);
     let found = Mutex::new((Totals::default(), vec![None; sources.len()]));
     let each = |at: usize, answer: &Answer<'_>, took: Duration| {
         let summary = summary(answer, targets.as_ref());
@@ -63,7 +66,7 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
         }
         progress.add(1);
     };
-    let ends = || stop.load(Ordering::Relaxed) || rows.as_ref().is_some_and(Rows::have_failed);
+    let ends = || interrupt.asked() || rows.as_ref().is_some_and(Rows::have_failed);
     let mut finder = Finder::new(args, &mut input, &ready, targets.as_ref())?;
     let began = Instant::now();
     finder.find(&sources, ends, each)?;
@@ -77,51 +80,21 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
     let query_s = times.into_iter().flatten().collect();
     let found =
         Found { sources: sources.len(), searched, took, query_s, totals, receipts, ..Found::default() };
-    found.tell(&input, &ready, args.json, args.export_csv.as_ref())?;
+    found.tell(&input, &ready, args.run.json, args.export_csv.as_ref())?;
     Ok(if searched < sources.len() { INTERRUPTED } else { 0 })
 }
 
 /// The memory that searching would take, by the header of the graph.
-fn need(args: &Sssp) -> Outcome<Need> {
-    let input = &args.graph.input;
-    let size = graph::size(input)?;
-    let (copies, threads) = match args.graph.groups {
+fn need(args: &Sssp) -> Outcome<MemoryEstimate> {
+    let input = &args.run.graph.input;
+    let size = reading::size(input)?;
+    let (copies, threads) = match args.run.graph.groups {
         Some(groups) => (groups.groups.into(), u64::from(groups.cores) * u64::from(groups.groups)),
-        None => (1, graph::team(input.threads)?.size() as u64),
+        None => (1, reading::team(input.threads)?.size() as u64),
     };
-    let together = matches!(args.algorithm, Chosen::This(Algorithm::Delta | Algorithm::Regions));
-    let searches = if together { 1 } else { threads.min(count_sources(&args.from)?) };
-    Ok(size.need(searches, copies))
-}
-
-/// The nodes of `--targets`, as they were named, and each once.
-struct Targets<'a> {
-    named: &'a [Node],
-    distinct: Vec<Node>,
-    /// Where each stands first among those named.
-    columns: Vec<Node>,
-}
-
-impl<'a> Targets<'a> {
-    fn new(named: &'a [Node]) -> Targets<'a> {
-        let mut places: Vec<(Node, Node)> = named.iter().copied().zip(0..).collect();
-        places.sort_unstable();
-        places.dedup_by_key(|(target, _)| *target);
-        let (distinct, columns) = places.into_iter().unzip();
-        Targets { named, distinct, columns }
-    }
-}
-
-/// What an answer comes to: of targets, if there are some.
-fn summary(answer: &Answer<'_>, targets: Option<&Targets<'_>>) -> Summary {
-    match (answer, targets) {
-        (Answer::Tree(tree), Some(targets)) => tree.summary_of(&targets.distinct),
-        (Answer::Tree(tree), None) => tree.summary(),
-        (Answer::Targets { distances, .. }, Some(targets)) => {
-            targets.columns.iter().filter_map(|column| distances.of(*column)).collect()
-        }
-        (Answer::Targets { .. }, None) => Summary::default(),
-    }
+    let together = matches!(args.algorithm, Chosen::This(Algorithm::Delta | Algorithm::Partitions));
+    let searches = if together { 1 } else { threads.min(count_sources(&args.run.from)?) };
+    Ok(size.memory_estimate(searches, copies))
 }
 
 /// The algorithm that was asked for, or the one that suits, made ready.
@@ -140,22 +113,22 @@ fn prepared(
     let task =
         Task { sources, threads: input.team.size(), ends_early: args.limit.is_some(), has_hierarchy: false };
     let (index, making) = match shared {
-        Some(shared) => shared.index(algorithm, &args.index, input, task, stop)?,
-        None => (args.index.clone(), None),
+        Some(shared) => shared.index(algorithm, &args.run.index, input, task, stop)?,
+        None => (args.run.index.clone(), None),
     };
     let ready = ready(algorithm, &index, input, task)?;
     drop(making);
     let algorithm = ready.choice.algorithm;
     let idle = match algorithm {
         _ if args.delta.is_some() && algorithm != Algorithm::Delta => Some("--delta"),
-        Algorithm::Buckets | Algorithm::Regions => None,
+        Algorithm::Buckets | Algorithm::Partitions => None,
         _ if args.width.is_some() => Some("--width"),
         _ => None,
     };
     match idle {
         Some(option) => Err(Failure::message(format!("{option} means nothing to the algorithm {algorithm}"))
             .hint("--algorithm delta --delta N, or --algorithm buckets --width N")
-            .code(USAGE)),
+            .usage()),
         None => Ok(ready),
     }
 }

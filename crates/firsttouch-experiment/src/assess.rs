@@ -4,7 +4,7 @@ use crate::history::History;
 use crate::statistics::holm::holm;
 use crate::statistics::ratio::{judge, more_pairs_needed, ratio_interval};
 use crate::statistics::student::{MeanInterval, two_sided_p};
-use firsttouch_placement::{Ratio, Verdict};
+use crate::{Ratio, Verdict};
 
 /// Risk of every interval and of every family of verdicts.
 pub(crate) const ALPHA: f64 = 0.05;
@@ -55,9 +55,10 @@ impl Assessment {
 
 /// Assesses every configuration of the phase; the Holm family is all of them but the baseline, dropped ones included.
 pub(crate) fn assess(history: &History, same_band: f64) -> Vec<Assessment> {
-    let rivals: Vec<usize> =
+    let alternatives: Vec<usize> =
         history.participants.iter().copied().filter(|&index| index != BASELINE).collect();
-    let log_ratios: Vec<Vec<f64>> = rivals.iter().map(|&index| history.log_ratios(BASELINE, index)).collect();
+    let log_ratios: Vec<Vec<f64>> =
+        alternatives.iter().map(|&index| history.log_ratios(BASELINE, index)).collect();
     let p_values: Vec<Option<f64>> = log_ratios.iter().map(|logs| two_sided_p(logs)).collect();
     let mut comparisons =
         log_ratios.into_iter().zip(p_values.iter().copied()).zip(holm(&p_values, ALPHA)).map(

@@ -9,12 +9,12 @@
 //! the same? As long as nothing is faster than the baseline that question is what the session is about, so it is
 //! kept until it has its answer. Once something is faster nobody needs it.
 
+use crate::Verdict;
 use crate::assess::{Assessment, BASELINE};
 use crate::history::History;
 use crate::statistics::holm::holm;
 use crate::statistics::sample::mean;
 use crate::statistics::student::two_sided_p;
-use firsttouch_placement::Verdict;
 
 /// Blocks before the first look.
 const FIRST_LOOK_AFTER: u32 = 5;
@@ -24,7 +24,7 @@ const RISK: f64 = 0.01;
 
 /// The live configurations that are certainly slower than the best live one and of no more use.
 ///
-/// Never the baseline, which every ratio needs, and never the fastest of its rivals: that one is what the session is
+/// Never the baseline, which every ratio needs, and never the fastest of its alternatives: that one is what the session is
 /// about, and its interval must not depend on when it looked worst.
 pub(crate) fn out_of_the_race(history: &History, assessments: &[Assessment]) -> Vec<usize> {
     let verdict = |index: usize| {
@@ -48,15 +48,15 @@ fn certainly_worse(history: &History) -> Vec<usize> {
     let fastest = |candidates: &[usize]| {
         candidates.iter().copied().max_by(|&left, &right| speed(left).total_cmp(&speed(right)))
     };
-    let mut rivals: Vec<usize> = live.iter().copied().filter(|&index| index != BASELINE).collect();
-    let (Some(best), Some(leader)) = (fastest(&live), fastest(&rivals)) else { return Vec::new() };
-    rivals.retain(|&index| index != leader);
-    let behind: Vec<Vec<f64>> = rivals.iter().map(|&index| history.log_ratios(best, index)).collect();
+    let mut alternatives: Vec<usize> = live.iter().copied().filter(|&index| index != BASELINE).collect();
+    let (Some(best), Some(leader)) = (fastest(&live), fastest(&alternatives)) else { return Vec::new() };
+    alternatives.retain(|&index| index != leader);
+    let behind: Vec<Vec<f64>> = alternatives.iter().map(|&index| history.log_ratios(best, index)).collect();
     let p_values: Vec<Option<f64>> = behind.iter().map(|logs| two_sided_p(logs)).collect();
     let level = RISK / (f64::from(look) * f64::from(look + 1));
     let decisions = holm(&p_values, level);
     let slower = |logs: &[f64]| mean(logs).is_some_and(|mean| mean < 0.0);
-    rivals
+    alternatives
         .into_iter()
         .zip(behind)
         .zip(decisions)
@@ -69,7 +69,7 @@ fn certainly_worse(history: &History) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::assess::assess;
-    use crate::{Phase, RunRequest, Sample};
+    use crate::{Phase, RunRequest, TimedRun};
 
     fn history(blocks: u32, walls: &[f64]) -> History {
         let mut history = History::new(walls.len(), (0..walls.len()).collect());
@@ -83,7 +83,7 @@ mod tests {
                     environment_offset_bytes: 0,
                 };
                 let wobble = 1.0 + 0.01 * f64::from((7 * block + 3 * configuration as u32) % 5);
-                history.record(&request, Sample { wall_s: base * wobble, ..Sample::default() });
+                history.record(&request, TimedRun { wall_s: base * wobble, ..TimedRun::default() });
             }
             history.complete_blocks += 1;
         }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn never_drops_the_baseline_nor_the_fastest_rival() {
+    fn never_drops_the_baseline_nor_the_fastest_alternative() {
         assert_eq!(dropped(&history(8, &[9.0, 1.0, 3.0])), [2]);
         assert!(dropped(&history(8, &[9.0, 1.0])).is_empty());
         assert_eq!(dropped(&history(8, &[1.0, 8.0, 9.0])), [2]);

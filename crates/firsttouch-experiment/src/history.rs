@@ -1,8 +1,8 @@
 //! The runs of one phase, by configuration.
 
+use crate::SessionRun;
 use crate::statistics::ratio::log_ratios;
-use crate::{RunRequest, Sample};
-use firsttouch_placement::LaunchedRun;
+use crate::{RunRequest, TimedRun};
 
 /// Everything measured in one phase. A configuration runs once in each block from the first until it is dropped, so
 /// its runs are its blocks.
@@ -11,7 +11,7 @@ pub(crate) struct History {
     /// Configurations of this phase, the baseline first.
     pub(crate) participants: Vec<usize>,
     /// Runs by configuration index; empty for those that do not take part.
-    pub(crate) runs: Vec<Vec<LaunchedRun>>,
+    pub(crate) runs: Vec<Vec<SessionRun>>,
     /// The block after which a configuration was dropped.
     pub(crate) dropped_after: Vec<Option<u32>>,
     /// Blocks in which every live configuration has run.
@@ -28,18 +28,11 @@ impl History {
         }
     }
 
-    pub(crate) fn record(&mut self, request: &RunRequest, sample: Sample) {
-        self.runs[request.configuration].push(LaunchedRun {
+    pub(crate) fn record(&mut self, request: &RunRequest, timed: TimedRun) {
+        self.runs[request.configuration].push(SessionRun {
             block: request.block,
             order: request.order,
-            wall_s: sample.wall_s,
-            user_s: sample.user_s,
-            system_s: sample.system_s,
-            max_rss_bytes: sample.max_rss_bytes,
-            minor_faults: sample.minor_faults,
-            major_faults: sample.major_faults,
-            context_switches: sample.context_switches,
-            counters: sample.counters,
+            timed,
             outlier: false,
         });
     }
@@ -51,12 +44,15 @@ impl History {
 
     /// Wall times of all runs of a configuration, those of an unfinished block included.
     pub(crate) fn wall_s(&self, configuration: usize) -> Vec<f64> {
-        self.runs[configuration].iter().map(|run| run.wall_s).collect()
+        self.runs[configuration].iter().map(|run| run.timed.wall_s).collect()
     }
 
     /// Wall times in complete blocks only.
     pub(crate) fn complete_wall_s(&self, configuration: usize) -> impl Iterator<Item = &f64> {
-        self.runs[configuration].iter().filter(|run| run.block < self.complete_blocks).map(|run| &run.wall_s)
+        self.runs[configuration]
+            .iter()
+            .filter(|run| run.block < self.complete_blocks)
+            .map(|run| &run.timed.wall_s)
     }
 
     /// Per-block logarithms of how many times faster a configuration is than the reference, complete blocks only.

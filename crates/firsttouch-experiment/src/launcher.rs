@@ -1,6 +1,6 @@
 //! The way out to the world: one call runs the program once.
 
-use std::collections::BTreeMap;
+use crate::TimedRun;
 use std::time::Duration;
 
 /// Which part of a session a run belongs to.
@@ -28,27 +28,6 @@ pub struct RunRequest {
     pub environment_offset_bytes: u32,
 }
 
-/// What one run showed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// Wall-clock time in seconds.
-    pub wall_s: f64,
-    /// Processor time in user mode, in seconds.
-    pub user_s: f64,
-    /// Processor time in the kernel, in seconds.
-    pub system_s: f64,
-    /// Peak resident set of the largest process, in bytes.
-    pub max_rss_bytes: u64,
-    /// Page faults that needed no I/O.
-    pub minor_faults: u64,
-    /// Page faults that needed I/O.
-    pub major_faults: u64,
-    /// Voluntary and involuntary context switches together.
-    pub context_switches: u64,
-    /// Hardware counters by name; empty where the kernel has none.
-    pub counters: BTreeMap<String, u64>,
-}
-
 /// Runs programs and knows the time; everything this crate cannot do itself.
 pub trait Launcher {
     /// Why a run failed.
@@ -58,7 +37,7 @@ pub trait Launcher {
     ///
     /// # Errors
     /// Whatever kept the program from ending well. It ends the session; what was measured before is kept.
-    fn launch(&mut self, request: &RunRequest) -> Result<Sample, Self::Error>;
+    fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, Self::Error>;
 
     /// Time since the session began.
     fn elapsed(&self) -> Duration;

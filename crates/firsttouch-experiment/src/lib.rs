@@ -19,7 +19,7 @@
 //!
 //! Architecture invariant: this crate does no I/O, reads no clock and never sleeps. Programs, time and interruption
 //! come through the [`Launcher`], progress leaves through the [`Observer`], and the same plan with the same samples
-//! gives the same outcome.
+//! gives the same outcome. It depends on no other crate of ours: what a configuration is, and what it obtained, its callers know.
 
 #![forbid(unsafe_code)]
 
@@ -28,17 +28,21 @@ mod eliminate;
 mod history;
 mod launcher;
 mod observer;
-mod outcome;
 mod plan;
+mod run;
 mod schedule;
 mod session;
+mod session_result;
 pub mod statistics;
 mod stop;
 mod tie;
+mod verdict;
 mod warnings;
 
-pub use launcher::{Launcher, Phase, RunRequest, Sample};
-pub use observer::{LiveSummary, Observer, Progress, Silent};
-pub use outcome::Outcome;
+pub use launcher::{Launcher, Phase, RunRequest};
+pub use observer::{LiveSummary, Observer, PhaseProgress, Silent};
 pub use plan::Plan;
+pub use run::{SessionRun, TimedRun};
 pub use session::run;
+pub use session_result::{ConfigurationResult, Confirmation, SessionResult};
+pub use verdict::{Ratio, Verdict};

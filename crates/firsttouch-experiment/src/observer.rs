@@ -1,7 +1,7 @@
-//! Progress, for those who watch. Called between runs only, so that drawing it disturbs no measurement.
+//! PhaseProgress, for those who watch. Called between runs only, so that drawing it disturbs no measurement.
 
-use crate::{Phase, RunRequest, Sample};
-use firsttouch_placement::{Ratio, Verdict};
+use crate::{Phase, RunRequest, TimedRun};
+use crate::{Ratio, Verdict};
 use std::time::Duration;
 
 /// Where one configuration stands at a block end.
@@ -29,7 +29,7 @@ pub struct LiveSummary {
 
 /// Where a phase stands at a block end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
+pub struct PhaseProgress {
     /// The phase.
     pub phase: Phase,
     /// The block that just ended, from 0.
@@ -54,12 +54,12 @@ pub trait Observer {
     }
 
     /// A run ended well.
-    fn run_finished(&mut self, request: &RunRequest, sample: &Sample) {
-        let _ = (request, sample);
+    fn run_finished(&mut self, request: &RunRequest, timed: &TimedRun) {
+        let _ = (request, timed);
     }
 
     /// Every live configuration has run once more.
-    fn block_finished(&mut self, progress: &Progress) {
+    fn block_finished(&mut self, progress: &PhaseProgress) {
         let _ = progress;
     }
 }

@@ -3,8 +3,8 @@
 //! A printed seed must give the same session years later, so the draws are written out here on top of the raw
 //! ChaCha stream; the shuffles of random-number crates may change between their versions.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 /// Environment offsets lie below this many bytes: one page covers every alignment of the stack that matters.
 const ENVIRONMENT_OFFSETS: u32 = 4096;

@@ -9,8 +9,8 @@ use crate::statistics::sample::{outliers, standard_deviation};
 use crate::stop::PrecisionRule;
 use crate::tie::{Tie, less_intrusive};
 use crate::warnings::{self, Ending};
-use crate::{Launcher, LiveSummary, Observer, Outcome, Phase, Plan, Progress, RunRequest};
-use firsttouch_placement::{ConfigurationReport, Confirmation, LaunchedRun, Verdict};
+use crate::{ConfigurationResult, Confirmation, SessionRun, Verdict};
+use crate::{Launcher, LiveSummary, Observer, Phase, PhaseProgress, Plan, RunRequest, SessionResult};
 use std::time::Duration;
 
 /// Part of the budget that the search may use when a confirmation is to follow.
@@ -20,7 +20,7 @@ const SEARCH_SHARE: f64 = 2.0 / 3.0;
 /// outcome holds everything that was measured.
 ///
 /// ```
-/// use firsttouch_experiment::{Launcher, Plan, RunRequest, Sample, Silent, run};
+/// use firsttouch_experiment::{Launcher, Plan, RunRequest, TimedRun, Silent, run};
 /// use std::{convert::Infallible, time::Duration};
 ///
 /// /// A program that huge pages make a quarter faster, on a machine that wobbles by a percent.
@@ -28,11 +28,11 @@ const SEARCH_SHARE: f64 = 2.0 / 3.0;
 ///
 /// impl Launcher for Pretend {
 ///     type Error = Infallible;
-///     fn launch(&mut self, request: &RunRequest) -> Result<Sample, Infallible> {
+///     fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, Infallible> {
 ///         self.0 += 1;
 ///         let wobble = 1.0 + 0.01 * f64::from(self.0 % 3);
 ///         let wall_s = if request.configuration == 1 { 2.0 } else { 2.5 } * wobble;
-///         Ok(Sample { wall_s, ..Sample::default() })
+///         Ok(TimedRun { wall_s, ..TimedRun::default() })
 ///     }
 ///     fn elapsed(&self) -> Duration {
 ///         Duration::from_secs(2 * u64::from(self.0))
@@ -48,7 +48,11 @@ const SEARCH_SHARE: f64 = 2.0 / 3.0;
 /// let ratio = outcome.confirmation.and_then(|confirmation| confirmation.ratio);
 /// assert!(ratio.is_some_and(|ratio| ratio.low < 1.25 && 1.25 < ratio.high));
 /// ```
-pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &mut O) -> Outcome<L::Error> {
+pub fn run<L: Launcher, O: Observer + ?Sized>(
+    plan: &Plan,
+    launcher: &mut L,
+    observer: &mut O,
+) -> SessionResult<L::Error> {
     let mut session = Session { plan, launcher, observer, schedule: Schedule::new(plan.seed), next_order: 0 };
     let all: Vec<usize> = (0..plan.configurations.len()).collect();
     let (mut search, mut ending) = session.phase(Phase::Search, all);
@@ -84,13 +88,13 @@ pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &m
 
     notes.extend(warnings::drifting("search", &search, plan.same_band));
     let configurations =
-        assessments.iter().map(|assessment| report(plan, &mut search, assessment, &mut notes)).collect();
+        assessments.iter().map(|assessment| result(plan, &mut search, assessment, &mut notes)).collect();
     let (interrupted, failure) = match ending {
         Ending::Interrupted => (true, None),
         Ending::Failed(configuration, error) => (false, Some((configuration, error))),
         Ending::Precise | Ending::MaxRuns | Ending::Budget => (false, None),
     };
-    Outcome {
+    SessionResult {
         configurations,
         winner,
         tied_with: fastest.zip(tie.map(|tie| tie.ratio)),
@@ -101,7 +105,7 @@ pub fn run<L: Launcher, O: Observer>(plan: &Plan, launcher: &mut L, observer: &m
     }
 }
 
-struct Session<'a, L, O> {
+struct Session<'a, L, O: ?Sized> {
     plan: &'a Plan,
     launcher: &'a mut L,
     observer: &'a mut O,
@@ -109,7 +113,7 @@ struct Session<'a, L, O> {
     next_order: u32,
 }
 
-impl<L: Launcher, O: Observer> Session<'_, L, O> {
+impl<L: Launcher, O: Observer + ?Sized> Session<'_, L, O> {
     /// Runs blocks of the participants until a rule ends the phase.
     fn phase(&mut self, phase: Phase, participants: Vec<usize>) -> (History, Ending<L::Error>) {
         let began = self.launcher.elapsed();
@@ -174,9 +178,9 @@ impl<L: Launcher, O: Observer> Session<'_, L, O> {
             };
             self.observer.run_started(&request);
             match self.launcher.launch(&request) {
-                Ok(sample) => {
-                    self.observer.run_finished(&request, &sample);
-                    history.record(&request, sample);
+                Ok(timed) => {
+                    self.observer.run_finished(&request, &timed);
+                    history.record(&request, timed);
                     self.next_order += 1;
                 }
                 // Ctrl-C reaches the program too, so its death then is the interruption and no fault of its own.
@@ -201,7 +205,7 @@ impl<L: Launcher, O: Observer> Session<'_, L, O> {
         rule: &PrecisionRule,
         dropped: Vec<usize>,
         began: Duration,
-    ) -> Progress {
+    ) -> PhaseProgress {
         let configurations: Vec<LiveSummary> =
             assessments.iter().map(|assessment| summary(self.plan, history, assessment, rule)).collect();
         let live = || configurations.iter().filter(|summary| summary.dropped_after_block.is_none());
@@ -210,14 +214,14 @@ impl<L: Launcher, O: Observer> Session<'_, L, O> {
 
         // What a run costs beyond its own time (start, checks between runs) is in the time that has passed.
         let now = self.launcher.elapsed();
-        let running: f64 = history.runs.iter().flatten().map(|run| run.wall_s).sum();
+        let running: f64 = history.runs.iter().flatten().map(|run| run.timed.wall_s).sum();
         let overhead = now.saturating_sub(began).as_secs_f64() / running;
         let block_s: f64 = live().filter_map(|summary| summary.mean_wall_s).sum::<f64>() * overhead;
         let left_by_budget = self.allowance(phase).map(|most| most.saturating_sub(now));
         let remaining = remaining_blocks
             .and_then(|blocks| Duration::try_from_secs_f64(block_s * f64::from(blocks)).ok())
             .map(|estimate| left_by_budget.map_or(estimate, |left| estimate.min(left)));
-        Progress {
+        PhaseProgress {
             phase,
             block: history.complete_blocks.saturating_sub(1),
             dropped,
@@ -271,8 +275,8 @@ fn fastest(history: &History, assessments: &[Assessment]) -> Option<usize> {
 }
 
 /// Marks outliers and looks for groups; tells both, but groups explain their outliers.
-fn inspect(name: &str, runs: &mut [LaunchedRun], same_band: f64, notes: &mut Vec<String>) -> bool {
-    let wall_s: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
+fn inspect(name: &str, runs: &mut [SessionRun], same_band: f64, notes: &mut Vec<String>) -> bool {
+    let wall_s: Vec<f64> = runs.iter().map(|run| run.timed.wall_s).collect();
     for (run, marked) in runs.iter_mut().zip(outliers(&wall_s)) {
         run.outlier = marked;
     }
@@ -282,22 +286,19 @@ fn inspect(name: &str, runs: &mut [LaunchedRun], same_band: f64, notes: &mut Vec
     grouped.is_some()
 }
 
-fn report(
+fn result(
     plan: &Plan,
     history: &mut History,
     assessment: &Assessment,
     notes: &mut Vec<String>,
-) -> ConfigurationReport {
+) -> ConfigurationResult {
     let configuration = assessment.configuration;
     let name = &plan.configurations[configuration];
     let mut runs = std::mem::take(&mut history.runs[configuration]);
     let bimodal = inspect(name, &mut runs, plan.same_band, notes);
     let comparison = assessment.comparison.as_ref();
     notes.extend(comparison.and_then(|comparison| warnings::disagreement(name, comparison)));
-    ConfigurationReport {
-        name: name.clone(),
-        asked: None,
-        obtained: None,
+    ConfigurationResult {
         runs,
         mean_wall_s: assessment.mean.map_or(0.0, |mean| mean.mean),
         ci95_wall_s: assessment.mean.and_then(|mean| mean.half_width),

@@ -10,7 +10,7 @@ use crate::Plan;
 use crate::assess::{ALPHA, Assessment};
 use crate::history::History;
 use crate::statistics::ratio::{judge, ratio_interval};
-use firsttouch_placement::{Ratio, Verdict};
+use crate::{Ratio, Verdict};
 
 /// What may be lost of what the fastest gains: a small gain must not shrink to nothing within the precision.
 const LOSS_OF_GAIN: f64 = 0.5;

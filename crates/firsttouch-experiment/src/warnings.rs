@@ -6,7 +6,7 @@ use crate::history::History;
 use crate::statistics::drift::drift;
 use crate::statistics::sample::mean;
 use crate::statistics::wilcoxon::{hodges_lehmann, signed_rank_p};
-use firsttouch_placement::{LaunchedRun, Ratio, Verdict};
+use crate::{Ratio, SessionRun, Verdict};
 
 /// Five signed ranks cannot reach 5 % however clear the case is.
 const FEWEST_FOR_SIGNED_RANKS: usize = 6;
@@ -31,9 +31,9 @@ pub(crate) enum Ending<E> {
 
 /// Tells of outliers only where they move the mean by more than may pass as the same: a few runs in a hundred of any
 /// program stand apart, and a warning about each would teach people to read past all of them.
-pub(crate) fn outliers(name: &str, runs: &[LaunchedRun], same_band: f64) -> Option<String> {
+pub(crate) fn outliers(name: &str, runs: &[SessionRun], same_band: f64) -> Option<String> {
     let wall_s = |keep: bool| -> Vec<f64> {
-        runs.iter().filter(|run| keep || !run.outlier).map(|run| run.wall_s).collect()
+        runs.iter().filter(|run| keep || !run.outlier).map(|run| run.timed.wall_s).collect()
     };
     let (all, others) = (mean(&wall_s(true))?, mean(&wall_s(false))?);
     let shift = all / others - 1.0;
@@ -85,8 +85,11 @@ pub(crate) fn disagreement(name: &str, comparison: &Comparison) -> Option<String
 }
 
 pub(crate) fn drifting(phase: &str, history: &History, same_band: f64) -> Option<String> {
-    let groups: Vec<Vec<(u32, f64)>> =
-        history.runs.iter().map(|runs| runs.iter().map(|run| (run.order, run.wall_s)).collect()).collect();
+    let groups: Vec<Vec<(u32, f64)>> = history
+        .runs
+        .iter()
+        .map(|runs| runs.iter().map(|run| (run.order, run.timed.wall_s)).collect())
+        .collect();
     let drift = drift(&groups)?;
     let certain = drift.p.is_some_and(|p| p < DRIFT_LEVEL);
     (certain && drift.change.abs() > same_band).then(|| {

@@ -41,7 +41,7 @@ pub struct Resolution {
 
 /// The program, looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct ExplainedProgram {
     /// The words after `--`.
     pub words: Vec<String>,
     /// The file whose code runs in the end: of a script its interpreter.
@@ -71,7 +71,7 @@ pub struct Evidence {
     /// The environment the program would get.
     pub environment: Environment,
     /// The program.
-    pub target: Target,
+    pub program: ExplainedProgram,
     /// What it would inherit.
     pub inherited: Inherited,
     /// Calls of placement, tried in children; empty for a recorded machine, whose kernel cannot be asked.
@@ -87,7 +87,7 @@ impl Evidence {
     pub fn collect(
         root: &Root,
         wanted: Wanted,
-        target: Target,
+        program: ExplainedProgram,
         environment: Environment,
     ) -> Result<Evidence, MachineError> {
         let report = StatusReport::of(Machine::examine(root)?);
@@ -100,7 +100,7 @@ impl Evidence {
         };
         Ok(Evidence {
             wanted,
-            target,
+            program,
             environment,
             inherited: Inherited {
                 status: text("proc/self/status"),

@@ -10,9 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod evidence;
-mod finding;
 mod rules;
 
-pub use evidence::{Evidence, Inherited, Resolution, Target, Wanted};
-pub use finding::{Finding, Proof, Weight};
+pub use evidence::{Evidence, ExplainedProgram, Inherited, Resolution, Wanted};
+pub use firsttouch_documents::{Finding, Proof, Weight};
 pub use rules::explain;

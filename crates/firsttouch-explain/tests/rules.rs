@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "every failure here is a failed test")]
 
-use firsttouch_explain::{Evidence, Finding, Resolution, Target, Wanted, Weight, explain};
+use firsttouch_explain::{Evidence, ExplainedProgram, Finding, Resolution, Wanted, Weight, explain};
 use firsttouch_linux::trials::Trial;
 use firsttouch_machine::Root;
 use firsttouch_placement::{Pages, Via};
@@ -40,8 +40,8 @@ fn root(folder: &Path, files: &[(&str, &str)]) -> Root {
     Root::at(folder)
 }
 
-fn target(words: &[&str]) -> Target {
-    Target {
+fn program(words: &[&str]) -> ExplainedProgram {
+    ExplainedProgram {
         words: words.iter().map(|word| (*word).to_owned()).collect(),
         image: words[0].into(),
         kind: ProgramKind {
@@ -103,7 +103,7 @@ fn found(
     let root = root(folder.path(), files);
     let environment: Environment =
         environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let mut evidence = Evidence::collect(&root, wanted, target(&["/bin/x"]), environment).unwrap();
+    let mut evidence = Evidence::collect(&root, wanted, program(&["/bin/x"]), environment).unwrap();
     assert!(evidence.trials.is_empty(), "the kernel of a recorded machine cannot be asked");
     change(&mut evidence);
     explain(&evidence)
@@ -111,8 +111,8 @@ fn found(
 
 fn nothing(_: &mut Evidence) {}
 
-fn ids(findings: &[Finding]) -> Vec<(&'static str, Weight)> {
-    findings.iter().map(|finding| (finding.id, finding.weight)).collect()
+fn ids(findings: &[Finding]) -> Vec<(&str, Weight)> {
+    findings.iter().map(|finding| (finding.id.as_str(), finding.weight)).collect()
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn every_finding_says_where_it_is_written() {
         &[("OMP_PROC_BIND", "close"), ("SLURM_CPU_BIND", "quiet,mask_cpu:0x3"), ("OMP_NUM_THREADS", "64")],
         |evidence| {
             evidence.trials = vec![("mbind", Trial::Refused(1))];
-            evidence.target.kind.go = true;
+            evidence.program.kind.go = true;
         },
     );
     assert_eq!(findings.len(), 7, "{:?}", ids(&findings));
@@ -149,7 +149,7 @@ fn runtimes_that_bind_their_threads_override_ours() {
     let variables = [("OMP_PROC_BIND", "close"), ("KMP_AFFINITY", "granularity=fine,compact")];
     let findings = found(placed(), &[], &variables, nothing);
     assert_eq!(ids(&findings), [("thread-runtime", Weight::Overrides)]);
-    assert_eq!(findings[0].mend.as_deref(), Some("unset OMP_PROC_BIND KMP_AFFINITY"));
+    assert_eq!(findings[0].remedy.as_deref(), Some("unset OMP_PROC_BIND KMP_AFFINITY"));
     assert_eq!(findings[0].evidence[0].text, "OMP_PROC_BIND=close");
     assert_eq!(ids(&found(pages_only(), &[], &variables, nothing)), [("thread-runtime", Weight::Remark)]);
     let off = [("OMP_PROC_BIND", "FALSE"), ("KMP_AFFINITY", "verbose,none"), ("GOMP_CPU_AFFINITY", "")];
@@ -158,12 +158,12 @@ fn runtimes_that_bind_their_threads_override_ours() {
 
 #[test]
 fn more_threads_than_cpus_are_told() {
-    let threads = |wanted, value| ids(&found(wanted, &[], &[("OMP_NUM_THREADS", value)], nothing));
-    assert_eq!(threads(placed(), "2"), []);
-    assert_eq!(threads(placed(), "3"), [("too-many-threads", Weight::Weakens)]);
-    assert_eq!(threads(pages_only(), "4"), []);
-    assert_eq!(threads(pages_only(), "2,4"), [("too-many-threads", Weight::Weakens)]);
-    assert_eq!(threads(pages_only(), "many"), []);
+    let threads = |wanted, value| found(wanted, &[], &[("OMP_NUM_THREADS", value)], nothing);
+    assert_eq!(ids(&threads(placed(), "2")), []);
+    assert_eq!(ids(&threads(placed(), "3")), [("too-many-threads", Weight::Weakens)]);
+    assert_eq!(ids(&threads(pages_only(), "4")), []);
+    assert_eq!(ids(&threads(pages_only(), "2,4")), [("too-many-threads", Weight::Weakens)]);
+    assert_eq!(ids(&threads(pages_only(), "many")), []);
 }
 
 #[test]
@@ -187,16 +187,16 @@ fn batch_systems_and_ranks() {
 
 #[test]
 fn a_program_that_starts_the_program_is_told_by_what_it_does() {
-    let started = |wanted, change| ids(&found(wanted, &[], &[], change));
-    let numactl: Change = |evidence| evidence.target = target(&["/usr/bin/numactl", "-m", "0", "x"]);
-    assert_eq!(started(placed(), numactl), [("starter-binds", Weight::Overrides)]);
-    assert_eq!(started(pages_only(), numactl), [("starter-binds", Weight::Remark)]);
+    let started = |wanted, change| found(wanted, &[], &[], change);
+    let numactl: Change = |evidence| evidence.program = program(&["/usr/bin/numactl", "-m", "0", "x"]);
+    assert_eq!(ids(&started(placed(), numactl)), [("starter-binds", Weight::Overrides)]);
+    assert_eq!(ids(&started(pages_only(), numactl)), [("starter-binds", Weight::Remark)]);
     assert_eq!(
-        started(pages_only(), |evidence| evidence.target = target(&["docker", "run", "x"])),
+        ids(&started(pages_only(), |evidence| evidence.program = program(&["docker", "run", "x"]))),
         [("starter-elsewhere", Weight::Overrides)]
     );
     assert_eq!(
-        started(pages_only(), |evidence| evidence.target = target(&["sudo", "x"])),
+        ids(&started(pages_only(), |evidence| evidence.program = program(&["sudo", "x"]))),
         [("starter-cleans", Weight::Overrides)]
     );
 }
@@ -247,7 +247,9 @@ fn sandboxes_are_told_from_old_kernels() {
     let filtered = STATUS.replace("Seccomp:\t0", "Seccomp:\t2");
     let findings = found(placed(), &[("proc/self/status", filtered.as_str())], &[], refused);
     assert_eq!(ids(&findings), [("refused-call", Weight::Overrides), ("refused-call", Weight::Remark)]);
-    assert!(findings[0].what.contains("sandbox") && findings[0].mend.as_ref().unwrap().contains("SYS_NICE"));
+    assert!(
+        findings[0].what.contains("sandbox") && findings[0].remedy.as_ref().unwrap().contains("SYS_NICE")
+    );
     assert!(findings[1].evidence[0].text.contains("signal 31"), "{:?}", findings[1]);
     let findings = found(pages_only(), &[], &[], refused);
     assert_eq!(findings[0].weight, Weight::Remark, "no memory policy was asked for");
@@ -274,7 +276,7 @@ fn pages_that_cannot_be_had() {
     let never = [("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")];
     let findings = found(pages_only(), &never, &[], nothing);
     assert_eq!(ids(&findings), [("pages", Weight::Overrides)]);
-    assert!(findings[0].mend.as_ref().unwrap().contains("tee /sys/kernel/mm/transparent_hugepage/enabled"));
+    assert!(findings[0].remedy.as_ref().unwrap().contains("tee /sys/kernel/mm/transparent_hugepage/enabled"));
     let pool = [
         ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n"),
         ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n"),
@@ -289,7 +291,7 @@ fn pages_that_cannot_be_had() {
 
 #[test]
 fn programs_out_of_reach() {
-    let unreached: Change = |evidence| evidence.target.kind.linkage = Linkage::Static;
+    let unreached: Change = |evidence| evidence.program.kind.linkage = Linkage::Static;
     let findings = found(pages_only(), &[], &[], unreached);
     assert_eq!(ids(&findings), [("program", Weight::Overrides)]);
     assert_eq!(findings[0].what, "/bin/x is statically linked");
@@ -297,17 +299,17 @@ fn programs_out_of_reach() {
     assert_eq!(found(supervised.clone(), &[], &[], unreached), []);
     let inherited = Wanted { pages: Pages::Plain, threads: None, needs_agent: false, ..placed() };
     assert_eq!(found(inherited, &[], &[], unreached), [], "policy and CPUs reach every program");
-    let script: Change = |evidence| evidence.target.image = "/usr/bin/dash".into();
+    let script: Change = |evidence| evidence.program.image = "/usr/bin/dash".into();
     let findings = found(pages_only(), &[], &[], script);
     assert_eq!(ids(&findings), [("starts-others", Weight::Weakens)]);
-    assert_eq!(findings[0].mend.as_deref(), Some("firsttouch run --follow"));
+    assert_eq!(findings[0].remedy.as_deref(), Some("firsttouch run --follow"));
     assert_eq!(found(Wanted { follow: true, ..pages_only() }, &[], &[], script), []);
     assert_eq!(found(supervised.clone(), &[], &[], script), [], "the agent is not in it");
-    let java: Change = |evidence| evidence.target.kind.jvm = true;
+    let java: Change = |evidence| evidence.program.kind.jvm = true;
     assert_eq!(ids(&found(pages_only(), &[], &[], java)), [("java-heap", Weight::Overrides)]);
     assert_eq!(found(Wanted { via: Via::Jvm, needs_agent: false, ..pages_only() }, &[], &[], java), []);
     let preloaded: Change =
-        |evidence| evidence.target.preloaded_allocator = Some("libjemalloc.so.2".to_owned());
+        |evidence| evidence.program.preloaded_allocator = Some("libjemalloc.so.2".to_owned());
     let findings = found(pages_only(), &[], &[("LD_PRELOAD", "/usr/lib/libjemalloc.so.2")], preloaded);
     assert_eq!(ids(&findings), [("preloaded-allocator", Weight::Overrides)]);
     let tunables = [("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.check=0")];
@@ -327,26 +329,26 @@ fn a_placement_that_cannot_be_given_is_the_first_finding() {
 
 #[test]
 fn what_counts_for_threads_counts_for_the_cpus_of_a_program_too() {
-    let with = |files, variables, change| ids(&found(masked(), files, variables, change));
+    let with = |files, variables, change| found(masked(), files, variables, change);
     let mask = STATUS.replace("Cpus_allowed_list:\t0-3", "Cpus_allowed_list:\t2");
     let narrow = [("proc/self/status", mask.as_str())];
-    assert_eq!(with(&narrow, &[], nothing), [("affinity", Weight::Weakens)]);
+    assert_eq!(ids(&with(&narrow, &[], nothing)), [("affinity", Weight::Weakens)]);
     let isolated = [("sys/devices/system/cpu/isolated", "3\n")];
     let findings = found(masked(), &isolated, &[], nothing);
     assert_eq!(ids(&findings), [("isolcpus", Weight::Weakens)]);
     assert!(findings[0].effect.starts_with("the scheduler spreads nothing over CPUs 3"), "{findings:?}");
     let bound = [("OMP_PROC_BIND", "close"), ("OMP_NUM_THREADS", "3")];
     assert_eq!(
-        with(&[], &bound, nothing),
+        ids(&with(&[], &bound, nothing)),
         [("thread-runtime", Weight::Weakens), ("too-many-threads", Weight::Weakens)]
     );
     let slurm = [("SLURM_CPU_BIND", "quiet,mask_cpu:0x3")];
-    assert_eq!(with(&[], &slurm, nothing), [("slurm-cpu-bind", Weight::Weakens)]);
+    assert_eq!(ids(&with(&[], &slurm, nothing)), [("slurm-cpu-bind", Weight::Weakens)]);
     let findings = found(masked(), &[], &[("OMPI_COMM_WORLD_LOCAL_SIZE", "4")], nothing);
     assert_eq!(ids(&findings), [("mpi-ranks", Weight::Weakens)]);
-    assert!(findings[0].mend.as_deref().unwrap().contains("leave --cpus out"), "{findings:?}");
-    let starter: Change = |evidence| evidence.target = target(&["taskset", "-c", "0", "x"]);
-    assert_eq!(with(&[], &[], starter), [("starter-binds", Weight::Overrides)]);
+    assert!(findings[0].remedy.as_deref().unwrap().contains("leave --cpus out"), "{findings:?}");
+    let starter: Change = |evidence| evidence.program = program(&["taskset", "-c", "0", "x"]);
+    assert_eq!(ids(&with(&[], &[], starter)), [("starter-binds", Weight::Overrides)]);
     let sandbox: Change = |evidence| evidence.trials = vec![("sched_setaffinity", Trial::Refused(1))];
-    assert_eq!(with(&[], &[], sandbox), [("refused-call", Weight::Overrides)]);
+    assert_eq!(ids(&with(&[], &[], sandbox)), [("refused-call", Weight::Overrides)]);
 }

@@ -540,15 +540,15 @@ size_t firsttouch_ism_list(struct firsttouch_block *blocks,
                            size_t room);
 
 /*
+ Gives all memory that is held for reuse back to the kernel.
+ */
+void firsttouch_ism_trim(void);
+
+/*
  1 if this copy of the library redirects calls now, 0 otherwise. By this the copies that several bindings bring into one
  process agree which one serves it.
  */
 int firsttouch_ism_serves(void);
-
-/*
- Gives all memory that is held for reuse back to the kernel.
- */
-void firsttouch_ism_trim(void);
 
 /*
  Reads what any memory of this process has obtained: the whole pages that hold `bytes` bytes at `address`.

@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use core::ptr;
 use core::time::Duration;
-use firsttouch_fill::{Buffer, Fill, Filled, Filler, FillerError, Next, Progress, Threads};
+use firsttouch_fill::{Buffer, Fill, FillProgress, Filled, Filler, FillerError, Next, Threads};
 use firsttouch_linux::numa;
 use firsttouch_linux::root::Root;
 use firsttouch_machine::Machine;
@@ -86,7 +86,7 @@ pub struct FirsttouchFill {
 enum Stage {
     UnderWay(Own<Box<dyn UnderWay>>),
     Ended {
-        progress: Progress,
+        progress: FillProgress,
         filled: Vec<Range<usize>>,
     },
     /// Of the process that this one was forked from.
@@ -95,10 +95,10 @@ enum Stage {
 
 /// Memory that C has lent.
 #[derive(Debug)]
-struct Lent<const ANONYMOUS: bool>(Range<usize>);
+struct Borrowed<const ANONYMOUS: bool>(Range<usize>);
 
 // SAFETY: whoever lends memory leaves it where it is, and alone, until the fill has ended (`firsttouch_fill_begin`).
-unsafe impl<const ANONYMOUS: bool> Buffer for Lent<ANONYMOUS> {
+unsafe impl<const ANONYMOUS: bool> Buffer for Borrowed<ANONYMOUS> {
     const IS_ANONYMOUS: bool = ANONYMOUS;
 
     fn memory(&mut self) -> (*mut u8, usize) {
@@ -108,15 +108,15 @@ unsafe impl<const ANONYMOUS: bool> Buffer for Lent<ANONYMOUS> {
 
 /// What is done with a fill, whatever it fills.
 trait UnderWay: core::fmt::Debug {
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> FillProgress;
     fn is_done(&self) -> bool;
     fn wait_for(&self, time: Duration) -> bool;
     /// Ends it: waits for it, or cancels. What is filled, as ranges of addresses.
     fn end(self: Box<Self>, cancels: bool) -> Vec<Range<usize>>;
 }
 
-impl<const ANONYMOUS: bool> UnderWay for Fill<Lent<ANONYMOUS>> {
-    fn progress(&self) -> Progress {
+impl<const ANONYMOUS: bool> UnderWay for Fill<Borrowed<ANONYMOUS>> {
+    fn progress(&self) -> FillProgress {
         self.progress()
     }
 
@@ -130,8 +130,8 @@ impl<const ANONYMOUS: bool> UnderWay for Fill<Lent<ANONYMOUS>> {
 
     fn end(self: Box<Self>, cancels: bool) -> Vec<Range<usize>> {
         let Filled { buffers, ranges } = if cancels { self.cancel() } else { self.wait() };
-        let in_buffer = |(Lent(lent), ranges): (Lent<ANONYMOUS>, Vec<Range<usize>>)| {
-            ranges.into_iter().map(move |range| lent.start + range.start..lent.start + range.end)
+        let in_buffer = |(Borrowed(borrowed), ranges): (Borrowed<ANONYMOUS>, Vec<Range<usize>>)| {
+            ranges.into_iter().map(move |range| borrowed.start + range.start..borrowed.start + range.end)
         };
         buffers.into_iter().zip(ranges).flat_map(in_buffer).collect()
     }
@@ -260,21 +260,21 @@ pub unsafe extern "C" fn firsttouch_fill_begin(
         Err(result) => return result,
     };
     let known = FIRSTTOUCH_FILL_READ_NEXT | FIRSTTOUCH_FILL_ANONYMOUS;
-    let Some(lent) = rows.and_then(lent).filter(|_| how & !known == 0) else {
+    let Some(borrowed) = rows.and_then(borrowed).filter(|_| how & !known == 0) else {
         return FirsttouchResult::BadArgument;
     };
     let next = if how & FIRSTTOUCH_FILL_READ_NEXT == 0 { Next::Unknown } else { Next::Read };
     let begun: Box<dyn UnderWay> = if how & FIRSTTOUCH_FILL_ANONYMOUS == 0 {
-        Box::new(filler.fill(lent.into_iter().map(Lent::<false>).collect(), value, next))
+        Box::new(filler.fill(borrowed.into_iter().map(Borrowed::<false>).collect(), value, next))
     } else {
-        Box::new(filler.fill(lent.into_iter().map(Lent::<true>).collect(), value, next))
+        Box::new(filler.fill(borrowed.into_iter().map(Borrowed::<true>).collect(), value, next))
     };
     *fill = Box::into_raw(Box::new(FirsttouchFill { stage: Stage::UnderWay(Own::new(begun)) }));
     FirsttouchResult::Ok
 }
 
 /// The ranges of a list; `None` if one is no range or two overlap.
-fn lent(rows: &[FirsttouchRange]) -> Option<Vec<Range<usize>>> {
+fn borrowed(rows: &[FirsttouchRange]) -> Option<Vec<Range<usize>>> {
     let range = |row: &FirsttouchRange| {
         let start = row.address as usize;
         let end = start.checked_add(usize::try_from(row.bytes).ok()?)?;
@@ -375,7 +375,7 @@ unsafe fn end(fill: *mut FirsttouchFill, cancels: bool) -> FirsttouchResult {
             let total_bytes = under_way.progress().total_bytes;
             let filled = under_way.end(cancels);
             let filled_bytes = filled.iter().map(Range::len).sum();
-            fill.stage = Stage::Ended { progress: Progress { filled_bytes, total_bytes }, filled };
+            fill.stage = Stage::Ended { progress: FillProgress { filled_bytes, total_bytes }, filled };
             FirsttouchResult::Ok
         }
         ended @ Stage::Ended { .. } => {
@@ -446,11 +446,11 @@ mod tests {
 
     #[test]
     fn ranges_are_lent_as_they_are_and_only_once() {
-        assert_eq!(lent(&rows(&[(300, 5), (100, 200), (0, 0)])), Some(vec![300..305, 100..300, 0..0]));
-        assert_eq!(lent(&rows(&[(300, 5), (100, 201)])), None);
-        assert_eq!(lent(&rows(&[(0, 5)])), None);
-        assert_eq!(lent(&rows(&[(100, u64::MAX)])), None);
+        assert_eq!(borrowed(&rows(&[(300, 5), (100, 200), (0, 0)])), Some(vec![300..305, 100..300, 0..0]));
+        assert_eq!(borrowed(&rows(&[(300, 5), (100, 201)])), None);
+        assert_eq!(borrowed(&rows(&[(0, 5)])), None);
+        assert_eq!(borrowed(&rows(&[(100, u64::MAX)])), None);
         // Inside another, but of no bytes.
-        assert_eq!(lent(&rows(&[(100, 200), (150, 0)])), Some(vec![100..300, 150..150]));
+        assert_eq!(borrowed(&rows(&[(100, 200), (150, 0)])), Some(vec![100..300, 150..150]));
     }
 }

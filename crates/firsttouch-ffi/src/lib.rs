@@ -4,9 +4,9 @@
 //! `include/firsttouch.h` is made of this crate by cbindgen; a test keeps it fresh. `install` makes the static and the
 //! shared library, with versions of symbols, and the file for pkg-config.
 //!
-//! A session ([`ism`]) is one per process. Where the agent was preloaded, the agent serves it (`provider`); otherwise
-//! calls of C's allocation functions are redirected in the libraries that are loaded (`redirect`, `object`) to
-//! functions with a heap in front of the process's own allocator (`process`).
+//! A process has one session ([`ism`]). Where the agent was preloaded, the agent serves it (`provider`); otherwise the library
+//! redirects calls of C's allocation functions in all loaded libraries (`redirect`, `object`) to an interposer: functions with
+//! a heap in front of the process's own allocator (`process`).
 //!
 //! Fillers, pools and teams ([`fill`], [`pool`], [`team`]) are those of their crates, behind handles that a forked child can
 //! tell from its own (`own`).
@@ -19,18 +19,23 @@
 #![allow(unreachable_pub, reason = "the functions are exported to C by their names, whatever Rust can reach")]
 
 pub mod fill;
+mod function;
+mod heap;
 pub mod ism;
 mod lookup;
 mod object;
 mod own;
 pub mod pool;
+mod prepare;
 mod process;
 mod provider;
 pub mod receipt;
 mod redirect;
 pub mod region;
 pub mod result;
+pub mod serving;
 mod session;
+pub mod status;
 pub mod team;
 
-pub use session::heap;
+pub use prepare::heap;

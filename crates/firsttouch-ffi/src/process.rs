@@ -1,119 +1,15 @@
 //! The functions that calls are redirected to: the heap in front of the process's own allocator.
-//!
-//! The process's functions are found once, by name, and called by address: through our own linkage they might have been
-//! redirected themselves. Whoever preloaded an allocator (jemalloc, mimalloc) keeps it behind ours.
 
+use crate::function::Function;
+use crate::heap::HEAP;
 use crate::session;
 use core::arch::naked_asm;
-use core::ffi::{CStr, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use core::mem::transmute;
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use firsttouch_memory::{
-    BASE, Heap, StandIn, changes, function_syscall, functions_that_change_memory, stand_in,
+    BASE, Heap, Interposer, changes, function_syscall, functions_that_change_memory, interposer,
 };
-
-/// The one heap of the process.
-pub(crate) static HEAP: Heap = Heap::new();
-
-const C_LIBRARY: &CStr = c"libc.so.6";
-
-/// The address of a function of ours.
-struct Target(*const ());
-// SAFETY: the address of code.
-unsafe impl Sync for Target {}
-
-/// A function of C whose calls are redirected.
-pub(crate) struct Function {
-    pub(crate) name: &'static CStr,
-    /// Where calls of chosen libraries go; likewise of the others, null leaves them.
-    chosen: Target,
-    others: Target,
-    /// The process's own function; 0 if it has none.
-    real: AtomicUsize,
-    /// A second address of it: a program that is not position-independent may have an entry for it of its own, which the
-    /// loader then gives to everybody who asks for the address.
-    alias: AtomicUsize,
-}
-
-impl Function {
-    const fn new(name: &'static CStr, chosen: *const (), others: *const ()) -> Function {
-        Function {
-            name,
-            chosen: Target(chosen),
-            others: Target(others),
-            real: AtomicUsize::new(0),
-            alias: AtomicUsize::new(0),
-        }
-    }
-
-    /// Where calls of a library go; `None` if they stay as they are.
-    pub(crate) fn target(&self, is_chosen: bool) -> Option<usize> {
-        let target = if is_chosen { self.chosen.0 } else { self.others.0 };
-        (!target.is_null() && self.real() != 0).then_some(target as usize)
-    }
-
-    /// Whether an address is that of the process's own function.
-    pub(crate) fn is_real(&self, address: usize) -> bool {
-        address == self.real() || address == self.alias.load(Ordering::Relaxed)
-    }
-
-    /// Whether an address is one that calls are redirected to.
-    pub(crate) fn is_ours(&self, address: usize) -> bool {
-        address == self.chosen.0 as usize || address == self.others.0 as usize
-    }
-
-    /// Whether it makes new blocks and takes none, so that calls may go back to the process's own at any time.
-    pub(crate) fn makes_only(&self) -> bool {
-        self.others.0.is_null()
-    }
-
-    /// The address of the process's own function; 0 if it has none.
-    pub(crate) fn real(&self) -> usize {
-        self.real.load(Ordering::Relaxed)
-    }
-
-    fn resolve(&self) {
-        // SAFETY: looks a name up.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) } as usize;
-        self.alias.store(found, Ordering::Relaxed);
-        self.real.store(if is_entry(found) { in_c_library(self.name) } else { found }, Ordering::Relaxed);
-    }
-}
-
-/// Whether an address is not a function's but that of a program's entry for it: a symbol that the program does not
-/// define. A call through it could be redirected to us again.
-fn is_entry(address: usize) -> bool {
-    const DETAIL_SYMBOL: c_int = 1;
-    unsafe extern "C" {
-        fn dladdr1(
-            address: *const c_void,
-            info: *mut libc::Dl_info,
-            more: *mut *mut c_void,
-            kind: c_int,
-        ) -> c_int;
-    }
-    if address == 0 {
-        return false;
-    }
-    let mut symbol: *mut c_void = ptr::null_mut();
-    // SAFETY: all zeroes is a valid value of the structure.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: fills the structure and the pointer, to a symbol of a loaded library or to nothing.
-    let found = unsafe { dladdr1(address as *const c_void, &raw mut info, &raw mut symbol, DETAIL_SYMBOL) };
-    // SAFETY: a symbol of a loaded library, by the contract of dladdr1.
-    let section = unsafe { symbol.cast::<libc::Elf64_Sym>().as_ref() }.map(|symbol| symbol.st_shndx);
-    // No symbol at all: an entry without one.
-    found == 0 || section.is_none_or(|section| section == 0)
-}
-
-fn in_c_library(name: &CStr) -> usize {
-    // SAFETY: a library that is loaded already, or null; what it holds stays loaded as long as the process.
-    unsafe {
-        let library = libc::dlopen(C_LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if library.is_null() { 0 } else { libc::dlsym(library, name.as_ptr()) as usize }
-    }
-}
 
 const LEAVE: *const () = ptr::null();
 
@@ -184,7 +80,7 @@ pub(crate) fn resolve() -> bool {
 struct Process;
 
 // SAFETY: the functions are those that the process would call without us, by their own addresses.
-unsafe impl StandIn for Process {
+unsafe impl Interposer for Process {
     #[inline(always)]
     fn heap() -> &'static Heap {
         &HEAP
@@ -257,59 +153,59 @@ unsafe impl StandIn for Process {
 
 unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::malloc::<Process>(bytes) }
+    unsafe { interposer::malloc::<Process>(bytes) }
 }
 
 unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::calloc::<Process>(count, bytes) }
+    unsafe { interposer::calloc::<Process>(count, bytes) }
 }
 
 unsafe extern "C" fn free(address: *mut c_void) {
     // SAFETY: the same contract.
-    unsafe { stand_in::free::<Process>(address) }
+    unsafe { interposer::free::<Process>(address) }
 }
 
 unsafe extern "C" fn free_sized(address: *mut c_void, _bytes: usize) {
     // SAFETY: the same contract.
-    unsafe { stand_in::free::<Process>(address) }
+    unsafe { interposer::free::<Process>(address) }
 }
 
 unsafe extern "C" fn free_aligned_sized(address: *mut c_void, _alignment: usize, _bytes: usize) {
     // SAFETY: the same contract.
-    unsafe { stand_in::free::<Process>(address) }
+    unsafe { interposer::free::<Process>(address) }
 }
 
 unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::realloc::<Process>(address, bytes) }
+    unsafe { interposer::realloc::<Process>(address, bytes) }
 }
 
 unsafe extern "C" fn realloc_given(address: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::realloc_given::<Process>(address, bytes) }
+    unsafe { interposer::realloc_given::<Process>(address, bytes) }
 }
 
 unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
-    let Some(total) = stand_in::array_bytes(count, bytes) else { return ptr::null_mut() };
+    let Some(total) = interposer::array_bytes(count, bytes) else { return ptr::null_mut() };
     // SAFETY: the same contract.
     unsafe { realloc(address, total) }
 }
 
 unsafe extern "C" fn reallocarray_given(address: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
-    let Some(total) = stand_in::array_bytes(count, bytes) else { return ptr::null_mut() };
+    let Some(total) = interposer::array_bytes(count, bytes) else { return ptr::null_mut() };
     // SAFETY: the same contract.
     unsafe { realloc_given(address, total) }
 }
 
 unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::memalign::<Process>(alignment, bytes) }
+    unsafe { interposer::memalign::<Process>(alignment, bytes) }
 }
 
 unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int {
     // SAFETY: the same contract.
-    unsafe { stand_in::posix_memalign::<Process>(result, alignment, bytes) }
+    unsafe { interposer::posix_memalign::<Process>(result, alignment, bytes) }
 }
 
 unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
@@ -319,12 +215,12 @@ unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
 
 unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::pvalloc::<Process>(bytes) }
+    unsafe { interposer::pvalloc::<Process>(bytes) }
 }
 
 unsafe extern "C" fn usable_size(address: *mut c_void) -> usize {
     // SAFETY: the same contract.
-    unsafe { stand_in::usable_size::<Process>(address) }
+    unsafe { interposer::usable_size::<Process>(address) }
 }
 
 functions_that_change_memory!(HEAP, {});
@@ -392,7 +288,7 @@ unsafe extern "C" fn setrlimit(resource: c_int, limit: *const libc::rlimit) -> c
 
 /// What is done before a name is looked up; answers the real function of that index.
 extern "C" fn before_lookup(index: usize) -> usize {
-    session::catch_up();
+    session::catch_up(&FUNCTIONS);
     FUNCTIONS[index].real()
 }
 
@@ -479,6 +375,7 @@ unsafe extern "C" fn dlvsym() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::function::is_entry;
 
     #[test]
     fn the_functions_are_where_they_are_called() {

@@ -3,8 +3,9 @@
 //!
 //! Two that redirect the same calls would each take the other's functions for the process's own.
 
-use crate::ism::{FirsttouchBlock, FirsttouchIsmStatus};
 use crate::object;
+use crate::serving::firsttouch_ism_serves;
+use crate::status::{FirsttouchBlock, FirsttouchIsmStatus};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::transmute;
 use firsttouch_memory::{AgentBlock, AgentStatus};
@@ -97,8 +98,9 @@ fn copy_in(path: &CStr) -> Option<Copy> {
         return None;
     }
     let find = |name| look_up(handle, name);
-    let own = crate::ism::firsttouch_ism_on as *const c_void;
-    let found = find(c"firsttouch_ism_on").filter(|on| on.cast_const() != own).and_then(|on| {
+    let own = firsttouch_ism_serves as *const c_void;
+    let serves = find(c"firsttouch_ism_serves").filter(|serves| serves.cast_const() != own);
+    let found = serves.and_then(|_| find(c"firsttouch_ism_on")).and_then(|on| {
         // SAFETY: functions of another copy, whose interface only grows.
         unsafe {
             Some(Copy {
@@ -120,7 +122,7 @@ fn copy_in(path: &CStr) -> Option<Copy> {
     });
     // Not by its status: a copy that does not serve would ask us in turn.
     let serving = found.filter(|_| {
-        find(c"firsttouch_ism_serves").is_some_and(|serves| {
+        serves.is_some_and(|serves| {
             // SAFETY: the function of another copy, of this type.
             let serves: extern "C" fn() -> c_int = unsafe { transmute(serves) };
             serves() != 0

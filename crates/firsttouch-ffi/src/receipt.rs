@@ -83,7 +83,7 @@ impl FirsttouchReceipt {
         }
     }
 
-    /// The receipt as JSON, with the keys of the receipts of `firsttouch run`; `asked` is what the region was asked to be.
+    /// The receipt as a document of kind `region` (`firsttouch_documents::RegionReceipt`, which a test reads it as); `asked` is what the region was asked to be.
     pub(crate) fn write_json(
         &self,
         out: &mut impl Write,
@@ -91,7 +91,11 @@ impl FirsttouchReceipt {
         node: Option<u32>,
         reason: Option<Reason>,
     ) -> fmt::Result {
-        write!(out, "{{\"schema_version\":1,\"asked\":{{\"pages\":\"{asked}\",\"bytes\":{}", self.bytes)?;
+        write!(
+            out,
+            "{{\"kind\":\"region\",\"schema_version\":1,\"asked\":{{\"pages\":\"{asked}\",\"bytes\":{}",
+            self.bytes
+        )?;
         if let Some(node) = node {
             write!(out, ",\"node\":{node}")?;
         }
@@ -231,7 +235,7 @@ impl Write for Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use firsttouch_documents::{AnyDocument, RegionAsked, RegionReceipt, open};
 
     #[test]
     fn any_memory_has_a_receipt() {
@@ -248,23 +252,31 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_keys_of_a_receipt() {
+    fn json_opens_as_a_receipt_of_a_region() {
         let mut receipt = FirsttouchReceipt::read(0x1000, 4096, HUGE);
         receipt =
             FirsttouchReceipt { bytes: 4 << 20, known: 1, huge_bytes: 2 << 20, small_bytes: 4096, ..receipt };
         (receipt.nodes, receipt.node[0], receipt.node_bytes[0]) = (1, 3, (2 << 20) + 4096);
         let mut text = String::new();
         receipt.write_json(&mut text, "thp", Some(3), Some(Reason::NoContiguousMemory)).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(value["asked"], json!({"pages": "thp", "bytes": 4 << 20, "node": 3}));
-        assert_eq!(value["obtained"]["bytes_by_page_size"], json!({"4096": 4096, "2097152": 2 << 20}));
-        assert_eq!(value["obtained"]["bytes_by_node"], json!({"3": (2 << 20) + 4096}));
-        assert_eq!(value["shortfalls"][0]["reason"], "no-contiguous-memory");
+        let read = opened(&text);
+        assert_eq!(read.asked, Some(RegionAsked { pages: "thp".to_owned(), bytes: 4 << 20, node: Some(3) }));
+        let obtained = read.obtained.unwrap();
+        assert_eq!(obtained.bytes_by_page_size, BTreeMap::from([(4096, 4096), (2 << 20, 2 << 20)]));
+        assert_eq!(obtained.bytes_by_node, Some(BTreeMap::from([(3, (2 << 20) + 4096)])));
+        assert_eq!(read.shortfalls[0].reason, Reason::NoContiguousMemory);
         receipt.known = 0;
         text.clear();
         receipt.write_json(&mut text, "4k", None, None).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&value["obtained"], &value["shortfalls"]), (&Value::Null, &json!([])));
+        let read = opened(&text);
+        assert_eq!((read.obtained, read.shortfalls), (None, Vec::new()));
+    }
+
+    fn opened(text: &str) -> RegionReceipt {
+        match open(text) {
+            Ok(AnyDocument::Region(receipt)) => *receipt,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -11,8 +11,8 @@
 //! Nothing is remembered of what slots held: when it is taken back, the slots that lead to us are found again, because
 //! libraries come and go.
 
+use crate::function::Function;
 use crate::object::{self, Object, Slot};
-use crate::process::FUNCTIONS;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use firsttouch_linux::maps::Mapping;
 use firsttouch_linux::sys;
@@ -84,8 +84,8 @@ impl Redirected {
     }
 }
 
-/// Redirects whatever is loaded now.
-pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
+/// Redirects calls of these functions in whatever is loaded now.
+pub(crate) fn redirect(functions: &[Function], chosen: &Chosen) -> Redirected {
     let mut done = Redirected { loads: object::loads(), choices: chosen.count, ..Redirected::default() };
     let program = program_name();
     let mut pages = Pages::default();
@@ -97,7 +97,7 @@ pub(crate) fn redirect(chosen: &Chosen) -> Redirected {
         let is_chosen = chosen.has(file_name);
         let mut slots = 0;
         for slot in object.slots() {
-            let function = FUNCTIONS.iter().find(|function| function.name == slot.name);
+            let function = functions.iter().find(|function| function.name == slot.name);
             let Some((function, target)) =
                 function.and_then(|function| Some((function, function.target(is_chosen)?)))
             else {
@@ -136,11 +136,11 @@ pub(crate) enum Which {
 }
 
 /// Leads calls to the process's own functions again.
-pub(crate) fn undo(which: Which) {
+pub(crate) fn undo(functions: &[Function], which: Which) {
     let mut pages = Pages::default();
     object::each(|_, object| {
         for slot in object.slots() {
-            let function = FUNCTIONS.iter().find(|function| function.name == slot.name);
+            let function = functions.iter().find(|function| function.name == slot.name);
             let Some(function) = function.filter(|function| function.is_ours(value(&slot))) else { continue };
             if which == Which::All || function.makes_only() {
                 pages.write(&object, &slot, function.real());

@@ -55,7 +55,7 @@ fn generated() -> String {
     for (rust, c) in names {
         builder = builder.rename_item(rust, c);
     }
-    for source in ["result", "ism", "receipt", "region", "fill", "pool", "team"] {
+    for source in ["result", "status", "ism", "serving", "receipt", "region", "fill", "pool", "team"] {
         builder = builder.with_src(here().join("src").join(source).with_extension("rs"));
     }
     let mut text = Vec::new();

@@ -1,8 +1,11 @@
 //! The R package: installed from the sources as a user would, and its own tests, in plain sessions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -17,8 +20,7 @@ fn run(command: &mut Command) -> String {
 #[test]
 fn the_package_installs_and_its_tests_pass() {
     if Command::new("R").arg("--version").output().is_err() {
-        eprintln!("skipped: R is not installed");
-        return;
+        return skipped("R is not installed");
     }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -29,14 +31,14 @@ fn the_package_installs_and_its_tests_pass() {
     let library = folder.path().join("library");
     fs::create_dir(&library).unwrap();
     let mut install = Command::new("R");
-    install.args(["CMD", "INSTALL", "--library"]).arg(&library).arg(&package);
+    install.args(["CMD", "INSTALL", "-l"]).arg(&library).arg(&package);
     run(install.env("FIRSTTOUCH_SOURCE", &workspace));
     for script in ["transcripts.R", "session.R"] {
         let mut session = Command::new("timeout");
         session.args(["900", "Rscript", "--vanilla"]).arg(package.join("tests").join(script));
         let said = run(session.env("R_LIBS", &library));
         if let Some(reason) = said.lines().find(|line| line.starts_with("skipped:")) {
-            eprintln!("{reason}");
+            skipped(&format!("{script}: {reason}"));
         } else {
             assert!(said.ends_with("done\n"), "{said}");
         }

@@ -4,7 +4,7 @@
 //! whoever reads it next finds nothing in the caches either. From which size on they pay differs from processor to
 //! processor, and with what comes after.
 
-use firsttouch_memory::{Means, Pages, Region, RegionError};
+use firsttouch_memory::{FillMeans, Pages, Region, RegionError};
 use std::time::Instant;
 
 /// What the program will do with the memory when it is filled.
@@ -34,7 +34,7 @@ const MARGIN: f64 = 1.05;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossovers {
     /// The means that passes the caches: AMD's `clzero` for zeroes where it is there and no slower, else streaming stores.
-    pub past_caches: Means,
+    pub past_caches: FillMeans,
     /// Bytes from which on it is taken for memory that is not read next; `None` if never.
     pub left_from_bytes: Option<usize>,
     /// The same for memory that is read next.
@@ -52,17 +52,18 @@ impl Crossovers {
         let mut field = Region::map(FIELD, Pages::Transparent, None)?;
         field.prefault()?;
         let mut field = Field { memory: field, at: 0 };
-        let available: Vec<Means> = Means::ALL.into_iter().filter(|means| means.is_available()).collect();
+        let available: Vec<FillMeans> =
+            FillMeans::ALL.into_iter().filter(|means| means.is_available()).collect();
         let largest = SIZES[SIZES.len() - 1];
         let past_caches =
             available.iter().copied().filter(|means| is_past_caches(*means)).min_by(|a, b| {
                 field.seconds(*a, largest, false).total_cmp(&field.seconds(*b, largest, false))
             });
-        let vector_to_bytes = Means::Vector.is_available().then(|| field.vector_to()).flatten();
+        let vector_to_bytes = FillMeans::Vector.is_available().then(|| field.vector_to()).flatten();
         let Some(past_caches) = past_caches else {
-            let store_bytes_per_s = largest as f64 / field.seconds(Means::String, largest, false);
+            let store_bytes_per_s = largest as f64 / field.seconds(FillMeans::String, largest, false);
             return Ok(Crossovers {
-                past_caches: Means::String,
+                past_caches: FillMeans::String,
                 left_from_bytes: None,
                 read_from_bytes: None,
                 vector_to_bytes,
@@ -71,7 +72,8 @@ impl Crossovers {
         };
         let mut from = |reads: bool| {
             let pays = SIZES.map(|bytes| {
-                field.seconds(Means::String, bytes, reads) > MARGIN * field.seconds(past_caches, bytes, reads)
+                field.seconds(FillMeans::String, bytes, reads)
+                    > MARGIN * field.seconds(past_caches, bytes, reads)
             });
             // The size from which on it pays at every size.
             let first = pays.iter().rposition(|pays| !pays).map_or(0, |last| last + 1);
@@ -85,7 +87,7 @@ impl Crossovers {
     }
 
     /// The means for a buffer of so many bytes.
-    pub fn means(&self, bytes: usize, next: Next) -> Means {
+    pub fn means(&self, bytes: usize, next: Next) -> FillMeans {
         let from = match next {
             Next::Read => self.read_from_bytes,
             Next::Leave | Next::Unknown => self.left_from_bytes,
@@ -93,15 +95,15 @@ impl Crossovers {
         if from.is_some_and(|from| bytes >= from) {
             self.past_caches
         } else if next == Next::Read && self.vector_to_bytes.is_some_and(|to| bytes <= to) {
-            Means::Vector
+            FillMeans::Vector
         } else {
-            Means::String
+            FillMeans::String
         }
     }
 }
 
-fn is_past_caches(means: Means) -> bool {
-    matches!(means, Means::Streaming | Means::Clzero)
+fn is_past_caches(means: FillMeans) -> bool {
+    matches!(means, FillMeans::Streaming | FillMeans::Clzero)
 }
 
 #[derive(Debug)]
@@ -112,7 +114,7 @@ struct Field {
 
 impl Field {
     /// Seconds to fill `bytes` that are in no cache, and to read them once if `reads`: the fastest of some trials.
-    fn seconds(&mut self, means: Means, bytes: usize, reads: bool) -> f64 {
+    fn seconds(&mut self, means: FillMeans, bytes: usize, reads: bool) -> f64 {
         let times = TRIAL.div_ceil(bytes);
         let trial = |_| {
             let begun = Instant::now();
@@ -127,14 +129,14 @@ impl Field {
     /// The size up to which vector stores are faster at every size, on lines that are in the caches already.
     fn vector_to(&mut self) -> Option<usize> {
         let pays = SMALL_SIZES.map(|bytes| {
-            self.hot_seconds(Means::String, bytes) > MARGIN * self.hot_seconds(Means::Vector, bytes)
+            self.hot_seconds(FillMeans::String, bytes) > MARGIN * self.hot_seconds(FillMeans::Vector, bytes)
         });
         let few = pays.iter().position(|pays| !pays).unwrap_or(pays.len());
         SMALL_SIZES[..few].last().copied()
     }
 
     /// Seconds to fill and read the same bytes again: the fastest of some trials.
-    fn hot_seconds(&mut self, means: Means, bytes: usize) -> f64 {
+    fn hot_seconds(&mut self, means: FillMeans, bytes: usize) -> f64 {
         let times = (TRIAL / 4).div_ceil(bytes);
         let mut trial = |_| {
             let begun = Instant::now();
@@ -147,7 +149,7 @@ impl Field {
         (0..=TRIALS).map(&mut trial).fold(f64::INFINITY, f64::min)
     }
 
-    fn once(&mut self, means: Means, bytes: usize, reads: bool) {
+    fn once(&mut self, means: FillMeans, bytes: usize, reads: bool) {
         if self.at + bytes > FIELD {
             self.at = 0;
         }
@@ -170,19 +172,19 @@ mod tests {
     #[test]
     fn the_means_follows_size_and_use() {
         let crossovers = Crossovers {
-            past_caches: Means::Streaming,
+            past_caches: FillMeans::Streaming,
             left_from_bytes: Some(1000),
             read_from_bytes: None,
             vector_to_bytes: Some(500),
             store_bytes_per_s: 1e9,
         };
-        assert_eq!(crossovers.means(500, Next::Leave), Means::String);
-        assert_eq!(crossovers.means(500, Next::Read), Means::Vector);
-        assert_eq!(crossovers.means(501, Next::Read), Means::String);
-        assert_eq!(crossovers.means(999, Next::Leave), Means::String);
-        assert_eq!(crossovers.means(1000, Next::Leave), Means::Streaming);
-        assert_eq!(crossovers.means(1000, Next::Unknown), Means::Streaming);
-        assert_eq!(crossovers.means(1 << 40, Next::Read), Means::String);
+        assert_eq!(crossovers.means(500, Next::Leave), FillMeans::String);
+        assert_eq!(crossovers.means(500, Next::Read), FillMeans::Vector);
+        assert_eq!(crossovers.means(501, Next::Read), FillMeans::String);
+        assert_eq!(crossovers.means(999, Next::Leave), FillMeans::String);
+        assert_eq!(crossovers.means(1000, Next::Leave), FillMeans::Streaming);
+        assert_eq!(crossovers.means(1000, Next::Unknown), FillMeans::Streaming);
+        assert_eq!(crossovers.means(1 << 40, Next::Read), FillMeans::String);
     }
 
     #[test]
@@ -194,6 +196,6 @@ mod tests {
         );
         assert!(crossovers.left_from_bytes.is_none_or(|bytes| SIZES.contains(&bytes)));
         assert!(crossovers.read_from_bytes.is_none_or(|bytes| SIZES.contains(&bytes)));
-        assert!(crossovers.vector_to_bytes.is_none() || Means::Vector.is_available());
+        assert!(crossovers.vector_to_bytes.is_none() || FillMeans::Vector.is_available());
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How far a fill is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct FillProgress {
     /// Bytes that are filled.
     pub filled_bytes: usize,
     /// Bytes to be filled.
@@ -41,8 +41,8 @@ impl<B: Buffer> Fill<B> {
     }
 
     /// How far it is.
-    pub fn progress(&self) -> Progress {
-        Progress {
+    pub fn progress(&self) -> FillProgress {
+        FillProgress {
             filled_bytes: self.jobs.iter().map(|job| job.filled_bytes()).sum(),
             total_bytes: self.jobs.iter().map(|job| job.total_bytes()).sum(),
         }

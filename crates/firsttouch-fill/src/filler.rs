@@ -1,10 +1,14 @@
 //! The threads that fill.
 
+#[cfg(feature = "dsa")]
+mod devices;
+
 use crate::buffer::Buffer;
 use crate::crossovers::{Crossovers, Next};
-use crate::dsa::DeviceQueue;
+#[cfg(feature = "dsa")]
+use crate::device_use::Device;
 use crate::fill::Fill;
-use crate::job::{Costs, Job, PIECE, Seat, Span, Tools, Work};
+use crate::job::{Costs, EngineLocation, Job, PIECE, Span, Tools, Work};
 use crate::residency::Residency;
 use crate::scaling::{Known, PIECES_OF_TRIAL, Scaling, Trial, WORTHWHILE};
 use firsttouch_linux::numa;
@@ -12,7 +16,6 @@ use firsttouch_memory::{Pages, Region, RegionError};
 use firsttouch_threads::bind_this_thread;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -104,32 +107,9 @@ pub struct Filler {
     costs: Arc<Costs>,
     nodes: usize,
     /// With the node of each.
+    #[cfg(feature = "dsa")]
     devices: Vec<(u32, Arc<Device>)>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// A device's queue, and what is to be known of it while its thread uses it.
-#[derive(Debug)]
-struct Device {
-    name: String,
-    use_of: Mutex<DeviceUse>,
-}
-
-/// What a device did for a filler.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DeviceUse {
-    /// The queue: `wq0.1`.
-    pub name: String,
-    /// Bytes that the device wrote.
-    pub device_bytes: u64,
-    /// Bytes that the processor wrote in its place: after faults, refusals, and while the queue was full.
-    pub processor_bytes: u64,
-    /// Times that it met a page that was not there.
-    pub faults: u64,
-    /// Times that the queue was full.
-    pub retries: u64,
-    /// Its rate as learnt, in bytes per second; `None` before it did anything.
-    pub bytes_per_s: Option<f64>,
 }
 
 #[derive(Debug, Default)]
@@ -142,26 +122,6 @@ struct Shared {
 struct State {
     jobs: VecDeque<Arc<Job>>,
     leave: bool,
-}
-
-impl Device {
-    fn note(&self, queue: &DeviceQueue) {
-        let totals = queue.totals();
-        let read = |total: &AtomicU64| total.load(Ordering::Relaxed);
-        *self.use_of.lock().unwrap_or_else(PoisonError::into_inner) = DeviceUse {
-            name: self.name.clone(),
-            device_bytes: read(&totals.device_bytes),
-            processor_bytes: read(&totals.processor_bytes),
-            faults: read(&totals.faults),
-            retries: read(&totals.retries),
-            bytes_per_s: queue.cost().bytes_per_s(),
-        };
-    }
-
-    fn so_far(&self) -> DeviceUse {
-        let so_far = self.use_of.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        DeviceUse { name: self.name.clone(), ..so_far }
-    }
 }
 
 impl Shared {
@@ -202,11 +162,6 @@ impl Filler {
     /// Starts the threads, and measures for some tenths of a second how fast they are. A CPU that a thread cannot be bound
     /// to is shared by its thread with others.
     pub fn new(threads: &Threads) -> Result<Filler, FillerError> {
-        Filler::with_devices(threads, Vec::new())
-    }
-
-    /// The same, with devices that clear memory which is there ([`crate::dsa`]; **not verified on hardware**).
-    pub fn with_devices(threads: &Threads, devices: Vec<DeviceQueue>) -> Result<Filler, FillerError> {
         if threads.by_node.values().all(Vec::is_empty) {
             return Err(FillerError::NoCpu);
         }
@@ -220,63 +175,35 @@ impl Filler {
             new: Arc::new(Scaling::new(known, 1)),
             costs: Arc::default(),
             nodes: threads.by_node.len(),
+            #[cfg(feature = "dsa")]
             devices: Vec::new(),
             threads: Vec::new(),
         };
         let most = threads.by_node.values().map(Vec::len).max().unwrap_or(1);
         for (index, (node, cpus)) in threads.by_node.iter().enumerate() {
             for (place, cpu) in cpus.iter().copied().enumerate() {
-                let seat = Seat { node: *node, of_node: place, of_all: place * filler.nodes + index };
-                filler.start(cpu, seat)?;
+                let location =
+                    EngineLocation { node: *node, of_node: place, of_all: place * filler.nodes + index };
+                filler.start(cpu, location)?;
             }
         }
         filler.learn(most)?;
-        // Only now, so that what was measured is of threads.
-        let first_node = threads.by_node.keys().next().copied().unwrap_or(0);
-        for queue in devices {
-            let node = queue.info().node.filter(|node| threads.by_node.contains_key(node));
-            filler.start_device(queue, node.unwrap_or(first_node))?;
-        }
         Ok(filler)
     }
 
-    fn start(&mut self, cpu: u32, seat: Seat) -> Result<(), FillerError> {
+    fn start(&mut self, cpu: u32, location: EngineLocation) -> Result<(), FillerError> {
         let (shared, tools, nodes) = (Arc::clone(&self.shared), self.tools(), self.nodes);
         let life = move || {
             // Unbound it fills all the same, from wherever it runs.
             let _ = bind_this_thread(cpu);
-            while let Some(job) = shared.next(|job| seat.of_node * nodes < job.most_threads()) {
-                if !job.work(Some(seat), &tools) {
+            while let Some(job) = shared.next(|job| location.of_node * nodes < job.most_threads()) {
+                if !job.work(Some(location), &tools) {
                     job.wait_for_a_place();
                 }
             }
         };
         let thread = thread::Builder::new().name(format!("fill {cpu}")).spawn(life);
         self.threads.push(thread.map_err(|source| FillerError::Start { cpu, source })?);
-        Ok(())
-    }
-
-    fn start_device(&mut self, mut queue: DeviceQueue, node: u32) -> Result<(), FillerError> {
-        let name = queue.info().name.clone();
-        let number = self.devices.iter().filter(|(of, _)| *of == node).count();
-        let seat = Seat { node, of_node: number, of_all: self.devices.len() };
-        let device = Arc::new(Device { name: name.clone(), use_of: Mutex::default() });
-        self.devices.push((node, Arc::clone(&device)));
-        let (shared, tools) = (Arc::clone(&self.shared), self.tools());
-        let life = move || {
-            while queue.is_alive()
-                && let Some(job) = shared.next(Job::is_for_devices)
-            {
-                let has_worked = job.work_by_device(seat, &mut queue, &tools);
-                device.note(&queue);
-                if !has_worked {
-                    // The threads will be faster: for what comes next.
-                    job.wait_for_a_change();
-                }
-            }
-        };
-        let thread = thread::Builder::new().name(name.clone()).spawn(life);
-        self.threads.push(thread.map_err(|source| FillerError::StartDevice { name, source })?);
         Ok(())
     }
 
@@ -295,16 +222,6 @@ impl Filler {
             new_bytes_per_s: new.bytes_per_s,
             wake_s: self.wake_s,
         }
-    }
-
-    /// What the devices did so far.
-    pub fn devices(&self) -> Vec<DeviceUse> {
-        self.devices.iter().map(|(_, device)| device.so_far()).collect()
-    }
-
-    /// What a thread stores and creates by now, in bytes per second: learnt anew all the time. `None` before it did.
-    pub fn thread_rates(&self) -> [Option<f64>; 2] {
-        [self.costs.store.bytes_per_s(), self.costs.create.bytes_per_s()]
     }
 
     /// Fills buffers with a byte, in the background; small ones at once, by the calling thread, where waking another would
@@ -326,9 +243,11 @@ impl Filler {
             next,
             threads,
             nodes: self.nodes,
-            is_new,
             thread_rate,
+            #[cfg(feature = "dsa")]
             devices: if is_new { Vec::new() } else { self.device_rates() },
+            #[cfg(not(feature = "dsa"))]
+            devices: Vec::new(),
         };
         let tools = self.tools();
         let mut jobs = Vec::new();
@@ -347,14 +266,6 @@ impl Filler {
             jobs.push(job);
         }
         Fill::new(jobs, tools, buffers)
-    }
-
-    /// The devices with what each is known to do; one that has done nothing yet gets its share by taking others'.
-    fn device_rates(&self) -> Vec<(u32, f64)> {
-        self.devices
-            .iter()
-            .map(|(node, device)| (*node, device.so_far().bytes_per_s.unwrap_or(0.0)))
-            .collect()
     }
 
     fn learn(&mut self, most: usize) -> Result<(), FillerError> {
@@ -409,7 +320,6 @@ impl Filler {
             next: Next::Leave,
             threads: threads / self.nodes,
             nodes: self.nodes,
-            is_new: false,
             thread_rate: 1.0,
             devices: Vec::new(),
         };

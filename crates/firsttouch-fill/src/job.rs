@@ -1,12 +1,13 @@
 //! One fill: its ranges cut into pieces, who takes which, and what is done.
 
-use crate::by_hand::populate_pages;
+#[cfg(feature = "dsa")]
+mod device;
+
 use crate::cost::Cost;
 use crate::crossovers::{Crossovers, Next};
-use crate::dsa::{DEPTH, DeviceQueue};
+use crate::primitives::populate_pages;
 use crate::residency::{PAGE, Residency};
 use crate::scaling::Trial;
-use firsttouch_memory::Means;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,7 @@ pub(crate) struct Span {
 
 /// Who works: an engine, as the queues know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct EngineLocation {
     /// The node it is on.
     pub(crate) node: u32,
     /// Its number among the engines of its node, which is that of its bin in a queue of that node.
@@ -112,11 +113,11 @@ impl Queue {
     }
 
     /// A piece of the engine's own bin, else of the fullest.
-    fn take(&self, seat: Option<Seat>) -> Option<usize> {
-        let own = seat.and_then(|seat| match self.node {
-            Some(node) if node == seat.node => self.bins.get(seat.of_node),
+    fn take(&self, location: Option<EngineLocation>) -> Option<usize> {
+        let own = location.and_then(|location| match self.node {
+            Some(node) if node == location.node => self.bins.get(location.of_node),
             Some(_) => None,
-            None => self.bins.get(seat.of_all),
+            None => self.bins.get(location.of_all),
         });
         if let Some(piece) = own.and_then(Bin::take) {
             return Some(piece);
@@ -155,8 +156,6 @@ pub(crate) struct Work {
     /// Threads of each node, and the nodes that have some.
     pub(crate) threads: usize,
     pub(crate) nodes: usize,
-    /// Most of the memory has no pages yet.
-    pub(crate) is_new: bool,
     /// What a thread does, in bytes per second.
     pub(crate) thread_rate: f64,
     /// The devices and what each does, by node; empty where they are of no use.
@@ -212,13 +211,15 @@ pub(crate) struct Job {
     threads: AtomicUsize,
     most_threads: usize,
     /// Those that its pieces were shared out among, before the devices: of each node, and of all.
+    #[cfg(feature = "dsa")]
     sharers: [usize; 2],
     trial: Option<Trial>,
     busy: AtomicUsize,
     /// Devices that fill; they are no threads.
     devices: AtomicUsize,
-    /// Most of the memory has no pages yet: nothing for devices.
-    is_new: bool,
+    /// Devices may take pieces of it: it has memory that is there.
+    #[cfg(feature = "dsa")]
+    is_for_devices: bool,
     stop: AtomicBool,
     /// Protects nothing: those who wait look at the counts above.
     waiting: Mutex<()>,
@@ -246,11 +247,13 @@ impl Job {
             filled_bytes: AtomicUsize::new(0),
             threads: AtomicUsize::new(work.threads * work.nodes),
             most_threads: trial.as_ref().map_or(0, Trial::most).max(work.threads * work.nodes),
+            #[cfg(feature = "dsa")]
             sharers: [work.threads, work.threads * work.nodes],
             trial,
             busy: AtomicUsize::new(0),
             devices: AtomicUsize::new(0),
-            is_new: work.is_new,
+            #[cfg(feature = "dsa")]
+            is_for_devices: !work.devices.is_empty(),
             stop: AtomicBool::new(false),
             waiting: Mutex::new(()),
             changed: Condvar::new(),
@@ -284,18 +287,13 @@ impl Job {
         self.stop.load(Ordering::SeqCst) || self.queues.iter().all(|queue| queue.left() == 0)
     }
 
-    /// Whether a device can help: memory is there, and some of it is left.
-    pub(crate) fn is_for_devices(&self) -> bool {
-        !self.is_new && !self.is_handed_out()
-    }
-
     /// Fills piece after piece, of this node first, as long as there are some; false if enough others do.
-    pub(crate) fn work(&self, seat: Option<Seat>, tools: &Tools) -> bool {
+    pub(crate) fn work(&self, location: Option<EngineLocation>, tools: &Tools) -> bool {
         // Counted before looking at `stop`: whoever has set it waits for those who are counted.
         let is_wanted = self.busy.fetch_add(1, Ordering::SeqCst) < self.threads();
         if is_wanted {
             while !self.stop.load(Ordering::SeqCst)
-                && let Some(piece) = self.take(seat)
+                && let Some(piece) = self.take(location)
             {
                 self.fill(piece, tools);
                 self.try_another_number();
@@ -320,62 +318,12 @@ impl Job {
         }
     }
 
-    /// Lets a device fill pieces of its node, some at a time, as long as it is predicted to be done with them before the
-    /// threads are with all that is left; false if there is nothing for it. `seat` tells its place among the devices.
-    pub(crate) fn work_by_device(&self, seat: Seat, queue: &mut DeviceQueue, tools: &Tools) -> bool {
-        let [of_node, of_all] = self.sharers;
-        let seat = Seat { node: seat.node, of_node: of_node + seat.of_node, of_all: of_all + seat.of_all };
-        self.devices.fetch_add(1, Ordering::SeqCst);
-        let mut has_worked = false;
-        while !self.stop.load(Ordering::SeqCst) && queue.is_alive() && self.is_worthwhile_for(queue, tools) {
-            let mut pieces: Vec<Piece> = Vec::with_capacity(DEPTH);
-            while pieces.len() < DEPTH
-                && let Some(piece) = self.take(Some(seat))
-            {
-                pieces.push(piece);
-            }
-            if pieces.is_empty() {
-                break;
-            }
-            let mut ranges = Vec::new();
-            for piece in &pieces {
-                for (part, span) in self.queues[piece.queue].parts(piece.number) {
-                    // To the device pages that are not there are faults, whatever is to be stored.
-                    tools.residency.runs(part, |run, is_there| match is_there {
-                        true => ranges.push(run),
-                        false if self.value == 0 && span.is_anonymous => create(run),
-                        // SAFETY: as below; every processor has the means.
-                        false => unsafe {
-                            Means::String.fill(run.start as *mut u8, run.len(), self.value);
-                        },
-                    });
-                }
-            }
-            // SAFETY: the ranges lie in buffers that were handed over for this fill, and every piece is taken once.
-            unsafe { queue.fill_ranges(&ranges, self.value) };
-            pieces.iter().for_each(|piece| self.is_filled(*piece, self.bytes_of(*piece)));
-            has_worked = true;
-        }
-        self.devices.fetch_sub(1, Ordering::SeqCst);
-        let _waiting = self.lock();
-        self.changed.notify_all();
-        has_worked
-    }
-
-    /// What a device does not know yet it may try.
-    fn is_worthwhile_for(&self, queue: &DeviceQueue, tools: &Tools) -> bool {
-        let left: usize = self.queues.iter().map(Queue::left).sum();
-        let own = queue.cost().predict_ns((DEPTH * PIECE).min(left * PIECE));
-        let threads = tools.costs.store.predict_ns(left * PIECE).map(|ns| ns / self.threads().max(1) as f64);
-        own.zip(threads).is_none_or(|(own, threads)| own <= threads)
-    }
-
-    fn take(&self, seat: Option<Seat>) -> Option<Piece> {
-        let node = seat.map(|seat| seat.node);
+    fn take(&self, location: Option<EngineLocation>) -> Option<Piece> {
+        let node = location.map(|location| location.node);
         let own = self.queues.iter().enumerate().filter(|(_, queue)| queue.node == node);
         let others = self.queues.iter().enumerate().filter(|(_, queue)| queue.node != node);
         own.chain(others)
-            .find_map(|(index, queue)| queue.take(seat).map(|number| Piece { queue: index, number }))
+            .find_map(|(index, queue)| queue.take(location).map(|number| Piece { queue: index, number }))
     }
 
     fn fill(&self, piece: Piece, tools: &Tools) {
@@ -457,15 +405,7 @@ impl Job {
         });
     }
 
-    /// Waits until somebody stops working on it, but not for long.
-    pub(crate) fn wait_for_a_change(&self) {
-        let waiting = self.lock();
-        if !self.is_handed_out() {
-            drop(self.changed.wait_timeout(waiting, PATIENCE));
-        }
-    }
-
-    /// The same, if there are as many as may work on it.
+    /// Waits until somebody stops working on it, but not for long, if there are as many as may work on it.
     pub(crate) fn wait_for_a_place(&self) {
         let waiting = self.lock();
         if self.busy.load(Ordering::SeqCst) >= self.threads() {

@@ -5,34 +5,40 @@
 //! yet are created by touching them, which clears them, and are not cleared again; pages that exist are filled by the
 //! means that [`Crossovers`] found fastest for the size and for what the program will do next.
 //!
-//! Work is cut into pieces of 2 MiB that lie in one huge page each, and shared out among the engines of the memory's node
-//! (threads, and [`dsa`] devices) by what each is predicted to do in the same time; what an engine costs is learnt while it
-//! works. Whoever has done its share takes of others', of its own node first: so none idles while there is work, whatever
-//! the sizes of the buffers are, and a fill that is cancelled ends within the time of one piece.
+//! A filler cuts work into pieces of 2 MiB, each within one huge page, and gives every engine of the memory's node the pieces
+//! that it predicts it to fill in the same time. Engines are threads, and with the feature `dsa` queues of Intel's DSA, which
+//! **never ran on hardware**. It learns what an engine costs while the engine works. An engine that has done its share takes
+//! pieces of others', of its own node first: so none idles while there is work, and a fill that is cancelled ends within the
+//! time of one piece.
 //!
-//! A [`Pool`] has regions ready that were created and cleared when nobody needed the processor.
+//! A [`Pool`] keeps an inventory of regions that a thread of idle priority has created and cleared.
 //!
-//! Architecture invariants: a buffer belongs to its fill until it is handed back; what is said to be filled has been
-//! filled, and what a pool hands out has been cleared; how fast anything is was measured on this machine, in this process. `unsafe` is for stores into memory that was
-//! handed over.
+//! Architecture invariants: a buffer belongs to its fill until the fill hands it back; the filler reports as filled what it
+//! has filled, and a pool hands out cleared regions only; every speed was measured on this machine, in this process. `unsafe`
+//! is for stores into memory that was handed over.
 
 mod buffer;
-mod by_hand;
 mod cost;
 mod crossovers;
+#[cfg(feature = "dsa")]
+mod device_use;
+#[cfg(feature = "dsa")]
 pub mod dsa;
 mod fill;
 mod filler;
 mod job;
 mod pool;
+mod primitives;
 mod residency;
 mod scaling;
 mod sync;
 
 pub use buffer::Buffer;
-pub use by_hand::{populate, store};
 pub use cost::Cost;
 pub use crossovers::{Crossovers, Next};
-pub use fill::{Fill, Filled, Progress};
-pub use filler::{DeviceUse, Filler, FillerError, Knowledge, Threads};
+#[cfg(feature = "dsa")]
+pub use device_use::DeviceUse;
+pub use fill::{Fill, FillProgress, Filled};
+pub use filler::{Filler, FillerError, Knowledge, Threads};
 pub use pool::{Level, Pool, Stock, Taken};
+pub use primitives::{populate, store};

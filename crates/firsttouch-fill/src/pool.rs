@@ -4,11 +4,13 @@
 //! one size, kind of pages and node; those that are given back are cleared in the background and used again, which also
 //! keeps them from going back to a virtual machine's host, from where they return at a fraction of the speed.
 
-mod shelf;
+mod inventory;
+
+pub use inventory::Level;
 
 use firsttouch_linux::sys;
-use firsttouch_memory::{Means, Pages, Region, RegionError};
-use shelf::Shelf;
+use firsttouch_memory::{FillMeans, Pages, Region, RegionError};
+use inventory::Inventory;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -41,15 +43,6 @@ pub struct Taken {
     pub was_ready: bool,
 }
 
-/// What a pool has now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Level {
-    /// Regions that can be taken at once.
-    pub ready: usize,
-    /// Regions that were given back and are not cleared yet.
-    pub dirty: usize,
-}
-
 /// Ready memory, with a thread of idle priority that sees to it.
 ///
 /// ```
@@ -72,8 +65,8 @@ pub struct Pool {
 #[derive(Debug)]
 struct Shared {
     stock: Stock,
-    means: Means,
-    shelf: Shelf<Region>,
+    means: FillMeans,
+    inventory: Inventory<Region>,
 }
 
 /// Bytes cleared between two looks whether the pool is to end.
@@ -82,9 +75,9 @@ const PIECE: usize = 2 << 20;
 impl Pool {
     /// A pool that begins to fill. `means` is how regions are cleared ([`crate::Crossovers`] knows the fastest past the
     /// caches); `None` is what every processor has.
-    pub fn new(stock: Stock, means: Option<Means>) -> std::io::Result<Pool> {
-        let shelf = Shelf::new(stock.ready, stock.most, stock.keep);
-        let shared = Arc::new(Shared { stock, means: means.unwrap_or(Means::String), shelf });
+    pub fn new(stock: Stock, means: Option<FillMeans>) -> std::io::Result<Pool> {
+        let inventory = Inventory::new(stock.ready, stock.most, stock.keep);
+        let shared = Arc::new(Shared { stock, means: means.unwrap_or(FillMeans::String), inventory });
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("pool".to_owned()).spawn(move || worker.serve())?;
         Ok(Pool { shared, thread: Some(thread) })
@@ -92,7 +85,7 @@ impl Pool {
 
     /// A region that is all zero: a ready one at once, else a new one.
     pub fn take(&self) -> Result<Taken, RegionError> {
-        match self.shared.shelf.take() {
+        match self.shared.inventory.take() {
             Some(region) => Ok(Taken { region, was_ready: true }),
             None => self.shared.stock.map().map(|region| Taken { region, was_ready: false }),
         }
@@ -102,24 +95,24 @@ impl Pool {
     /// before anybody gets them.
     pub fn give(&self, region: Region) {
         if self.shared.stock.fits(&region) {
-            self.shared.shelf.give(region);
+            self.shared.inventory.give(region);
         }
     }
 
     /// What there is now.
     pub fn level(&self) -> Level {
-        self.shared.shelf.level()
+        self.shared.inventory.level()
     }
 
     /// Waits until so many regions are ready, at most so long; true if they are.
     pub fn wait_ready(&self, regions: usize, time: Duration) -> bool {
-        self.shared.shelf.wait_ready(regions, time)
+        self.shared.inventory.wait_ready(regions, time)
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.shelf.leave();
+        self.shared.inventory.leave();
         if let Some(thread) = self.thread.take() {
             // It runs no code of others.
             let _ = thread.join();
@@ -154,7 +147,7 @@ impl Shared {
         let _ = sys::set_idle_priority();
         let make =
             || self.stock.map().ok().and_then(|mut region| region.prefault().is_ok().then_some(region));
-        self.shelf.serve(make, |region| self.clear(region));
+        self.inventory.serve(make, |region| self.clear(region));
     }
 
     /// Clears a region piece by piece; false if the pool ended meanwhile.
@@ -162,7 +155,7 @@ impl Shared {
         for piece in region.as_mut_slice().chunks_mut(PIECE) {
             // SAFETY: the piece is borrowed; the means was found on this processor, or is the one that all have.
             unsafe { self.means.fill(piece.as_mut_ptr(), piece.len(), 0) };
-            if self.shelf.is_left() {
+            if self.inventory.is_left() {
                 return false;
             }
         }

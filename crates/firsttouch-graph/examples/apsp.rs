@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
-use firsttouch_graph::hierarchy::{Hierarchy, Instructions, Options, Sweeps};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions, Instructions, PhastQuery};
 use firsttouch_graph::{Node, ReadOptions, Summary, Totals, read};
 use firsttouch_threads::Team;
 use std::error::Error;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let begin = Instant::now();
     let graph = read(Path::new(&path), &ReadOptions::default(), &mut team)?.graph;
     println!("read         {:8.1} ms", millis(begin));
-    let options = Options { threads: cpus.len().try_into()?, ..Options::default() };
+    let options = HierarchyOptions { threads: cpus.len().try_into()?, ..HierarchyOptions::default() };
 
     let begin = Instant::now();
     let mut hierarchy = Hierarchy::build(&graph, &options)?;
@@ -31,39 +31,43 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("customized   {:8.1} ms", millis(begin));
     }
     let begin = Instant::now();
-    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
+    let mut phast = PhastQuery::new(&hierarchy, &mut team);
     println!(
         "prepared     {:8.1} ms  {} bytes of arcs, {} of rows, {}",
         millis(begin),
-        sweeps.bytes(),
-        sweeps.row_bytes(),
-        sweeps.instructions()
+        phast.bytes(),
+        phast.row_bytes(),
+        phast.instructions()
     );
     let most = arguments.next().map_or(Ok(graph.nodes()), |number| number.parse())?;
     for instructions in [Instructions::Portable, Instructions::Avx2, Instructions::Avx512] {
         if !instructions.are_available() {
             continue;
         }
-        sweeps = sweeps.with_instructions(instructions);
+        phast = phast.with_instructions(instructions);
         let few: Vec<Node> = (0..graph.nodes().min(2048) as Node).collect();
-        time(&mut sweeps, &few, cpus.len())?;
+        time(&mut phast, &few, cpus.len())?;
     }
     let scattered: Vec<Node> =
         (0..2048_u64).map(|number| (number * 104_729 % graph.nodes() as u64) as Node).collect();
-    time(&mut sweeps, &scattered, cpus.len())?;
+    time(&mut phast, &scattered, cpus.len())?;
     let sources: Vec<Node> = (0..graph.nodes().min(most) as Node).collect();
-    let summaries = time(&mut sweeps, &sources, cpus.len())?;
+    let summaries = time(&mut phast, &sources, cpus.len())?;
     println!("{:?}", Totals::of(&summaries));
     Ok(())
 }
 
-fn time(sweeps: &mut Sweeps<'_>, sources: &[Node], threads: usize) -> Result<Vec<Summary>, Box<dyn Error>> {
+fn time(
+    phast: &mut PhastQuery<'_>,
+    sources: &[Node],
+    threads: usize,
+) -> Result<Vec<Summary>, Box<dyn Error>> {
     let begin = Instant::now();
-    let summaries = sweeps.summaries(sources)?;
+    let summaries = phast.summaries(sources)?;
     let all = millis(begin);
     println!(
         "{:12} {all:8.1} ms  {} sources, {:.4} ms for each source and core",
-        sweeps.instructions().to_string(),
+        phast.instructions().to_string(),
         sources.len(),
         all * threads as f64 / sources.len() as f64
     );

@@ -7,9 +7,9 @@
 
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
-use firsttouch_graph::hierarchy::{Hierarchy, Options, Sweeps};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions, PhastQuery};
 use firsttouch_graph::{
-    Graph, GraphShape, Node, Place, ReadOptions, Recipe, Search, TeamSearch, Width, generate, read,
+    Graph, GraphShape, Node, ParallelSearch, Place, ReadOptions, Recipe, Search, Width, generate, read,
     search_each,
 };
 use firsttouch_threads::{Member, Team};
@@ -33,15 +33,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} threads", team.size());
     println!(
         "{:<22}{:>10}{:>8}{:>10}{:>10}{:>10}{:>12}{:>10}{:>10}{:>10}",
-        "graph", "arcs", "strays", "alone", "regions", "delta", "hierarchy", "search", "sweep", "crossing"
+        "graph",
+        "arcs",
+        "cross_partition",
+        "alone",
+        "partitions",
+        "delta",
+        "hierarchy",
+        "search",
+        "sweep",
+        "crossing"
     );
     for name in names {
         let graph = graph(&name, &mut team)?;
         let shape = GraphShape::of(&graph);
-        let [alone, regions, delta] = single(&graph, &mut team);
+        let [alone, partitions, delta] = single(&graph, &mut team);
         let short = Path::new(&name).file_name().map_or(name.clone(), |name| name.display().to_string());
-        print!("{short:<22}{:>10}{:>7.1}%", graph.arcs(), 100.0 * shape.strays);
-        print!("{alone:>7.2} ms{regions:>7.2} ms{delta:>7.2} ms");
+        print!("{short:<22}{:>10}{:>7.1}%", graph.arcs(), 100.0 * shape.cross_partition);
+        print!("{alone:>7.2} ms{partitions:>7.2} ms{delta:>7.2} ms");
         if shape.is_like_a_map() {
             let Crossing { hierarchy_ms, search_ms, sweep_ms } = crossing(&graph, &mut team)?;
             let sources = hierarchy_ms / (search_ms - sweep_ms) / team.size() as f64;
@@ -77,15 +86,15 @@ fn sources(graph: &Graph, count: usize) -> Vec<Node> {
     all.filter(|node| !graph.out(*node).is_empty()).take(count).collect()
 }
 
-/// Milliseconds of a search by one thread, by all in regions, and by all with delta-stepping.
+/// Milliseconds of a search by one thread, by all with a partition each, and by all with delta-stepping.
 fn single(graph: &Graph, team: &mut Team) -> [f64; 3] {
     let mut alone = Search::with_buckets(graph, Width::Guessed);
-    let mut regions = TeamSearch::by_regions(graph, team, None);
-    let mut delta = TeamSearch::new(graph, team, None);
+    let mut partitions = ParallelSearch::owner_partitioned(graph, team, None);
+    let mut delta = ParallelSearch::new(graph, team, None);
     let mut times: [Vec<f64>; 3] = Default::default();
     for row in sources(graph, SINGLE).chunks(IN_A_ROW) {
         note(&mut times[0], row, |source| _ = alone.run(source, None));
-        note(&mut times[1], row, |source| _ = regions.run(team, source, None));
+        note(&mut times[1], row, |source| _ = partitions.run(team, source, None));
         note(&mut times[2], row, |source| _ = delta.run(team, source, None));
     }
     times.map(median)
@@ -113,11 +122,11 @@ fn crossing(graph: &Graph, team: &mut Team) -> Result<Crossing, Box<dyn Error>> 
     let threads = team.size();
     let sources = sources(graph, EACH * threads);
     let began = Instant::now();
-    let options = Options { threads: threads.try_into()?, ..Options::default() };
+    let options = HierarchyOptions { threads: threads.try_into()?, ..HierarchyOptions::default() };
     let hierarchy = Hierarchy::build(graph, &options)?;
     let hierarchy_ms = millis(began);
     let began = Instant::now();
-    Sweeps::new(&hierarchy, team).summaries(&sources)?;
+    PhastQuery::new(&hierarchy, team).summaries(&sources)?;
     let sweep_ms = millis(began) / sources.len() as f64;
     let began = Instant::now();
     let make = |_: &Member<'_>| Search::with_buckets(graph, Width::Measured);

@@ -35,6 +35,11 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// A file that the kernel does not let be read or written.
+    pub(crate) fn access(path: &Path, source: std::io::Error) -> FileError {
+        FileError::Access { path: path.to_owned(), source }
+    }
+
     /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
@@ -63,7 +68,7 @@ pub(crate) fn write_new(path: &Path, magic: [u8; 8], contents: &[u8]) -> Result<
 }
 
 fn put(path: &Path, magic: [u8; 8], contents: &[u8], replaces: bool) -> Result<(), FileError> {
-    let failed = |source| FileError::Access { path: path.to_owned(), source };
+    let failed = |source| FileError::access(path, source);
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
@@ -86,7 +91,7 @@ fn put(path: &Path, magic: [u8; 8], contents: &[u8], replaces: bool) -> Result<(
 /// The contents of a file of ours; `None` if there is none.
 pub(crate) fn read(path: &Path, magic: [u8; 8], most: u64) -> Result<Option<Vec<u8>>, FileError> {
     let wrong = |what| FileError::Content { path: path.to_owned(), what };
-    let failed = |source| FileError::Access { path: path.to_owned(), source };
+    let failed = |source| FileError::access(path, source);
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -124,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_as_one_and_once() {
-        let source = std::io::Error::from_raw_os_error(libc::ENOSPC);
+        let source = std::io::ErrorKind::StorageFull.into();
         let error = FileError::Access { path: PathBuf::from("index"), source };
         assert!(error.hint().contains("full") && !error.to_string().contains("No space"), "{error}");
     }

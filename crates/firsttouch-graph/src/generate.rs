@@ -3,11 +3,9 @@
 //! Every arc is a function of the seed and of its number, so that any thread can make any part, any number of times: a
 //! graph needs no memory beside itself while it is made, and is the same for every number of threads.
 
-use crate::array::Place;
-use crate::build::{ArcSource, BuildError, build};
-use crate::graph::{GraphError, Node, OutArc};
-use crate::ids::Ids;
-use crate::read::{Format, Loaded};
+use crate::formats::{Format, Loaded};
+use crate::memory_estimate::Size;
+use crate::rows::{ArcSource, BuildError, GraphError, Ids, Node, OutArc, Place, build};
 use firsttouch_memory::RegionError;
 use firsttouch_threads::Team;
 use std::convert::Infallible;
@@ -45,6 +43,24 @@ pub enum Recipe {
         /// Weights; GAP draws from 1 to 255.
         weights: RangeInclusive<u32>,
     },
+}
+
+impl Size {
+    /// That of a graph that is to be made. Of Kronecker graphs some arcs are left out later.
+    #[must_use]
+    pub fn of_recipe(recipe: &Recipe) -> Size {
+        match recipe {
+            Recipe::Streets { width, height } => {
+                let nodes = u64::from(*width) * u64::from(*height);
+                // Two to the right and two down of every crossing, if there were no gaps.
+                Size { nodes, arcs: 4 * nodes }
+            }
+            Recipe::Random { nodes, arcs, .. } => Size { nodes: u64::from(*nodes), arcs: *arcs },
+            Recipe::Kronecker { scale, degree, .. } => {
+                Size { nodes: 1 << scale, arcs: u64::from(*degree) << (scale + 1) }
+            }
+        }
+    }
 }
 
 /// A graph that cannot be made.
@@ -461,5 +477,21 @@ mod tests {
         let weights = 2..=1;
         assert_eq!(refused(Recipe::Random { nodes: 1, arcs: 0, weights }), GenerateError::Weights);
         assert_eq!(refused(Recipe::Kronecker { scale: 32, degree: 1, weights: 1..=1 }), GenerateError::Size);
+    }
+
+    #[test]
+    fn no_recipe_makes_more_than_it_tells() {
+        let mut team = Team::of_this_process(1).unwrap();
+        let recipes = [
+            Recipe::Random { nodes: 500, arcs: 700, weights: 1..=9 },
+            Recipe::Streets { width: 40, height: 30 },
+            Recipe::Kronecker { scale: 8, degree: 4, weights: 1..=5 },
+        ];
+        for recipe in recipes {
+            let said = Size::of_recipe(&recipe);
+            let graph = generate(&recipe, 1, Place::HEAP, &mut team).unwrap().graph;
+            assert_eq!(said.nodes, graph.nodes() as u64, "{recipe:?}");
+            assert!((said.arcs / 2..=said.arcs).contains(&(graph.arcs() as u64)), "{recipe:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! How many distances there are of each length.
 
-use serde::Serialize;
+use firsttouch_documents::DistanceHistogram;
 
 /// How many distances there are of each length, in classes of one width. The width need not be known before: it begins with
 /// 1, and where a distance is beyond the last class, two classes become one until it is not. So it depends on the longest
@@ -81,15 +81,10 @@ impl Histogram {
 }
 
 /// A histogram as documents tell it: without the empty classes at its end.
-impl Serialize for Histogram {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Histogram<'a> {
-            width: u64,
-            counts: &'a [u64],
-        }
-        let used = self.counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
-        Histogram { width: self.width(), counts: &self.counts[..used] }.serialize(serializer)
+impl From<&Histogram> for DistanceHistogram {
+    fn from(histogram: &Histogram) -> DistanceHistogram {
+        let used = histogram.counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        DistanceHistogram { width: histogram.width(), counts: histogram.counts[..used].to_vec() }
     }
 }
 

@@ -1,67 +1,58 @@
-//! Shortest paths from many sources on large graphs, at the speed of the memory they lie in.
+//! Shortest paths from many sources on large graphs, at the speed of the memory that holds them.
 //!
-//! A [`Graph`] is arcs in the order of their tails (compressed sparse rows), with non-negative integer weights. [`read`] reads
-//! one from a file, by a team of threads, into memory on chosen pages; [`Ids`] tells which node is which of the file.
+//! A [`Graph`] is arcs in compressed sparse rows (CSR), with non-negative integer weights. A team of threads [`read`]s one from
+//! a file into memory on chosen pages; [`Ids`] maps its nodes to those of the file. [`BorrowedCsr`] is such rows in arrays of the
+//! caller's.
 //!
-//! [`Search`] finds the shortest paths from one source after the other by one thread, [`TeamSearch`] by all threads of a team.
-//! [`hierarchy`] prepares a graph for sweeps from many sources at once; [`AllPairs`] goes through very many sources by either, with
-//! progress and checkpoints.
+//! [`Search`] runs Dijkstra's algorithm from one source after the other, by one thread; [`ParallelSearch`] runs delta-stepping
+//! by all threads of a team. [`hierarchy`] prepares a graph for PHAST, which answers 32 sources at once. [`AllPairs`] runs either
+//! from very many sources, with progress and checkpoints. [`choose`] picks the algorithm that suits a graph.
 //!
-//! Architecture invariants: this crate never prints and reads no environment; nodes inside are numbers from 0, and every
-//! result is told in the numbers of the file.
+//! Architecture invariants: this crate never prints and reads no environment; it numbers nodes from 0 inside, and gives
+//! results in the numbers of the file. Files do not import each other in circles: `rows/` imports from no other folder,
+//! `formats/` and `search/` from rows, `hierarchy/` from rows and searches, `all_pairs/` from these three, reports from all; what
+//! two files share lies in a file below both.
 
 #![deny(unsafe_code)]
 
 mod all_pairs;
-#[expect(unsafe_code, reason = "arrays in memory of several kinds, which they keep")]
-mod array;
-mod binary;
-mod build;
-mod copies;
-mod derived;
 mod description;
+mod figures;
 mod file;
 mod fingerprint;
+mod formats;
 mod generate;
-mod graph;
 pub mod hierarchy;
 mod histogram;
-mod ids;
-mod need;
-mod order;
+mod memory_estimate;
 mod ranks;
-mod read;
 mod report;
 mod rows;
 mod search;
-mod summary;
-mod write;
 
 pub use all_pairs::{
-    AllPairs, AllPairsError, Checkpoint, Chunk, ChunkRows, Engine, Kept, Merged, Once, Outcome, Plan,
-    Progress, Question, Queue, RowsError, Searches, Shard, Shards, Turn, once, room_for_matrix,
+    AllPairs, AllPairsError, AllPairsOutcome, AllPairsProgress, Checkpoint, Chunk, ChunkRows, Engine, Merged,
+    Once, Plan, Question, Queue, RowsError, Searches, Shard, Shards, Stored, Turn, once, room_for_matrix,
 };
-pub use array::Place;
-pub use binary::BinaryError;
-pub use copies::{Copies, CoreGroup, GraphAsked, GraphReceipt, Graphs, core_groups};
-pub use description::Description;
 pub use file::FileError;
+pub use firsttouch_documents::{
+    Description, Figures, GraphFigures, GraphReceipt, MemoryEstimate, MergeReport, Summary, Totals,
+};
+pub use formats::{
+    BinaryError, Format, LineError, Loaded, ReadError, ReadOptions, ReceiveError, WriteError, read,
+    read_coordinates, read_coordinates_from, read_from, read_sources, read_sources_from, save, write_text,
+};
 pub use generate::{GenerateError, Recipe, generate};
-pub use graph::{Graph, GraphError, Node, OutArc, UNREACHED};
 pub use histogram::Histogram;
-pub use ids::Ids;
-pub use need::{Need, Size};
-pub use order::{Order, Reordering};
-pub use ranks::{HearError, MessageError, Ranks};
-pub use read::{
-    Format, LineError, Loaded, ReadError, ReadOptions, read, read_coordinates, read_coordinates_from,
-    read_from, read_sources, read_sources_from,
+pub use memory_estimate::Size;
+pub use ranks::{MessageError, Ranks};
+pub use report::{Figure, figures_of, merge_report};
+pub use rows::{
+    Arc, BorrowedArc, BorrowedArcs, BorrowedCsr, Copies, CoreGroup, Graph, GraphError, Graphs, Ids, Node,
+    Order, OutArc, OwnRows, Place, Reordering, Rows, Stretch, UNREACHED, ValidatedCsr, View, Weight,
+    core_groups,
 };
-pub use report::{Figure, Figures, GraphFigures, MergeReport, SearchBench, SearchReport, SearchWay, Spread};
-pub use rows::{Arc, LentArc, LentArcs, LentRows, OwnRows, Rows, SoundRows, Stretch, View, Weight};
 pub use search::{
-    Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, STRETCH, Search, Task,
-    TeamSearch, Tree, Width, choose, leads_on, search_each,
+    Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, ParallelSearch, STRETCH,
+    Search, Task, Tree, Width, choose, leads_on, search_each,
 };
-pub use summary::{Summary, Totals};
-pub use write::{WriteError, save, write_text};

@@ -7,16 +7,14 @@
 //! Architecture invariant: all wait for rank 0 alone, and rank 0 only for those that have work of it. What becomes of the others
 //! when one dies is the carrier's affair: MPI ends them all, and the checkpoint of rank 0 keeps what was found.
 //!
+//! [`Loaded::tell`]: crate::Loaded::tell
+//! [`Loaded::hear`]: crate::Loaded::hear
 //! [`AllPairs::lead`]: crate::AllPairs::lead
 //! [`AllPairs::follow`]: crate::AllPairs::follow
 
-use crate::array::Place;
-use crate::binary::{self, BinaryError};
-use crate::read::Loaded;
-use firsttouch_threads::Team;
 use std::fmt;
 
-/// What is told in pieces takes no more memory than has been heard, whatever its length is said to be.
+/// What is given in pieces takes no more memory than has been heard, whatever its length is said to be.
 const PIECE: usize = 1 << 20;
 
 /// The processes of a job, as one of them sees them. One thread at a time calls it.
@@ -106,46 +104,6 @@ impl MessageError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         "start all ranks by the same launcher, with the same program and the same MPI as it was built with"
-    }
-}
-
-/// Why a rank has not got the graph.
-#[derive(Debug, thiserror::Error)]
-pub enum HearError {
-    /// It was not heard.
-    #[error(transparent)]
-    Message(#[from] MessageError),
-    /// What was heard is none, or there is no memory for it.
-    #[error("the graph that rank 0 tells: {0}")]
-    Graph(#[from] BinaryError),
-}
-
-impl HearError {
-    /// What would mend it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            HearError::Message(error) => error.hint(),
-            HearError::Graph(error) => error.hint(),
-        }
-    }
-}
-
-impl Loaded {
-    /// Rank 0 tells the graph, its numbers and its order to all others, array by array, as a file of ours has them.
-    ///
-    /// # Errors
-    /// Messages that do not arrive.
-    pub fn tell(&self, ranks: &dyn Ranks) -> Result<(), MessageError> {
-        binary::tell(self, ranks)
-    }
-
-    /// The graph that rank 0 tells, in memory of that place; checked as one that is opened.
-    ///
-    /// # Errors
-    /// Messages that do not arrive or are no graph; no memory.
-    pub fn hear(ranks: &dyn Ranks, place: Place, team: &mut Team) -> Result<Loaded, HearError> {
-        binary::hear(ranks, place, team)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Graphs written and read again, in every format; and the road graph of New York, where its files are.
 
-#![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_graph::{
     Format, Graph, Ids, Loaded, Node, Order, Place, ReadOptions, Recipe, WriteError, generate, read,
@@ -8,6 +9,7 @@ use firsttouch_graph::{
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
+use skipped::skipped;
 use std::path::{Path, PathBuf};
 
 fn team() -> Team {
@@ -155,7 +157,7 @@ fn devices_stay_devices_and_links_stay_links() {
 fn shared(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/graphs").join(name);
     if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
+        skipped(&format!("{} is not there", path.display()));
         return None;
     }
     Some(path)

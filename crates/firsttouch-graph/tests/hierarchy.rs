@@ -1,17 +1,20 @@
-//! Sweeps over hierarchies against searches without: whatever the graph, the same distances.
+//! PHAST queries over hierarchies against searches without: whatever the graph, the same distances.
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-#![allow(clippy::print_stderr, reason = "a skipped test says so on stderr")]
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_graph::hierarchy::{
-    Hierarchy, HierarchyError, Instructions, Limits, Options, SOURCES_AT_ONCE, Sweeps,
+    Hierarchy, HierarchyError, HierarchyOptions, Instructions, Limits, PhastQuery, SOURCES_AT_ONCE,
 };
 use firsttouch_graph::{
-    AllPairs, Checkpoint, Engine, Goal, Graph, Graphs, Histogram, Node, Plan, Progress, Question, Queue,
-    ReadOptions, Searches, Shard, Shards, Summary, Totals, Tree, Width, read,
+    AllPairs, AllPairsProgress, Checkpoint, Engine, Goal, Graph, Graphs, Histogram, Node, Plan, Question,
+    Queue, ReadOptions, Searches, Shard, Shards, Summary, Totals, Tree, Width, read,
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
+use skipped::skipped;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZero;
@@ -34,8 +37,8 @@ fn plain(graph: &Graph, source: Node) -> Vec<Option<u64>> {
     distances
 }
 
-fn options(threads: usize) -> Options {
-    Options { threads: NonZero::new(threads).unwrap(), ..Options::default() }
+fn options(threads: usize) -> HierarchyOptions {
+    HierarchyOptions { threads: NonZero::new(threads).unwrap(), ..HierarchyOptions::default() }
 }
 
 fn team() -> Team {
@@ -59,9 +62,9 @@ fn agrees(graph: &Graph, hierarchy: &Hierarchy) {
         if !by.are_available() {
             continue;
         }
-        let mut sweeps = Sweeps::new(hierarchy, &mut team).with_instructions(by);
-        let distances = sweeps.distances(&sources).unwrap();
-        let summaries = sweeps.summaries(&sources).unwrap();
+        let mut phast = PhastQuery::new(hierarchy, &mut team).with_instructions(by);
+        let distances = phast.distances(&sources).unwrap();
+        let summaries = phast.summaries(&sources).unwrap();
         for (place, (source, expected)) in sources.iter().zip(&all_expected).enumerate() {
             for (node, expected) in expected.iter().enumerate() {
                 let found = distances.row(place).of(node as Node);
@@ -138,10 +141,10 @@ fn targets_limits_and_new_weights_are_kept_to() {
     let mut hierarchy = Hierarchy::build(&graph, &options(2)).unwrap();
     let mut team = team();
     let (sources, targets) = ([5, 899, 400, 5], [17, 3, 17, 899, 450]);
-    let mut sweeps = Sweeps::to(&hierarchy, &mut team, &targets).unwrap().within(2500);
-    assert_eq!(sweeps.columns(), targets.len());
-    let distances = sweeps.distances(&sources).unwrap();
-    let summaries = sweeps.summaries(&sources).unwrap();
+    let mut phast = PhastQuery::to(&hierarchy, &mut team, &targets).unwrap().within(2500);
+    assert_eq!(phast.columns(), targets.len());
+    let distances = phast.distances(&sources).unwrap();
+    let summaries = phast.summaries(&sources).unwrap();
     let mut beyond = 0;
     for (place, source) in sources.iter().enumerate() {
         let expected = plain(&graph, *source);
@@ -166,7 +169,7 @@ fn targets_limits_and_new_weights_are_kept_to() {
     let error = hierarchy.customize(&weights[1..]).unwrap_err();
     assert!(matches!(error, HierarchyError::OtherWeights { .. }), "{error}");
     assert!(matches!(
-        Sweeps::new(&hierarchy, &mut team).summaries(&[900]),
+        PhastQuery::new(&hierarchy, &mut team).summaries(&[900]),
         Err(HierarchyError::NoSuchNode { .. })
     ));
 }
@@ -177,7 +180,7 @@ fn a_histogram_counts_every_pair_once() {
     let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
     let mut team = team();
     let sources: Vec<Node> = (0..100).collect();
-    let parts = Sweeps::new(&hierarchy, &mut team).reduce(&sources, Histogram::default).unwrap();
+    let parts = PhastQuery::new(&hierarchy, &mut team).reduce(&sources, Histogram::default).unwrap();
     let mut counts = Histogram::default();
     parts.iter().for_each(|part| counts.merge(part));
     let mut expected = Histogram::default();
@@ -201,8 +204,9 @@ fn graphs_without_small_cuts_are_refused() {
     // A complete graph of so many nodes has small neighbourhoods on both sides of no cut at all.
     let all: Vec<_> = (0..700).flat_map(|tail| (0..tail).map(move |head| (tail, head, 1))).collect();
     let limits = Limits { arcs_per_node: 96, arcs_at_least: 1000 };
-    let error = Hierarchy::build(&Graph::from_arcs(700, &all).unwrap(), &Options { limits, ..options(1) })
-        .unwrap_err();
+    let error =
+        Hierarchy::build(&Graph::from_arcs(700, &all).unwrap(), &HierarchyOptions { limits, ..options(1) })
+            .unwrap_err();
     assert!(matches!(error, HierarchyError::TooManyArcs { limit: 67_200 }), "{error}");
 }
 
@@ -237,18 +241,18 @@ fn kept_alike(graph: &Graph, targets: Option<&[Node]>, limit: Option<u64>) {
     let keep = |engine: Engine<'_, '_>, name: &str| {
         let table = folder.path().join(name);
         let run = AllPairs { histogram: true, matrix: Some(&table), ..AllPairs::default() };
-        (run.run(engine, &sources).unwrap().kept, std::fs::read(&table).unwrap())
+        (run.run(engine, &sources).unwrap().stored, std::fs::read(&table).unwrap())
     };
-    let mut sweeps = match targets {
-        Some(targets) => Sweeps::to(&hierarchy, &mut team, targets).unwrap(),
-        None => Sweeps::new(&hierarchy, &mut team),
+    let mut phast = match targets {
+        Some(targets) => PhastQuery::to(&hierarchy, &mut team, targets).unwrap(),
+        None => PhastQuery::new(&hierarchy, &mut team),
     };
     if let Some(limit) = limit {
-        sweeps = sweeps.within(limit);
+        phast = phast.within(limit);
     }
-    let wanted = keep(Engine::from(&mut sweeps), "sweeps");
+    let wanted = keep(Engine::from(&mut phast), "sweeps");
     let parents: Vec<Vec<Node>> =
-        sources[..1].iter().map(|source| parents(graph, &mut sweeps, *source, targets)).collect();
+        sources[..1].iter().map(|source| parents(graph, &mut phast, *source, targets)).collect();
     for queue in [Queue::Heap, Queue::Buckets(Width::Fixed(1)), Queue::Buckets(Width::Guessed)] {
         let mut searches =
             Searches::new(Graphs::new(graph, None), &mut team, queue).towards(Goal { limit, targets });
@@ -261,11 +265,11 @@ fn kept_alike(graph: &Graph, targets: Option<&[Node]>, limit: Option<u64>) {
 }
 
 /// The tree of a sweep; none where it leads to some nodes only.
-fn parents(graph: &Graph, sweeps: &mut Sweeps<'_>, source: Node, targets: Option<&[Node]>) -> Vec<Node> {
+fn parents(graph: &Graph, phast: &mut PhastQuery<'_>, source: Node, targets: Option<&[Node]>) -> Vec<Node> {
     if targets.is_some() {
         return Vec::new();
     }
-    let table = sweeps.distances(&[source]).unwrap();
+    let table = phast.distances(&[source]).unwrap();
     Tree::of_distances(graph, source, table.row(0), None).parents()
 }
 
@@ -294,16 +298,16 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
     let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
     let sources: Vec<Node> = (0..graph.nodes() as Node).rev().collect();
     let mut team = team();
-    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
+    let mut phast = PhastQuery::new(&hierarchy, &mut team);
     let counted = AllPairs { histogram: true, ..AllPairs::default() };
-    let whole = counted.run(&mut sweeps, &sources).unwrap().kept;
-    assert_eq!(whole.finished().unwrap(), sweeps.summaries(&sources).unwrap());
-    drop(sweeps);
+    let whole = counted.run(&mut phast, &sources).unwrap().stored;
+    assert_eq!(whole.finished().unwrap(), phast.summaries(&sources).unwrap());
+    drop(phast);
 
     let mut runs = 0;
-    let (resumed, kept) = loop {
+    let (resumed, stored) = loop {
         let stop = AtomicBool::new(false);
-        let progress = |progress: Progress| {
+        let progress = |progress: AllPairsProgress| {
             assert!(progress.done <= progress.sources && progress.remaining().is_some());
             stop.store(progress.done_now > 80, Ordering::Relaxed);
         };
@@ -316,19 +320,19 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
         };
         // Sweeps go on where searches were, and the other way round.
         let outcome = if runs % 2 == 0 {
-            run.run(&mut Sweeps::new(&hierarchy, &mut team), &sources).unwrap()
+            run.run(&mut PhastQuery::new(&hierarchy, &mut team), &sources).unwrap()
         } else {
             let queue = Queue::Buckets(Width::Guessed);
             run.run(&mut Searches::new(Graphs::new(&graph, None), &mut team, queue), &sources).unwrap()
         };
         runs += 1;
         assert!(runs < 20);
-        if outcome.kept.finished().is_some() {
-            break (outcome.resumed, outcome.kept);
+        if outcome.stored.finished().is_some() {
+            break (outcome.resumed, outcome.stored);
         }
     };
     assert!(runs > 2 && resumed > 0);
-    assert_eq!(kept, whole);
+    assert_eq!(stored, whole);
 
     let table_bytes = std::fs::read(&table).unwrap();
     assert!(table_bytes.starts_with(b"\x93NUMPY\x01\x00"));
@@ -350,20 +354,19 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
     };
     let before = std::fs::read(&path).unwrap();
     let others: Vec<Node> = sources.iter().rev().copied().collect();
-    let mut sweeps = Sweeps::new(&hierarchy, &mut team);
-    let error = run.run(&mut sweeps, &others).unwrap_err();
+    let mut phast = PhastQuery::new(&hierarchy, &mut team);
+    let error = run.run(&mut phast, &others).unwrap_err();
     assert!(error.to_string().contains("another run") && !error.hint().is_empty(), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    assert!(AllPairs::default().run(&mut sweeps, &[0, 400]).unwrap_err().to_string().contains("no node 400"));
+    assert!(AllPairs::default().run(&mut phast, &[0, 400]).unwrap_err().to_string().contains("no node 400"));
 }
 
 /// The sum that every implementation finds on the roads of New York.
 #[test]
 fn new_york_is_as_far_as_everybody_finds() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/graphs/USA-road-d.NY.gr.gz");
-    if cfg!(debug_assertions) || !path.exists() {
-        eprintln!("skipped: needs a release build and the roads of New York at {}", path.display());
-        return;
+    if !path.exists() {
+        return skipped(&format!("{} is not there", path.display()));
     }
     let mut team = team();
     let graph = read(&path, &ReadOptions::default(), &mut team).unwrap().graph;
@@ -374,7 +377,7 @@ fn new_york_is_as_far_as_everybody_finds() {
         190_403, 237_866, 244_180, 204_632, 174_401, 26_163, 171_698, 243_259, 34_435, 131_481, 237_655,
         35_351, 138_204,
     ];
-    let summaries = Sweeps::new(&hierarchy, &mut team).summaries(&sources).unwrap();
+    let summaries = PhastQuery::new(&hierarchy, &mut team).summaries(&sources).unwrap();
     assert_eq!(Totals::of(&summaries).checksum, 3_231_766_738_773);
 }
 
@@ -386,7 +389,7 @@ fn shared_runs_come_to_the_same_whoever_dies() {
     let hierarchy = Hierarchy::build(&graph, &options(1)).unwrap();
     let sources: Vec<Node> = (0..graph.nodes() as Node).collect();
     let counted = AllPairs { histogram: true, ..AllPairs::default() };
-    let whole = counted.run(&mut Sweeps::new(&hierarchy, &mut team()), &sources).unwrap().kept;
+    let whole = counted.run(&mut PhastQuery::new(&hierarchy, &mut team()), &sources).unwrap().stored;
     let plan = Plan {
         sources: sources.len(),
         chunk: SOURCES_AT_ONCE,
@@ -400,11 +403,11 @@ fn shared_runs_come_to_the_same_whoever_dies() {
         let (mut team, shard) = (team(), Shard { rank, ranks: 4 });
         let mut searches = Searches::new(Graphs::new(&graph, None), &mut team, Queue::Heap);
         let mut sweeping = self::team();
-        let mut sweeps = Sweeps::new(&hierarchy, &mut sweeping);
+        let mut phast = PhastQuery::new(&hierarchy, &mut sweeping);
         // Not all need find distances in the same way.
-        let mut engine = if rank == 1 { Engine::from(&mut searches) } else { Engine::from(&mut sweeps) };
+        let mut engine = if rank == 1 { Engine::from(&mut searches) } else { Engine::from(&mut phast) };
         let shards = Shards::join(folder.path(), question, shard, plan).unwrap();
-        let progress = |now: Progress| {
+        let progress = |now: AllPairsProgress| {
             // What others have done counts, too.
             assert!(before.is_none_or(|before| now.done - now.done_now == before), "{now:?}");
             assert!(now.done <= now.sources, "{now:?}");
@@ -417,8 +420,8 @@ fn shared_runs_come_to_the_same_whoever_dies() {
     assert!(!work(3, Some(0), &AtomicBool::new(false)));
     std::fs::write(folder.path().join("000001.claim"), "process 2 of 4\n").unwrap();
     let some = Shards::open(folder.path()).unwrap().merge().unwrap();
-    assert!(!some.missing.is_empty() && some.kept.done() > 0, "{:?}", some.missing);
-    assert!(!work(3, Some(some.kept.done()), &AtomicBool::new(false)));
+    assert!(!some.missing.is_empty() && some.stored.done() > 0, "{:?}", some.missing);
+    assert!(!work(3, Some(some.stored.done()), &AtomicBool::new(false)));
     std::thread::scope(|scope| {
         for rank in 0..3 {
             scope.spawn(move || assert!(work(rank, None, &AtomicBool::new(false))));
@@ -427,7 +430,7 @@ fn shared_runs_come_to_the_same_whoever_dies() {
     let shards = Shards::open(folder.path()).unwrap();
     assert_eq!((shards.plan().sources, shards.plan().first_id), (324, Some(1)));
     let merged = shards.merge().unwrap();
-    assert_eq!((&merged.kept, merged.missing.len()), (&whole, 0));
+    assert_eq!((&merged.stored, merged.missing.len()), (&whole, 0));
 
     // A part that is lost is named; another question is refused; a damaged part is no result.
     let part = folder.path().join("000002.part");

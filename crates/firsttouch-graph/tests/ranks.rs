@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
-use firsttouch_graph::hierarchy::{Hierarchy, Options, Sweeps};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions, PhastQuery};
 use firsttouch_graph::{
     AllPairs, Checkpoint, Graph, Graphs, Ids, Loaded, MessageError, Node, Order, Place, Queue, Ranks, Recipe,
     Searches, Width, generate,
@@ -148,14 +148,14 @@ fn run(
     graph: &Graph,
     sources: &[Node],
     checkpoint: &Path,
-    sweeps: bool,
+    phast: bool,
     stops: Option<usize>,
-) -> firsttouch_graph::Outcome {
+) -> firsttouch_graph::AllPairsOutcome {
     let others_work = AtomicBool::new(false);
     let outcomes = in_ranks(|rank| {
         let mut team = Team::new(&[vec![0, 0]]).unwrap();
         let stop = AtomicBool::new(false);
-        let progress = |found: firsttouch_graph::Progress| {
+        let progress = |found: firsttouch_graph::AllPairsProgress| {
             assert!(found.done <= sources.len());
             if rank.rank() > 0 {
                 others_work.store(true, Ordering::Relaxed);
@@ -173,9 +173,9 @@ fn run(
             histogram: rank.rank() == 0,
             matrix: None,
         };
-        let hierarchy = sweeps.then(|| Hierarchy::build(graph, &Options::default()).unwrap());
+        let hierarchy = phast.then(|| Hierarchy::build(graph, &HierarchyOptions::default()).unwrap());
         match &hierarchy {
-            Some(hierarchy) => work(&settings, rank, &mut Sweeps::new(hierarchy, &mut team), sources),
+            Some(hierarchy) => work(&settings, rank, &mut PhastQuery::new(hierarchy, &mut team), sources),
             None => {
                 let queue = Queue::Buckets(Width::Guessed);
                 work(&settings, rank, &mut Searches::new(Graphs::new(graph, None), &mut team, queue), sources)
@@ -190,7 +190,7 @@ fn work<'a: 'b, 'b>(
     rank: &Thread,
     engine: impl Into<firsttouch_graph::Engine<'a, 'b>>,
     sources: &[Node],
-) -> Option<firsttouch_graph::Outcome> {
+) -> Option<firsttouch_graph::AllPairsOutcome> {
     if rank.rank() == 0 {
         return Some(settings.lead(engine, sources, rank).unwrap());
     }
@@ -205,12 +205,12 @@ fn ranks_find_together_what_one_finds_alone() {
     let mut team = Team::new(&[vec![0]]).unwrap();
     let mut alone = Searches::new(Graphs::new(&graph, None), &mut team, Queue::Heap);
     let settings = AllPairs { histogram: true, ..AllPairs::default() };
-    let wanted = settings.run(&mut alone, &sources).unwrap().kept;
-    for sweeps in [false, true] {
+    let wanted = settings.run(&mut alone, &sources).unwrap().stored;
+    for phast in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let checkpoint = folder.path().join("checkpoint");
-        let outcome = run(&graph, &sources, &checkpoint, sweeps, None);
-        assert_eq!((&outcome.kept, outcome.resumed), (&wanted, 0));
+        let outcome = run(&graph, &sources, &checkpoint, phast, None);
+        assert_eq!((&outcome.stored, outcome.resumed), (&wanted, 0));
     }
 }
 
@@ -222,12 +222,12 @@ fn a_rank_that_stops_stops_all_and_the_checkpoint_has_what_every_rank_found() {
     let checkpoint = folder.path().join("checkpoint");
     for stops in [2, 0] {
         let outcome = run(&graph, &sources, &checkpoint, false, Some(stops));
-        assert!((1..sources.len()).contains(&outcome.kept.done()), "{}", outcome.kept.done());
+        assert!((1..sources.len()).contains(&outcome.stored.done()), "{}", outcome.stored.done());
     }
     let outcome = run(&graph, &sources, &checkpoint, false, None);
     assert!(outcome.resumed > 0);
     let mut team = Team::new(&[vec![0]]).unwrap();
     let mut alone = Searches::new(Graphs::new(&graph, None), &mut team, Queue::Heap);
     let settings = AllPairs { histogram: true, ..AllPairs::default() };
-    assert_eq!(settings.run(&mut alone, &sources).unwrap().kept, outcome.kept);
+    assert_eq!(settings.run(&mut alone, &sources).unwrap().stored, outcome.stored);
 }

@@ -5,7 +5,7 @@
 //! a guest that says nothing nor an emulator that never connects is waited for beyond the limit.
 
 use crate::LabError;
-use crate::lab::{CopiedFile, Finished, Stream};
+use crate::finished::{CopiedFile, Finished, Stream};
 use crate::wire::{Frame, Receiver, Report};
 use rustix::process::Signal;
 use std::ffi::OsString;
@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// How much of the console an error shows.
 const TAIL_LINES: usize = 25;
+
+/// What a kernel says first when it gives up.
+const PANIC: &str = "Kernel panic";
 
 /// The hidden subcommand that becomes the emulator.
 const EMULATOR_WORD: &str = "lab-emulator";
@@ -79,7 +82,7 @@ impl Drop for Emulator {
 }
 
 impl Boot<'_> {
-    pub(crate) fn run(self, watch: &mut dyn FnMut(usize, Stream, &[u8])) -> Result<Heard, LabError> {
+    pub(crate) fn run(&self, watch: &mut dyn FnMut(usize, Stream, &[u8])) -> Result<Heard, LabError> {
         let line = self.folder.join("line");
         let listener =
             UnixListener::bind(&line).map_err(LabError::io("cannot make a socket for the guest"))?;
@@ -164,6 +167,9 @@ impl Boot<'_> {
             let console = self.tail();
             return Err(match gone {
                 Some(said) if story.boot.is_none() && console.is_empty() => LabError::Refused { said },
+                _ if story.boot.is_none() && console.contains(PANIC) => {
+                    LabError::Panicked { boots: 1, console }
+                }
                 _ => LabError::Died { console },
             });
         }
@@ -179,7 +185,7 @@ impl Boot<'_> {
         let text = self.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         // A panic says in its first line why, and then much that is only for the kernel's makers.
-        let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+        let panic = lines.iter().position(|line| line.contains(PANIC));
         let start = panic.unwrap_or(lines.len().saturating_sub(TAIL_LINES));
         lines[start..].iter().take(TAIL_LINES).copied().collect::<Vec<_>>().join("\n")
     }

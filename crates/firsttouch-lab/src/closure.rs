@@ -5,7 +5,7 @@
 
 use crate::LabError;
 use crate::tree::{Entry, Tree};
-use firsttouch_linux::elf::{Elf, Machine};
+use firsttouch_process::elf::{Elf, Machine};
 use firsttouch_process::{inspect, resolve};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -107,19 +107,25 @@ impl Closure {
         if deeper == 0 || !self.done.insert(file.to_owned()) {
             return Ok(());
         }
-        let Some(elf) = File::open(file).ok().and_then(|file| Elf::read(&file).ok()) else { return Ok(()) };
-        if Some(elf.machine) != Machine::native() {
+        let Some(elf) = File::open(file).ok().and_then(|file| Elf::of_file(&file).ok()) else {
             return Ok(());
-        }
-        if let Some(loader) = &elf.interpreter {
-            let real = tree.copy(Path::new(loader))?;
+        };
+        let is_native = Some(elf.machine) == Machine::native();
+        if let Some(loader) = elf.interpreter.as_deref().map(Path::new)
+            && (is_native || loader.is_file())
+        {
+            let real = tree.copy(loader)?;
             self.done.insert(real);
         }
         let origin = file.parent().unwrap_or(Path::new("/"));
         let own = elf.run_path.iter().map(|folder| named_folder(folder, origin));
         let folders: Vec<PathBuf> = own.chain(inherited.iter().cloned()).collect();
         for name in &elf.needed {
-            let Some(library) = self.find(name, &folders) else {
+            let Some(library) = self.find(name, elf.machine, &folders) else {
+                // A 32-bit program may run here or not; another processor's is a file like any other.
+                if !is_native {
+                    continue;
+                }
                 let why = format!("its library {name} is in no folder of the loader's");
                 return Err(LabError::CopyIn { path: file.to_owned(), why });
             };
@@ -129,14 +135,14 @@ impl Closure {
         Ok(())
     }
 
-    /// The file of a library: named by a path, or in the first folder that has one for this machine.
-    fn find(&self, name: &str, first: &[PathBuf]) -> Option<PathBuf> {
+    /// The file of a library: named by a path, or in the first folder that has one for that machine.
+    fn find(&self, name: &str, machine: Machine, first: &[PathBuf]) -> Option<PathBuf> {
         if name.contains('/') {
             return Some(PathBuf::from(name)).filter(|path| path.is_file());
         }
         first.iter().chain(&self.folders).map(|folder| folder.join(name)).find(|path| {
-            let elf = File::open(path).ok().and_then(|file| Elf::read(&file).ok());
-            elf.is_some_and(|elf| Some(elf.machine) == Machine::native())
+            let elf = File::open(path).ok().and_then(|file| Elf::of_file(&file).ok());
+            elf.is_some_and(|elf| elf.machine == machine)
         })
     }
 }

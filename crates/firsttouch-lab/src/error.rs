@@ -1,6 +1,6 @@
 //! What can go wrong with a lab: what was asked, what happened, what would mend it.
 
-use crate::kernel::Release;
+use crate::release::Release;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,6 +68,14 @@ pub enum LabError {
         /// What it wrote on stderr.
         said: String,
     },
+    /// The guest's kernel panicked before it ran the first command, each time it was booted.
+    #[error("the guest's kernel panicked while it started, {boots} times out of {boots}")]
+    Panicked {
+        /// How often it was booted.
+        boots: u32,
+        /// The last lines of its console.
+        console: String,
+    },
     /// The guest ended before it had done its job: a panic, or a death of init.
     #[error("the guest ended before it had run everything")]
     Died {
@@ -111,7 +119,11 @@ impl LabError {
             LabError::Refused { .. } => {
                 Some("the version of QEMU matters: 7.2 is the oldest that was tried".to_owned())
             }
-            LabError::OtherProcessor { .. } | LabError::Died { .. } | LabError::Guest { .. } | LabError::Io { .. } => None,
+            LabError::OtherProcessor { .. }
+            | LabError::Panicked { .. }
+            | LabError::Died { .. }
+            | LabError::Guest { .. }
+            | LabError::Io { .. } => None,
         }
     }
 
@@ -119,6 +131,7 @@ impl LabError {
     pub fn console(&self) -> Option<&str> {
         match self {
             LabError::Died { console }
+            | LabError::Panicked { console, .. }
             | LabError::Timeout { console, .. }
             | LabError::Guest { console, .. } => Some(console.as_str()).filter(|text| !text.is_empty()),
             _ => None,

@@ -4,11 +4,10 @@
 //! needed, and `apt` checks the signatures.
 
 use crate::LabError;
-use std::fmt;
+use crate::release::Release;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::str::FromStr;
 
 /// The package that always depends on the newest kernel of a suite. The kernel for clouds has what the lab needs built
 /// in (disks, serial ports, memory that is plugged in, speed tables), and little else, so it starts fast.
@@ -16,55 +15,6 @@ const NEWEST: &str = "linux-image-cloud-amd64";
 /// The driver that needs no other module, as older and newer packages name it.
 const NETWORK_DRIVER: [&str; 2] = ["vmxnet3.ko", "vmxnet3.ko.xz"];
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-
-/// A kernel that Debian has packages of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Release {
-    /// That of Debian 11, from before `MADV_POPULATE_WRITE` (5.14) and `MADV_COLLAPSE` (6.1).
-    V5_10,
-    /// That of Debian 12.
-    #[default]
-    V6_1,
-    /// That of Debian 12's backports: weighted interleaving (6.9), memory tiers by the speed tables.
-    V6_12,
-}
-
-impl Release {
-    /// All, the oldest first.
-    pub const ALL: [Release; 3] = [Release::V5_10, Release::V6_1, Release::V6_12];
-
-    /// Mirror and suite.
-    fn source(self) -> &'static str {
-        match self {
-            // Debian 11 gets kernels as mends of security only.
-            Release::V5_10 => "http://deb.debian.org/debian-security bullseye-security",
-            Release::V6_1 => "http://deb.debian.org/debian bookworm",
-            Release::V6_12 => "http://deb.debian.org/debian bookworm-backports",
-        }
-    }
-}
-
-impl fmt::Display for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Release::V5_10 => "5.10",
-            Release::V6_1 => "6.1",
-            Release::V6_12 => "6.12",
-        })
-    }
-}
-
-impl FromStr for Release {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Release, String> {
-        let known = Release::ALL.into_iter().find(|release| release.to_string() == text);
-        known.ok_or_else(|| {
-            let all: Vec<String> = Release::ALL.iter().map(Release::to_string).collect();
-            format!("`{text}` is none of {}", all.join(", "))
-        })
-    }
-}
 
 /// A kernel to boot.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,11 +23,13 @@ mod closure;
 mod cpio;
 mod description;
 mod error;
+mod finished;
 pub mod guest;
 mod job;
 mod kernel;
 mod lab;
 mod qemu;
+mod release;
 mod tree;
 mod wire;
 
@@ -38,7 +40,9 @@ pub use description::{
     Bytes, Description, DescriptionError, Device, DeviceKind, LabNode, Processor, SideCache, built_in_names,
 };
 pub use error::LabError;
+pub use finished::{CopiedFile, Finished, Stream};
 pub use job::{Cpuset, Ending};
-pub use kernel::{Kernel, KernelStore, Release};
-pub use lab::{Collected, Command, CopiedFile, Finished, Lab, Outcome, Stream};
+pub use kernel::{Kernel, KernelStore};
+pub use lab::{Collected, Command, Lab, LabRun};
 pub use qemu::{Acceleration, Qemu};
+pub use release::Release;

@@ -17,7 +17,7 @@
 //!
 //! Invariant: reading any bytes ends, allocates nothing and never fails otherwise than by `None`.
 
-use crate::numa::CpuBits;
+use crate::numa::{CpuBits, decimal};
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 
@@ -137,7 +137,7 @@ impl Request<'_> {
             "nodes" => Some(Request::Nodes { pages: rest }),
             "affinity" => {
                 let (thread, cpus) = rest.split_once(' ')?;
-                Some(Request::Affinity { thread: decimal(thread)?, cpus: cpu_list(cpus)? })
+                Some(Request::Affinity { thread: decimal(thread)?, cpus: CpuBits::parse(cpus)? })
             }
             _ => None,
         }
@@ -202,23 +202,6 @@ pub fn read_states(answer: &str, states: &mut [i32]) -> Option<()> {
 fn hex(text: &str) -> Option<usize> {
     // from_str_radix would take a sign.
     if text.starts_with(['+', '-']) { None } else { usize::from_str_radix(text, 16).ok() }
-}
-
-fn decimal(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-fn cpu_list(text: &str) -> Option<CpuBits> {
-    let mut cpus = CpuBits::EMPTY;
-    for word in text.split(',') {
-        let (first, last) = word.split_once('-').unwrap_or((word, word));
-        // A number beyond the set ends the loop, however far the range goes.
-        let mut range = decimal(first)?..=decimal(last)?;
-        if range.is_empty() || !range.all(|cpu| cpus.insert(cpu)) {
-            return None;
-        }
-    }
-    Some(cpus)
 }
 
 #[cfg(all(test, feature = "std"))]

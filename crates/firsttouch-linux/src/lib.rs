@@ -18,7 +18,6 @@ pub mod cpuid;
 #[cfg(feature = "std")]
 pub mod cpulist;
 #[cfg(feature = "std")]
-pub mod elf;
 #[cfg(feature = "std")]
 pub mod features;
 pub mod libraries;

@@ -15,6 +15,11 @@ const CPU_WORDS: usize = 128;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Bits<const WORDS: usize>([u64; WORDS]);
 
+/// Digits alone: no sign.
+pub(crate) fn decimal(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
 /// A set of memory nodes.
 pub type NodeBits = Bits<NODE_WORDS>;
 /// A set of CPUs.
@@ -30,6 +35,20 @@ impl<const WORDS: usize> Bits<WORDS> {
     pub fn of(numbers: &[u32]) -> Option<Self> {
         let mut bits = Self::EMPTY;
         numbers.iter().all(|number| bits.insert(*number)).then_some(bits)
+    }
+
+    /// Reads a list like `0-3,8`; `None` for anything else, and for numbers that are too large.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bits = Self::EMPTY;
+        for word in text.split(',') {
+            let (first, last) = word.split_once('-').unwrap_or((word, word));
+            // A number beyond the set ends the loop, however far the range goes.
+            let mut range = decimal(first)?..=decimal(last)?;
+            if range.is_empty() || !range.all(|number| bits.insert(number)) {
+                return None;
+            }
+        }
+        Some(bits)
     }
 
     /// Adds a number; false if it is too large.
@@ -82,6 +101,27 @@ impl<const WORDS: usize> Bits<WORDS> {
     const BYTES: usize = WORDS * 8;
     /// The kernel takes one off the length of a set of nodes before it uses it.
     const MAX_NODE: usize = WORDS * 64 + 1;
+}
+
+impl<const WORDS: usize> fmt::Display for Bits<WORDS> {
+    /// As [`Bits::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        let mut first = 0;
+        for number in self.iter() {
+            if number == 0 || !self.contains(number - 1) {
+                first = number;
+            }
+            if !self.contains(number + 1) {
+                write!(f, "{separator}{first}")?;
+                if number > first {
+                    write!(f, "-{number}")?;
+                }
+                separator = ",";
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<const WORDS: usize> fmt::Debug for Bits<WORDS> {

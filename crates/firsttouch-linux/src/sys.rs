@@ -117,6 +117,12 @@ pub unsafe fn advise(address: usize, bytes: usize, advice: i32) -> Answer {
     unsafe { call(libc::SYS_madvise, [address, bytes, advice as usize, 0, 0, 0]) }
 }
 
+/// `mincore`: of each page from an address on, whether it is resident (bit 0); an error if one is not mapped.
+pub fn resident_pages(address: usize, pages: &mut [u8]) -> Answer {
+    // SAFETY: fills the slice it is given, a byte for each page of 4 KiB.
+    unsafe { call(libc::SYS_mincore, [address, pages.len() << 12, pages.as_mut_ptr() as usize, 0, 0, 0]) }
+}
+
 /// `mprotect`.
 ///
 /// # Safety

@@ -6,14 +6,15 @@ use crate::reader::Reader;
 use crate::{Bound, Features, Limits, Machine, Probe, Root};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::sysinfo;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 const HUGE: u64 = 2 << 20;
 const GIGANTIC: u64 = 1 << 30;
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// One thing of the vocabulary on this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Ability {
     /// The word for it: `thp`, `64k` …, `2m`, `1g`, `collapse`, `supervise`, `receipts`, `prefault`, `bind`,
     /// `weighted`, `counters`.
@@ -23,12 +24,12 @@ pub struct Ability {
     /// Why, or why not.
     pub why: String,
     /// The command that would allow it, where one exists.
-    pub command: Option<String>,
+    pub remedy: Option<String>,
 }
 
 impl Ability {
     fn new(what: &str, possible: Option<bool>, why: impl Into<String>) -> Ability {
-        Ability { what: what.to_owned(), possible, why: why.into(), command: None }
+        Ability { what: what.to_owned(), possible, why: why.into(), remedy: None }
     }
 
     fn yes(what: &str, why: impl Into<String>) -> Ability {
@@ -40,7 +41,7 @@ impl Ability {
     }
 
     fn by(self, command: impl Into<String>) -> Ability {
-        Ability { command: Some(command.into()), ..self }
+        Ability { remedy: Some(command.into()), ..self }
     }
 
     /// A thing that was not tried, or not found: on the live machine that means it is not there.

@@ -1,7 +1,7 @@
 //! Kinds of cores in processors that have more than one.
 
 use crate::reader::Reader;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The event sources that Intel's hybrid processors have, one for each kind of core, the fastest first.
@@ -10,7 +10,8 @@ const SOURCES: [(&str, &str); 3] =
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// One kind of core, where there are several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CoreKind {
     /// `performance`, `efficient`, `low-power`, or `capacity-N` where only the speed is known.
     pub name: String,

@@ -3,14 +3,15 @@
 use crate::locality::Locality;
 use crate::nodes::Node;
 use crate::reader::Reader;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The classes under `/sys/class` whose devices move enough memory for their place to matter.
 const CLASSES: [&str; 5] = ["block", "drm", "infiniband", "net", "nvme"];
 const PCI: &str = "sys/bus/pci/devices";
 
 /// One device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Device {
     /// `block`, `drm`, `infiniband`, `net`, `nvme` or `pci`.
     pub class: String,

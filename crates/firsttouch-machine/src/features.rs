@@ -1,11 +1,12 @@
 //! Features of the running kernel, found by trying.
 
 use firsttouch_linux::features::{self as kernel, ThpDisable};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 
 /// The outcome of trying one feature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Probe {
     /// Whether it did what it should.
     pub works: bool,
@@ -34,7 +35,8 @@ impl Probe {
 }
 
 /// What the running kernel can do; all `None` for a recorded machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Features {
     /// `MADV_COLLAPSE` made a huge page of a touched block, read back.
     pub madv_collapse: Option<Probe>,

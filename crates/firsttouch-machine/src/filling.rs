@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where the memory of a row came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FillState {
     /// From the kernel, which creates and clears every page.
@@ -30,6 +31,7 @@ impl FillState {
 
 /// One way of getting zeroed memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FillRow {
     /// `touch`, `populate`, `string`, `streaming`, `clzero`, `vector`, `filler`, `pool` or `dsa`.
     pub method: String,
@@ -59,6 +61,7 @@ pub struct FillRow {
 
 /// From which sizes on stores past the caches are faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FillCrossovers {
     /// The means that passes them.
     pub past_caches: String,
@@ -73,6 +76,7 @@ pub struct FillCrossovers {
 
 /// A size filled by the C library and by the means that a filler takes for it, on memory that lies in no cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FillCold {
     /// Bytes that are filled at a time.
     pub bytes: u64,
@@ -86,6 +90,7 @@ pub struct FillCold {
 
 /// How long a fill that is cancelled goes on, until it has said what it filled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FillCancel {
     /// Where the memory came from.
     pub state: FillState,
@@ -97,6 +102,7 @@ pub struct FillCancel {
 
 /// A queue of a device that clears memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FillDevice {
     /// As the kernel names it (`wq0.1`).
     pub queue: String,
@@ -112,9 +118,8 @@ pub struct FillDevice {
 
 /// The document of `fill --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct FillReport {
-    /// Version of the document.
-    pub schema_version: u32,
     /// When it was measured (RFC 3339).
     pub date: String,
     /// Bytes of memory of every row.

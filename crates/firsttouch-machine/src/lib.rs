@@ -23,10 +23,13 @@
 
 mod abilities;
 mod apic;
+mod apic_ids;
 mod capabilities;
 mod cgroup;
 mod core_kinds;
 mod devices;
+mod evidence;
+mod examine;
 mod features;
 mod filling;
 mod host;
@@ -43,27 +46,29 @@ mod reader;
 mod report;
 mod source;
 mod topology;
+mod trap;
 mod traps;
 
 pub use abilities::{Ability, pages_ability};
-pub use apic::{ApicIds, ApicStep, Unanswered};
+pub use apic_ids::{ApicIds, ApicStep, Unanswered};
 pub use core_kinds::CoreKind;
 pub use devices::Device;
+pub use examine::MachineError;
 pub use features::{Features, Probe};
 pub use filling::{FillCancel, FillCold, FillCrossovers, FillDevice, FillReport, FillRow, FillState};
 pub use firsttouch_linux::root::Root;
 pub use kind::{MemoryKind, UnknownMemoryKind};
 pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits};
-pub use machine::{Machine, MachineError};
+pub use machine::Machine;
 pub use measurement::{
-    Disagreement, MEASUREMENT_VERSION, Matrix, Means, MeasuredMachine, MeasuredNode, MeasuredPages,
-    Measurement, MeasurementError, Method, PageLatency, Range, SingleCpu, Spread, small_ratio,
+    Disagreement, Matrix, MeasuredMachine, MeasuredNode, MeasuredPages, Measurement, Method, PageLatency,
+    Range, SingleCpu, Spread, StreamInstructions, small_ratio,
 };
 pub use near::{Near, NearError};
 pub use nodes::{Access, Node, SideCache, Tier};
 pub use own_devices::{NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, OwnPlace};
 pub use pages::{NodePool, Pool, Thp, ThpSize};
-pub use report::{SCHEMA_VERSION, StatusReport};
+pub use report::StatusReport;
 pub use source::{ArchiveError, Folders, Rest, Source, SourceError, SyntheticError, XmlError};
 pub use topology::{Cache, Core, Cpu, Package, Part};
-pub use traps::Trap;
+pub use trap::Trap;

@@ -4,23 +4,39 @@ use crate::cgroup::{Cgroups, Group};
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::sysinfo::{self, Limit};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-/// A limit in bytes, or none. Printed as a number or as `"unlimited"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A limit in bytes, or none. A document has a number or `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum Bound {
     /// At most this many bytes.
     Bytes(u64),
     /// No limit.
+    #[serde(with = "unlimited")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Unlimited"))]
     Unlimited,
 }
 
-impl Serialize for Bound {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Bound::Bytes(bytes) => serializer.serialize_u64(*bytes),
-            Bound::Unlimited => serializer.serialize_str("unlimited"),
-        }
+/// The word for no limit.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum Unlimited {
+    Unlimited,
+}
+
+mod unlimited {
+    use super::Unlimited;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+        Unlimited::Unlimited.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+        Unlimited::deserialize(deserializer).map(|_| ())
     }
 }
 
@@ -34,7 +50,8 @@ impl From<Limit> for Bound {
 }
 
 /// The limits of this process and of its control groups.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Bytes that may be locked in memory (`ulimit -l`).
     pub memlock_bytes: Option<Bound>,
@@ -55,7 +72,8 @@ pub struct Limits {
 }
 
 /// A control group's limit on memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct GroupMemory {
     /// Version of the control groups, 1 or 2.
     pub version: u8,
@@ -68,7 +86,8 @@ pub struct GroupMemory {
 }
 
 /// A control group's limit on reserved pages of one size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct HugetlbLimit {
     /// The size of the pages.
     pub page_bytes: u64,

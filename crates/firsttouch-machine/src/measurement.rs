@@ -1,16 +1,7 @@
-//! What `firsttouch measure` found: latency and bandwidth between every pair of nodes, and the file that keeps it.
-//!
-//! A file holds any number of measurements, one for each machine, so that a home folder shared by many machines
-//! serves them all. A single document, as `measure --json` prints it, reads as well.
+//! What `firsttouch measure` found: latency and bandwidth between every pair of nodes.
 
 use crate::Machine;
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-/// Version of the document; an older reader would misunderstand a document of a higher one.
-pub const MEASUREMENT_VERSION: u32 = 1;
 
 /// A value for each pair of nodes, by their places in [`Measurement::nodes`]: `[from the CPUs of][memory of]`.
 /// `None` where nothing could be measured: a node without CPUs or without memory, or a refusal.
@@ -18,6 +9,7 @@ pub type Matrix = Vec<Vec<Option<f64>>>;
 
 /// One memory node of a measured machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MeasuredNode {
     /// Its number.
     pub id: u32,
@@ -29,6 +21,7 @@ pub struct MeasuredNode {
 
 /// The machine that was measured, as far as it decides whether the numbers hold for another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MeasuredMachine {
     /// Name of the processor.
     pub cpu_model: Option<String>,
@@ -40,6 +33,7 @@ pub struct MeasuredMachine {
 
 /// The pages the numbers were measured on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MeasuredPages {
     /// The kind asked for (`thp`, `2m`, …).
     pub asked: String,
@@ -53,6 +47,7 @@ pub struct MeasuredPages {
 
 /// Latency with small pages against huge ones, in a region of the same size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct PageLatency {
     /// Size of the region.
     pub size_bytes: u64,
@@ -64,6 +59,7 @@ pub struct PageLatency {
 
 /// Bandwidth with one CPU, in 10^9 bytes a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SingleCpu {
     /// Reading.
     pub read_gbps: Matrix,
@@ -75,6 +71,7 @@ pub struct SingleCpu {
 
 /// The lowest and the highest of the repetitions behind each median.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Of [`Measurement::latency_ns`].
     pub latency_ns: Range,
@@ -90,6 +87,7 @@ pub struct Spread {
 
 /// Two matrices: the lowest and the highest repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Range {
     /// The lowest.
     pub low: Matrix,
@@ -99,6 +97,7 @@ pub struct Range {
 
 /// How the numbers were obtained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Method {
     /// Repetitions behind each median. One repetition of every pair follows another, so that a change of the machine's
     /// speed meets all pairs alike.
@@ -106,16 +105,17 @@ pub struct Method {
     /// Dependent reads in one repetition.
     pub reads: u64,
     /// The instructions that were the fastest with all CPUs of a node.
-    pub all_cpus: Means,
+    pub all_cpus: StreamInstructions,
     /// Those that were the fastest with one CPU.
-    pub one_cpu: Means,
+    pub one_cpu: StreamInstructions,
     /// Measured with `--quick`: fewer and shorter repetitions.
     pub quick: bool,
 }
 
 /// Instructions that stream, in words: `avx512`, `avx2 non-temporal`, `plain` (compiler and C library).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Means {
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct StreamInstructions {
     /// For reading.
     pub read: String,
     /// For writing.
@@ -126,6 +126,7 @@ pub struct Means {
 
 /// A place where the firmware's table says something else than what was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Disagreement {
     /// The table: `slit` (distances) or `hmat` (latency and bandwidth).
     pub table: String,
@@ -143,9 +144,8 @@ pub struct Disagreement {
 
 /// Latency and bandwidth between the nodes of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Measurement {
-    /// [`MEASUREMENT_VERSION`].
-    pub schema_version: u32,
     /// When it was measured, RFC 3339.
     pub date: String,
     /// Where.
@@ -182,71 +182,15 @@ pub struct Measurement {
     pub notes: Vec<String>,
 }
 
-/// A file of measurements that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum MeasurementError {
-    /// The file cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// The file cannot be written.
-    #[error("cannot write {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// The file holds something else.
-    #[error("{} is not a file of `firsttouch measure --save`", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Where it goes wrong.
-        source: serde_json::Error,
-    },
-    /// The file was written by a newer version.
-    #[error("{} has schema_version {found}; this version reads {MEASUREMENT_VERSION}", path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// The version found.
-        found: u32,
-    },
-}
-
-/// A file: many measurements, or one.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Many(Vec<Measurement>),
-    One(Box<Measurement>),
-}
-
 impl Measurement {
-    /// The measurement of this machine in a file; `Ok(None)` where the file does not exist or holds other machines only.
-    pub fn load(path: &Path, machine: &Machine) -> Result<Option<Measurement>, MeasurementError> {
-        Ok(read(path)?.into_iter().rev().find(|measurement| measurement.is_of(machine)))
-    }
-
-    /// Puts the measurement into a file, in place of an older one of the same machine. The file is replaced as a whole:
-    /// a reader sees the old content or the new one.
-    pub fn save(&self, path: &Path) -> Result<(), MeasurementError> {
-        let mut all = read(path)?;
-        all.retain(|other| {
-            !(other.machine.cpu_model == self.machine.cpu_model && same_shape(&other.nodes, &self.nodes))
-        });
-        all.push(self.clone());
-        write(path, &all).map_err(|source| MeasurementError::Write { path: path.to_owned(), source })
-    }
-
     /// Whether the machine has the processor and the nodes that were measured: the same ids with the same CPUs.
     pub fn is_of(&self, machine: &Machine) -> bool {
         self.machine.cpu_model == machine.cpu_model && same_shape(&self.nodes, &MeasuredNode::all_of(machine))
+    }
+
+    /// Whether both were measured on machines that are the same by processor and nodes.
+    pub fn is_of_same_machine(&self, other: &Measurement) -> bool {
+        self.machine.cpu_model == other.machine.cpu_model && same_shape(&self.nodes, &other.nodes)
     }
 
     /// The value of a pair of nodes, by their ids.
@@ -322,184 +266,4 @@ pub fn small_ratio(rates: &[f64], most: u32) -> Vec<u32> {
         }
     }
     best.0
-}
-
-/// What a file holds; nothing when there is no such file.
-fn read(path: &Path) -> Result<Vec<Measurement>, MeasurementError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(MeasurementError::Read { path: path.to_owned(), source }),
-    };
-    let syntax = |source| MeasurementError::Syntax { path: path.to_owned(), source };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(syntax)?;
-    // The version comes first: a newer document need not read as ours at all.
-    let documents = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
-    for document in documents {
-        let found = document.get("schema_version").and_then(serde_json::Value::as_u64);
-        if let Some(found) = found.and_then(|found| u32::try_from(found).ok())
-            && found > MEASUREMENT_VERSION
-        {
-            return Err(MeasurementError::Version { path: path.to_owned(), found });
-        }
-    }
-    match serde_json::from_value(value).map_err(syntax)? {
-        Content::Many(measurements) => Ok(measurements),
-        Content::One(measurement) => Ok(vec![*measurement]),
-    }
-}
-
-fn write(path: &Path, all: &[Measurement]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
-    // Under another name first, in the same folder, which makes the renaming one step.
-    let mut other_name = std::ffi::OsString::from(".");
-    other_name.push(name);
-    other_name.push(format!(".{}", std::process::id()));
-    let other = folder.join(other_name);
-    let mut text = serde_json::to_vec_pretty(all)?;
-    text.push(b'\n');
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&other)
-        .and_then(|mut file| file.write_all(&text))
-        .and_then(|()| fs::rename(&other, path));
-    if written.is_err() {
-        // What is left of an attempt that failed; the error itself is told.
-        let _ = fs::remove_file(&other);
-    }
-    written
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Root;
-
-    /// A machine of two nodes with CPUs and one without, written to a folder and read like any other.
-    fn machine(model: &str) -> (tempfile::TempDir, Machine) {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |file: &str, text: &str| {
-            let path = folder.path().join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write("proc/cpuinfo", &format!("processor : 0\nmodel name : {model}\n"));
-        write("sys/devices/system/cpu/online", "0-3\n");
-        for cpu in 0..4 {
-            write(&format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"), &format!("{cpu}\n"));
-        }
-        for (node, cpus) in [(0, "0-1"), (2, "2-3"), (3, "")] {
-            write(&format!("sys/devices/system/node/node{node}/cpulist"), &format!("{cpus}\n"));
-        }
-        let machine = Machine::read(&Root::at(folder.path())).unwrap();
-        (folder, machine)
-    }
-
-    fn measured(machine: &Machine, read_gbps: Matrix) -> Measurement {
-        let nothing = vec![vec![None; 3]; 3];
-        Measurement {
-            schema_version: MEASUREMENT_VERSION,
-            date: "2026-01-01T00:00:00Z".to_owned(),
-            machine: MeasuredMachine::of(machine),
-            nodes: MeasuredNode::all_of(machine),
-            latency_ns: nothing.clone(),
-            loaded_latency_ns: nothing.clone(),
-            load_gbps: nothing.clone(),
-            read_gbps,
-            write_gbps: nothing.clone(),
-            copy_gbps: nothing.clone(),
-            numa_factor: nothing,
-            single_cpu: SingleCpu::default(),
-            spread: Spread::default(),
-            pages: MeasuredPages {
-                asked: "thp".to_owned(),
-                huge_share: None,
-                latency_bytes: 1 << 30,
-                bandwidth_bytes: 1 << 29,
-            },
-            page_latency: None,
-            method: Method::default(),
-            disagreements: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    fn rates() -> Matrix {
-        vec![
-            vec![Some(100.0), Some(48.0), Some(24.0)],
-            vec![Some(50.0), Some(102.0), Some(26.0)],
-            vec![None; 3],
-        ]
-    }
-
-    #[test]
-    fn a_file_keeps_one_measurement_for_each_machine() {
-        let ((_a, one), (_b, other)) = (machine("One"), machine("Other"));
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/measured.json");
-        assert_eq!(Measurement::load(&path, &one).unwrap(), None);
-        let (first, second) = (measured(&one, rates()), measured(&other, rates()));
-        first.save(&path).unwrap();
-        second.save(&path).unwrap();
-        let newer = Measurement { date: "2027-01-01T00:00:00Z".to_owned(), ..first };
-        newer.save(&path).unwrap();
-        assert_eq!(Measurement::load(&path, &one).unwrap(), Some(newer));
-        assert_eq!(Measurement::load(&path, &other).unwrap(), Some(second));
-        assert_eq!(read(&path).unwrap().len(), 2);
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
-    }
-
-    #[test]
-    fn a_single_document_reads_as_a_file() {
-        let (_folder, machine) = machine("One");
-        let measurement = measured(&machine, rates());
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("measured.json");
-        fs::write(&path, serde_json::to_string(&measurement).unwrap()).unwrap();
-        assert_eq!(Measurement::load(&path, &machine).unwrap(), Some(measurement));
-    }
-
-    #[test]
-    fn what_is_no_measurement_is_refused_and_left_alone() {
-        let (_folder, machine) = machine("One");
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("measured.json");
-        for content in ["", "{", "[1]", "{\"schema_version\":1}"] {
-            fs::write(&path, content).unwrap();
-            assert!(
-                matches!(Measurement::load(&path, &machine), Err(MeasurementError::Syntax { .. })),
-                "{content}"
-            );
-            measured(&machine, rates()).save(&path).unwrap_err();
-            assert_eq!(fs::read_to_string(&path).unwrap(), content);
-        }
-        fs::write(&path, "[{\"schema_version\":2,\"else\":[]}]").unwrap();
-        assert!(matches!(
-            Measurement::load(&path, &machine),
-            Err(MeasurementError::Version { found: 2, .. })
-        ));
-    }
-
-    #[test]
-    fn weights_follow_the_measured_bandwidth() {
-        let (_folder, machine) = machine("One");
-        let measurement = measured(&machine, rates());
-        // From node 0 alone: 100, 48, 24. From both: 75, 75, 25.
-        assert_eq!(measurement.weights(&[0], &[0, 2, 3], 32), Some(vec![(0, 4), (2, 2), (3, 1)]));
-        assert_eq!(measurement.weights(&[0, 2], &[0, 2, 3], 32), Some(vec![(0, 3), (2, 3), (3, 1)]));
-        assert_eq!(measurement.weights(&[2], &[2], 32), Some(vec![(2, 1)]));
-        assert_eq!(measurement.weights(&[3], &[0], 32), None, "a node without CPUs reads nothing");
-        assert_eq!(measurement.weights(&[0], &[0, 9], 32), None);
-        assert_eq!(measurement.between(&measurement.read_gbps, 2, 3), Some(26.0));
-    }
-
-    #[test]
-    fn weights_stay_small_and_never_zero() {
-        assert_eq!(small_ratio(&[1000.0, 1.0], 32), [32, 1]);
-        assert_eq!(small_ratio(&[90.0, 60.0], 32), [3, 2]);
-        assert_eq!(small_ratio(&[50.0, 51.0, 49.5], 32), [1, 1, 1]);
-    }
 }

@@ -24,7 +24,7 @@ pub struct Near {
     /// The device as it was asked for.
     pub device: String,
     /// The layers from the device down to the hardware: `md0`, `nvme0n1p1`, `nvme0n1`, `0000:05:00.0`.
-    pub via: Vec<String>,
+    pub layers: Vec<String>,
     /// The nodes whose memory is nearest, ascending; several when the device stands on hardware in several places.
     /// A place without memory of its own stands for the nearest nodes that have some.
     pub nodes: Vec<u32>,
@@ -35,7 +35,7 @@ pub struct Near {
 impl fmt::Display for Near {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = firsttouch_linux::cpulist::format_list;
-        write!(f, "{}: nodes {}, cpus {}", self.via.join(" -> "), list(&self.nodes), list(&self.cpus))
+        write!(f, "{}: nodes {}, cpus {}", self.layers.join(" -> "), list(&self.nodes), list(&self.cpus))
     }
 }
 
@@ -51,20 +51,20 @@ pub enum NearError {
         known: Vec<String>,
     },
     /// The device is made by software alone.
-    #[error("`{device}` stands on no hardware ({} leads to no device with a place)", via.join(" -> "))]
+    #[error("`{device}` stands on no hardware ({} leads to no device with a place)", layers.join(" -> "))]
     NoHardware {
         /// As it was asked for.
         device: String,
         /// The layers that were found.
-        via: Vec<String>,
+        layers: Vec<String>,
     },
     /// The firmware does not say where the hardware is.
-    #[error("the firmware does not say which node `{device}` is next to ({})", via.join(" -> "))]
+    #[error("the firmware does not say which node `{device}` is next to ({})", layers.join(" -> "))]
     Unplaced {
         /// As it was asked for.
         device: String,
         /// The layers that were found.
-        via: Vec<String>,
+        layers: Vec<String>,
     },
 }
 
@@ -110,9 +110,9 @@ impl Machine {
     ) -> Result<Near, NearError> {
         let stack = Stack::below(reader, start);
         let places: Vec<Place> = stack.bottoms.iter().map(|bottom| self.place(bottom)).collect();
-        let via = stack.via;
+        let layers = stack.layers;
         if places.is_empty() {
-            return Err(NearError::NoHardware { device: device.to_owned(), via });
+            return Err(NearError::NoHardware { device: device.to_owned(), layers });
         }
         let mut nodes = BTreeSet::new();
         let mut cpus = BTreeSet::new();
@@ -122,11 +122,11 @@ impl Machine {
         }
         // One part of unknown place makes the whole unknown: half an answer would move everything to the other half.
         if nodes.is_empty() || places.iter().any(|place| place.nodes.is_empty()) {
-            return Err(NearError::Unplaced { device: device.to_owned(), via });
+            return Err(NearError::Unplaced { device: device.to_owned(), layers });
         }
         Ok(Near {
             device: device.to_owned(),
-            via,
+            layers,
             nodes: nodes.into_iter().collect(),
             cpus: cpus.into_iter().collect(),
         })
@@ -188,14 +188,14 @@ struct Place {
 /// A device and what it stands on.
 struct Stack {
     /// Names, from the top down.
-    via: Vec<String>,
+    layers: Vec<String>,
     /// The hardware at the bottom.
     bottoms: Vec<Locality>,
 }
 
 impl Stack {
     fn below(reader: &Reader<'_>, start: &Path) -> Stack {
-        let mut stack = Stack { via: Vec::new(), bottoms: Vec::new() };
+        let mut stack = Stack { layers: Vec::new(), bottoms: Vec::new() };
         let mut seen = BTreeSet::new();
         let mut pending = VecDeque::from([start.to_owned()]);
         while let Some(folder) = pending.pop_front() {
@@ -221,9 +221,9 @@ impl Stack {
 
     fn add(&mut self, folder: &Path) {
         if let Some(name) = folder.file_name().map(|name| name.to_string_lossy().into_owned())
-            && !self.via.contains(&name)
+            && !self.layers.contains(&name)
         {
-            self.via.push(name);
+            self.layers.push(name);
         }
     }
 }

@@ -4,14 +4,15 @@ use crate::kind::MemoryKind;
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::sysinfo::{self, Meminfo};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 const NODES: &str = "sys/devices/system/node";
 const TIERS: &str = "sys/devices/virtual/memory_tiering";
 
 /// One memory node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Node {
     /// Its number; numbers may have gaps.
     pub id: u32,
@@ -65,7 +66,8 @@ impl Node {
 
 /// What the firmware says of a node's speed. The kernel shows the nearest initiators only: the speed from
 /// elsewhere has to be measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Access {
     /// 0: the nearest initiators of any kind, 1: the nearest CPUs (Linux 5.10).
     pub class: u32,
@@ -82,7 +84,8 @@ pub struct Access {
 }
 
 /// A memory-side cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SideCache {
     /// 1 is the nearest to the memory.
     pub level: u32,
@@ -93,7 +96,8 @@ pub struct SideCache {
 }
 
 /// One memory tier: a lower id is faster memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Tier {
     /// The kernel's number.
     pub id: u32,

@@ -3,14 +3,15 @@
 use crate::reader::Reader;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::sysinfo::chosen;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 const THP: &str = "sys/kernel/mm/transparent_hugepage";
 const POOLS: &str = "sys/kernel/mm/hugepages";
 const NODES: &str = "sys/devices/system/node";
 
 /// The settings of transparent huge pages; all `None` on a kernel without them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Thp {
     /// `always`, `madvise` or `never`.
     pub enabled: Option<String>,
@@ -29,7 +30,8 @@ pub struct Thp {
 }
 
 /// The settings of one size of multi-size transparent huge pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ThpSize {
     /// The size.
     pub page_bytes: u64,
@@ -50,7 +52,8 @@ impl ThpSize {
 }
 
 /// The pool of reserved pages of one size. Counts are pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Pool {
     /// The size of its pages.
     pub page_bytes: u64,
@@ -69,7 +72,8 @@ pub struct Pool {
 }
 
 /// A node's part of a pool. Counts are pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct NodePool {
     /// The node.
     pub node: u32,

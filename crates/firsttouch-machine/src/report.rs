@@ -2,16 +2,12 @@
 
 use crate::abilities::{Ability, abilities};
 use crate::{Machine, MachineError, Root};
-use serde::Serialize;
-
-/// Version of the document; its keys change only together with it.
-pub const SCHEMA_VERSION: u32 = 1;
+use serde::{Deserialize, Serialize};
 
 /// A machine and what can be done on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct StatusReport {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The machine.
     pub machine: Machine,
     /// Each thing of the vocabulary: whether it can be done here, and what would allow it.
@@ -26,7 +22,7 @@ impl StatusReport {
 
     /// The report of a machine that was read already.
     pub fn of(machine: Machine) -> StatusReport {
-        StatusReport { schema_version: SCHEMA_VERSION, can: abilities(&machine), machine }
+        StatusReport { can: abilities(&machine), machine }
     }
 
     /// What is known of one thing, by its word (`thp`, `64k`, `2m`, `supervise` …).

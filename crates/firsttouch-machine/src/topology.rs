@@ -5,13 +5,14 @@ use crate::nodes::Node;
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::sysinfo;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// One logical CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// Its number; numbers may have gaps.
     pub id: u32,
@@ -39,7 +40,8 @@ impl Cpu {
 }
 
 /// One core: the CPUs that share its execution units.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Core {
     /// The kernel's number, unique within its package at best.
     pub id: Option<u32>,
@@ -50,7 +52,8 @@ pub struct Core {
 }
 
 /// One package, a socket in most machines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Package {
     /// The kernel's number. Packages that the kernel knows and has no number for (it writes -1 on POWER7 and s390) are counted
     /// here, in the order of their first CPUs, behind those that have one.
@@ -62,7 +65,8 @@ pub struct Package {
 }
 
 /// A part of a package: a die, or a cluster of cores that share some cache or interconnect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Part {
     /// The kernel's number, unique within its package at best.
     pub id: Option<u32>,
@@ -73,7 +77,8 @@ pub struct Part {
 }
 
 /// One cache.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Cache {
     /// 1 is the nearest to the core.
     pub level: u32,

@@ -1,18 +1,6 @@
 //! Properties of a machine that make honest timing hard, each with what to do about it.
 
-use crate::Machine;
-use serde::Serialize;
-
-/// Something that will mislead who does not know it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Trap {
-    /// A word for it.
-    pub name: String,
-    /// What happens.
-    pub what: String,
-    /// What to do.
-    pub remedy: String,
-}
+use crate::{Machine, Trap};
 
 pub(crate) fn traps(machine: &Machine) -> Vec<Trap> {
     let mut traps = Vec::new();

@@ -1,11 +1,13 @@
 //! From a device to its nodes, on trees written as the kernel lays them out.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
-#![allow(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod written;
 
 use firsttouch_machine::{Machine, MemoryKind, Near, NearError, Root};
+use skipped::skipped;
 use written::devices::{card, four_nodes, nvme, pci, virtual_card, virtual_disk};
 use written::{Written, two_nodes};
 
@@ -17,9 +19,9 @@ fn near(written: &Written, device: &str) -> Result<Near, NearError> {
 }
 
 #[track_caller]
-fn check(written: &Written, device: &str, via: &[&str], nodes: &[u32], cpus: &[u32]) {
+fn check(written: &Written, device: &str, layers: &[&str], nodes: &[u32], cpus: &[u32]) {
     let near = near(written, device).unwrap();
-    assert_eq!(near.via, via, "{device}");
+    assert_eq!(near.layers, layers, "{device}");
     assert_eq!((near.nodes.as_slice(), near.cpus.as_slice()), (nodes, cpus), "{device}");
 }
 
@@ -117,7 +119,7 @@ fn where_one_node_has_all_cpus_every_device_is_near_it() {
     let machine = four_nodes();
     card(&machine, "eth0", "0000:08:00.0", -1, "0-4");
     let error = near(&machine, "eth0").unwrap_err();
-    assert!(matches!(&error, NearError::Unplaced { via, .. } if via.len() == 2), "{error}");
+    assert!(matches!(&error, NearError::Unplaced { layers, .. } if layers.len() == 2), "{error}");
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn devices_of_the_live_machine_have_one_place_by_all_their_names() {
     let in_dev = |name: &str| std::path::Path::new("/dev").join(name).exists();
     let disks = machine.devices.iter().filter(|device| device.class == "block" && in_dev(&device.name));
     if disks.clone().next().is_none() {
-        eprintln!("skipped: this machine has no disk in /dev");
+        skipped("this machine has no disk in /dev");
     }
     for device in disks {
         let path = format!("/dev/{}", device.name);
@@ -135,8 +137,8 @@ fn devices_of_the_live_machine_have_one_place_by_all_their_names() {
         match (by_name, by_path) {
             (Ok(by_name), Ok(by_path)) => {
                 assert_eq!(
-                    (by_name.via, by_name.nodes, by_name.cpus),
-                    (by_path.via, by_path.nodes, by_path.cpus)
+                    (by_name.layers, by_name.nodes, by_name.cpus),
+                    (by_path.layers, by_path.nodes, by_path.cpus)
                 );
             }
             (by_name, by_path) => {
@@ -154,7 +156,7 @@ fn a_device_file_is_known_by_its_numbers() {
     let link = folder.path().join("nothing");
     std::os::unix::fs::symlink("/dev/null", &link).unwrap();
     let error = Machine::read(&root).unwrap().near(&root, link.to_str().unwrap()).unwrap_err();
-    assert!(matches!(&error, NearError::NoHardware { via, .. } if via == &["null"]), "{error:?}");
+    assert!(matches!(&error, NearError::NoHardware { layers, .. } if layers == &["null"]), "{error:?}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! From a process to the devices that it uses, on trees written as the kernel lays them out, and on this machine.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
-#![allow(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod written;
 
 use firsttouch_machine::{Machine, NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, OwnPlace, Root};
+use skipped::skipped;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use written::Written;
@@ -37,7 +39,7 @@ fn open_files_lead_to_the_disks_below_their_mounts() {
     assert_eq!(names(&own), ["nvme0n1p1"]);
     let disk = device(&own, "nvme0n1p1");
     assert_eq!(disk.how, ["open file /data/big", "open file /data/x"]);
-    assert_eq!(disk.via, ["nvme0n1p1", "nvme0n1", "0000:05:00.0"]);
+    assert_eq!(disk.layers, ["nvme0n1p1", "nvme0n1", "0000:05:00.0"]);
     assert_eq!((disk.nodes.as_slice(), disk.cpus.as_slice(), disk.bytes), (&[1][..], &[2, 3][..], Some(510)));
     assert!(own.unknown.is_empty(), "{own:?}");
     let OwnPlace { near, devices, why } = own.place(&machine, 7).unwrap();
@@ -205,7 +207,7 @@ fn devices_of_drivers_in_programs() {
         .link("proc/7/fd/6", "/dev/snd/pcmC0D0p");
     let own = read(&written).1;
     assert_eq!(names(&own), ["0000:0e:00.0", "12"]);
-    assert_eq!(device(&own, "12").via, ["12", "0000:0d:00.0"]);
+    assert_eq!(device(&own, "12").layers, ["12", "0000:0d:00.0"]);
     assert_eq!((device(&own, "12").nodes[0], device(&own, "0000:0e:00.0").nodes[0]), (1, 0));
 }
 
@@ -226,8 +228,7 @@ fn the_disk_of_a_file_that_is_open_here_is_found() {
     let device = file.as_file().metadata().unwrap().dev();
     let (major, minor) = (device >> 8 & 0xfff, device & 0xff | device >> 12 & !0xff);
     let Ok(disk) = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else {
-        eprintln!("skipped: {} is not on a disk of this machine", file.path().display());
-        return;
+        return skipped(&format!("{} is not on a disk of this machine", file.path().display()));
     };
     let own = machine.own_devices(&root, std::process::id()).unwrap();
     let what = format!("open file {}", file.path().display());

@@ -1,140 +1,36 @@
 //! What creating, clearing and handing out memory costs on this machine.
 //!
-//! Every way gets the same amount of memory, some rounds each; the median counts. All bytes are read back.
+//! Every variant gets the same amount of memory, some rounds each; the median counts. All bytes are read back.
 
+mod asked;
 mod cancel;
-mod ways;
+mod crew;
+mod devices;
+mod survey;
+mod variants;
+
+pub use asked::{Engine, FillOptions, FillingError};
 
 use crate::series::Series;
-use firsttouch_fill::dsa::{self, DeviceQueue, Submission};
-use firsttouch_fill::{Filler, FillerError, Next, Pool, Stock, Threads, store};
+use crew::{dirty, in_parallel};
+use firsttouch_fill::{Next, Pool, Stock, store};
 use firsttouch_linux::numa;
-use firsttouch_linux::root::Root;
-use firsttouch_machine::{
-    FillCold, FillCrossovers, FillDevice, FillReport, FillRow, FillState, MEASUREMENT_VERSION, Machine,
-};
-use firsttouch_memory::{Means, Pages, Region, RegionError};
-use firsttouch_threads::{Team, TeamError, compact};
-use std::collections::BTreeMap;
+use firsttouch_machine::{FillCold, FillCrossovers, FillReport, FillRow, FillState, Machine};
+use firsttouch_memory::{Pages, Region};
+use firsttouch_threads::compact;
 use std::io;
+#[cfg(feature = "dsa")]
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use ways::{Crew, dirty, together};
+use survey::Survey;
 
-/// What is tried.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FillOptions {
-    /// Bytes of memory of every trial.
-    pub size_bytes: u64,
-    /// The kinds of pages.
-    pub pages: Vec<Pages>,
-    /// The engines; empty is all.
-    pub engines: Vec<Engine>,
-    /// One round in place of five.
-    pub quick: bool,
-}
-
-/// A way of getting zeroed memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// Writing to every page, as programs do.
-    Touch,
-    /// `MADV_POPULATE_WRITE`, Linux 5.14.
-    Populate,
-    /// Storing into memory that is there, by one means.
-    Store(Means),
-    /// [`Filler`], on new memory and on memory that is there.
-    Filler,
-    /// [`Pool`].
-    Pool,
-    /// A queue of Intel's DSA, on memory that is there ([`dsa`]; not verified on hardware).
-    Dsa,
-}
-
-impl Engine {
-    /// Every engine.
-    pub const ALL: [Engine; 9] = [
-        Engine::Touch,
-        Engine::Populate,
-        Engine::Store(Means::String),
-        Engine::Store(Means::Streaming),
-        Engine::Store(Means::Clzero),
-        Engine::Store(Means::Vector),
-        Engine::Filler,
-        Engine::Pool,
-        Engine::Dsa,
-    ];
-
-    /// The word of the command line and of documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            Engine::Touch => "touch",
-            Engine::Populate => "populate",
-            Engine::Store(Means::String) => "string",
-            Engine::Store(Means::Streaming) => "streaming",
-            Engine::Store(Means::Clzero) => "clzero",
-            Engine::Store(Means::Vector) => "vector",
-            Engine::Filler => "filler",
-            Engine::Pool => "pool",
-            Engine::Dsa => "dsa",
-        }
-    }
-}
-
-/// Why nothing could be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum FillingError {
-    /// There is less memory than asked for.
-    #[error("there is no room for {what}: {available} bytes are available, {needed} are needed")]
-    NoRoom {
-        /// What was to be made.
-        what: &'static str,
-        /// Bytes that are there.
-        available: u64,
-        /// Bytes that it takes.
-        needed: u64,
-    },
-    /// Memory cannot be had.
-    #[error(transparent)]
-    Memory(#[from] RegionError),
-    /// Threads cannot be had.
-    #[error(transparent)]
-    Team(#[from] TeamError),
-    /// The filler cannot be had.
-    #[error(transparent)]
-    Filler(#[from] FillerError),
-    /// The pool's thread cannot be had.
-    #[error("the pool's thread cannot be started")]
-    Pool(#[source] io::Error),
-    /// The kernel does not tell where we may run.
-    #[error("the kernel does not tell which CPUs may be used")]
-    Affinity(#[source] io::Error),
-}
-
-impl FillingError {
-    /// What would mend it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            FillingError::NoRoom { .. } => "firsttouch fill --size 256M",
-            FillingError::Memory(error) => error.hint(),
-            FillingError::Team(error) => error.hint(),
-            FillingError::Filler(error) => error.hint(),
-            FillingError::Pool(_) | FillingError::Affinity(_) => {
-                "firsttouch status shows the limits of this process"
-            }
-        }
-    }
-}
-
-const ROUNDS: usize = 5;
 /// Sizes at which stores past the caches are compared with the C library's; 16 of them are larger than any cache.
 const COLD_SIZES: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
 const COLD_TRIALS: usize = 512;
-const PAGE: usize = 4096;
 /// For work that takes seconds at most.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Tries everything. `progress` is told the step, how many there are, and what it is.
+/// Tries everything. Calls `progress` with the step, how many there are, and what it is.
 pub fn measure_filling(
     machine: &Machine,
     options: &FillOptions,
@@ -163,7 +59,6 @@ pub fn measure_filling(
     };
     let known = survey.filler().knowledge();
     Ok(FillReport {
-        schema_version: MEASUREMENT_VERSION,
         date,
         size_bytes: options.size_bytes,
         store_bandwidth_gbps: survey.bandwidth_gbps,
@@ -178,101 +73,13 @@ pub fn measure_filling(
         filler_threads: [known.threads_in_place as u32, known.threads_new as u32],
         wake_us: known.wake_s * 1e6,
         cancels,
-        devices: survey.devices,
+        devices: survey.devices.found,
         verified: survey.verified,
         notes: survey.notes,
     })
 }
 
-struct Survey<'a> {
-    options: &'a FillOptions,
-    bytes: usize,
-    rounds: usize,
-    means: Vec<Means>,
-    /// Of one CPU, and of all.
-    crews: Vec<Crew>,
-    /// By threads from 1 on.
-    bandwidth_gbps: Vec<f64>,
-    /// Every queue that was found, and the first that could be opened.
-    devices: Vec<FillDevice>,
-    queue: Option<DeviceQueue>,
-    rows: Vec<FillRow>,
-    notes: Vec<String>,
-    verified: bool,
-    step: usize,
-}
-
-impl<'a> Survey<'a> {
-    fn new(machine: &Machine, options: &'a FillOptions, cpus: &[u32]) -> Result<Survey<'a>, FillingError> {
-        let wants_devices = options.engines.is_empty() || options.engines.contains(&Engine::Dsa);
-        let (devices, mut queues) = if wants_devices { open_devices() } else { Default::default() };
-        let queue = if queues.is_empty() { None } else { Some(queues.remove(0)) };
-        let mut notes = Vec::new();
-        if queue.is_some() {
-            notes.push(dsa::NOT_VERIFIED.to_owned());
-        } else if options.engines.contains(&Engine::Dsa) && devices.is_empty() {
-            notes.push("no Intel DSA: /sys/bus/dsa has no queue".to_owned());
-        }
-        let mut sizes = vec![1, cpus.len()];
-        sizes.dedup();
-        let mut crews = Vec::new();
-        for size in &sizes {
-            let cpus = &cpus[..*size];
-            let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-            for cpu in cpus {
-                let node =
-                    machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map_or(0, |node| node.id);
-                by_node.entry(node).or_default().push(*cpu);
-            }
-            // The devices' other queues are the largest filler's.
-            let queues =
-                if crews.len() + 1 == sizes.len() { std::mem::take(&mut queues) } else { Vec::new() };
-            crews.push(Crew {
-                team: Team::new(&[cpus.to_vec()])?,
-                nodes: by_node.len(),
-                filler: Filler::with_devices(&Threads { by_node }, queues)?,
-                fastest: Means::String,
-            });
-        }
-        Ok(Survey {
-            options,
-            bytes: options.size_bytes as usize,
-            rounds: if options.quick { 1 } else { ROUNDS },
-            means: Means::ALL.into_iter().filter(|means| means.is_available()).collect(),
-            crews,
-            bandwidth_gbps: Vec::new(),
-            devices,
-            queue,
-            rows: Vec::new(),
-            notes,
-            verified: true,
-            step: 0,
-        })
-    }
-
-    fn wants(&self, engine: Engine) -> bool {
-        self.options.engines.is_empty() || self.options.engines.contains(&engine)
-    }
-
-    /// The filler of all CPUs.
-    fn filler(&self) -> &Filler {
-        &self.crews[self.crews.len() - 1].filler
-    }
-
-    /// The store bandwidth, and for each kind of pages both kinds of rounds, the pool and the device.
-    fn steps(&self) -> usize {
-        1 + self.options.pages.len() * self.steps_of_kind()
-    }
-
-    fn steps_of_kind(&self) -> usize {
-        2 * self.rounds + 2
-    }
-
-    fn tell(&mut self, what: &str, progress: &mut dyn FnMut(usize, usize, &str)) {
-        progress(self.step, self.steps(), what);
-        self.step += 1;
-    }
-
+impl Survey<'_> {
     /// Finds how fast memory that is there can be filled, by which means, by one thread and by all.
     fn store_bandwidth(
         &mut self,
@@ -285,7 +92,7 @@ impl<'a> Survey<'a> {
             let mut fastest = 0_f64;
             for means in &self.means {
                 for _ in 0..self.rounds {
-                    let seconds = together(&mut crew.team, &mut region, |part| store(*means, part, 0));
+                    let seconds = in_parallel(&mut crew.team, &mut region, |part| store(*means, part, 0));
                     let gbps = self.bytes as f64 / seconds / 1e9;
                     if gbps > fastest {
                         (fastest, crew.fastest) = (gbps, *means);
@@ -349,6 +156,7 @@ impl<'a> Survey<'a> {
         }
         self.tell(&format!("devices on {pages} pages"), progress);
         if self.wants(Engine::Dsa) {
+            #[cfg(feature = "dsa")]
             self.device(pages)?;
         }
         Ok(())
@@ -376,8 +184,9 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
+    #[cfg(feature = "dsa")]
     fn device(&mut self, pages: Pages) -> Result<(), FillingError> {
-        let Some(mut queue) = self.queue.take() else { return Ok(()) };
+        let Some(mut queue) = self.devices.queue.take() else { return Ok(()) };
         let mut region = self.existing(pages)?;
         let mut seconds = Series::default();
         for _ in 0..self.rounds {
@@ -396,37 +205,8 @@ impl<'a> Survey<'a> {
                 "dsa on {pages} pages: the processor wrote {by_processor} bytes in the device's place ({faults} faults)"
             ));
         }
-        self.queue = Some(queue);
+        self.devices.queue = Some(queue);
         Ok(())
-    }
-
-    fn existing(&self, pages: Pages) -> Result<Region, FillingError> {
-        let mut region = Region::map(self.bytes, pages, None)?;
-        region.prefault()?;
-        Ok(region)
-    }
-
-    /// Creates as much memory as is needed next, and gives it back: half as much again, because the kernel does not hand out
-    /// just the pages that came back last. Reserved pages stay with the machine.
-    fn warm(&self, pages: Pages) -> Result<(), FillingError> {
-        let is_reserved = matches!(pages, Pages::Huge2M | Pages::Huge1G);
-        let bytes = if is_reserved { self.bytes } else { self.bytes / 2 * 3 };
-        let mut region = Region::map(bytes, pages, None)?;
-        region.prefault()?;
-        Ok(())
-    }
-
-    /// Reads a region back: whether all of it is zero, and the size of its pages.
-    fn seen(&mut self, region: &Region) -> u64 {
-        let (words, rest) = region.as_slice().as_chunks::<64>();
-        let bits = words.iter().fold([0_u8; 64], |bits, line| std::array::from_fn(|at| bits[at] | line[at]));
-        self.verified &= bits.iter().chain(rest).all(|byte| *byte == 0);
-        let small = region.coverage().is_some_and(|seen| seen.small > seen.huge);
-        if small && region.pages() == Pages::Transparent {
-            PAGE as u64
-        } else {
-            region.pages().bytes() as u64
-        }
     }
 
     /// A row of one thread that was in no comparison.
@@ -448,22 +228,4 @@ impl<'a> Survey<'a> {
             share_of_kernels_best: None,
         });
     }
-}
-
-/// Every queue of a device there is, and those that could be opened.
-fn open_devices() -> (Vec<FillDevice>, Vec<DeviceQueue>) {
-    let mut queues = Vec::new();
-    let opened = |info: dsa::QueueInfo| {
-        let (queue, device, node) = (info.name.clone(), info.device.clone(), info.node);
-        let obstacle = match DeviceQueue::open(info, Submission::Either) {
-            Ok(open) => {
-                queues.push(open);
-                None
-            }
-            Err(error) => Some(format!("{error}; {}", error.hint())),
-        };
-        FillDevice { queue, device, node, obstacle, verified_on_hardware: false }
-    };
-    let devices = dsa::find_queues(&Root::live()).into_iter().map(opened).collect();
-    (devices, queues)
 }

@@ -1,4 +1,4 @@
-//! Measures what the firmware does not tell: latency and bandwidth from the CPUs of every node to the memory of every
+//! Measures what the firmware leaves out: latency and bandwidth from the CPUs of every node to the memory of every
 //! node, idle and loaded.
 //!
 //! Latency is that of dependent reads at random places of a region far larger than the caches, on huge pages, so that
@@ -9,63 +9,47 @@
 //! Memory is created, written and read back before anything is timed, and stays mapped until the end: memory that a
 //! guest frees may go back to the host, and is slow when it comes again.
 //!
-//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every way there is.
+//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every engine there is.
 //!
 //! Architecture invariants: a value that was not measured is `None`; no thread of the caller is moved (all work is done
 //! by threads of our own); nothing of the machine is changed; this crate prints nothing and reads no clock but the
-//! monotonic one.
+//! monotonic one. `unsafe` is for vector instructions and lives in `simd` alone.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod bandwidth;
 mod compare;
 mod error;
 mod filling;
+mod latency;
 mod memory;
 mod plan;
+mod progress;
 mod rounds;
 mod series;
+#[expect(unsafe_code, reason = "vector instructions")]
+mod simd;
 mod streams;
 mod team;
 
 pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
-pub use plan::Options;
+pub use latency::mix;
+pub use plan::MeasureOptions;
+pub use progress::MeasureProgress;
 
-use firsttouch_machine::{
-    MEASUREMENT_VERSION, Machine, MeasuredMachine, MeasuredPages, Measurement, Method, PageLatency,
-};
+use firsttouch_machine::{Machine, MeasuredMachine, MeasuredPages, Measurement, Method, PageLatency};
 use plan::Plan;
-
-/// How far a measurement is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Memory is being created and written.
-    Preparing {
-        /// Bytes, over all nodes.
-        bytes: u64,
-        /// Nodes whose memory is measured.
-        nodes: usize,
-    },
-    /// The fastest instructions are looked for.
-    Choosing,
-    /// Pairs of nodes are being measured.
-    Measuring {
-        /// Pairs done, over all repetitions.
-        done: usize,
-        /// Pairs to do.
-        of: usize,
-    },
-}
 
 /// Measures the machine this program runs on, as [`Machine::examine`] found it. `date` is for the document.
 pub fn measure(
     machine: &Machine,
-    options: &Options,
+    options: &MeasureOptions,
     date: String,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(MeasureProgress),
 ) -> Result<Measurement, MeasureError> {
     let mut plan = Plan::of(machine, options)?;
-    progress(Progress::Preparing { bytes: plan.all_bytes(), nodes: plan.memory_nodes.len() });
+    progress(MeasureProgress::Preparing { bytes: plan.all_bytes(), nodes: plan.memory_nodes.len() });
     let mut memory = memory::Memory::create(&plan)?;
     let huge_share = memory.huge_share();
     plan.notes.append(&mut memory.notes);
@@ -81,7 +65,6 @@ pub fn measure(
         Some(PageLatency { size_bytes: plan.region_bytes as u64, small_ns, huge_ns })
     });
     Ok(Measurement {
-        schema_version: MEASUREMENT_VERSION,
         date,
         machine: MeasuredMachine::of(machine),
         nodes: plan.nodes,

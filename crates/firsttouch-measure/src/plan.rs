@@ -6,7 +6,7 @@ use firsttouch_memory::{HUGE, Pages};
 
 /// What somebody wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct MeasureOptions {
     /// The pages to measure on.
     pub pages: Pages,
     /// Bytes of each region; by the size of the caches where `None`.
@@ -15,9 +15,9 @@ pub struct Options {
     pub quick: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { pages: Pages::Transparent, region_bytes: None, quick: false }
+impl Default for MeasureOptions {
+    fn default() -> MeasureOptions {
+        MeasureOptions { pages: Pages::Transparent, region_bytes: None, quick: false }
     }
 }
 
@@ -71,7 +71,7 @@ const CACHES: u64 = 4;
 const LEAST_BYTES: u64 = 128 << 20;
 
 impl Plan {
-    pub(crate) fn of(machine: &Machine, options: &Options) -> Result<Plan, MeasureError> {
+    pub(crate) fn of(machine: &Machine, options: &MeasureOptions) -> Result<Plan, MeasureError> {
         let mut notes = Vec::new();
         let nodes = MeasuredNode::all_of(machine);
         let cpu_nodes = cpu_nodes(machine);
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_node_with_cpus_meets_every_node_with_memory() {
-        let plan = Plan::of(&machine([16 << 10; 3], ""), &Options::default()).unwrap();
+        let plan = Plan::of(&machine([16 << 10; 3], ""), &MeasureOptions::default()).unwrap();
         assert_eq!(ids(&plan), [0, 1, 2]);
         assert_eq!(plan.cpu_nodes.len(), 2);
         assert_eq!(plan.cpu_nodes[0].cpus, [0, 1, 2, 3]);
@@ -291,13 +291,13 @@ mod tests {
 
     #[test]
     fn what_is_free_decides_the_size_and_who_takes_part() {
-        let plan = Plan::of(&machine([1024, 16 << 10, 100], ""), &Options::default()).unwrap();
+        let plan = Plan::of(&machine([1024, 16 << 10, 100], ""), &MeasureOptions::default()).unwrap();
         assert_eq!(ids(&plan), [0, 1]);
         assert_eq!(plan.region_bytes as u64, 256 * MIB);
         assert_eq!(plan.page_pair, None, "node 0 has no room for a third region");
         assert!(plan.notes.iter().any(|note| note.starts_with("node 2 was left out")), "{:?}", plan.notes);
         assert!(plan.notes.iter().any(|note| note.contains("256 MiB instead of 1024")), "{:?}", plan.notes);
-        let error = Plan::of(&machine([200, 100, 100], ""), &Options::default()).unwrap_err();
+        let error = Plan::of(&machine([200, 100, 100], ""), &MeasureOptions::default()).unwrap_err();
         assert!(
             matches!(error, MeasureError::NotEnoughMemory { needed_bytes, free_bytes }
                 if needed_bytes == 256 * MIB && free_bytes == 100 * MIB),
@@ -307,25 +307,26 @@ mod tests {
 
     #[test]
     fn a_node_without_memory_still_has_cpus() {
-        let plan = Plan::of(&machine([0, 16 << 10, 16 << 10], ""), &Options::default()).unwrap();
+        let plan = Plan::of(&machine([0, 16 << 10, 16 << 10], ""), &MeasureOptions::default()).unwrap();
         assert_eq!((ids(&plan), plan.cpu_nodes.len(), plan.page_pair), (vec![1, 2], 2, Some((1, 0))));
     }
 
     #[test]
     fn the_cpuset_and_the_affinity_are_kept() {
         let status = "Cpus_allowed_list:\t3,5\nMems_allowed_list:\t0-1\n";
-        let plan = Plan::of(&machine([16 << 10; 3], status), &Options::default()).unwrap();
+        let plan = Plan::of(&machine([16 << 10; 3], status), &MeasureOptions::default()).unwrap();
         assert_eq!(plan.cpu_nodes.iter().map(|node| node.cpus.clone()).collect::<Vec<_>>(), [[3], [5]]);
         assert!(plan.cpu_nodes[0].load_cpus.is_empty());
         assert_eq!(ids(&plan), [0, 1]);
-        let error =
-            Plan::of(&machine([16 << 10; 3], "Cpus_allowed_list:\t\n"), &Options::default()).unwrap_err();
+        let error = Plan::of(&machine([16 << 10; 3], "Cpus_allowed_list:\t\n"), &MeasureOptions::default())
+            .unwrap_err();
         assert!(matches!(error, MeasureError::NoCpu), "{error}");
     }
 
     #[test]
     fn a_size_that_was_asked_for_is_taken_as_it_is() {
-        let options = Options { region_bytes: Some(8 * MIB), quick: true, ..Options::default() };
+        let options =
+            MeasureOptions { region_bytes: Some(8 * MIB), quick: true, ..MeasureOptions::default() };
         let plan = Plan::of(&machine([64, 64, 64], ""), &options).unwrap();
         assert_eq!((plan.region_bytes as u64, plan.repetitions), (8 * MIB, 3));
     }

@@ -1,13 +1,15 @@
 //! The repetitions: every pair of nodes once, then all again, so that a change of speed meets all pairs alike.
 
+use crate::bandwidth::Stream;
+use crate::latency::Chain;
 use crate::memory::Memory;
 use crate::plan::{CpuNode, Plan};
 use crate::series::{Grid, Series};
+use crate::simd::words;
 use crate::streams::{self, Choice};
 use crate::team::{self, Start, timed};
-use crate::{MeasureError, Progress};
-use firsttouch_kernels::{Chain, Stream, words};
-use firsttouch_machine::{Means, SingleCpu, Spread};
+use crate::{MeasureError, MeasureProgress};
+use firsttouch_machine::{SingleCpu, Spread, StreamInstructions};
 use firsttouch_memory::Region;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,9 +42,9 @@ pub(crate) struct Results {
 
 /// The instructions that were chosen, in words.
 #[derive(Debug)]
-pub(crate) struct ChosenMeans {
-    pub(crate) all: Means,
-    pub(crate) one: Means,
+pub(crate) struct ChosenInstructions {
+    pub(crate) all: StreamInstructions,
+    pub(crate) one: StreamInstructions,
 }
 
 impl Bandwidth {
@@ -100,15 +102,15 @@ impl Results {
 pub(crate) fn measure(
     plan: &Plan,
     mut memory: Memory,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Results, ChosenMeans), MeasureError> {
+    progress: &mut dyn FnMut(MeasureProgress),
+) -> Result<(Results, ChosenInstructions), MeasureError> {
     let has_small = memory.small.is_some();
     let mut chains = chains(memory.chains.iter_mut().chain(&mut memory.small));
     let mut small = if has_small { chains.pop() } else { None };
     let mut regions: Vec<&mut [u64]> =
         memory.streams.iter_mut().map(|region| words(region.as_mut_slice())).collect();
 
-    progress(Progress::Choosing);
+    progress(MeasureProgress::Choosing);
     let (cpu, near) = plan.page_pair.unwrap_or((0, 0));
     let cpus = &plan.cpu_nodes[cpu].cpus;
     let all = Choice::find(cpus, regions[near])?;
@@ -122,7 +124,7 @@ pub(crate) fn measure(
             for (memory_node, (chain, region)) in
                 plan.memory_nodes.iter().zip(chains.iter_mut().zip(&mut regions))
             {
-                progress(Progress::Measuring { done, of });
+                progress(MeasureProgress::Measuring { done, of });
                 let pair = (cpu_node.place, memory_node.place);
                 results.latency_ns.add(pair, latency(chain, cpu_node, plan.reads)?);
                 if !cpu_node.load_cpus.is_empty() {
@@ -139,8 +141,8 @@ pub(crate) fn measure(
             results.small_pages_ns.add(latency(chain, &plan.cpu_nodes[cpu], plan.reads)?);
         }
     }
-    progress(Progress::Measuring { done, of });
-    Ok((results, ChosenMeans { all: all.means(), one: one.means() }))
+    progress(MeasureProgress::Measuring { done, of });
+    Ok((results, ChosenInstructions { all: all.means(), one: one.means() }))
 }
 
 /// A chain through each region, made by one thread for each: with many nodes that takes a while.
@@ -159,7 +161,7 @@ fn chains<'a>(regions: impl Iterator<Item = &'a mut Region>) -> Vec<Chain<'a>> {
 /// Nanoseconds of a dependent read by the first CPU of a node, nothing else running.
 fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
     let seconds = timed([(node.cpus[0], || {
-        black_box(chain.follow(reads));
+        black_box(chain.walk(reads));
     })])?;
     Ok(seconds * 1e9 / reads as f64)
 }
@@ -201,9 +203,9 @@ fn loaded(
             let pinned = team::pin(node.cpus[0]);
             start.together();
             // The load is under way when a first part is done.
-            black_box(chain.follow(reads / 8));
+            black_box(chain.walk(reads / 8));
             let (before, begin) = (bytes.load(Ordering::Relaxed), Instant::now());
-            black_box(chain.follow(reads));
+            black_box(chain.walk(reads));
             let (seconds, after) = (begin.elapsed().as_secs_f64(), bytes.load(Ordering::Relaxed));
             stop.store(true, Ordering::Relaxed);
             pinned.map(|()| (seconds * 1e9 / reads as f64, (after - before) as f64 / seconds / 1e9))

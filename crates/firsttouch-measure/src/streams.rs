@@ -1,9 +1,9 @@
 //! Bandwidth: passes over a region by several CPUs at once, and the choice of instructions.
 
 use crate::MeasureError;
+use crate::bandwidth::Stream;
 use crate::team::timed;
-use firsttouch_kernels::Stream;
-use firsttouch_machine::Means;
+use firsttouch_machine::StreamInstructions;
 use std::hint::black_box;
 
 /// Words of a page: parts of a region begin with one.
@@ -30,8 +30,8 @@ impl Choice {
     }
 
     /// For the document.
-    pub(crate) fn means(&self) -> Means {
-        Means { read: self.read.words(), write: self.write.words(), copy: self.copy.words() }
+    pub(crate) fn means(&self) -> StreamInstructions {
+        StreamInstructions { read: self.read.words(), write: self.write.words(), copy: self.copy.words() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
 
 mod chunks;
+mod probes;
 
 pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
 
@@ -78,6 +79,10 @@ pub(crate) struct Arena {
     pub(crate) shares: Shares,
     /// The range is reserved address space of ours; otherwise every chunk is mapped only while in use.
     reserved: bool,
+    /// Memory of transparent huge pages that is not touched yet stays on small ones.
+    small: bool,
+    /// It did once: some of what was touched then is on small pages still.
+    was_small: bool,
     extents: Extents,
     tables: Tables,
     /// No page at or above this one was ever taken (a multiple of a chunk).
@@ -103,6 +108,8 @@ impl Arena {
             base,
             shares,
             reserved,
+            small: false,
+            was_small: false,
             extents: Extents::new(),
             tables: Tables::reserve(u32::try_from(bytes / BASE).ok()?, chunk_pages)?,
             used_to: 0,
@@ -193,6 +200,11 @@ impl Arena {
 
     pub(crate) fn end(&self) -> usize {
         self.base + self.tables.pages() as usize * BASE
+    }
+
+    /// No page at or above this one was ever taken (a multiple of a chunk).
+    pub(crate) fn used_to(&self) -> Page {
+        self.used_to
     }
 
     /// The page at an address of this arena.
@@ -295,22 +307,32 @@ impl Arena {
     }
 
     /// Offers the whole chunks of `[from, until)`, which are free, to the kernel: it takes them only when it is short
-    /// of memory, and until then they serve again at no cost. Between chunks of an arena that is not reserved, mappings of
-    /// others may lie.
+    /// of memory, and until then they serve again at no cost.
     fn offer(&self, from: Page, until: Page) {
-        let Some((from, until)) = self.whole_chunks(from, until) else { return };
+        if let Some((from, until)) = self.whole_chunks(from, until) {
+            // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
+            unsafe { self.advise(from, until, libc::MADV_FREE) };
+        }
+    }
+
+    /// Advises the kernel of the pages of `[from, until)` that are mapped: between chunks of an arena that is not reserved,
+    /// mappings of others may lie.
+    ///
+    /// # Safety
+    /// As for the advice.
+    unsafe fn advise(&self, from: Page, until: Page, advice: i32) {
         let chunk = self.chunk_pages();
+        let end_of_chunk = |page: Page| (page / chunk + 1).saturating_mul(chunk).min(until);
         let mut at = from;
         while at < until {
             let is_mapped = self.is_mapped_page(at);
-            let mut next = at + chunk;
+            let mut next = end_of_chunk(at);
             while next < until && self.is_mapped_page(next) == is_mapped {
-                next += chunk;
+                next = end_of_chunk(next);
             }
             if is_mapped {
-                let bytes = (next - at) as usize * BASE;
-                // SAFETY: the chunks lie in a free run of ours; what they hold is not needed any more.
-                let _ = unsafe { sys::advise(self.address(at), bytes, libc::MADV_FREE) };
+                // SAFETY: the caller's duty.
+                let _ = unsafe { sys::advise(self.address(at), (next - at) as usize * BASE, advice) };
             }
             at = next;
         }

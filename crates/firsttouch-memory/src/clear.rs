@@ -10,7 +10,7 @@ use firsttouch_linux::sys;
 /// A means of filling memory with one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Means {
+pub enum FillMeans {
     /// The string instruction `rep stosb` over the whole piece (on other processors: `memset`).
     String = 0,
     /// Non-temporal vector stores, which do not read the lines first.
@@ -22,17 +22,18 @@ pub enum Means {
     Vector = 3,
 }
 
-impl Means {
+impl FillMeans {
     /// Every means.
-    pub const ALL: [Means; 4] = [Means::String, Means::Streaming, Means::Clzero, Means::Vector];
+    pub const ALL: [FillMeans; 4] =
+        [FillMeans::String, FillMeans::Streaming, FillMeans::Clzero, FillMeans::Vector];
 
     /// Whether the processor has it. Asks the processor, which in a virtual machine takes tens of microseconds.
     pub fn is_available(self) -> bool {
         match self {
-            Means::String => true,
-            Means::Streaming => cfg!(target_arch = "x86_64"),
-            Means::Clzero => processor_has_clzero(),
-            Means::Vector => processor_has_avx512(),
+            FillMeans::String => true,
+            FillMeans::Streaming => cfg!(target_arch = "x86_64"),
+            FillMeans::Clzero => processor_has_clzero(),
+            FillMeans::Vector => processor_has_avx512(),
         }
     }
 
@@ -58,7 +59,7 @@ const RETRY_PIECES: u32 = 512;
 #[derive(Debug)]
 pub struct Clearer {
     /// Smoothed nanoseconds per piece, 0 = not tried yet.
-    piece_ns: [AtomicU64; Means::ALL.len()],
+    piece_ns: [AtomicU64; FillMeans::ALL.len()],
     pieces: AtomicU32,
     /// 0 = not asked, 1 = no, 2 = yes: CPUID traps to the hypervisor, tens of microseconds a time.
     clzero: AtomicU32,
@@ -68,7 +69,7 @@ impl Clearer {
     /// Nothing is known yet.
     pub const fn new() -> Self {
         Clearer {
-            piece_ns: [const { AtomicU64::new(0) }; Means::ALL.len()],
+            piece_ns: [const { AtomicU64::new(0) }; FillMeans::ALL.len()],
             pieces: AtomicU32::new(0),
             clzero: AtomicU32::new(0),
         }
@@ -81,7 +82,7 @@ impl Clearer {
     pub unsafe fn clear(&self, address: *mut u8, bytes: usize) {
         if bytes < SMALL_BYTES {
             // SAFETY: as for this function.
-            unsafe { fill_by(Means::String, address, bytes, 0) };
+            unsafe { fill_by(FillMeans::String, address, bytes, 0) };
             return;
         }
         let mut done = 0;
@@ -99,29 +100,29 @@ impl Clearer {
     }
 
     /// The rate last seen of each means the processor has, in bytes per second; `None` before its first trial.
-    pub fn rates(&self) -> [(Means, Option<f64>); Means::ALL.len()] {
-        Means::ALL.map(|means| {
+    pub fn rates(&self) -> [(FillMeans, Option<f64>); FillMeans::ALL.len()] {
+        FillMeans::ALL.map(|means| {
             let ns = self.piece_ns[means as usize].load(Ordering::Relaxed);
             (means, (ns > 0).then(|| PIECE_BYTES as f64 * 1e9 / ns as f64))
         })
     }
 
-    fn choose(&self) -> Means {
+    fn choose(&self) -> FillMeans {
         let piece = self.pieces.fetch_add(1, Ordering::Relaxed);
         // Large memory is in no cache.
-        let candidates = || Means::ALL.into_iter().filter(|means| *means != Means::Vector);
+        let candidates = || FillMeans::ALL.into_iter().filter(|means| *means != FillMeans::Vector);
         let available = || candidates().filter(|means| self.has(*means));
         let trial = available().nth((piece % RETRY_PIECES) as usize);
         trial.unwrap_or_else(|| {
             available()
                 .min_by_key(|means| self.piece_ns[*means as usize].load(Ordering::Relaxed))
-                .unwrap_or(Means::String)
+                .unwrap_or(FillMeans::String)
         })
     }
 
     /// Whether the processor has the means.
-    fn has(&self, means: Means) -> bool {
-        if means != Means::Clzero {
+    fn has(&self, means: FillMeans) -> bool {
+        if means != FillMeans::Clzero {
             return means.is_available();
         }
         if self.clzero.load(Ordering::Relaxed) == 0 {
@@ -130,7 +131,7 @@ impl Clearer {
         self.clzero.load(Ordering::Relaxed) == 2
     }
 
-    fn learn(&self, means: Means, ns: u64) {
+    fn learn(&self, means: FillMeans, ns: u64) {
         let slot = &self.piece_ns[means as usize];
         let old = slot.load(Ordering::Relaxed);
         // The first trial may hit pages that are not resident yet: forget it quickly.
@@ -198,9 +199,9 @@ unsafe fn store_lines(at: *mut u8, lines: usize, value: u8) {
 /// Fills by one means.
 ///
 /// # Safety
-/// As for [`Means::fill`].
+/// As for [`FillMeans::fill`].
 #[cfg(target_arch = "x86_64")]
-unsafe fn fill_by(means: Means, address: *mut u8, bytes: usize, value: u8) {
+unsafe fn fill_by(means: FillMeans, address: *mut u8, bytes: usize, value: u8) {
     use core::arch::asm;
     let string = |from: *mut u8, bytes: usize| {
         // SAFETY: the range lies inside that of this function; the direction flag is clear by the ABI.
@@ -212,7 +213,7 @@ unsafe fn fill_by(means: Means, address: *mut u8, bytes: usize, value: u8) {
     const LINE: usize = 64;
     let head = address.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
-    if means == Means::String || lines == 0 {
+    if means == FillMeans::String || lines == 0 {
         return string(address, bytes);
     }
     string(address, head);
@@ -220,8 +221,8 @@ unsafe fn fill_by(means: Means, address: *mut u8, bytes: usize, value: u8) {
     let body = unsafe { address.add(head) };
     match means {
         // SAFETY: the lines lie inside the range and are aligned; the processor has the means, by contract.
-        Means::Vector => unsafe { store_lines(body, lines, value) },
-        Means::Clzero if value == 0 => {
+        FillMeans::Vector => unsafe { store_lines(body, lines, value) },
+        FillMeans::Clzero if value == 0 => {
             for line in 0..lines {
                 // SAFETY: the line lies inside the range and is aligned; clzero takes its address in rax.
                 unsafe {
@@ -257,9 +258,9 @@ unsafe fn fill_by(means: Means, address: *mut u8, bytes: usize, value: u8) {
 /// Fills by `memset`, which on arm64 clears by `dc zva`.
 ///
 /// # Safety
-/// As for [`Means::fill`].
+/// As for [`FillMeans::fill`].
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn fill_by(_: Means, address: *mut u8, bytes: usize, value: u8) {
+unsafe fn fill_by(_: FillMeans, address: *mut u8, bytes: usize, value: u8) {
     // SAFETY: the caller's duty.
     unsafe { core::ptr::write_bytes(address, value, bytes) };
 }
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_means_fills_exactly_its_range() {
-        for means in Means::ALL.into_iter().filter(|means| means.is_available()) {
+        for means in FillMeans::ALL.into_iter().filter(|means| means.is_available()) {
             for (skip, bytes) in [(0, 4096), (1, 63), (3, 200), (64, 64), (60, 4), (17, 0), (5, 3000)] {
                 for value in [0, 0x5b, 0xff] {
                     let mut memory = vec![0xaa_u8; 4200];
@@ -296,7 +297,7 @@ mod tests {
         unsafe { clearer.clear(memory.as_mut_ptr(), memory.len()) };
         assert!(memory.iter().all(|byte| *byte == 0));
         for (means, rate) in clearer.rates() {
-            let is_tried = means != Means::Vector && clearer.has(means);
+            let is_tried = means != FillMeans::Vector && clearer.has(means);
             assert_eq!(rate.is_some(), is_tried, "{means:?}");
         }
     }

@@ -4,6 +4,7 @@
 //! tells it for whole mappings only. Neither sees multi-size pages: those are told from base pages by
 //! `/proc/kpageflags`, which only CAP_SYS_ADMIN may read.
 
+use crate::lines::{Lines, keyed_kib, number};
 use crate::pages::BASE;
 use core::ffi::CStr;
 use firsttouch_linux::numa;
@@ -261,55 +262,6 @@ fn mapping_range(line: &[u8]) -> Option<(usize, usize)> {
     Some((number(&line[..dash], 16)?, number(line.get(dash + 1..space)?, 16)?))
 }
 
-/// `Key:   123 kB`.
-fn keyed_kib(line: &[u8]) -> Option<(&[u8], usize)> {
-    let colon = line.iter().position(|byte| *byte == b':')?;
-    let value = line[colon + 1..].trim_ascii().strip_suffix(b" kB")?;
-    Some((&line[..colon], number(value, 10)?))
-}
-
-fn number(digits: &[u8], radix: u32) -> Option<usize> {
-    usize::from_str_radix(core::str::from_utf8(digits).ok()?, radix).ok()
-}
-
-/// The lines of a file through a buffer on the stack. Longer lines are cut, which loses file names only.
-struct Lines {
-    file: Descriptor,
-    buffer: [u8; 2048],
-    filled: usize,
-    start: usize,
-}
-
-impl Lines {
-    fn open(path: &CStr) -> Option<Lines> {
-        Some(Lines { file: open_to_read(path).ok()?, buffer: [0; 2048], filled: 0, start: 0 })
-    }
-
-    fn next(&mut self) -> Option<&[u8]> {
-        loop {
-            let rest = &self.buffer[self.start..self.filled];
-            if let Some(length) = rest.iter().position(|byte| *byte == b'\n') {
-                let from = self.start;
-                self.start += length + 1;
-                return Some(&self.buffer[from..from + length]);
-            }
-            self.buffer.copy_within(self.start..self.filled, 0);
-            self.filled -= self.start;
-            self.start = 0;
-            if self.filled == self.buffer.len() {
-                // Cut the line here; its rest reads as a line that means nothing.
-                let length = self.filled;
-                self.start = length;
-                return Some(&self.buffer[..length]);
-            }
-            match self.file.read(&mut self.buffer[self.filled..]) {
-                Ok(0) | Err(_) => return None,
-                Ok(bytes) => self.filled += bytes,
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,10 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn heads_and_keys_of_smaps_read() {
+    fn heads_of_smaps_read() {
         assert_eq!(mapping_range(b"7f00-8000 rw-p 0000 00:00 0"), Some((0x7f00, 0x8000)));
         assert_eq!(mapping_range(b"Rss:  12 kB"), None);
-        assert_eq!(keyed_kib(b"Rss:                  12 kB"), Some((&b"Rss"[..], 12)));
-        assert_eq!(keyed_kib(b"VmFlags: rd wr"), None);
     }
 }

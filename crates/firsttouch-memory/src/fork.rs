@@ -172,7 +172,8 @@ impl Inner {
 
     /// Whole 2 MiB blocks of live transparent blocks above an address.
     fn ranges_to_restore(&self, from: usize, ranges: &mut [(usize, usize)]) -> usize {
-        let Some(arena) = &self.arenas[Backing::Transparent as usize] else { return 0 };
+        let arena = self.arenas[Backing::Transparent as usize].as_ref();
+        let Some(arena) = arena.filter(|arena| !arena.is_small()) else { return 0 };
         let mut count = 0;
         for (start, pages, block) in Extents::runs(arena.table()) {
             let begin = arena.address(start).next_multiple_of(HUGE).max(from);

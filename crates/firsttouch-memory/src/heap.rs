@@ -12,12 +12,12 @@ use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
+use crate::record::More;
 use crate::settings::{Settings, Totals};
 use crate::snapshot::{BlockInfo, why_small};
 use crate::span::{Room, Span};
 use crate::state::Inner;
 use core::ffi::CStr;
-use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
@@ -417,7 +417,7 @@ impl Heap {
     }
 
     /// Writes the record of a program that ends now, if one is wanted, with the lines that `more` adds.
-    pub fn finish_record(&self, more: &dyn Fn(&mut dyn fmt::Write) -> fmt::Result) {
+    pub fn finish_record(&self, more: More<'_>) {
         if let Some(mut inner) = self.inner.try_lock(TRIES_AT_EXIT) {
             inner.finish_record(more);
         }

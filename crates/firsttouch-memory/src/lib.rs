@@ -1,8 +1,10 @@
-//! The memory core: placed blocks of memory, what they got, and why not more.
+//! The memory core: it places blocks of memory, reads back which pages the kernel gave them, and keeps the reason of every
+//! shortfall.
 //!
-//! A [`Heap`] keeps one arena of address space for each kind of page. Blocks are recognised by their address, never by
-//! a header; freed blocks are recycled within a budget; what the kernel gave is read back for the record. The agent is
-//! this crate inside a program that knows nothing of it.
+//! A [`Heap`] keeps one arena of address space for each kind of page. It recognises its blocks by their address, never by a
+//! header, recycles freed blocks within a budget, and reads the pages back from the kernel for the record. The agent is this
+//! crate inside a program that knows nothing of it; [`interposer`] is its allocation functions. A [`Region`] is placed memory
+//! for code that asks for it.
 //!
 //! Architecture invariants: no allocation, no thread-local storage, no thread, no signal handler, no environment, no
 //! output but the record; `libc` (for its types and numbers) is the only dependency from outside; an allocation that
@@ -13,7 +15,9 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod agent_settings;
 mod arena;
+mod capacity;
 pub mod changes;
 mod clear;
 mod control;
@@ -26,10 +30,13 @@ mod fork;
 mod header;
 mod heap;
 pub mod inherit;
+pub mod interposer;
+mod lines;
 mod lock;
 mod pages;
 mod reason;
 mod record;
+pub mod record_line;
 mod region;
 mod remap;
 mod resize;
@@ -37,24 +44,24 @@ mod settings;
 mod shares;
 mod snapshot;
 mod span;
-pub mod stand_in;
+mod sparse;
 mod state;
 mod tables;
 
-pub use clear::{Clearer, Means};
+pub use clear::{Clearer, FillMeans};
 pub use control::{AgentBlock, AgentStatus, UNKNOWN_BYTES};
 pub use coverage::Coverage;
 pub use heap::Heap;
+pub use interposer::Interposer;
 pub use lock::{Guard, Lock};
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
 pub use region::{
-    Advice, Builder, Growth, Naming, NodePolicy, PlainData, Region, RegionError, RegionReceipt, RegionVec,
-    Replicated, ReplicationCost, SharedRegion,
+    Advice, Builder, Growth, Naming, NodePolicy, PlainData, Region, RegionError, RegionReceipt, Replicated,
+    ReplicationCost, SharedRegion,
 };
 pub use resize::Resized;
 pub use settings::{Settings, Totals};
 pub use shares::Shares;
 pub use snapshot::{BlockInfo, forbidden};
 pub use span::may_be_placed;
-pub use stand_in::StandIn;

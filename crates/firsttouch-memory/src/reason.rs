@@ -56,11 +56,14 @@ pub enum Reason {
     MappingChanged,
     /// The program confined itself to some system calls (seccomp), and from then on nothing was placed.
     Confined,
+    /// The program touches few pages in each 2 MiB, or has allocated more than there is memory: it was left on small pages. So
+    /// are a few of them by which that is found out.
+    SparseUse,
 }
 
 impl Reason {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Reason; 26] = [
+    pub const ALL: [Reason; 27] = [
         Reason::ThpNever,
         Reason::ThpDisabledByPrctl,
         Reason::TooSmall,
@@ -87,6 +90,7 @@ impl Reason {
         Reason::FirstThreadEnded,
         Reason::MappingChanged,
         Reason::Confined,
+        Reason::SparseUse,
     ];
 
     /// The word of the contract, for example `pool-empty`.
@@ -118,6 +122,7 @@ impl Reason {
             Reason::FirstThreadEnded => "first-thread-ended",
             Reason::MappingChanged => "mapping-changed",
             Reason::Confined => "seccomp-filter",
+            Reason::SparseUse => "sparse-use",
         }
     }
 
@@ -175,6 +180,9 @@ impl Reason {
             }
             Reason::MappingChanged => {
                 "allow the process more mappings (sysctl vm.max_map_count), or try --via glibc, which places without recycling"
+            }
+            Reason::SparseUse => {
+                "nothing to mend: left so where little of the memory is used, or to find that out; --prefault makes huge pages anyway"
             }
             Reason::Confined => {
                 "nothing to mend: the agent keeps to what the program's own filter surely allows"

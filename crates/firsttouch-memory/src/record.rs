@@ -1,11 +1,11 @@
 //! The record: the reading at the peak, as lines of text that the launcher turns into a receipt.
 //!
-//! Written through a buffer on the stack; nothing allocates. The format is documented where it is read, in
-//! `firsttouch-placement`.
+//! Written through a buffer on the stack; nothing allocates. The lines are those of [`crate::record_line`].
 
 use crate::coverage::{self, ByNode};
-use crate::pages::Pages;
+use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
 use crate::reason::Reason;
+use crate::record_line::{END, HEADER, Name, RecordLine};
 use crate::settings::Totals;
 use crate::snapshot::Snapshot;
 use core::ffi::CStr;
@@ -39,8 +39,8 @@ impl Write for Writer {
     }
 }
 
-/// Lines that somebody else knows.
-pub(crate) type More<'a> = &'a dyn Fn(&mut dyn Write) -> fmt::Result;
+/// Hands over lines that somebody else knows.
+pub(crate) type More<'a> = &'a dyn Fn(&mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt::Result;
 
 /// What a record says.
 pub(crate) struct Record<'a> {
@@ -72,18 +72,6 @@ fn started_as() -> Option<&'static [u8]> {
     is_it.then_some(name.to_bytes())
 }
 
-/// On one line, with what is no text written out.
-fn write_name(out: &mut Writer, name: &[u8]) -> fmt::Result {
-    for chunk in name.utf8_chunks() {
-        chunk.valid().split_inclusive('\n').try_for_each(|part| match part.strip_suffix('\n') {
-            Some(line) => write!(out, "{line}\\n"),
-            None => out.write_str(part),
-        })?;
-        chunk.invalid().iter().try_for_each(|byte| write!(out, "\\x{byte:02x}"))?;
-    }
-    Ok(())
-}
-
 /// Whether the process may write a file of a record's size: beyond its limit (`ulimit -f`) SIGXFSZ would end it.
 pub(crate) fn may_be_written() -> bool {
     const RECORD_BYTES: u64 = 64 << 10;
@@ -104,66 +92,67 @@ impl Record<'_> {
     fn print(&self, out: &mut Writer) -> fmt::Result {
         let snapshot = self.snapshot;
         let mut path = [0; 1024];
-        writeln!(out, "firsttouch-record 1")?;
-        write!(out, "program ")?;
-        match started_as().or_else(|| sys::read_link(c"/proc/self/exe", &mut path)) {
-            Some(name) => write_name(out, name)?,
-            None => out.write_str("unknown")?,
-        }
-        writeln!(out)?;
-        writeln!(out, "state {}", if self.complete { "final" } else { "peak" })?;
-        writeln!(out, "placed {}", snapshot.placed_bytes)?;
-        writeln!(out, "peak {}", self.totals.peak_bytes)?;
-        writeln!(out, "blocks {}", self.totals.placed_blocks)?;
-        writeln!(out, "recycled {}", self.totals.recycled_bytes)?;
-        writeln!(out, "served {}", self.totals.recycled_blocks)?;
-        writeln!(out, "held {}", self.totals.most_held_bytes)?;
+        let name =
+            started_as().or_else(|| sys::read_link(c"/proc/self/exe", &mut path)).unwrap_or(b"unknown");
+        writeln!(out, "{HEADER}")?;
+        let mut line = |line: RecordLine<'_>| writeln!(out, "{line}");
+        line(RecordLine::Program(Name(name)))?;
+        line(RecordLine::State { is_final: self.complete })?;
+        line(RecordLine::Placed(snapshot.placed_bytes as u64))?;
+        line(RecordLine::Peak(self.totals.peak_bytes as u64))?;
+        line(RecordLine::Blocks(self.totals.placed_blocks))?;
+        line(RecordLine::Recycled(self.totals.recycled_bytes))?;
+        line(RecordLine::Served(self.totals.recycled_blocks))?;
+        line(RecordLine::Held(self.totals.most_held_bytes as u64))?;
         let multi = (self.asked.bytes(), snapshot.multi_bytes.unwrap_or(0));
         for (page, bytes) in [
-            (4096, snapshot.small_bytes),
+            (BASE, snapshot.small_bytes),
             multi,
-            (2 << 20, snapshot.huge_bytes),
-            (1 << 30, snapshot.gigantic_bytes),
+            (HUGE, snapshot.huge_bytes),
+            (GIGANTIC, snapshot.gigantic_bytes),
         ] {
             if bytes > 0 {
-                writeln!(out, "page {page} {bytes}")?;
+                line(RecordLine::Page(page as u64, bytes as u64))?;
             }
         }
         if snapshot.pool_bytes > 0 {
-            writeln!(out, "pool {}", snapshot.pool_bytes)?;
+            line(RecordLine::Pool(snapshot.pool_bytes as u64))?;
         }
         for (node, bytes) in snapshot.nodes.into_iter().flat_map(ByNode::iter).filter(|(_, bytes)| *bytes > 0)
         {
-            writeln!(out, "node {node} {bytes}")?;
+            line(RecordLine::Node(node.into(), bytes as u64))?;
         }
         if self.complete
             && let Some(process) = coverage::process()
         {
-            writeln!(out, "process 4096 {}", process.small)?;
-            writeln!(out, "process {} {}", 2 << 20, process.huge)?;
+            line(RecordLine::Process(BASE as u64, process.small as u64))?;
+            line(RecordLine::Process(HUGE as u64, process.huge as u64))?;
         }
         for reasons in [&snapshot.reasons, self.refused] {
             for (reason, bytes) in Reason::ALL.iter().zip(reasons).filter(|(_, bytes)| **bytes > 0) {
-                writeln!(out, "short {} {bytes}", reason.word())?;
+                line(RecordLine::Short(*reason, *bytes as u64))?;
             }
         }
         if let Some(reason) = self.stood_down {
-            writeln!(out, "short {} 0", reason.word())?;
+            line(RecordLine::Short(reason, 0))?;
         }
         for block in snapshot.blocks.iter().filter(|block| block.bytes > 0) {
-            write!(out, "block {} {:#x} {} ", block.id, block.address, block.bytes)?;
-            match block.huge_bytes {
-                Some(bytes) => writeln!(out, "{bytes}")?,
-                None => writeln!(out, "-")?,
-            }
+            line(RecordLine::Block {
+                id: block.id,
+                address: block.address as u64,
+                bytes: block.bytes as u64,
+                huge_bytes: block.huge_bytes.map(|bytes| bytes as u64),
+            })?;
         }
         if snapshot.unreadable {
-            writeln!(out, "note page sizes could not be read: /proc is not mounted")?;
+            line(RecordLine::Note("page sizes could not be read: /proc is not mounted"))?;
         }
         if matches!(self.asked, Pages::Multi(_)) && snapshot.multi_bytes.is_none() {
-            writeln!(out, "note only CAP_SYS_ADMIN sees multi-size pages: they count as 4 KiB pages here")?;
+            line(RecordLine::Note(
+                "only CAP_SYS_ADMIN sees multi-size pages: they count as 4 KiB pages here",
+            ))?;
         }
-        (self.more)(out)?;
-        writeln!(out, "end")
+        (self.more)(&mut line)?;
+        writeln!(out, "{END}")
     }
 }

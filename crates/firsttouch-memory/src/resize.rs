@@ -60,9 +60,7 @@ impl Heap {
             unsafe { header::write(run, wanted as usize * BASE, block.offset) };
             return Resized::To(address);
         }
-        if let Some(taken) =
-            inner.arenas[slot].as_mut().and_then(|arena| arena.extend(start + pages, wanted - pages))
-        {
+        if let Some(taken) = inner.extend(slot, start + pages, wanted - pages) {
             inner.totals.live_bytes -= block.bytes;
             inner.count_taken(&taken, bytes);
             if let Some(arena) = &mut inner.arenas[slot] {
@@ -147,13 +145,7 @@ impl Heap {
         let moved = |from: usize, bytes: usize| {
             if let Some(mut inner) = self.enter() {
                 inner.moves += 1;
-                if let Some(arena) = &mut inner.arenas[slot] {
-                    arena.set_moved(
-                        arena.page(from),
-                        arena.page(from - source + target),
-                        (bytes / BASE) as u32,
-                    );
-                }
+                inner.note_move(slot, from, from - source + target, bytes);
             }
         };
         let otherwise = |from: usize, to: usize, bytes: usize| {

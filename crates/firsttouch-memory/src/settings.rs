@@ -19,6 +19,9 @@ pub struct Settings {
     pub idle_ns: u64,
     /// Blocks hold zeroes when they are made, also on recycled pages.
     pub zero: bool,
+    /// The program may touch little of what it allocates: that is found out, and then left on small pages. For programs that know
+    /// nothing of the heap; who asks for huge pages gets them.
+    pub may_be_sparse: bool,
     /// How placed memory is laid out over nodes, if not as the memory policy says.
     pub shares: Shares,
 }
@@ -32,6 +35,7 @@ impl Settings {
         recycle_bytes: None,
         idle_ns: 10_000_000_000,
         zero: false,
+        may_be_sparse: false,
         shares: Shares::NONE,
     };
 }

@@ -10,7 +10,7 @@ const MOST_NODES: usize = 32;
 const CHUNKS_PER_STEP: u32 = 4096;
 
 /// Nodes with their weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     /// Node and weight; a weight of 0 ends the list.
     rows: [(u16, u8); MOST_NODES],
@@ -41,22 +41,23 @@ impl Shares {
     }
 
     /// Nodes and weights; `None` if there are none or too many, a weight is 0, or a number too large.
-    pub fn of(weights: &[(u32, u8)]) -> Option<Shares> {
+    pub fn of(weights: &[(u32, u32)]) -> Option<Shares> {
         let mut shares = Shares::NONE;
         let mut rows = shares.rows.iter_mut();
         for (node, weight) in weights {
-            *rows.next()? = (u16::try_from(*node).ok()?, Some(*weight).filter(|weight| *weight > 0)?);
-            shares.total += u32::from(*weight);
+            let byte = u8::try_from(*weight).ok().filter(|weight| *weight > 0)?;
+            *rows.next()? = (u16::try_from(*node).ok()?, byte);
+            shares.total += weight;
         }
         (shares.total > 0).then_some(shares)
     }
 
     /// Nodes and weights, in the order they take turns.
-    pub fn nodes(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
+    pub fn nodes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.rows
             .iter()
             .take_while(|(_, weight)| *weight > 0)
-            .map(|(node, weight)| (u32::from(*node), *weight))
+            .map(|(node, weight)| (u32::from(*node), u32::from(*weight)))
     }
 
     /// The node of a chunk, and the chunk where that ends; `None` where no node is chosen.

@@ -10,6 +10,7 @@ use crate::extents::Extents;
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use crate::span::Span;
+use crate::sparse::Sparse;
 use core::ffi::CStr;
 use firsttouch_linux::sys;
 
@@ -66,6 +67,7 @@ impl Snapshot {
     /// forked so many times.
     pub(crate) fn read(
         arenas: &[Option<Arena>],
+        sparse: &Sparse,
         span: Option<&Span>,
         asked: Pages,
         forks: u32,
@@ -75,7 +77,7 @@ impl Snapshot {
         let mut now = Snapshot { placed_bytes: live_bytes, unreadable: reader.is_none(), ..Snapshot::EMPTY };
         let small_reason = why_small(asked, forks);
         for arena in arenas.iter().flatten() {
-            read_arena(arena, reader.as_ref(), asked, small_reason, &mut now);
+            read_arena(arena, sparse, reader.as_ref(), asked, small_reason, &mut now);
         }
         if let Some(span) = span {
             now.nodes = coverage::nodes(span.base, span.base + span.bytes());
@@ -136,6 +138,7 @@ pub(crate) fn why_small(asked: Pages, forks: u32) -> Reason {
 
 fn read_arena(
     arena: &Arena,
+    sparse: &Sparse,
     reader: Option<&Reader>,
     asked: Pages,
     small_reason: Reason,
@@ -183,6 +186,13 @@ fn read_arena(
     }
     let unseen =
         arena.backing == Backing::Multi && now.multi_bytes.is_none() && small_reason != Reason::ThpNever;
+    let left_small = match arena.backing {
+        Backing::Transparent if arena.has_been_small() => whole.small,
+        Backing::Transparent => sparse.probed_bytes(arena).min(whole.small),
+        _ => 0,
+    };
+    whole.small -= left_small;
+    now.short(Reason::SparseUse, left_small);
     if arena.backing != Backing::Base && whole.small > 0 {
         now.short(if unseen { Reason::NoCapability } else { small_reason }, whole.small);
     }

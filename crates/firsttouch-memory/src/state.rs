@@ -1,7 +1,7 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
 use crate::arena::{Arena, Backing, Taken};
-use crate::extents::{Block, Extents};
+use crate::extents::{Block, Extents, Page};
 use crate::footprint::{Footprint, Placed};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
@@ -9,6 +9,7 @@ use crate::record::{self, More, Record};
 use crate::settings::{Settings, Totals};
 use crate::snapshot::Snapshot;
 use crate::span::{Room, Span};
+use crate::sparse::Sparse;
 use core::ffi::CStr;
 use firsttouch_linux::sys;
 
@@ -47,6 +48,8 @@ pub(crate) struct Inner {
     period_start_ns: u64,
     /// What the program has by itself, as a bound for what is held.
     footprint: Footprint,
+    /// How densely the program uses it.
+    pub(crate) sparse: Sparse,
     /// Least pages held since the period began: nobody needed those.
     low_water_pages: u64,
 }
@@ -75,6 +78,7 @@ impl Inner {
         period_start_ns: 0,
         low_water_pages: 0,
         footprint: Footprint::UNKNOWN,
+        sparse: Sparse::UNKNOWN,
     };
 
     /// The live block at an address: arena, first page, pages, block.
@@ -137,9 +141,12 @@ impl Inner {
                     self.settings.shares,
                 );
             }
+            self.before_growth(slot, pages);
             let Some(arena) = self.arenas[slot].as_mut() else { continue };
+            let used_to = arena.used_to();
             match arena.take(pages, alignment, phase) {
                 Ok(taken) => {
+                    self.after_growth(slot, used_to);
                     // `auto` takes what there is: that is no shortfall.
                     let reason = if kind == Pages::Auto { None } else { first_reason };
                     return Some((slot, taken, reason));
@@ -159,6 +166,16 @@ impl Inner {
     /// From now on nothing is placed, and what is live stays as it is; the first reason counts.
     pub(crate) fn stand_down(&mut self, reason: Reason) {
         self.stood_down.get_or_insert(reason);
+    }
+
+    /// Takes pages right behind a run of an arena, if they are free and can be mapped.
+    pub(crate) fn extend(&mut self, slot: usize, after: Page, extra: u32) -> Option<Taken> {
+        self.before_growth(slot, extra);
+        let arena = self.arenas[slot].as_mut()?;
+        let used_to = arena.used_to();
+        let taken = arena.extend(after, extra)?;
+        self.after_growth(slot, used_to);
+        Some(taken)
     }
 
     pub(crate) fn count_taken(&mut self, taken: &Taken, bytes: usize) {
@@ -351,8 +368,10 @@ impl Inner {
 
     /// Reads placed memory and keeps the reading if at least as much is resident as at the last; answers whether.
     fn look(&mut self) -> bool {
+        self.look_at_probes();
         let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
-        let now = Snapshot::read(&self.arenas, self.span.as_ref(), asked, self.forks, live_bytes);
+        let now =
+            Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, self.forks, live_bytes);
         let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
         if is_more {
             self.snapshot = now;

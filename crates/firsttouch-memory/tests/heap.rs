@@ -1,7 +1,10 @@
 //! The heap against the real kernel: what it hands out, keeps, moves and gives back, read back from /proc.
-#![allow(clippy::print_stderr, reason = "a skipped check is said, not hidden")]
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_memory::{BASE, BlockInfo, GIGANTIC, HUGE, Heap, Pages, Resized, Settings};
+use skipped::skipped;
 use std::thread;
 
 const MIB: usize = 1 << 20;
@@ -39,14 +42,16 @@ fn has_transparent_pages() -> bool {
     fill(address, 8 * MIB, 1);
     let has = block_at(&heap, address).huge_bytes > Some(4 * MIB);
     if !has {
-        eprintln!("skipped: this machine gives no transparent huge pages now, or cannot show them");
+        skipped("this machine gives no transparent huge pages now, or cannot show them");
     }
     has
 }
 
 #[test]
 fn blocks_are_laid_out_over_nodes_by_weight() {
-    let Ok(allowed) = firsttouch_linux::numa::allowed_nodes() else { return };
+    let Ok(allowed) = firsttouch_linux::numa::allowed_nodes() else {
+        return skipped("the kernel has no NUMA");
+    };
     let node = allowed.iter().next().expect("some node is allowed");
     let shares = firsttouch_memory::Shares::parse(&format!("{node}:3")).expect("reads");
     for pages in [Pages::Transparent, Pages::Base, Pages::Huge2M] {

@@ -3,18 +3,18 @@
 
 #![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-#![allow(
-    clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "a skipped test says so, and a rank tells what it found"
-)]
+#![allow(clippy::print_stdout, reason = "a rank tells what it found")]
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_graph::{
-    AllPairs, Checkpoint, Graphs, Loaded, Node, Place, Progress, Queue, Ranks, Recipe, Searches, Totals,
-    Width, generate,
+    AllPairs, AllPairsProgress, Checkpoint, Graphs, Loaded, Node, Place, Queue, Ranks, Recipe, Searches,
+    Totals, Width, generate,
 };
 use firsttouch_mpi::World;
 use firsttouch_threads::Team;
+use skipped::skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,7 +45,7 @@ fn in_ranks(test: &str, folder: &Path, dies: Option<usize>) -> Option<Output> {
     }
     let output = command.output().ok();
     if output.is_none() {
-        eprintln!("skipped: mpirun is not installed");
+        skipped("mpirun is not installed");
     }
     output
 }
@@ -117,7 +117,7 @@ fn rank(folder: &Path) {
         }
     };
     // Whoever else is at work on the machine: the others are not done before it has had its turn.
-    let progress = |_: Progress| match dies {
+    let progress = |_: AllPairsProgress| match dies {
         None => {}
         // In its second chunk, the first of which rank 0 has.
         Some(true) if calls.fetch_add(1, Ordering::Relaxed) > 0 => {
@@ -150,8 +150,8 @@ fn rank(folder: &Path) {
     loaded.tell(&world).unwrap();
     let sources: Vec<Node> = (0..loaded.graph.nodes() as Node).collect();
     let outcome = settings.lead(&mut searches, &sources, &world).unwrap();
-    let totals = Totals::of(&outcome.kept.finished().unwrap());
-    println!("found {totals:?} {:?} resumed {}", outcome.kept.histogram.unwrap(), outcome.resumed > 0);
+    let totals = Totals::of(&outcome.stored.finished().unwrap());
+    println!("found {totals:?} {:?} resumed {}", outcome.stored.histogram.unwrap(), outcome.resumed > 0);
 }
 
 #[test]
@@ -165,9 +165,9 @@ fn ranks_share_a_graph_and_a_run_which_goes_on_when_one_was_killed() {
     let mut searches = Searches::new(Graphs::new(&loaded.graph, None), &mut team, Queue::Heap);
     let sources: Vec<Node> = (0..loaded.graph.nodes() as Node).collect();
     let alone = AllPairs { histogram: true, ..AllPairs::default() };
-    let kept = alone.run(&mut searches, &sources).unwrap().kept;
-    let totals = Totals::of(&kept.finished().unwrap());
-    let wanted = format!("found {totals:?} {:?} resumed", kept.histogram.unwrap());
+    let stored = alone.run(&mut searches, &sources).unwrap().stored;
+    let totals = Totals::of(&stored.finished().unwrap());
+    let wanted = format!("found {totals:?} {:?} resumed", stored.histogram.unwrap());
 
     let folder = tempfile::tempdir().unwrap();
     let Some(whole) = in_ranks(NAME, folder.path(), None) else { return };

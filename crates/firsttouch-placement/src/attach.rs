@@ -7,6 +7,7 @@ use std::fmt;
 
 /// What somebody wants for a process that already runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AttachAsked {
     /// Collapse memory onto transparent huge pages: all that can be had from outside.
@@ -32,17 +33,19 @@ pub struct AttachAsked {
 
 /// How the steps were carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AttachVia {
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ExecutorKind {
     /// By calls on the process from ours.
     #[default]
-    Outside,
+    Remote,
     /// By the agent in the process, over its control channel.
-    Agent,
+    InProcess,
 }
 
 /// What a report tells of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AttachAction {
     /// A placement was carried out.
@@ -56,6 +59,7 @@ pub enum AttachAction {
 
 /// Why it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AttachEnded {
     /// Everything was gone through.
@@ -123,6 +127,7 @@ impl fmt::Display for AttachEnded {
 
 /// What there is to change, as seen before the first step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct AttachPlan {
     /// Bytes in blocks that can be collapsed onto huge pages.
     pub collapse_bytes: u64,
@@ -134,9 +139,8 @@ pub struct AttachPlan {
 
 /// Asked, before, after, and what stood in the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct AttachReport {
-    /// [`crate::SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The process.
     pub pid: u32,
     /// What this report tells of.
@@ -173,7 +177,7 @@ pub struct AttachReport {
     #[serde(default)]
     pub undo_steps: u64,
     /// How the steps were carried out.
-    pub via: AttachVia,
+    pub executor: ExecutorKind,
     /// Why it ended.
     pub ended: AttachEnded,
     /// The devices that the process uses, where it was to go near them.
@@ -185,4 +189,24 @@ pub struct AttachReport {
     /// The descendants that were attached too, each with a report of its own.
     #[serde(default)]
     pub children: Vec<AttachReport>,
+}
+
+/// A process that is attached to, by its journal; an entry of `attach --list --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct AttachedProcess {
+    /// The journal's file.
+    pub journal: String,
+    /// The process; this and what follows of it is `None` where the journal does not read.
+    pub pid: Option<u32>,
+    /// Its words.
+    pub command: Option<String>,
+    /// When it was attached to first (RFC 3339).
+    pub began: Option<String>,
+    /// It still runs.
+    pub alive: bool,
+    /// The last attach or undo was cut off.
+    pub cut_off: bool,
+    /// Steps that can be taken back.
+    pub steps: usize,
 }

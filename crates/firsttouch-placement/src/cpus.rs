@@ -3,7 +3,6 @@
 use crate::memory::range;
 use crate::{NodeSet, NodeSetError};
 use firsttouch_linux::cpulist::format_list;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
 
@@ -75,17 +74,7 @@ impl fmt::Display for ProgramCpus {
     }
 }
 
-impl Serialize for ProgramCpus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ProgramCpus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+as_text!(ProgramCpus);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 //!
 //! - **asked**: a [`Placement`], what somebody wanted;
 //! - **obtained**: a [`Receipt`], what the kernel really gave, read back, with a [`Shortfall`] for the rest;
-//! - **proved**: a [`Verdict`] and its [`Ratio`], what it was worth against the baseline.
+//! - **proved**: what `firsttouch-experiment` says it was worth against the baseline, a verdict and its ratio.
 //!
 //! The JSON and TOML documents made of them are a contract: a key changes only together with
 //! [`SCHEMA_VERSION`] and the changelog.
@@ -13,6 +13,9 @@
 //! are given to it.
 
 #![forbid(unsafe_code)]
+
+#[macro_use]
+mod text;
 
 mod attach;
 mod cpus;
@@ -29,9 +32,10 @@ mod size;
 mod threads;
 mod tree;
 mod tune;
-mod watch;
 
-pub use attach::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachVia};
+pub use attach::{
+    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachedProcess, ExecutorKind,
+};
 pub use cpus::{ProgramCpus, ProgramCpusError};
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
@@ -42,17 +46,11 @@ pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};
 pub use record::{Record, RecordError};
 pub use region::replication_cost;
 pub use resident::{ProcessResident, Together};
-pub use resolve::{Policies, ResolveError, Resolved, Surroundings};
+pub use resolve::{Policies, ResolveError, Resolved, ResolvedMemory, Surroundings};
 pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
 pub use tree::{ProcessMemory, ProcessTree, Resident, ResidentMemory, Worker};
-pub use tune::{
-    ConfigurationReport, Confirmation, LaunchedRun, Ratio, SkippedConfiguration, Tie, TuneReport, Verdict,
-};
-pub use watch::{
-    PoolLevel, Recording, RecordingError, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchKind,
-    WatchSample, WatchedFaults, WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,
-};
+pub use tune::{ConfigurationReport, SkippedConfiguration, Tie, TuneReport};
 
-/// Version of the JSON documents (receipt, tune, status, profile).
+/// Version of all JSON documents, and of profiles: an older reader would misunderstand what is of a higher one.
 pub const SCHEMA_VERSION: u32 = 1;

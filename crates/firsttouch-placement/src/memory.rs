@@ -2,7 +2,6 @@
 
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_machine::MemoryKind;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
 
@@ -162,17 +161,7 @@ impl fmt::Display for MemoryPolicy {
     }
 }
 
-impl Serialize for MemoryPolicy {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for MemoryPolicy {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+as_text!(MemoryPolicy);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a thread did over a while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ObservedThread {
     /// Its number.
     pub thread: u32,
@@ -32,6 +33,7 @@ impl ObservedThread {
 
 /// What was seen of a process, and what a strategy makes of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Observation {
     /// The strategy.
     pub strategy: String,

@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 /// The means by which a placement reaches the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Via {
     /// The preload library of firsttouch, inside the program.
@@ -58,16 +59,20 @@ impl fmt::Display for Via {
 /// The default asks for transparent huge pages for allocations of at least 1 MiB, through the agent, and decides nothing
 /// about nodes and CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
     /// The kind of pages.
     #[serde(serialize_with = "pages_out", deserialize_with = "pages_in")]
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub pages: Pages,
     /// Allocations below this many bytes are left alone.
     #[serde(deserialize_with = "size_in")]
+    #[cfg_attr(feature = "schemas", schemars(with = "u64"))]
     pub min_size: u64,
     /// Allocations above this many bytes are left alone; `None` is no upper limit.
     #[serde(deserialize_with = "optional_size_in", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<u64>"))]
     pub max_size: Option<u64>,
     /// Create the pages when memory is allocated, before the program touches it.
     pub prefault: bool,
@@ -170,9 +175,6 @@ pub enum PlacementError {
 }
 
 impl Placement {
-    /// The smallest `min_size` that makes sense: below it, page-granular blocks cost more than they give.
-    pub const SMALLEST_MIN_SIZE: u64 = 64 << 10;
-
     /// Checks that the fields agree with each other.
     pub fn check(&self) -> Result<(), PlacementError> {
         if let Some(max) = self.max_size

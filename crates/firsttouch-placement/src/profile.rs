@@ -1,6 +1,7 @@
 //! Profiles: a placement that was proved, kept as an explicit TOML file.
 
-use crate::{Placement, PlacementError, Ratio, SCHEMA_VERSION, Verdict};
+use crate::{Placement, PlacementError, SCHEMA_VERSION};
+use firsttouch_experiment::{Ratio, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What `tune` saw when it made the profile.

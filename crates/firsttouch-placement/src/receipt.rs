@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 
 /// Bytes that did not get what was asked, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Shortfall {
     /// One reason of the closed list.
     #[serde(serialize_with = "reason_out", deserialize_with = "reason_in")]
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub reason: Reason,
     /// How many bytes it concerns; 0 where the whole program is concerned and no size is known.
     pub bytes: u64,
@@ -27,6 +29,7 @@ impl Shortfall {
 
 /// One placed block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct BlockReport {
     /// Running number of the block in its process, from 1.
     pub id: u64,
@@ -40,6 +43,7 @@ pub struct BlockReport {
 
 /// One thread of a program whose threads were to be bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ThreadReport {
     /// In the order of creation; 0 is the main thread.
     pub number: u32,
@@ -64,6 +68,7 @@ impl ThreadReport {
 
 /// What was obtained, at the moment when placed memory was at its peak.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Obtained {
     /// Resident bytes of placed memory by page size in bytes. Without a way to see multi-size pages they count as base pages.
     pub bytes_by_page_size: BTreeMap<u64, u64>,
@@ -111,9 +116,8 @@ impl Obtained {
 
 /// Asked against obtained, for one execution of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Receipt {
-    /// [`crate::SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The program image that was looked at.
     pub program: String,
     /// What was asked.
@@ -149,9 +153,10 @@ impl Receipt {
         self.notes.extend(resolved.notes.iter().cloned());
         self.hold_cpus_against(resolved);
         let Some(obtained) = &self.obtained else { return };
-        if !resolved.nodes.is_empty() {
-            let list = format_list(&resolved.nodes);
-            match obtained.bytes_outside(&resolved.nodes) {
+        let nodes = resolved.memory.nodes();
+        if !nodes.is_empty() {
+            let list = format_list(&nodes);
+            match obtained.bytes_outside(&nodes) {
                 None => self.notes.push("the kernel does not say which nodes pages lie on".to_owned()),
                 Some(0) => {}
                 Some(bytes) => self.shortfalls.push(Shortfall {
@@ -209,31 +214,37 @@ fn reason_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Er
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::Record;
+    use crate::ResolvedMemory;
 
-    fn receipt(obtained: Obtained) -> Receipt {
-        Receipt {
-            schema_version: crate::SCHEMA_VERSION,
+    /// Of a program that was placed as asked, and ended.
+    pub(crate) fn receipt(asked: Placement, obtained: Obtained) -> Receipt {
+        let record = Record {
             program: "/bin/x".to_owned(),
-            asked: Placement::default(),
-            obtained: Some(obtained),
-            cpus_obtained: None,
-            tree: None,
-            shortfalls: Vec::new(),
-            via: Via::Agent,
-            blocks: Vec::new(),
             complete: true,
-            ending: None,
+            obtained,
+            shortfalls: Vec::new(),
+            blocks: Vec::new(),
             notes: Vec::new(),
-        }
+        };
+        record.into_receipt(asked)
+    }
+
+    fn unasked(obtained: Obtained) -> Receipt {
+        receipt(Placement::default(), obtained)
     }
 
     #[test]
     fn pages_on_other_nodes_are_a_shortfall() {
         let by_node = BTreeMap::from([(0, 10), (1, 30), (2, 2)]);
-        let mut receipt = receipt(Obtained { bytes_by_node: Some(by_node), ..Obtained::default() });
-        let resolved = Resolved { nodes: vec![1], notes: vec!["so".to_owned()], ..Resolved::default() };
+        let mut receipt = unasked(Obtained { bytes_by_node: Some(by_node), ..Obtained::default() });
+        let resolved = Resolved {
+            memory: ResolvedMemory::Bind(vec![1]),
+            notes: vec!["so".to_owned()],
+            ..Resolved::default()
+        };
         receipt.hold_against(&resolved);
         assert_eq!(
             (receipt.shortfalls[0].reason, receipt.shortfalls[0].bytes),
@@ -242,7 +253,10 @@ mod tests {
         assert!(receipt.shortfalls[0].remedy.contains("node 1 was full"), "{}", receipt.shortfalls[0].remedy);
         assert_eq!(receipt.notes, ["so"]);
         receipt.shortfalls.clear();
-        receipt.hold_against(&Resolved { nodes: vec![0, 1, 2], ..Resolved::default() });
+        receipt.hold_against(&Resolved {
+            memory: ResolvedMemory::Interleave(vec![0, 1, 2]),
+            ..Resolved::default()
+        });
         assert!(receipt.shortfalls.is_empty());
     }
 
@@ -255,7 +269,7 @@ mod tests {
             cpus_obtained: Some(cpus.to_vec()),
         };
         let threads = vec![thread(0, Some(0), &[0]), thread(1, Some(1), &[0, 1]), thread(2, None, &[3])];
-        let mut receipt = receipt(Obtained { threads, ..Obtained::default() });
+        let mut receipt = unasked(Obtained { threads, ..Obtained::default() });
         receipt.hold_against(&Resolved::default());
         assert!(receipt.notes[0].starts_with("1 of 3 threads run on other CPUs"), "{:?}", receipt.notes);
         assert!(receipt.notes[1].starts_with("1 threads were skipped"), "{:?}", receipt.notes);
@@ -264,7 +278,7 @@ mod tests {
     #[test]
     fn cpus_are_told_where_they_were_asked_for() {
         let held = |cpus: &[u32], order: &[u32]| {
-            let mut receipt = receipt(Obtained::default());
+            let mut receipt = unasked(Obtained::default());
             // Also where the agent has left no record.
             (receipt.obtained, receipt.cpus_obtained) = (None, Some(vec![0, 1]));
             let resolved = Resolved { cpus: cpus.to_vec(), order: order.to_vec(), ..Resolved::default() };

@@ -1,36 +1,10 @@
-//! The agent's record: lines of text that the agent writes from a stack buffer when the program ends (or at a
-//! new peak of placed memory), read here and turned into a [`Receipt`].
-//!
-//! ```text
-//! firsttouch-record 1
-//! program /usr/bin/python3.11
-//! state final
-//! placed 1073741824
-//! peak 1073741824
-//! blocks 12
-//! recycled 0
-//! served 0
-//! held 0
-//! page 2097152 1071644672
-//! pool 2097152
-//! node 0 1073741824
-//! process 4096 9437184
-//! short no-whole-block 2097152
-//! block 3 0x10000200000 400000048 399507456
-//! thread 1 4 4 worker
-//! note asan
-//! end
-//! ```
-//!
-//! A block's line: its number, address, bytes, and of these the bytes on huge pages, or `-` where the kernel does not tell.
+//! The agent's record: lines ([`RecordLine`]) that the agent writes when the program ends, or at a new peak of placed memory, read
+//! here and turned into a [`Receipt`].
 
-use crate::{
-    BlockReport, Obtained, Placement, Receipt, Resident, SCHEMA_VERSION, Shortfall, ThreadReport,
-    format_bytes,
-};
-use firsttouch_linux::cpulist::parse_list;
+use crate::{BlockReport, Obtained, Placement, Receipt, Resident, Shortfall, ThreadReport, format_bytes};
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
+use firsttouch_memory::record_line::{END, HEADER, RecordLine};
 use std::collections::BTreeMap;
 
 /// Blocks in a receipt.
@@ -76,7 +50,7 @@ impl Record {
     /// Reads the text of a record.
     pub fn parse(text: &str) -> Result<Record, RecordError> {
         let mut lines = text.lines().enumerate();
-        if lines.next().map(|(_, line)| line) != Some("firsttouch-record 1") {
+        if lines.next().map(|(_, line)| line) != Some(HEADER) {
             return Err(RecordError::Header);
         }
         let mut record = Record {
@@ -88,58 +62,53 @@ impl Record {
             notes: Vec::new(),
         };
         for (index, line) in lines {
-            if line == "end" {
+            if line == END {
                 record.blocks.sort_by_key(|block| std::cmp::Reverse(block.bytes));
                 return Ok(record);
             }
-            record
-                .line(line)
-                .ok_or_else(|| RecordError::Line { number: index + 1, line: line.to_owned() })?;
+            record.add_line(
+                RecordLine::parse(line)
+                    .ok_or_else(|| RecordError::Line { number: index + 1, line: line.to_owned() })?,
+            );
         }
         Err(RecordError::Truncated)
     }
 
-    fn line(&mut self, line: &str) -> Option<()> {
-        let (key, rest) = line.split_once(' ')?;
-        let mut words = rest.split(' ');
-        let mut number = || words.next()?.parse::<u64>().ok();
-        match key {
-            "program" => self.program = rest.to_owned(),
-            "state" => self.complete = rest == "final",
-            "placed" => self.obtained.placed_bytes = number()?,
-            "peak" => self.obtained.peak_bytes = number()?,
-            "blocks" => self.obtained.placed_blocks = number()?,
-            "recycled" => self.obtained.recycled_bytes = number()?,
-            "served" => self.obtained.recycled_blocks = number()?,
-            "held" => self.obtained.held_bytes = number()?,
-            "pool" => self.obtained.pool_bytes = number()?,
-            "page" => add(&mut self.obtained.bytes_by_page_size, number()?, number()?),
-            "node" => {
-                let node = u32::try_from(number()?).ok()?;
-                add(self.obtained.bytes_by_node.get_or_insert_default(), node, number()?);
+    fn add_line(&mut self, line: RecordLine<'_>) {
+        let obtained = &mut self.obtained;
+        match line {
+            RecordLine::Program(name) => self.program = name.to_string(),
+            RecordLine::State { is_final } => self.complete = is_final,
+            RecordLine::Placed(bytes) => obtained.placed_bytes = bytes,
+            RecordLine::Peak(bytes) => obtained.peak_bytes = bytes,
+            RecordLine::Blocks(count) => obtained.placed_blocks = count,
+            RecordLine::Recycled(bytes) => obtained.recycled_bytes = bytes,
+            RecordLine::Served(count) => obtained.recycled_blocks = count,
+            RecordLine::Held(bytes) => obtained.held_bytes = bytes,
+            RecordLine::Pool(bytes) => obtained.pool_bytes = bytes,
+            RecordLine::Page(page, bytes) => add(&mut obtained.bytes_by_page_size, page, bytes),
+            RecordLine::Node(node, bytes) => add(obtained.bytes_by_node.get_or_insert_default(), node, bytes),
+            RecordLine::Process(page, bytes) => {
+                add(obtained.process_bytes_by_page_size.get_or_insert_default(), page, bytes);
             }
-            "process" => {
-                add(self.obtained.process_bytes_by_page_size.get_or_insert_default(), number()?, number()?)
+            RecordLine::Short(reason, bytes) => self.shortfalls.push((reason, bytes)),
+            RecordLine::Block { id, address, bytes, huge_bytes } => {
+                let address = format!("{address:#x}");
+                self.blocks.push(BlockReport { id: id.into(), address, bytes, huge_bytes });
             }
-            "short" => {
-                let (word, bytes) = rest.split_once(' ')?;
-                self.shortfalls.push((Reason::parse(word)?, bytes.parse().ok()?));
+            RecordLine::Thread { number, asked, obtained: cpus, name } => {
+                obtained.threads.push(ThreadReport {
+                    number,
+                    name: Some(name.to_string()).filter(|name| !name.is_empty()),
+                    cpu_asked: asked,
+                    cpus_obtained: cpus.map(|cpus| cpus.iter().collect()),
+                })
             }
-            "block" => {
-                let id = number()?;
-                let address = words.next()?.to_owned();
-                let bytes = words.next()?.parse().ok()?;
-                let huge_bytes = match words.next()? {
-                    "-" => None,
-                    number => Some(number.parse().ok()?),
-                };
-                self.blocks.push(BlockReport { id, address, bytes, huge_bytes });
+            RecordLine::UnseenThreads(count) => {
+                self.notes.push(format!("{count} more threads were created"));
             }
-            "thread" => self.obtained.threads.push(thread(rest)?),
-            "note" => self.notes.push(rest.to_owned()),
-            _ => return None,
+            RecordLine::Note(text) => self.notes.push(text.to_owned()),
         }
-        Some(())
     }
 
     /// Resident bytes of placed memory at the peak, and those on huge pages of at least 2 MiB.
@@ -197,7 +166,6 @@ impl Record {
             self.notes.push(pool_note(&self.obtained));
         }
         Receipt {
-            schema_version: SCHEMA_VERSION,
             program: self.program,
             via: asked.via,
             asked,
@@ -237,22 +205,6 @@ fn heap_note(obtained: &Obtained) -> Option<String> {
         format_bytes(huge),
         format_bytes(resident)
     ))
-}
-
-/// `NUMBER CPU CPUS NAME`: the CPU asked, `-` if none; the CPUs obtained, `-` if unknown; the name, empty if unknown.
-fn thread(text: &str) -> Option<ThreadReport> {
-    let mut words = text.splitn(4, ' ');
-    let number = words.next()?.parse().ok()?;
-    let cpu_asked = match words.next()? {
-        "-" => None,
-        cpu => Some(cpu.parse().ok()?),
-    };
-    let cpus_obtained = match words.next()? {
-        "-" => None,
-        cpus => Some(parse_list(cpus)?),
-    };
-    let name = words.next().filter(|name| !name.is_empty()).map(str::to_owned);
-    Some(ThreadReport { number, name, cpu_asked, cpus_obtained })
 }
 
 fn add<K: Ord>(map: &mut BTreeMap<K, u64>, key: K, bytes: u64) {

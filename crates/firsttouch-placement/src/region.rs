@@ -1,9 +1,9 @@
 //! The words of placements for those who place their own data: a region's policy, and when a copy on a node pays.
 
+use crate::resolve::too_large;
 use crate::{MemoryPolicy, Placement, ResolveError, Surroundings};
-use firsttouch_linux::numa::{Mode, NodeBits};
 use firsttouch_machine::Measurement;
-use firsttouch_memory::{NodePolicy, ReplicationCost, Shares};
+use firsttouch_memory::{NodePolicy, ReplicationCost};
 
 impl MemoryPolicy {
     /// The policy of a [`firsttouch_memory::Region`] on this machine: numbers for words and tiers, weights from what was
@@ -21,31 +21,9 @@ impl MemoryPolicy {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn for_region(&self, around: &Surroundings<'_>) -> Result<NodePolicy, ResolveError> {
-        let mut around = *around;
-        around.kernel.weighted_interleave = false;
         let placement = Placement { memory: self.clone(), ..Placement::default() };
-        let resolved = placement.resolve(&around)?;
-        if !resolved.weights.is_empty() {
-            // A byte for each, as the region keeps them; more the ratios have not.
-            let byte = |weight: u32| u8::try_from(weight).unwrap_or(u8::MAX);
-            let rows: Vec<(u32, u8)> =
-                resolved.weights.iter().map(|(node, weight)| (*node, byte(*weight))).collect();
-            let shares = Shares::of(&rows).ok_or(ResolveError::TooLarge {
-                what: "node",
-                number: rows.iter().map(|(node, _)| *node).max().unwrap_or(0),
-            })?;
-            return Ok(NodePolicy::Weighted(shares));
-        }
-        let Some((mode, nodes)) = resolved.memory else { return Ok(NodePolicy::Inherited) };
-        let number = nodes.iter().copied().max().unwrap_or(0);
-        let bits = NodeBits::of(&nodes).ok_or(ResolveError::TooLarge { what: "node", number })?;
-        Ok(match mode {
-            Mode::Default => NodePolicy::Inherited,
-            Mode::Local => NodePolicy::Local,
-            Mode::Bind => NodePolicy::Bind(bits),
-            Mode::Preferred | Mode::PreferredMany => NodePolicy::Prefer(bits),
-            Mode::Interleave | Mode::WeightedInterleave => NodePolicy::Interleave(bits),
-        })
+        let memory = placement.resolve(around)?.memory;
+        memory.of_region().ok_or_else(|| too_large(&memory.nodes()))
     }
 }
 

@@ -4,12 +4,19 @@
 //! be met is an error that says why and what would mend it, and the program is not started.
 
 mod cpus;
+mod error;
+mod memory;
+
+pub use error::ResolveError;
+pub use memory::ResolvedMemory;
 
 use crate::{MemoryPolicy, NodePart, NodeSet, Placement, ThreadPlacement};
+use error::{nearest, no_such_kind};
 use firsttouch_linux::cpulist::format_list;
-use firsttouch_linux::numa::{CpuBits, Mode, NodeBits};
-use firsttouch_machine::{Machine, Measurement, MemoryKind, Near, Node, small_ratio};
-use firsttouch_threads::{GroupsError, compact, groups, scatter};
+use firsttouch_linux::numa::{CpuBits, NodeBits};
+use firsttouch_machine::{Machine, Measurement, Near, Node, small_ratio};
+use firsttouch_memory::Shares;
+use firsttouch_threads::{compact, groups, scatter};
 
 /// The largest weight of a node: the kernel keeps weights in one byte, and small ones spread finer.
 const MOST_WEIGHT: u32 = 32;
@@ -39,270 +46,14 @@ pub struct Policies {
 /// What the kernel, and the agent, are to be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// The memory policy of the program's first thread, which all others inherit; `None` leaves it.
-    pub memory: Option<(Mode, Vec<u32>)>,
-    /// Placed blocks are laid out by the agent, so many steps on each node in turn; empty where the kernel does it.
-    pub weights: Vec<(u32, u32)>,
-    /// The nodes that pages are expected on; empty where no node was asked for.
-    pub nodes: Vec<u32>,
+    /// Where memory is to come from.
+    pub memory: ResolvedMemory,
     /// The CPUs that the program may run on, ascending; empty leaves them.
     pub cpus: Vec<u32>,
     /// The CPUs of the threads in the order of their creation; empty where threads are not bound one by one.
     pub order: Vec<u32>,
     /// What was decided on the way and is not to be seen in the rest.
     pub notes: Vec<String>,
-}
-
-/// A placement that this machine cannot give.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResolveError {
-    /// There is no node of that number.
-    #[error("there is no node {node}: this machine has {}", nodes_in_words(known))]
-    NoNode {
-        /// As asked.
-        node: u32,
-        /// The nodes there are.
-        known: Vec<u32>,
-    },
-    /// The node has CPUs and no memory.
-    #[error("node {node} has no memory, only CPUs{}", nearest_in_words(*nearest))]
-    NoMemory {
-        /// As asked.
-        node: u32,
-        /// The node with memory that is nearest to it, where the machine tells.
-        nearest: Option<u32>,
-    },
-    /// The cpuset keeps the node from us.
-    #[error("node {node} is outside the cpuset, which allows {}", nodes_in_words(allowed))]
-    NodeNotAllowed {
-        /// As asked.
-        node: u32,
-        /// The nodes that are allowed.
-        allowed: Vec<u32>,
-    },
-    /// No node has memory of that kind.
-    #[error("no node has memory of the kind `{kind}`{}", kinds_in_words(known))]
-    NoSuchKind {
-        /// As asked.
-        kind: MemoryKind,
-        /// The kinds there are.
-        known: Vec<MemoryKind>,
-    },
-    /// No node is left of a set.
-    #[error(
-        "no node with memory is left of `{asked}` inside the cpuset, which allows {}",
-        nodes_in_words(allowed)
-    )]
-    NothingAllowed {
-        /// As asked.
-        asked: String,
-        /// The nodes that are allowed.
-        allowed: Vec<u32>,
-    },
-    /// There is no CPU of that number.
-    #[error("there is no CPU {cpu}: this machine has CPUs {}", format_list(known))]
-    NoCpu {
-        /// As asked.
-        cpu: u32,
-        /// The CPUs there are.
-        known: Vec<u32>,
-    },
-    /// The CPU is switched off.
-    #[error("CPU {cpu} is offline")]
-    CpuOffline {
-        /// As asked.
-        cpu: u32,
-    },
-    /// The cpuset keeps the CPU from us.
-    #[error("CPU {cpu} is outside the cpuset, which allows {}", format_list(allowed))]
-    CpuNotInCpuset {
-        /// As asked.
-        cpu: u32,
-        /// The CPUs that are allowed.
-        allowed: Vec<u32>,
-    },
-    /// The affinity that we inherited leaves the CPU out.
-    #[error("CPU {cpu} is outside the affinity that we were started with: {}", format_list(allowed))]
-    CpuNotInAffinity {
-        /// As asked.
-        cpu: u32,
-        /// The CPUs that are allowed.
-        allowed: Vec<u32>,
-    },
-    /// The node has memory and no CPUs.
-    #[error("node {node} has no CPUs, only memory{}", nearest_cpus_in_words(*nearest))]
-    NoCpusOfNode {
-        /// As asked.
-        node: u32,
-        /// The node with CPUs that is nearest to it, where the machine tells.
-        nearest: Option<u32>,
-    },
-    /// None of the CPUs of these nodes may be used.
-    #[error(
-        "none of the CPUs of {} may be used: they are {}, and we may use {}",
-        nodes_in_words(nodes),
-        format_list(cpus),
-        format_list(allowed)
-    )]
-    NoCpuOfNodes {
-        /// As asked.
-        nodes: Vec<u32>,
-        /// Their CPUs.
-        cpus: Vec<u32>,
-        /// The CPUs that are allowed.
-        allowed: Vec<u32>,
-        /// The cpuset keeps them from us, not the affinity that we inherited.
-        by_cpuset: bool,
-    },
-    /// A thread is to be bound to a CPU that the program is not to run on.
-    #[error("--threads names CPU {cpu}, which --cpus {asked} leaves out")]
-    CpuNotAsked {
-        /// As asked for threads.
-        cpu: u32,
-        /// As asked for the program.
-        asked: String,
-        /// The CPUs that this is.
-        cpus: Vec<u32>,
-    },
-    /// No CPU is left to bind threads to.
-    #[error(
-        "none of the CPUs next to {device} may be used: they are {}, and we may use {}",
-        format_list(near),
-        format_list(allowed)
-    )]
-    NoCpuNear {
-        /// The device.
-        device: String,
-        /// The CPUs next to it.
-        near: Vec<u32>,
-        /// The CPUs that are allowed.
-        allowed: Vec<u32>,
-    },
-    /// None of the CPUs next to the device is asked for.
-    #[error(
-        "none of the CPUs next to {device} is among those of --cpus: they are {}, and asked are {}",
-        format_list(near),
-        format_list(asked)
-    )]
-    NearNotAsked {
-        /// The device.
-        device: String,
-        /// The CPUs next to it.
-        near: Vec<u32>,
-        /// The CPUs that were asked for.
-        asked: Vec<u32>,
-    },
-    /// The machine does not tell its CPUs.
-    #[error("the CPUs of this machine are not known")]
-    CpusUnknown,
-    /// The groups do not fit.
-    #[error(transparent)]
-    Groups(#[from] GroupsError),
-    /// No bandwidths to weigh by.
-    #[error("the bandwidth of {} is not known, so there is nothing to weigh nodes by", nodes_in_words(nodes))]
-    NoWeights {
-        /// The nodes without a figure.
-        nodes: Vec<u32>,
-    },
-    /// Neither the kernel nor the agent can lay memory out by these weights.
-    #[error("{why}, and nothing is placed by the agent that could be laid out instead")]
-    NothingToLayOut {
-        /// Why the kernel does not interleave so.
-        why: &'static str,
-        /// A node and its weight, for the kernel.
-        node: (u32, u32),
-    },
-    /// A number is larger than any kernel has.
-    #[error("{what} {number} is beyond what the kernel can count")]
-    TooLarge {
-        /// `node` or `CPU`.
-        what: &'static str,
-        /// The number.
-        number: u32,
-    },
-}
-
-impl ResolveError {
-    /// The line that mends it.
-    pub fn hint(&self) -> String {
-        match self {
-            ResolveError::NoNode { .. } => "firsttouch status   # lists the nodes".to_owned(),
-            ResolveError::NoMemory { nearest: Some(nearest), .. } => format!("--memory bind={nearest}"),
-            ResolveError::NoMemory { nearest: None, .. } | ResolveError::NoSuchKind { .. } => {
-                "firsttouch status   # lists the nodes with their memory".to_owned()
-            }
-            ResolveError::NodeNotAllowed { allowed, .. } | ResolveError::NothingAllowed { allowed, .. } => {
-                format!(
-                    "use {}, or widen cpuset.mems of the control group (docker: --cpuset-mems; systemd: AllowedMemoryNodes=)",
-                    nodes_in_words(allowed)
-                )
-            }
-            ResolveError::NoCpu { .. } | ResolveError::CpusUnknown => {
-                "firsttouch status   # lists the CPUs".to_owned()
-            }
-            ResolveError::CpuOffline { cpu } => {
-                format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")
-            }
-            ResolveError::NoCpusOfNode { node, nearest: Some(nearest) } => {
-                format!("-m {node} -N {nearest}   # its memory, from the CPUs next to it")
-            }
-            ResolveError::NoCpusOfNode { nearest: None, .. } => {
-                "firsttouch status   # lists the nodes with their CPUs".to_owned()
-            }
-            ResolveError::NearNotAsked { device, .. } => {
-                format!("leave out --cpus, or ask for the CPUs without --near {device}")
-            }
-            ResolveError::CpuNotAsked { cpus, .. } => {
-                format!("--threads chooses among the CPUs of --cpus: {}", format_list(cpus))
-            }
-            ResolveError::CpuNotInCpuset { .. } | ResolveError::NoCpuOfNodes { by_cpuset: true, .. } => {
-                "widen cpuset.cpus of the control group (docker: --cpuset-cpus; systemd: AllowedCPUs=)"
-                    .to_owned()
-            }
-            ResolveError::CpuNotInAffinity { .. }
-            | ResolveError::NoCpuNear { .. }
-            | ResolveError::NoCpuOfNodes { by_cpuset: false, .. } => {
-                "start firsttouch without taskset, numactl or srun --cpu-bind around it".to_owned()
-            }
-            ResolveError::Groups(GroupsError::TooLarge { largest, .. }) => {
-                format!("a group lies within one node: at most groups={largest}xN")
-            }
-            ResolveError::Groups(GroupsError::TooMany { cores, possible, .. }) => {
-                format!("--threads groups={cores}x{possible}")
-            }
-            ResolveError::NoWeights { .. } => "firsttouch measure   # measures and keeps them".to_owned(),
-            ResolveError::NothingToLayOut { node: (node, weight), .. } => format!(
-                "--pages thp --memory weighted, or give the kernel the weights: echo {weight} | sudo tee \
-                 /sys/kernel/mm/mempolicy/weighted_interleave/node{node}"
-            ),
-            ResolveError::TooLarge { .. } => "firsttouch status   # lists what there is".to_owned(),
-        }
-    }
-}
-
-fn nodes_in_words(nodes: &[u32]) -> String {
-    match nodes {
-        [] => "no nodes".to_owned(),
-        [only] => format!("node {only}"),
-        nodes => format!("nodes {}", format_list(nodes)),
-    }
-}
-
-fn nearest_in_words(nearest: Option<u32>) -> String {
-    nearest.map(|node| format!("; the nearest memory is that of node {node}")).unwrap_or_default()
-}
-
-fn nearest_cpus_in_words(nearest: Option<u32>) -> String {
-    nearest.map(|node| format!("; the nearest CPUs are those of node {node}")).unwrap_or_default()
-}
-
-fn kinds_in_words(kinds: &[MemoryKind]) -> String {
-    match kinds {
-        [] => " (the machine does not tell what its memory is)".to_owned(),
-        kinds => {
-            format!(" (there is {})", kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(" and "))
-        }
-    }
 }
 
 impl Placement {
@@ -320,7 +71,7 @@ impl Placement {
         self.resolve_cpus(around, &mut resolved)?;
         self.resolve_memory(around, &mut resolved)?;
         for (what, numbers, end) in
-            [("node", &resolved.nodes, NodeBits::END), ("CPU", &resolved.cpus, CpuBits::END)]
+            [("node", &resolved.memory.nodes(), NodeBits::END), ("CPU", &resolved.cpus, CpuBits::END)]
         {
             if let Some(number) = numbers.iter().find(|number| **number >= end) {
                 return Err(ResolveError::TooLarge { what, number: *number });
@@ -371,73 +122,55 @@ impl Placement {
 
     fn resolve_memory(&self, around: &Surroundings<'_>, resolved: &mut Resolved) -> Result<(), ResolveError> {
         let machine = around.machine;
-        let (mode, set) = match &self.memory {
-            MemoryPolicy::None => {
+        resolved.memory = match &self.memory {
+            MemoryPolicy::None => match around.near {
                 // The memory next to the device, and other memory when that is full.
-                let Some(near) = around.near else { return Ok(()) };
-                prefer(nodes_of(&NodeSet::of(&near.nodes), machine)?, around, resolved);
-                return Ok(());
-            }
-            MemoryPolicy::Local => {
-                resolved.memory = Some((Mode::Local, Vec::new()));
-                return Ok(());
-            }
-            MemoryPolicy::Prefer(set) => {
-                prefer(nodes_of(set, machine)?, around, resolved);
-                return Ok(());
-            }
+                Some(near) => prefer(nodes_of(&NodeSet::of(&near.nodes), machine)?, around, resolved),
+                None => ResolvedMemory::Inherit,
+            },
+            MemoryPolicy::Local => ResolvedMemory::Local,
+            MemoryPolicy::Bind(set) => ResolvedMemory::Bind(nodes_of(set, machine)?),
+            MemoryPolicy::Prefer(set) => prefer(nodes_of(set, machine)?, around, resolved),
+            MemoryPolicy::Interleave(set) => ResolvedMemory::Interleave(nodes_of(set, machine)?),
             MemoryPolicy::Weighted(set) => {
                 let nodes = nodes_of(set.as_ref().unwrap_or(&NodeSet::all()), machine)?;
-                return weigh(nodes, self.is_placed_by_agent(), around, resolved);
+                weigh(&nodes, self.is_placed_by_agent(), around, resolved)?
             }
-            MemoryPolicy::Bind(set) => (Mode::Bind, set),
-            MemoryPolicy::Interleave(set) => (Mode::Interleave, set),
         };
-        resolved.nodes = nodes_of(set, machine)?;
-        resolved.memory = Some((mode, resolved.nodes.clone()));
         Ok(())
     }
 }
 
-/// These nodes first: by one call for several where the kernel has it.
-fn prefer(nodes: Vec<u32>, around: &Surroundings<'_>, resolved: &mut Resolved) {
-    resolved.nodes.clone_from(&nodes);
-    resolved.memory = Some(match nodes.as_slice() {
-        [first, _, ..] if !around.kernel.preferred_many => {
-            let note = format!(
-                "this kernel prefers one node only (several: Linux 5.15): node {first} of {}",
-                format_list(&nodes)
-            );
-            resolved.notes.push(note);
-            resolved.nodes = vec![*first];
-            (Mode::Preferred, vec![*first])
-        }
-        [_] => (Mode::Preferred, nodes),
-        _ => (Mode::PreferredMany, nodes),
-    });
+/// These nodes first, where the kernel prefers several.
+fn prefer(mut nodes: Vec<u32>, around: &Surroundings<'_>, resolved: &mut Resolved) -> ResolvedMemory {
+    if nodes.len() > 1 && !around.kernel.preferred_many {
+        let list = format_list(&nodes);
+        nodes.truncate(1);
+        let note =
+            format!("this kernel prefers one node only (several: Linux 5.15): node {} of {list}", nodes[0]);
+        resolved.notes.push(note);
+    }
+    ResolvedMemory::Prefer(nodes)
 }
 
 /// Weights from the measurement, else from the firmware; by the kernel where its own weights are the same.
 fn weigh(
-    nodes: Vec<u32>,
+    nodes: &[u32],
     agent_places: bool,
     around: &Surroundings<'_>,
     resolved: &mut Resolved,
-) -> Result<(), ResolveError> {
+) -> Result<ResolvedMemory, ResolveError> {
     let machine = around.machine;
-    let (weights, source) = match measured_weights(&nodes, around, &resolved.cpus) {
+    let (weights, source) = match measured_weights(nodes, around, &resolved.cpus) {
         Some(weights) => (weights, "as measured"),
-        None => (
-            stated_weights(machine, &nodes)?,
-            "as the firmware states it (firsttouch measure would be surer)",
-        ),
+        None => {
+            (stated_weights(machine, nodes)?, "as the firmware states it (firsttouch measure would be surer)")
+        }
     };
     let shown: Vec<String> = weights.iter().map(|(node, weight)| format!("{node}:{weight}")).collect();
     resolved.notes.push(format!("weights by node {}, by bandwidth {source}", shown.join(" ")));
-    resolved.nodes.clone_from(&nodes);
-    if around.kernel.weighted_interleave && kernel_has(machine, &weights) {
-        resolved.memory = Some((Mode::WeightedInterleave, nodes));
-    } else {
+    let by_kernel = around.kernel.weighted_interleave && kernel_has(machine, &weights);
+    if !by_kernel {
         let why = if around.kernel.weighted_interleave {
             "the kernel's weights are others (/sys/kernel/mm/mempolicy/weighted_interleave)"
         } else {
@@ -447,9 +180,16 @@ fn weigh(
             return Err(ResolveError::NothingToLayOut { why, node: weights[0] });
         }
         resolved.notes.push(format!("{why}: placed blocks are laid out by firsttouch, all else is left"));
-        resolved.weights = weights;
+        if Shares::of(&weights).is_none() {
+            return Err(too_large(nodes));
+        }
     }
-    Ok(())
+    Ok(ResolvedMemory::Weighted { weights, by_kernel })
+}
+
+/// What is said of nodes that a set has no room for.
+pub(crate) fn too_large(nodes: &[u32]) -> ResolveError {
+    ResolveError::TooLarge { what: "node", number: nodes.iter().copied().max().unwrap_or(0) }
 }
 
 fn measured_weights(nodes: &[u32], around: &Surroundings<'_>, cpus: &[u32]) -> Option<Vec<(u32, u32)>> {
@@ -539,18 +279,4 @@ pub(crate) fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, Res
         return Err(ResolveError::NothingAllowed { asked: set.to_string(), allowed });
     }
     Ok(nodes)
-}
-
-fn no_such_kind(kind: MemoryKind, machine: &Machine) -> ResolveError {
-    let mut known: Vec<MemoryKind> = machine.nodes.iter().filter_map(|node| node.kind).collect();
-    known.sort_unstable();
-    known.dedup();
-    ResolveError::NoSuchKind { kind, known }
-}
-
-/// The nearest other node that is of use.
-fn nearest(machine: &Machine, node: &Node, is_of_use: impl Fn(&Node) -> bool) -> Option<u32> {
-    let distances = node.distances.as_ref()?;
-    let others = machine.nodes.iter().filter(|other| other.id != node.id && is_of_use(other));
-    others.filter_map(|other| Some((distances.get(&other.id)?, other.id))).min().map(|(_, id)| id)
 }

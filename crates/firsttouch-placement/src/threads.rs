@@ -1,7 +1,7 @@
 //! Which CPUs a program's threads are to run on.
 
 use crate::memory::range;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use firsttouch_memory::agent_settings::Numbers;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -78,14 +78,7 @@ pub fn parse_order(text: &str) -> Option<Vec<u32>> {
 
 /// Prints numbers in their order, runs of neighbours as ranges: `4-7,0`. The agent reads the same.
 pub fn format_order(numbers: &[u32]) -> String {
-    numbers
-        .chunk_by(|a, b| a.checked_add(1) == Some(*b))
-        .map(|run| match run {
-            [only] => only.to_string(),
-            run => format!("{}-{}", run[0], run[run.len() - 1]),
-        })
-        .collect::<Vec<_>>()
-        .join(",")
+    Numbers::of(numbers).to_string()
 }
 
 impl fmt::Display for ThreadPlacement {
@@ -100,17 +93,7 @@ impl fmt::Display for ThreadPlacement {
     }
 }
 
-impl Serialize for ThreadPlacement {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ThreadPlacement {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+as_text!(ThreadPlacement);
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Resident memory of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Resident {
     /// Resident bytes.
     pub bytes: u64,
@@ -29,6 +30,7 @@ impl std::ops::AddAssign for Resident {
 
 /// Resident memory by kind; no byte is in two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ResidentMemory {
     /// Private memory in blocks that the agent placed.
     pub placed: Resident,
@@ -74,6 +76,7 @@ impl std::ops::AddAssign for ResidentMemory {
 
 /// One process, when it had most.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProcessMemory {
     /// Its number.
     pub pid: u32,
@@ -91,6 +94,7 @@ pub struct ProcessMemory {
 
 /// A program and all that descended from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProcessTree {
     /// The process that was started; 0 where none was seen.
     #[serde(default)]

@@ -1,103 +1,22 @@
 //! Proved: the document `tune` writes. Every raw run is in it, in order.
 
 use crate::{Pages, Placement, Receipt, Via};
+use firsttouch_experiment::{ConfigurationResult, Confirmation, Ratio, SessionRun};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt;
-
-/// What the runs say about a configuration against the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The whole interval of the ratio lies above 1.
-    Faster,
-    /// The whole interval of the ratio lies below 1.
-    Slower,
-    /// The whole interval lies inside 1 ± 2 %.
-    Same,
-    /// None of these yet: more runs are needed.
-    Undecided,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Same => "same",
-            Verdict::Undecided => "undecided",
-        })
-    }
-}
-
-/// How many times faster than the baseline (baseline time / time), with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
-    /// Geometric mean of the per-block ratios.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
-}
-
-/// One execution of the program under one configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LaunchedRun {
-    /// The block it belongs to, from 0.
-    pub block: u32,
-    /// Its place in the order of all runs of the session, from 0.
-    pub order: u32,
-    /// Wall-clock time in seconds.
-    pub wall_s: f64,
-    /// Processor time in user mode, in seconds.
-    pub user_s: f64,
-    /// Processor time in the kernel, in seconds.
-    pub system_s: f64,
-    /// Peak resident set of the largest process, in bytes.
-    pub max_rss_bytes: u64,
-    /// Page faults that needed no I/O.
-    pub minor_faults: u64,
-    /// Page faults that needed I/O.
-    pub major_faults: u64,
-    /// Voluntary and involuntary context switches together.
-    pub context_switches: u64,
-    /// Hardware counters by name, where the kernel has them; empty otherwise.
-    #[serde(default)]
-    pub counters: BTreeMap<String, u64>,
-    /// Marked as an outlier (modified z-score above 3.5); never dropped.
-    #[serde(default)]
-    pub outlier: bool,
-}
 
 /// One configuration: asked, obtained, proved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ConfigurationReport {
     /// Short name, unique in the document (`baseline`, `thp`, `glibc-2m`).
     pub name: String,
-    /// What was asked; `None` for a plain run (the baseline) or a rival's own launcher.
+    /// What was asked; `None` for a plain run (the baseline) or an alternative's own launcher.
     pub asked: Option<Placement>,
     /// What was obtained, from the untimed probe run.
     pub obtained: Option<Receipt>,
-    /// Its timed runs in order, those of the confirmation phase not included.
-    pub runs: Vec<LaunchedRun>,
-    /// Mean wall-clock time in seconds.
-    pub mean_wall_s: f64,
-    /// Half-width of the 95 % Student-t interval of the mean, in seconds; `None` with fewer than two runs.
-    pub ci95_wall_s: Option<f64>,
-    /// Ratio to the baseline; `None` for the baseline itself or with fewer than two blocks.
-    pub ratio: Option<Ratio>,
-    /// The verdict against the baseline, Holm-adjusted; `None` for the baseline itself.
-    pub verdict: Option<Verdict>,
-    /// When undecided: about how many more runs it would take.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub more_runs: Option<u32>,
-    /// The wall times fall into more than one group (dip test, 5 % level).
-    #[serde(default)]
-    pub bimodal: bool,
-    /// Dropped after this block because it was certainly worse than the best; `None` if it ran to the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped_after_block: Option<u32>,
+    /// What its runs proved; in a document these keys stand beside the others.
+    #[serde(flatten)]
+    pub proved: ConfigurationResult,
 }
 
 impl ConfigurationReport {
@@ -105,8 +24,8 @@ impl ConfigurationReport {
     ///
     /// A run tells the resident set of its largest process. Pages of a pool are in no resident set, so those of the
     /// untimed run are added. By other means than the agent's nobody counts them: all huge pages are taken for such then.
-    pub fn peak_memory_bytes(&self, runs: &[LaunchedRun]) -> Option<u64> {
-        let mut peaks: Vec<u64> = runs.iter().map(|run| run.max_rss_bytes).collect();
+    pub fn peak_memory_bytes(&self, runs: &[SessionRun]) -> Option<u64> {
+        let mut peaks: Vec<u64> = runs.iter().map(|run| run.timed.max_rss_bytes).collect();
         peaks.sort_unstable();
         let upper = *peaks.get(peaks.len() / 2)?;
         let lower = peaks[(peaks.len() - 1) / 2];
@@ -127,6 +46,7 @@ impl ConfigurationReport {
 
 /// A configuration that was not run, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct SkippedConfiguration {
     /// Its name.
     pub name: String,
@@ -136,21 +56,9 @@ pub struct SkippedConfiguration {
     pub remedy: Option<String>,
 }
 
-/// Fresh blocks of the winner against the baseline only: the number that is printed large.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Confirmation {
-    /// The ratio of the fresh blocks.
-    pub ratio: Option<Ratio>,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// The baseline's runs.
-    pub baseline_runs: Vec<LaunchedRun>,
-    /// The winner's runs.
-    pub winner_runs: Vec<LaunchedRun>,
-}
-
 /// What the winner took the place of: the fastest of the search, which intrudes more and is no faster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Tie {
     /// Its name.
     pub name: String,
@@ -163,9 +71,8 @@ pub struct Tie {
 
 /// The document of one `tune` session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TuneReport {
-    /// [`crate::SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The seed of the block orders.
@@ -227,22 +134,18 @@ impl TuneReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Obtained, SCHEMA_VERSION};
+    use crate::Obtained;
+    use crate::receipt::tests::receipt;
+    use firsttouch_experiment::{TimedRun, Verdict};
+    use std::collections::BTreeMap;
 
     const MIB: u64 = 1 << 20;
 
-    fn runs(peaks: &[u64]) -> Vec<LaunchedRun> {
-        let run = |(order, &max_rss_bytes)| LaunchedRun {
+    fn runs(peaks: &[u64]) -> Vec<SessionRun> {
+        let run = |(order, &max_rss_bytes)| SessionRun {
             block: order,
             order,
-            wall_s: 1.0,
-            user_s: 1.0,
-            system_s: 0.0,
-            max_rss_bytes,
-            minor_faults: 0,
-            major_faults: 0,
-            context_switches: 0,
-            counters: BTreeMap::new(),
+            timed: TimedRun { wall_s: 1.0, user_s: 1.0, max_rss_bytes, ..TimedRun::default() },
             outlier: false,
         };
         (0..).zip(peaks).map(run).collect()
@@ -252,29 +155,9 @@ mod tests {
         let asked: Placement = asked.parse().unwrap();
         ConfigurationReport {
             name: asked.to_string(),
-            obtained: Some(Receipt {
-                cpus_obtained: None,
-                schema_version: SCHEMA_VERSION,
-                program: String::new(),
-                asked: asked.clone(),
-                obtained: Some(obtained),
-                tree: None,
-                shortfalls: Vec::new(),
-                via: asked.via,
-                blocks: Vec::new(),
-                complete: true,
-                ending: None,
-                notes: Vec::new(),
-            }),
+            obtained: Some(receipt(asked.clone(), obtained)),
             asked: Some(asked),
-            runs: Vec::new(),
-            mean_wall_s: 0.0,
-            ci95_wall_s: None,
-            ratio: None,
-            verdict: None,
-            more_runs: None,
-            bimodal: false,
-            dropped_after_block: None,
+            proved: ConfigurationResult::default(),
         }
     }
 
@@ -304,7 +187,6 @@ mod tests {
                 vec![configuration("plain", Obtained::default()), configuration("thp", Obtained::default())];
             configurations[0].name = "baseline".to_owned();
             let report = TuneReport {
-                schema_version: SCHEMA_VERSION,
                 command: Vec::new(),
                 seed: 0,
                 started: String::new(),

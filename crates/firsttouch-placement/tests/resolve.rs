@@ -1,11 +1,15 @@
 //! What a placement means on machines that are not ours.
 
-#![allow(clippy::print_stderr, reason = "a missing recording is said, not passed over")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
-use firsttouch_linux::numa::Mode;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+use firsttouch_linux::numa::{Mode, NodeBits};
 use firsttouch_machine::{Access, Machine, MemoryKind, Near};
+use firsttouch_placement::ResolvedMemory::{Bind, Interleave, Local, Prefer};
 use firsttouch_placement::{Placement, Policies, ResolveError, Resolved, Surroundings};
+use skipped::skipped;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -67,17 +71,18 @@ fn refused(text: &str, machine: &Machine, reason: &str, hint: &str) {
 #[test]
 fn policies_become_modes_and_numbers() {
     let machine = istanbul();
-    for (text, mode, nodes) in [
-        ("thp,bind=1+3", Mode::Bind, vec![1, 3]),
-        ("thp,interleave=all", Mode::Interleave, vec![0, 1, 2, 3]),
-        ("thp,interleave=0-2+1", Mode::Interleave, vec![0, 1, 2]),
-        ("thp,prefer=2", Mode::Preferred, vec![2]),
-        ("thp,prefer=1-2", Mode::PreferredMany, vec![1, 2]),
-        ("thp,local", Mode::Local, vec![]),
+    for (text, memory, mode) in [
+        ("thp,bind=1+3", Bind(vec![1, 3]), Mode::Bind),
+        ("thp,interleave=all", Interleave(vec![0, 1, 2, 3]), Mode::Interleave),
+        ("thp,interleave=0-2+1", Interleave(vec![0, 1, 2]), Mode::Interleave),
+        ("thp,prefer=2", Prefer(vec![2]), Mode::Preferred),
+        ("thp,prefer=1-2", Prefer(vec![1, 2]), Mode::PreferredMany),
+        ("thp,local", Local, Mode::Local),
     ] {
         let resolved = resolve(text, &machine).unwrap();
-        assert_eq!(resolved.memory, Some((mode, nodes.clone())), "{text}");
-        assert_eq!(resolved.nodes, nodes, "{text}");
+        assert_eq!(resolved.memory, memory, "{text}");
+        let nodes = NodeBits::of(&memory.nodes()).unwrap();
+        assert_eq!(memory.of_process(), Some((mode, nodes)), "{text}");
         assert!(resolved.cpus.is_empty() && resolved.order.is_empty());
     }
     assert_eq!(resolve("thp", &machine).unwrap(), Resolved::default());
@@ -86,8 +91,7 @@ fn policies_become_modes_and_numbers() {
 #[test]
 fn an_old_kernel_prefers_one_node_and_says_so() {
     let resolved = resolve_with("thp,prefer=1-3", &istanbul(), None, Policies::default()).unwrap();
-    assert_eq!(resolved.memory, Some((Mode::Preferred, vec![1])));
-    assert_eq!(resolved.nodes, [1]);
+    assert_eq!(resolved.memory, Prefer(vec![1]));
     assert!(resolved.notes[0].contains("Linux 5.15"), "{:?}", resolved.notes);
 }
 
@@ -97,26 +101,26 @@ fn nodes_that_cannot_be_had_are_refused() {
     refused("thp,bind=4", &machine, "there is no node 4: this machine has nodes 0-3", "firsttouch status");
     machine.nodes[2].size_bytes = Some(0);
     refused("thp,bind=0-3", &machine, "node 2 has no memory", "");
-    assert_eq!(resolve("thp,bind=all", &machine).unwrap().nodes, [0, 1, 3], "all that have memory");
+    assert_eq!(resolve("thp,bind=all", &machine).unwrap().memory.nodes(), [0, 1, 3], "all that have memory");
     machine.nodes[2].distances = Some(BTreeMap::from([(0, 20), (1, 16), (2, 10), (3, 22)]));
     refused("thp,interleave=2", &machine, "the nearest memory is that of node 1", "--memory bind=1");
     machine.limits.allowed_nodes = Some(vec![1, 3]);
     refused("thp,bind=0", &machine, "node 0 is outside the cpuset, which allows nodes 1,3", "cpuset.mems");
-    assert_eq!(resolve("thp,interleave=all", &machine).unwrap().nodes, [1, 3]);
+    assert_eq!(resolve("thp,interleave=all", &machine).unwrap().memory.nodes(), [1, 3]);
 }
 
 #[test]
 fn words_for_kinds_of_memory_find_their_nodes() {
     let machine = tiers();
     for kind in [MemoryKind::Hbm, MemoryKind::Cxl, MemoryKind::Gpu, MemoryKind::Dram] {
-        let nodes = resolve(&format!("thp,bind={kind}"), &machine).unwrap().nodes;
+        let nodes = resolve(&format!("thp,bind={kind}"), &machine).unwrap().memory.nodes();
         assert_eq!(nodes, of_kind(&machine, kind), "{kind}");
     }
     // A graphics card's memory is never meant unless it is named.
-    let all = resolve("thp,interleave=all", &machine).unwrap().nodes;
+    let all = resolve("thp,interleave=all", &machine).unwrap().memory.nodes();
     assert_eq!(all.len(), 4);
     assert!(!all.contains(&of_kind(&machine, MemoryKind::Gpu)[0]));
-    assert_eq!(resolve("thp,bind=hbm+dram", &machine).unwrap().nodes.len(), 3);
+    assert_eq!(resolve("thp,bind=hbm+dram", &machine).unwrap().memory.nodes().len(), 3);
     refused(
         "thp,bind=pmem",
         &machine,
@@ -174,20 +178,20 @@ fn a_device_gives_its_cpus_and_its_memory() {
     let machine = istanbul();
     let near = Near {
         device: "nvme0n1".to_owned(),
-        via: vec!["nvme0n1".to_owned(), "0000:05:00.0".to_owned()],
+        layers: vec!["nvme0n1".to_owned(), "0000:05:00.0".to_owned()],
         nodes: vec![2],
         cpus: (12..18).collect(),
     };
     let resolve = |text: &str| resolve_with(text, &machine, Some(&near), EVERYTHING).unwrap();
     let resolved = resolve("plain,near=nvme0n1");
-    assert_eq!(resolved.memory, Some((Mode::Preferred, vec![2])));
+    assert_eq!(resolved.memory, Prefer(vec![2]));
     assert_eq!(
         (resolved.cpus, resolved.order),
         ((12..18).collect(), vec![]),
         "its CPUs, and no thread on one of them"
     );
     let resolved = resolve("plain,near=nvme0n1,local,threads=scatter");
-    assert_eq!(resolved.memory, Some((Mode::Local, vec![])));
+    assert_eq!(resolved.memory, Local);
     assert_eq!(resolved.order, [12, 13, 14, 15, 16, 17]);
     let mut elsewhere = machine.clone();
     elsewhere.limits.allowed_cpus = Some(vec![0, 1]);
@@ -211,14 +215,18 @@ fn with_bandwidths(machine: &mut Machine, of: impl Fn(u32) -> u64) {
     }
 }
 
+fn weights(resolved: &Resolved) -> Vec<(u32, u32)> {
+    resolved.memory.of_agent().nodes().collect()
+}
+
 #[test]
 fn weights_come_from_bandwidths_or_not_at_all() {
     let mut machine = istanbul();
     refused("thp,weighted", &machine, "the bandwidth of nodes 0-3 is not known", "firsttouch measure");
     with_bandwidths(&mut machine, |node| if node < 2 { 200 } else { 100 });
     let resolved = resolve("thp,weighted", &machine).unwrap();
-    assert_eq!(resolved.weights, [(0, 2), (1, 2), (2, 1), (3, 1)], "by us: the kernel has no weights");
-    assert_eq!((resolved.memory, resolved.nodes), (None, vec![0, 1, 2, 3]));
+    assert_eq!(weights(&resolved), [(0, 2), (1, 2), (2, 1), (3, 1)], "by us: the kernel has no weights");
+    assert_eq!((resolved.memory.of_process(), resolved.memory.nodes()), (None, vec![0, 1, 2, 3]));
     assert!(
         resolved.notes[0].contains("0:2 1:2 2:1 3:1") && resolved.notes[0].contains("firmware"),
         "{:?}",
@@ -232,7 +240,7 @@ fn weights_come_from_bandwidths_or_not_at_all() {
         "weighted_interleave/node0",
     );
     let some = resolve("thp,weighted=1+2", &machine).unwrap();
-    assert_eq!(some.weights, [(1, 2), (2, 1)]);
+    assert_eq!(weights(&some), [(1, 2), (2, 1)]);
 }
 
 #[test]
@@ -241,15 +249,16 @@ fn the_kernel_interleaves_where_its_weights_are_the_wanted_ones() {
     with_bandwidths(&mut machine, |node| if node < 2 { 200 } else { 100 });
     machine.interleave_weights = Some(BTreeMap::from([(0, 10), (1, 10), (2, 5), (3, 5)]));
     let resolved = resolve("thp,weighted", &machine).unwrap();
-    assert_eq!(resolved.memory, Some((Mode::WeightedInterleave, vec![0, 1, 2, 3])));
-    assert!(resolved.weights.is_empty());
+    let nodes = NodeBits::of(&[0, 1, 2, 3]).unwrap();
+    assert_eq!(resolved.memory.of_process(), Some((Mode::WeightedInterleave, nodes)));
+    assert_eq!(weights(&resolved), []);
     let old = resolve_with("thp,weighted", &machine, None, Policies::default()).unwrap();
-    assert_eq!(old.weights.len(), 4);
+    assert_eq!(weights(&old).len(), 4);
     assert!(old.notes[1].contains("Linux 6.9"));
     machine.interleave_weights = Some(BTreeMap::from([(0, 1), (1, 1), (2, 1), (3, 1)]));
     let other = resolve("thp,weighted", &machine).unwrap();
     assert!(
-        other.memory.is_none() && other.notes[1].contains("the kernel's weights are others"),
+        other.memory.of_process().is_none() && other.notes[1].contains("the kernel's weights are others"),
         "{:?}",
         other.notes
     );
@@ -259,7 +268,7 @@ fn recorded(name: &str) -> Option<Machine> {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../../shared/data/machines/{name}.tar.bz2"));
     if !path.is_file() {
-        eprintln!("skipped: {} is not there", path.display());
+        skipped(&format!("{} is not there", path.display()));
         return None;
     }
     Some(machine(path.to_str().unwrap()))
@@ -268,7 +277,10 @@ fn recorded(name: &str) -> Option<Machine> {
 #[test]
 fn recorded_machines_resolve() {
     if let Some(machine) = recorded("48amd64-4pa2n6c-sparse") {
-        assert_eq!(resolve("thp,interleave=all", &machine).unwrap().nodes, [0, 1, 2, 33, 34, 45, 72, 73]);
+        assert_eq!(
+            resolve("thp,interleave=all", &machine).unwrap().memory.nodes(),
+            [0, 1, 2, 33, 34, 45, 72, 73]
+        );
         refused(
             "thp,bind=0-3",
             &machine,
@@ -278,13 +290,13 @@ fn recorded_machines_resolve() {
         assert_eq!(resolve("plain,threads=groups=6x8", &machine).unwrap().order.len(), 48);
     }
     if let Some(machine) = recorded("nvidiagpunumanodes") {
-        let all = resolve("thp,interleave=all", &machine).unwrap().nodes;
+        let all = resolve("thp,interleave=all", &machine).unwrap().memory.nodes();
         assert_eq!(all, [0, 8], "not the memory of the graphics cards");
-        assert_eq!(resolve("thp,bind=gpu", &machine).unwrap().nodes, [250, 251, 252, 253, 254, 255]);
+        assert_eq!(resolve("thp,bind=gpu", &machine).unwrap().memory.nodes(), [250, 251, 252, 253, 254, 255]);
     }
     if let Some(machine) = recorded("128ia64-17n4s2c") {
         // Node 16 is memory without CPUs.
-        assert_eq!(resolve("thp,bind=16", &machine).unwrap().nodes, [16]);
+        assert_eq!(resolve("thp,bind=16", &machine).unwrap().memory.nodes(), [16]);
         assert_eq!(resolve("plain,threads=compact", &machine).unwrap().order.len(), 128);
     }
     if let Some(machine) = recorded("offline-cpu0-node0") {
@@ -308,7 +320,7 @@ fn cpus_of_a_program_are_a_mask_and_no_order() {
         assert_eq!(resolved.notes, [""; 0], "{text}");
     }
     let resolved = resolve("plain,node=3", &machine).unwrap();
-    assert_eq!(resolved.memory, Some((Mode::Bind, vec![3])));
+    assert_eq!(resolved.memory, Bind(vec![3]));
 }
 
 #[test]
@@ -325,7 +337,8 @@ fn threads_choose_among_the_cpus_of_the_program() {
         "--threads names CPU 8, which --cpus 4-7 leaves out",
         "--threads chooses among the CPUs of --cpus: 4-7",
     );
-    let near = Near { device: "eth0".to_owned(), cpus: (6..12).collect(), nodes: vec![1], via: Vec::new() };
+    let near =
+        Near { device: "eth0".to_owned(), cpus: (6..12).collect(), nodes: vec![1], layers: Vec::new() };
     let with = |text: &str| resolve_with(text, &machine, Some(&near), EVERYTHING);
     assert_eq!(with("plain,near=eth0,cpus=0-7").unwrap().cpus, [6, 7]);
     let error = with("plain,near=eth0,cpus=0-3").unwrap_err();

@@ -10,7 +10,7 @@ use core::ffi::{CStr, c_void};
 use core::mem::transmute;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use firsttouch_memory::{Heap, StandIn};
+use firsttouch_memory::{Heap, Interposer};
 
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
 type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
@@ -147,7 +147,7 @@ unsafe extern "C" fn first_pvalloc(bytes: usize) -> *mut c_void {
 pub(crate) struct Behind;
 
 // SAFETY: the functions are those of one allocator, which knows nothing of this library.
-unsafe impl StandIn for Behind {
+unsafe impl Interposer for Behind {
     #[inline(always)]
     fn heap() -> &'static Heap {
         &HEAP

@@ -12,42 +12,24 @@
 //! the C library are not seen.
 
 use crate::HEAP;
-use crate::next::Next;
+use crate::helper::{Create, Function};
+use crate::next::{
+    ATTRIBUTE_AFFINITY, CREATE, CREATE_C11, GET_AFFINITY, JOIN, Next, POPEN, SET_AFFINITY, SYSTEM,
+};
 use crate::threads::{self, Start, enter};
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_void};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::sys;
 
-type Function = extern "C" fn(*mut c_void) -> *mut c_void;
-type Create =
-    unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Function, *mut c_void) -> c_int;
 type CreateC11 = unsafe extern "C" fn(*mut libc::pthread_t, Function, *mut c_void) -> c_int;
 type Affinity = unsafe extern "C" fn(libc::pthread_t, usize, *mut libc::cpu_set_t) -> c_int;
 type AttributeAffinity =
     unsafe extern "C" fn(*const libc::pthread_attr_t, usize, *mut libc::cpu_set_t) -> c_int;
 
-static CREATE: Next = Next::new(c"pthread_create");
-static CREATE_C11: Next = Next::new(c"thrd_create");
-static JOIN: Next = Next::new(c"pthread_join");
-static GET_AFFINITY: Next = Next::new(c"pthread_getaffinity_np");
-static SET_AFFINITY: Next = Next::new(c"pthread_setaffinity_np");
-static ATTRIBUTE_AFFINITY: Next = Next::new(c"pthread_attr_getaffinity_np");
-static SYSTEM: Next = Next::new(c"system");
-static POPEN: Next = Next::new(c"popen");
-
 /// C11's answers for no memory, and for a failure without a better name (threads.h).
 const THRD_NO_MEMORY: c_int = 3;
 const THRD_ERROR: c_int = 2;
-
-/// Looks the functions up; done by the constructor.
-pub(crate) fn resolve() {
-    let all =
-        [&CREATE, &CREATE_C11, &JOIN, &GET_AFFINITY, &SET_AFFINITY, &ATTRIBUTE_AFFINITY, &SYSTEM, &POPEN];
-    all.iter().for_each(|function| {
-        function.find();
-    });
-}
 
 /// Begins in a new thread: binds it, and jumps to what it was created for. The stack is as it was found.
 #[cfg(target_arch = "x86_64")]
@@ -140,37 +122,6 @@ fn real_create() -> Option<Create> {
     crate::setup::construct();
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     CREATE.find().map(|found| unsafe { core::mem::transmute::<usize, Create>(found) })
-}
-
-/// Creates a thread of our own, which is neither counted nor bound.
-///
-/// # Safety
-/// As for pthread_create(3).
-pub(crate) unsafe fn create_helper(
-    handle: &mut libc::pthread_t,
-    attributes: *const libc::pthread_attr_t,
-    function: Function,
-    argument: *mut c_void,
-) -> c_int {
-    match real_create() {
-        // SAFETY: the caller's attributes, function and argument.
-        Some(real) => unsafe { real(handle, attributes, function, argument) },
-        None => libc::EAGAIN,
-    }
-}
-
-/// Does something with all signals blocked: threads that it creates take none of the program's.
-pub(crate) fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    // SAFETY: plain signal sets; the mask of this thread is restored below.
-    unsafe {
-        let mut all: libc::sigset_t = core::mem::zeroed();
-        let mut before: libc::sigset_t = core::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let answer = act();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
-        answer
-    }
 }
 
 /// pthread_create(3).

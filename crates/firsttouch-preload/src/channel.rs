@@ -16,7 +16,7 @@
 //! changes no contents. A program that filters its own calls (seccomp) may not survive being asked: it is not one to ask
 //! this for.
 
-use crate::{binding, threads};
+use crate::{helper, threads};
 use core::ffi::{CStr, c_void};
 use core::fmt::Write;
 use core::ptr;
@@ -43,7 +43,7 @@ pub(crate) fn open() {
     let start = |attributes: *const libc::pthread_attr_t| {
         let mut handle = 0;
         // SAFETY: attributes that were initialised, or none; the function takes no argument.
-        unsafe { binding::create_helper(&mut handle, attributes, listen, ptr::null_mut()) }
+        unsafe { helper::create_helper(&mut handle, attributes, listen, ptr::null_mut()) }
     };
     // SAFETY: attributes that are initialised before they are used; thread-local data of the program's libraries may
     // leave no room on a small stack, then glibc refuses it. Detached, because nobody waits for the thread.
@@ -53,7 +53,7 @@ pub(crate) fn open() {
             return;
         }
         libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        binding::without_signals(|| {
+        helper::without_signals(|| {
             libc::pthread_attr_setstacksize(&raw mut attributes, STACK_BYTES);
             if start(&raw const attributes) == libc::EINVAL {
                 libc::pthread_attr_setstacksize(&raw mut attributes, 2 << 20);

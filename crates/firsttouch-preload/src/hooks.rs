@@ -1,30 +1,30 @@
 //! The allocation functions of C, under their own names: those of the allocator behind, with the heap in front
-//! ([`stand_in`]).
+//! ([`interposer`]).
 
 use crate::behind::Behind;
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use firsttouch_memory::{BASE, stand_in};
+use firsttouch_memory::{BASE, interposer};
 
 /// malloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::malloc::<Behind>(bytes) }
+    unsafe { interposer::malloc::<Behind>(bytes) }
 }
 
 /// calloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::calloc::<Behind>(count, bytes) }
+    unsafe { interposer::calloc::<Behind>(count, bytes) }
 }
 
 /// free(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(address: *mut c_void) {
     // SAFETY: the same contract.
-    unsafe { stand_in::free::<Behind>(address) }
+    unsafe { interposer::free::<Behind>(address) }
 }
 
 /// The old name of free(3).
@@ -52,13 +52,13 @@ pub unsafe extern "C" fn free_aligned_sized(address: *mut c_void, _alignment: us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::realloc::<Behind>(address, bytes) }
+    unsafe { interposer::realloc::<Behind>(address, bytes) }
 }
 
 /// reallocarray(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
-    let Some(total) = stand_in::array_bytes(count, bytes) else { return ptr::null_mut() };
+    let Some(total) = interposer::array_bytes(count, bytes) else { return ptr::null_mut() };
     // SAFETY: the same contract.
     unsafe { realloc(address, total) }
 }
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, bytes:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::memalign::<Behind>(alignment, bytes) }
+    unsafe { interposer::memalign::<Behind>(alignment, bytes) }
 }
 
 /// aligned_alloc(3): glibc's is memalign.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int {
     // SAFETY: the same contract.
-    unsafe { stand_in::posix_memalign::<Behind>(result, alignment, bytes) }
+    unsafe { interposer::posix_memalign::<Behind>(result, alignment, bytes) }
 }
 
 /// valloc(3).
@@ -95,12 +95,12 @@ pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     // SAFETY: the same contract.
-    unsafe { stand_in::pvalloc::<Behind>(bytes) }
+    unsafe { interposer::pvalloc::<Behind>(bytes) }
 }
 
 /// malloc_usable_size(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
     // SAFETY: the same contract.
-    unsafe { stand_in::usable_size::<Behind>(address) }
+    unsafe { interposer::usable_size::<Behind>(address) }
 }

@@ -25,20 +25,20 @@ mod behind;
 mod binding;
 mod channel;
 mod control;
+mod eligible;
+mod environment;
 mod exec;
 mod forks;
+mod helper;
 mod hooks;
 mod mapping;
 mod next;
 mod prefault;
+mod record;
 mod setup;
-mod target;
 mod threads;
 
 use firsttouch_memory::Heap;
-
-/// The name of the settings variable, whose value [`setup`] describes.
-const VARIABLE: &[u8] = b"FIRSTTOUCH_AGENT=";
 
 /// The one heap of the process: interposed functions have no other place to find it.
 static HEAP: Heap = Heap::new();

@@ -1,8 +1,8 @@
 //! What a program does to its own mappings and limits, under the names of C: see [`changes`] for what it means to placed
 //! memory.
 
-use crate::next::Next;
-use crate::{HEAP, prefault, setup};
+use crate::next::SYSCALL;
+use crate::{HEAP, prefault, record};
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr;
 use firsttouch_linux::sys;
@@ -123,15 +123,8 @@ pub unsafe extern "C" fn prctl(
 fn end_record_if_confined(number: c_long, arguments: &Arguments) {
     if changes::confines(number, arguments) {
         HEAP.confine();
-        setup::finish();
+        record::finish();
     }
-}
-
-static SYSCALL: Next = Next::new(c"syscall");
-
-/// Looks up what is jumped to; done by the constructor.
-pub(crate) fn resolve() {
-    SYSCALL.find();
 }
 
 /// What is done before any system call that is made by its number; answers where to go on.

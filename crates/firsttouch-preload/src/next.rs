@@ -27,3 +27,37 @@ impl Next {
         Some(self.address.load(Ordering::Relaxed)).filter(|address| *address != 0)
     }
 }
+
+pub(crate) static CREATE: Next = Next::new(c"pthread_create");
+pub(crate) static CREATE_C11: Next = Next::new(c"thrd_create");
+pub(crate) static JOIN: Next = Next::new(c"pthread_join");
+pub(crate) static GET_AFFINITY: Next = Next::new(c"pthread_getaffinity_np");
+pub(crate) static SET_AFFINITY: Next = Next::new(c"pthread_setaffinity_np");
+pub(crate) static ATTRIBUTE_AFFINITY: Next = Next::new(c"pthread_attr_getaffinity_np");
+pub(crate) static SYSTEM: Next = Next::new(c"system");
+pub(crate) static POPEN: Next = Next::new(c"popen");
+pub(crate) static EXECVPE: Next = Next::new(c"execvpe");
+pub(crate) static SPAWN: Next = Next::new(c"posix_spawn");
+pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
+pub(crate) static SYSCALL: Next = Next::new(c"syscall");
+
+/// Looks all of them up; done by the constructor.
+pub(crate) fn find_all() {
+    let all = [
+        &CREATE,
+        &CREATE_C11,
+        &JOIN,
+        &GET_AFFINITY,
+        &SET_AFFINITY,
+        &ATTRIBUTE_AFFINITY,
+        &SYSTEM,
+        &POPEN,
+        &EXECVPE,
+        &SPAWN,
+        &SPAWNP,
+        &SYSCALL,
+    ];
+    all.iter().for_each(|function| {
+        function.find();
+    });
+}

@@ -2,7 +2,7 @@
 //!
 //! Only when asked for: the threads live for the time of one call.
 
-use crate::{HEAP, binding, threads};
+use crate::{HEAP, helper, threads};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -98,9 +98,7 @@ fn without_cancellation(act: impl FnOnce()) {
 /// Starts a thread that takes no signals of the program's.
 fn start_thread(handle: &mut libc::pthread_t, argument: *mut c_void) -> bool {
     // SAFETY: the argument outlives the thread, which is joined before the array of shares ends.
-    binding::without_signals(|| unsafe {
-        binding::create_helper(handle, ptr::null(), populate, argument) == 0
-    })
+    helper::without_signals(|| unsafe { helper::create_helper(handle, ptr::null(), populate, argument) == 0 })
 }
 
 extern "C" fn populate(share: *mut c_void) -> *mut c_void {

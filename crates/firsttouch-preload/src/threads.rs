@@ -12,6 +12,8 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use firsttouch_linux::numa::{self, CpuBits, NodeBits};
 use firsttouch_linux::sys;
+use firsttouch_memory::agent_settings::Numbers;
+use firsttouch_memory::record_line::{Name, RecordLine};
 
 /// Threads alive at one time that can have a slot.
 const SLOTS: usize = 4096;
@@ -58,32 +60,17 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) const NOTHING: Asked = Asked { cpus: [0; MOST_CPUS], count: 0, skip: NodeBits::EMPTY };
+    const NOTHING: Asked = Asked { cpus: [0; MOST_CPUS], count: 0, skip: NodeBits::EMPTY };
 
-    /// Reads the order of CPUs, `4-7,0`.
-    pub(crate) fn read_cpus(&mut self, text: &str) -> Option<()> {
-        numbers(text, |cpu| {
-            *self.cpus.get_mut(self.count)? = u16::try_from(cpu).ok().filter(|_| cpu < CpuBits::END)?;
-            self.count += 1;
-            Some(())
-        })
-    }
-
-    /// Reads the numbers of threads that are not bound.
-    pub(crate) fn read_skip(&mut self, text: &str) -> Option<()> {
-        numbers(text, |number| self.skip.insert(number).then_some(()))
-    }
-}
-
-fn numbers(text: &str, mut each: impl FnMut(u32) -> Option<()>) -> Option<()> {
-    for word in text.split(',') {
-        let (first, last) = word.split_once('-').unwrap_or((word, word));
-        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-        for number in first..=last {
-            each(number)?;
+    /// `None` if a number is too large, or there are too many.
+    pub(crate) fn of(cpus: Numbers<'_>, skip: Numbers<'_>) -> Option<Asked> {
+        let mut asked = Asked::NOTHING;
+        for cpu in cpus.iter() {
+            *asked.cpus.get_mut(asked.count)? = u16::try_from(cpu).ok().filter(|_| cpu < CpuBits::END)?;
+            asked.count += 1;
         }
+        skip.iter().all(|number| asked.skip.insert(number)).then_some(asked)
     }
-    Some(())
 }
 
 struct Slot {
@@ -400,68 +387,39 @@ pub(crate) fn roam() {
 
 /// Writes the lines of the record: number, CPU asked, CPUs obtained, name. Threads that live are read now, from those
 /// that have ended what was read when they were bound.
-pub(crate) fn report(out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn report(line: &mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt::Result {
     if !is_active() {
         return Ok(());
     }
     let count = CREATED.load(Ordering::Relaxed) as usize + 1;
-    for (number, row) in ROW.iter().enumerate().take(count) {
+    for (number, row) in (0..).zip(&ROW).take(count) {
         let thread = row.thread.load(Ordering::Relaxed);
         let lives = thread > 0 && numa::is_alive(sys::process_id(), thread);
-        write!(out, "thread {number} ")?;
-        cpu(out, row.asked.load(Ordering::Relaxed))?;
-        match numa::affinity(thread) {
-            Ok(cpus) if lives => list(out, &cpus)?,
-            _ => cpu(out, row.obtained.load(Ordering::Relaxed))?,
-        }
-        if lives {
-            name(out, thread)?;
-        }
-        writeln!(out)?;
+        let cpu = |plus_one: &AtomicU32| plus_one.load(Ordering::Relaxed).checked_sub(1);
+        let obtained = match numa::affinity(thread) {
+            Ok(cpus) if lives => Some(cpus),
+            _ => cpu(&row.obtained).and_then(|cpu| CpuBits::of(&[cpu])),
+        };
+        let mut bytes = [0; 32];
+        let name = if lives { name(thread, &mut bytes) } else { &[] };
+        line(RecordLine::Thread { number, asked: cpu(&row.asked), obtained, name: Name(name) })?;
     }
     if count > RECORDED {
-        writeln!(out, "note {} more threads were created", count - RECORDED)?;
+        line(RecordLine::UnseenThreads((count - RECORDED) as u64))?;
     }
     Ok(())
 }
 
-fn cpu(out: &mut dyn Write, plus_one: u32) -> fmt::Result {
-    match plus_one.checked_sub(1) {
-        Some(cpu) => write!(out, "{cpu} "),
-        None => write!(out, "- "),
-    }
-}
-
-fn list(out: &mut dyn Write, cpus: &CpuBits) -> fmt::Result {
-    let mut separator = "";
-    let mut first = 0;
-    for cpu in cpus.iter() {
-        if cpu == 0 || !cpus.contains(cpu - 1) {
-            first = cpu;
-        }
-        if !cpus.contains(cpu + 1) {
-            write!(out, "{separator}{first}")?;
-            if cpu > first {
-                write!(out, "-{cpu}")?;
-            }
-            separator = ",";
-        }
-    }
-    write!(out, " ")
-}
-
-fn name(out: &mut dyn Write, thread: u32) -> fmt::Result {
+/// A thread's name; empty if it cannot be read.
+fn name(thread: u32, bytes: &mut [u8; 32]) -> &[u8] {
     let mut path = Path { bytes: [0; 48], length: 0 };
-    write!(path, "/proc/self/task/{thread}/comm\0")?;
-    let Ok(path) = core::ffi::CStr::from_bytes_until_nul(&path.bytes) else { return Ok(()) };
-    let mut bytes = [0; 32];
-    let Ok(length) = sys::open_to_read(path).and_then(|file| file.read(&mut bytes)) else { return Ok(()) };
-    for byte in bytes[..length].trim_ascii_end() {
-        // A name may be anything; a line of the record may not.
-        let shown = if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '?' };
-        out.write_char(shown)?;
-    }
-    Ok(())
+    let written = write!(path, "/proc/self/task/{thread}/comm\0");
+    let mut read = || {
+        let path = core::ffi::CStr::from_bytes_until_nul(&path.bytes).ok()?;
+        sys::open_to_read(path).and_then(|file| file.read(bytes)).ok()
+    };
+    let length = written.ok().and_then(|()| read()).unwrap_or(0);
+    bytes[..length].trim_ascii_end()
 }
 
 struct Path {

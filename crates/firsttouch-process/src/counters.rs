@@ -7,19 +7,19 @@ use std::io;
 
 /// The counters attached to a program; those the kernel refuses are left out.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     counters: Vec<Counter>,
 }
 
 impl Counters {
     /// Attaches to a held child; it counts from its exec on, everything it starts included.
-    pub fn attach(pid: u32, events: &[Event]) -> Counters {
+    pub(crate) fn attach(pid: u32, events: &[Event]) -> Counters {
         Counters { counters: events.iter().filter_map(|&event| Counter::attach(event, pid).ok()).collect() }
     }
 
     /// The counts by name. A counter that the hardware never ran is left out, never shown as 0. Names end with `:u`
     /// where only user mode could be counted.
-    pub fn read(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn read(&self) -> BTreeMap<String, u64> {
         let counts = self.counters.iter().filter_map(|counter| {
             let value = counter.read().ok()?.estimate()?;
             let suffix = if counter.user_only() { ":u" } else { "" };

@@ -1,5 +1,6 @@
 //! How a program ended and what it used.
 
+use firsttouch_experiment::TimedRun;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 
@@ -85,52 +86,39 @@ impl ExitPlan {
 pub struct Finished {
     /// How it ended.
     pub ending: Ending,
-    /// Wall-clock time (CLOCK_MONOTONIC), in seconds.
-    pub wall_s: f64,
-    /// Processor time in user mode, of it and the children it collected, in seconds.
-    pub user_s: f64,
-    /// Processor time in the kernel, likewise, in seconds.
-    pub system_s: f64,
-    /// Peak resident set of the largest process among them, in bytes. The kernel counts the forked image of the
-    /// launcher in: a value at or below [`Finished::max_rss_floor_bytes`] says only "not more than that".
-    /// Hugetlb pages are not in it.
-    pub max_rss_bytes: u64,
+    /// What it used, measured by CLOCK_MONOTONIC, its children that it collected included.
+    ///
+    /// The kernel counts the forked image of the launcher in the peak resident set: a value at or below
+    /// [`Finished::max_rss_floor_bytes`] says only "not more than that".
+    pub used: TimedRun,
     /// Peak resident set of the forked image before it became the program.
     pub max_rss_floor_bytes: u64,
-    /// Page faults that needed no I/O.
-    pub minor_faults: u64,
-    /// Page faults that needed I/O.
-    pub major_faults: u64,
-    /// Voluntary and involuntary context switches together.
-    pub context_switches: u64,
-    /// Counters by name; those that never counted are not in it.
-    pub counters: BTreeMap<String, u64>,
 }
 
 impl Finished {
-    /// From two readings of the child's use of resources: before its release, and at its end.
+    /// From two readings of the child's use of resources, before its release and at its end, and the counters.
     pub(crate) fn from_usage(
         ending: Ending,
         wall_s: f64,
         before: &libc::rusage,
         after: &libc::rusage,
+        counters: BTreeMap<String, u64>,
     ) -> Finished {
         let count = |field: fn(&libc::rusage) -> libc::c_long| {
             field(after).saturating_sub(field(before)).max(0) as u64
         };
         let kibibytes = |usage: &libc::rusage| usage.ru_maxrss.max(0) as u64 * 1024;
-        Finished {
-            ending,
+        let used = TimedRun {
             wall_s,
             user_s: (seconds(after.ru_utime) - seconds(before.ru_utime)).max(0.0),
             system_s: (seconds(after.ru_stime) - seconds(before.ru_stime)).max(0.0),
             max_rss_bytes: kibibytes(after),
-            max_rss_floor_bytes: kibibytes(before),
             minor_faults: count(|usage| usage.ru_minflt),
             major_faults: count(|usage| usage.ru_majflt),
             context_switches: count(|usage| usage.ru_nvcsw + usage.ru_nivcsw),
-            counters: BTreeMap::new(),
-        }
+            counters,
+        };
+        Finished { ending, used, max_rss_floor_bytes: kibibytes(before) }
     }
 }
 

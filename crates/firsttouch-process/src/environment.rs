@@ -1,14 +1,8 @@
 //! The environment of a program, as a value.
 
+use firsttouch_memory::agent_settings::{ENTRY, PID_PLACEHOLDER};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-
-/// The variable with the agent's settings.
-pub const AGENT_VARIABLE: &str = "FIRSTTOUCH_AGENT";
-
-/// Stands in the agent's settings for the number of the process, which is known only after the fork; the launcher
-/// writes the digits over it. Ten of them hold every process number, zeros in front.
-pub const PID_PLACEHOLDER: &str = "pid=0000000000";
 
 /// The variables of a program, in order. A name occurs once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,10 +60,10 @@ impl FromIterator<(OsString, OsString)> for Environment {
 
 /// Where in the `NAME=value` string the digits of the placeholder begin, if it is the agent's and has one.
 pub(crate) fn placeholder_in(string: &[u8]) -> Option<usize> {
-    let settings = string.strip_prefix(AGENT_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+    let settings = string.strip_prefix(ENTRY)?;
     let placeholder = PID_PLACEHOLDER.as_bytes();
     let at = settings.windows(placeholder.len()).position(|window| window == placeholder)?;
-    Some(AGENT_VARIABLE.len() + 1 + at + PID_DIGITS_AT)
+    Some(ENTRY.len() + at + PID_DIGITS_AT)
 }
 
 /// Number of digits of the placeholder.
@@ -90,6 +84,7 @@ pub(crate) fn digits(pid: u32) -> [u8; PID_DIGITS] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_memory::agent_settings::VARIABLE;
 
     #[test]
     fn a_name_occurs_once() {
@@ -106,11 +101,11 @@ mod tests {
 
     #[test]
     fn the_placeholder_is_found_in_the_agents_settings_only() {
-        let string = format!("{AGENT_VARIABLE}=pages=thp {PID_PLACEHOLDER} min=1");
+        let string = format!("{VARIABLE}=pages=thp {PID_PLACEHOLDER} min=1");
         let at = placeholder_in(string.as_bytes()).unwrap();
         assert_eq!(&string[at..at + PID_DIGITS], "0000000000");
         assert_eq!(placeholder_in(format!("OTHER={PID_PLACEHOLDER}").as_bytes()), None);
-        assert_eq!(placeholder_in(format!("{AGENT_VARIABLE}=pid=7").as_bytes()), None);
+        assert_eq!(placeholder_in(format!("{VARIABLE}=pid=7").as_bytes()), None);
         assert_eq!(&digits(u32::MAX), b"4294967295");
         assert_eq!(&digits(42), b"0000000042");
     }

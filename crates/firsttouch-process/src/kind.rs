@@ -1,6 +1,6 @@
 //! What kind of program a file is, and whether a preload library reaches it.
 
-use firsttouch_linux::elf::{Elf, Machine};
+use crate::elf::{Elf, Machine};
 use firsttouch_linux::libraries::{AGENT, ALLOCATORS, JVM, SANITIZERS};
 use firsttouch_memory::Reason;
 use std::ffi::{CString, OsStr};
@@ -206,7 +206,7 @@ pub fn preloaded_allocator(libraries: &OsStr) -> Option<String> {
         let known = |known: &[&str]| known.iter().any(|known| name.starts_with(known));
         let defines = || {
             let file = File::open(OsStr::from_bytes(library)).ok()?;
-            Some(Elf::read(&file).ok()?.defined.iter().any(|symbol| symbol == "malloc"))
+            Some(Elf::of_file(&file).ok()?.defined.iter().any(|symbol| symbol == "malloc"))
         };
         let is_agent = name.starts_with(AGENT);
         let is_other = known(&ALLOCATORS) || known(&SANITIZERS) || defines() == Some(true);

@@ -1,18 +1,17 @@
 //! Starting a program.
 
 use crate::child::{ChildPlan, Image, Signals, redirect, run};
-use crate::counters::Counters;
 use crate::ending::Finished;
 use crate::environment::Environment;
 use crate::inheritance::{Inheritance, Step};
-use crate::program::ProgramError;
+use crate::refusal::LaunchError;
 use crate::running::Held;
 use firsttouch_linux::perf::Event;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -37,112 +36,12 @@ pub struct Launch {
     pub program: PathBuf,
     /// The arguments; the first is the name the program sees itself called by.
     pub arguments: Vec<OsString>,
-    /// The whole environment. In the agent's variable, [`crate::PID_PLACEHOLDER`] becomes the number of the process.
+    /// The whole environment. In the agent's variable, [`PID_PLACEHOLDER`](firsttouch_memory::agent_settings::PID_PLACEHOLDER) becomes the number of the process.
     pub environment: Environment,
     /// Standard input, output and error.
     pub streams: [Stream; 3],
     /// Memory policy and CPUs.
     pub inheritance: Inheritance,
-}
-
-/// A program that could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// The program cannot be invoked.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// An argument or variable holds a zero byte, which no program can be given.
-    #[error("an argument or variable of {} holds a zero byte", .program.display())]
-    ZeroByte {
-        /// The program.
-        program: PathBuf,
-    },
-    /// A file for one of the standard streams cannot be opened.
-    #[error("cannot open {} for the program's {stream}", .file.display())]
-    Stream {
-        /// The file.
-        file: PathBuf,
-        /// The stream's name.
-        stream: &'static str,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// The kernel refused the memory policy or the CPUs; the program was not started.
-    #[error("cannot start {} as asked: {step} failed", .program.display())]
-    Inheritance {
-        /// The program.
-        program: PathBuf,
-        /// What was asked of the kernel.
-        step: Step,
-        /// What it answered.
-        source: io::Error,
-    },
-    /// The kernel refused something else that starting a program takes.
-    #[error("cannot start {}: {call} failed", .program.display())]
-    Kernel {
-        /// The program.
-        program: PathBuf,
-        /// What was asked of the kernel.
-        call: &'static str,
-        /// What it answered.
-        source: io::Error,
-    },
-}
-
-impl LaunchError {
-    /// A start that failed at a step.
-    pub(crate) fn at(step: Step, program: &Path, error: i32) -> LaunchError {
-        match step {
-            Step::Execute => ProgramError::of_exec(program, error).into(),
-            step => LaunchError::Inheritance {
-                program: program.to_owned(),
-                step,
-                source: io::Error::from_raw_os_error(error),
-            },
-        }
-    }
-
-    /// The exit status of programs that start others: 127 not found, 126 cannot invoke, 125 our own failure.
-    pub fn exit_status(&self) -> u8 {
-        match self {
-            LaunchError::Program(error) => error.exit_status(),
-            _ => 125,
-        }
-    }
-
-    /// What would mend it.
-    pub fn hint(&self) -> String {
-        match self {
-            LaunchError::Program(error) => error.hint(),
-            LaunchError::ZeroByte { .. } => "remove the zero byte; no program can receive one".to_owned(),
-            LaunchError::Stream { file, .. } => format!("ls -l {}", file.display()),
-            LaunchError::Inheritance { step, source, .. } => match (step, source.raw_os_error()) {
-                (_, Some(libc::EPERM | libc::ENOSYS)) => format!(
-                    "a sandbox (seccomp) forbids {step}: docker run --cap-add SYS_NICE allows it, podman and Kubernetes \
-                     with a profile that lists it"
-                ),
-                (Step::MemoryPolicy, Some(libc::EINVAL)) => {
-                    "grep Mems_allowed_list /proc/self/status   # the cpuset may have changed, or the kernel lacks the policy"
-                        .to_owned()
-                }
-                (_, Some(libc::EINVAL)) => {
-                    "grep Cpus_allowed_list /proc/self/status   # the cpuset may have changed".to_owned()
-                }
-                _ => "firsttouch status".to_owned(),
-            },
-            LaunchError::Kernel { source, .. } => match source.raw_os_error() {
-                Some(libc::EAGAIN) => "ulimit -u   # the number of processes may be limited".to_owned(),
-                Some(libc::EMFILE | libc::ENFILE) => {
-                    "ulimit -n   # the number of open files may be limited".to_owned()
-                }
-                Some(libc::ENOMEM) => "free -m   # memory is short".to_owned(),
-                Some(libc::ENOSYS | libc::EPERM) => {
-                    "run outside the sandbox that forbids the call".to_owned()
-                }
-                _ => "firsttouch status".to_owned(),
-            },
-        }
-    }
 }
 
 const STREAM_NAMES: [&str; 3] = ["input", "output", "error output"];
@@ -209,16 +108,14 @@ impl Launch {
     /// `events` are counted where the kernel can. When `stop` becomes true during the run (a signal handler of the
     /// caller sets it), the program is asked to end by SIGTERM; the result is then that of the cut run.
     pub fn measure(&self, events: &[Event], stop: Option<&AtomicBool>) -> Result<Finished, LaunchError> {
-        let held = self.hold()?;
-        let counters = Counters::attach(held.pid(), events);
+        let mut held = self.hold()?;
+        held.count(events);
         let running = held.release()?;
-        let mut finished = match stop {
+        match stop {
             None => running.wait(),
             Some(stop) => running.wait_heeding(stop),
         }
-        .map_err(|source| self.refused("wait", source))?;
-        finished.counters = counters.read();
-        Ok(finished)
+        .map_err(|source| self.refused("wait", source))
     }
 
     /// Becomes the program; returns only if that fails.

@@ -13,26 +13,30 @@
 
 mod child;
 mod counters;
+pub mod elf;
 mod ending;
 mod environment;
+pub mod exit_status;
 mod inheritance;
 mod kind;
 mod launch;
 mod program;
+mod refusal;
 mod running;
 mod script;
 mod supervise;
 mod transparent;
 
-pub use counters::{Counters, why_no_counters};
+pub use counters::why_no_counters;
 pub use ending::{Ending, ExitPlan, Finished};
-pub use environment::{AGENT_VARIABLE, Environment, PID_PLACEHOLDER};
+pub use environment::Environment;
 pub use firsttouch_linux::numa::{CpuBits, Mode, NodeBits};
 pub use firsttouch_linux::perf::Event;
 pub use inheritance::{Inheritance, Step};
 pub use kind::{Linkage, Privilege, ProgramKind, agent_reach, preloaded_allocator};
-pub use launch::{Launch, LaunchError, Stream};
+pub use launch::{Launch, Stream};
 pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
+pub use refusal::LaunchError;
 pub use running::{Held, Running};
 pub use supervise::{
     Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special, is_thread_stack, whole_blocks,

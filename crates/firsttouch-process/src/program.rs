@@ -1,8 +1,9 @@
 //! From the name a person typed to the file the kernel will run, and what kind of program that is.
 
+use crate::elf::Elf;
+use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::kind::{ProgramKind, privilege};
 use crate::script;
-use firsttouch_linux::elf::Elf;
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read};
@@ -64,8 +65,8 @@ impl ProgramError {
     /// The exit status of programs that start others: 127 not found, 126 cannot invoke.
     pub fn exit_status(&self) -> u8 {
         match self {
-            ProgramError::NotFound { .. } => 127,
-            ProgramError::NotExecutable { .. } => 126,
+            ProgramError::NotFound { .. } => NOT_FOUND,
+            ProgramError::NotExecutable { .. } => NOT_EXECUTABLE,
         }
     }
 
@@ -118,7 +119,7 @@ fn missing_interpreter(program: &Path) -> Option<PathBuf> {
         let mut content = File::open(&file).ok()?;
         let named = match script::parse(&head(&mut content).ok()?) {
             Some(line) => line.interpreter,
-            None => Elf::read(&content).ok()?.interpreter?.into(),
+            None => Elf::of_file(&content).ok()?.interpreter?.into(),
         };
         if !named.exists() {
             return Some(named);
@@ -245,7 +246,7 @@ fn interpreter(line: &script::ScriptLine, path: Option<&OsStr>) -> Result<PathBu
 }
 
 fn kind(path: &Path, content: &File) -> Result<ProgramKind, Obstacle> {
-    let elf = Elf::read(content).map_err(|_| Obstacle::Format)?;
+    let elf = Elf::of_file(content).map_err(|_| Obstacle::Format)?;
     let metadata = content.metadata().map_err(Obstacle::Kernel)?;
     Ok(ProgramKind { privilege: privilege(path, &metadata), ..ProgramKind::of(&elf) })
 }

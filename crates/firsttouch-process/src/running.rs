@@ -1,8 +1,10 @@
 //! A child process: held before its exec, then running.
 
+use crate::counters::Counters;
 use crate::ending::{Ending, Finished};
 use crate::inheritance::Step;
-use crate::launch::LaunchError;
+use crate::refusal::LaunchError;
+use firsttouch_linux::perf::Event;
 use firsttouch_linux::remote::ProcessHandle;
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,16 +23,22 @@ pub struct Held {
     /// `None` once released.
     release: Option<OwnedFd>,
     report: File,
+    counters: Counters,
 }
 
 impl Held {
     pub(crate) fn new(program: PathBuf, pid: libc::pid_t, release: OwnedFd, report: File) -> Held {
-        Held { program, pid, release: Some(release), report }
+        Held { program, pid, release: Some(release), report, counters: Counters::default() }
     }
 
     /// The number of the process, which it keeps as the program.
     pub fn pid(&self) -> u32 {
         self.pid as u32
+    }
+
+    /// Counts these events of the program and of what it starts, from its exec on, where the kernel can.
+    pub fn count(&mut self, events: &[Event]) {
+        self.counters = Counters::attach(self.pid(), events);
     }
 
     /// Lets the program start, and returns when it has.
@@ -58,8 +66,9 @@ impl Held {
         let mut failure = Vec::new();
         let answer = self.report.read_to_end(&mut failure);
         let pid = std::mem::replace(&mut self.pid, 0);
+        let counters = std::mem::take(&mut self.counters);
         if let Some((number, step)) = failure.split_first_chunk() {
-            let mut collected = Running { pid, before, started, signalled: false };
+            let mut collected = Running { pid, before, started, signalled: false, counters };
             // Nothing to be learnt from a child that was never the program.
             let _ = collected.collect();
             let step =
@@ -71,7 +80,7 @@ impl Held {
             call: "read",
             source,
         })?;
-        Ok(Running { pid, before, started, signalled: false })
+        Ok(Running { pid, before, started, signalled: false, counters })
     }
 }
 
@@ -98,6 +107,7 @@ pub struct Running {
     before: libc::rusage,
     started: Instant,
     signalled: bool,
+    counters: Counters,
 }
 
 /// How soon a request to stop is noticed that arrives in the one moment when it does not interrupt the wait.
@@ -151,6 +161,7 @@ impl Running {
         let wall_s = self.started.elapsed().as_secs_f64();
         // SAFETY: plain numbers, zeroed before and filled by the kernel.
         let after = unsafe { after.assume_init() };
-        Ok(Finished::from_usage(Ending::from_wait_status(status), wall_s, &self.before, &after))
+        let ending = Ending::from_wait_status(status);
+        Ok(Finished::from_usage(ending, wall_s, &self.before, &after, self.counters.read()))
     }
 }

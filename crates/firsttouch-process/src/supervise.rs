@@ -8,6 +8,7 @@
 //! swapped in, and a process that has ended is a normal end.
 
 mod candidates;
+mod pass;
 
 use candidates::{Candidate, candidates};
 pub use candidates::{is_plain, is_special, is_thread_stack, whole_blocks};
@@ -16,21 +17,15 @@ use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::process::{Pagemap, Status, unless_ended};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
-use firsttouch_linux::smaps::{Region, read_smaps};
+use firsttouch_linux::smaps::{Region, read_smaps_first};
+use firsttouch_linux::urgent::Precedence;
 use firsttouch_memory::Reason;
-use std::collections::{BTreeMap, HashMap};
+pub use pass::{Pass, SuperviseRange};
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Which mappings are asked for, by their size. The kernel joins neighbouring allocations into one mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SuperviseRange {
-    /// Mappings below this many bytes are left alone.
-    pub min_size: u64,
-    /// Mappings above this many bytes are left alone; `None` is no upper limit.
-    pub max_size: Option<u64>,
-}
 
 /// Why a process cannot be supervised (any longer).
 #[derive(Debug, thiserror::Error)]
@@ -71,25 +66,6 @@ impl SuperviseError {
     }
 }
 
-/// What one pass did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pass {
-    /// The process has ended; there is nothing more to do.
-    pub ended: bool,
-    /// Resident bytes of the mappings in the range.
-    pub eligible_bytes: u64,
-    /// Of these, bytes on huge pages before the pass.
-    pub huge_before_bytes: u64,
-    /// Bytes the kernel was asked to collapse.
-    pub asked_bytes: u64,
-    /// Bytes that are on huge pages since, by reading before and after.
-    pub collapsed_bytes: u64,
-    /// Bytes that were refused or passed over, by reason.
-    pub refused: BTreeMap<Reason, u64>,
-    /// Its time was up before everything was asked for; the next pass goes on from there.
-    pub unfinished: bool,
-}
-
 /// Time of one pass, so that its caller stays responsive.
 const PASS_BUDGET: Duration = Duration::from_millis(200);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
@@ -114,6 +90,8 @@ pub struct Supervisor {
     root: Root,
     pid: u32,
     handle: ProcessHandle,
+    /// The program waits while pages of it are read or collapsed: on a busy machine for longer than that takes.
+    precedence: Arc<Precedence>,
     range: SuperviseRange,
     chunk_bytes: u64,
     /// Where the last pass ran out of time.
@@ -129,10 +107,12 @@ impl Supervisor {
     pub fn new(root: Root, pid: u32, range: SuperviseRange) -> Result<Supervisor, SuperviseError> {
         let handle = ProcessHandle::open(pid).map_err(|error| refusal(pid, error))?;
         handle.may_collapse().map_err(|error| refusal(pid, error))?;
+        let precedence = Arc::new(Precedence::new(&root));
         let supervisor = Supervisor {
             root,
             pid,
             handle,
+            precedence,
             range,
             chunk_bytes: FIRST_CHUNK,
             resume_at: 0,
@@ -168,9 +148,8 @@ impl Supervisor {
             .collect();
         let mut asked = Vec::new();
         if !open.is_empty() {
-            let Some(pagemap) =
-                unless_ended(Pagemap::open(&self.root, self.pid)).map_err(|error| self.unreadable(error))?
-            else {
+            let pagemap = Pagemap::open_first(&self.root, self.pid, Arc::clone(&self.precedence));
+            let Some(pagemap) = unless_ended(pagemap).map_err(|error| self.unreadable(error))? else {
                 return Ok(Pass { ended: true, ..pass });
             };
             asked = self.ask(&open, &pagemap, Instant::now() + PASS_BUDGET, &mut pass)?;
@@ -248,8 +227,9 @@ impl Supervisor {
     /// One call, with one more try where the kernel asks for it.
     fn collapse(&mut self, start: u64, bytes: u64) -> Result<Answer, SuperviseError> {
         let begun = thread_processor_time();
-        let answer = match self.handle.collapse(start, bytes) {
-            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => self.handle.collapse(start, bytes),
+        let call = || self.precedence.during(|| self.handle.collapse(start, bytes));
+        let answer = match call() {
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => call(),
             answer => answer,
         };
         let took = thread_processor_time().saturating_sub(begun);
@@ -297,8 +277,8 @@ impl Supervisor {
 
     /// The mappings, or `None` if the process has ended.
     fn regions(&self) -> Result<Option<Vec<Region>>, SuperviseError> {
-        let regions =
-            unless_ended(read_smaps(&self.root, self.pid)).map_err(|error| self.unreadable(error))?;
+        let regions = unless_ended(read_smaps_first(&self.root, self.pid, &self.precedence))
+            .map_err(|error| self.unreadable(error))?;
         Ok(regions.filter(|regions| !regions.is_empty()))
     }
 

@@ -2,7 +2,8 @@
 
 use crate::child::Signals;
 use crate::ending::Finished;
-use crate::launch::{Launch, LaunchError};
+use crate::launch::Launch;
+use crate::refusal::LaunchError;
 use firsttouch_linux::remote::{ProcessHandle, poll};
 use std::fs::File;
 use std::io::{self, Read};

@@ -7,9 +7,8 @@ mod common;
 use common::{compile, exists, find, launch, output_of, shell, skipped, talk};
 use firsttouch_linux::perf::Event;
 use firsttouch_linux::root::Root;
-use firsttouch_process::{
-    AGENT_VARIABLE, Ending, Environment, Launch, LaunchError, PID_PLACEHOLDER, Stream, why_no_counters,
-};
+use firsttouch_memory::agent_settings::{PID_PLACEHOLDER, VARIABLE};
+use firsttouch_process::{Ending, Environment, Launch, LaunchError, Stream, why_no_counters};
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::io::pipe;
@@ -61,8 +60,8 @@ fn the_environment_is_exactly_the_one_given() {
 
 #[test]
 fn the_placeholder_becomes_the_number_of_the_process() {
-    let mut launch = shell(&format!("exec sh -c 'echo $$; echo \"${AGENT_VARIABLE}\"'"));
-    launch.environment.set(AGENT_VARIABLE, format!("pages=thp {PID_PLACEHOLDER} record=/a b"));
+    let mut launch = shell(&format!("exec sh -c 'echo $$; echo \"${VARIABLE}\"'"));
+    launch.environment.set(VARIABLE, format!("pages=thp {PID_PLACEHOLDER} record=/a b"));
     // A launch can be used again, and its own text keeps the placeholder.
     for _ in 0..2 {
         let text = output_of(launch.clone());
@@ -70,7 +69,7 @@ fn the_placeholder_becomes_the_number_of_the_process() {
         let pid: u32 = pid.parse().unwrap();
         assert_eq!(settings, format!("pages=thp pid={pid:010} record=/a b"));
     }
-    let untouched = launch.environment.get(AGENT_VARIABLE).unwrap().to_str().unwrap();
+    let untouched = launch.environment.get(VARIABLE).unwrap().to_str().unwrap();
     assert!(untouched.contains(PID_PLACEHOLDER));
 }
 
@@ -167,12 +166,15 @@ fn what_a_run_used_is_measured() {
     let Some(file) = compile(folder.path(), "touching", TOUCHING, &[]) else { return };
     let finished = launch(&file, &["96"]).measure(&Event::ALL, None).unwrap();
     assert_eq!(finished.ending, Ending::Exited(0));
-    assert!(finished.max_rss_bytes >= 96 << 20 && finished.max_rss_bytes < 512 << 20, "{finished:?}");
-    let processor_s = finished.user_s + finished.system_s;
+    assert!(
+        finished.used.max_rss_bytes >= 96 << 20 && finished.used.max_rss_bytes < 512 << 20,
+        "{finished:?}"
+    );
+    let processor_s = finished.used.user_s + finished.used.system_s;
     assert!(processor_s >= 0.045, "{finished:?}");
-    assert!(finished.wall_s >= processor_s * 0.9, "one thread: {finished:?}");
-    assert!(finished.minor_faults > 0);
-    for (name, count) in &finished.counters {
+    assert!(finished.used.wall_s >= processor_s * 0.9, "one thread: {finished:?}");
+    assert!(finished.used.minor_faults > 0);
+    for (name, count) in &finished.used.counters {
         assert!(*count > 0 || name.starts_with("dTLB"), "{name}");
     }
 }
@@ -185,7 +187,7 @@ fn a_large_launcher_shows_as_the_floor() {
     let finished = launch("true", &[]).measure(&[], None).unwrap();
     black_box(&ballast);
     assert!(finished.max_rss_floor_bytes >= 128 << 20, "{finished:?}");
-    assert!(finished.max_rss_bytes >= finished.max_rss_floor_bytes);
+    assert!(finished.used.max_rss_bytes >= finished.max_rss_floor_bytes);
 }
 
 #[test]
@@ -193,7 +195,7 @@ fn counters_count_or_say_why_not() {
     let finished = shell("for i in 1 2 3; do true; done").measure(&Event::ALL, None).unwrap();
     let root = Root::live();
     for event in Event::ALL {
-        let counted = finished.counters.keys().any(|name| name.trim_end_matches(":u") == event.name());
+        let counted = finished.used.counters.keys().any(|name| name.trim_end_matches(":u") == event.name());
         match why_no_counters(&root, event) {
             Some(why) => assert!(!counted && !why.is_empty(), "{event:?}: {why}"),
             // Opened, but the hardware may be busy with somebody else's.

@@ -161,6 +161,16 @@ fn a_narrow_program_is_for_another_machine() {
     let kind = look(&file).unwrap().kind;
     assert!(kind.foreign.is_some_and(|machine| !machine.wide));
     assert_eq!(agent_reach(&kind), Err(Reason::ForeignArchitecture));
+    assert_eq!(kind.linkage, Linkage::Static);
+
+    // What a dynamic one names is read as that of any other.
+    let flags =
+        ["-m32", "-nostdlib", "-ffreestanding", "-fPIE", "-pie", "-Wl,--dynamic-linker=/absent/ld.so"];
+    let Some(file) = compile(folder.path(), "narrow-dynamic", source, &flags) else { return };
+    assert_eq!(look(&file).unwrap().kind.linkage, Linkage::OtherLibc { loader: "/absent/ld.so".into() });
+    let refused = launch(&file, &[]).hold().unwrap().release().unwrap_err();
+    let LaunchError::Program(error) = &refused else { panic!("{refused:?}") };
+    assert!(error.hint().contains("/absent/ld.so"), "{error:?}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Filled {
     }
 }
 
-/// `None`, said on stderr, where this machine or user cannot collapse.
+/// `None`, which is said, where this machine or user cannot collapse.
 fn supervise(filled: &Filled, range: SuperviseRange) -> Option<Supervisor> {
     match Supervisor::new(Root::live(), filled.pid(), range) {
         Ok(supervisor) => Some(supervisor),

@@ -1,7 +1,7 @@
 //! A recording in sentences.
 
 use crate::number::{count, percent, plural, seconds, significant, span};
-use firsttouch_placement::{Recording, WatchEnding};
+use firsttouch_documents::{Recording, WatchEnding};
 
 /// What is said of a recording beside its table and figures.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ fn footer(recording: &Recording) -> String {
     };
     text += &format!(" (budget {})", fine_percent(header.budget));
     let walks = || recording.samples.iter().filter_map(|sample| sample.memory.as_ref());
-    let longest = |of: fn(&firsttouch_placement::WatchedMemory) -> f64| walks().map(of).fold(0.0, f64::max);
+    let longest = |of: fn(&firsttouch_documents::WatchedMemory) -> f64| walks().map(of).fold(0.0, f64::max);
     if walks().next().is_some() {
         text += &format!(
             "; {} of the page tables, the longest {}, its longest call {}",

@@ -2,57 +2,32 @@
 //! in a newline).
 
 use crate::series::{Panel, Series, panels};
-use crate::summary::{Metric, metrics, peak_memory, raw_runs};
-use firsttouch_placement::{Recording, TuneReport};
-use std::fmt::Write as _;
+use crate::summary::{counter_columns, counters, peak_memory, raw_runs, run_columns};
+use csv::Writer;
+use firsttouch_documents::Recording;
+use firsttouch_placement::TuneReport;
 
 /// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none. `peak_memory_bytes` and its
 /// ratio to the baseline's are of the configuration in that phase, the same in each of its rows.
 pub fn tune(report: &TuneReport) -> String {
-    let counters: Vec<String> = metrics(report)
-        .into_iter()
-        .filter_map(|metric| match metric {
-            Metric::Counter(name) => Some(name),
-            _ => None,
-        })
-        .collect();
-    let mut text = String::from(
-        "configuration,phase,block,order,wall_s,user_s,system_s,max_rss_bytes,minor_faults,major_faults,\
-         context_switches,outlier,peak_memory_bytes,peak_memory_ratio",
-    );
-    for name in &counters {
-        let _ = write!(text, ",{}", field(&format!("counter.{name}")));
-    }
-    text.push('\n');
+    let counters = counters(report);
+    let titles = "configuration,phase,block,order,wall_s,user_s,system_s,max_rss_bytes,minor_faults,major_faults,\
+                  context_switches,outlier,peak_memory_bytes,peak_memory_ratio";
+    let titles = titles.split(',').map(str::to_owned);
+    let mut table = Table::new(titles.chain(counters.iter().map(|name| format!("counter.{name}"))));
     for (name, phase, run) in raw_runs(report) {
         let memory = report.configuration(name).and_then(|c| peak_memory(report, c, phase));
-        let _ = write!(
-            text,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-            field(name),
-            phase.word(),
-            run.block,
-            run.order,
-            run.wall_s,
-            run.user_s,
-            run.system_s,
-            run.max_rss_bytes,
-            run.minor_faults,
-            run.major_faults,
-            run.context_switches,
-            run.outlier,
-            memory.map_or(String::new(), |memory| memory.bytes.to_string()),
-            memory.and_then(|memory| memory.ratio).map_or(String::new(), |ratio| format!("{ratio:.4}")),
-        );
-        for counter in &counters {
-            text.push(',');
-            if let Some(value) = run.counters.get(counter) {
-                let _ = write!(text, "{value}");
-            }
-        }
-        text.push('\n');
+        let ratio = memory.and_then(|memory| memory.ratio);
+        let whose = [name.to_owned(), phase.word().to_owned(), run.block.to_string(), run.order.to_string()];
+        let judged = [
+            run.outlier.to_string(),
+            or_empty(memory.map(|memory| memory.bytes)),
+            or_empty(ratio.map(|ratio| format!("{ratio:.4}"))),
+        ];
+        let fields = whose.into_iter().chain(run_columns(run)).chain(judged);
+        table.row(fields.chain(counter_columns(run, &counters)));
     }
-    text
+    table.text()
 }
 
 /// A recording: one line per sample, with a column for each value of its figures; empty where it was not read.
@@ -60,40 +35,39 @@ pub fn recording(recording: &Recording) -> String {
     let panels = panels(recording);
     let series: Vec<(&Panel, &Series)> =
         panels.iter().flat_map(|panel| panel.series.iter().map(move |series| (panel, series))).collect();
-    let mut text = String::from("t_s,resident_bytes");
-    for (panel, series) in &series {
-        let _ = write!(text, ",{}", field(&series.name_in(panel)));
-    }
-    text.push('\n');
+    let titles = ["t_s", "resident_bytes"].map(str::to_owned).into_iter();
+    let mut table = Table::new(titles.chain(series.iter().map(|(panel, series)| series.name_in(panel))));
     let mut values: Vec<_> = series.iter().map(|(_, series)| series.points.iter().peekable()).collect();
     for (index, sample) in recording.samples.iter().enumerate() {
-        let _ = write!(text, "{},{}", sample.t_s, sample.resident_bytes);
-        for points in &mut values {
-            text.push(',');
-            if let Some(point) = points.next_if(|point| point.sample == index) {
-                let _ = write!(text, "{}", point.value);
-            }
-        }
-        text.push('\n');
+        let of_sample = [sample.t_s.to_string(), sample.resident_bytes.to_string()].into_iter();
+        let values = values
+            .iter_mut()
+            .map(|points| or_empty(points.next_if(|point| point.sample == index).map(|point| point.value)));
+        table.row(of_sample.chain(values));
     }
-    text
+    table.text()
 }
 
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+fn or_empty(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::field;
+/// Rows of one length, written into memory, which refuses nothing.
+struct Table(Writer<Vec<u8>>);
 
-    #[test]
-    fn fields_are_quoted_where_needed() {
-        assert_eq!(field("thp"), "thp");
-        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+impl Table {
+    fn new(titles: impl IntoIterator<Item = String>) -> Table {
+        let mut table = Table(Writer::from_writer(Vec::new()));
+        table.row(titles);
+        table
+    }
+
+    fn row(&mut self, fields: impl IntoIterator<Item = String>) {
+        let written = self.0.write_record(fields);
+        debug_assert!(written.is_ok(), "{written:?}");
+    }
+
+    fn text(self) -> String {
+        self.0.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
     }
 }

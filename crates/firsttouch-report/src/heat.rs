@@ -124,6 +124,6 @@ pub(crate) fn basis(measurement: &Measurement) -> String {
     )
 }
 
-fn streams(means: &firsttouch_machine::Means) -> String {
+fn streams(means: &firsttouch_machine::StreamInstructions) -> String {
     format!("{} (read), {} (write), {} (copy)", means.read, means.write, means.copy)
 }

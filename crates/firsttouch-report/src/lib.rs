@@ -1,12 +1,12 @@
-//! What a person sees of a session: `tune` documents, receipts, measurements, recordings and machines as text, Markdown,
-//! CSV, JSON and one-file HTML, and the way back from JSON and HTML to the document.
+//! What a person sees of a document: text for every kind, and Markdown, CSV, one-file HTML and SVG where they say more; and
+//! the way back from JSON and HTML to the document.
 //!
 //! - [`text`]: the terminal, with or without colour;
 //! - [`markdown`], [`csv`], [`json`]: the exports;
 //! - [`html`]: one file with inline SVG plots, that holds the document too, so that it can be re-opened;
 //! - [`picture`]: a machine drawn as text and as SVG;
 //! - [`live`]: a process as it runs, in the terminal;
-//! - [`open`], [`open_measurement`] and [`open_recording`]: read either of JSON and our HTML.
+//! - [`open`]: any document from its JSON or our HTML; [`show`]: it in any [`Format`] that it has.
 //!
 //! The number that is printed large comes from the confirmation phase only; a winner of the search that was not
 //! confirmed is named, never praised. What is unknown is shown as unknown, never as 0.
@@ -21,6 +21,7 @@ mod account;
 mod cells;
 pub mod csv;
 mod error;
+mod escape;
 mod heat;
 pub mod html;
 pub mod json;
@@ -34,6 +35,7 @@ mod scale;
 mod sentence;
 mod series;
 pub mod shell;
+mod show;
 mod style;
 mod summary;
 mod svg;
@@ -42,47 +44,24 @@ mod verdict;
 mod visible;
 
 pub use error::OpenError;
+pub use number::{seconds, span};
+pub use show::{Format, formats, show};
 pub use style::Style;
-pub use visible::visible;
+pub use visible::{shortened, visible, wrapped};
 
-use firsttouch_machine::Measurement;
-use firsttouch_placement::{Recording, RecordingError, SCHEMA_VERSION, TuneReport};
-use firsttouch_runtime::Account;
+use firsttouch_documents::{Account, AnyDocument};
 
-/// Reads a measurement from JSON or from our HTML; `None` if it is something else.
-pub fn open_measurement(text: &str) -> Option<Measurement> {
+/// Reads a document of any kind from the text of a file: JSON, the lines of a recording, or a page of ours that holds it.
+///
+/// # Errors
+/// A text that is neither.
+pub fn open(text: &str) -> Result<AnyDocument, OpenError> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    let document = if text.starts_with('<') { html::block(text).ok()? } else { text };
-    serde_json::from_str(document).ok()
-}
-
-/// Reads a recording from its lines, from JSON or from our HTML; `None` if it is something else.
-pub fn open_recording(text: &str) -> Option<Result<Recording, RecordingError>> {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    let document = if text.starts_with('<') { html::block(text).ok()? } else { text };
-    // One document, or lines of them.
-    match serde_json::from_str::<Recording>(document) {
-        Ok(recording) => Some(match recording.header.schema_version {
-            SCHEMA_VERSION => Ok(recording),
-            found => Err(RecordingError::Version { found }),
-        }),
-        Err(_) => Recording::parse(document),
-    }
-}
-
-/// A recording as one SVG: a figure for each kind of value over time, below each other.
-pub fn recording_figure(recording: &Recording) -> String {
-    let label = format!("Process {} over time", recording.header.pid);
-    plots::timeline::figure(recording, &label)
+    let document = if text.starts_with('<') { html::block(text)? } else { text };
+    Ok(firsttouch_documents::open(document)?)
 }
 
 /// What the workers of a runtime did over time, and the efficiency of each step, as one SVG for light and dark.
 pub fn workers_figure(account: &Account, title: &str) -> String {
     plots::workers::figure(account, title)
-}
-
-/// Reads a `tune` document from the text of a file: JSON (`--export-json`) or our HTML (`--export-html`).
-pub fn open(text: &str) -> Result<TuneReport, OpenError> {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    if text.starts_with('<') { html::data(text) } else { json::read(text) }
 }

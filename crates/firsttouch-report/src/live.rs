@@ -6,9 +6,8 @@ use crate::series::sparkline;
 use crate::shell;
 use crate::style::{Style, Tone};
 use crate::visible::{columns, shortened, visible};
-use firsttouch_placement::{
-    WatchHeader, WatchSample, WatchedMachine, WatchedMemory, WatchedThreads, format_bytes,
-};
+use firsttouch_documents::{WatchHeader, WatchSample, WatchedMachine, WatchedMemory, WatchedThreads};
+use firsttouch_placement::format_bytes;
 use std::collections::BTreeSet;
 
 /// What is remembered for the courses at the right.

@@ -7,7 +7,8 @@ use crate::sentence::Sentence;
 use crate::summary::{Metric, PeakMemory, Phase, mean_wall, metrics, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
-use firsttouch_placement::{ConfigurationReport, LaunchedRun, Ratio, TuneReport, Verdict};
+use firsttouch_experiment::{Ratio, SessionRun, Verdict};
+use firsttouch_placement::{ConfigurationReport, TuneReport};
 use std::fmt::Write as _;
 
 /// A session: verdict sentence, table, shortfalls, skipped configurations, warnings, the command to use.
@@ -71,20 +72,20 @@ fn summary_table(page: &mut String, report: &TuneReport) {
             page,
             &cell_code(&configuration.name),
             configuration,
-            &configuration.runs,
+            &configuration.proved.runs,
             [
-                configuration.runs.len().to_string(),
+                configuration.proved.runs.len().to_string(),
                 mean_wall(configuration),
-                ratio_cell(configuration.ratio.as_ref(), index == 0),
+                ratio_cell(configuration.proved.ratio.as_ref(), index == 0),
             ],
-            &verdict::word(configuration.verdict, index == 0),
+            &verdict::word(configuration.proved.verdict, index == 0),
             peak_memory(report, configuration, Phase::Search),
         );
     }
     let winner = report.winner.as_deref().and_then(|winner| report.configuration(winner));
     if let (Some(confirmation), Some(winner)) = (&report.confirmation, winner) {
         let runs = &confirmation.winner_runs;
-        let mean = crate::summary::mean(&runs.iter().map(|run| run.wall_s).collect::<Vec<_>>());
+        let mean = crate::summary::mean(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<_>>());
         let label = if confirmation.verdict == Verdict::Faster { "confirmed" } else { "on fresh runs" };
         row(
             page,
@@ -115,7 +116,7 @@ fn row(
     page: &mut String,
     name: &str,
     configuration: &ConfigurationReport,
-    runs: &[LaunchedRun],
+    runs: &[SessionRun],
     proved: [String; 3],
     verdict: &str,
     memory: Option<PeakMemory>,
@@ -147,7 +148,7 @@ fn counters_table(page: &mut String, report: &TuneReport) {
     let _ = writeln!(page, "| counters, mean per run |{titles}\n|:--|{}", "--:|".repeat(counters.len()));
     for configuration in &report.configurations {
         let cells = counters.iter().map(|metric| {
-            let mean = metric.mean(&configuration.runs);
+            let mean = metric.mean(&configuration.proved.runs);
             format!(" {} |", mean.map_or(number::UNKNOWN.to_owned(), |mean| metric.show(mean)))
         });
         let _ = writeln!(page, "| {} |{}", cell_code(&configuration.name), cells.collect::<String>());

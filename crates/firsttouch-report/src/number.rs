@@ -1,6 +1,7 @@
 //! Numbers as people read them. A value that is not finite is shown as unknown.
 
-use firsttouch_placement::{Ratio, format_bytes};
+use firsttouch_experiment::Ratio;
+use firsttouch_placement::format_bytes;
 
 /// What stands where nothing is known.
 pub(crate) const UNKNOWN: &str = "—";
@@ -31,13 +32,13 @@ fn decimals_for(value: f64, digits: usize) -> usize {
 }
 
 /// A duration: `12.3 s`, `351 ms`, `42.0 µs`.
-pub(crate) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     let (unit, factor) = unit_of(value);
     if value.is_finite() { format!("{} {unit}", significant(value * factor, 3)) } else { UNKNOWN.to_owned() }
 }
 
 /// A time that may be long: `12.3 s`, `2 min 5 s`, `3 h 7 min`.
-pub(crate) fn span(value_s: f64) -> String {
+pub fn span(value_s: f64) -> String {
     match value_s.round() {
         s if !(100.0..1e12).contains(&s) => seconds(value_s),
         s if s < 3600.0 => format!("{} min {} s", s as u64 / 60, s as u64 % 60),

@@ -5,7 +5,8 @@ use crate::number::plural;
 use crate::sentence::Sentence;
 use crate::summary::{baseline_name, fresh_blocks, raw_runs, search_blocks};
 use crate::verdict::about;
-use firsttouch_placement::{TuneReport, Verdict};
+use firsttouch_experiment::Verdict;
+use firsttouch_placement::TuneReport;
 
 /// What is neither warning nor shortfall: bimodal, dropped and undecided configurations, outliers, and the notes
 /// of the receipts.
@@ -13,19 +14,21 @@ pub(crate) fn remarks(report: &TuneReport) -> Vec<Sentence> {
     let mut remarks = Vec::new();
     for configuration in &report.configurations {
         let named = || Sentence::new().name(&configuration.name);
-        if configuration.bimodal {
+        if configuration.proved.bimodal {
             remarks.push(named().words(
                 " is bimodal: its times fall into more than one group, so its mean describes neither (dip test, \
                  5 % level).",
             ));
         }
-        if let Some(block) = configuration.dropped_after_block {
+        if let Some(block) = configuration.proved.dropped_after_block {
             let blocks = plural((block as usize).saturating_add(1), "block");
             remarks.push(
                 named().words(format!(" was dropped after {blocks}: it was certainly worse than the best.")),
             );
         }
-        if let (Some(Verdict::Undecided), Some(more)) = (configuration.verdict, configuration.more_runs) {
+        if let (Some(Verdict::Undecided), Some(more)) =
+            (configuration.proved.verdict, configuration.proved.more_runs)
+        {
             remarks.push(named().words(format!(" is undecided: it would take {}.", about(more))));
         }
     }

@@ -3,7 +3,8 @@
 use crate::account::fine_percent;
 use crate::number;
 use crate::svg::colour;
-use firsttouch_placement::{PoolLevel, Recording, WatchSample, WatchedMachine, WatchedThreads, format_bytes};
+use firsttouch_documents::{PoolLevel, Recording, WatchSample, WatchedMachine, WatchedThreads};
+use firsttouch_placement::format_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the values of a panel are.

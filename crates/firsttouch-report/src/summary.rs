@@ -1,7 +1,8 @@
 //! What the raw runs of a configuration come to: means for the tables and ratios to the baseline for the plots.
 
 use crate::number;
-use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport, format_bytes};
+use firsttouch_experiment::SessionRun;
+use firsttouch_placement::{ConfigurationReport, TuneReport, format_bytes};
 use std::collections::BTreeSet;
 
 /// Something measured at every run besides the wall time.
@@ -40,15 +41,15 @@ impl Metric {
     }
 
     /// The value of one run; `None` where the kernel did not count.
-    fn of(&self, run: &LaunchedRun) -> Option<f64> {
+    fn of(&self, run: &SessionRun) -> Option<f64> {
         Some(match self {
-            Metric::User => run.user_s,
-            Metric::System => run.system_s,
-            Metric::PeakRss => run.max_rss_bytes as f64,
-            Metric::MinorFaults => run.minor_faults as f64,
-            Metric::MajorFaults => run.major_faults as f64,
-            Metric::ContextSwitches => run.context_switches as f64,
-            Metric::Counter(name) => *run.counters.get(name)? as f64,
+            Metric::User => run.timed.user_s,
+            Metric::System => run.timed.system_s,
+            Metric::PeakRss => run.timed.max_rss_bytes as f64,
+            Metric::MinorFaults => run.timed.minor_faults as f64,
+            Metric::MajorFaults => run.timed.major_faults as f64,
+            Metric::ContextSwitches => run.timed.context_switches as f64,
+            Metric::Counter(name) => *run.timed.counters.get(name)? as f64,
         })
     }
 
@@ -62,7 +63,7 @@ impl Metric {
     }
 
     /// The mean over the runs that have the metric; `None` when none has.
-    pub(crate) fn mean(&self, runs: &[LaunchedRun]) -> Option<f64> {
+    pub(crate) fn mean(&self, runs: &[SessionRun]) -> Option<f64> {
         let values: Vec<f64> = runs.iter().filter_map(|run| self.of(run)).collect();
         mean(&values)
     }
@@ -70,9 +71,33 @@ impl Metric {
 
 /// Every metric of the session: the plain ones, then the counters by name.
 pub(crate) fn metrics(report: &TuneReport) -> Vec<Metric> {
-    let names: BTreeSet<&str> =
-        all_runs(report).flat_map(|(_, _, run)| run.counters.keys()).map(String::as_str).collect();
-    Metric::PLAIN.into_iter().chain(names.into_iter().map(|name| Metric::Counter(name.to_owned()))).collect()
+    Metric::PLAIN.into_iter().chain(counters(report).into_iter().map(Metric::Counter)).collect()
+}
+
+/// The counters of the session, by name.
+pub(crate) fn counters(report: &TuneReport) -> Vec<String> {
+    let names = all_runs(report).flat_map(|(_, _, run)| run.timed.counters.keys());
+    names.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}
+
+/// What every run took, as the tables of raw runs have it, in full: wall, user and system time in seconds, the peak of resident
+/// memory in bytes, minor and major faults, context switches.
+pub(crate) fn run_columns(run: &SessionRun) -> [String; 7] {
+    let timed = &run.timed;
+    [
+        timed.wall_s.to_string(),
+        timed.user_s.to_string(),
+        timed.system_s.to_string(),
+        timed.max_rss_bytes.to_string(),
+        timed.minor_faults.to_string(),
+        timed.major_faults.to_string(),
+        timed.context_switches.to_string(),
+    ]
+}
+
+/// The same of these counters; empty where the run has none.
+pub(crate) fn counter_columns(run: &SessionRun, counters: &[String]) -> impl Iterator<Item = String> {
+    counters.iter().map(|name| run.timed.counters.get(name).map_or(String::new(), u64::to_string))
 }
 
 /// The phase a run belongs to.
@@ -92,15 +117,15 @@ impl Phase {
 }
 
 /// Every raw run with its configuration and phase, in the order they were made.
-pub(crate) fn raw_runs(report: &TuneReport) -> Vec<(&str, Phase, &LaunchedRun)> {
+pub(crate) fn raw_runs(report: &TuneReport) -> Vec<(&str, Phase, &SessionRun)> {
     let mut runs: Vec<_> = all_runs(report).collect();
     runs.sort_by_key(|(_, _, run)| run.order);
     runs
 }
 
-fn all_runs(report: &TuneReport) -> impl Iterator<Item = (&str, Phase, &LaunchedRun)> {
+fn all_runs(report: &TuneReport) -> impl Iterator<Item = (&str, Phase, &SessionRun)> {
     let search = report.configurations.iter().flat_map(|configuration| {
-        configuration.runs.iter().map(|run| (configuration.name.as_str(), Phase::Search, run))
+        configuration.proved.runs.iter().map(|run| (configuration.name.as_str(), Phase::Search, run))
     });
     let fresh = report.confirmation.iter().flat_map(|confirmation| {
         let baseline = confirmation.baseline_runs.iter().map(|run| (baseline_name(report), run));
@@ -117,7 +142,7 @@ pub(crate) fn baseline_name(report: &TuneReport) -> &str {
 }
 
 /// The runs of the confirmation phase that belong to that configuration.
-pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [LaunchedRun] {
+pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [SessionRun] {
     match &report.confirmation {
         Some(confirmation) if report.winner.as_deref() == Some(name) => &confirmation.winner_runs,
         Some(confirmation) if baseline_name(report) == name => &confirmation.baseline_runs,
@@ -128,23 +153,23 @@ pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [Launche
 /// Blocks of the confirmation phase that hold a run of both sides.
 pub(crate) fn fresh_blocks(report: &TuneReport) -> usize {
     report.confirmation.as_ref().map_or(0, |confirmation| {
-        let blocks = |runs: &[LaunchedRun]| runs.iter().map(|run| run.block).collect::<BTreeSet<u32>>();
+        let blocks = |runs: &[SessionRun]| runs.iter().map(|run| run.block).collect::<BTreeSet<u32>>();
         blocks(&confirmation.baseline_runs).intersection(&blocks(&confirmation.winner_runs)).count()
     })
 }
 
 /// Blocks of the search phase.
 pub(crate) fn search_blocks(report: &TuneReport) -> usize {
-    let runs = report.configurations.iter().flat_map(|configuration| &configuration.runs);
+    let runs = report.configurations.iter().flat_map(|configuration| &configuration.proved.runs);
     runs.map(|run| run.block).collect::<BTreeSet<u32>>().len()
 }
 
 /// The mean wall time as the tables show it; unknown without a run.
 pub(crate) fn mean_wall(configuration: &ConfigurationReport) -> String {
-    if configuration.runs.is_empty() {
+    if configuration.proved.runs.is_empty() {
         return number::UNKNOWN.to_owned();
     }
-    number::mean_seconds(configuration.mean_wall_s, configuration.ci95_wall_s)
+    number::mean_seconds(configuration.proved.mean_wall_s, configuration.proved.ci95_wall_s)
 }
 
 /// What a configuration had in memory at its peak, beside what the baseline had in the same phase.
@@ -176,7 +201,7 @@ pub(crate) fn peak_memory(
 ) -> Option<PeakMemory> {
     let of = |configuration: &ConfigurationReport| {
         configuration.peak_memory_bytes(match phase {
-            Phase::Search => &configuration.runs,
+            Phase::Search => &configuration.proved.runs,
             Phase::Confirmation => fresh_runs(report, &configuration.name),
         })
     };

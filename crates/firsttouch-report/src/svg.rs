@@ -1,7 +1,7 @@
 //! A small builder of inline SVG. Everything is a presentation attribute, so a figure survives without its style
 //! sheet; ink that has to fit light and dark pages is `currentColor` or one of the mid-tones below.
 
-use crate::html::escape;
+use crate::escape::escape;
 
 /// Mid-tones that keep a contrast of 3:1 against white and near-black, told apart by people with any of the
 /// common colour-vision deficiencies (after Okabe and Ito). Shapes or labels always say the same.

@@ -4,7 +4,8 @@ use crate::number::{self, plural, ratio_words};
 use crate::sentence::Sentence;
 use crate::shell;
 use crate::summary::fresh_blocks;
-use firsttouch_placement::{Confirmation, Ratio, TuneReport, Verdict};
+use firsttouch_experiment::{Confirmation, Ratio, Verdict};
+use firsttouch_placement::TuneReport;
 
 /// The sentence and what it comes to.
 #[derive(Clone, Debug)]
@@ -96,7 +97,7 @@ fn confirmed(report: &TuneReport, winner: &str, confirmation: &Confirmation) -> 
         }
         Verdict::Undecided => {
             let (value, low, high) = ratio_words(ratio);
-            let more = report.configuration(winner).and_then(|configuration| configuration.more_runs);
+            let more = report.configuration(winner).and_then(|configuration| configuration.proved.more_runs);
             headline
                 .words("Undecided: ")
                 .name(winner)
@@ -149,7 +150,9 @@ fn without_winner(report: &TuneReport) -> Headline {
     let Some((baseline, others)) = report.configurations.split_first() else {
         return Headline::new(None).words("Nothing was measured: no configuration was run.");
     };
-    if baseline.runs.is_empty() && others.iter().all(|configuration| configuration.runs.is_empty()) {
+    if baseline.proved.runs.is_empty()
+        && others.iter().all(|configuration| configuration.proved.runs.is_empty())
+    {
         let why = if report.interrupted {
             "the session was interrupted before"
         } else {
@@ -170,7 +173,8 @@ fn without_winner(report: &TuneReport) -> Headline {
     if report.interrupted {
         return Headline::new(None).words("Nothing is proved: the session was interrupted before a verdict.");
     }
-    let with = |verdict| others.iter().filter(move |configuration| configuration.verdict == Some(verdict));
+    let with =
+        |verdict| others.iter().filter(move |configuration| configuration.proved.verdict == Some(verdict));
     let open: Vec<_> = with(Verdict::Undecided).collect();
     if open.is_empty() && with(Verdict::Same).count() == others.len() {
         let headline = Headline::new(Some(Verdict::Same)).words("Nothing helps: ");
@@ -193,7 +197,7 @@ fn without_winner(report: &TuneReport) -> Headline {
     }
     let headline = Headline::new(Some(Verdict::Undecided))
         .words("Undecided: no configuration is proved faster than the baseline.");
-    match open.iter().filter_map(|c| c.more_runs.map(|more| (more, &c.name))).min() {
+    match open.iter().filter_map(|c| c.proved.more_runs.map(|more| (more, &c.name))).min() {
         Some((more, name)) => headline.words(" ").name(name).words(format!(" would take {}.", about(more))),
         None => headline,
     }

@@ -1,6 +1,7 @@
 //! Strings of strangers made harmless and measurable: control characters shown instead of obeyed, widths in columns.
 
 use std::borrow::Cow;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Characters that a terminal or browser obeys instead of showing: controls, and the marks that turn the
 /// direction of text (with them a command can read differently from what it does).
@@ -22,38 +23,20 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Columns a terminal needs for the text: two for the East Asian wide ranges and emoji, none for combining marks.
+/// Columns a terminal needs for the text.
 pub(crate) fn columns(text: &str) -> usize {
-    text.chars().map(char_columns).sum()
-}
-
-fn char_columns(c: char) -> usize {
-    match u32::from(c) {
-        0x0300..=0x036f | 0x200b..=0x200d | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1f64f
-        | 0x1f680..=0x1f6ff
-        | 0x1f900..=0x1f9ff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    text.width()
 }
 
 /// The text cut to at most that many columns, with an ellipsis for what is gone.
-pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if columns(text) <= most {
         return Cow::Borrowed(text);
     }
     let mut kept = String::new();
     let mut used = 1;
     for c in text.chars() {
-        used += char_columns(c);
+        used += c.width().unwrap_or(0);
         if used > most {
             break;
         }
@@ -64,7 +47,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// Lines of at most `width` columns, broken at spaces; words longer than a line stand alone, uncut.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {

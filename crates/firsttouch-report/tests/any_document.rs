@@ -4,10 +4,10 @@
 mod common;
 
 use common::markup;
+use firsttouch_experiment::{ConfigurationResult, Confirmation, Ratio, SessionRun, TimedRun, Verdict};
 use firsttouch_placement::{
-    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Pages, Placement, ProcessMemory,
-    ProcessTree, Ratio, Reason, Receipt, Resident, ResidentMemory, SCHEMA_VERSION, Shortfall,
-    SkippedConfiguration, ThreadReport, Tie, TuneReport, Verdict, Via,
+    BlockReport, ConfigurationReport, Obtained, Pages, Placement, ProcessMemory, ProcessTree, Reason,
+    Receipt, Resident, ResidentMemory, Shortfall, SkippedConfiguration, ThreadReport, Tie, TuneReport, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -44,10 +44,12 @@ prop_compose! {
         (wall_s, user_s, system_s) in (number(), number(), number()),
         (max_rss_bytes, minor_faults, major_faults, context_switches) in any::<(u64, u64, u64, u64)>(),
         counters in btree_map(words(), any::<u64>(), 0..3),
-    ) -> LaunchedRun {
-        LaunchedRun {
-            block, order, wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches,
-            counters, outlier,
+    ) -> SessionRun {
+        SessionRun {
+            block, order, outlier,
+            timed: TimedRun {
+                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters,
+            },
         }
     }
 }
@@ -149,7 +151,6 @@ prop_compose! {
         let shortfall = |(reason, bytes)| Shortfall { reason, bytes, remedy: remedy.clone() };
         let block = |((id, bytes, huge_bytes), address)| BlockReport { id, address, bytes, huge_bytes };
         Receipt {
-            schema_version: SCHEMA_VERSION,
             program, asked, obtained, cpus_obtained, tree, via, complete, ending, notes,
             shortfalls: reasons.into_iter().map(shortfall).collect(),
             blocks: blocks.into_iter().map(block).collect(),
@@ -169,8 +170,10 @@ prop_compose! {
         (more_runs, bimodal, dropped_after_block) in any::<(Option<u32>, bool, Option<u32>)>(),
     ) -> ConfigurationReport {
         ConfigurationReport {
-            name, asked, obtained, runs, mean_wall_s, ci95_wall_s, ratio, verdict, more_runs, bimodal,
-            dropped_after_block,
+            name, asked, obtained,
+            proved: ConfigurationResult {
+                runs, mean_wall_s, ci95_wall_s, ratio, verdict, more_runs, bimodal, dropped_after_block,
+            },
         }
     }
 }
@@ -222,7 +225,6 @@ prop_compose! {
         // A winner that is one of the configurations where there is one, or nobody's name.
         let name = |index: usize| configurations.get(index).map_or(stranger.clone(), |c| c.name.clone());
         TuneReport {
-            schema_version: SCHEMA_VERSION,
             winner: winner.map(name),
             tied_with: tied_with.map(|(name, ratio, why)| Tie { name, ratio, why }),
             command, seed, started, machine, configurations, interrupted, quick, warnings,
@@ -251,8 +253,8 @@ proptest! {
             return Err(TestCaseError::fail(error));
         }
         prop_assert_eq!(page.matches("<script").count(), 1);
-        prop_assert_eq!(&open(&page).unwrap(), &report);
-        prop_assert_eq!(&open(&json::tune(&report)).unwrap(), &report);
+        prop_assert_eq!(&common::session_of(&page), &report);
+        prop_assert_eq!(&common::session_of(&json::tune(&report)), &report);
     }
 
     #[test]
@@ -269,6 +271,6 @@ proptest! {
     #[test]
     fn any_text_is_survived(text in words(), tail in words()) {
         let _ = open(&text);
-        let _ = html::data(&format!("<script type=\"application/json\" id=\"firsttouch-data\">{text}</script>{tail}"));
+        let _ = open(&format!("<script type=\"application/json\" id=\"firsttouch-data\">{text}</script>{tail}"));
     }
 }

@@ -3,8 +3,9 @@
 mod common;
 
 use common::markup::{Tag, tags};
+use firsttouch_documents::{AnyDocument, to_json, to_line};
 use firsttouch_placement::TuneReport;
-use firsttouch_report::{OpenError, html, json, open, open_measurement, open_recording};
+use firsttouch_report::{Format, OpenError, html, open, show};
 
 /// Attributes the report uses; anything else (`on…`, `src`, `href`, `style`) has no business in it.
 const ATTRIBUTES: [&str; 34] = [
@@ -75,7 +76,7 @@ fn every_report_is_well_formed_and_needs_nothing_else() {
 #[test]
 fn every_report_opens_again_as_the_same_document() {
     for (name, report) in common::all() {
-        assert_eq!(open(&html::tune(&report)).unwrap(), report, "{name}");
+        assert_eq!(common::session_of(&html::tune(&report)), report, "{name}");
     }
 }
 
@@ -87,11 +88,14 @@ fn measurements_are_well_formed_and_open_again() {
         let page = html::measurement(&measurement);
         let tags = checked_page(name, &page);
         assert_eq!(tags.iter().filter(|tag| tag.name == "svg").count(), figures, "{name}");
-        assert_eq!(open_measurement(&page).as_ref(), Some(&measurement), "{name}");
-        assert_eq!(open_measurement(&json::measurement(&measurement)).as_ref(), Some(&measurement), "{name}");
+        for text in [page, to_json(&measurement)] {
+            assert_eq!(
+                open(&text).unwrap(),
+                AnyDocument::Measurement(Box::new(measurement.clone())),
+                "{name}"
+            );
+        }
     }
-    assert_eq!(open_measurement(&html::tune(&common::usual())), None);
-    assert_eq!(open_measurement(""), None);
 }
 
 #[test]
@@ -103,25 +107,20 @@ fn recordings_are_well_formed_and_open_again() {
         let page = html::recording(&recording);
         let tags = checked_page(name, &page);
         assert_eq!(tags.iter().filter(|tag| tag.name == "svg").count(), figures, "{name}");
-        let lines: String = [json::line(&recording.header)]
+        let lines: String = [to_line(&recording.header)]
             .into_iter()
-            .chain(recording.samples.iter().map(json::line))
-            .chain(recording.end.iter().map(json::line))
+            .chain(recording.samples.iter().map(to_line))
+            .chain(recording.end.iter().map(to_line))
             .collect();
-        for text in [page, json::recording(&recording), lines] {
-            assert_eq!(open_recording(&text).unwrap().unwrap(), recording, "{name}");
+        for text in [page, to_json(&recording), lines] {
+            assert_eq!(open(&text).unwrap(), AnyDocument::Recording(Box::new(recording.clone())), "{name}");
+            let newer = text.replace("\"schema_version\": 1", "\"schema_version\": 9");
+            assert!(open(&newer.replace("\"schema_version\":1", "\"schema_version\":9")).is_err());
         }
-        assert!(
-            open_recording(
-                &json::recording(&recording).replace("\"schema_version\": 1", "\"schema_version\": 9")
-            )
-            .unwrap()
-            .is_err()
-        );
     }
-    for other in [html::tune(&common::usual()), json::tune(&common::usual()), String::new()] {
-        assert!(open_recording(&other).is_none());
-    }
+    let figure = show(&AnyDocument::Recording(Box::new(two_nodes())), Format::Svg).unwrap();
+    let figure = tags(&figure).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(figure.iter().filter(|tag| tag.name == "svg").count(), 1);
 }
 
 #[test]

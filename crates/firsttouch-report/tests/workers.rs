@@ -3,8 +3,8 @@
 mod common;
 
 use common::markup::tags;
+use firsttouch_documents::{Account, Balancing, Span, Step, WorkerStep};
 use firsttouch_report::workers_figure;
-use firsttouch_runtime::{Account, Balancing, Span, Step, WorkerStep};
 
 /// Two workers of which the second is idle for half of each step.
 fn account(steps: u64) -> Account {

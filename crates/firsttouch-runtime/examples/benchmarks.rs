@@ -1,4 +1,4 @@
-//! The document's three benchmarks for real, on the CPUs that there are, from a start that is out of balance:
+//! The three benchmarks of Pilla et al. (2011) for real, on the CPUs that there are, from a start that is out of balance:
 //! `cargo run --release -p firsttouch-runtime --example benchmarks -- [BUDGET_S] [FOLDER]`.
 //!
 //! Each run is a fresh runtime; a run of every strategy in random order is a block, and each strategy is compared with
@@ -7,8 +7,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its findings")]
 
 use firsttouch_balance::generate::{KNeighbor, LbTest, Topology, Work};
-use firsttouch_balance::{Machine, Mapping, Problem, Seats, strategies};
-use firsttouch_experiment::{Launcher, Plan, RunRequest, Sample, Silent};
+use firsttouch_balance::{CpuSelection, Machine, Mapping, Problem, strategies};
+use firsttouch_experiment::{Launcher, Plan, RunRequest, Silent, TimedRun};
 use firsttouch_linux::numa;
 use firsttouch_machine::Root;
 use firsttouch_report::workers_figure;
@@ -31,7 +31,7 @@ fn main() {
     let folder = words.next().map(PathBuf::from);
     let machine = firsttouch_machine::Machine::read(&Root::live()).unwrap();
     let allowed = numa::affinity(0).unwrap();
-    let machine = Machine::of(&machine, None, Seats::Cores, |cpu| allowed.contains(cpu)).unwrap();
+    let machine = Machine::of(&machine, None, CpuSelection::Cores, |cpu| allowed.contains(cpu)).unwrap();
     let rate = rounds_per_second();
     println!("{} workers, {STEPS} steps, balanced after every {EVERY}, seed {SEED}", machine.cores().len());
 
@@ -93,7 +93,7 @@ struct Runs<F> {
 impl<F: Fn(&str) -> Account> Launcher for Runs<F> {
     type Error = Infallible;
 
-    fn launch(&mut self, request: &RunRequest) -> Result<Sample, Infallible> {
+    fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, Infallible> {
         let account = (self.run)(STRATEGIES[request.configuration]);
         let ended_s = account
             .balancings
@@ -102,7 +102,7 @@ impl<F: Fn(&str) -> Account> Launcher for Runs<F> {
             .chain(account.steps.iter().map(|one| one.ended_s));
         let wall_s = ended_s.fold(0.0, f64::max) - account.steps[0].begun_s;
         self.last[request.configuration] = account;
-        Ok(Sample { wall_s, ..Sample::default() })
+        Ok(TimedRun { wall_s, ..TimedRun::default() })
     }
 
     fn elapsed(&self) -> Duration {
@@ -121,7 +121,7 @@ fn compare(name: &str, budget: Duration, folder: Option<&PathBuf>, run: impl Fn(
     let plan = Plan { budget: Some(budget), ..Plan::new(names, SEED) };
     let outcome = firsttouch_experiment::run(&plan, &mut runs, &mut Silent);
     println!("{name}");
-    for (report, account) in outcome.configurations.iter().zip(&runs.last) {
+    for ((strategy, result), account) in STRATEGIES.iter().zip(&outcome.configurations).zip(&runs.last) {
         let moved: usize = account.balancings.iter().map(|balancing| balancing.moved).sum();
         let after = account.mean_step_s(EVERY + 1).unwrap_or(0.0);
         let efficiency: Vec<f64> = account
@@ -130,15 +130,15 @@ fn compare(name: &str, budget: Duration, folder: Option<&PathBuf>, run: impl Fn(
             .filter(|step| step.step > EVERY)
             .map(firsttouch_runtime::Step::efficiency)
             .collect();
-        let ratio = report.ratio.map_or(String::new(), |ratio| {
+        let ratio = result.ratio.map_or(String::new(), |ratio| {
             format!("{:.3} times as fast ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
         });
-        let verdict = report.verdict.map_or(String::new(), |verdict| format!(", {verdict:?}").to_lowercase());
+        let verdict = result.verdict.map_or(String::new(), |verdict| format!(", {verdict:?}").to_lowercase());
         println!(
             "  {:14} {:7.3} ms a step in {:2} runs, {ratio}{verdict}; last run: {:.3} ms after the first balancing, {:.0} % efficient, {moved} moves",
-            report.name,
-            report.mean_wall_s / STEPS as f64 * 1e3,
-            report.runs.len(),
+            strategy,
+            result.mean_wall_s / STEPS as f64 * 1e3,
+            result.runs.len(),
             after * 1e3,
             efficiency.iter().sum::<f64>() / efficiency.len() as f64 * 100.0,
         );

@@ -49,14 +49,15 @@
 
 #![forbid(unsafe_code)]
 
-mod account;
+mod error;
 mod mail;
 mod program;
 pub mod programs;
 mod runtime;
 mod worker;
 
-pub use account::{Account, Balancing, Span, Step, WorkerStep};
+pub use error::RuntimeError;
+pub use firsttouch_documents::{Account, Balancing, Span, Step, WorkerStep};
 pub use mail::Received;
 pub use program::{Context, Program};
-pub use runtime::{Runtime, RuntimeError, Settings, Whereabouts};
+pub use runtime::{Runtime, Settings, TaskLocation};

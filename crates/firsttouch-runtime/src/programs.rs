@@ -1,4 +1,5 @@
-//! Programs to run and to measure with: the benchmarks of the document, as they really compute.
+//! Programs to run and to measure with: the benchmarks of "Improving Charm++ Performance with a NUMA-aware Load
+//! Balancer" (Pilla et al. 2011), as they really compute.
 
 mod jacobi;
 mod synthetic;

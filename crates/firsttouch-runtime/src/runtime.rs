@@ -1,15 +1,14 @@
 //! The runtime: steps, and between some of them a balancing.
 
-use crate::account::{Account, Balancing, Step};
+use crate::error::RuntimeError;
 use crate::mail::Outbox;
 use crate::program::Program;
-use crate::worker::{Arrived, Living, Round, Seat, Worker};
+use crate::worker::{Arrived, CpuLocation, Living, Round, Worker};
 use firsttouch_balance::strategies::KeepAll;
-use firsttouch_balance::{
-    Machine, Mapping, Message, Metrics, Options, Problem, ProblemError, Strategy, StrategyError, Task,
-};
-use firsttouch_memory::{Pages, Region, RegionError};
-use firsttouch_threads::{Team, TeamError};
+use firsttouch_balance::{Machine, Mapping, Message, Metrics, Problem, SolveOptions, Strategy, Task};
+use firsttouch_documents::{Account, Balancing, Step};
+use firsttouch_memory::{Pages, Region};
+use firsttouch_threads::Team;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +21,7 @@ pub struct Settings {
     /// Who moves tasks.
     pub strategy: Box<dyn Strategy>,
     /// What that one may do.
-    pub options: Options,
+    pub options: SolveOptions,
     /// After every so many steps; 0 is never.
     pub every: u64,
     /// The pages of states.
@@ -34,99 +33,16 @@ impl Default for Settings {
         Settings {
             start: None,
             strategy: Box::new(KeepAll),
-            options: Options::default(),
+            options: SolveOptions::default(),
             every: 0,
             pages: Pages::Base,
         }
     }
 }
 
-/// Why a program cannot be run, or not further.
-#[derive(Debug, thiserror::Error)]
-pub enum RuntimeError {
-    /// Workers must sit somewhere.
-    #[error("core {core} of {machine} has no CPU to put a worker on")]
-    NoCpu {
-        /// The core.
-        core: usize,
-        /// The machine.
-        machine: String,
-    },
-    /// As many CPUs as cores are needed.
-    #[error("{machine} has {cores} cores, but {cpus} CPUs were named")]
-    Cpus {
-        /// The machine.
-        machine: String,
-        /// Its cores.
-        cores: usize,
-        /// The CPUs.
-        cpus: usize,
-    },
-    /// The start names workers that are not there, or not all tasks.
-    #[error("the start has {found} tasks, the program {tasks}; workers are numbered from 0 to {last}")]
-    Start {
-        /// Tasks of the start.
-        found: usize,
-        /// Tasks of the program.
-        tasks: u32,
-        /// The last worker.
-        last: usize,
-    },
-    /// The workers cannot be started.
-    #[error(transparent)]
-    Team(#[from] TeamError),
-    /// There is no memory for a state.
-    #[error("there is no memory for the state of task {task}")]
-    State {
-        /// The task.
-        task: u32,
-        /// What the kernel answered.
-        source: RegionError,
-    },
-    /// A task panicked. All workers have stopped; nothing runs any more.
-    #[error("task {task} panicked in step {step}: {words}")]
-    Panicked {
-        /// The task.
-        task: u32,
-        /// The step; 0 is its beginning.
-        step: u64,
-        /// What it said.
-        words: String,
-    },
-    /// The run ended with a failure before.
-    #[error("the run has failed before: its tasks are in different steps")]
-    Over,
-    /// The strategy found no mapping.
-    #[error(transparent)]
-    Strategy(#[from] StrategyError),
-    /// What was measured makes no problem.
-    #[error(transparent)]
-    Problem(#[from] ProblemError),
-}
-
-impl RuntimeError {
-    /// What would mend it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            RuntimeError::NoCpu { .. } => {
-                "take the machine that this runs on, or name CPUs (Runtime::pretending)"
-            }
-            RuntimeError::Cpus { .. } => "name a CPU for each core; one may be named several times",
-            RuntimeError::Start { .. } => "give every task a worker that is there",
-            RuntimeError::Team(error) => error.hint(),
-            RuntimeError::State { source, .. } => source.hint(),
-            RuntimeError::Panicked { .. } => "mend the task: what it said is above",
-            RuntimeError::Over => "make a new runtime",
-            RuntimeError::Strategy(error) => error.hint().unwrap_or("choose another strategy"),
-            RuntimeError::Problem(error) => error.hint(),
-        }
-    }
-}
-
 /// Where a task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct TaskLocation {
     /// The task.
     pub task: u32,
     /// Its worker.
@@ -165,13 +81,14 @@ impl<P: Program> Runtime<P> {
     /// # Errors
     /// A core without a CPU, a start that does not fit, threads or memory that cannot be had, a task that panics.
     pub fn new(program: P, machine: Machine, settings: Settings) -> Result<Runtime<P>, RuntimeError> {
-        let seat = |(core, one): (usize, &firsttouch_balance::Core)| {
+        let location = |(core, one): (usize, &firsttouch_balance::Core)| {
             let cpu = one.cpu.ok_or_else(|| RuntimeError::NoCpu { core, machine: machine.name().to_owned() });
             let memory = Some(machine.nodes()[one.node as usize].id);
-            cpu.map(|cpu| Seat { cpu, node: one.node, memory })
+            cpu.map(|cpu| CpuLocation { cpu, node: one.node, memory })
         };
-        let seats = machine.cores().iter().enumerate().map(seat).collect::<Result<Vec<Seat>, _>>()?;
-        Runtime::on(program, machine, &seats, settings)
+        let locations =
+            machine.cores().iter().enumerate().map(location).collect::<Result<Vec<CpuLocation>, _>>()?;
+        Runtime::on(program, machine, &locations, settings)
     }
 
     /// The same on a machine that is only pretended: its cores are these CPUs, and its nodes are made of the memory that
@@ -190,41 +107,41 @@ impl<P: Program> Runtime<P> {
             let (machine, cores) = (machine.name().to_owned(), cores.len());
             return Err(RuntimeError::Cpus { machine, cores, cpus: cpus.len() });
         }
-        let seat = |(core, cpu): (&firsttouch_balance::Core, &u32)| Seat {
+        let location = |(core, cpu): (&firsttouch_balance::Core, &u32)| CpuLocation {
             cpu: *cpu,
             node: core.node,
             memory: None,
         };
-        let seats: Vec<Seat> = cores.iter().zip(cpus).map(seat).collect();
-        Runtime::on(program, machine, &seats, settings)
+        let locations: Vec<CpuLocation> = cores.iter().zip(cpus).map(location).collect();
+        Runtime::on(program, machine, &locations, settings)
     }
 
     fn on(
         program: P,
         machine: Machine,
-        seats: &[Seat],
+        locations: &[CpuLocation],
         mut settings: Settings,
     ) -> Result<Runtime<P>, RuntimeError> {
         let tasks = program.tasks();
-        let in_blocks = |task: u64| (task * seats.len() as u64 / u64::from(tasks)) as u32;
+        let in_blocks = |task: u64| (task * locations.len() as u64 / u64::from(tasks)) as u32;
         let places = match settings.start.take() {
             Some(start) => start.cores().to_vec(),
             None => (0..u64::from(tasks)).map(in_blocks).collect(),
         };
-        let last = seats.len() - 1;
+        let last = locations.len() - 1;
         if places.len() != tasks as usize || places.iter().any(|worker| *worker as usize > last) {
             return Err(RuntimeError::Start { found: places.len(), tasks, last });
         }
-        let cpus: Vec<u32> = seats.iter().map(|seat| seat.cpu).collect();
-        let worker = |(number, seat): (u32, &Seat)| {
-            Mutex::new(Worker::new(number, *seat, settings.pages, seats.len()))
+        let cpus: Vec<u32> = locations.iter().map(|location| location.cpu).collect();
+        let worker = |(number, location): (u32, &CpuLocation)| {
+            Mutex::new(Worker::new(number, *location, settings.pages, locations.len()))
         };
         let mut runtime = Runtime {
             program,
             machine,
             team: Team::new(std::slice::from_ref(&cpus))?,
-            workers: (0..).zip(seats).map(worker).collect(),
-            sent: seats.iter().map(|_| Outbox::new(seats.len())).collect(),
+            workers: (0..).zip(locations).map(worker).collect(),
+            sent: locations.iter().map(|_| Outbox::new(locations.len())).collect(),
             places,
             settings,
             epoch: Instant::now(),
@@ -419,15 +336,15 @@ impl<P: Program> Runtime<P> {
     }
 
     /// Where each task is, and where the kernel says its state lies.
-    pub fn whereabouts(&mut self) -> Vec<Whereabouts> {
+    pub fn task_locations(&mut self) -> Vec<TaskLocation> {
         let mut all = Vec::with_capacity(self.places.len());
         for worker in &mut self.workers {
             let worker = own(worker);
-            all.extend(worker.tasks.iter().map(|living| Whereabouts {
+            all.extend(worker.tasks.iter().map(|living| TaskLocation {
                 task: living.number,
                 worker: worker.number,
-                cpu: worker.seat.cpu,
-                node: worker.seat.memory,
+                cpu: worker.location.cpu,
+                node: worker.location.memory,
                 bytes_by_node: living.state.bytes_by_node().map(Iterator::collect),
             }));
         }

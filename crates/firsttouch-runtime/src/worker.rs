@@ -1,9 +1,9 @@
 //! A worker: the tasks it has, a step of each of them, and the arrival of others.
 
-use crate::account::{Span, WorkerStep};
+use crate::error::RuntimeError;
 use crate::mail::{Inbox, Outbox, Partners, Sender};
 use crate::program::{Context, Program};
-use crate::runtime::RuntimeError;
+use firsttouch_documents::{Span, WorkerStep};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_memory::{Pages, Region, RegionError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,9 +22,9 @@ pub(crate) struct Living {
     pub(crate) partners: Partners,
 }
 
-/// Where a worker sits.
+/// Where a worker runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct CpuLocation {
     pub(crate) cpu: u32,
     /// Its node, by its place in the machine.
     pub(crate) node: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Round<'a> {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) number: u32,
-    pub(crate) seat: Seat,
+    pub(crate) location: CpuLocation,
     pages: Pages,
     /// By their numbers.
     pub(crate) tasks: Vec<Living>,
@@ -73,10 +73,10 @@ pub(crate) struct Arrived {
 }
 
 impl Worker {
-    pub(crate) fn new(number: u32, seat: Seat, pages: Pages, workers: usize) -> Worker {
+    pub(crate) fn new(number: u32, location: CpuLocation, pages: Pages, workers: usize) -> Worker {
         Worker {
             number,
-            seat,
+            location,
             pages,
             tasks: Vec::new(),
             arrivals: Vec::new(),
@@ -89,11 +89,11 @@ impl Worker {
 
     /// Memory on this worker's node; where the machine is only pretended, wherever its thread touches it.
     fn memory(&self, bytes: usize) -> Result<Region, RegionError> {
-        let wish = Region::of(bytes.max(1)).pages(self.pages);
-        match self.seat.memory {
+        let asked = Region::of(bytes.max(1)).pages(self.pages);
+        match self.location.memory {
             // Preferred, not bound: a node that is full must not end the program.
-            Some(node) => wish.prefer(&[node]),
-            None => wish,
+            Some(node) => asked.prefer(&[node]),
+            None => asked,
         }
         .map()
     }
@@ -109,7 +109,7 @@ impl Worker {
                 Ok(state) => self.tasks.push(Living {
                     number,
                     state,
-                    home: self.seat.node,
+                    home: self.location.node,
                     load: Duration::ZERO,
                     partners: Partners::default(),
                 }),
@@ -170,13 +170,13 @@ impl Worker {
         let mut arrived = Arrived::default();
         let begun_s = epoch.elapsed().as_secs_f64();
         for mut living in std::mem::take(&mut self.arrivals) {
-            if living.home != self.seat.node {
+            if living.home != self.location.node {
                 let bytes = living.state.as_slice().len();
                 match self.memory(bytes) {
                     Ok(mut state) => {
                         state.as_mut_slice()[..bytes].copy_from_slice(living.state.as_slice());
                         living.state = state;
-                        living.home = self.seat.node;
+                        living.home = self.location.node;
                         arrived.rehoused += 1;
                         arrived.bytes += bytes as u64;
                     }

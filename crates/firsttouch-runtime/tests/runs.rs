@@ -255,8 +255,8 @@ fn loads_and_messages_are_measured_and_tasks_move_with_their_states() {
         let bytes = (task as usize + 1) * 10_000;
         assert!(runtime.state(task).as_slice()[..bytes].iter().all(|byte| *byte == task as u8));
     }
-    let whereabouts = runtime.whereabouts();
-    let by_worker: BTreeMap<u32, u32> = whereabouts.iter().map(|one| (one.task, one.worker)).collect();
+    let task_locations = runtime.task_locations();
+    let by_worker: BTreeMap<u32, u32> = task_locations.iter().map(|one| (one.task, one.worker)).collect();
     assert!(moved.iter().all(|task| by_worker[task] == 1));
 }
 

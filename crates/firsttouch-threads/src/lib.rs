@@ -1,4 +1,4 @@
-//! Which CPU each thread gets, and what the threads of a process really have.
+//! Gives each thread a CPU, and reads back which CPUs the threads of a process may run on.
 //!
 //! [`compact`], [`scatter`] and [`groups`] put the CPUs of a machine in an order; the first thread gets the first CPU, and
 //! so on. [`threads_of`] reads the threads of a process back. A [`Team`] is threads of our own on such CPUs, for programs
@@ -11,9 +11,9 @@
 #![deny(unsafe_code)]
 
 mod bind;
+mod locations;
 mod order;
 mod read;
-mod seats;
 mod sync;
 #[expect(unsafe_code, reason = "work that is lent to threads that outlive it")]
 mod team;

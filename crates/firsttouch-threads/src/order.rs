@@ -1,6 +1,6 @@
 //! Orders of CPUs: near to each other, far from each other, or in groups.
 
-use crate::seats::{Seat, seats};
+use crate::locations::{CpuLocation, locations};
 use firsttouch_machine::Machine;
 
 /// As near to each other as can be without sharing a core: package after package and node after node; within a node
@@ -8,9 +8,11 @@ use firsttouch_machine::Machine;
 ///
 /// Threads that work on the same data, fewer than the machine has CPUs, share a node and its caches.
 pub fn compact(machine: &Machine, allowed: &[u32]) -> Vec<u32> {
-    let mut seats = seats(machine, allowed);
-    seats.sort_by_key(|seat| (seat.package, seat.node, seat.rank, seat.cache, seat.core, seat.cpu));
-    seats.iter().map(|seat| seat.cpu).collect()
+    let mut locations = locations(machine, allowed);
+    locations.sort_by_key(|location| {
+        (location.package, location.node, location.rank, location.cache, location.core, location.cpu)
+    });
+    locations.iter().map(|location| location.cpu).collect()
 }
 
 /// As far from each other as can be: in turn over packages, within them over nodes, caches and cores; second hardware
@@ -18,22 +20,29 @@ pub fn compact(machine: &Machine, allowed: &[u32]) -> Vec<u32> {
 ///
 /// Few threads get the most of memory bandwidth and caches.
 pub fn scatter(machine: &Machine, allowed: &[u32]) -> Vec<u32> {
-    let mut seats = seats(machine, allowed);
-    seats.sort_by_key(|seat| (seat.rank, seat.package, seat.node, seat.cache, seat.core, seat.cpu));
-    let by_rank = seats.chunk_by(|a, b| a.rank == b.rank);
-    by_rank.flat_map(|seats| spread(seats, &LEVELS)).map(|seat| seat.cpu).collect()
+    let mut locations = locations(machine, allowed);
+    locations.sort_by_key(|location| {
+        (location.rank, location.package, location.node, location.cache, location.core, location.cpu)
+    });
+    let by_rank = locations.chunk_by(|a, b| a.rank == b.rank);
+    by_rank.flat_map(|locations| spread(locations, &LEVELS)).map(|location| location.cpu).collect()
 }
 
-type Level = fn(&Seat) -> u32;
+type Level = fn(&CpuLocation) -> u32;
 
 /// What CPUs are spread over, the largest thing first.
-const LEVELS: [Level; 4] = [|seat| seat.package, |seat| seat.node, |seat| seat.cache, |seat| seat.core];
+const LEVELS: [Level; 4] = [
+    |location| location.package,
+    |location| location.node,
+    |location| location.cache,
+    |location| location.core,
+];
 
 /// Takes in turn from each part of the first level, whose parts are spread by the other levels.
-fn spread(seats: &[Seat], levels: &[Level]) -> Vec<Seat> {
-    let Some((level, finer)) = levels.split_first() else { return seats.to_vec() };
-    let parts: Vec<Vec<Seat>> =
-        seats.chunk_by(|a, b| level(a) == level(b)).map(|part| spread(part, finer)).collect();
+fn spread(locations: &[CpuLocation], levels: &[Level]) -> Vec<CpuLocation> {
+    let Some((level, finer)) = levels.split_first() else { return locations.to_vec() };
+    let parts: Vec<Vec<CpuLocation>> =
+        locations.chunk_by(|a, b| level(a) == level(b)).map(|part| spread(part, finer)).collect();
     let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
     (0..longest).flat_map(|turn| parts.iter().filter_map(move |part| part.get(turn).copied())).collect()
 }
@@ -67,9 +76,11 @@ pub enum GroupsError {
 /// nodes, and neighbours in the order are near each other. Threads of one group share their data in a cache, and the
 /// groups share nothing.
 pub fn groups(machine: &Machine, allowed: &[u32], cores: u32, groups: u32) -> Result<Vec<u32>, GroupsError> {
-    let mut first: Vec<Seat> = seats(machine, allowed).into_iter().filter(|seat| seat.rank == 0).collect();
-    first.sort_by_key(|seat| (seat.package, seat.node, seat.cache, seat.core));
-    let by_node: Vec<&[Seat]> = first.chunk_by(|a, b| (a.package, a.node) == (b.package, b.node)).collect();
+    let mut first: Vec<CpuLocation> =
+        locations(machine, allowed).into_iter().filter(|location| location.rank == 0).collect();
+    first.sort_by_key(|location| (location.package, location.node, location.cache, location.core));
+    let by_node: Vec<&[CpuLocation]> =
+        first.chunk_by(|a, b| (a.package, a.node) == (b.package, b.node)).collect();
     let largest = by_node.iter().map(|node| node.len()).max().unwrap_or(0) as u32;
     if cores == 0 || cores > largest {
         return Err(GroupsError::TooLarge { cores, largest });
@@ -88,11 +99,11 @@ pub fn groups(machine: &Machine, allowed: &[u32], cores: u32, groups: u32) -> Re
 }
 
 /// Cuts the cores of a node into groups: within each cache first, then of what the caches have left over.
-fn cut(node: &[Seat], cores: usize) -> Vec<Vec<u32>> {
+fn cut(node: &[CpuLocation], cores: usize) -> Vec<Vec<u32>> {
     let mut groups = Vec::new();
     let mut left = Vec::new();
     for cache in node.chunk_by(|a, b| a.cache == b.cache) {
-        let cpus: Vec<u32> = cache.iter().map(|seat| seat.cpu).collect();
+        let cpus: Vec<u32> = cache.iter().map(|location| location.cpu).collect();
         let whole = cpus.chunks_exact(cores);
         left.extend_from_slice(whole.remainder());
         groups.extend(whole.map(<[u32]>::to_vec));

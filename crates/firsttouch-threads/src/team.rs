@@ -6,6 +6,7 @@
 
 mod barrier;
 mod gate;
+mod lock;
 #[cfg(all(test, loom))]
 mod models;
 mod schedule;
@@ -15,11 +16,12 @@ pub use schedule::Schedule;
 pub use storage::PerGroup;
 
 use crate::bind_this_thread;
+use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sync::{Mutex, MutexGuard};
 use barrier::Barrier;
 use firsttouch_linux::numa;
 use gate::Gate;
+use lock::lock;
 use schedule::Shares;
 use std::any::Any;
 use std::fmt;
@@ -93,7 +95,7 @@ pub struct Team {
 
 /// Where a member belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seat {
+struct MemberLocation {
     cpu: u32,
     group: usize,
     in_group: usize,
@@ -102,7 +104,7 @@ struct Seat {
 /// What the members share.
 #[derive(Debug)]
 struct Shared {
-    seats: Vec<Seat>,
+    locations: Vec<MemberLocation>,
     group_sizes: Vec<usize>,
     /// The number of the piece of work to be done.
     begun: Gate,
@@ -147,17 +149,17 @@ impl Member<'_> {
 
     /// The CPU it is bound to.
     pub fn cpu(&self) -> u32 {
-        self.shared.seats[self.index].cpu
+        self.shared.locations[self.index].cpu
     }
 
     /// The group it belongs to, from 0.
     pub fn group(&self) -> usize {
-        self.shared.seats[self.index].group
+        self.shared.locations[self.index].group
     }
 
     /// Which of its group, from 0.
     pub fn index_in_group(&self) -> usize {
-        self.shared.seats[self.index].in_group
+        self.shared.locations[self.index].in_group
     }
 
     /// Members of its group.
@@ -167,7 +169,7 @@ impl Member<'_> {
 
     /// Members of the team.
     pub fn team_size(&self) -> usize {
-        self.shared.seats.len()
+        self.shared.locations.len()
     }
 
     /// Waits until every member of the team has come here. True for one of them, no matter which.
@@ -191,34 +193,38 @@ impl Team {
         if groups.is_empty() || groups.iter().any(Vec::is_empty) {
             return Err(TeamError::Empty);
         }
-        let seats: Vec<Seat> = groups
+        let locations: Vec<MemberLocation> = groups
             .iter()
             .enumerate()
             .flat_map(|(group, cpus)| {
-                cpus.iter().enumerate().map(move |(in_group, cpu)| Seat { cpu: *cpu, group, in_group })
+                cpus.iter().enumerate().map(move |(in_group, cpu)| MemberLocation {
+                    cpu: *cpu,
+                    group,
+                    in_group,
+                })
             })
             .collect();
-        let shared = Arc::new(Shared::new(seats, groups.iter().map(Vec::len).collect()));
+        let shared = Arc::new(Shared::new(locations, groups.iter().map(Vec::len).collect()));
         // Dropped on an error below, it lets those go that have started.
         let mut team = Team { shared, threads: Vec::new(), jobs: 0 };
-        let (tell, told) = mpsc::channel();
-        for (index, seat) in team.shared.seats.iter().copied().enumerate() {
+        let (tell, reports) = mpsc::channel();
+        for (index, location) in team.shared.locations.iter().copied().enumerate() {
             let (shared, tell) = (Arc::clone(&team.shared), tell.clone());
             let life = move || {
-                let bound =
-                    bind_this_thread(seat.cpu).map_err(|source| TeamError::Bind { cpu: seat.cpu, source });
+                let bound = bind_this_thread(location.cpu)
+                    .map_err(|source| TeamError::Bind { cpu: location.cpu, source });
                 let stays = bound.is_ok();
-                // The receiver lives until every member has told.
+                // The receiver lives until every member has reported.
                 let _ = tell.send(bound);
                 if stays {
                     shared.serve(index);
                 }
             };
-            let name = format!("team {}.{}", seat.group, seat.in_group);
+            let name = format!("team {}.{}", location.group, location.in_group);
             let thread = thread::Builder::new().name(name).spawn(life);
             team.threads.push(thread.map_err(|source| TeamError::Start { member: index, source })?);
         }
-        let bound: Result<(), TeamError> = told.iter().take(team.size()).collect();
+        let bound: Result<(), TeamError> = reports.iter().take(team.size()).collect();
         bound.map(|()| team)
     }
 
@@ -233,7 +239,7 @@ impl Team {
 
     /// Members of the team.
     pub fn size(&self) -> usize {
-        self.shared.seats.len()
+        self.shared.locations.len()
     }
 
     /// Members of each group.
@@ -290,7 +296,7 @@ impl Drop for Team {
 }
 
 impl Shared {
-    fn new(seats: Vec<Seat>, group_sizes: Vec<usize>) -> Shared {
+    fn new(locations: Vec<MemberLocation>, group_sizes: Vec<usize>) -> Shared {
         Shared {
             begun: Gate::new(),
             ended: Gate::new(),
@@ -299,16 +305,16 @@ impl Shared {
             leave: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             panic: Mutex::new(None),
-            all: Barrier::new(seats.len()),
+            all: Barrier::new(locations.len()),
             by_group: group_sizes.iter().map(|size| Barrier::new(*size)).collect(),
-            seats,
+            locations,
             group_sizes,
         }
     }
 
     /// [`Team::run`], by the number of the piece of work.
     fn run(&self, job: u32, work: &(dyn Fn(&Member<'_>) + Sync)) {
-        // SAFETY: only the lifetime is forgotten. The pointer is taken away again below, after every member has told that
+        // SAFETY: only the lifetime is forgotten. The pointer is taken away again below, after every member has reported that
         // it is done with it, and nothing in between returns or panics.
         let work = unsafe {
             std::mem::transmute::<*const (dyn Fn(&Member<'_>) + Sync + '_), *const (dyn Fn(&Member<'_>) + Sync)>(
@@ -316,7 +322,7 @@ impl Shared {
             )
         };
         *lock(&self.work) = Some(Work(work));
-        self.busy.store(self.seats.len(), Ordering::Relaxed);
+        self.busy.store(self.locations.len(), Ordering::Relaxed);
         self.begun.set(job);
         self.ended.wait_for(job);
         *lock(&self.work) = None;
@@ -360,9 +366,4 @@ impl Shared {
             }
         }
     }
-}
-
-/// A panic elsewhere does not make these values wrong.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

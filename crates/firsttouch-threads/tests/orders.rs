@@ -1,11 +1,14 @@
 //! Orders of CPUs on machines of many shapes: described, and recorded where the recordings are.
 
-#![allow(clippy::print_stderr, reason = "a missing recording is said, not passed over")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 
 use firsttouch_machine::Machine;
 use firsttouch_threads::{GroupsError, compact, groups, scatter};
 use proptest::prelude::*;
+use skipped::skipped;
 use std::path::Path;
 
 fn machine(text: &str) -> Machine {
@@ -95,7 +98,7 @@ fn only_what_is_allowed_is_used() {
 fn recorded_machines_have_orders() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/machines");
     if !folder.is_dir() {
-        return eprintln!("skipped: no recorded machines at {}", folder.display());
+        return skipped(&format!("no recorded machines at {}", folder.display()));
     }
     let mut read = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -129,7 +132,7 @@ fn sparse_nodes_are_taken_by_their_numbers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/data/machines/48amd64-4pa2n6c-sparse.tar.bz2");
     let Some(machine) = path.is_file().then(|| machine(path.to_str().unwrap())) else {
-        return eprintln!("skipped: {} is not there", path.display());
+        return skipped(&format!("{} is not there", path.display()));
     };
     let order = groups(&machine, &online(&machine), 6, 8).unwrap();
     let nodes: Vec<u32> = order.iter().step_by(6).map(|cpu| node_of(&machine, *cpu).unwrap()).collect();

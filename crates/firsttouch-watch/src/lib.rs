@@ -1,6 +1,6 @@
 //! Looking at a process over time: what its memory lies on, where its threads are, what the kernel moved meanwhile.
 //!
-//! A [`Sampler`] gives a [`firsttouch_placement::WatchSample`] whenever it is asked, and says how long to wait before the
+//! A [`Sampler`] gives a [`firsttouch_documents::WatchSample`] whenever it is asked, and says how long to wait before the
 //! next. What is cheap is read every time. What costs more takes turns: walking the page tables, looking at every
 //! thread, looking at the machine and at the family tree. Each has a share of the budget and is left out of a sample until
 //! it has been paid for, so that a process of any size is watched at the same cost.
@@ -29,5 +29,5 @@ mod tree;
 mod turn;
 
 pub use error::WatchError;
-pub use sampler::{Options, Sampler};
+pub use sampler::{Sampler, WatchOptions};
 pub use tree::{PeakPages, TreeWatch};

@@ -1,10 +1,10 @@
 //! The machine around the process: what the kernel moved, and what memory and pools have left.
 
+use firsttouch_documents::{PoolLevel, WatchedMachine};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_linux::vmstat::parse_vmstat;
 use firsttouch_machine::Pool;
-use firsttouch_placement::{PoolLevel, WatchedMachine};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

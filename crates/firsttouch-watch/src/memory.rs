@@ -6,10 +6,12 @@ use firsttouch_linux::process::{Status, unless_ended};
 use firsttouch_linux::remote::nodes_of;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{PMD_BYTES, bytes_by_node, parse_numa_maps, parse_smaps_rollup};
+use firsttouch_linux::urgent::Precedence;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Base pages, as everywhere here.
@@ -35,11 +37,13 @@ pub(crate) struct Memory {
     only_node: Option<u32>,
     /// Processes with very many mappings.
     crowded: HashSet<u32>,
+    /// The kernel reads under locks that a process waits for: on a busy machine for longer than that takes.
+    precedence: Arc<Precedence>,
 }
 
 impl Memory {
-    pub(crate) fn new(only_node: Option<u32>) -> Memory {
-        Memory { only_node, crowded: HashSet::new() }
+    pub(crate) fn new(root: &Root, only_node: Option<u32>) -> Memory {
+        Memory { only_node, crowded: HashSet::new(), precedence: Arc::new(Precedence::new(root)) }
     }
 
     /// Reads one process, of which `status` was read just before; `None` if it has ended.
@@ -48,7 +52,7 @@ impl Memory {
         if let (Some(rss), None | Some(0)) = (status.vm_rss_bytes, status.hugetlb_bytes)
             && !self.crowded.contains(&pid)
         {
-            match scan(root, pid, rss) {
+            match scan(root, pid, rss, &self.precedence) {
                 Scan::Found(huge) => {
                     if let Some(reading) = scanned(root, pid, rss, &huge, self.only_node) {
                         return Ok(Some(reading));
@@ -60,7 +64,7 @@ impl Memory {
                 Scan::Unsure => {}
             }
         }
-        walked(root, pid, self.only_node)
+        walked(root, pid, self.only_node, &self.precedence)
     }
 }
 
@@ -91,10 +95,16 @@ fn scanned(root: &Root, pid: u32, rss: u64, huge: &Huge, only_node: Option<u32>)
 }
 
 /// What the kernel's own walks tell: exact everywhere, in calls as long as the largest mapping takes.
-fn walked(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<Option<Reading>> {
+fn walked(
+    root: &Root,
+    pid: u32,
+    only_node: Option<u32>,
+    precedence: &Precedence,
+) -> io::Result<Option<Reading>> {
     let folder = root.path().join("proc").join(pid.to_string());
     let mut longest = Duration::ZERO;
-    let Some(text) = unless_ended(read_timed(&folder.join("smaps_rollup"), &mut longest))? else {
+    let mut read_timed = |name: &str| read_timed(&folder.join(name), precedence, &mut longest);
+    let Some(text) = unless_ended(read_timed("smaps_rollup"))? else {
         return Ok(None);
     };
     let figures = parse_smaps_rollup(&text).ok_or(io::ErrorKind::InvalidData)?;
@@ -109,7 +119,7 @@ fn walked(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<Option<Re
     if let Some(node) = only_node.filter(|_| figures.hugetlb() == 0) {
         reading.bytes_by_node = Some(BTreeMap::from([(node, rss)]));
     } else {
-        match read_timed(&folder.join("numa_maps"), &mut longest) {
+        match read_timed("numa_maps") {
             Ok(text) => {
                 let regions = parse_numa_maps(&text).ok_or(io::ErrorKind::InvalidData)?;
                 reading.bytes_by_node = bytes_by_node(&regions);
@@ -160,13 +170,13 @@ fn add<K: Ord>(sums: &mut BTreeMap<K, u64>, key: K, bytes: u64) {
 }
 
 /// Reads a file of procfs call by call: within one the kernel may hold the lock of the process, between two it does not.
-fn read_timed(path: &Path, longest: &mut Duration) -> io::Result<String> {
+fn read_timed(path: &Path, precedence: &Precedence, longest: &mut Duration) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
     let mut part = vec![0; 64 << 10];
     loop {
         let begun = Instant::now();
-        let answer = file.read(&mut part);
+        let answer = precedence.during(|| file.read(&mut part));
         *longest = begun.elapsed().max(*longest);
         match answer {
             Ok(0) => break,
@@ -184,7 +194,7 @@ mod tests {
     use std::fs;
 
     fn read(root: &Root, pid: u32, only_node: Option<u32>) -> io::Result<Option<Reading>> {
-        Memory::new(only_node).read(root, pid, &Status::default())
+        Memory::new(root, only_node).read(root, pid, &Status::default())
     }
 
     const ROLLUP: &str = "55d000000000-7fff00000000 ---p 00000000 00:00 0    [rollup]\nRss: 10240 kB\n\

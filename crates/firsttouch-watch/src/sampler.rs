@@ -6,20 +6,19 @@ use crate::machine::MachineLooks;
 use crate::memory::{Memory, Reading};
 use crate::threads::Threads;
 use crate::turn::Turn;
+use firsttouch_documents::{
+    WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchSample, WatchedFaults, WatchedMemory, WatchedProcess,
+};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{self, TICKS_PER_S};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_machine::{Machine, MeasuredMachine, MeasuredNode, Root};
-use firsttouch_placement::{
-    SCHEMA_VERSION, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchKind, WatchSample, WatchedFaults,
-    WatchedMemory, WatchedProcess,
-};
 use std::io;
 use std::time::{Duration, Instant};
 
 /// How to watch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct WatchOptions {
     /// The time from sample to sample, where the budget allows it.
     pub interval: Duration,
     /// The share of one core that watching may take, for example 0.01.
@@ -39,7 +38,7 @@ const FOR_FAMILY: f64 = 0.1;
 #[derive(Debug)]
 pub struct Sampler {
     root: Root,
-    options: Options,
+    options: WatchOptions,
     pid: u32,
     family: Family,
     threads: Threads,
@@ -62,7 +61,12 @@ pub struct Sampler {
 
 impl Sampler {
     /// Takes hold of a process on a machine. Nothing is sampled yet.
-    pub fn new(root: Root, machine: &Machine, pid: u32, options: Options) -> Result<Sampler, WatchError> {
+    pub fn new(
+        root: Root,
+        machine: &Machine,
+        pid: u32,
+        options: WatchOptions,
+    ) -> Result<Sampler, WatchError> {
         let began = (Instant::now(), thread_processor_time());
         let mut family = Family::new(&root, pid)?;
         if options.tree {
@@ -72,16 +76,17 @@ impl Sampler {
             machine.nodes.iter().filter(|node| node.size_bytes != Some(0)).map(|node| node.id).collect();
         let nodes_of_cpus = machine.cpus.iter().filter_map(|cpu| Some((cpu.id, cpu.node?))).collect();
         let turn = |part: f64| Turn::new(part * options.budget);
+        let only_node = match with_memory[..] {
+            [node] => Some(node),
+            _ => None,
+        };
         Ok(Sampler {
+            memory: Memory::new(&root, only_node),
             root,
             options,
             pid,
             family,
             threads: Threads::new(nodes_of_cpus),
-            memory: Memory::new(match with_memory[..] {
-                [node] => Some(node),
-                _ => None,
-            }),
             machine: MachineLooks::new(with_memory),
             about: (MeasuredMachine::of(machine), MeasuredNode::all_of(machine)),
             began,
@@ -107,8 +112,6 @@ impl Sampler {
         // One that has ended has no words any more.
         let command = process::command_line(&self.root, self.pid).unwrap_or_default();
         WatchHeader {
-            schema_version: SCHEMA_VERSION,
-            kind: WatchKind::Watch,
             started,
             command,
             pid: self.pid,
@@ -123,7 +126,7 @@ impl Sampler {
     /// The last line of a recording.
     pub fn end(&self, ended: WatchEnding) -> WatchEnd {
         let t_s = self.now().as_secs_f64();
-        WatchEnd { schema_version: SCHEMA_VERSION, ended, t_s, core_share: self.core_share() }
+        WatchEnd { ended, t_s, core_share: self.core_share() }
     }
 
     /// How long to wait before the next sample.
@@ -135,7 +138,7 @@ impl Sampler {
     pub fn sample(&mut self) -> Result<Option<WatchSample>, WatchError> {
         let (now, begun) = (self.now(), thread_processor_time());
         let unreadable = |source| WatchError::Unreadable { pid: self.pid, source };
-        let mut sample = WatchSample { schema_version: SCHEMA_VERSION, ..WatchSample::default() };
+        let mut sample = WatchSample::default();
         if self.options.tree && self.family_turn.is_due(now) {
             let took = cost_of(|| {
                 if let Err(error) = self.family.grow(&self.root, false) {

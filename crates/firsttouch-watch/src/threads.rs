@@ -1,8 +1,8 @@
 //! The threads: which CPU and node they ran on, what they used, how often they were moved.
 
+use firsttouch_documents::WatchedThreads;
 use firsttouch_linux::process::{self, Stat, TICKS_PER_S};
 use firsttouch_linux::root::Root;
-use firsttouch_placement::WatchedThreads;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 

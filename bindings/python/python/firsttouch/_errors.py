@@ -44,7 +44,7 @@ class FallbackError(Error):
 
 
 class TuneError(Error):
-    """A session of `tune` that failed. `status` is the exit status of the command."""
+    """A session of `tune` that failed. `status` is that of `firsttouch tune`: 2 for what makes no sense, 1 for the rest."""
 
     def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
         super().__init__(message, hint)

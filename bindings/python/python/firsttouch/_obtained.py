@@ -57,7 +57,7 @@ class Obtained:
         return sum(bytes for size, bytes in (self.pages or {}).items() if size >= _HUGE) / total if total else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The receipt, with the keys that those of `firsttouch run --receipt` have; ready for `json.dumps`."""
+        """The receipt as a document of kind `region`; ready for `json.dumps`."""
         obtained = None
         if self.pages is not None:
             obtained = {
@@ -66,6 +66,7 @@ class Obtained:
                 "placed_bytes": self.bytes if self.placed else 0,
             }
         return {
+            "kind": "region",
             "schema_version": 1,
             "asked": None if self.asked is None else {**self.asked, "bytes": self.bytes},
             "obtained": obtained,

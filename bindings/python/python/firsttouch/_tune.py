@@ -1,19 +1,16 @@
-"""Finding the best placement of a program, and proving it, by the command `firsttouch tune`.
-
-A session starts many processes, controls what they inherit and times them: work for a process without an interpreter, its
-threads and its memory. So it is the command that does it; the package installs it beside the interpreter.
-"""
+"""Finding the best placement of a program, and proving it, by a session in a process of its own (`_session`)."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import sysconfig
-import tempfile
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -21,12 +18,15 @@ from ._errors import ArgumentError, TuneError, UnsupportedError
 
 Word = Union[str, "os.PathLike[str]"]
 
+#: Run by an interpreter that reads no settings and no site packages, and finds this package where it was found here.
+SESSION = "import sys; sys.path.insert(0, sys.argv[1]); from firsttouch import _session; _session.main()"
+
 
 class Tuned:
     """A session: what was asked, obtained and proved for every configuration."""
 
     def __init__(self, document: dict[str, Any], text: str, page: str) -> None:
-        #: The document that `tune --export-json` writes (docs/reference.md).
+        #: The document that `tune --export-json` writes (docs/documents.md).
         self.document = document
         #: The report as one HTML file, the document inside: `firsttouch report` opens it again.
         self.html = page
@@ -69,7 +69,7 @@ def tune(
     *,
     configs: Union[None, str, Iterable[str]] = None,
     baseline: Optional[str] = None,
-    rivals: bool = False,
+    alternatives: bool = False,
     quick: bool = False,
     precision: Optional[str] = None,
     max_runs: Optional[int] = None,
@@ -85,7 +85,7 @@ def tune(
 
     The arguments are the options of `firsttouch tune`: `configs` are placements in the short form (`"thp"`,
     `"2m,min-size=4M"`); `budget` is seconds, or a time such as `"10m"`; `save` keeps the winning placement as a profile
-    for `firsttouch run --profile`. With `progress`, what the command says meanwhile goes to `sys.stderr`.
+    for `firsttouch run --profile`. With `progress`, what the session does goes to `sys.stderr`.
     """
     if isinstance(command, (str, bytes)) or not command:
         raise ArgumentError("a command is a list of words", 'tune(["python3", "model.py"]); shlex.split() cuts a line')
@@ -93,65 +93,75 @@ def tune(
         configs = [configs]
     if isinstance(budget, (int, float)):
         budget = f"{round(budget * 1000)}ms"
-    options: list[str] = []
-    for name, value in [
-        ("--baseline", baseline),
-        ("--precision", precision),
-        ("--max-runs", max_runs),
-        ("--budget", budget),
-        ("--seed", seed),
-        ("--save", save),
-    ]:
-        if value is not None:
-            options += [name, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
-    for config in configs or []:
-        options += ["--configs", config]
-    options += [name for name, wanted in [("--rivals", rivals), ("--quick", quick)] if wanted]
-    with tempfile.TemporaryDirectory(prefix="firsttouch-") as folder:
-        data, page, text = (Path(folder, name) for name in ("tune.json", "tune.html", "tune.txt"))
-        words = [_program(), "tune", *options, "--export-json", str(data), "--export-html", str(page), "--"]
-        words += [os.fspath(word) for word in command]
-        status, said = _run(words, text, progress)
-        if status != 0 or not data.exists():
-            raise _failure(status, said)
-        return Tuned(json.loads(data.read_text()), text.read_text(), page.read_text())
+    request = {
+        "command": [os.fsdecode(word) for word in command],
+        "configs": list(configs or []),
+        "baseline": "plain" if baseline is None else baseline,
+        "alternatives": alternatives,
+        "quick": quick,
+        "precision": "5%" if precision is None else str(precision),
+        "max_runs": None if max_runs is None else str(max_runs),
+        "budget": budget,
+        "seed": None if seed is None else str(seed),
+        "started": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "columns": shutil.get_terminal_size().columns,
+    }
+    found = _session(request, progress)
+    if "error" in found:
+        raise TuneError(found["error"], found["hint"], found["status"])
+    if save is not None:
+        _save(Path(save), found, progress)
+    return Tuned(json.loads(found["document"]), found["text"], found["page"])
 
 
-def _program() -> str:
-    """The command, as it was installed with the package, or by the search path."""
-    beside = Path(sysconfig.get_path("scripts"), "firsttouch")
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("firsttouch")
-    if found is None:
-        raise UnsupportedError(
-            "the command `firsttouch` is neither beside this Python nor on the search path",
-            "cargo install --path crates/firsttouch-cli",
-        )
-    return found
+def _session(request: dict[str, Any], progress: bool) -> dict[str, Any]:
+    """What came of a session, as its last line says it."""
+    if not sys.executable:
+        raise UnsupportedError("this process does not say where its Python is", "sys.executable is the path of a Python")
+    here = Path(__file__).resolve().parent.parent
+    words = [sys.executable, "-I", "-S", "-c", SESSION, str(here)]
+    # Apart from the terminal, where Ctrl-C would reach the program before the session knows that its end is wanted.
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
+            for line in process.stdout:
+                told: dict[str, Any] = json.loads(line)
+                if "said" not in told:
+                    return told
+                if progress:
+                    print(told["said"], file=sys.stderr)
+        except BaseException:
+            _end(process)
+            raise
+    raise TuneError("the process of the session ended before its time", "", process.returncode)
 
 
-def _run(words: list[str], text: Path, progress: bool) -> tuple[int, str]:
-    """The exit status, and the last lines of what was said on the way."""
-    said: list[str] = []
-    with text.open("w") as output:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True)
-        with process:
-            assert process.stderr is not None
-            try:
-                for line in process.stderr:
-                    said = [*said[-39:], line]
-                    if progress:
-                        sys.stderr.write(line)
-            except KeyboardInterrupt:
-                # The command was interrupted as well, and puts back what it changed.
-                process.wait()
-                raise
-    return process.returncode, "".join(said)
+def _end(process: subprocess.Popen[str]) -> None:
+    """Has a session end its program, and waits for both; whoever is interrupted once more waits no longer."""
+    assert process.stdin is not None and process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write("end\n")
+        process.stdin.close()
+    try:
+        # What it still writes must not keep it.
+        process.stdout.read()
+        process.wait()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
 
 
-def _failure(status: int, said: str) -> TuneError:
-    """The error as the command said it: what, its causes, and after an empty line the hint."""
-    _, _, error = said.rpartition("error: ")
-    what, _, rest = error.partition("\n\n")
-    message = "; ".join(line.strip() for line in what.splitlines() if line.strip())
-    hints = [line[len("hint: ") :] for line in rest.splitlines() if line.startswith("hint: ")]
-    return TuneError(message or f"firsttouch tune ended with status {status}", " ".join(hints), status)
+def _save(file: Path, found: dict[str, Any], progress: bool) -> None:
+    if found["profile"] is not None:
+        file.write_text(found["profile"])
+        said = f"the placement is kept in {file}"
+    else:
+        said = f"{found['why']}: {file} is not written"
+    if progress:
+        print(said, file=sys.stderr)

@@ -1,12 +1,16 @@
 //! What all distances from each source come to, without the distances.
 
+use super::failure::{Failure, team};
 use super::held::Held;
 use super::index::Index;
 use super::numbers::Writable;
+use super::paths;
 use super::patience::patiently;
-use super::{Failure, nodes, paths, team};
-use firsttouch_graph::hierarchy::Sweeps;
-use firsttouch_graph::{AllPairs, Checkpoint, Goal, Graphs, Loaded, Progress, Queue, Searches, Summary};
+use super::places::nodes;
+use firsttouch_graph::hierarchy::PhastQuery;
+use firsttouch_graph::{
+    AllPairs, AllPairsProgress, Checkpoint, Goal, Graphs, Loaded, Queue, Searches, Summary,
+};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -19,7 +23,7 @@ const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(30);
 
 /// What answers all sources.
 enum By<'a> {
-    Sweeps(&'a Index),
+    PhastQuery(&'a Index),
     Searches(Cow<'a, Loaded>),
 }
 
@@ -44,12 +48,12 @@ pub(crate) fn summaries(
     let held = graph.get();
     let sources = nodes(held, sources)?;
     let by = match index {
-        Some(index) => By::Sweeps(index.get()),
+        Some(index) => By::PhastQuery(index.get()),
         None => By::Searches(held.loaded(py)?),
     };
-    let (latest, mut told) = (Mutex::new(0), None);
+    let (latest, mut reported) = (Mutex::new(0), None);
     let work = |stop: &AtomicBool| -> Result<Option<Vec<Summary>>, Failure> {
-        let note = |progress: Progress| {
+        let note = |progress: AllPairsProgress| {
             *latest.lock().unwrap_or_else(PoisonError::into_inner) = progress.done;
         };
         let run = AllPairs {
@@ -60,13 +64,13 @@ pub(crate) fn summaries(
         };
         let mut team = team(threads)?;
         let outcome = match &by {
-            By::Sweeps(index) => {
+            By::PhastQuery(index) => {
                 let hierarchy = index.hierarchy();
-                let mut sweeps = Sweeps::new(&hierarchy, &mut team);
+                let mut phast = PhastQuery::new(&hierarchy, &mut team);
                 if let Some(limit) = limit {
-                    sweeps = sweeps.within(limit);
+                    phast = phast.within(limit);
                 }
-                run.run(&mut sweeps, &sources)?
+                run.run(&mut phast, &sources)?
             }
             By::Searches(loaded) => {
                 let queue = Queue::Buckets(paths::width(sources.len(), threads));
@@ -76,12 +80,12 @@ pub(crate) fn summaries(
                 run.run(&mut searches, &sources)?
             }
         };
-        Ok(outcome.kept.finished())
+        Ok(outcome.stored.finished())
     };
     let mut tell = |done: usize| -> PyResult<()> {
-        if let Some(progress) = progress.filter(|_| told != Some(done)) {
+        if let Some(progress) = progress.filter(|_| reported != Some(done)) {
             progress.call1((done, sources.len()))?;
-            told = Some(done);
+            reported = Some(done);
         }
         Ok(())
     };

@@ -1,9 +1,9 @@
 //! A graph that Python holds: read from a file, or taken over from arrays.
 
-use super::lent::{Arrays, Lent, Reached};
+use super::borrowed::{Arrays, Borrowed, Reached};
+use super::failure::{os_error, team};
 use super::numbers::{Number, Writable};
 use super::patience::patiently;
-use super::{os_error, team};
 use crate::errors::{bad_argument, graph_error, no_memory, pages};
 use firsttouch_graph::{
     Format, Graph, Ids, Loaded, Order, OutArc, Place, ReadError, ReadOptions, Reordering, WriteError, read,
@@ -17,16 +17,16 @@ use std::path::{Path, PathBuf};
 /// A graph, and which of its nodes is which.
 #[pyclass(frozen, name = "Graph", module = "firsttouch._core")]
 pub(crate) struct Held {
-    kept: Kept,
+    storage: Storage,
     pub(super) place: Place,
 }
 
 /// Where the arcs are.
-enum Kept {
+enum Storage {
     /// In memory of the graph's own.
     Own(Box<Loaded>),
     /// In arrays of somebody's.
-    Lent(Lent),
+    Borrowed(Borrowed),
 }
 
 fn place(kind: &str, node: Option<u32>) -> PyResult<Place> {
@@ -131,23 +131,23 @@ impl Held {
                 None => Ok(loaded),
             }
         };
-        Ok(Held { kept: Kept::Own(Box::new(patiently(py, work, |_| Ok(()))??)), place })
+        Ok(Held { storage: Storage::Own(Box::new(patiently(py, work, |_| Ok(()))??)), place })
     }
 
     /// Takes over compressed rows: `indptr` and `indices` of one type. Without `data` all weights are 1. Nothing is copied if
-    /// the arrays are lent.
+    /// the arrays are borrowed.
     #[staticmethod]
     fn from_rows(
         indptr: &Bound<'_, PyAny>,
         indices: &Bound<'_, PyAny>,
         data: Option<&Bound<'_, PyAny>>,
-        lent: bool,
+        borrowed: bool,
         kind: String,
         node: Option<u32>,
     ) -> PyResult<Held> {
         let place = place(&kind, node)?;
-        if lent {
-            return Ok(Held { kept: Kept::Lent(Lent::new(indptr, indices, data)?), place });
+        if borrowed {
+            return Ok(Held { storage: Storage::Borrowed(Borrowed::new(indptr, indices, data)?), place });
         }
         Ok(Held::of(Arrays::of(indptr, indices, data)?.graph(indptr.py(), place)?, place))
     }
@@ -177,8 +177,8 @@ impl Held {
 
     /// The graph with all weights 1.
     fn unweighted(&self, py: Python<'_>) -> PyResult<Held> {
-        if let Kept::Lent(lent) = &self.kept {
-            return Ok(Held { kept: Kept::Lent(lent.unweighted(py)?), place: self.place });
+        if let Storage::Borrowed(borrowed) = &self.storage {
+            return Ok(Held { storage: Storage::Borrowed(borrowed.unweighted(py)?), place: self.place });
         }
         self.derived(py, |graph, place| graph.unweighted(place))
     }
@@ -195,16 +195,16 @@ impl Held {
 
     #[getter]
     fn arcs(&self) -> usize {
-        match &self.kept {
-            Kept::Own(loaded) => loaded.graph.arcs(),
-            Kept::Lent(lent) => lent.sound.arcs(),
+        match &self.storage {
+            Storage::Own(loaded) => loaded.graph.arcs(),
+            Storage::Borrowed(borrowed) => borrowed.validated.arcs(),
         }
     }
 
     /// Whether the arcs lie in memory of the graph's own.
     #[getter]
     fn copied(&self) -> bool {
-        matches!(self.kept, Kept::Own(_))
+        matches!(self.storage, Storage::Own(_))
     }
 
     /// Bytes of memory of its own.
@@ -216,9 +216,9 @@ impl Held {
     /// Whether distances fit into 32 bits.
     #[getter]
     fn is_narrow(&self) -> bool {
-        match &self.kept {
-            Kept::Own(loaded) => loaded.graph.fits_32_bits(),
-            Kept::Lent(lent) => lent.sound.fits_32_bits(),
+        match &self.storage {
+            Storage::Own(loaded) => loaded.graph.fits_32_bits(),
+            Storage::Borrowed(borrowed) => borrowed.validated.fits_32_bits(),
         }
     }
 
@@ -261,47 +261,47 @@ impl Held {
     }
 
     /// `indptr`, `indices` or `data` of a graph in arrays of somebody's: the array itself, or `None` if there is none.
-    fn lent<'py>(&self, py: Python<'py>, part: &str) -> Option<Bound<'py, PyAny>> {
-        match &self.kept {
-            Kept::Own(_) => None,
-            Kept::Lent(lent) => lent.part(py, part),
+    fn borrowed<'py>(&self, py: Python<'py>, part: &str) -> Option<Bound<'py, PyAny>> {
+        match &self.storage {
+            Storage::Own(_) => None,
+            Storage::Borrowed(borrowed) => borrowed.part(py, part),
         }
     }
 }
 
 impl Held {
     fn of(graph: Graph, place: Place) -> Held {
-        Held { kept: Kept::Own(Box::new(own_of(graph))), place }
+        Held { storage: Storage::Own(Box::new(own_of(graph))), place }
     }
 
     fn own(&self) -> Option<&Loaded> {
-        match &self.kept {
-            Kept::Own(loaded) => Some(loaded),
-            Kept::Lent(_) => None,
+        match &self.storage {
+            Storage::Own(loaded) => Some(loaded),
+            Storage::Borrowed(_) => None,
         }
     }
 
-    /// Its graph, to make something of it; of arrays that are lent a copy, for as long as that takes.
+    /// Its graph, to make something of it; of arrays that are borrowed a copy, for as long as that takes.
     pub(super) fn loaded(&self, py: Python<'_>) -> PyResult<Cow<'_, Loaded>> {
-        match &self.kept {
-            Kept::Own(loaded) => Ok(Cow::Borrowed(loaded)),
-            Kept::Lent(lent) => Ok(Cow::Owned(own_of(lent.graph(py, self.place)?))),
+        match &self.storage {
+            Storage::Own(loaded) => Ok(Cow::Borrowed(loaded)),
+            Storage::Borrowed(borrowed) => Ok(Cow::Owned(own_of(borrowed.graph(py, self.place)?))),
         }
     }
 
     /// Its rows, to search in.
     pub(super) fn rows<'a>(&'a self, py: Python<'a>) -> PyResult<Reached<'a>> {
-        match &self.kept {
-            Kept::Own(loaded) => Ok(Reached::Own(&loaded.graph)),
-            Kept::Lent(lent) => lent.rows(py),
+        match &self.storage {
+            Storage::Own(loaded) => Ok(Reached::Own(&loaded.graph)),
+            Storage::Borrowed(borrowed) => borrowed.rows(py),
         }
     }
 
     /// How many nodes it has.
     pub(super) fn node_count(&self) -> usize {
-        match &self.kept {
-            Kept::Own(loaded) => loaded.graph.nodes(),
-            Kept::Lent(lent) => lent.sound.nodes(),
+        match &self.storage {
+            Storage::Own(loaded) => loaded.graph.nodes(),
+            Storage::Borrowed(borrowed) => borrowed.validated.nodes(),
         }
     }
 
@@ -324,7 +324,7 @@ impl Held {
             format: from.format,
             notes: from.notes.clone(),
         };
-        Ok(Held { kept: Kept::Own(Box::new(loaded)), place: self.place })
+        Ok(Held { storage: Storage::Own(Box::new(loaded)), place: self.place })
     }
 }
 

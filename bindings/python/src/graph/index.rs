@@ -1,12 +1,13 @@
 //! An index of a graph: a hierarchy that many sources are answered from at once.
 
+use super::failure::{Failure, os_error, team};
 use super::held::Held;
 use super::numbers::Numbers;
-use super::paths::Found;
+use super::output::{DistanceType, Found, Out, Rows, for_distance_type};
+use super::paths;
 use super::patience::patiently;
-use super::told::{Out, Rows, Told, for_told};
-use super::{Failure, nodes, os_error, paths, team};
-use firsttouch_graph::hierarchy::{Hierarchy, Options, Sweeps};
+use super::places::nodes;
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions, PhastQuery};
 use firsttouch_graph::{Goal, Node};
 use pyo3::prelude::*;
 use std::io;
@@ -21,8 +22,11 @@ pub(crate) struct Index {
     hierarchy: RwLock<Hierarchy>,
 }
 
-fn options(threads: usize) -> Options {
-    Options { threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN), ..Options::default() }
+fn options(threads: usize) -> HierarchyOptions {
+    HierarchyOptions {
+        threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
+        ..HierarchyOptions::default()
+    }
 }
 
 #[pymethods]
@@ -98,7 +102,7 @@ pub(crate) fn table(
     let order = held.order_inside().filter(|_| targets.is_none());
     let (index, rows) = (index.map(Bound::get), held.rows(py)?);
     let (searched, mut out) = (rows.searched()?, Out::of(out)?);
-    for_told!(out, out => {
+    for_distance_type!(out, out => {
         let rows = Rows::new(columns, out, None, order);
         let work = |stop: &AtomicBool| match index {
             _ if columns == 0 => Ok(()),
@@ -117,7 +121,7 @@ pub(crate) fn table(
     })
 }
 
-fn sweep<T: Told>(
+fn sweep<T: DistanceType>(
     hierarchy: &Hierarchy,
     sources: &[Node],
     targets: Option<&[Node]>,
@@ -127,14 +131,14 @@ fn sweep<T: Told>(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut team = team(threads)?;
-    let mut sweeps = match targets {
-        Some(targets) => Sweeps::to(hierarchy, &mut team, targets)?,
-        None => Sweeps::new(hierarchy, &mut team),
+    let mut phast = match targets {
+        Some(targets) => PhastQuery::to(hierarchy, &mut team, targets)?,
+        None => PhastQuery::new(hierarchy, &mut team),
     };
     if let Some(limit) = limit {
-        sweeps = sweeps.within(limit);
+        phast = phast.within(limit);
     }
     let ends = || stop.load(Ordering::Relaxed);
-    sweeps.each(sources, ends, |at, distances, _| rows.tell_all(at, distances))?;
+    phast.each(sources, ends, |at, distances, _| rows.tell_all(at, distances))?;
     rows.finish()
 }

@@ -17,39 +17,39 @@ pub(super) trait Number: Element + Copy {
     const WORD: &'static str;
 
     /// The elements, if they are of this type.
-    fn elements_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [Self]>;
+    fn elements_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [Self]>;
 }
 
 /// An unsigned type, whose bits those of the signed type as wide may be taken for.
 pub(super) trait Unsigned: Number {
     /// The elements, if they are of either type.
-    fn bits_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [Self]>;
+    fn bits_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [Self]>;
 }
 
 macro_rules! numbers {
     ($($kind:ident, $type:ty, $word:literal);*) => {
-        /// An array of any such type, lent for reading: contiguous and aligned.
-        pub(super) enum Kept<'py> {
+        /// An array of any such type, borrowed for reading: contiguous and aligned.
+        pub(super) enum Storage<'py> {
             $($kind(PyReadonlyArrayDyn<'py, $type>)),*
         }
 
-        impl<'py> Kept<'py> {
-            fn of(array: &Bound<'py, PyAny>) -> PyResult<Option<Kept<'py>>> {
+        impl<'py> Storage<'py> {
+            fn of(array: &Bound<'py, PyAny>) -> PyResult<Option<Storage<'py>>> {
                 $(if let Some(array) = typed::<$type>(array)? {
-                    return Ok(Some(Kept::$kind(array.try_readonly()?)));
+                    return Ok(Some(Storage::$kind(array.try_readonly()?)));
                 })*
                 Ok(None)
             }
 
             fn len(&self) -> usize {
                 match self {
-                    $(Kept::$kind(array) => array.len()),*
+                    $(Storage::$kind(array) => array.len()),*
                 }
             }
 
             fn word(&self) -> &'static str {
                 match self {
-                    $(Kept::$kind(_) => <$type>::WORD),*
+                    $(Storage::$kind(_) => <$type>::WORD),*
                 }
             }
         }
@@ -58,9 +58,9 @@ macro_rules! numbers {
             const WORD: &'static str =
                 if cfg!(target_endian = "little") { concat!("<", $word) } else { concat!(">", $word) };
 
-            fn elements_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [$type]> {
-                match kept {
-                    Kept::$kind(array) => array.as_slice().ok(),
+            fn elements_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [$type]> {
+                match storage {
+                    Storage::$kind(array) => array.as_slice().ok(),
                     _ => None,
                 }
             }
@@ -71,14 +71,14 @@ macro_rules! numbers {
 numbers! { I32, i32, "i4"; U32, u32, "u4"; I64, i64, "i8"; U64, u64, "u8"; F32, f32, "f4"; F64, f64, "f8" }
 
 impl Unsigned for u32 {
-    fn bits_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [u32]> {
-        u32::elements_of(kept).or_else(|| i32::elements_of(kept).map(bytemuck::cast_slice))
+    fn bits_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [u32]> {
+        u32::elements_of(storage).or_else(|| i32::elements_of(storage).map(bytemuck::cast_slice))
     }
 }
 
 impl Unsigned for u64 {
-    fn bits_of<'a>(kept: &'a Kept<'_>) -> Option<&'a [u64]> {
-        u64::elements_of(kept).or_else(|| i64::elements_of(kept).map(bytemuck::cast_slice))
+    fn bits_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [u64]> {
+        u64::elements_of(storage).or_else(|| i64::elements_of(storage).map(bytemuck::cast_slice))
     }
 }
 
@@ -99,11 +99,11 @@ fn typed<'a, 'py, T: Number>(
 }
 
 /// An array to be read.
-pub(super) struct Numbers<'py>(Kept<'py>);
+pub(super) struct Numbers<'py>(Storage<'py>);
 
 impl<'py> Numbers<'py> {
     pub(super) fn of(array: &Bound<'py, PyAny>) -> PyResult<Numbers<'py>> {
-        Kept::of(array)?.map(Numbers).ok_or_else(wrong)
+        Storage::of(array)?.map(Numbers).ok_or_else(wrong)
     }
 
     /// How many there are.

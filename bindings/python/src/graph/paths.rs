@@ -1,13 +1,14 @@
 //! Distances and predecessors by searching, as SciPy tells them.
 
+use super::borrowed::{Searched, for_rows};
+use super::failure::{Failure, team};
 use super::held::Held;
-use super::lent::{Searched, for_rows};
 use super::numbers::{Numbers, Writable};
+use super::output::{DistanceType, Found, NONE, Out, Rows, for_distance_type};
 use super::patience::patiently;
-use super::told::{Out, Rows, Told, for_told};
-use super::{Failure, NONE, nodes, team};
+use super::places::nodes;
 use firsttouch_graph::{
-    Algorithm, Distances, Goal, GraphShape, Node, Search, Task, TeamSearch, Tree, Width, choose, search_each,
+    Algorithm, Goal, GraphShape, Node, ParallelSearch, Search, Task, Tree, Width, choose, search_each,
 };
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,15 +19,6 @@ const MEASURED_FROM: usize = 8;
 const SMALL: usize = 1 << 17;
 /// Arcs of a graph from which on a team that is made for one source is sooner done than one thread: some 20 ms of it.
 const WORTH_A_TEAM: usize = 1 << 20;
-
-/// What a search has found, whatever kind of rows it went through.
-pub(super) struct Found<'a> {
-    pub(super) distances: Distances<'a>,
-    /// The nodes that have a distance, in a search with a limit or targets.
-    pub(super) within: Option<&'a [Node]>,
-    /// Predecessors, if they are wanted.
-    pub(super) parents: Option<Vec<Node>>,
-}
 
 /// Takes what was found from each source, by its place in the list.
 pub(super) type Tell<'a> = dyn Fn(usize, &Found<'_>) + Sync + 'a;
@@ -63,12 +55,12 @@ fn search_rows<G: firsttouch_graph::Rows>(
         let ends_early = goal != Goal::default();
         let task = Task { sources: sources.len(), threads, has_hierarchy: false, ends_early };
         let algorithm = choose(&GraphShape::of(graph), task).algorithm;
-        let is_shared = matches!(algorithm, Algorithm::Delta | Algorithm::Regions);
+        let is_shared = matches!(algorithm, Algorithm::Delta | Algorithm::Partitions);
         if is_shared && graph.arcs() >= WORTH_A_TEAM {
             let mut team = team(threads)?;
             let mut search = match algorithm {
-                Algorithm::Delta => TeamSearch::new(graph, &team, None),
-                _ => TeamSearch::by_regions(graph, &team, None),
+                Algorithm::Delta => ParallelSearch::new(graph, &team, None),
+                _ => ParallelSearch::owner_partitioned(graph, &team, None),
             };
             for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
                 each(at, &search.run(&mut team, *source, goal));
@@ -117,25 +109,25 @@ pub(crate) fn distances(
     let (rows, mut out) = (held.rows(py)?, Out::of(out)?);
     let mut parents = parents.map(Writable::of).transpose()?;
     let parents = parents.as_mut().map(Writable::slice).transpose()?;
-    for_told!(out, out => {
-        let told = Rows::new(held.node_count(), out, parents, held.order_inside());
-        fill(py, rows.searched()?, &sources, limit, threads, told)
+    for_distance_type!(out, out => {
+        let reported = Rows::new(held.node_count(), out, parents, held.order_inside());
+        fill(py, rows.searched()?, &sources, limit, threads, reported)
     })
 }
 
-fn fill<T: Told>(
+fn fill<T: DistanceType>(
     py: Python<'_>,
     rows: Searched<'_>,
     sources: &[Node],
     limit: Option<u64>,
     threads: usize,
-    told: Rows<'_, T>,
+    reported: Rows<'_, T>,
 ) -> PyResult<()> {
     let size = rows.size();
     let work = |stop: &AtomicBool| {
-        let tell = |at: usize, found: &Found<'_>| told.tell(at, found);
-        search(rows, sources, limit.into(), told.want_parents(), threads, stop, &tell)?;
-        told.finish()
+        let tell = |at: usize, found: &Found<'_>| reported.tell(at, found);
+        search(rows, sources, limit.into(), reported.want_parents(), threads, stop, &tell)?;
+        reported.finish()
     };
     if is_small(size, sources.len()) {
         return Ok(work(&AtomicBool::new(false))?);
@@ -168,9 +160,9 @@ pub(crate) fn nearest(
     let mut parents = parents.map(Writable::of).transpose()?;
     let mut origins = origins.map(Writable::of).transpose()?;
     let row = parents.as_mut().map(Writable::slice).transpose()?;
-    for_told!(out, out => {
-        let told = Rows::new(hub, out, row, held.order_inside());
-        fill(py, Searched::Own(&with_hub), &[hub as Node], limit, threads, told)
+    for_distance_type!(out, out => {
+        let reported = Rows::new(hub, out, row, held.order_inside());
+        fill(py, Searched::Own(&with_hub), &[hub as Node], limit, threads, reported)
     })?;
     if let (Some(parents), Some(origins)) = (&mut parents, &mut origins) {
         let (parents, places, origins) = (parents.slice()?, places.slice()?, origins.slice()?);
@@ -209,5 +201,5 @@ pub(crate) fn suits_index(
     let rows = rows.searched()?;
     let task = Task { sources, threads, has_hierarchy: false, ends_early: false };
     let choice = py.detach(|| choose(&for_rows!(rows, rows => GraphShape::of(rows)), task));
-    Ok((choice.algorithm == Algorithm::Sweep, choice.reason))
+    Ok((choice.algorithm == Algorithm::Phast, choice.reason))
 }

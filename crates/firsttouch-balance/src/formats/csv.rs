@@ -4,30 +4,36 @@
 //! `to`, `bytes` and where it is known `count`. Columns may be in any order; an empty field is a value that is not there.
 
 use super::FormatError;
-use super::text::{amount, lines, text, whole};
+use super::table::{COMMENT, table};
+use super::text::{amount, text, whole};
 use crate::{Mapping, Message, Problem, Task};
+use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use std::collections::HashMap;
-use std::fmt::Write;
 
 const TASK_COLUMNS: [&str; 6] = ["id", "load", "home", "pinned", "bytes", "memory"];
-/// Begins lines that say nothing.
-const COMMENT: char = '#';
 const MESSAGE_COLUMNS: [&str; 4] = ["from", "to", "count", "bytes"];
 
-/// A table: the lines after the first, and where each known column is.
+/// A table: the rows after the first, and where each known column is.
 struct Table<'a> {
+    text: &'a str,
     places: Vec<Option<usize>>,
-    width: usize,
-    rows: Vec<(usize, &'a str)>,
+    rows: Reader<&'a [u8]>,
 }
 
 impl<'a> Table<'a> {
     fn read(bytes: &'a [u8], known: &[&str], required: &[&str]) -> Result<Table<'a>, FormatError> {
-        let mut rows = lines(text(bytes)?, COMMENT);
-        let (line, head) = rows.next().ok_or_else(|| {
+        let text = text(bytes)?;
+        let mut rows = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(Trim::All)
+            .comment(Some(COMMENT))
+            .from_reader(text.as_bytes());
+        let mut names = StringRecord::new();
+        let line = next(text, &mut rows, &mut names)?.ok_or_else(|| {
             FormatError::Whole(format!("an empty table; its columns are {}", known.join(",")))
         })?;
-        let names: Vec<&str> = head.split(',').map(str::trim).collect();
+        let names: Vec<&str> = names.iter().collect();
         for (place, name) in names.iter().enumerate() {
             if !known.contains(name) {
                 let reason = format!("there is no column `{name}`; the columns are {}", known.join(","));
@@ -41,19 +47,44 @@ impl<'a> Table<'a> {
             return Err(FormatError::line(line, format!("the column `{missing}` is missing")));
         }
         let places = known.iter().map(|name| names.iter().position(|other| other == name)).collect();
-        Ok(Table { places, width: names.len(), rows: rows.collect() })
+        Ok(Table { text, places, rows })
     }
 
-    /// The rows: their lines, and the fields of the known columns, empty where there are none.
-    fn fields(&self) -> impl Iterator<Item = Result<(usize, Vec<&'a str>), FormatError>> {
-        self.rows.iter().map(|&(line, row)| {
-            let fields: Vec<&str> = row.split(',').map(str::trim).collect();
-            if fields.len() != self.width {
-                let reason = format!("{} fields under {} columns", fields.len(), self.width);
+    /// Does something with every row: its line, and the fields of the known columns, empty where there are none.
+    fn each<const N: usize>(
+        mut self,
+        mut row: impl FnMut(usize, [&str; N]) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let width = self.places.iter().flatten().count();
+        let mut fields = StringRecord::new();
+        while let Some(line) = next(self.text, &mut self.rows, &mut fields)? {
+            if fields.len() != width {
+                let reason = format!("{} fields under {width} columns", fields.len());
                 return Err(FormatError::line(line, reason));
             }
-            Ok((line, self.places.iter().map(|place| place.map_or("", |place| fields[place])).collect()))
-        })
+            let field = |column: usize| self.places[column].and_then(|place| fields.get(place)).unwrap_or("");
+            row(line, std::array::from_fn(field))?;
+        }
+        Ok(())
+    }
+}
+
+/// The next row that says something, and the line it begins in.
+fn next(
+    text: &str,
+    rows: &mut Reader<&[u8]>,
+    fields: &mut StringRecord,
+) -> Result<Option<usize>, FormatError> {
+    loop {
+        let read = rows.read_record(fields).map_err(|error| FormatError::Whole(error.to_string()))?;
+        let Some(position) = fields.position().filter(|_| read) else { return Ok(None) };
+        if fields.len() == 1 && fields[0].is_empty() {
+            continue;
+        }
+        // Rows begin where the one before ended, with the lines between that say nothing.
+        let rest = text.get(position.byte() as usize..).unwrap_or_default();
+        let silent = |line: &&str| line.trim().is_empty() || line.as_bytes()[0] == COMMENT;
+        return Ok(Some(position.line() as usize + rest.split_inclusive('\n').take_while(silent).count()));
     }
 }
 
@@ -65,18 +96,12 @@ impl<'a> Table<'a> {
 pub fn csv_tasks(bytes: &[u8]) -> Result<Vec<Task>, FormatError> {
     let table = Table::read(bytes, &TASK_COLUMNS, &["id", "load"])?;
     let mut tasks = Vec::new();
-    let mut seen: HashMap<&str, usize> = HashMap::new();
-    for row in table.fields() {
-        let (line, fields) = row?;
-        let [id, load, home, pinned, bytes, memory] = fields[..] else { continue };
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    table.each(|line, [id, load, home, pinned, bytes, memory]| {
         if id.is_empty() {
             return Err(FormatError::line(line, "a task without an id"));
         }
-        if id.starts_with(COMMENT) {
-            // Where the id comes first, as in the tables that we write, the line would be none.
-            return Err(FormatError::line(line, format!("task {id}: {COMMENT} begins a comment")));
-        }
-        if let Some(other) = seen.insert(id, line) {
+        if let Some(other) = seen.insert(id.to_owned(), line) {
             return Err(FormatError::line(line, format!("task {id} is there already, in line {other}")));
         }
         let pinned = match pinned {
@@ -96,7 +121,8 @@ pub fn csv_tasks(bytes: &[u8]) -> Result<Vec<Task>, FormatError> {
             memory: if memory.is_empty() { 0 } else { whole(line, "memory", memory)? },
             label: (id != tasks.len().to_string()).then(|| id.into()),
         });
-    }
+        Ok(())
+    })?;
     if tasks.is_empty() {
         return Err(FormatError::Whole("a table without tasks".to_owned()));
     }
@@ -122,9 +148,7 @@ pub fn csv_problem(tasks: &[u8], messages: Option<&[u8]>) -> Result<Problem, For
     if let Some(messages) = messages {
         let numbers = numbers(&tasks);
         let table = Table::read(messages, &MESSAGE_COLUMNS, &["from", "to", "bytes"])?;
-        for row in table.fields() {
-            let (line, fields) = row?;
-            let [from, to, count, bytes] = fields[..] else { continue };
+        table.each(|line, [from, to, count, bytes]| {
             let number = |id: &str| {
                 numbers
                     .get(id)
@@ -137,7 +161,8 @@ pub fn csv_problem(tasks: &[u8], messages: Option<&[u8]>) -> Result<Problem, For
                 count: if count.is_empty() { 1.0 } else { amount(line, "count", count)? },
                 bytes: amount(line, "bytes", bytes)?,
             });
-        }
+            Ok(())
+        })?;
     }
     Ok(Problem::new(tasks, &all)?)
 }
@@ -151,15 +176,14 @@ pub fn csv_mapping(bytes: &[u8], problem: &Problem) -> Result<Mapping, FormatErr
     let table = Table::read(bytes, &["task", "core", "home", "moved"], &["task", "core"])?;
     let numbers = numbers(problem.tasks());
     let mut cores: Vec<Option<u32>> = vec![None; problem.len()];
-    for row in table.fields() {
-        let (line, fields) = row?;
-        let task = *numbers
-            .get(fields[0])
-            .ok_or_else(|| FormatError::line(line, format!("there is no task {}", fields[0])))?;
-        if cores[task as usize].replace(whole(line, "core", fields[1])?).is_some() {
-            return Err(FormatError::line(line, format!("task {} is there already", fields[0])));
+    table.each(|line, [name, core, _home, _moved]| {
+        let task =
+            *numbers.get(name).ok_or_else(|| FormatError::line(line, format!("there is no task {name}")))?;
+        if cores[task as usize].replace(whole(line, "core", core)?).is_some() {
+            return Err(FormatError::line(line, format!("task {name} is there already")));
         }
-    }
+        Ok(())
+    })?;
     let missing = |task: usize| FormatError::Whole(format!("task {} is not mapped", problem.label(task)));
     let cores = cores.into_iter().enumerate().map(|(task, core)| core.ok_or_else(|| missing(task)));
     Ok(Mapping::new(cores.collect::<Result<_, _>>()?))
@@ -168,25 +192,23 @@ pub fn csv_mapping(bytes: &[u8], problem: &Problem) -> Result<Mapping, FormatErr
 /// The table of a problem's tasks.
 #[must_use]
 pub fn csv_tasks_of(problem: &Problem) -> String {
-    let mut text = format!("{}\n", TASK_COLUMNS.join(","));
-    for (index, task) in problem.tasks().iter().enumerate() {
-        let home = task.home.map_or(String::new(), |home| home.to_string());
+    let row = |(index, task): (usize, &Task)| {
         let Task { load, bytes, memory, .. } = task;
-        let (label, pinned) = (problem.label(index), u8::from(task.pinned));
-        let _ = writeln!(text, "{label},{load},{home},{pinned},{bytes},{memory}");
-    }
-    text
+        let home = task.home.map_or(String::new(), |home| home.to_string());
+        let (label, pinned) = (problem.label(index).into_owned(), u8::from(task.pinned).to_string());
+        [label, load.to_string(), home, pinned, bytes.to_string(), memory.to_string()]
+    };
+    table(TASK_COLUMNS, problem.tasks().iter().enumerate().map(row))
 }
 
 /// The table of a problem's messages.
 #[must_use]
 pub fn csv_messages(problem: &Problem) -> String {
-    let mut text = format!("{}\n", MESSAGE_COLUMNS.join(","));
-    for Message { from, to, count, bytes } in problem.messages() {
-        let [from, to] = [from, to].map(|task| problem.label(task as usize));
-        let _ = writeln!(text, "{from},{to},{count},{bytes}");
-    }
-    text
+    let row = |Message { from, to, count, bytes }: Message| {
+        let [from, to] = [from, to].map(|task| problem.label(task as usize).into_owned());
+        [from, to, count.to_string(), bytes.to_string()]
+    };
+    table(MESSAGE_COLUMNS, problem.messages().map(row))
 }
 
 #[cfg(test)]
@@ -212,7 +234,7 @@ mod tests {
         assert_eq!(tasks("id,load\n0,NaN\n"), "line 2: load is NaN; it must be a number, 0 or more");
         assert_eq!(tasks("id,load\n0,x\n"), "line 2: load `x` is not a number");
         assert_eq!(tasks("id,load\n7,1\n\n7,2\n"), "line 4: task 7 is there already, in line 2");
-        assert_eq!(tasks("load,id\n7,#b\n"), "line 2: task #b: # begins a comment");
+        assert_eq!(tasks("id,load\r\n# none\r\n7,x\r\n"), "line 3: load `x` is not a number");
         assert_eq!(tasks("id,load\n7,1,2\n"), "line 2: 3 fields under 2 columns");
         assert_eq!(
             tasks("id,weight\n"),
@@ -224,6 +246,16 @@ mod tests {
             |text: &str| csv_problem(b"id,load\na,1\nb,1\n", Some(text.as_bytes())).unwrap_err().to_string();
         assert_eq!(edges("from,to,bytes\na,c,1\n"), "line 2: there is no task c");
         assert_eq!(edges("from,to,bytes\na,b,-4\n"), "line 2: bytes is -4; it must be a number, 0 or more");
+    }
+
+    #[test]
+    fn what_is_written_is_read_whatever_tasks_are_called() {
+        let tasks = "load,id\n1,\"a,b\"\n2,#c\n3,\"say \"\"d\"\"\"\n";
+        let messages = "from,to,bytes\n#c,\"a,b\",5\n".replacen("#c", "\"#c\"", 1);
+        let problem = csv_problem(tasks.as_bytes(), Some(messages.as_bytes())).unwrap();
+        assert_eq!([0, 1, 2].map(|task| problem.label(task)), ["a,b", "#c", "say \"d\""]);
+        let (tasks, messages) = (csv_tasks_of(&problem), csv_messages(&problem));
+        assert_eq!(csv_problem(tasks.as_bytes(), Some(messages.as_bytes())).unwrap(), problem);
     }
 
     #[test]

@@ -34,24 +34,24 @@ pub enum LaunchError {
 
 /// The hosts of a machine's cores.
 #[derive(Clone, Debug)]
-pub struct Seating<'a> {
+pub struct JobLayout<'a> {
     machine: &'a Machine,
     hosts: &'a [String],
     cores_per_host: usize,
 }
 
-impl<'a> Seating<'a> {
+impl<'a> JobLayout<'a> {
     /// Shares the cores out over hosts.
     ///
     /// # Errors
     ///
     /// That cannot be done evenly.
-    pub fn new(machine: &'a Machine, hosts: &'a [String]) -> Result<Seating<'a>, LaunchError> {
+    pub fn new(machine: &'a Machine, hosts: &'a [String]) -> Result<JobLayout<'a>, LaunchError> {
         let cores = machine.cores().len();
         if hosts.is_empty() || !cores.is_multiple_of(hosts.len()) {
             return Err(LaunchError::Uneven { cores, hosts: hosts.len() });
         }
-        Ok(Seating { machine, hosts, cores_per_host: cores / hosts.len() })
+        Ok(JobLayout { machine, hosts, cores_per_host: cores / hosts.len() })
     }
 
     fn host(&self, core: u32) -> &str {
@@ -67,18 +67,18 @@ impl<'a> Seating<'a> {
 
 /// Open MPI's rankfile: `rank 0=host slot=cpu`.
 #[must_use]
-pub fn rankfile(seating: &Seating<'_>, mapping: &Mapping) -> String {
+pub fn rankfile(layout: &JobLayout<'_>, mapping: &Mapping) -> String {
     let mut text = String::new();
     for (rank, &core) in mapping.cores().iter().enumerate() {
-        let _ = writeln!(text, "rank {rank}={} slot={}", seating.host(core), seating.cpu(core));
+        let _ = writeln!(text, "rank {rank}={} slot={}", layout.host(core), layout.cpu(core));
     }
     text
 }
 
 /// Slurm's `SLURM_HOSTFILE` for `--distribution=arbitrary`: the host of each rank in turn.
 #[must_use]
-pub fn slurm_hostfile(seating: &Seating<'_>, mapping: &Mapping) -> String {
-    mapping.cores().iter().map(|core| format!("{}\n", seating.host(*core))).collect()
+pub fn slurm_hostfile(layout: &JobLayout<'_>, mapping: &Mapping) -> String {
+    mapping.cores().iter().map(|core| format!("{}\n", layout.host(*core))).collect()
 }
 
 /// Slurm's `--cpu-bind=map_cpu:…`, which is the same on all hosts.
@@ -86,12 +86,12 @@ pub fn slurm_hostfile(seating: &Seating<'_>, mapping: &Mapping) -> String {
 /// # Errors
 ///
 /// Two hosts would need different lists.
-pub fn cpu_bind(seating: &Seating<'_>, mapping: &Mapping) -> Result<String, LaunchError> {
+pub fn cpu_bind(layout: &JobLayout<'_>, mapping: &Mapping) -> Result<String, LaunchError> {
     let mut list: Vec<(usize, u32)> = Vec::new();
-    for host in seating.hosts {
-        let ranks = mapping.cores().iter().enumerate().filter(|(_, core)| seating.host(**core) == host);
+    for host in layout.hosts {
+        let ranks = mapping.cores().iter().enumerate().filter(|(_, core)| layout.host(**core) == host);
         for (place, (rank, core)) in ranks.enumerate() {
-            let cpu = seating.cpu(*core);
+            let cpu = layout.cpu(*core);
             match list.get(place) {
                 None => list.push((rank, cpu)),
                 Some((one, a)) if *a != cpu => {
@@ -107,8 +107,8 @@ pub fn cpu_bind(seating: &Seating<'_>, mapping: &Mapping) -> Result<String, Laun
 
 /// A line for each rank: its number and its CPU, for `taskset -c` or a cpuset.
 #[must_use]
-pub fn cpusets(seating: &Seating<'_>, mapping: &Mapping) -> String {
-    let line = |(rank, core): (usize, &u32)| format!("{rank} {}\n", seating.cpu(*core));
+pub fn cpusets(layout: &JobLayout<'_>, mapping: &Mapping) -> String {
+    let line = |(rank, core): (usize, &u32)| format!("{rank} {}\n", layout.cpu(*core));
     mapping.cores().iter().enumerate().map(line).collect()
 }
 
@@ -120,24 +120,25 @@ mod tests {
     fn launchers_get_hosts_and_cpus() {
         let machine = Machine::parse("2:2 + 1:10").unwrap();
         let hosts = ["a".to_owned(), "b".to_owned()];
-        let seating = Seating::new(&machine, &hosts).unwrap();
+        let layout = JobLayout::new(&machine, &hosts).unwrap();
         let mapping = Mapping::new(vec![1, 3, 0, 2]);
         assert_eq!(
-            rankfile(&seating, &mapping),
+            rankfile(&layout, &mapping),
             "rank 0=a slot=1\nrank 1=b slot=1\nrank 2=a slot=0\nrank 3=b slot=0\n"
         );
-        assert_eq!(slurm_hostfile(&seating, &mapping), "a\nb\na\nb\n");
-        assert_eq!(cpu_bind(&seating, &mapping).unwrap(), "--cpu-bind=map_cpu:1,0\n");
-        assert_eq!(cpusets(&seating, &mapping), "0 1\n1 1\n2 0\n3 0\n");
+        assert_eq!(slurm_hostfile(&layout, &mapping), "a\nb\na\nb\n");
+        assert_eq!(cpu_bind(&layout, &mapping).unwrap(), "--cpu-bind=map_cpu:1,0\n");
+        assert_eq!(cpusets(&layout, &mapping), "0 1\n1 1\n2 0\n3 0\n");
     }
 
     #[test]
     fn what_cannot_be_written_is_refused() {
         let machine = Machine::parse("2:2 + 1:10").unwrap();
         let three = ["a", "b", "c"].map(str::to_owned);
-        assert_eq!(Seating::new(&machine, &three).unwrap_err(), LaunchError::Uneven { cores: 4, hosts: 3 });
+        assert_eq!(JobLayout::new(&machine, &three).unwrap_err(), LaunchError::Uneven { cores: 4, hosts: 3 });
         let two = ["a", "b"].map(str::to_owned);
-        let unlike = cpu_bind(&Seating::new(&machine, &two).unwrap(), &Mapping::new(vec![0, 3])).unwrap_err();
+        let unlike =
+            cpu_bind(&JobLayout::new(&machine, &two).unwrap(), &Mapping::new(vec![0, 3])).unwrap_err();
         assert_eq!(unlike, LaunchError::Unlike { one: 0, two: 1, a: 0, b: 1 });
     }
 }

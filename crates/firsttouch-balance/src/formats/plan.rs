@@ -1,19 +1,18 @@
 //! A mapping as tables: the whole, and what has to move.
 
-use crate::{Machine, Mapping, Problem};
-use std::fmt::Write;
+use super::table::table;
+use crate::{Machine, Mapping, Problem, Task};
 
 /// A line for each task: `task,core,home,moved`.
 #[must_use]
 pub fn mapping_csv(problem: &Problem, mapping: &Mapping, start: &Mapping) -> String {
-    let mut text = "task,core,home,moved\n".to_owned();
-    for (index, task) in problem.tasks().iter().enumerate() {
+    let row = |(index, task): (usize, &Task)| {
         let (core, home) = (mapping.core(index), task.home.map(|_| start.core(index)));
-        let moved = u8::from(home.is_some_and(|home| home != core));
+        let moved = u8::from(home.is_some_and(|home| home != core)).to_string();
         let home = home.map_or(String::new(), |home| home.to_string());
-        let _ = writeln!(text, "{},{core},{home},{moved}", problem.label(index));
-    }
-    text
+        [problem.label(index).into_owned(), core.to_string(), home, moved]
+    };
+    table(["task", "core", "home", "moved"], problem.tasks().iter().enumerate().map(row))
 }
 
 /// A line for each task that migrates: `task,from,to,bytes,distance`, the most bytes first.
@@ -21,19 +20,17 @@ pub fn mapping_csv(problem: &Problem, mapping: &Mapping, start: &Mapping) -> Str
 pub fn migration_plan(problem: &Problem, machine: &Machine, mapping: &Mapping, start: &Mapping) -> String {
     let mut moved: Vec<usize> = mapping.moved(problem, start).collect();
     moved.sort_by_key(|task| std::cmp::Reverse(problem.tasks()[*task].bytes));
-    let mut text = "task,from,to,bytes,distance\n".to_owned();
-    for task in moved {
+    let row = |task: usize| {
         let (from, to) = (start.core(task), mapping.core(task));
-        let (label, bytes) = (problem.label(task), problem.tasks()[task].bytes);
-        let _ = writeln!(text, "{label},{from},{to},{bytes},{}", machine.distance(from, to));
-    }
-    text
+        let (label, bytes) = (problem.label(task).into_owned(), problem.tasks()[task].bytes.to_string());
+        [label, from.to_string(), to.to_string(), bytes, machine.distance(from, to).to_string()]
+    };
+    table(["task", "from", "to", "bytes", "distance"], moved.into_iter().map(row))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Task;
 
     #[test]
     fn a_plan_has_what_moves_and_a_mapping_has_all() {

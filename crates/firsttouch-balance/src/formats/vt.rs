@@ -390,8 +390,8 @@ mod tests {
         assert_eq!(reason(&twice, 3), two_runs);
         let both = [task(7, 0, true), task(7, 0, true)].join(",");
         assert_eq!(reason(&[rank(0, &both, "")], 3), "phase 3: task 7 is twice in file 0 (counted from 0)");
-        let stray = [rank(0, &task(7, 0, true), &edge("SendRecv", 7, 8))];
-        assert_eq!(reason(&stray, 3), "phase 3: a message of task 8, which is not there");
+        let unknown = [rank(0, &task(7, 0, true), &edge("SendRecv", 7, 8))];
+        assert_eq!(reason(&unknown, 3), "phase 3: a message of task 8, which is not there");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{Message, Problem, Task};
 /// The bytes of a number.
 const NUMBER: f64 = 8.0;
 
-/// The benchmark. The document's is unbalanced, but it does not say how: here the blocks of one quarter take longer.
+/// The benchmark. The paper's is unbalanced, but it does not say how: here the blocks of one quarter take longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jacobi2D {
     /// The side of the array, in points.

@@ -3,8 +3,8 @@
 
 use super::{Core, Level, Machine, MachineError, Node, Parts};
 
-/// What a message costs the core that receives it on the document's machines, where both tasks are on one core, and on one
-/// node; between nodes the factor makes latency longer and bandwidth less. The document does not say: these are ours, for
+/// What a message costs the core that receives it on the paper's machines, where both tasks are on one core, and on one
+/// node; between nodes the factor makes latency longer and bandwidth less. The paper does not say: these are ours, for
 /// memory of the time and a run time that handles a message in a microsecond.
 const NUMA16: [(f64, f64); 2] = [(0.4e-6, 3e9), (1.0e-6, 1.5e9)];
 const NUMA32: [(f64, f64); 2] = [(0.3e-6, 6e9), (0.7e-6, 3e9)];
@@ -18,7 +18,7 @@ impl Machine {
     ///   on the same core it is 0. These are the words of process mapping (Schulz and Träff 2017);
     /// * `mesh:4x4x4`, `torus:4x4x4`: each core a node, distances in hops;
     /// * `numa16`, `numa32`: the machines of Pilla et al. 2011, 8 nodes of 2 cores with factors 1.1 to 1.5, and 4 nodes of 8 cores
-    ///   with factors 1.36 to 3.6. The document gives the range only. Here the 8 nodes are the corners of a cube (1, 2 and 3
+    ///   with factors 1.36 to 3.6. The paper gives the range only. Here the 8 nodes are the corners of a cube (1, 2 and 3
     ///   hops: 1.1, 1.3, 1.5), the 4 nodes a ring (1.36, and across 3.6), and what messages cost is assumed, too.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ const REMOTE_DISTANCE: u32 = 20;
 
 /// Which of a machine's CPUs tasks may be put on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Seats {
+pub enum CpuSelection {
     /// One CPU of each core.
     #[default]
     Cores,
@@ -33,18 +33,18 @@ impl Machine {
     pub fn of(
         machine: &firsttouch_machine::Machine,
         measurement: Option<&Measurement>,
-        seats: Seats,
+        selection: CpuSelection,
         allowed: impl Fn(u32) -> bool,
     ) -> Result<Machine, MachineError> {
         let name = machine.product.clone().or(machine.cpu_model.clone()).unwrap_or("machine".to_owned());
         let mut taken = Vec::new();
-        let mut seat = |cpu: &&firsttouch_machine::Cpu| {
-            let first = seats == Seats::Cpus || cpu.core.is_none_or(|core| !taken.contains(&core));
+        let mut is_selected = |cpu: &&firsttouch_machine::Cpu| {
+            let first = selection == CpuSelection::Cpus || cpu.core.is_none_or(|core| !taken.contains(&core));
             let wanted = cpu.online && first && allowed(cpu.id);
             taken.extend(cpu.core.filter(|_| wanted));
             wanted
         };
-        let cpus: Vec<u32> = machine.cpus.iter().filter(|cpu| seat(cpu)).map(|cpu| cpu.id).collect();
+        let cpus: Vec<u32> = machine.cpus.iter().filter(|cpu| is_selected(cpu)).map(|cpu| cpu.id).collect();
         let node_of = |cpu: u32| machine.nodes.iter().position(|node| node.cpus.contains(&cpu)).unwrap_or(0);
         let last_level = machine.caches.iter().map(|cache| cache.level).max();
         let cache_of = |cpu: u32| {
@@ -142,28 +142,28 @@ fn between(
 mod tests {
     use super::*;
 
-    fn described(text: &str, seats: Seats) -> Machine {
+    fn described(text: &str, selection: CpuSelection) -> Machine {
         let machine = firsttouch_machine::Machine::from_source(text).unwrap();
-        Machine::of(&machine, None, seats, |_| true).unwrap()
+        Machine::of(&machine, None, selection, |_| true).unwrap()
     }
 
     #[test]
     fn caches_and_nodes_are_levels() {
-        let machine = described("pack:2 [numa] l3:2 core:2 pu:2", Seats::Cores);
+        let machine = described("pack:2 [numa] l3:2 core:2 pu:2", CpuSelection::Cores);
         assert_eq!((machine.cores().len(), machine.nodes().len(), machine.domains()), (8, 2, 4));
         let level = |a, b| machine.levels()[machine.level(a, b)].name.as_str();
         assert_eq!([level(0, 0), level(0, 1), level(0, 2), level(0, 4)], ["core", "cache", "node", "remote"]);
         assert!(machine.distance(0, 1) < machine.distance(0, 2));
         assert!(machine.distance(0, 2) < machine.distance(0, 4));
-        assert_eq!(described("pack:2 [numa] l3:2 core:2 pu:2", Seats::Cpus).cores().len(), 16);
+        assert_eq!(described("pack:2 [numa] l3:2 core:2 pu:2", CpuSelection::Cpus).cores().len(), 16);
     }
 
     #[test]
-    fn only_allowed_cpus_are_seats() {
+    fn only_allowed_cpus_are_selected() {
         let machine = firsttouch_machine::Machine::from_source("pack:2 [numa] core:4 pu:1").unwrap();
-        let half = Machine::of(&machine, None, Seats::Cores, |cpu| cpu % 2 == 1).unwrap();
+        let half = Machine::of(&machine, None, CpuSelection::Cores, |cpu| cpu % 2 == 1).unwrap();
         assert_eq!(half.cores().iter().filter_map(|core| core.cpu).collect::<Vec<_>>(), [1, 3, 5, 7]);
-        let none = Machine::of(&machine, None, Seats::Cores, |_| false);
+        let none = Machine::of(&machine, None, CpuSelection::Cores, |_| false);
         assert!(matches!(none, Err(MachineError::NoCore(_))));
     }
 }

@@ -1,10 +1,10 @@
 //! Simulated annealing (Kirkpatrick et al. 1983) by moves and exchanges: out of the nearest hollow, where time remains.
 
-use super::polish::Deadline;
+use super::context::SearchContext;
+use super::local_search::Deadline;
 use super::search::{State, Step};
-use super::setting::Setting;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::Rng;
 
 /// Steps that are looked at to learn how large changes are.
 pub(super) const SAMPLE: usize = 200;
@@ -26,7 +26,7 @@ pub(super) fn unit(random: &mut ChaCha8Rng) -> f64 {
 /// Anneals a mapping and leaves the cheapest one met in `state`. The temperature begins at `heat` times the mean change.
 /// Says whether the deadline ended it.
 pub(super) fn anneal(
-    setting: &Setting<'_>,
+    context: &SearchContext<'_>,
     state: &mut State,
     cap: f64,
     heat: f64,
@@ -35,13 +35,13 @@ pub(super) fn anneal(
     deadline: Deadline,
 ) -> bool {
     let movable: Vec<u32> =
-        (0..setting.graph.len() as u32).filter(|task| !setting.pinned[*task as usize]).collect();
+        (0..context.graph.len() as u32).filter(|task| !context.pinned[*task as usize]).collect();
     if movable.is_empty() {
         return false;
     }
     let (mut sum, mut count) = (0.0, 0_usize);
     for _ in 0..SAMPLE {
-        if let Some(step) = propose(setting, state, &movable, cap, random) {
+        if let Some(step) = propose(context, state, &movable, cap, random) {
             sum += step.change().abs();
             count += 1;
         }
@@ -50,22 +50,22 @@ pub(super) fn anneal(
         return false;
     }
     let hot = heat * sum / count as f64;
-    let scale = setting.cost(state.cores());
+    let scale = context.cost(state.cores());
     let (mut cost, mut least) = (scale, scale);
     let mut best = state.cores().to_vec();
     let mut temperature = hot;
     for step_number in 0..steps {
         if step_number % STEPS_A_LOOK == 0 {
             if deadline.is_over() {
-                restore(setting, state, &best);
+                restore(context, state, &best);
                 return true;
             }
             temperature = hot * COOLING.powf(step_number as f64 / steps as f64);
         }
-        let Some(step) = propose(setting, state, &movable, cap, random) else { continue };
+        let Some(step) = propose(context, state, &movable, cap, random) else { continue };
         let change = step.change();
         if change <= 0.0 || unit(random) < (-change / temperature).exp() {
-            state.take(setting, step);
+            state.take(context, step);
             cost += change;
             if cost < least - 1e-9 * scale {
                 least = cost;
@@ -73,25 +73,25 @@ pub(super) fn anneal(
             }
         }
     }
-    restore(setting, state, &best);
+    restore(context, state, &best);
     false
 }
 
-fn restore(setting: &Setting<'_>, state: &mut State, cores: &[u32]) {
-    *state = State::new(setting, cores.to_vec());
+fn restore(context: &SearchContext<'_>, state: &mut State, cores: &[u32]) {
+    *state = State::new(context, cores.to_vec());
 }
 
 /// A task, and a core next to one it talks to, or any: a move if it fits there, else an exchange.
 fn propose(
-    setting: &Setting<'_>,
+    context: &SearchContext<'_>,
     state: &mut State,
     movable: &[u32],
     cap: f64,
     random: &mut ChaCha8Rng,
 ) -> Option<Step> {
     let task = movable[below(random, movable.len())];
-    let links = setting.graph.links(task);
-    let cores = setting.machine.cores().len();
+    let links = context.graph.links(task);
+    let cores = context.machine.cores().len();
     let to = match below(random, 4) {
         0 | 1 if !links.is_empty() => {
             let core = state.core(links[below(random, links.len())].other) as usize;
@@ -101,7 +101,7 @@ fn propose(
         }
         _ => below(random, cores) as u32,
     };
-    if let Some(step) = state.look_at_move(setting, task, to, cap) {
+    if let Some(step) = state.look_at_move(context, task, to, cap) {
         return Some(step);
     }
     let count = state.tasks_on(to).len();
@@ -109,5 +109,5 @@ fn propose(
         return None;
     }
     let other = state.tasks_on(to)[below(random, count)];
-    state.look_at_swap(setting, task, other, cap)
+    state.look_at_swap(context, task, other, cap)
 }

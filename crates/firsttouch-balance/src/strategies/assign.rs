@@ -5,9 +5,9 @@
 //! with much structure that no descent from one good mapping reaches.
 
 use super::anneal::{below, unit};
-use super::polish::Deadline;
-use super::setting::Setting;
-use rand_chacha::ChaCha8Rng;
+use super::context::SearchContext;
+use super::local_search::Deadline;
+use chacha20::ChaCha8Rng;
 
 /// Most cores: the table of their distances has as many squared.
 const MOST_CORES: usize = 1024;
@@ -32,8 +32,8 @@ pub(super) struct Assignment {
 
 impl Assignment {
     /// Of tasks that are nowhere yet, if they are alike and so are the cores, and `cap` lets each core have one.
-    pub(super) fn of(setting: &Setting<'_>, cap: f64) -> Option<Assignment> {
-        let (machine, graph) = (setting.machine, setting.graph);
+    pub(super) fn of(context: &SearchContext<'_>, cap: f64) -> Option<Assignment> {
+        let (machine, graph) = (context.machine, context.graph);
         let (cores, tasks) = (machine.cores().len(), graph.len());
         let load = *graph.loads.first()?;
         let first = machine.cores()[0];
@@ -43,8 +43,8 @@ impl Assignment {
                 .iter()
                 .all(|core| core.speed == first.speed && core.background == first.background);
         let alone = first.background + 2.0 * load / first.speed > cap;
-        let free = setting.homes.iter().all(Option::is_none) && !setting.pinned.contains(&true);
-        let plain = machine.seconds_per_byte() == 0.0 && !setting.is_tight();
+        let free = context.homes.iter().all(Option::is_none) && !context.pinned.contains(&true);
+        let plain = machine.seconds_per_byte() == 0.0 && !context.is_tight();
         if !(alike && alone && free && plain && tasks <= cores && cores <= MOST_CORES) {
             return None;
         }
@@ -131,8 +131,8 @@ impl Assignment {
 mod tests {
     use super::*;
     use crate::strategies::graph::Graph;
-    use crate::{Machine, Message, Metrics, Options, Problem, Task};
-    use rand_chacha::rand_core::SeedableRng;
+    use crate::{Machine, Message, Metrics, Problem, SolveOptions, Task};
+    use chacha20::rand_core::SeedableRng;
 
     /// Seven tasks on nine cores whose distances differ by direction.
     fn case() -> (Machine, Problem) {
@@ -154,8 +154,8 @@ mod tests {
         let (machine, problem) = case();
         let graph = Graph::of(&problem);
         let start = graph.cores_of(&problem.start(&machine).unwrap());
-        let setting = Setting::new(&problem, &machine, &graph, &start, &Options::default());
-        let assignment = Assignment::of(&setting, 1.5).unwrap();
+        let context = SearchContext::new(&problem, &machine, &graph, &start, &SolveOptions::default());
+        let assignment = Assignment::of(&context, 1.5).unwrap();
         let cost = |at: &[u32]| {
             let mapping = graph.mapping_of(&at[..7]);
             Metrics::of(&problem, &machine, &mapping, &mapping).cost
@@ -183,8 +183,11 @@ mod tests {
         let is_one = |problem: &Problem, machine: &Machine, cap: f64| {
             let graph = Graph::of(problem);
             let start = graph.cores_of(&problem.start(machine).unwrap());
-            Assignment::of(&Setting::new(problem, machine, &graph, &start, &Options::default()), cap)
-                .is_some()
+            Assignment::of(
+                &SearchContext::new(problem, machine, &graph, &start, &SolveOptions::default()),
+                cap,
+            )
+            .is_some()
         };
         assert!(is_one(&problem, &machine, 1.5));
         assert!(!is_one(&problem, &machine, 2.0), "two fit on a core");

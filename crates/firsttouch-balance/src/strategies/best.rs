@@ -1,4 +1,4 @@
-//! Ours: keeps tasks at home, relieves only the cores that are too busy, and puts what moves where distances are short.
+//! Ours: keeps tasks on their initial cores, relieves only the cores that are too busy, and puts what moves where distances are short.
 //!
 //! The first answer: tasks leave cores that are not within the tolerance, those first that cost the least for each second of
 //! relief; then moves and exchanges save cost (bytes times distances, and what migrations are worth) with no core
@@ -8,7 +8,7 @@
 //!
 //! The simpler strategies are always asked, too, and one of their answers is taken where it is better: no memory that fits there is
 //! filled over here, cores are done as early, and what is as early and moves no more tasks costs as much at least. Only where
-//! 20,000 tasks or more have homes and cores are done within the tolerance, those that do not keep tasks at home are not asked.
+//! 20,000 tasks or more have initial cores and cores are done within the tolerance, those that do not keep tasks there are not asked.
 //!
 //! Where the machine says what receiving messages costs and that is to be counted, the mapping is worked at once more with it.
 //!
@@ -18,23 +18,23 @@
 
 use super::anneal::anneal;
 use super::assign::Assignment;
+use super::context::SearchContext;
 use super::exhaustive;
 use super::graph::Graph;
-use super::greedy_refine::keep_home;
-use super::hurry::hurried;
+use super::greedy_refine::keep_on_initial_core;
+use super::local_search::{Deadline, lower, relieve, save};
+use super::makespan::refine_makespan;
 use super::multilevel::Effort;
-use super::polish::{Deadline, lower, relieve, save};
 use super::portfolio::Portfolio;
 use super::rounds::{Choice, Round, Rounds};
 use super::search::State;
-use super::setting::Setting;
 use super::treematch::{multisect, patient, quick};
 use crate::receiving::Receiving;
 use crate::{
-    Answer, Asked, Machine, Mapping, Metrics, Options, Point, Problem, Strategy, StrategyError, metrics,
+    Answer, Asked, Machine, Mapping, Metrics, Point, Problem, SolveOptions, Strategy, StrategyError, metrics,
 };
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
 use std::cmp::Ordering;
 
 /// Heat of a round from the best so far.
@@ -66,7 +66,7 @@ impl Strategy for Best {
         let counts =
             options.receiving && !problem.is_empty() && !is_good_enough(problem, machine, start, options);
         if let Some(receiving) = Receiving::of(machine).filter(|_| counts) {
-            mapping = hurried(asked, &mut simpler, &receiving, mapping, deadline)?;
+            mapping = refine_makespan(asked, &mut simpler, &receiving, mapping, deadline)?;
             if receiving.last(problem, machine, &mapping, start)
                 > receiving.last(problem, machine, start, start)
             {
@@ -87,7 +87,7 @@ fn search(
     problem: &Problem,
     machine: &Machine,
     start: &Mapping,
-    options: &Options,
+    options: &SolveOptions,
     deadline: Deadline,
     mut simpler: Option<&mut Portfolio<'_>>,
 ) -> Result<(Mapping, u32, bool), StrategyError> {
@@ -96,24 +96,24 @@ fn search(
     }
     let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
     let target = target(problem, machine, options.tolerance);
-    let at_home = is_at_home(problem);
+    let all_initial = all_have_initial_cores(problem);
     let fits = metrics::memory_over(problem, machine, start) == 0;
     let graph = Graph::of(problem);
     let from = graph.cores_of(start);
-    let setting = Setting::new(problem, machine, &graph, &from, options);
+    let context = SearchContext::new(problem, machine, &graph, &from, options);
     // A start that is balanced better than asked for stays so; what is nowhere yet has none.
-    let target = if fits && at_home { target.min(makespan) } else { target };
-    let enough = if at_home { 0.0 } else { target };
+    let target = if fits && all_initial { target.min(makespan) } else { target };
+    let enough = if all_initial { 0.0 } else { target };
     let finish = |cores: &[u32]| {
         let mapping = graph.mapping_of(cores);
         if is_worse(problem, machine, &mapping, start, enough) { start.clone() } else { mapping }
     };
-    if exhaustive::is_tiny(&setting) {
-        let cores = exhaustive::cheapest(problem, &setting, &from, target);
+    if exhaustive::is_tiny(&context) {
+        let cores = exhaustive::cheapest(problem, &context, &from, target);
         return Ok((cores.map_or_else(|| start.clone(), |cores| finish(&cores)), 0, false));
     }
-    let mut search = Search { problem, setting, target, deadline, cut_short: false };
-    let mut best = search.first_answer(start, &from, at_home, options, simpler.as_deref_mut())?;
+    let mut search = Search { problem, context, target, deadline, cut_short: false };
+    let mut best = search.first_answer(start, &from, all_initial, options, simpler.as_deref_mut())?;
     if let Some(simpler) = &mut simpler {
         search.take_simpler(simpler, &mut best)?;
     }
@@ -125,14 +125,14 @@ fn search(
     Ok((finish(best.state.cores()), rounds, search.cut_short))
 }
 
-fn is_at_home(problem: &Problem) -> bool {
+fn all_have_initial_cores(problem: &Problem) -> bool {
     problem.tasks().iter().all(|task| task.home.is_some())
 }
 
 /// Whether a start is left alone.
-fn is_good_enough(problem: &Problem, machine: &Machine, start: &Mapping, options: &Options) -> bool {
+fn is_good_enough(problem: &Problem, machine: &Machine, start: &Mapping, options: &SolveOptions) -> bool {
     let makespan = metrics::work(problem, machine, start).into_iter().fold(0.0, f64::max);
-    is_at_home(problem)
+    all_have_initial_cores(problem)
         && makespan <= target(problem, machine, options.tolerance)
         && !options.improve
         && metrics::memory_over(problem, machine, start) == 0
@@ -168,7 +168,7 @@ struct Found {
 
 struct Search<'a> {
     problem: &'a Problem,
-    setting: Setting<'a>,
+    context: SearchContext<'a>,
     target: f64,
     deadline: Deadline,
     cut_short: bool,
@@ -177,31 +177,31 @@ struct Search<'a> {
 impl Search<'_> {
     /// Whether all tasks are nowhere yet.
     fn is_homeless(&self) -> bool {
-        self.setting.homes.iter().all(Option::is_none)
+        self.context.homes.iter().all(Option::is_none)
     }
 
     fn first_answer(
         &mut self,
         start: &Mapping,
         from: &[u32],
-        at_home: bool,
-        options: &Options,
+        all_initial: bool,
+        options: &SolveOptions,
         simpler: Option<&mut Portfolio<'_>>,
     ) -> Result<Found, StrategyError> {
-        let state = State::new(&self.setting, from.to_vec());
+        let state = State::new(&self.context, from.to_vec());
         // Where very many are nowhere, where they are not is not worth working at.
-        let worth = at_home || self.setting.is_tight() || self.setting.graph.len() < MANY;
-        let mut best = if worth { self.polish(state) } else { self.found(state) };
+        let worth = all_initial || self.context.is_tight() || self.context.graph.len() < MANY;
+        let mut best = if worth { self.local_search(state) } else { self.found(state) };
         if worth && best.makespan > self.target {
             // Only cores above the target were relieved, and that was not enough: let all tasks fall into place anew.
-            let cores = keep_home(self.problem, self.setting.machine, start, self.target);
-            self.consider(self.setting.graph.cores_of(&cores), &mut best);
+            let cores = keep_on_initial_core(self.problem, self.context.machine, start, self.target);
+            self.consider(self.context.graph.cores_of(&cores), &mut best);
         }
         match simpler.filter(|_| self.is_homeless()) {
-            _ if at_home => {}
+            _ if all_initial => {}
             // The same mapping as below, which is not made twice.
             Some(simpler) => {
-                let cores = self.setting.graph.cores_of(simpler.answer(Portfolio::TREEMATCH)?);
+                let cores = self.context.graph.cores_of(simpler.answer(Portfolio::TREEMATCH)?);
                 self.consider(cores, &mut best);
             }
             None => {
@@ -221,20 +221,20 @@ impl Search<'_> {
         random: &mut ChaCha8Rng,
         best: &mut Found,
     ) -> f64 {
-        let Setting { graph, machine, .. } = self.setting;
+        let SearchContext { graph, machine, .. } = self.context;
         let cores = multisect(self.problem, machine, graph, from, effort, tolerance, random);
         let cores = cores.into_iter().enumerate();
-        let kept = cores.map(|(task, core)| self.setting.homes[task].unwrap_or(core));
+        let kept = cores.map(|(task, core)| self.context.homes[task].unwrap_or(core));
         self.consider(kept.collect(), best)
     }
 
     /// Works at a mapping, if it keeps the budget, takes it if it is better, and gives its cost.
     fn consider(&mut self, cores: Vec<u32>, best: &mut Found) -> f64 {
-        let state = State::new(&self.setting, cores);
-        if !(state.within_budget(&self.setting) && state.memory_fits(&self.setting)) {
+        let state = State::new(&self.context, cores);
+        if !(state.within_budget(&self.context) && state.memory_fits(&self.context)) {
             return f64::INFINITY;
         }
-        let found = self.polish(state);
+        let found = self.local_search(state);
         let cost = found.cost;
         self.take_better(found, best);
         cost
@@ -248,24 +248,24 @@ impl Search<'_> {
         }
     }
 
-    fn polish(&mut self, mut state: State) -> Found {
-        relieve(&self.setting, &mut state, self.target, self.deadline);
-        lower(&self.setting, &mut state, self.target, self.deadline);
-        let cap = self.target.max(state.makespan(&self.setting));
-        self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
+    fn local_search(&mut self, mut state: State) -> Found {
+        relieve(&self.context, &mut state, self.target, self.deadline);
+        lower(&self.context, &mut state, self.target, self.deadline);
+        let cap = self.target.max(state.makespan(&self.context));
+        self.cut_short |= save(&self.context, &mut state, cap, self.deadline);
         self.found(state)
     }
 
     fn found(&self, state: State) -> Found {
-        let (makespan, cost) = (state.makespan(&self.setting), self.setting.cost(state.cores()));
-        let over = if self.setting.is_tight() { state.memory_over(&self.setting) } else { 0 };
+        let (makespan, cost) = (state.makespan(&self.context), self.context.cost(state.cores()));
+        let over = if self.context.is_tight() { state.memory_over(&self.context) } else { 0 };
         Found { state, over, makespan, cost }
     }
 
     /// Rounds of the search: as many as asked for, or of tasks that are all nowhere yet as many as bring something.
-    fn rounds(&mut self, from: &[u32], best: &mut Found, options: &Options) -> u32 {
+    fn rounds(&mut self, from: &[u32], best: &mut Found, options: &SolveOptions) -> u32 {
         let free = self.is_homeless();
-        let assignment = Assignment::of(&self.setting, self.target);
+        let assignment = Assignment::of(&self.context, self.target);
         let asked = match (options.rounds, options.time_limit) {
             (None, Some(_)) => Some(u32::MAX),
             // Something that runs already waits for its mapping.
@@ -277,7 +277,7 @@ impl Search<'_> {
             (None, true) => Choice::AnewOrAnneal,
             (None, false) => Choice::Anneal,
         };
-        let mut rounds = Rounds::new(self.setting.graph, choice, asked);
+        let mut rounds = Rounds::new(self.context.graph, choice, asked);
         while let Some(round) = rounds.next() {
             let cheapest = best.cost <= 0.0 && best.makespan <= self.target;
             if asked.is_none() && cheapest {
@@ -314,8 +314,8 @@ impl Search<'_> {
     fn anneal(&mut self, steps: u64, best: &mut Found, random: &mut ChaCha8Rng) -> (f64, bool) {
         let mut state = best.state.clone();
         let cap = self.target.max(best.makespan);
-        let cut = anneal(&self.setting, &mut state, cap, WARM, steps, random, self.deadline);
-        self.cut_short |= save(&self.setting, &mut state, cap, self.deadline);
+        let cut = anneal(&self.context, &mut state, cap, WARM, steps, random, self.deadline);
+        self.cut_short |= save(&self.context, &mut state, cap, self.deadline);
         let found = self.found(state);
         let cost = found.cost;
         self.take_better(found, best);
@@ -326,20 +326,20 @@ impl Search<'_> {
     /// tasks move. Of tasks that are all nowhere yet each answer is a beginning, too.
     fn take_simpler(&mut self, simpler: &mut Portfolio<'_>, best: &mut Found) -> Result<(), StrategyError> {
         let homeless = self.is_homeless();
-        let many = self.setting.graph.len() >= MANY;
+        let many = self.context.graph.len() >= MANY;
         for place in Portfolio::places(many && !homeless && best.makespan <= self.target) {
             if self.deadline.is_over() {
                 self.cut_short = true;
                 break;
             }
-            let cores = self.setting.graph.cores_of(simpler.answer(place)?);
-            let state = State::new(&self.setting, cores);
-            if !state.within_budget(&self.setting) {
+            let cores = self.context.graph.cores_of(simpler.answer(place)?);
+            let state = State::new(&self.context, cores);
+            if !state.within_budget(&self.context) {
                 continue;
             }
             let found = self.found(state);
             if homeless && !many && found.over == 0 {
-                let worked = self.polish(found.state.clone());
+                let worked = self.local_search(found.state.clone());
                 self.take_better(worked, best);
             }
             if self.beats(&found, best) {
@@ -369,7 +369,7 @@ fn front(
     problem: &Problem,
     machine: &Machine,
     start: &Mapping,
-    options: &Options,
+    options: &SolveOptions,
     solution: &Mapping,
 ) -> Vec<Point> {
     let point = |mapping: Mapping, tolerance: f64| {
@@ -381,7 +381,7 @@ fn front(
         vec![point(start.clone(), options.tolerance), point(solution.clone(), options.tolerance)];
     for tolerance in FRONT_TOLERANCES {
         for migration_weight in FRONT_WEIGHTS {
-            let options = Options {
+            let options = SolveOptions {
                 tolerance,
                 migration_weight,
                 improve: true,

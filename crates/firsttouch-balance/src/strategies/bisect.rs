@@ -1,4 +1,4 @@
-//! Cutting a set of tasks in two by a search in breadth, which is linear.
+//! Cutting a set of tasks in two by a breadth-first search, which is linear.
 
 use super::graph::Graph;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ impl<'a> Bisector<'a> {
         Bisector { graph, side: vec![OUTSIDE; graph.len()] }
     }
 
-    /// Cuts the tasks into a part with this share of their load, and the rest: the part is what a search in breadth meets first.
+    /// Cuts the tasks into a part with this share of their load, and the rest: the part is what a breadth-first search meets first.
     pub(super) fn cut(&mut self, members: &[u32], share: f64) -> (Vec<u32>, Vec<u32>) {
         for &task in members {
             self.side[task as usize] = REST;
@@ -60,7 +60,7 @@ impl<'a> Bisector<'a> {
         (inside, rest)
     }
 
-    /// The task that a search in breadth from the first one meets last: an end of the graph.
+    /// The task that a breadth-first search from the first one meets last: an end of the graph.
     fn far_end(&mut self, members: &[u32]) -> Option<u32> {
         const MET: u8 = 3;
         let mut last = *members.first()?;

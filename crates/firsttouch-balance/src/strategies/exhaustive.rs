@@ -1,25 +1,25 @@
 //! Every mapping of a few tasks, tried in turn, those that cannot be the best left out early.
 
-use super::setting::Setting;
+use super::context::SearchContext;
 use crate::{Machine, Problem};
 
 /// Most mappings that are tried.
 const MOST_MAPPINGS: f64 = 300_000.0;
 
 /// Whether the problem is small enough.
-pub(super) fn is_tiny(setting: &Setting<'_>) -> bool {
-    let free = setting.pinned.iter().filter(|pinned| !**pinned).count();
-    (setting.machine.cores().len() as f64).powi(free as i32) <= MOST_MAPPINGS
+pub(super) fn is_tiny(context: &SearchContext<'_>) -> bool {
+    let free = context.pinned.iter().filter(|pinned| !**pinned).count();
+    (context.machine.cores().len() as f64).powi(free as i32) <= MOST_MAPPINGS
 }
 
 /// The cheapest mapping whose cores are done by `cap`, or if there is none, by the least time that is possible.
 pub(super) fn cheapest(
     problem: &Problem,
-    setting: &Setting<'_>,
+    context: &SearchContext<'_>,
     start: &[u32],
     cap: f64,
 ) -> Option<Vec<u32>> {
-    let mut trial = Trial::new(problem, setting, start);
+    let mut trial = Trial::new(problem, context, start);
     trial.cheapest(cap).or_else(|| {
         let least = trial.least_makespan()?;
         trial.cheapest(least)
@@ -27,7 +27,7 @@ pub(super) fn cheapest(
 }
 
 struct Trial<'a, 'b> {
-    setting: &'a Setting<'b>,
+    context: &'a SearchContext<'b>,
     machine: &'b Machine,
     free: Vec<u32>,
     /// Whether a task has a core yet: what is pinned, and what was put.
@@ -40,21 +40,21 @@ struct Trial<'a, 'b> {
 }
 
 impl<'a, 'b> Trial<'a, 'b> {
-    fn new(problem: &Problem, setting: &'a Setting<'b>, start: &[u32]) -> Trial<'a, 'b> {
-        let machine = setting.machine;
+    fn new(problem: &Problem, context: &'a SearchContext<'b>, start: &[u32]) -> Trial<'a, 'b> {
+        let machine = context.machine;
         let mut trial = Trial {
-            setting,
+            context,
             machine,
-            free: (0..start.len() as u32).filter(|task| !setting.pinned[*task as usize]).collect(),
+            free: (0..start.len() as u32).filter(|task| !context.pinned[*task as usize]).collect(),
             placed: vec![false; start.len()],
             cores: start.to_vec(),
             busy: machine.cores().iter().map(|core| core.background).collect(),
             memory: vec![0; machine.nodes().len()],
-            needs: setting.graph.tasks.iter().map(|task| problem.tasks()[*task as usize].memory).collect(),
+            needs: context.graph.tasks.iter().map(|task| problem.tasks()[*task as usize].memory).collect(),
             best: None,
         };
         for task in 0..start.len() as u32 {
-            if setting.pinned[task as usize] {
+            if context.pinned[task as usize] {
                 trial.place(task, start[task as usize]);
             }
         }
@@ -65,7 +65,7 @@ impl<'a, 'b> Trial<'a, 'b> {
         self.placed[task as usize] = true;
         self.cores[task as usize] = core;
         let its = &self.machine.cores()[core as usize];
-        self.busy[core as usize] += self.setting.graph.loads[task as usize] / its.speed;
+        self.busy[core as usize] += self.context.graph.loads[task as usize] / its.speed;
         self.memory[its.node as usize] += self.needs[task as usize];
     }
 
@@ -97,14 +97,14 @@ impl<'a, 'b> Trial<'a, 'b> {
         }
         let Some(&task) = self.free.get(depth) else {
             // The sums of a search are rounded in another order than those of the whole.
-            let cost = self.setting.cost(&self.cores);
+            let cost = self.context.cost(&self.cores);
             let makespan = self.makespan();
             let fits = self.machine.nodes().iter().zip(&self.memory);
             let fits = fits.into_iter().all(|(node, used)| node.memory.is_none_or(|memory| *used <= memory));
             if makespan <= cap
                 && worth(cost, makespan) < least
                 && fits
-                && self.setting.budget_allows(&self.cores)
+                && self.context.budget_allows(&self.cores)
             {
                 self.best = Some((worth(cost, makespan), self.cores.clone()));
             }
@@ -122,15 +122,15 @@ impl<'a, 'b> Trial<'a, 'b> {
     /// What a task adds to the cost beside the tasks that are placed.
     fn cost_of(&self, task: u32) -> f64 {
         let core = self.cores[task as usize];
-        let links = self.setting.graph.links(task).iter().filter(|link| self.placed[link.other as usize]);
-        let links = links.map(|link| self.setting.link_cost(link, core, self.cores[link.other as usize]));
-        links.sum::<f64>() + self.setting.price(task, core)
+        let links = self.context.graph.links(task).iter().filter(|link| self.placed[link.other as usize]);
+        let links = links.map(|link| self.context.link_cost(link, core, self.cores[link.other as usize]));
+        links.sum::<f64>() + self.context.price(task, core)
     }
 
     fn makespan(&self) -> f64 {
         if self.machine.seconds_per_byte() == 0.0 {
             return self.busy.iter().copied().fold(0.0, f64::max);
         }
-        super::search::State::new(self.setting, self.cores.clone()).makespan(self.setting)
+        super::search::State::new(self.context, self.cores.clone()).makespan(self.context)
     }
 }

@@ -1,4 +1,4 @@
-//! Greedy scheduling that keeps a task at home while its load fits there (Charm++'s GreedyRefine, 2017).
+//! Greedy scheduling that keeps a task on its initial core while its load fits there (Charm++'s GreedyRefine, 2017).
 
 use super::compare::{Finish, heaviest_first};
 use super::greedy::greedy;
@@ -7,7 +7,7 @@ use crate::{Answer, Asked, Machine, Mapping, Problem, Strategy, StrategyError};
 /// How much later than greedy scheduling the last core may be done: Charm++'s default.
 const SLACK: f64 = 1.03;
 
-/// Keeps tasks at home up to what greedy scheduling reaches.
+/// Keeps tasks on their initial cores up to what greedy scheduling reaches.
 #[derive(Clone, Copy, Debug)]
 pub struct GreedyRefine;
 
@@ -19,12 +19,17 @@ impl Strategy for GreedyRefine {
     fn map(&self, asked: &Asked<'_>) -> Result<Answer, StrategyError> {
         let Asked { problem, machine, start, .. } = *asked;
         let cap = greedy(problem, machine, start).1 * SLACK;
-        Ok(keep_home(problem, machine, start, cap).into())
+        Ok(keep_on_initial_core(problem, machine, start, cap).into())
     }
 }
 
-/// The heaviest first: at home while that is done by `cap`, else on the core that is done first.
-pub(super) fn keep_home(problem: &Problem, machine: &Machine, start: &Mapping, cap: f64) -> Mapping {
+/// The heaviest first: on its initial core while that is done by `cap`, else on the core that is done first.
+pub(super) fn keep_on_initial_core(
+    problem: &Problem,
+    machine: &Machine,
+    start: &Mapping,
+    cap: f64,
+) -> Mapping {
     let mut finish = Finish::of(problem, machine, start, |task| problem.tasks()[task].pinned);
     let mut mapping = start.clone();
     for task in heaviest_first(problem) {

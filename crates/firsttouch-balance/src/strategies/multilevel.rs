@@ -4,22 +4,24 @@
 //! Cuts are found from several beginnings. The best one is gone through again: only vertices of one part become one, so that it
 //! can be had at the smallest size, and moves of whole regions are tried there (Walshaw 2004; Sanders and Schulz 2011).
 
+mod best;
 mod coarsen;
 mod grow;
 mod net;
 mod refine;
 
+pub(super) use best::Room;
 pub(super) use net::Net;
 
+use best::{Best, caps, refined};
+use chacha20::ChaCha8Rng;
 use coarsen::{Level, coarsen};
 use grow::grow;
-use rand_chacha::ChaCha8Rng;
-use refine::{Apart, Moves, Refiner};
+use refine::{Apart, Refiner};
 
 /// How many vertices for each part are few enough to cut at once.
 const ENOUGH_A_PART: usize = 20;
 const LEAST_ENOUGH: usize = 60;
-const MOVES: Moves = Moves { passes: 4, patience: 100, rounds: 3, patience_near: 30 };
 
 /// How many vertices become one in a step.
 const PAIRS: u32 = 2;
@@ -40,38 +42,6 @@ pub(super) struct Effort {
     pub(super) grown: usize,
     /// How often the best cut is gone through again.
     pub(super) cycles: usize,
-}
-
-/// What a part is to take, and what it can take.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    pub(super) wanted: f64,
-    pub(super) cap: f64,
-}
-
-impl Room {
-    /// Of several together.
-    pub(super) fn of_all(rooms: &[Room]) -> Room {
-        let sum = |value: fn(&Room) -> f64| rooms.iter().map(value).sum();
-        Room { wanted: sum(|room| room.wanted), cap: sum(|room| room.cap) }
-    }
-}
-
-/// The cut that is the least above the caps, and of those the cheapest.
-#[derive(Debug, Default)]
-struct Best(Option<((f64, f64), Vec<u32>)>);
-
-impl Best {
-    fn take(&mut self, refiner: Refiner<'_>) {
-        let key = (refiner.excess(), refiner.cost());
-        if self.0.as_ref().is_none_or(|(least, _)| key < *least) {
-            self.0 = Some((key, refiner.into_parts()));
-        }
-    }
-
-    fn parts(self) -> Vec<u32> {
-        self.0.map(|(_, parts)| parts).unwrap_or_default()
-    }
 }
 
 /// A part for each vertex, with little traffic across, none above its cap where that is found.
@@ -98,19 +68,6 @@ pub(super) fn cut(net: &Net, rooms: &[Room], effort: Effort, random: &mut ChaCha
         best.take(uncoarsened(net, Apart::Equally, &levels, coarse, rooms));
     }
     best.parts()
-}
-
-/// What parts can take while vertices are as heavy as these: one more or less does not matter yet.
-fn caps(net: &Net, rooms: &[Room]) -> Vec<f64> {
-    let heaviest = net.loads.iter().copied().fold(0.0, f64::max);
-    rooms.iter().map(|room| room.cap.max(room.wanted + heaviest)).collect()
-}
-
-fn refined<'a>(net: &'a Net, apart: Apart<'a>, parts: Vec<u32>, caps: &[f64]) -> Refiner<'a> {
-    let mut refiner = Refiner::new(net, apart, parts, caps);
-    refiner.fit();
-    refiner.refine(MOVES);
-    refiner
 }
 
 /// Makes a cut one of the graph itself, step by step, and moves vertices at each.
@@ -149,7 +106,7 @@ pub(super) fn mapped(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_chacha::rand_core::SeedableRng;
+    use chacha20::rand_core::SeedableRng;
 
     const EFFORT: Effort = Effort { beginnings: 4, firsts: 4, grown: 2, cycles: 2 };
 

@@ -6,7 +6,7 @@
 //! task is taken off its core and put on the core of least cost, then the next. Costs of cores of one node differ by their
 //! loads alone, so messages are looked at once for each node.
 //!
-//! The document gives alpha no unit. Here it is seconds for a message or for a byte, so that both terms are seconds. Left to
+//! The paper gives alpha no unit. Here it is seconds for a message or for a byte, so that both terms are seconds. Left to
 //! itself it is what an average message takes on the own node, by its latency and bandwidth, where those are known; else
 //! such that the messages of an average task weigh as much as the tolerance lets its load differ.
 
@@ -55,7 +55,7 @@ impl Strategy for Numa {
                     seconds * factors.iter().zip(&sent).map(|(factor, sent)| factor * sent).sum::<f64>();
             }
             let cost = |core: u32| finish.with(core, load) + weights[node_of[core as usize] as usize];
-            // Of several the document takes any: the own core first, so that no task moves for nothing.
+            // Of several the paper takes any: the own core first, so that no task moves for nothing.
             let (mut best, mut least) = (home, cost(home));
             for core in 0..node_of.len() as u32 {
                 let cost = cost(core);
@@ -94,9 +94,9 @@ fn automatic(problem: &Problem, machine: &Machine, tolerance: f64) -> Alpha {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mapping, Message, Options, Task};
+    use crate::{Mapping, Message, SolveOptions, Task};
 
-    /// Worked out by hand with the document's formula: two nodes of one core each, factor 2, alpha 1.
+    /// Worked out by hand with the paper's formula: two nodes of one core each, factor 2, alpha 1.
     #[test]
     fn the_formula_by_hand() {
         let machine = Machine::from_factors("m", &[vec![1.0, 2.0], vec![2.0, 1.0]], 1).unwrap();
@@ -104,7 +104,7 @@ mod tests {
         let message = |from, to, count| Message { from, to, count, bytes: 0.0 };
         let problem = Problem::new(tasks, &[message(0, 1, 1.0), message(2, 1, 2.0)]).unwrap();
         let start = Mapping::new(vec![0, 0, 0]);
-        let options = Options { alpha: Alpha::PerMessage(1.0), ..Options::default() };
+        let options = SolveOptions { alpha: Alpha::PerMessage(1.0), ..SolveOptions::default() };
         let solution = Numa.solve(&problem, &machine, &start, &options).unwrap();
         // Task 0: core 0 costs 5 - 1, core 1 costs 0 + 2: moves. Task 1 sends nothing: 2 against 4: stays.
         // Task 2: core 0 costs 3 - 2, core 1 costs 4 + 4: stays.

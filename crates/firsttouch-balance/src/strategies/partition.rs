@@ -1,7 +1,7 @@
 //! What METIS and SCOTCH share: the graph as whole numbers, a program that is run on it, and parts that become cores.
 
 use super::graph::{Graph, capacities};
-use crate::{Answer, Asked, Machine, Mapping, Options, Problem, StrategyError};
+use crate::{Answer, Asked, Machine, Mapping, Problem, SolveOptions, StrategyError};
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -158,7 +158,7 @@ impl Weighted {
     }
 
     /// The mapping of parts, by vertex.
-    fn mapping(&self, parts: &[u32], start: &Mapping, options: &Options) -> Mapping {
+    fn mapping(&self, parts: &[u32], start: &Mapping, options: &SolveOptions) -> Mapping {
         let mut cores = self.graph.cores_of(start);
         let label = if options.raw { None } else { Some(self.relabelled(parts, &cores)) };
         for (place, part) in self.free.iter().zip(parts) {

@@ -6,7 +6,7 @@
 use super::{Greedy, GreedyRefine, Numa, RecBipart, Refine, TreeMatch};
 use crate::{Asked, Mapping, Strategy, StrategyError};
 
-/// The simpler strategies that need nothing installed, and whether each one keeps tasks at home where it can.
+/// The simpler strategies that need nothing installed, and whether each one keeps tasks on their initial cores where it can.
 const SIMPLER: [(&dyn Strategy, bool); COUNT] = [
     (&Refine, true),
     (&GreedyRefine, true),
@@ -32,7 +32,7 @@ impl<'a> Portfolio<'a> {
     /// The place of the hierarchical mapping.
     pub(super) const TREEMATCH: usize = COUNT - 1;
 
-    /// The places of all strategies, or only of those that keep tasks at home where they can.
+    /// The places of all strategies, or only of those that keep tasks on their initial cores where they can.
     pub(super) fn places(keepers_only: bool) -> impl Iterator<Item = usize> {
         (0..COUNT).filter(move |place| SIMPLER[*place].1 || !keepers_only)
     }

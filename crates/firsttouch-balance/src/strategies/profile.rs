@@ -1,6 +1,6 @@
 //! What a task exchanges with each core and domain, and from that what its links would cost elsewhere.
 
-use super::setting::Setting;
+use super::context::SearchContext;
 use crate::Machine;
 
 /// What a task exchanges with the cores that its neighbours are on.
@@ -25,7 +25,7 @@ impl Profile {
         }
     }
 
-    pub(super) fn fill(&mut self, setting: &Setting<'_>, cores: &[u32], task: u32) {
+    pub(super) fn fill(&mut self, context: &SearchContext<'_>, cores: &[u32], task: u32) {
         for core in self.cores.drain(..) {
             self.by_core[core as usize] = (0.0, 0.0);
         }
@@ -33,9 +33,9 @@ impl Profile {
             self.by_domain[domain as usize] = (0.0, 0.0);
         }
         (self.out, self.back) = (0.0, 0.0);
-        for link in setting.graph.links(task) {
+        for link in context.graph.links(task) {
             let core = cores[link.other as usize];
-            let domain = setting.domain_of[core as usize];
+            let domain = context.domain_of[core as usize];
             let at = &mut self.by_core[core as usize];
             if *at == (0.0, 0.0) {
                 self.cores.push(core);
@@ -52,14 +52,14 @@ impl Profile {
     }
 
     /// The cost of the task's links if it were on a core.
-    pub(super) fn cost(&self, setting: &Setting<'_>, core: u32) -> f64 {
-        let domain = setting.domain_of[core as usize];
-        self.cost_in(setting, domain) + self.cost_at(setting, core, domain)
+    pub(super) fn cost(&self, context: &SearchContext<'_>, core: u32) -> f64 {
+        let domain = context.domain_of[core as usize];
+        self.cost_in(context, domain) + self.cost_at(context, core, domain)
     }
 
     /// The same if it were on a core of a domain that none of its neighbours are on.
-    pub(super) fn cost_in(&self, setting: &Setting<'_>, own: u32) -> f64 {
-        let machine = setting.machine;
+    pub(super) fn cost_in(&self, context: &SearchContext<'_>, own: u32) -> f64 {
+        let machine = context.machine;
         let cost = |domain: &u32| {
             let (out, back) = self.by_domain[*domain as usize];
             out * machine.domain_distance(own, *domain) + back * machine.domain_distance(*domain, own)
@@ -68,8 +68,8 @@ impl Profile {
     }
 
     /// What a core of a domain adds to that by those of its neighbours that are on it.
-    pub(super) fn cost_at(&self, setting: &Setting<'_>, core: u32, own: u32) -> f64 {
+    pub(super) fn cost_at(&self, context: &SearchContext<'_>, core: u32, own: u32) -> f64 {
         let (out, back) = self.by_core[core as usize];
-        (out + back) * (setting.machine.same_core() - setting.machine.domain_distance(own, own))
+        (out + back) * (context.machine.same_core() - context.machine.domain_distance(own, own))
     }
 }

@@ -1,4 +1,4 @@
-//! Recursive bipartition of the message graph by searches in breadth, until the wanted load is met (Charm++'s RecBipartLB):
+//! Recursive bipartition of the message graph by breadth-first searches, until the wanted load is met (Charm++'s RecBipartLB):
 //! blind to where tasks are and to distances.
 
 use super::bisect::Bisector;

@@ -7,8 +7,8 @@
 use super::graph::{Graph, capacities};
 use super::multilevel::{Effort, Net, Room, cut, mapped};
 use crate::{Answer, Asked, Machine, Problem, Strategy, StrategyError};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
 
 /// With fewer tasks, and with more pairs that talk, less is tried at once.
 const FEW: usize = 400;

@@ -1,14 +1,12 @@
 //! What the trial found, as a document.
 
 use super::{Benchmark, SIZES, Trial};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the document; an older reader would misunderstand a document of a higher one.
-pub const TRIAL_VERSION: u32 = 1;
-
 /// What a strategy made of a benchmark on a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TrialRow {
     /// The benchmark.
     pub benchmark: String,
@@ -18,8 +16,8 @@ pub struct TrialRow {
     pub strategy: String,
     /// The mean time of an iteration, in seconds.
     pub iteration_s: f64,
-    /// Where that mean lies with the confidence of the document.
-    pub ci95: [f64; 2],
+    /// Where that mean lies, with this document's confidence; `None` of one execution.
+    pub ci95: Option<[f64; 2]>,
     /// How many times as fast as without balancing; `None` where that is not in the trial.
     pub speedup: Option<f64>,
     /// What the iteration was thought to take before it was simulated, in seconds.
@@ -31,17 +29,23 @@ pub struct TrialRow {
     /// How long the strategy took, in milliseconds.
     pub strategy_ms: f64,
     /// How long the migration takes, in seconds, by the size of a task.
-    pub migration_s: BTreeMap<&'static str, f64>,
-    /// The time of an iteration that the document has, in seconds.
-    pub document_value: Option<f64>,
-    /// The share of tasks that moved in the document.
-    pub document_migrated_fraction: Option<f64>,
+    pub migration_s: BTreeMap<String, f64>,
+    /// The time of an iteration that the paper has, in seconds.
+    pub published_value: Option<f64>,
+    /// The share of tasks that moved there.
+    pub published_migrated_fraction: Option<f64>,
 }
 
 impl TrialRow {
-    /// The means of executions; `half` is half the width of the interval of their times.
+    /// The means of executions; `half` is half the width of the interval of their times, where there is one.
     #[must_use]
-    pub fn of(benchmark: Benchmark, machine: &str, strategy: &str, trials: &[Trial], half: f64) -> TrialRow {
+    pub fn of(
+        benchmark: Benchmark,
+        machine: &str,
+        strategy: &str,
+        trials: &[Trial],
+        half: Option<f64>,
+    ) -> TrialRow {
         let count = trials.len().max(1) as f64;
         let mean = |value: &dyn Fn(&Trial) -> f64| trials.iter().map(value).sum::<f64>() / count;
         let iteration_s = mean(&|trial| trial.iteration_s);
@@ -52,24 +56,23 @@ impl TrialRow {
             machine: machine.to_owned(),
             strategy: strategy.to_owned(),
             iteration_s,
-            ci95: [iteration_s - half, iteration_s + half],
+            ci95: half.map(|half| [iteration_s - half, iteration_s + half]),
             speedup: None,
             predicted_s: mean(&|trial| trial.predicted_s),
             efficiency: mean(&|trial| trial.efficiency),
             migrated_fraction: mean(&|trial| trial.moved),
             strategy_ms: mean(&|trial| trial.strategy.as_secs_f64() * 1e3),
-            migration_s: SIZES.iter().map(|(size, _)| (*size, migration(size))).collect(),
-            document_value: benchmark.document_s(machine, strategy),
-            document_migrated_fraction: benchmark.document_moved(machine, strategy),
+            migration_s: SIZES.iter().map(|(size, _)| ((*size).to_owned(), migration(size))).collect(),
+            published_value: benchmark.published_s(machine, strategy),
+            published_migrated_fraction: benchmark.published_moved(machine, strategy),
         }
     }
 }
 
 /// All of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TrialReport {
-    /// [`TRIAL_VERSION`].
-    pub schema_version: u32,
     /// How many executions each row is the mean of.
     pub seeds: u32,
     /// How surely the intervals hold the means.
@@ -87,7 +90,7 @@ impl TrialReport {
     #[must_use]
     pub fn new(seeds: u32, confidence: f64) -> TrialReport {
         let (rows, missing, failed) = (Vec::new(), Vec::new(), Vec::new());
-        TrialReport { schema_version: TRIAL_VERSION, seeds, confidence, rows, missing, failed }
+        TrialReport { seeds, confidence, rows, missing, failed }
     }
 
     /// Adds a row, and says how many times as fast it is as the row without balancing, which comes first.

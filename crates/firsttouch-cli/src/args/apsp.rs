@@ -1,7 +1,6 @@
 //! The options of `apsp`.
 
-use super::paths::{Chosen, Index, PlacedGraph, Sources, chosen};
-use crate::paths::ShardWord;
+use super::paths::{Chosen, PathsRun, chosen};
 use clap::{ArgGroup, Args};
 use firsttouch_graph::{Algorithm, Figure};
 use std::path::PathBuf;
@@ -28,14 +27,10 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Apsp {
     #[command(flatten)]
-    pub(crate) graph: PlacedGraph,
-    #[command(flatten)]
-    pub(crate) from: Sources,
-    /// How to find them: auto, sweep, buckets, heap
+    pub(crate) run: PathsRun,
+    /// How to find them: auto, phast, buckets, heap
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
     pub(crate) algorithm: Chosen,
-    #[command(flatten)]
-    pub(crate) index: Index,
     /// What to tell: eccentricity, diameter, radius, closeness, reach, histogram, checksum
     #[arg(
         long,
@@ -46,21 +41,14 @@ pub(crate) struct Apsp {
     )]
     pub(crate) reduce: Vec<Figure>,
     /// Write all distances to FILE (.npy), if the disk has room: a row for each source, in the order of the graph's file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "shard_dir")]
     pub(crate) matrix: Option<PathBuf>,
     /// Keep in FILE how far it has come, every half a minute and when it ends
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "shard_dir")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Go on from the checkpoint
     #[arg(long, requires = "checkpoint")]
     pub(crate) resume: bool,
-    /// Share the run with other processes through DIR, which all of them can write to: each takes sources that nobody has taken;
-    /// process 0 tells what all have found. Started again, it does what is missing
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["checkpoint", "matrix"])]
-    pub(crate) shard_dir: Option<PathBuf>,
-    /// Which of the processes this is, as 0/4; auto: as srun or mpirun says
-    #[arg(long, value_name = "R/N", default_value = "auto", requires = "shard_dir")]
-    pub(crate) shard: ShardWord,
     /// Let the ranks that mpirun started work for rank 0, which alone reads FILE, tells them the graph, hands out the sources and
     /// keeps what is found. Needs a firsttouch that was built with --features mpi
     #[arg(long, conflicts_with_all = ["shard_dir", "matrix"])]
@@ -74,13 +62,10 @@ pub(crate) struct Apsp {
     /// Tell on stderr every second how far it is, also where that is no terminal
     #[arg(long)]
     pub(crate) progress: bool,
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 fn algorithm(text: &str) -> Result<Chosen, String> {
-    chosen(text, &[Algorithm::Sweep, Algorithm::Buckets, Algorithm::Heap])
+    chosen(text, &[Algorithm::Phast, Algorithm::Buckets, Algorithm::Heap])
 }
 
 fn figure(text: &str) -> Result<Figure, String> {

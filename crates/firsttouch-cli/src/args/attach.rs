@@ -1,8 +1,9 @@
 //! The words of `attach`.
 
-use super::{duration, placement_word};
+use super::words::{duration, placement_word};
 use clap::{Args, ValueEnum};
 use firsttouch_placement::{MemoryPolicy, ThreadPlacement};
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// Change the placement of a program that already runs
@@ -10,7 +11,7 @@ use std::time::Duration;
 /// Collapses its memory onto huge pages, moves its pages to other nodes, binds its threads: from outside, without its
 /// help, in short steps. What was there before each step is written to a journal first, so that `--undo` can go back, also
 /// after an attach that was cut off. Without a wish, memory is collapsed. Exit codes: 0 done (shortfalls are told, and are no failure), 1
-/// the process ended or changed in the middle, 2 wrong usage, 125 nothing was changed, 130 interrupted.
+/// the process ended or changed in the middle, 125 nothing was changed (wrong usage, too), 130 interrupted.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   sudo firsttouch attach 4711                              its memory onto huge pages
@@ -19,11 +20,13 @@ use std::time::Duration;
   firsttouch attach 4711 --near-own-devices --dry-run      which devices it uses, and where they are
   firsttouch attach 4711 --memory interleave=all           pages over all nodes; threads stay
   firsttouch attach 4711 --threads compact --tree          its descendants too
+  firsttouch attach --balance 4711 --dry-run               a CPU for each of its busy threads, by what they do
+  firsttouch attach --balance -- ./simulation input.dat    the same for a program from its start
   firsttouch attach --undo 4711                            back to where it was
   firsttouch attach --list                                 what is attached to")]
 pub(crate) struct Attach {
     /// The process
-    #[arg(required_unless_present_any = ["list", "forget"])]
+    #[arg(required_unless_present_any = ["list", "forget", "program"])]
     pub(crate) pid: Option<u32>,
     /// thp: collapse memory onto transparent huge pages; plain: leave pages as they are [default: thp, unless nodes or
     /// CPUs are asked for]
@@ -63,10 +66,12 @@ pub(crate) struct Attach {
     /// The longest pause that a thread of the process may have because of us: 20ms, 1s
     #[arg(long, value_parser = duration, default_value = "20ms", value_name = "TIME")]
     pub(crate) budget_stall: Duration,
-    /// Who does it: `outside`, by calls on the process; or `agent`, the agent inside a program that was started by
-    /// `firsttouch run --attachable` [default: outside, or where that is not allowed the agent]
+    /// Who does it: `remote`, by calls on the process; or `in-process`, by the agent in a program that was started by
+    /// `firsttouch run --attachable` [default: remote, or where that is not allowed in-process]
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(crate) via: Option<Via>,
+    pub(crate) executor: Option<ChosenExecutor>,
+    #[command(flatten)]
+    pub(crate) balancing: Balancing,
     /// Only say what would change
     #[arg(long, conflicts_with = "undo")]
     pub(crate) dry_run: bool,
@@ -79,18 +84,45 @@ pub(crate) struct Attach {
     /// Remove the journals of processes that are gone
     #[arg(long, conflicts_with = "pid")]
     pub(crate) forget: bool,
-    /// Print JSON
+    /// Print JSON; the standard output of a PROGRAM then goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
+    /// The program and its arguments, for --balance
+    #[arg(last = true, value_name = "PROGRAM", requires = "balance", conflicts_with_all = ["pid", "list", "forget"])]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// How busy threads get CPUs by what they do.
+#[derive(Args, Debug)]
+pub(crate) struct Balancing {
+    /// Give each busy thread of the process, or of the PROGRAM after `--`, a CPU by what it does
+    ///
+    /// What the threads do is looked at for a while, and a strategy of `firsttouch balance` chooses. A PROGRAM keeps its output
+    /// and its exit status.
+    #[arg(long, conflicts_with_all = ["pages", "node", "near_own_devices", "near", "memory", "threads", "files", "tree", "undo",
+        "list", "forget"])]
+    pub(crate) balance: bool,
+    /// How long to look at the threads: 500ms, 5s
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s", requires = "balance")]
+    pub(crate) interval: Duration,
+    /// How long to wait before that, for a PROGRAM to make its threads
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s", requires = "balance")]
+    pub(crate) after: Duration,
+    /// none, greedy, greedy-refine, refine, recbipart, metis, scotch, numa, treematch or best
+    #[arg(long, value_name = "NAME", default_value = "best", requires = "balance")]
+    pub(crate) strategy: String,
+    /// The imbalance that is good enough
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, requires = "balance")]
+    pub(crate) tolerance: f64,
 }
 
 /// Who carries the steps out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Via {
+pub(crate) enum ChosenExecutor {
     /// Calls on the process from ours
-    Outside,
+    Remote,
     /// The agent in the process
-    Agent,
+    InProcess,
 }
 
 /// Whether to collapse. What else `run` offers cannot be had from outside.

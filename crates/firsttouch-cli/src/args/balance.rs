@@ -1,65 +1,29 @@
 //! The options of `balance`.
 
-use super::{duration, size};
+use super::words::{duration, size};
+use clap::builder::ValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use firsttouch_balance::Alpha;
 use firsttouch_balance::generate::Topology;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Put tasks on cores by load, messages and distance
 ///
 /// Tasks and messages are read from tables, matrices, graphs or the dumps of other balancers; the machine is this one, a
-/// recorded or a described one. With `--observe` tasks are the threads of a program that runs here: what each does is
-/// looked at for a while, then each busy one is bound to a CPU; `firsttouch attach --undo PID` takes that back.
+/// recorded or a described one. `firsttouch attach --balance` does it for the threads of a program that runs.
 #[derive(Args, Debug)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    after_help = "Examples:
-  firsttouch balance --observe 4711 --dry-run
-  firsttouch balance --observe -- ./simulation input.dat
+#[command(after_help = "Examples:
   firsttouch balance solve --tasks tasks.csv --messages messages.csv
   firsttouch balance solve --vt run/ --phase 10 --machine numa32
-  firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --format rankfile --hosts n1,n2,n3,n4
+  firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --to rankfile --hosts n1,n2,n3,n4
   firsttouch balance eval --graph mesh.graph --machine '4:2:8 + 1:10:100' --mapping mesh.graph.part.64
   firsttouch balance convert --charm dump.dat.0 --to csv
-  firsttouch balance generate lb_test --tasks 200 --cores 32 -o lb_test"
-)]
+  firsttouch balance generate lb_test --tasks 200 --cores 32 -o lb_test
+  firsttouch balance simulate                  ten balancers on three benchmarks and two machines")]
 pub(crate) struct Balance {
-    #[command(flatten)]
-    pub(crate) observe: Observe,
     #[command(subcommand)]
-    pub(crate) what: Option<BalanceWhat>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Observe {
-    /// Give the busy threads of a process, or of the PROGRAM after `--`, CPUs by what they do
-    #[arg(long, value_name = "PID", num_args = 0..=1, required = true, value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
-    pub(crate) observe: Option<Option<u32>>,
-    /// How long to look at the threads: 500ms, 5s
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
-    pub(crate) interval: Duration,
-    /// How long to wait before that, for a PROGRAM to make its threads
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
-    pub(crate) after: Duration,
-    /// none, greedy, greedy-refine, refine, recbipart, metis, scotch, numa, treematch or best
-    #[arg(long, value_name = "NAME", default_value = "best")]
-    pub(crate) strategy: String,
-    /// The imbalance that is good enough
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
-    pub(crate) tolerance: f64,
-    /// Only say what would change
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON; the standard output of a PROGRAM then goes to standard error
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub(crate) program: Vec<OsString>,
+    pub(crate) what: BalanceWhat,
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +36,11 @@ pub(crate) enum BalanceWhat {
     Convert(Box<Convert>),
     /// Make the tasks and messages of a benchmark
     Generate(Generate),
+    /// Simulate every strategy on kNeighbor, lb_test and jacobi2D, on NUMA16 and NUMA32
+    ///
+    /// Every strategy is told the loads that the start was seen to have; its mapping is simulated with messages and distances.
+    /// Times are not those of Pilla et al. (2011), whose programs and machines are not here: ratios are to be compared.
+    Simulate(Simulate),
 }
 
 #[derive(Args, Debug)]
@@ -207,11 +176,11 @@ pub(crate) struct Show {
     pub(crate) json: bool,
     /// Print the mapping in this form instead of its metrics
     #[arg(long, value_name = "FORM", value_enum, conflicts_with = "json")]
-    pub(crate) format: Option<Form>,
+    pub(crate) to: Option<Form>,
     /// Hosts of a rankfile or hostfile, separated by commas; each has the same number of cores
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "localhost")]
     pub(crate) hosts: Vec<String>,
-    /// Write to FILE; with `--format vt` to FILE.0.json, FILE.1.json and so on
+    /// Write to FILE; with `--to vt` to FILE.0.json, FILE.1.json and so on
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -254,7 +223,7 @@ pub(crate) struct Convert {
     pub(crate) input: Input,
     /// The form
     #[arg(long, value_name = "FORM", value_enum)]
-    pub(crate) to: Target,
+    pub(crate) to: TaskFormat,
     /// Write to FILE; `csv` writes FILE.tasks.csv and FILE.messages.csv [default: to standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -348,7 +317,7 @@ pub(crate) struct Generated {
     pub(crate) bytes: u64,
     /// The form
     #[arg(long, value_name = "FORM", value_enum, default_value = "csv")]
-    pub(crate) to: Target,
+    pub(crate) to: TaskFormat,
     /// Write to FILE; `csv` writes FILE.tasks.csv and FILE.messages.csv [default: to standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -356,7 +325,7 @@ pub(crate) struct Generated {
 
 /// What tasks and messages are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Target {
+pub(crate) enum TaskFormat {
     /// Tables of tasks and of messages
     Csv,
     /// A graph in METIS's form
@@ -372,4 +341,19 @@ fn alpha(text: &str) -> Result<Alpha, String> {
         Some((number, "byte")) => Ok(Alpha::PerByte(seconds(number)?)),
         Some((_, unit)) => Err(format!("`{unit}` is neither message nor byte")),
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Simulate {
+    /// Executions of each, with loads of their own
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = seeds())]
+    pub(crate) seeds: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// At least two: one value has no interval.
+fn seeds() -> ValueParser {
+    ValueParser::from(clap::value_parser!(u32).range(2..=10_000))
 }

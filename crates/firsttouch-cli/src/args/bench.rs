@@ -1,17 +1,16 @@
 //! The options of `bench`.
 
-use super::{Export, GroupsWord, duration, pages};
-use clap::{Args, Subcommand, builder::ValueParser};
+use super::words::{duration, pages};
+use super::{Export, GroupsWord};
+use clap::{Args, Subcommand};
 use firsttouch_placement::Pages;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Run reference workloads, and print what others published beside what is measured here
+/// Run reference workloads in the variants that others published, and prove what each is worth
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  firsttouch bench balance                     ten balancers on three benchmarks and two machines, by simulation
-  firsttouch bench balance --json > balance.json
-  firsttouch bench sssp                        the document's ways to search, on streets made for it
+  firsttouch bench sssp                        naive threads, huge pages, affinity, groups of cores, on streets made for it
   firsttouch bench sssp NY.gr.gz --export-html sssp.html")]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -20,12 +19,7 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchWhat {
-    /// Balance tasks of kNeighbor, lb_test and jacobi2D on NUMA16 and NUMA32, by simulation
-    ///
-    /// Every strategy is told the loads that the start was seen to have; its mapping is simulated with messages and distances.
-    /// Times are not those of the document, whose programs and machines are not here: ratios are to be compared.
-    Balance(BenchBalance),
-    /// Let many threads find shortest paths in the document's ways, and prove what each is worth
+    /// Let many threads find shortest paths by the variants of "NUMA-affinity: APSP(NY)" (2010), and prove what each is worth
     ///
     /// Naive threads, a process for each node as numactl would start them, huge pages, affinity, both, groups of cores with a
     /// copy of the graph each, and one thread alone, all with the same bucket queue. Every run is a process of its own; only the
@@ -44,13 +38,13 @@ pub(crate) struct BenchSssp {
     /// Sources of a run, the same in all
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) queries: u32,
-    /// Compare the ways by fewer runs: 5 blocks instead of 10 before precision may end them
+    /// Compare the variants by fewer runs: 5 blocks instead of 10 before precision may end them
     #[arg(long)]
     pub(crate) quick: bool,
     /// Stop after this long with what there is
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Option<Duration>,
-    /// At most so many runs of each way
+    /// At most so many runs of each variant
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) max_runs: Option<u32>,
     /// Seed of sources and orders
@@ -78,7 +72,7 @@ pub(crate) struct BenchSearch {
     /// Threads and memory of this node only
     #[arg(long)]
     pub(crate) node: Option<u32>,
-    #[arg(long)]
+    #[arg(long = "num-threads")]
     pub(crate) threads: Option<u32>,
     #[arg(long)]
     pub(crate) groups: Option<GroupsWord>,
@@ -87,19 +81,4 @@ pub(crate) struct BenchSearch {
 fn share(text: &str) -> Result<(usize, usize), String> {
     let numbers = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     numbers.filter(|(part, of)| part < of).ok_or_else(|| "expected K/N with K below N".to_owned())
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct BenchBalance {
-    /// Executions of each, with loads of their own
-    #[arg(long, value_name = "N", default_value_t = 25, value_parser = seeds())]
-    pub(crate) seeds: u32,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// At least two: one value has no interval.
-fn seeds() -> ValueParser {
-    ValueParser::from(clap::value_parser!(u32).range(2..=10_000))
 }

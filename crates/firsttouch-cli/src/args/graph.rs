@@ -1,6 +1,6 @@
 //! The options of `graph`.
 
-use super::{pages, size};
+use super::words::{pages, size};
 use clap::{Args, Subcommand};
 use firsttouch_graph::Format;
 use firsttouch_placement::Pages;
@@ -55,7 +55,7 @@ pub(crate) struct GraphInput {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) most_memory: Option<u64>,
     /// Threads that read [default: as many as there are CPUs]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "num-threads", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct GraphGenerate {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Threads [default: as many as there are CPUs]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "num-threads", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,
     /// Only tell how much memory the graph and one search on it take, and how much there is
     #[arg(long)]

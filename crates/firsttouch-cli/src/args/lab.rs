@@ -1,6 +1,6 @@
 //! The words of `lab`.
 
-use super::duration;
+use super::words::duration;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,10 +1,33 @@
 //! The options that `sssp` and `apsp` share.
 
-use super::{GraphInput, GroupsWord, pages};
+use super::shard::ShardWord;
+use super::words::pages;
+use super::{GraphInput, GroupsWord};
 use clap::Args;
 use firsttouch_graph::Algorithm;
 use firsttouch_placement::Pages;
 use std::path::PathBuf;
+
+/// A run of searches: on what, from where, by which processes.
+#[derive(Args, Debug)]
+pub(crate) struct PathsRun {
+    #[command(flatten)]
+    pub(crate) graph: PlacedGraph,
+    #[command(flatten)]
+    pub(crate) from: Sources,
+    #[command(flatten)]
+    pub(crate) index: Index,
+    /// Share the run with other processes through DIR, which all of them can write to: each takes sources that nobody has taken;
+    /// process 0 tells and exports what all have found. Started again, it does what is missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) shard_dir: Option<PathBuf>,
+    /// Which of the processes this is, as 0/4; auto: as srun or mpirun says
+    #[arg(long, value_name = "R/N", default_value = "auto", requires = "shard_dir")]
+    pub(crate) shard: ShardWord,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// The graph, where it lies, and who works on it.
 #[derive(Args, Debug)]

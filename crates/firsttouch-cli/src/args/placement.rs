@@ -1,6 +1,6 @@
 //! The words of a placement.
 
-use super::{pages, placement_word, size};
+use super::words::{pages, placement_word, size};
 use clap::Args;
 use firsttouch_placement::{
     MemoryPolicy, NodeSet, Pages, Placement, ProgramCpus, ThreadPlacement, Via, parse_order,

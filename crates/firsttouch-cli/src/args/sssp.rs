@@ -1,7 +1,6 @@
 //! The options of `sssp`.
 
-use super::paths::{Chosen, Index, PlacedGraph, Sources, chosen};
-use crate::paths::ShardWord;
+use super::paths::{Chosen, PathsRun, chosen};
 use clap::{ArgGroup, Args};
 use firsttouch_graph::Algorithm;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ use std::path::PathBuf;
   firsttouch sssp NY.gr --random 100 --json | jq .edges_per_s
   firsttouch sssp roads.gr --sources 17 --limit 60000 --export-csv around-17.csv
   firsttouch graph generate random 24 - --to gr | firsttouch sssp - --random 4 --algorithm delta
-  firsttouch sssp roads.gr --sources-file from.ss --targets 3,17 --algorithm sweep --export-csv times.csv
+  firsttouch sssp roads.gr --sources-file from.ss --targets 3,17 --algorithm phast --export-csv times.csv
   srun -n 64 firsttouch sssp usa.gr --sources-file from.ss --shard-dir /scratch/from --export-csv times.csv
   firsttouch sssp --merge /scratch/from --export-csv so-far.csv
   firsttouch sssp big.ftg --random 64 --groups 6x4 --pages 2m   a copy of the graph for each group of cores
@@ -27,15 +26,11 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Sssp {
     #[command(flatten)]
-    pub(crate) graph: PlacedGraph,
-    #[command(flatten)]
-    pub(crate) from: Sources,
-    /// How to search: auto, buckets, heap; all threads on one source: delta, regions (of a map, for each its own); sweep (32
+    pub(crate) run: PathsRun,
+    /// How to search: auto, buckets, heap; all threads on one source: delta, partitions (of a map, for each its own); phast (32
     /// sources at once)
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "auto")]
     pub(crate) algorithm: Chosen,
-    #[command(flatten)]
-    pub(crate) index: Index,
     /// The stretch of distances that delta-stepping works on at a time [default: follows the search]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) delta: Option<u64>,
@@ -54,22 +49,12 @@ pub(crate) struct Sssp {
     /// Write source, target and distance of every pair to FILE; an empty distance says that no path leads there
     #[arg(long, value_name = "FILE")]
     pub(crate) export_csv: Option<PathBuf>,
-    /// Share the run with other processes through DIR, which all of them can write to: each takes sources that nobody has taken;
-    /// process 0 tells what all have found, and exports it. Started again, it does what is missing
-    #[arg(long, value_name = "DIR")]
-    pub(crate) shard_dir: Option<PathBuf>,
-    /// Which of the processes this is, as 0/4; auto: as srun or mpirun says
-    #[arg(long, value_name = "R/N", default_value = "auto", requires = "shard_dir")]
-    pub(crate) shard: ShardWord,
     /// Tell what processes have found that shared the folder FILE, export it, and name what is missing
     #[arg(long, conflicts_with_all = ["shard_dir", "index", "save_index", "targets", "limit", "parents"])]
     pub(crate) merge: bool,
     /// Only tell how much memory it would take, by the header of the graph, and how much there is
     #[arg(long, conflicts_with_all = ["shard_dir", "merge"])]
     pub(crate) dry_run: bool,
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 fn algorithm(text: &str) -> Result<Chosen, String> {

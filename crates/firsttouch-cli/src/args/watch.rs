@@ -1,6 +1,6 @@
 //! The options of `watch`.
 
-use super::{duration, percent};
+use super::words::{duration, percent};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::time::Duration;
 ///
 /// On a terminal the view is drawn again with every sample; elsewhere every sample is a line. Looking costs the process
 /// nothing but the moments in which the kernel walks its page tables; how long these are is measured and shown, and they
-/// come as often as the budget allows. Ends with the process (0), or with the program and its exit status; Ctrl-C ends
+/// come as often as --max-overhead allows. Ends with the process (0), or with the program and its exit status; Ctrl-C ends
 /// it at any time (0). 125 is a failure of ours.
 ///
 /// With `-- PROGRAM` the view goes to standard error and the program's output stays what it is; with `--json` as well, the
@@ -22,17 +22,17 @@ use std::time::Duration;
   firsttouch watch --record sort.watch -- sort big.txt   a program from its start, kept for later
   firsttouch report sort.watch --export-html sort.html   … drawn over time
   firsttouch watch --json --samples 1 1234 | jq .memory.bytes_by_node
-  firsttouch watch --interval 50ms --budget 10% 1234     closer looks at a higher price")]
+  firsttouch watch --interval 50ms --max-overhead 10% 1234     closer looks at a higher price")]
 pub(crate) struct Watch {
     /// Print every sample as an object of JSON on a line of its own
     #[arg(long)]
     pub(crate) json: bool,
-    /// Time from sample to sample; longer where the budget asks for it: 50ms, 2s, 1m
+    /// Time from sample to sample; longer where --max-overhead asks for it: 50ms, 2s, 1m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
     pub(crate) interval: Duration,
     /// The most that watching may take of one core
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "1%")]
-    pub(crate) budget: f64,
+    pub(crate) max_overhead: f64,
     /// Stop watching after this time
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,

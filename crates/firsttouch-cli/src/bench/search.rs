@@ -2,13 +2,13 @@
 //! distances add up to.
 
 use crate::args::BenchSearch;
-use crate::graph;
 use crate::output::{self, Failure, Outcome};
+use crate::reading;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use firsttouch_graph::{Graph, Node, Place, ReadOptions, Search, Width, leads_on, read, search_each};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_machine::{Machine, Root};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -22,13 +22,10 @@ pub(crate) fn run(args: &BenchSearch) -> Outcome {
     if let Some(node) = args.node {
         stay_on(node)?;
     }
-    let mut team = graph::team(args.threads)?;
+    let mut team = reading::team(args.threads)?;
     let place = Place { pages: args.pages, node: args.node };
     let loaded = read(&args.file, &ReadOptions { place, ..ReadOptions::default() }, &mut team);
-    let loaded = loaded.map_err(|error| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    })?;
+    let loaded = loaded.map_err(Failure::hinted)?;
     let sources = sources(args, &loaded.graph);
     let (took, sum) = if args.unbound {
         let threads = team.size();
@@ -37,7 +34,7 @@ pub(crate) fn run(args: &BenchSearch) -> Outcome {
     } else {
         let mut copies = None;
         if let Some(groups) = args.groups {
-            let (grouped, made) = graph::copies(&loaded, args.pages, groups)?;
+            let (grouped, made) = reading::copies(&loaded, args.pages, groups)?;
             team = grouped;
             copies = Some(made);
         }

@@ -1,47 +1,46 @@
-//! `bench sssp`: the document's ways to search from many sources by many threads, in randomised blocks, with verdicts.
+//! `bench sssp`: the variants of "NUMA-affinity: APSP(NY)" (2010) for searches from many sources by many threads, in randomised blocks, with
+//! verdicts.
 
 use crate::args::BenchSssp;
+use crate::exit::INTERRUPTED;
+use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
-use crate::tune::interrupt::{INTERRUPTED, Interrupt};
-use crate::tune::progress::Display;
-use crate::workshop::Workshop;
-use crate::{clock, export, graph};
+use crate::tune::display::Display;
+use crate::{clock, export, program, reading};
 use anyhow::Context;
-use firsttouch_experiment::{Launcher, Plan, RunRequest, Sample};
-use firsttouch_graph::{
-    Format, GraphFigures, Loaded, Place, ReadOptions, Recipe, SearchBench, SearchWay, core_groups, generate,
-    read, save,
-};
+use firsttouch_documents::{GraphFigures, SearchBench, SearchVariant, to_json};
+use firsttouch_experiment::{Launcher, Plan, RunRequest, TimedRun};
+use firsttouch_graph::{Format, Loaded, Place, ReadOptions, Recipe, core_groups, generate, read, save};
+use firsttouch_launch::{Manner, Ran, RunError, Start, Subject, Waiting, Workshop, padding, run_once};
 use firsttouch_linux::numa;
 use firsttouch_machine::{Machine, Root};
-use firsttouch_placement::{SCHEMA_VERSION, SkippedConfiguration, TuneReport};
-use firsttouch_report::{Style, csv, html, json, markdown, text};
+use firsttouch_placement::{ConfigurationReport, SkippedConfiguration, TuneReport};
+use firsttouch_process::{Environment, Stream};
+use firsttouch_report::{Style, csv, html, markdown, text};
 use firsttouch_threads::Team;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 const THIS_THREAD: u32 = 0;
 /// Sides of the streets that are searched when no graph is named.
 const STREETS: (u32, u32) = (512, 256);
-/// Filled with as many bytes as the session asks for; see [`RunRequest::environment_offset_bytes`].
-const PADDING: &str = "FIRSTTOUCH_PADDING";
 
 /// A way to let the threads of a machine search.
 #[derive(Clone, Debug)]
-struct Way {
+struct Variant {
     name: String,
     threads: usize,
     /// The options of each of its processes, beside those that all have.
     processes: Vec<Vec<String>>,
 }
 
-impl Way {
-    fn new(name: impl Into<String>, threads: usize, options: &str) -> Way {
+impl Variant {
+    fn new(name: impl Into<String>, threads: usize, options: &str) -> Variant {
         let words = options.split_whitespace().map(str::to_owned).collect();
-        Way { name: name.into(), threads, processes: vec![words] }
+        Variant { name: name.into(), threads, processes: vec![words] }
     }
 }
 
@@ -49,47 +48,48 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
     export::check(args.export.json, args.export.files())?;
     let began = Instant::now();
     let started = clock::now();
-    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+    let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
     let machine = Machine::read(&Root::live())?;
-    let mut team = graph::team(None)?;
+    let mut team = reading::team(None)?;
     let (name, loaded) = loaded(args, &mut team)?;
     let figures = GraphFigures::from(&loaded.graph);
     // In our own format it is read in no time by every process.
-    let folder = Workshop::new().context("cannot make a folder")?;
+    let environment = program::environment();
+    let folder = Workshop::new(&environment).context("cannot make a folder")?;
     let file = folder.path().join("graph.ftg");
-    save(&loaded, &file, Format::Binary, &mut team).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(error).hint(hint)
-    })?;
+    save(&loaded, &file, Format::Binary, &mut team).map_err(Failure::hinted)?;
     drop((loaded, team));
 
-    let (ways, skipped) = ways(&machine)?;
-    let names: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
+    let (variants, skipped) = variants(&machine)?;
+    let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     let mut plan = Plan::new(names.clone(), args.seed);
     if args.quick {
         plan = plan.quick();
     }
     (plan.budget, plan.max_runs) = (args.budget, args.max_runs);
     let mut launcher = Processes {
-        program: std::env::current_exe().context("cannot find this program's own file")?,
-        file,
-        queries: args.queries as usize,
-        seed: args.seed,
-        ways,
+        starts: starts(args, &variants, &file, &environment)?,
+        folder: folder.path().to_owned(),
+        variants,
         sum: None,
         began,
         interrupt: interrupt.clone(),
     };
-    let mut display = Display::new(names.clone(), output::terminal(), interrupt);
+    let mut display = Display::new(names.clone(), interrupt);
     let outcome = firsttouch_experiment::run(&plan, &mut launcher, &mut display);
     display.clear();
+    let reports = names.iter().zip(outcome.configurations).map(|(name, proved)| ConfigurationReport {
+        name: name.clone(),
+        asked: None,
+        obtained: None,
+        proved,
+    });
     let session = TuneReport {
-        schema_version: SCHEMA_VERSION,
         command: vec!["firsttouch".into(), "bench".into(), "sssp".into(), name.clone()],
         seed: args.seed,
         started,
         machine: serde_json::to_value(&machine)?,
-        configurations: outcome.configurations,
+        configurations: reports.collect(),
         skipped,
         winner: outcome.winner.map(|winner| names[winner].clone()),
         tied_with: None,
@@ -99,22 +99,23 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         warnings: outcome.warnings,
     };
     let work = figures.arcs as f64 * f64::from(args.queries);
-    let rows = launcher.ways.iter().zip(&session.configurations).map(|(way, proved)| SearchWay {
-        name: way.name.clone(),
-        threads: way.threads,
-        teps: (!proved.runs.is_empty()).then(|| work / proved.mean_wall_s),
-    });
+    let rows = launcher.variants.iter().zip(session.configurations.iter().map(|one| &one.proved)).map(
+        |(variant, proved)| SearchVariant {
+            name: variant.name.clone(),
+            threads: variant.threads,
+            teps: (!proved.runs.is_empty()).then(|| work / proved.mean_wall_s),
+        },
+    );
     let report = SearchBench {
-        schema_version: SCHEMA_VERSION,
         name,
         graph: figures,
         queries: args.queries as usize,
-        ways: rows.collect(),
+        variants: rows.collect(),
         session,
     };
     write(&report, args)?;
     match outcome.failure {
-        Some((way, error)) => Err(Failure::new(error.context(format!("`{}` failed", names[way])))),
+        Some((variant, error)) => Err(Failure::new(error.context(format!("`{}` failed", names[variant])))),
         None => Ok(if report.session.interrupted { INTERRUPTED } else { 0 }),
     }
 }
@@ -124,33 +125,27 @@ fn loaded(args: &BenchSssp, team: &mut Team) -> Outcome<(String, Loaded)> {
     let Some(file) = &args.file else {
         let (width, height) = STREETS;
         let made = generate(&Recipe::Streets { width, height }, args.seed, Place::default(), team);
-        let made = made.map_err(|error| {
-            let hint = error.hint();
-            Failure::new(error).hint(hint)
-        })?;
+        let made = made.map_err(Failure::hinted)?;
         return Ok((format!("streets of {width} x {height}"), made));
     };
-    let loaded = read(file, &ReadOptions::default(), team).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(anyhow::Error::new(error).context(format!("{} is not read as a graph", file.display())))
-            .hint(hint)
-    })?;
+    let loaded =
+        read(file, &ReadOptions::default(), team).map_err(|error| reading::cannot_read(file, error))?;
     if loaded.graph.nodes() == 0 {
         return Err(Failure::message("the graph has no nodes to search from"));
     }
     Ok((file.display().to_string(), loaded))
 }
 
-/// The document's ways, as this machine has them, and those that it cannot have.
-fn ways(machine: &Machine) -> Outcome<(Vec<Way>, Vec<SkippedConfiguration>)> {
+/// Those variants, as this machine has them, and those that it cannot have.
+fn variants(machine: &Machine) -> Outcome<(Vec<Variant>, Vec<SkippedConfiguration>)> {
     let usable = numa::affinity(THIS_THREAD).map_err(io::Error::from_raw_os_error)?;
     let cpus: Vec<u32> = usable.iter().collect();
     let threads = cpus.len();
-    let mut ways = vec![
-        Way::new("naive threads", threads, "--pages 4k --unbound"),
-        Way::new("huge pages", threads, "--pages thp --unbound"),
-        Way::new("affinity", threads, "--pages 4k"),
-        Way::new("huge pages, affinity", threads, "--pages thp"),
+    let mut variants = vec![
+        Variant::new("naive threads", threads, "--pages 4k --unbound"),
+        Variant::new("huge pages", threads, "--pages thp --unbound"),
+        Variant::new("affinity", threads, "--pages 4k"),
+        Variant::new("huge pages, affinity", threads, "--pages thp"),
     ];
     let mut skipped = Vec::new();
     let nodes: Vec<u32> = machine
@@ -167,7 +162,7 @@ fn ways(machine: &Machine) -> Outcome<(Vec<Way>, Vec<SkippedConfiguration>)> {
                 .to_vec()
         };
         let processes = nodes.iter().enumerate().map(process).collect();
-        ways.insert(1, Way { name: "process per node".to_owned(), threads, processes });
+        variants.insert(1, Variant { name: "process per node".to_owned(), threads, processes });
     } else {
         skipped.push(SkippedConfiguration {
             name: "process per node".to_owned(),
@@ -181,24 +176,44 @@ fn ways(machine: &Machine) -> Outcome<(Vec<Way>, Vec<SkippedConfiguration>)> {
         match core_groups(machine, &cpus, cores as u32, groups as u32) {
             Ok(_) => {
                 let options = format!("--pages thp --groups {cores}x{groups}");
-                ways.push(Way::new(name, threads, &options));
+                variants.push(Variant::new(name, threads, &options));
             }
             Err(error) => {
                 skipped.push(SkippedConfiguration { name, reason: error.to_string(), remedy: None });
             }
         }
     }
-    ways.push(Way::new("one thread", 1, "--pages thp --threads 1"));
-    Ok((ways, skipped))
+    variants.push(Variant::new("one thread", 1, "--pages thp --num-threads 1"));
+    Ok((variants, skipped))
 }
 
-/// Runs a way once: its processes at the same time.
+/// The processes of each variant: this program, which searches and says how long that took.
+fn starts(
+    args: &BenchSssp,
+    variants: &[Variant],
+    file: &Path,
+    environment: &Environment,
+) -> Outcome<Vec<Vec<Start>>> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let start = |options: &Vec<String>| -> Outcome<Start> {
+        let mut words: Vec<OsString> =
+            vec![program.clone().into(), "bench".into(), "search".into(), file.into()];
+        words.extend(
+            ["--queries", &args.queries.to_string(), "--seed", &args.seed.to_string()].map(OsString::from),
+        );
+        words.extend(options.iter().map(OsString::from));
+        let subject = Subject::find(&words, environment).map_err(program::not_runnable)?;
+        Ok(Start::plain(&subject, environment.clone()))
+    };
+    variants.iter().map(|variant| variant.processes.iter().map(start).collect()).collect()
+}
+
+/// Runs a variant once: its processes at the same time.
 struct Processes {
-    program: PathBuf,
-    file: PathBuf,
-    queries: usize,
-    seed: u64,
-    ways: Vec<Way>,
+    starts: Vec<Vec<Start>>,
+    /// What the processes say lies there.
+    folder: PathBuf,
+    variants: Vec<Variant>,
     /// What all distances add up to, once known: every run must find the same.
     sum: Option<u64>,
     began: Instant,
@@ -208,35 +223,36 @@ struct Processes {
 impl Launcher for Processes {
     type Error = anyhow::Error;
 
-    fn launch(&mut self, request: &RunRequest) -> anyhow::Result<Sample> {
-        let padding = "x".repeat(request.environment_offset_bytes as usize);
-        let running: Vec<_> = self.ways[request.configuration]
-            .processes
-            .iter()
-            .map(|options| {
-                Command::new(&self.program)
-                    .args(["bench", "search"].map(OsString::from))
-                    .arg(&self.file)
-                    .args(["--queries", &self.queries.to_string(), "--seed", &self.seed.to_string()])
-                    .args(options)
-                    .env(PADDING, &padding)
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn()
-            })
-            .collect();
+    fn launch(&mut self, request: &RunRequest) -> anyhow::Result<TimedRun> {
+        let starts = &self.starts[request.configuration];
+        let files = |index: usize| {
+            [self.folder.join(format!("{index}.found")), self.folder.join(format!("{index}.said"))]
+        };
+        let stop = self.interrupt.kill();
+        let ran: Vec<Result<Ran, RunError>> = thread::scope(|scope| {
+            let run = |(index, start)| {
+                let [found, said] = files(index).map(Stream::File);
+                let manner = Manner {
+                    streams: [Stream::Null, found, said],
+                    variables: vec![padding(request)],
+                    waiting: Waiting::Measuring { events: &[], stop },
+                };
+                scope.spawn(move || run_once(start, &manner, false))
+            };
+            let running: Vec<_> = starts.iter().enumerate().map(run).collect();
+            running.into_iter().map(|one| one.join().expect("a run does not panic")).collect()
+        });
         let (mut wall_s, mut sum) = (0.0_f64, 0_u64);
-        for process in running {
-            let output =
-                process.and_then(|process| process.wait_with_output()).context("cannot run a search")?;
-            let said = String::from_utf8_lossy(&output.stdout);
-            let found: Option<(f64, u64)> = said
+        for (index, ran) in ran.into_iter().enumerate() {
+            let ended_well = ran.context("cannot run a search")?.finished.ending.is_success();
+            let [found, said] = files(index).map(std::fs::read_to_string);
+            let found: Option<(f64, u64)> = found
+                .context("cannot read what a search found")?
                 .trim()
                 .split_once(' ')
                 .and_then(|(seconds, sum)| Some((seconds.parse().ok()?, sum.parse().ok()?)));
-            let Some((seconds, part)) = found.filter(|_| output.status.success()) else {
-                anyhow::bail!("{}", String::from_utf8_lossy(&output.stderr).trim().to_owned());
+            let Some((seconds, part)) = found.filter(|_| ended_well) else {
+                anyhow::bail!("{}", said.unwrap_or_default().trim().to_owned());
             };
             wall_s = wall_s.max(seconds);
             sum = sum.wrapping_add(part);
@@ -244,7 +260,7 @@ impl Launcher for Processes {
         if *self.sum.get_or_insert(sum) != sum {
             anyhow::bail!("the distances add up to another sum than in the runs before");
         }
-        Ok(Sample { wall_s, ..Sample::default() })
+        Ok(TimedRun { wall_s, ..TimedRun::default() })
     }
 
     fn elapsed(&self) -> Duration {
@@ -260,7 +276,7 @@ impl Launcher for Processes {
 fn write(report: &SearchBench, args: &BenchSssp) -> Outcome<()> {
     type Render = fn(&SearchBench) -> String;
     let files: [(&[PathBuf], Render); 4] = [
-        (&args.export.export_json, json::search_bench),
+        (&args.export.export_json, to_json),
         (&args.export.export_csv, |report| csv::tune(&report.session)),
         (&args.export.export_md, |report| markdown::tune(&report.session)),
         (&args.export.export_html, |report| html::tune(&report.session)),
@@ -272,7 +288,7 @@ fn write(report: &SearchBench, args: &BenchSssp) -> Outcome<()> {
         }
     }
     let shown = if args.export.json {
-        json::search_bench(report)
+        to_json(report)
     } else {
         text::search_bench(report, output::width(), Style::Ansi)
     };

@@ -3,10 +3,9 @@
 use super::{Input, Ready};
 use crate::export;
 use crate::output::{self, Outcome};
+use firsttouch_documents::{Figures, GraphReceipt, SearchReport, Totals, to_json};
 use firsttouch_graph::hierarchy::Hierarchy;
-use firsttouch_graph::{Figures, GraphReceipt, SearchReport, Totals};
-use firsttouch_placement::SCHEMA_VERSION;
-use firsttouch_report::{Style, json, text};
+use firsttouch_report::{Style, text};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,7 +42,6 @@ impl Found {
         let graph = &input.loaded.graph;
         let search_s = self.took.as_secs_f64();
         let report = SearchReport {
-            schema_version: SCHEMA_VERSION,
             graph: graph.into(),
             algorithm: ready.choice.algorithm.word().to_owned(),
             reason: ready.choice.reason.clone(),
@@ -64,7 +62,7 @@ impl Found {
             notes: input.loaded.notes.clone(),
         };
         let shown =
-            if as_json { json::search(&report) } else { text::search(&report, output::width(), Style::Ansi) };
+            if as_json { to_json(&report) } else { text::search(&report, output::width(), Style::Ansi) };
         export::summary(&shown, exported)
     }
 }

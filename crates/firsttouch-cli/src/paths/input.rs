@@ -1,9 +1,8 @@
 //! The graph that a search works on, and the team that searches.
 
-use crate::USAGE;
 use crate::args::PlacedGraph;
-use crate::graph;
 use crate::output::{Failure, Outcome};
+use crate::reading;
 use firsttouch_graph::{Copies, GraphReceipt, GraphShape, Graphs, Ids, Loaded, Place};
 use firsttouch_threads::Team;
 use std::time::Instant;
@@ -24,7 +23,7 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn load(args: &PlacedGraph) -> Outcome<Input> {
-        Input::of(args, |place, team| graph::load(&args.input, place, team))
+        Input::of(args, |place, team| reading::load(&args.input, place, team))
     }
 
     /// Of a graph that is had in this way; it tells how long reading took.
@@ -32,13 +31,13 @@ impl Input {
         args: &PlacedGraph,
         load: impl FnOnce(Place, &mut Team) -> Outcome<(Loaded, f64)>,
     ) -> Outcome<Input> {
-        let mut team = graph::team(args.input.threads)?;
+        let mut team = reading::team(args.input.threads)?;
         let place = Place { pages: args.pages, node: None };
         let began = Instant::now();
         let (loaded, parse_s) = load(place, &mut team)?;
         let copies = match args.groups {
             Some(groups) => {
-                let (grouped, copies) = graph::copies(&loaded, args.pages, groups)?;
+                let (grouped, copies) = reading::copies(&loaded, args.pages, groups)?;
                 team = grouped;
                 Some(copies)
             }
@@ -80,5 +79,5 @@ pub(super) fn missing(number: u64, ids: &Ids) -> Failure {
         (Some(last), Some(first)) => format!("its nodes are {first} to {}", first + last as u64),
         (Some(last), None) => format!("it has {} nodes, whose numbers have gaps", last + 1),
     };
-    Failure::message(format!("the graph has no node {number}")).hint(hint).code(USAGE)
+    Failure::message(format!("the graph has no node {number}")).hint(hint).usage()
 }

@@ -3,8 +3,8 @@
 use super::{Input, Ready};
 use crate::args::PlacedGraph;
 use crate::output::{Failure, Outcome};
-use firsttouch_graph::hierarchy::{Hierarchy, Options};
-use firsttouch_graph::{Algorithm, Choice, Loaded, MessageError, Node, Ranks};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions};
+use firsttouch_graph::{Algorithm, Choice, Loaded, Node, Ranks};
 use std::num::NonZero;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ pub(crate) fn world(asked: bool) -> Outcome<Option<Box<dyn Ranks>>> {
 
 #[cfg(feature = "mpi")]
 fn start() -> Outcome<Box<dyn Ranks>> {
-    Ok(Box::new(firsttouch_mpi::World::start().map_err(failed)?))
+    Ok(Box::new(firsttouch_mpi::World::start().map_err(Failure::hinted)?))
 }
 
 #[cfg(not(feature = "mpi"))]
@@ -24,7 +24,7 @@ fn start() -> Outcome<Box<dyn Ranks>> {
         .hint(
             "cargo install --path crates/firsttouch-cli --features mpi, where MPI is (Debian: libopenmpi-dev); or --shard-dir DIR, which needs none",
         )
-        .code(crate::USAGE))
+        .usage())
 }
 
 /// The graph: read by rank 0, and told to the others.
@@ -32,16 +32,13 @@ pub(crate) fn load(ranks: &dyn Ranks, args: &PlacedGraph) -> Outcome<Input> {
     if ranks.rank() == 0 {
         let began = Instant::now();
         let mut input = Input::load(args)?;
-        input.loaded.tell(ranks).map_err(failed)?;
+        input.loaded.tell(ranks).map_err(Failure::hinted)?;
         input.preprocessing_s = began.elapsed().as_secs_f64() - input.parse_s;
         return Ok(input);
     }
     Input::of(args, |place, team| {
         let began = Instant::now();
-        let heard = Loaded::hear(ranks, place, team).map_err(|error| {
-            let hint = error.hint();
-            Failure::new(error).hint(hint)
-        })?;
+        let heard = Loaded::hear(ranks, place, team).map_err(Failure::hinted)?;
         Ok((heard, began.elapsed().as_secs_f64()))
     })
 }
@@ -49,31 +46,26 @@ pub(crate) fn load(ranks: &dyn Ranks, args: &PlacedGraph) -> Outcome<Input> {
 /// Rank 0 tells how to search, and the order of the hierarchy if it is to be swept over.
 pub(crate) fn tell_ready(ranks: &dyn Ranks, ready: &Ready) -> Outcome<()> {
     let order = ready.hierarchy.as_ref().map(Hierarchy::order).unwrap_or_default();
-    ranks.tell_all(ready.choice.algorithm.word().as_bytes()).map_err(failed)?;
+    ranks.tell_all(ready.choice.algorithm.word().as_bytes()).map_err(Failure::hinted)?;
     let bytes: Vec<u8> = order.iter().flat_map(|node| node.to_le_bytes()).collect();
-    ranks.tell_all(&bytes).map_err(failed)
+    ranks.tell_all(&bytes).map_err(Failure::hinted)
 }
 
 /// What rank 0 tells, made ready here.
 pub(crate) fn hear_ready(ranks: &dyn Ranks, input: &Input) -> Outcome<Ready> {
-    let word = ranks.hear_all().map_err(failed)?;
-    let order = ranks.hear_all().map_err(failed)?;
+    let word = ranks.hear_all().map_err(Failure::hinted)?;
+    let order = ranks.hear_all().map_err(Failure::hinted)?;
     let began = Instant::now();
     let known = Algorithm::ALL.into_iter().find(|algorithm| algorithm.word().as_bytes() == word);
     let algorithm = known.ok_or_else(|| Failure::message("rank 0 is of another version of firsttouch"))?;
     let order: Vec<Node> = order.as_chunks().0.iter().map(|bytes| Node::from_le_bytes(*bytes)).collect();
-    let hierarchy = if algorithm == Algorithm::Sweep {
+    let hierarchy = if algorithm == Algorithm::Phast {
         let threads = NonZero::new(input.team.size()).unwrap_or(NonZero::<usize>::MIN);
-        let options = Options { threads, ..Options::default() };
+        let options = HierarchyOptions { threads, ..HierarchyOptions::default() };
         Some(Hierarchy::with_order(&input.loaded.graph, &order, &options)?)
     } else {
         None
     };
     let choice = Choice { algorithm, reason: "as rank 0 says".to_owned() };
     Ok(Ready { choice, hierarchy, took_s: began.elapsed().as_secs_f64() })
-}
-
-fn failed(error: MessageError) -> Failure {
-    let hint = error.hint();
-    Failure::new(error).hint(hint)
 }

@@ -1,33 +1,14 @@
 //! `--dry-run`: the memory that a search would take, and what there is.
 
 use crate::output::{self, Outcome};
-use firsttouch_graph::Need;
+use firsttouch_documents::{MemoryEstimate, MemoryEstimateReport, to_json};
 use firsttouch_machine::{Machine, Root};
-use firsttouch_placement::{SCHEMA_VERSION, format_bytes};
-use serde::Serialize;
-
-/// The document of `--dry-run --json`.
-#[derive(Debug, Serialize)]
-struct Document {
-    schema_version: u32,
-    need: Need,
-    /// What can be had without swapping.
-    available_bytes: Option<u64>,
-}
+use firsttouch_report::text;
 
 /// Tells it.
-pub(crate) fn tell(need: Need, as_json: bool) -> Outcome {
+pub(crate) fn tell(need: MemoryEstimate, as_json: bool) -> Outcome {
     let available_bytes = Machine::read(&Root::live())?.memory_available_bytes;
-    if as_json {
-        let document = Document { schema_version: SCHEMA_VERSION, need, available_bytes };
-        output::data(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
-        return Ok(0);
-    }
-    let verdict = match available_bytes {
-        Some(available) if available >= need.bytes => format!("{}: enough", format_bytes(available)),
-        Some(available) => format!("{}: not enough", format_bytes(available)),
-        None => "unknown".to_owned(),
-    };
-    output::data(&format!("{need}available   {verdict}\n"))?;
+    let report = MemoryEstimateReport { need, available_bytes };
+    output::data(&if as_json { to_json(&report) } else { text::memory_estimate(&report) })?;
     Ok(0)
 }

@@ -1,6 +1,6 @@
 //! Which of several processes this is, as the launcher that started them says.
 
-use crate::USAGE;
+use crate::args::{ShardWord, shard};
 use crate::output::{Failure, Outcome};
 use firsttouch_graph::Shard;
 
@@ -11,30 +11,6 @@ const VARIABLES: [(&str, &str); 4] = [
     ("SLURM_PROCID", "SLURM_NTASKS"),
     ("PMIX_RANK", "SLURM_NTASKS"),
 ];
-
-/// `--shard`: what the launcher says, or one that was named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ShardWord {
-    Auto,
-    This(Shard),
-}
-
-impl std::str::FromStr for ShardWord {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<ShardWord, String> {
-        if text == "auto" {
-            return Ok(ShardWord::Auto);
-        }
-        let parse = || {
-            let (rank, ranks) = text.split_once('/')?;
-            shard(rank, ranks)
-        };
-        parse()
-            .map(ShardWord::This)
-            .ok_or_else(|| "auto, or which of how many, from 0 on: 0/4 to 3/4".to_owned())
-    }
-}
 
 /// Which of the processes this is; `environment` answers variables.
 pub(crate) fn this(word: ShardWord, environment: impl Fn(&str) -> Option<String>) -> Outcome<Shard> {
@@ -49,20 +25,13 @@ pub(crate) fn this(word: ShardWord, environment: impl Fn(&str) -> Option<String>
         Some((Some(shard), ..)) => Ok(shard),
         Some((None, rank, ranks)) => {
             let what = format!("the launcher calls this process {rank} of {ranks}, which is none");
-            Err(Failure::message(what).hint("name it: --shard 0/4").code(USAGE))
+            Err(Failure::message(what).hint("name it: --shard 0/4").usage())
         }
         None => {
             let what = "no launcher says which of the processes this is";
-            Err(Failure::message(what)
-                .hint("start it by srun or mpirun, or name it: --shard 0/4")
-                .code(USAGE))
+            Err(Failure::message(what).hint("start it by srun or mpirun, or name it: --shard 0/4").usage())
         }
     }
-}
-
-fn shard(rank: &str, ranks: &str) -> Option<Shard> {
-    let shard = Shard { rank: rank.parse().ok()?, ranks: ranks.parse().ok()? };
-    (shard.rank < shard.ranks).then_some(shard)
 }
 
 #[cfg(test)]
@@ -91,12 +60,5 @@ mod tests {
         assert_eq!(told(&mpirun_in_slurm), Some((5, 6)));
         assert_eq!(told(&[("SLURM_PROCID", "3")]), None);
         assert_eq!(told(&[("PMI_RANK", "2"), ("PMI_SIZE", "2")]), None);
-    }
-
-    #[test]
-    fn a_shard_is_one_of_those_there_are() {
-        assert_eq!("2/4".parse(), Ok(ShardWord::This(Shard { rank: 2, ranks: 4 })));
-        assert_eq!("auto".parse(), Ok(ShardWord::Auto));
-        assert!(["4/4", "1", "/", "-1/2", "a/b"].iter().all(|text| text.parse::<ShardWord>().is_err()));
     }
 }

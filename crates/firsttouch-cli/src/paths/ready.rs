@@ -1,10 +1,9 @@
 //! The algorithm that was asked for, or the one that suits, with the hierarchy it needs.
 
 use super::Input;
-use crate::USAGE;
 use crate::args::{Chosen, Index};
 use crate::output::{Failure, Outcome};
-use firsttouch_graph::hierarchy::{Hierarchy, HierarchyError, Options};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyError, HierarchyOptions};
 use firsttouch_graph::{Algorithm, Choice, Task, choose};
 use std::num::NonZero;
 use std::time::Instant;
@@ -25,10 +24,10 @@ pub(crate) fn ready(algorithm: Chosen, index: &Index, input: &Input, task: Task)
         Chosen::This(algorithm) => Choice { algorithm, reason: "as asked".to_owned() },
         Chosen::Auto => choose(&input.shape, Task { has_hierarchy: index.is_named(), ..task }),
     };
-    if choice.algorithm != Algorithm::Sweep {
+    if choice.algorithm != Algorithm::Phast {
         if index.is_named() {
             let what = format!("an index means nothing to the algorithm {}", choice.algorithm);
-            return Err(Failure::message(what).hint("--algorithm sweep, or no --index").code(USAGE));
+            return Err(Failure::message(what).hint("--algorithm phast, or no --index").usage());
         }
         return Ok(Ready { choice, hierarchy: None, took_s: 0.0 });
     }
@@ -38,10 +37,7 @@ pub(crate) fn ready(algorithm: Chosen, index: &Index, input: &Input, task: Task)
             let reason = format!("every thread has sources of its own; sweeps do not suit: {error}");
             (Choice { algorithm: Algorithm::Buckets, reason }, None)
         }
-        Err(Stopped::Refused(error)) => {
-            let hint = error.hint();
-            return Err(Failure::new(error).hint(hint));
-        }
+        Err(Stopped::Refused(error)) => return Err(Failure::hinted(error)),
         Err(Stopped::Failed(failure)) => return Err(failure),
     };
     Ok(Ready { choice, hierarchy, took_s: began.elapsed().as_secs_f64() })
@@ -59,14 +55,13 @@ impl From<HierarchyError> for Stopped {
         if error.is_of_the_graph() {
             return Stopped::Refused(error);
         }
-        let hint = error.hint();
-        Stopped::Failed(Failure::new(error).hint(hint))
+        Stopped::Failed(Failure::hinted(error))
     }
 }
 
 fn make(index: &Index, input: &Input) -> Result<Hierarchy, Stopped> {
     let threads = NonZero::new(input.team.size()).unwrap_or(NonZero::<usize>::MIN);
-    let options = Options { threads, ..Options::default() };
+    let options = HierarchyOptions { threads, ..HierarchyOptions::default() };
     let graph = &input.loaded.graph;
     let Some(path) = &index.index else {
         let hierarchy = Hierarchy::build(graph, &options)?;
@@ -77,6 +72,6 @@ fn make(index: &Index, input: &Input) -> Result<Hierarchy, Stopped> {
     };
     Hierarchy::load(path, graph, &options)?.ok_or_else(|| {
         let failure = Failure::message(format!("there is no index {}", path.display()));
-        Stopped::Failed(failure.hint(format!("make it: --save-index {}", path.display())).code(USAGE))
+        Stopped::Failed(failure.hint(format!("make it: --save-index {}", path.display())).usage())
     })
 }

@@ -1,15 +1,16 @@
 //! A run that several processes share through a folder.
 
-use super::{INTERRUPTED, Input, ShardWord, this_rank};
-use crate::USAGE;
-use crate::args::{Chosen, GraphInput, Index, PlacedGraph};
+use super::{Input, this_rank};
+use crate::args::{Chosen, GraphInput, Index, PlacedGraph, ShardWord};
+use crate::exit::{FAILED, INTERRUPTED};
 use crate::output::{self, Failure, Outcome};
+use firsttouch_documents::to_json;
 use firsttouch_graph::{
-    Algorithm, Figure, FileError, Format, MergeReport, Merged, Once, Plan, Question, Shard, Shards, Task,
-    Turn, choose, once, save,
+    Algorithm, Figure, FileError, Format, Merged, Once, Plan, Question, Shard, Shards, Task, Turn, choose,
+    merge_report, once, save,
 };
 use firsttouch_placement::Pages;
-use firsttouch_report::{Style, json, text};
+use firsttouch_report::{Style, text};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -32,7 +33,7 @@ impl<'a> Shared<'a> {
         if graph.input.file.as_os_str() == "-" {
             return Err(Failure::message("several processes cannot share standard input")
                 .hint("name a file that all of them can read")
-                .code(USAGE));
+                .usage());
         }
         fs::create_dir_all(folder)?;
         Ok(Some(Shared { folder, shard }))
@@ -45,10 +46,7 @@ impl<'a> Shared<'a> {
         let ours = self.turn(&file, &lock, &words, stop)?;
         if ours.is_some() {
             let mut input = Input::load(args)?;
-            save(&input.loaded, &file, Format::Binary, &mut input.team).map_err(|error| {
-                let hint = error.hint();
-                Failure::new(error).hint(hint)
-            })?;
+            save(&input.loaded, &file, Format::Binary, &mut input.team).map_err(Failure::hinted)?;
         }
         drop(ours);
         if fs::read_to_string(&lock)? != words {
@@ -57,7 +55,7 @@ impl<'a> Shared<'a> {
                 self.folder.display()
             ))
             .hint("name another folder: --shard-dir DIR")
-            .code(USAGE));
+            .usage());
         }
         let input = GraphInput {
             file,
@@ -82,8 +80,8 @@ impl<'a> Shared<'a> {
         stop: &AtomicBool,
     ) -> Outcome<(Index, Option<Making>)> {
         let sweeps = match algorithm {
-            Chosen::Auto => choose(&input.shape, task).algorithm == Algorithm::Sweep,
-            Chosen::This(algorithm) => algorithm == Algorithm::Sweep,
+            Chosen::Auto => choose(&input.shape, task).algorithm == Algorithm::Phast,
+            Chosen::This(algorithm) => algorithm == Algorithm::Phast,
         };
         if index.is_named() || !sweeps {
             return Ok((index.clone(), None));
@@ -98,7 +96,7 @@ impl<'a> Shared<'a> {
 
     /// Waits until a file is there (`None`), or this process is to make it.
     fn turn(&self, file: &Path, lock: &Path, words: &str, stop: &AtomicBool) -> Outcome<Option<Making>> {
-        match once(file, lock, words, stop).map_err(unreadable)? {
+        match once(file, lock, words, stop).map_err(Failure::hinted)? {
             Once::There => Ok(None),
             Once::Ours(turn) => Ok(Some(Making { _turn: Some(turn) })),
             Once::Everyone => {
@@ -171,13 +169,13 @@ pub(crate) fn merge(
         Failure::new(error)
             .hint(format!("name the folder that was --shard-dir: firsttouch {command} --merge DIR"))
     })?;
-    let merged = shards.merge().map_err(unreadable)?;
+    let merged = shards.merge().map_err(Failure::hinted)?;
     if let Some(export) = export {
         export(&shards, &merged)?;
     }
-    let report = MergeReport::of(shards.plan(), &merged, figures);
+    let report = merge_report(shards.plan(), &merged, figures);
     output::data(&if as_json {
-        json::merge(&report)
+        to_json(&report)
     } else {
         text::merge(&report, output::width(), Style::Ansi)
     })?;
@@ -186,10 +184,5 @@ pub(crate) fn merge(
     }
     let what = format!("{} of {} sources are missing", report.sources - report.searched, report.sources);
     output::warning(&what, Some("run the same command again: it does what is missing"));
-    Ok(1)
-}
-
-fn unreadable(error: FileError) -> Failure {
-    let hint = error.hint();
-    Failure::new(error).hint(hint)
+    Ok(FAILED)
 }

@@ -1,12 +1,11 @@
 //! Where searches begin.
 
 use super::missing;
-use crate::USAGE;
 use crate::args::Sources;
 use crate::output::{Failure, Outcome};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use firsttouch_graph::{Ids, Node, read_sources};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::Path;
 
 /// The nodes that were named, listed or are to be drawn; `None` if nothing was said.
@@ -18,7 +17,7 @@ pub(crate) fn sources(args: &Sources, ids: &Ids) -> Outcome<Option<Vec<Node>>> {
         return if args.sources.is_empty() { Ok(None) } else { nodes(&args.sources, ids).map(Some) };
     };
     if ids.nodes() == 0 {
-        return Err(Failure::message("the graph has no nodes to search from").code(USAGE));
+        return Err(Failure::message("the graph has no nodes to search from").usage());
     }
     let mut generator = ChaCha8Rng::seed_from_u64(args.seed);
     // Drawn as the file counts, so that the order in memory changes nothing.
@@ -36,10 +35,8 @@ pub(crate) fn count(args: &Sources) -> Outcome<u64> {
 }
 
 fn listed(file: &Path) -> Outcome<Vec<u64>> {
-    read_sources(file).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(anyhow::Error::new(error).context(format!("cannot read {}", file.display()))).hint(hint)
-    })
+    read_sources(file)
+        .map_err(|error| Failure::hinted(error).context(format!("cannot read {}", file.display())))
 }
 
 /// The nodes with these numbers in the file.

@@ -1,13 +1,14 @@
 //! What finds the distances from any sources of one run.
 
-use super::Targets;
 use super::rows::Answer;
+use super::targets::Targets;
 use crate::args::Sssp;
 use crate::output::Outcome;
 use crate::paths::{Input, Ready};
-use firsttouch_graph::hierarchy::{SOURCES_AT_ONCE, Sweeps};
+use firsttouch_graph::hierarchy::{PhastQuery, SOURCES_AT_ONCE};
 use firsttouch_graph::{
-    Algorithm, Goal, Graph, GraphReceipt, Graphs, Node, Place, Search, TeamSearch, Tree, Width, search_each,
+    Algorithm, Goal, Graph, GraphReceipt, Graphs, Node, ParallelSearch, Place, Search, Tree, Width,
+    search_each,
 };
 use firsttouch_threads::Team;
 use std::sync::{Mutex, PoisonError};
@@ -21,14 +22,14 @@ pub(super) struct Finder<'a> {
     args: &'a Sssp,
     targets: Option<&'a Targets<'a>>,
     graph: &'a Graph,
-    way: Way<'a>,
+    method: Method<'a>,
 }
 
-enum Way<'a> {
+enum Method<'a> {
     /// Over a hierarchy, many sources at once.
-    Sweeps(Sweeps<'a>),
+    Phast(PhastQuery<'a>),
     /// All threads on one source.
-    Together(TeamSearch<'a>, &'a mut Team),
+    Together(ParallelSearch<'a>, &'a mut Team),
     /// Each thread on its own.
     Each {
         algorithm: Algorithm,
@@ -46,50 +47,50 @@ impl<'a> Finder<'a> {
         ready: &'a Ready,
         targets: Option<&'a Targets<'a>>,
     ) -> Outcome<Finder<'a>> {
-        let place = Place { pages: args.graph.pages, node: None };
+        let place = Place { pages: args.run.graph.pages, node: None };
         let memory_nodes = input.nodes();
         let (team, graphs) = input.parts();
         // One copy of the graph for all: members of all groups work on all of it.
         let graph = graphs.of(0);
-        let way = match (&ready.hierarchy, ready.choice.algorithm) {
+        let method = match (&ready.hierarchy, ready.choice.algorithm) {
             (Some(hierarchy), _) => {
                 // Parents are found from the distances of all nodes.
-                let sweeps = match targets.filter(|_| !args.parents) {
-                    Some(targets) => Sweeps::to(hierarchy, team, targets.named)?,
-                    None => Sweeps::new(hierarchy, team),
+                let phast = match targets.filter(|_| !args.parents) {
+                    Some(targets) => PhastQuery::to(hierarchy, team, targets.named)?,
+                    None => PhastQuery::new(hierarchy, team),
                 }
                 .on(place.pages, &memory_nodes)?;
-                Way::Sweeps(match args.limit {
-                    Some(limit) => sweeps.within(limit),
-                    None => sweeps,
+                Method::Phast(match args.limit {
+                    Some(limit) => phast.within(limit),
+                    None => phast,
                 })
             }
             (None, Algorithm::Delta) => {
-                Way::Together(TeamSearch::new(graph, team, args.delta).on(place), team)
+                Method::Together(ParallelSearch::new(graph, team, args.delta).on(place), team)
             }
-            (None, Algorithm::Regions) => {
-                Way::Together(TeamSearch::by_regions(graph, team, args.width).on(place), team)
+            (None, Algorithm::Partitions) => {
+                Method::Together(ParallelSearch::owner_partitioned(graph, team, args.width).on(place), team)
             }
-            (None, algorithm) => Way::Each { algorithm, graphs, team, place, receipts: Vec::new() },
+            (None, algorithm) => Method::Each { algorithm, graphs, team, place, receipts: Vec::new() },
         };
-        Ok(Finder { args, targets, graph, way })
+        Ok(Finder { args, targets, graph, method })
     }
 
     /// How many sources keep all threads busy at once.
     pub(super) fn at_once(&self) -> usize {
-        match &self.way {
-            Way::Sweeps(_) => SOURCES_AT_ONCE,
-            Way::Together(..) => 1,
-            Way::Each { team, .. } => team.size(),
+        match &self.method {
+            Method::Phast(_) => SOURCES_AT_ONCE,
+            Method::Together(..) => 1,
+            Method::Each { team, .. } => team.size(),
         }
     }
 
     /// What the memory of the searches obtained.
     pub(super) fn receipts(&self) -> Vec<GraphReceipt> {
-        match &self.way {
-            Way::Sweeps(sweeps) => vec![sweeps.receipt()],
-            Way::Together(search, _) => vec![search.receipt()],
-            Way::Each { receipts, .. } => receipts.clone(),
+        match &self.method {
+            Method::Phast(phast) => vec![phast.receipt()],
+            Method::Together(search, _) => vec![search.receipt()],
+            Method::Each { receipts, .. } => receipts.clone(),
         }
     }
 
@@ -100,13 +101,13 @@ impl<'a> Finder<'a> {
         ends: impl Fn() -> bool + Sync,
         each: impl Fn(usize, &Answer<'_>, Duration) + Sync,
     ) -> Outcome<()> {
-        let Finder { args, targets, graph, way } = self;
+        let Finder { args, targets, graph, method } = self;
         let distinct = targets.map(|targets| &*targets.distinct);
         let goal = Goal { limit: args.limit, targets: distinct };
-        match way {
-            Way::Sweeps(sweeps) => {
+        match method {
+            Method::Phast(phast) => {
                 let to_targets = targets.is_some() && !args.parents;
-                sweeps.each(sources, ends, |at, distances, took| {
+                phast.each(sources, ends, |at, distances, took| {
                     let source = sources[at];
                     if to_targets {
                         return each(at, &Answer::Targets { source, distances }, took);
@@ -118,7 +119,7 @@ impl<'a> Finder<'a> {
                     each(at, &Answer::Tree(tree), took);
                 })?;
             }
-            Way::Together(search, team) => {
+            Method::Together(search, team) => {
                 for (at, source) in sources.iter().enumerate() {
                     if ends() {
                         break;
@@ -129,7 +130,7 @@ impl<'a> Finder<'a> {
                     each(at, &Answer::Tree(tree), took);
                 }
             }
-            Way::Each { algorithm, graphs, team, place, receipts } => {
+            Method::Each { algorithm, graphs, team, place, receipts } => {
                 let width = match args.width {
                     Some(width) => Width::Fixed(width),
                     None if sources.len() > MEASURED_FROM * team.size() => Width::Measured,

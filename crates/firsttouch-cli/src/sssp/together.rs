@@ -2,13 +2,12 @@
 
 use super::finder::Finder;
 use super::rows::{self, Answer, Rows};
-use super::{Targets, summary};
-use crate::USAGE;
+use super::targets::{Targets, summary};
 use crate::args::Sssp;
 use crate::output::{Failure, Outcome};
-use crate::paths::{Found, Input, Pace, Progress, Ready, Shared};
+use crate::paths::{Found, Input, Ready, SearchProgress, Shared};
 use anyhow::Context;
-use firsttouch_graph::{Chunk, Figures, Kept, Node, Plan, Question, Shards, Summary, Totals};
+use firsttouch_graph::{Chunk, Figures, Node, Plan, Question, Shards, Stored, Summary, Totals};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -41,9 +40,9 @@ pub(super) fn run(
     };
     let shards = shared.join(question, plan)?;
     let resumed = shards.done();
-    let progress = Progress::new(sources.len(), "sources", Pace::Seldom);
+    let progress = SearchProgress::new(sources.len(), "sources", false);
     let began = Instant::now();
-    let finished = shards.each_chunk(Some(stop), shared.shard, |chunk: &Chunk<'_>| -> Outcome<Kept> {
+    let finished = shards.each_chunk(Some(stop), shared.shard, |chunk: &Chunk<'_>| -> Outcome<Stored> {
         let sources = &sources[chunk.range()];
         let file = if columns > 0 { Some(chunk.rows()?) } else { None };
         let rows = file.map(|file| Rows::new(file, &ids, named, args.parents));
@@ -60,16 +59,16 @@ pub(super) fn run(
         };
         let ends = || chunk.ends() || rows.as_ref().is_some_and(Rows::have_failed);
         finder.find(sources, ends, each)?;
-        let kept =
-            Kept { summaries: found.into_inner().unwrap_or_else(PoisonError::into_inner), histogram: None };
+        let stored =
+            Stored { summaries: found.into_inner().unwrap_or_else(PoisonError::into_inner), histogram: None };
         if let Some(rows) = rows {
             let file = rows.finish().context("cannot write rows to the folder that is shared")?;
             // Rows of some of the sources are none.
-            if kept.finished().is_some() {
+            if stored.finished().is_some() {
                 file.finish()?;
             }
         }
-        Ok(kept)
+        Ok(stored)
     })?;
     let took = began.elapsed();
     let receipts = finder.receipts();
@@ -77,22 +76,22 @@ pub(super) fn run(
     if let Some(code) = shared.ended(finished) {
         return Ok(code);
     }
-    let kept = shards.merge()?.kept;
+    let stored = shards.merge()?.stored;
     if args.export_csv.is_some() {
         export(args, &shards)?;
     }
     let found = Found {
         sources: sources.len(),
-        searched: kept.done(),
+        searched: stored.done(),
         resumed,
         ranks: Some(shared.shard.ranks),
         took,
         query_s: Vec::new(),
-        totals: Totals::of(kept.summaries.iter().flatten()),
+        totals: Totals::of(stored.summaries.iter().flatten()),
         figures: Figures::default(),
         receipts,
     };
-    found.tell(input, ready, args.json, args.export_csv.as_ref())?;
+    found.tell(input, ready, args.run.json, args.export_csv.as_ref())?;
     Ok(0)
 }
 
@@ -108,17 +107,16 @@ pub(super) fn export(args: &Sssp, shards: &Shards) -> Outcome<()> {
     let Some(parents) = [false, true].into_iter().find(|parents| columns(*parents) == with) else {
         return Err(Failure::message("this run kept no rows, only what they come to")
             .hint("run it with --export-csv FILE in another --shard-dir")
-            .code(USAGE));
+            .usage());
     };
     copied(path, parents, shards)
 }
 
 fn copied(path: &Path, parents: bool, shards: &Shards) -> Outcome<()> {
     let mut file = rows::create(path, parents)?;
-    shards.copy_rows(&mut file).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(anyhow::Error::new(error).context(format!("cannot write {}", path.display()))).hint(hint)
-    })?;
+    shards
+        .copy_rows(&mut file)
+        .map_err(|error| Failure::hinted(error).context(format!("cannot write {}", path.display())))?;
     file.flush().with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
 }

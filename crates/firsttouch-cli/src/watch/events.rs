@@ -1,13 +1,11 @@
 //! What ends a wait: the time, the process's end, a signal.
 
+use crate::interrupt::Interrupt;
 use firsttouch_linux::remote::{ProcessHandle, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
-use signal_hook::{flag, low_level::pipe};
+use signal_hook::{consts::SIGWINCH, low_level::pipe};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// What a wait ended with.
@@ -24,7 +22,7 @@ pub(super) enum Event {
 /// Listens for signals for the rest of the process.
 #[derive(Debug)]
 pub(super) struct Events {
-    asked_to_end: Arc<AtomicBool>,
+    interrupt: Interrupt,
     /// A byte arrives with every signal.
     woken: UnixStream,
 }
@@ -33,14 +31,9 @@ impl Events {
     pub(super) fn listen() -> io::Result<Events> {
         let (woken, waker) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
-        let asked_to_end = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: whoever is woken finds the flag set.
-            flag::register(signal, Arc::clone(&asked_to_end))?;
-            pipe::register(signal, waker.try_clone()?)?;
-        }
+        let interrupt = Interrupt::waking(&waker)?;
         pipe::register(SIGWINCH, waker)?;
-        Ok(Events { asked_to_end, woken })
+        Ok(Events { interrupt, woken })
     }
 
     /// Waits until `due`, or less.
@@ -56,6 +49,6 @@ impl Events {
             return Ok(Event::Due);
         }
         while self.woken.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
-        Ok(if self.asked_to_end.load(Ordering::Relaxed) { Event::Interrupted } else { Event::Resized })
+        Ok(if self.interrupt.asked() { Event::Interrupted } else { Event::Resized })
     }
 }

@@ -5,15 +5,14 @@ mod view;
 
 use crate::args::Watch;
 use crate::output::{self, Failure, Outcome};
-use crate::program::{self, Subject};
-use crate::{clock, environment, export};
+use crate::{clock, export, program};
 use anyhow::Context;
 use events::{Event, Events};
+use firsttouch_documents::{WatchEnding, WatchSample, to_line};
+use firsttouch_launch::Subject;
 use firsttouch_machine::{Machine, Root};
-use firsttouch_placement::{WatchEnding, WatchSample};
 use firsttouch_process::{Stream, run_and_wait};
-use firsttouch_report::json;
-use firsttouch_watch::{Options, Sampler, WatchError};
+use firsttouch_watch::{Sampler, WatchError, WatchOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -56,7 +55,7 @@ fn of_process(watch: &Watch, machine: &Machine, record: Option<Record>, pid: u32
 }
 
 fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outcome {
-    let own = environment::own();
+    let own = program::environment();
     let subject = Subject::find(&watch.program, &own).map_err(program::not_runnable)?;
     let mut launch = subject.launch(own);
     if watch.json || records_to_stdout(watch) {
@@ -110,11 +109,11 @@ impl Session {
         mut view: View,
         pid: u32,
     ) -> Outcome<Session> {
-        let options = Options { interval: watch.interval, budget: watch.budget, tree: watch.tree };
-        let sampler = Sampler::new(Root::live(), machine, pid, options).map_err(explained)?;
+        let options = WatchOptions { interval: watch.interval, budget: watch.max_overhead, tree: watch.tree };
+        let sampler = Sampler::new(Root::live(), machine, pid, options).map_err(Failure::hinted)?;
         let header = sampler.header(clock::now());
         if let Some(record) = &mut record {
-            record.write(&json::line(&header))?;
+            record.write(&to_line(&header))?;
         }
         view.begin(&header);
         let deadline = watch.duration.and_then(|duration| Instant::now().checked_add(duration));
@@ -124,13 +123,13 @@ impl Session {
 
     /// Takes a sample; answers how long to wait for the next, or `None` at the end.
     fn step(&mut self) -> Outcome<Option<Duration>> {
-        let Some(sample) = self.sampler.sample().map_err(explained)? else {
+        let Some(sample) = self.sampler.sample().map_err(Failure::hinted)? else {
             self.end(WatchEnding::TargetEnded)?;
             return Ok(None);
         };
         self.taken += 1;
         if let Some(record) = &mut self.record {
-            record.write(&json::line(&sample))?;
+            record.write(&to_line(&sample))?;
         }
         self.warn(&sample);
         self.view.show(&sample)?;
@@ -159,7 +158,7 @@ impl Session {
     fn end(&mut self, ending: WatchEnding) -> Outcome<()> {
         self.ended = true;
         if let Some(record) = &mut self.record {
-            record.write(&json::line(&self.sampler.end(ending)))?;
+            record.write(&to_line(&self.sampler.end(ending)))?;
         }
         self.view.end();
         Ok(())
@@ -172,15 +171,8 @@ fn told(failure: &Failure) {
         Some(WatchError::Ended { .. } | WatchError::NoSuchProcess { .. }) => {
             output::warning("the program ended before it could be looked at", None);
         }
-        _ => {
-            failure.report(crate::OURS);
-        }
+        _ => failure.print(),
     }
-}
-
-fn explained(error: WatchError) -> Failure {
-    let hint = error.hint();
-    Failure::new(error).hint(hint)
 }
 
 /// A recording being written, line by line: what is in it when we are killed is whole but for the last line.

@@ -2,9 +2,9 @@
 
 use crate::output::{self, Outcome};
 use anstream::{AutoStream, ColorChoice};
-use firsttouch_placement::{WatchHeader, WatchSample};
+use firsttouch_documents::{WatchHeader, WatchSample, to_line};
+use firsttouch_report::Style;
 use firsttouch_report::live::Live;
-use firsttouch_report::{Style, json};
 use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal};
 
@@ -65,7 +65,7 @@ impl View {
 
     pub(super) fn show(&mut self, sample: &WatchSample) -> Outcome<()> {
         if self.kind == Kind::Json {
-            return output::data(&json::line(sample));
+            return output::data(&to_line(sample));
         }
         let Some(live) = &mut self.live else { return Ok(()) };
         live.take(sample);

@@ -1,4 +1,4 @@
-//! `firsttouch balance --observe` on threads that crowd one CPU: they are spread, by the kernel's own account, and come back.
+//! `firsttouch attach --balance` on threads that crowd one CPU: they are spread, by the kernel's own account, and come back.
 
 use crate::attached::{Attached, attach, command, journals};
 use crate::meanwhile::cpus;
@@ -22,7 +22,7 @@ fn observe(state: &Path, words: &[&str]) -> Attached {
             None => command.env_remove(name),
         };
     }
-    let words = ["balance", "--observe"].iter().chain(words).chain(&["--interval", "300ms", "--json"]);
+    let words = ["attach", "--balance"].iter().chain(words).chain(&["--interval", "300ms", "--json"]);
     Attached::of(&command.args(words).output().unwrap())
 }
 

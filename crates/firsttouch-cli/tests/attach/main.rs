@@ -1,18 +1,14 @@
 //! `firsttouch attach` on programs that work meanwhile: they compute the same and live on, their memory and threads are
 //! where the kernel says they are, and whoever may not be attached is left as he was.
 //!
-//! What a test needs and the machine lacks is said on stderr as `skipped: test: why`, and counted: a test that did not
+//! What a test needs and the machine lacks is said in the end as `skipped: test: why`, and counted: a test that did not
 //! run has not passed. Tests run one after the other, because they look at pauses.
 //!
 //! `cargo test -p firsttouch-cli --test attach -- java node` runs the tests with one of these words in their name;
 //! `--list` names them all.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test program of its own prints its results"
-)]
+#![expect(clippy::print_stdout, reason = "a test program of its own prints its results")]
 
 mod attached;
 mod balanced;
@@ -25,9 +21,9 @@ mod pauses;
 mod program;
 mod programs;
 mod refused;
-#[path = "../shared/runner.rs"]
+#[path = "../../../../tests/runner.rs"]
 mod runner;
-#[path = "../shared/single.rs"]
+#[path = "../../../../tests/single.rs"]
 mod single;
 mod target;
 

@@ -3,6 +3,7 @@
 
 use crate::attached::{Attached, assert_private, attach, command, journals};
 use crate::refused::state_of;
+use crate::single::skip;
 use crate::target::{Coverage, LIMIT, Target, compiled, folder, reaches, sources};
 use crate::{Outcome, Test};
 use serde_json::Value;
@@ -153,6 +154,10 @@ fn disturbed_by(word: &str, ended: &str) -> Outcome {
         "    {word}: exit status {:?}, {}, {} bytes",
         attached.code, report["ended"], report["collapsed_bytes"]
     );
+    if word == "fork" && report["ended"] == "stall-limit" {
+        assert_eq!(target.finish().0, Some(0), "memory was lost");
+        return skip("the machine is too busy for pauses of a millisecond");
+    }
     assert_eq!(report["ended"], ended, "{report}");
     match word {
         "stop" => signal(target.pid, "CONT"),

@@ -3,7 +3,7 @@
 //! What users do is tried by users without a name, in a mount namespace where /var/cache is empty: what root has put there
 //! serves everybody.
 
-use crate::{assert_code, copy_program, firsttouch, stderr, stdout};
+use crate::{assert_code, copy_program, firsttouch, skipped, stderr, stdout};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -30,14 +30,14 @@ impl World {
         let mut tools = ["unshare", "setpriv", "mount"].into_iter();
         let missing = tools.find(|tool| Command::new(tool).arg("--version").output().is_err());
         if let Some(why) = missing.or((!is_root).then_some("root")) {
-            eprintln!("skipped: {why} is needed");
+            skipped(&format!("{why} is needed"));
             return None;
         }
         let empty =
             Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/var/cache"]).output();
         let empty = empty.unwrap();
         if !empty.status.success() {
-            eprintln!("skipped: no mount namespace: {}", stderr(&empty));
+            skipped(&format!("no mount namespace: {}", stderr(&empty)));
             return None;
         }
         let world = World(tempfile::tempdir_in(place()).unwrap());

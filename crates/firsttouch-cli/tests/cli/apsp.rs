@@ -1,6 +1,6 @@
 //! `firsttouch apsp`: figures of all pairs, by every algorithm, in the numbers of the file; interrupted and resumed; refused.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn streets(folder: &Path, scale: &str) -> PathBuf {
 }
 
 fn apsp(graph: &Path, arguments: &[&str]) -> Output {
-    let mut all = vec!["apsp", graph.to_str().unwrap(), "--threads", "2"];
+    let mut all = vec!["apsp", graph.to_str().unwrap(), "--num-threads", "2"];
     all.extend_from_slice(arguments);
     run(&all)
 }
@@ -39,7 +39,7 @@ fn every_algorithm_tells_the_same_of_all_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let graph = line(folder.path());
     let (csv, table) = (folder.path().join("nodes.csv"), folder.path().join("all.npy"));
-    for algorithm in ["auto", "sweep", "buckets", "heap"] {
+    for algorithm in ["auto", "phast", "buckets", "heap"] {
         for order in [&[][..], &["--reorder", "dfs"]] {
             let files = ["--export-csv", csv.to_str().unwrap(), "--matrix", table.to_str().unwrap()];
             let reduce = [
@@ -89,7 +89,7 @@ fn some_sources_are_as_good_as_all() {
     let graph = line(folder.path());
     let (csv, table) = (folder.path().join("nodes.csv"), folder.path().join("some.npy"));
     let files = ["--export-csv", csv.to_str().unwrap(), "--matrix", table.to_str().unwrap()];
-    for algorithm in ["sweep", "buckets"] {
+    for algorithm in ["phast", "buckets"] {
         let named = ["--sources", "4,2", "--algorithm", algorithm, "--reduce", "reach", "--reorder", "bfs"];
         let document = document(&graph, &[&files[..], &named].concat());
         assert_eq!((&document["sources"], &document["checksum"]), (&2.into(), &44.into()), "{document}");
@@ -110,7 +110,7 @@ fn graphs_that_no_small_cuts_part_are_searched_and_it_is_said_why() {
     let graph = folder.path().join("random.gr");
     let generate = ["graph", "generate", "random", "14", graph.to_str().unwrap(), "--degree", "6"];
     assert_code(&run(&generate), 0);
-    let refused = apsp(&graph, &["--algorithm", "sweep"]);
+    let refused = apsp(&graph, &["--algorithm", "phast"]);
     assert_code(&refused, 1);
     assert!(stderr(&refused).contains("no small cuts") && stderr(&refused).contains("--algorithm"));
     let near = ["sssp", graph.to_str().unwrap(), "--random", "320", "--limit", "5", "--json"];
@@ -129,7 +129,7 @@ fn graphs_that_no_small_cuts_part_are_searched_and_it_is_said_why() {
         }
     }
     std::fs::write(&graph, text).unwrap();
-    let many = ["--threads", "2", "--random", "320", "--targets", "3", "--json", "--algorithm"];
+    let many = ["--num-threads", "2", "--random", "320", "--targets", "3", "--json", "--algorithm"];
     let sssp = |algorithm| {
         let all = [&["sssp", graph.to_str().unwrap()], &many[..], &[algorithm]].concat();
         json(&stdout(&run(&all)))
@@ -149,7 +149,7 @@ fn a_run_that_is_interrupted_goes_on_where_it_was() {
     let wanted =
         document(&graph, &["--save-index", index.to_str().unwrap(), "--reduce", "diameter,radius,histogram"]);
     let mut child = firsttouch()
-        .args(["apsp", graph.to_str().unwrap(), "--threads", "1", "--algorithm", "heap", "--progress"])
+        .args(["apsp", graph.to_str().unwrap(), "--num-threads", "1", "--algorithm", "heap", "--progress"])
         .args(["--reduce", "histogram"])
         .args(kept)
         .stdout(Stdio::null())
@@ -193,7 +193,7 @@ fn files_that_are_not_what_they_should_be_are_refused() {
     let missing = apsp(&graph, &["--index", name]);
     assert_code(&missing, 2);
     assert!(stderr(&missing).contains("--save-index"), "{}", stderr(&missing));
-    assert_eq!(document(&graph, &["--save-index", name])["algorithm"], "sweep");
+    assert_eq!(document(&graph, &["--save-index", name])["algorithm"], "phast");
     assert_eq!(document(&graph, &["--index", name])["checksum"], 97);
     let foreign = apsp(&other, &["--index", name]);
     assert_code(&foreign, 1);
@@ -227,32 +227,25 @@ fn files_that_are_not_what_they_should_be_are_refused() {
 fn new_york_adds_up_from_outside() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/graphs/USA-road-d.NY.gr.gz");
     if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
-        return;
+        return skipped(&format!("{} is not there", path.display()));
     }
     // The first 24 draws of random.Random(20100601).randrange(264346) in Python, and 1: files count from 1.
     let sources = "192526,166371,120213,44445,125959,128683,5468,115638,122780,36708,89818,190404,237867,244181,204633,\
                    174402,26164,171699,243260,34436,131482,237656,35352,138205";
     let folder = tempfile::tempdir().unwrap();
-    let algorithms: &[&str] = if cfg!(debug_assertions) {
-        eprintln!("skipped: New York by all algorithms needs a release build");
-        &["buckets"]
-    } else {
-        &["buckets", "heap", "delta", "sweep"]
-    };
     let mut first = None;
-    for algorithm in algorithms {
-        let graph =
-            ["sssp", path.to_str().unwrap(), "--sources", sources, "--algorithm", algorithm, "--json"];
-        let found = json(&stdout(&run(&graph)));
+    for algorithm in ["buckets", "heap", "delta", "phast"] {
+        let search = |sources, more: &[&str]| {
+            let from = ["sssp", path.to_str().unwrap(), "--sources", sources, "--algorithm", algorithm];
+            run(&[&from[..], &["--json"], more].concat())
+        };
+        let found = json(&stdout(&search(sources, &[])));
         assert_eq!(found["checksum"], 3_231_766_738_773_u64, "{algorithm}");
-        if algorithms.len() > 1 {
-            let rows = folder.path().join("rows.csv");
-            let exported = ["--targets", "1,264346", "--parents", "--export-csv", rows.to_str().unwrap()];
-            assert_code(&run(&[&graph[..], &exported].concat()), 0);
-            let rows = std::fs::read_to_string(&rows).unwrap();
-            assert_eq!(rows.lines().count(), 49);
-            assert_eq!(*first.get_or_insert_with(|| rows.clone()), rows, "{algorithm}");
-        }
+        let rows = folder.path().join("rows.csv");
+        let exported = ["--targets", "1,264346", "--parents", "--export-csv", rows.to_str().unwrap()];
+        assert_code(&search("192526,166371,120213", &exported), 0);
+        let rows = std::fs::read_to_string(&rows).unwrap();
+        assert_eq!(rows.lines().count(), 7);
+        assert_eq!(*first.get_or_insert_with(|| rows.clone()), rows, "{algorithm}");
     }
 }

@@ -1,6 +1,6 @@
 //! `attach`: what it prints, what it ends with, and what it leaves alone.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -63,21 +63,21 @@ fn attach(state: &Path, words: &[&str]) -> Output {
     firsttouch().arg("attach").args(words).env("XDG_STATE_HOME", state).output().unwrap()
 }
 
-/// The last of several CPUs; `None`, said on stderr, on a machine with one.
+/// The last of several CPUs; `None`, which is said, on a machine with one.
 fn last_cpu(cpus: &str) -> Option<String> {
     let last = cpus.rsplit([',', '-']).next().unwrap();
     if last == cpus {
-        eprintln!("skipped: one CPU");
+        skipped("one CPU");
     }
     (last != cpus).then(|| last.to_owned())
 }
 
-/// Whether this machine and user may collapse; said on stderr if not.
+/// Whether this machine and user may collapse; it is said if not.
 fn may(output: &Output) -> bool {
     let refused = output.status.code() == Some(125)
         && ["no-capability", "kernel-too-old"].iter().any(|word| stderr(output).contains(word));
     if refused {
-        eprintln!("skipped: {}", stderr(output));
+        skipped(&stderr(output));
     }
     !refused
 }
@@ -145,6 +145,7 @@ fn the_document_has_the_keys_of_the_contract() {
     assert_code(&output, 0);
     let document = json(&stdout(&output));
     for key in [
+        "kind",
         "schema_version",
         "pid",
         "asked",
@@ -158,7 +159,7 @@ fn the_document_has_the_keys_of_the_contract() {
         assert!(document.get(key).is_some(), "{key} is missing in {document}");
     }
     assert_eq!(document["pid"].as_u64(), Some(u64::from(waiting.child.id())));
-    assert_eq!((document["via"].as_str(), document["ended"].as_str()), (Some("outside"), Some("done")));
+    assert_eq!((document["executor"].as_str(), document["ended"].as_str()), (Some("remote"), Some("done")));
     assert!(document["before"]["obtained"]["bytes_by_page_size"]["4096"].as_u64() > Some(0));
     waiting.ends_well();
 }
@@ -171,8 +172,7 @@ fn descendants_go_along_and_come_back() {
     let child = match fs::read_to_string(&children) {
         Ok(text) => text.trim().to_owned(),
         Err(error) => {
-            eprintln!("skipped: {children}: {error}");
-            return;
+            return skipped(&format!("{children}: {error}"));
         }
     };
     let before = waiting.cpus();
@@ -234,12 +234,15 @@ fn the_journals_of_the_gone_can_be_forgotten() {
     fs::rename(folder, state.path().join("firsttouch")).unwrap();
     waiting.ends_well();
     let listed = json(&stdout(&attach(state.path(), &["--list", "--json"])));
-    assert_eq!((listed[0]["alive"].as_bool(), listed[0]["pid"].to_string()), (Some(false), pid.clone()));
+    assert_eq!(
+        (listed["journals"][0]["alive"].as_bool(), listed["journals"][0]["pid"].to_string()),
+        (Some(false), pid.clone())
+    );
     let output = attach(state.path(), &["--undo", &pid]);
     assert_code(&output, 125);
     assert!(stderr(&output).contains("--forget"), "{}", stderr(&output));
     assert_code(&attach(state.path(), &["--forget"]), 0);
-    assert_eq!(stdout(&attach(state.path(), &["--list", "--json"])).trim(), "[]");
+    assert_eq!(json(&stdout(&attach(state.path(), &["--list", "--json"])))["journals"], json("[]"));
 }
 
 #[test]
@@ -257,6 +260,8 @@ fn who_cannot_be_attached_to_is_refused_with_a_hint() {
     ];
     if fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
         cases.push(("2", "thread of the kernel"));
+    } else {
+        skipped("no thread of the kernel is to be seen here");
     }
     for (pid, words) in cases {
         for action in [&["--pages", "thp"][..], &["--undo"], &["--dry-run"]] {
@@ -286,20 +291,20 @@ fn who_cannot_be_attached_to_is_refused_with_a_hint() {
 fn wishes_that_cannot_be_are_refused_before_anything_is_touched() {
     let waiting = Waiting::start();
     let (pid, before) = (waiting.pid(), waiting.cpus());
-    for (words, code, told) in [
-        (&["--pages", "2m"][..], 2, "only `thp` can be had"),
-        (&["--node", "999"], 125, "no node 999"),
-        (&["--threads", "7999"], 125, "no CPU 7999"),
-        (&["--memory", "local"], 125, "means nothing"),
-        (&["--pages", "plain"], 125, "asks for nothing"),
-        (&["--undo", "--threads", "0"], 2, "cannot be used with"),
-        (&["--budget-stall", "0"], 2, "expected a time"),
+    for (words, told) in [
+        (&["--pages", "2m"][..], "only `thp` can be had"),
+        (&["--node", "999"], "no node 999"),
+        (&["--threads", "7999"], "no CPU 7999"),
+        (&["--memory", "local"], "means nothing"),
+        (&["--pages", "plain"], "asks for nothing"),
+        (&["--undo", "--threads", "0"], "cannot be used with"),
+        (&["--budget-stall", "0"], "expected a time"),
     ] {
         let output = waiting.attach(&[&[pid.as_str()], words].concat());
-        assert_code(&output, code);
+        assert_code(&output, 125);
         assert!(stderr(&output).contains(told), "{words:?}: {}", stderr(&output));
     }
-    assert_code(&run(&["attach"]), 2);
+    assert_code(&run(&["attach"]), 125);
     let homeless =
         firsttouch().args(["attach", &pid]).env_remove("XDG_STATE_HOME").env_remove("HOME").output().unwrap();
     assert_code(&homeless, 125);
@@ -326,7 +331,7 @@ fn with_less(less: &[&str], state: &Path, words: &[&str]) -> Option<Output> {
     match output {
         Ok(output) if is_root && output.status.code() != Some(127) => Some(output),
         _ => {
-            eprintln!("skipped: no setpriv, or not root");
+            skipped("no setpriv, or not root");
             None
         }
     }

@@ -1,7 +1,7 @@
 //! `firsttouch balance`: ranks of an MPI program on the CPUs that a communication matrix asks for, and threads of a program
 //! that runs.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
         assert_code(&output, 0);
         stdout(&output)
     };
-    solve(&["--machine", "live", "--cpus", "--format", "rankfile", "-o", &ranks]);
+    solve(&["--machine", "live", "--cpus", "--to", "rankfile", "-o", &ranks]);
     let rankfile = fs::read_to_string(&ranks).unwrap();
     let seat = |line: &str| {
         let (rank, slot) = line.strip_prefix("rank ")?.split_once("=localhost slot=")?;
@@ -37,7 +37,7 @@ fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
     let asked: BTreeMap<u32, u32> = rankfile.lines().map(|line| seat(line).expect(line)).collect();
     assert_eq!(asked.len(), 4, "{rankfile}");
     // For Slurm the same, on two hosts of two cores each: who talks shares a host.
-    let two = ["--machine", "2:2 + 1:10", "--hosts", "a,b", "--format"];
+    let two = ["--machine", "2:2 + 1:10", "--hosts", "a,b", "--to"];
     let hosts = solve(&[&two[..], &["slurm-hostfile"]].concat());
     let hosts: Vec<&str> = hosts.lines().collect();
     assert_eq!((hosts[0], hosts[1]), (hosts[2], hosts[3]));
@@ -49,12 +49,10 @@ fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
         assert!(asked[&0] == asked[&2] && asked[&1] == asked[&3] && asked[&0] != asked[&1], "{asked:?}");
     }
     if Command::new("mpirun").arg("--version").output().is_err() {
-        return eprintln!(
-            "skipped: mpirun (Debian's openmpi-bin) is not installed: the rankfile was not used"
-        );
+        return skipped("mpirun (Debian's openmpi-bin) is not installed: the rankfile was not used");
     }
     if cpus != (0..cpus.len() as u32).collect::<Vec<_>>() {
-        return eprintln!("skipped: Open MPI counts CPUs from 0, and this process may not use all of them");
+        return skipped("Open MPI counts CPUs from 0, and this process may not use all of them");
     }
     let script = "echo seat $OMPI_COMM_WORLD_RANK $(sed -n 's/^Cpus_allowed_list://p' /proc/self/status)";
     let output = Command::new("mpirun")
@@ -78,7 +76,7 @@ fn observing_is_refused_as_attaching_is() {
     let state = tempfile::tempdir().unwrap();
     let refused = |words: &[&str], code: i32, why: &str| {
         let output = firsttouch()
-            .args(["balance", "--observe"])
+            .args(["attach", "--balance"])
             .args(words)
             .env("XDG_STATE_HOME", state.path())
             .output()
@@ -89,10 +87,13 @@ fn observing_is_refused_as_attaching_is() {
     };
     refused(&["4000000"], 125, "no process 4000000");
     refused(&["1", "--interval", "1ms"], 125, "process 1");
-    refused(&[], 2, "neither a process nor a program");
-    refused(&["7", "--", "true"], 2, "both a process and a program");
     refused(&["7", "--strategy", "magic"], 125, "there is no strategy `magic`");
     refused(&["--", "/no/such/program"], 127, "/no/such/program");
+    for wrong in
+        [&["--balance"][..], &["--balance", "7", "--", "true"], &["7", "--strategy", "numa"], &["--", "true"]]
+    {
+        assert_code(&run(&[&["attach"], wrong].concat()), 125);
+    }
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn a_program_keeps_its_output_and_its_status() {
     let observe = |after: &str| {
         let _ = fs::remove_file(&over);
         let words =
-            ["balance", "--observe", "--json", "--after", after, "--interval", "20ms", "--", "sh", "-c"];
+            ["attach", "--balance", "--json", "--after", after, "--interval", "20ms", "--", "sh", "-c"];
         let mut child = firsttouch()
             .args(words)
             .arg(&script)
@@ -203,7 +204,7 @@ fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
 
 #[test]
 fn the_benchmarks_are_compared_as_the_document_does() {
-    let output = run(&["bench", "balance", "--seeds", "2", "--json"]);
+    let output = run(&["balance", "simulate", "--seeds", "2", "--json"]);
     assert_code(&output, 0);
     let report = json(&stdout(&output));
     assert_eq!((&report["schema_version"], &report["seeds"]), (&1.into(), &2.into()));
@@ -232,10 +233,10 @@ fn the_benchmarks_are_compared_as_the_document_does() {
             }
         }
     }
-    assert_eq!(number(of("kNeighbor", "numa16", "numa"), "document_value"), 0.0224);
-    assert!(of("kNeighbor-skewed", "numa16", "numa")["document_value"].is_null());
+    assert_eq!(number(of("kNeighbor", "numa16", "numa"), "published_value"), 0.0224);
+    assert!(of("kNeighbor-skewed", "numa16", "numa")["published_value"].is_null());
     // Two executions are the least that have an interval.
-    assert_code(&run(&["bench", "balance", "--seeds", "1"]), 2);
+    assert_code(&run(&["balance", "simulate", "--seeds", "1"]), 2);
 }
 
 /// 32 ranks of a periodic box of 4 x 2 x 4, and what some send themselves, as a file of hop-bytes: the traffic of a molecular dynamics code on

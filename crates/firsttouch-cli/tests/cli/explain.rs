@@ -1,6 +1,6 @@
 //! `explain`: findings about this machine and this environment, and a program that is not started.
 
-use crate::{assert_code, firsttouch, json, run, static_program, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, skipped, static_program, stderr, stdout};
 
 fn findings(output: &std::process::Output) -> Vec<(String, String)> {
     assert_code(output, 0);
@@ -39,7 +39,7 @@ fn variables_of_runtimes_are_found_with_their_values() {
     assert_eq!(document["asked"]["pages"], "thp");
     let text = firsttouch().args(["explain", "--", "true"]).env("OMP_PROC_BIND", "close").output().unwrap();
     assert!(stdout(&text).contains("environment: OMP_PROC_BIND=close"), "{}", stdout(&text));
-    assert!(stdout(&text).contains("mend: unset OMP_PROC_BIND"), "{}", stdout(&text));
+    assert!(stdout(&text).contains("hint: unset OMP_PROC_BIND"), "{}", stdout(&text));
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn a_static_program_is_out_of_reach() {
 fn a_mask_that_was_set_around_us_is_found() {
     let cpus = std::thread::available_parallelism().unwrap().get();
     if cpus < 2 {
-        return eprintln!("skipped: one CPU cannot be narrowed");
+        return skipped("one CPU cannot be narrowed");
     }
     let mask = std::process::Command::new("taskset")
         .args(["-c", "0", env!("CARGO_BIN_EXE_firsttouch"), "explain", "--json", "--", "true"])
         .output();
-    let Ok(output) = mask else { return eprintln!("skipped: taskset is not installed") };
+    let Ok(output) = mask else { return skipped("taskset is not installed") };
     if !output.status.success() && stderr(&output).contains("taskset") {
-        return eprintln!("skipped: CPU 0 may not be used here");
+        return skipped("CPU 0 may not be used here");
     }
     assert!(findings(&output).iter().any(|(id, _)| id == "affinity"), "{}", stdout(&output));
 }
@@ -105,5 +105,5 @@ fn a_placement_that_cannot_be_given_is_told_and_is_no_failure() {
     let finding = &json(&stdout(&output))["findings"][0];
     assert!(finding["what"].as_str().unwrap().contains("no node 900"), "{finding}");
     assert!(finding["evidence"][0]["text"].as_str().unwrap().contains("--memory bind=900"), "{finding}");
-    assert!(!finding["mend"].as_str().unwrap().is_empty(), "{finding}");
+    assert!(!finding["remedy"].as_str().unwrap().is_empty(), "{finding}");
 }

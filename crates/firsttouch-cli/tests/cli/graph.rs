@@ -100,7 +100,7 @@ fn bad_graphs_are_refused_with_the_line_and_a_hint() {
     let no_format = run(&["graph", "generate", "random", "4", "/tmp/graph-without-ending"]);
     assert_code(&no_format, 1);
     assert!(stderr(&no_format).contains("--to gr"), "{}", stderr(&no_format));
-    for wrong in [["--weights", "9-1"], ["--weights", "x"], ["--threads", "0"]] {
+    for wrong in [["--weights", "9-1"], ["--weights", "x"], ["--num-threads", "0"]] {
         let output = run(&["graph", "generate", "random", "4", "-", wrong[0], wrong[1]]);
         assert_code(&output, 2);
     }

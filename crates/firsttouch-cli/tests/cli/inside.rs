@@ -1,6 +1,6 @@
-//! `run --attachable` and `attach --via agent`: a program placed by its own user, who has no privilege whatever.
+//! `run --attachable` and `attach --executor in-process`: a program placed by its own user, who has no privilege whatever.
 
-use crate::{assert_code, firsttouch, json, stderr, stdout};
+use crate::{assert_code, firsttouch, json, skipped, stderr, stdout};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -27,7 +27,7 @@ impl Home {
         let program = folder.path().join("pages");
         let made = Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(source).status();
         if !made.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: there is no compiler `cc`");
+            skipped("there is no compiler `cc`");
             return None;
         }
         let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
@@ -42,7 +42,7 @@ impl Home {
             .output()
             .is_ok_and(|it| it.status.success())
         {
-            eprintln!("skipped: another user cannot run {}", env!("CARGO_BIN_EXE_firsttouch"));
+            skipped(&format!("another user cannot run {}", env!("CARGO_BIN_EXE_firsttouch")));
             return None;
         }
         Some(home)
@@ -127,7 +127,10 @@ fn its_own_user_collapses_a_program_that_is_attachable() {
         assert!(attempts.next().is_some(), "there are pages that the kernel has in its hands each time");
         let report = document(&home.attach(&program, &["--json", "--budget-stall", "1s"]));
         // As root with every right nobody needs the agent; here nobody has any.
-        assert_eq!((&report["via"], &report["ended"]), (&Value::from("agent"), &Value::from("done")));
+        assert_eq!(
+            (&report["executor"], &report["ended"]),
+            (&Value::from("in-process"), &Value::from("done"))
+        );
         // The kernel's own thread may have been there before.
         let huge = report["after"]["obtained"]["bytes_by_page_size"]["2097152"].as_u64().unwrap();
         if huge >= 64 << 20 {
@@ -136,8 +139,8 @@ fn its_own_user_collapses_a_program_that_is_attachable() {
         let mut reasons = report["shortfalls"].as_array().unwrap().iter().map(|it| &it["reason"]);
         assert!(reasons.any(|reason| reason == "busy-pages"), "{report}");
     }
-    let report = document(&home.attach(&program, &["--undo", "--json", "--via", "agent"]));
-    assert_eq!(report["via"], "agent");
+    let report = document(&home.attach(&program, &["--undo", "--json", "--executor", "in-process"]));
+    assert_eq!(report["executor"], "in-process");
     program.end();
 }
 
@@ -148,7 +151,8 @@ fn threads_are_bound_and_the_listener_is_none_of_them() {
     let before = program.threads();
     assert_eq!(before.len(), 2);
     let cpus = before[0].1.clone();
-    let report = document(&home.attach(&program, &["--threads", "compact", "--json", "--via", "agent"]));
+    let report =
+        document(&home.attach(&program, &["--threads", "compact", "--json", "--executor", "in-process"]));
     assert_eq!(report["after"]["obtained"]["threads"].as_array().unwrap().len(), 1, "{report}");
     let bound = program.threads();
     assert_eq!(bound[0], ("firsttouch".to_owned(), cpus), "the listener stays where it was");
@@ -164,8 +168,8 @@ fn without_a_channel_the_way_to_one_is_told() {
     let program = home.start(&["--pages", "plain"]);
     for (options, error, hint) in [
         (&[][..], "cannot collapse pages", "firsttouch run --attachable"),
-        (&["--via", "outside"], "cannot collapse pages", "firsttouch run --attachable"),
-        (&["--via", "agent"], "has no control channel", "firsttouch run --attachable -- PROGRAM"),
+        (&["--executor", "remote"], "cannot collapse pages", "firsttouch run --attachable"),
+        (&["--executor", "in-process"], "has no control channel", "firsttouch run --attachable -- PROGRAM"),
     ] {
         let output = home.attach(&program, options);
         assert_code(&output, 125);
@@ -177,11 +181,14 @@ fn without_a_channel_the_way_to_one_is_told() {
 
 #[test]
 fn another_user_is_not_listened_to() {
-    let Some(home) = Home::new().filter(|home| home.is_root) else { return };
+    let Some(home) = Home::new() else { return };
+    if !home.is_root {
+        return skipped("only root can be two users");
+    }
     let program = home.start(&["--attachable"]);
     let output = firsttouch()
         .env("XDG_STATE_HOME", home.folder.path())
-        .args(["attach", &program.0.id().to_string(), "--via", "agent"])
+        .args(["attach", &program.0.id().to_string(), "--executor", "in-process"])
         .output()
         .unwrap();
     assert_code(&output, 125);
@@ -197,7 +204,7 @@ fn a_program_out_of_reach_has_no_channel() {
     assert_code(&output, 125);
     let Some(program) = crate::static_program() else { return };
     let output =
-        firsttouch().args(["run", "--attachable", "--pages", "plain", "--", program, "-p"]).output().unwrap();
+        firsttouch().args(["run", "--attachable", "--pages", "plain", "--", program]).output().unwrap();
     assert_code(&output, 0);
     assert!(stderr(&output).contains("without a control channel"), "{}", stderr(&output));
 }
@@ -231,7 +238,7 @@ fn the_devices_of_a_program_are_told_before_anything_is_moved() {
         }
     }
     for options in [&["--near-own-devices", "--node", "0"][..], &["--near-own-devices", "--near", "eth0"]] {
-        assert_code(&home.attach(&program, options), 2);
+        assert_code(&home.attach(&program, options), 125);
     }
     assert_code(&home.attach(&program, &["--near", "no-such-device"]), 125);
     program.end();

@@ -2,6 +2,7 @@
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use std::fs;
+use std::process::Output;
 
 #[test]
 fn machines_are_listed() {
@@ -76,21 +77,52 @@ fn what_is_missing_says_how_to_get_it() {
 
 #[test]
 fn an_emulator_that_refuses_is_quoted() {
-    let folder = tempfile::tempdir().unwrap();
-    let (script, qemu) = (folder.path().join("script"), folder.path().join("qemu-system-x86_64"));
-    fs::write(&script, "#!/bin/sh\necho 'Invalid CPU topology' >&2\nexit 1\n").unwrap();
-    crate::copy_program(&script, &qemu, "755");
-    let kernel = folder.path().join("vmlinuz");
-    fs::write(&kernel, "").unwrap();
-    let path = format!("{}:/bin:/usr/bin", folder.path().display());
-    let words = ["lab", "--kernel", kernel.to_str().unwrap(), "--", "true"];
-    let output = firsttouch().args(words).env("PATH", path).output().unwrap();
+    let (output, _) = with_emulator("echo 'Invalid CPU topology' >&2; exit 1");
     assert_code(&output, 125);
     assert!(
         stderr(&output).contains("QEMU refuses the machine: Invalid CPU topology"),
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn a_kernel_that_panics_while_it_starts_is_booted_again() {
+    let panics =
+        "echo 'BIOS'; echo 'Kernel panic - not syncing: Fatal exception in interrupt'; echo 'and more'";
+    let (output, starts) = with_emulator(&format!("({panics}) > \"$console\"; exit 0"));
+    assert_code(&output, 125);
+    let said = stderr(&output);
+    assert!(said.contains("panicked while it started, 3 times out of 3"), "{said}");
+    assert!(said.contains("\nKernel panic - not syncing: Fatal") && !said.contains("BIOS"), "{said}");
+    assert_eq!(starts, 3);
+
+    // What ended otherwise is not tried again: it may have been the program.
+    let (output, starts) = with_emulator("echo 'reboot: machine restart' > \"$console\"; exit 0");
+    assert_code(&output, 125);
+    assert!(stderr(&output).contains("ended before it had run everything"), "{}", stderr(&output));
+    assert_eq!(starts, 1);
+}
+
+/// What the command says with an emulator that does this and no more, with the console's file in `$console`, and how often it
+/// was started.
+fn with_emulator(script: &str) -> (Output, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, qemu) = (folder.path().join("script"), folder.path().join("qemu-system-x86_64"));
+    let starts = folder.path().join("starts");
+    let text = format!(
+        "#!/bin/sh\necho >> {}\nfor word; do case $word in file,id=console,path=*) console=${{word#*path=}} ;; esac; done\n\
+         {script}\n",
+        starts.display()
+    );
+    fs::write(&file, text).unwrap();
+    crate::copy_program(&file, &qemu, "755");
+    let kernel = folder.path().join("vmlinuz");
+    fs::write(&kernel, "").unwrap();
+    let path = format!("{}:/bin:/usr/bin", folder.path().display());
+    let words = ["lab", "--kernel", kernel.to_str().unwrap(), "--", "true"];
+    let output = firsttouch().args(words).env("PATH", path).output().unwrap();
+    (output, fs::read_to_string(starts).unwrap().lines().count())
 }
 
 #[test]

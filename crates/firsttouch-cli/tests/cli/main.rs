@@ -1,12 +1,14 @@
 //! The real program, from outside: what it prints, what it ends with, what the programs it starts see of it.
 
 #![expect(clippy::unwrap_used, reason = "every failure here is a failed test")]
-#![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod agent;
 mod apsp;
+mod architecture;
 mod attach;
 mod balance;
+mod dependencies;
+mod documents;
 mod explain;
 mod fill;
 mod graph;
@@ -15,10 +17,13 @@ mod lab;
 mod leftovers;
 mod measure;
 mod place;
+mod progress;
 mod report;
 mod run;
 mod safety;
 mod shared;
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
 mod sssp;
 mod status;
 mod tune;
@@ -26,8 +31,10 @@ mod usage;
 mod watch;
 
 use serde_json::Value;
+use skipped::skipped;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 /// The program under test, with its own place for the agent's file and none of the caller's habits.
 fn firsttouch() -> Command {
@@ -74,15 +81,22 @@ fn json_file(path: &Path) -> Value {
     json(&std::fs::read_to_string(path).unwrap())
 }
 
-/// A statically linked program that every Debian has; `None` where it is another one.
+/// A statically linked program, which prints its CPUs; `None`, which is said, where none can be made.
 fn static_program() -> Option<&'static str> {
-    let path = "/sbin/ldconfig";
-    let image = std::fs::read(path).ok()?;
-    // A static program names no loader.
-    let dynamic = image.windows(8).any(|window| window == b"/ld-linu");
-    let found = image.starts_with(b"\x7fELF") && !dynamic;
-    if !found {
-        eprintln!("skipped: {path} is no static program here");
+    static PROGRAM: OnceLock<Option<String>> = OnceLock::new();
+    let compile = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/c/static.c");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (made, program) = (folder.join(format!("static-{}", std::process::id())), folder.join("static"));
+        let compiled = Command::new("cc").args(["-static", "-o"]).args([&made, &source]).output();
+        compiled.ok().filter(|output| output.status.success())?;
+        // At once: another run of the tests may use the one that is there.
+        std::fs::rename(made, &program).unwrap();
+        Some(program.to_str().unwrap().to_owned())
+    };
+    let program = PROGRAM.get_or_init(compile).as_deref();
+    if program.is_none() {
+        skipped("there is no compiler `cc`, or no static C library");
     }
-    found.then_some(path)
+    program
 }

@@ -56,12 +56,12 @@ fn the_result_is_kept_once_for_a_machine() {
         assert!(stderr(&output).contains(&format!("kept in {}", usual.display())), "{}", stderr(&output));
         assert!(stdout(&output).contains("latency, idle"), "{}", stdout(&output));
     }
-    assert_eq!(json_file(&usual).as_array().unwrap().len(), 1);
+    assert_eq!(json_file(&usual)["measurements"].as_array().unwrap().len(), 1);
     let named = scratch.path().join("named.json");
     let page = scratch.path().join("page.html");
     let output = small(&["--save", named.to_str().unwrap(), "--export-html", page.to_str().unwrap()]);
     assert_code(&output, 0);
-    assert_eq!(json_file(&named).as_array().unwrap().len(), 1);
+    assert_eq!(json_file(&named)["measurements"].as_array().unwrap().len(), 1);
     let again = run(&["report", page.to_str().unwrap()]);
     assert_code(&again, 0);
     assert_eq!(stdout(&again), stdout(&output));
@@ -78,6 +78,35 @@ fn a_file_that_holds_something_else_is_left_alone() {
     assert_code(&output, 1);
     assert!(stderr(&output).contains("is not a file of `firsttouch measure --save`"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"my\": \"data\"}");
+}
+
+#[test]
+fn what_another_version_kept_is_named_to_who_would_use_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let kept = scratch.path().join("firsttouch/measured.json");
+    fs::create_dir(kept.parent().unwrap()).unwrap();
+    let said = |words: &[&str]| {
+        let output = firsttouch().args(words).env("XDG_CACHE_HOME", scratch.path()).output().unwrap();
+        stderr(&output)
+    };
+    let weighted = ["run", "--pages", "plain", "--memory", "weighted", "--", "true"];
+    // With another number, and from before there were kinds.
+    for older in ["{\"kind\": \"measurements\", \"schema_version\": 0, \"measurements\": []}", "[]"] {
+        fs::write(&kept, older).unwrap();
+        let message = said(&weighted);
+        assert_eq!(message.matches("what was measured before is not used").count(), 1, "{message}");
+        assert!(message.contains(&format!("hint: rm {}; firsttouch measure ", kept.display())), "{message}");
+        for other in [
+            &["run", "--memory", "local", "--", "true"][..],
+            &["run", "-q", "--memory", "weighted", "--", "true"],
+        ] {
+            assert!(!said(other).contains("measured before"), "{other:?}");
+        }
+    }
+    // The hint helps.
+    fs::remove_file(&kept).unwrap();
+    assert!(said(&SMALL).contains("kept in "));
+    assert!(!said(&weighted).contains("measured before"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `run`: the program must not notice, and neither must whoever waits for it.
 
-use crate::{assert_code, firsttouch, json, json_file, run, static_program, stderr, stdout};
+use crate::{assert_code, firsttouch, json, json_file, run, skipped, static_program, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -144,9 +144,9 @@ fn a_static_program_runs_as_it_is_and_the_receipt_says_so() {
     let Some(program) = static_program() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("receipt.json");
-    let output = run(&["run", "--receipt", file.to_str().unwrap(), "--", program, "--version"]);
+    let output = run(&["run", "--receipt", file.to_str().unwrap(), "--", program]);
     assert_code(&output, 0);
-    assert!(stdout(&output).contains("ldconfig"), "{}", stdout(&output));
+    assert!(!output.stdout.is_empty());
     assert!(
         stderr(&output).contains("warning: ") && stderr(&output).contains("supervise"),
         "{}",
@@ -154,7 +154,7 @@ fn a_static_program_runs_as_it_is_and_the_receipt_says_so() {
     );
     let receipt = json_file(&file);
     assert_eq!(receipt["shortfalls"][0]["reason"], "static-program");
-    let strict = run(&["run", "--strict", "--", program, "--version"]);
+    let strict = run(&["run", "--strict", "--", program]);
     assert_code(&strict, 125);
     assert!(strict.stdout.is_empty());
 }
@@ -284,7 +284,7 @@ fn a_program_that_is_killed_leaves_an_incomplete_receipt() {
 }
 
 #[test]
-fn the_rivals_own_ways_are_set_up_where_they_are_installed() {
+fn the_alternatives_own_ways_are_set_up_where_they_are_installed() {
     for (via, variable) in
         [("glibc", "GLIBC_TUNABLES"), ("mimalloc", "LD_PRELOAD"), ("jemalloc", "MALLOC_CONF")]
     {
@@ -293,7 +293,7 @@ fn the_rivals_own_ways_are_set_up_where_they_are_installed() {
             assert!(
                 stderr(&output).contains("is not installed") && stderr(&output).contains("hint: sudo apt")
             );
-            eprintln!("skipped: {via} is not installed");
+            skipped(&format!("{via} is not installed"));
             continue;
         }
         assert_code(&output, 0);

@@ -1,7 +1,7 @@
 //! `firsttouch apsp` and `sssp --shard-dir`, `apsp --mpi`: several processes on one run, by their variables and by Open MPI; some of
 //! them killed.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ const RANKS: u32 = 4;
 /// On a machine that others work on, whoever is to be killed may be done before we get to it.
 const ATTEMPTS: u32 = 5;
 /// What every process is asked. Searches, because sweeps would be done before anybody could be killed.
-const ASKED: [&str; 6] = ["--threads", "1", "--algorithm", "heap", "--reduce", "diameter,radius,histogram"];
+const ASKED: [&str; 6] =
+    ["--num-threads", "1", "--algorithm", "heap", "--reduce", "diameter,radius,histogram"];
 
 fn streets(folder: &Path) -> PathBuf {
     let graph = folder.join("streets.gr.gz");
@@ -139,8 +140,7 @@ fn what_cannot_be_shared_is_refused() {
 #[test]
 fn open_mpi_starts_them_and_a_run_that_it_aborts_goes_on() {
     if Command::new("mpirun").arg("--version").output().is_err() {
-        eprintln!("skipped: Open MPI's mpirun is not installed");
-        return;
+        return skipped("Open MPI's mpirun is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
     let (graph, shared) = (streets(folder.path()), folder.path().join("shared"));
@@ -189,7 +189,9 @@ fn open_mpi_starts_them_and_a_run_that_it_aborts_goes_on() {
 /// What every process is asked of `sssp`.
 fn distances(graph: &Path, folder: &Path, rank: u32, more: &[&str]) -> Command {
     let mut command = firsttouch();
-    command.args(["sssp", graph.to_str().unwrap(), "--random", "40", "--threads", "1", "--json"]).args(more);
+    command
+        .args(["sssp", graph.to_str().unwrap(), "--random", "40", "--num-threads", "1", "--json"])
+        .args(more);
     command.arg("--shard-dir").arg(folder);
     command.env("PMI_RANK", rank.to_string()).env("PMI_SIZE", RANKS.to_string());
     command
@@ -204,7 +206,7 @@ fn processes_export_together_what_one_exports_alone() {
     for (name, more) in [
         ("rows", &["--algorithm", "heap", "--parents"][..]),
         ("near", &["--algorithm", "delta", "--limit", "900"]),
-        ("swept", &["--algorithm", "sweep", "--targets", "3,700,3"]),
+        ("swept", &["--algorithm", "phast", "--targets", "3,700,3"]),
     ] {
         let one = ["sssp", graph.to_str().unwrap(), "--random", "40", "--json", "--export-csv"];
         let one = run(&[&one[..], &[alone.to_str().unwrap()], more].concat());
@@ -276,11 +278,11 @@ fn ranks_of_mpi_find_what_one_finds_alone_and_go_on_from_a_checkpoint() {
         let mut command = Command::new("mpirun");
         command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "4"]);
         command.arg(env!("CARGO_BIN_EXE_firsttouch"));
-        command.args(["apsp", graph.to_str().unwrap(), "--mpi", "--threads", "1", "--json"]).args(more);
+        command.args(["apsp", graph.to_str().unwrap(), "--mpi", "--num-threads", "1", "--json"]).args(more);
         command.args(["--reduce", "diameter,radius,histogram"]);
         command
     };
-    for more in [&["--algorithm", "heap"][..], &["--reorder", "dfs", "--algorithm", "sweep", "--pages", "4k"]]
+    for more in [&["--algorithm", "heap"][..], &["--reorder", "dfs", "--algorithm", "phast", "--pages", "4k"]]
     {
         let output = mpirun(more).output().unwrap();
         assert_code(&output, 0);

@@ -24,7 +24,7 @@ fn every_algorithm_exports_the_same_distances() {
         assert_code(&output, 0);
         std::fs::read_to_string(&file).unwrap()
     };
-    for algorithm in ["auto", "buckets", "heap", "delta", "regions", "sweep"] {
+    for algorithm in ["auto", "buckets", "heap", "delta", "partitions", "phast"] {
         for order in ["dfs", "bfs"] {
             let options =
                 ["--sources", "10,30", "--targets", "30,40", "--algorithm", algorithm, "--reorder", order];
@@ -40,7 +40,7 @@ fn every_algorithm_exports_the_same_distances() {
     assert_code(&piped, 0);
     assert_eq!(stdout(&piped), "source,target,distance\n10,30,11\n");
     assert!(stderr(&piped).contains("searched"), "{}", stderr(&piped));
-    for algorithm in ["auto", "buckets", "heap", "delta", "regions", "sweep"] {
+    for algorithm in ["auto", "buckets", "heap", "delta", "partitions", "phast"] {
         let near = rows(&["--sources", "10", "--limit", "5", "--parents", "--algorithm", algorithm]);
         assert_eq!(near, "source,target,distance,parent\n10,10,0,\n10,20,5,10\n", "{algorithm}");
         let far = ["--sources", "40", "--targets", "30,20,30", "--parents", "--algorithm", algorithm];
@@ -52,7 +52,7 @@ fn every_algorithm_exports_the_same_distances() {
 #[test]
 fn the_document_has_what_was_promised() {
     let folder = tempfile::tempdir().unwrap();
-    let output = sssp(folder.path(), &["--sources", "40,10", "--threads", "1", "--json"]);
+    let output = sssp(folder.path(), &["--sources", "40,10", "--num-threads", "1", "--json"]);
     assert_code(&output, 0);
     let document = json(&stdout(&output));
     let keys =
@@ -64,7 +64,7 @@ fn the_document_has_what_was_promised() {
     assert_eq!((&document["checksum"], &document["reached"]), (&35.into(), &7.into()));
     assert_eq!((&document["farthest"], document["query_s"].as_array().unwrap().len()), (&12.into(), 2));
     // Of targets, each counts once.
-    for algorithm in ["buckets", "delta", "sweep"] {
+    for algorithm in ["buckets", "delta", "phast"] {
         let targets = ["--sources", "40", "--targets", "20,30,20", "--algorithm", algorithm, "--json"];
         let document = json(&stdout(&sssp(folder.path(), &targets)));
         assert_eq!((&document["checksum"], &document["reached"]), (&18.into(), &2.into()), "{algorithm}");
@@ -142,16 +142,16 @@ fn the_ways_of_the_document_are_compared() {
     assert_code(&output, 0);
     let document = json(&stdout(&output));
     assert_eq!((&document["graph"]["arcs"], &document["queries"]), (&4.into(), &3.into()));
-    let ways = document["ways"].as_array().unwrap();
+    let variants = document["variants"].as_array().unwrap();
     let proved = document["session"]["configurations"].as_array().unwrap();
-    assert_eq!(ways.len(), proved.len());
-    for (way, proved) in ways.iter().zip(proved) {
-        assert_eq!(way["name"], proved["name"]);
+    assert_eq!(variants.len(), proved.len());
+    for (variant, proved) in variants.iter().zip(proved) {
+        assert_eq!(variant["name"], proved["name"]);
         // Arcs times queries, by time.
-        let (teps, mean) = (way["teps"].as_f64().unwrap(), proved["mean_wall_s"].as_f64().unwrap());
-        assert!((teps * mean - 12.0).abs() < 1e-6, "{way}");
+        let (teps, mean) = (variant["teps"].as_f64().unwrap(), proved["mean_wall_s"].as_f64().unwrap());
+        assert!((teps * mean - 12.0).abs() < 1e-6, "{variant}");
     }
-    let names: Vec<&str> = ways.iter().map(|way| way["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = variants.iter().map(|variant| variant["name"].as_str().unwrap()).collect();
     assert_eq!((names[0], names[names.len() - 1]), ("naive threads", "one thread"));
     assert!(names.iter().any(|name| name.starts_with("groups ")), "{names:?}");
     assert!(std::fs::read_to_string(&page).unwrap().contains("naive threads"));

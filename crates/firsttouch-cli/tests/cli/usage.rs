@@ -13,11 +13,39 @@ fn wrong_usage_is_told_from_failures_of_the_program() {
         assert!(!output.stderr.is_empty());
     }
     // In `run`, 2 may be the program's own.
-    for arguments in
-        [&["run"][..], &["run", "--pages", "huge", "--", "true"], &["run", "--min-size", "x", "true"]]
-    {
+    for arguments in [
+        &["run"][..],
+        &["run", "--pages", "huge", "--", "true"],
+        &["run", "--min-size", "x", "true"],
+        &["--color", "never", "run", "--bad"],
+        &["watch", "--json", "--record", "-", "1"],
+    ] {
         assert_code(&run(arguments), 125);
     }
+}
+
+/// The subcommands that `--help` lists.
+fn subcommands() -> Vec<String> {
+    let help = stdout(&run(&["--help"]));
+    let list = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_subcommand_keeps_the_rule_of_wrong_usage() {
+    let all = subcommands();
+    assert!(all.len() > 15, "{all:?}");
+    for name in all {
+        let code = match name.as_str() {
+            "run" | "watch" | "lab" | "attach" => 125,
+            _ => 2,
+        };
+        for before in [&[][..], &["--color", "never"], &["--color=never"]] {
+            assert_code(&run(&[before, &[name.as_str(), "--no-such-option"]].concat()), code);
+        }
+    }
+    assert_code(&run(&["--no-such-option", "run"]), 2);
 }
 
 #[test]
@@ -68,7 +96,7 @@ fn completions_and_man_pages_know_every_subcommand() {
     assert!(["  completions ", "  man "].iter().all(|command| help.contains(command)), "{help}");
     assert!(stdout(&run(&["man"])).contains(".TH firsttouch"));
     let page = stdout(&run(&["man", "tune"]));
-    assert!(page.contains("\\-\\-rivals") && page.contains(".TH"), "{page}");
+    assert!(page.contains("\\-\\-alternatives") && page.contains(".TH"), "{page}");
     assert_code(&run(&["man", "fly"]), 2);
 }
 

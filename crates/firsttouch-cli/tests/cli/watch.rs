@@ -1,6 +1,6 @@
 //! `watch`: what a program does step by step is seen, what watching costs is kept, and the program does not notice.
 
-use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -13,21 +13,22 @@ use std::sync::OnceLock;
 
 const MIB: u64 = 1 << 20;
 
-/// The program that does what it is told; `None` without a compiler.
+/// The program that does what it is told; `None`, which is said, without a compiler.
 fn steps_program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let compile = || {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/c/steps.c");
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steps-{}", std::process::id()));
         let made = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).output();
-        let Ok(output) = made else {
-            eprintln!("skipped: there is no compiler `cc`");
-            return None;
-        };
+        let output = made.ok()?;
         assert!(output.status.success(), "{}", stderr(&output));
         Some(program)
     };
-    PROGRAM.get_or_init(compile).as_deref()
+    let program = PROGRAM.get_or_init(compile).as_deref();
+    if program.is_none() {
+        skipped("there is no compiler `cc`");
+    }
+    program
 }
 
 /// A program that does one step at a time.
@@ -78,7 +79,7 @@ struct Watching {
 impl Watching {
     fn start(options: &[&str]) -> Watching {
         let mut child = firsttouch()
-            .args(["watch", "--json", "--interval", "10ms", "--budget", "50%"])
+            .args(["watch", "--json", "--interval", "10ms", "--max-overhead", "50%"])
             .args(options)
             .stdout(Stdio::piped())
             .spawn()
@@ -160,7 +161,7 @@ fn faults_threads_and_moves_are_counted() {
         steps.step("hop 100");
         watching.until("99 moves", |sample| moves(sample).is_some_and(|now| now >= moved + 99));
     } else {
-        eprintln!("skipped: moves of threads: there is one CPU, or the kernel does not count them");
+        skipped("moves of threads: there is one CPU, or the kernel does not count them");
     }
     steps.end();
     assert_code(&watching.end(), 0);
@@ -356,8 +357,7 @@ fn a_terminal_gets_one_frame_drawn_again() {
             terminal.env("NO_COLOR", "1")
         };
         let Ok(output) = terminal.output() else {
-            eprintln!("skipped: there is no `script` to make a terminal");
-            return;
+            return skipped("there is no `script` to make a terminal");
         };
         assert_code(&output, 0);
         let text = stdout(&output);
@@ -402,7 +402,7 @@ fn a_stranger_sees_what_is_open_to_all() {
             assert!(told > 0, "{}", stdout(&output));
             assert_eq!(stderr(&output).matches("warning:").count(), 1, "{}", stderr(&output));
         }
-        _ => eprintln!("skipped: no other user's program can be run here"),
+        _ => skipped("no other user's program can be run here"),
     }
     steps.end();
 }
@@ -427,8 +427,7 @@ fn a_family_is_summed_up_without_a_child_that_lets_nobody_in() {
             .is_ok_and(|s| s.success())
     };
     if !may_run(&[closed.as_os_str()]) || !may_run(&[OsStr::new(env!("CARGO_BIN_EXE_firsttouch"))]) {
-        eprintln!("skipped: no other user's program can be run here");
-        return;
+        return skipped("no other user's program can be run here");
     }
     let mut family = Command::new("setpriv");
     family.args(NOBODY).args(["sh", "-c", "\"$0\"; exit $?"]).arg(&closed);
@@ -464,9 +463,12 @@ fn what_cannot_be_watched_is_told_with_a_hint() {
         message.contains(&format!("there is no process {pid}")) && message.contains("hint: "),
         "{message}"
     );
-    for words in
-        [&["watch"][..], &["watch", "0"], &["watch", "1", "--", "true"], &["watch", "--budget", "0", "1"]]
-    {
+    for words in [
+        &["watch"][..],
+        &["watch", "0"],
+        &["watch", "1", "--", "true"],
+        &["watch", "--max-overhead", "0", "1"],
+    ] {
         assert_code(&run(words), 125);
     }
     // Number 2 starts the kernel's threads, where they are to be seen.
@@ -477,6 +479,6 @@ fn what_cannot_be_watched_is_told_with_a_hint() {
         assert_code(&output, 125);
         assert!(stderr(&output).contains("thread of the kernel"), "{}", stderr(&output));
     } else {
-        eprintln!("skipped: no thread of the kernel is to be seen here");
+        skipped("no thread of the kernel is to be seen here");
     }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong around a placed program, made to happen, with real C programs under `firsttouch run`.
 //!
 //! Most tests are a C file in `c/` that says in `//#` lines how it is run and what is expected (see `directives`); the
-//! rest is in `cases`. What a test needs and the machine lacks is said on stderr as `skipped: test: why`, and counted:
+//! rest is in `cases`. What a test needs and the machine lacks is said in the end as `skipped: test: why`, and counted:
 //! a test that did not run has not passed. Tests run one after the other, because several of them change settings of
 //! the whole machine (see `machine`) and others count what the kernel does.
 //!
@@ -11,11 +11,7 @@
 //! `--list` names them all.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test program of its own prints its results"
-)]
+#![expect(clippy::print_stdout, reason = "a test program of its own prints its results")]
 
 #[expect(dead_code, reason = "each test compiles what it runs")]
 mod cases;
@@ -24,9 +20,9 @@ mod directives;
 mod launch;
 #[path = "../shared/machine.rs"]
 mod machine;
-#[path = "../shared/runner.rs"]
+#[path = "../../../../tests/runner.rs"]
 mod runner;
-#[path = "../shared/single.rs"]
+#[path = "../../../../tests/single.rs"]
 mod single;
 
 use runner::{Asked, Outcome};

@@ -6,6 +6,7 @@ use crate::launch::{programs, sources};
 use crate::machine::{kernel_release, thp_mode};
 use crate::own_program::own_program;
 use crate::program::find;
+use crate::runner::skipped::is_failure;
 use crate::runner::{Asked, Skip};
 use crate::{MODES, PASS, cases, library, memory, pass};
 use firsttouch_lab::{Command, Description, Release, Stream};
@@ -29,11 +30,30 @@ const TOOLS: [&str; 14] = [
 const LIMIT: Duration = Duration::from_secs(45 * 60);
 /// The word for this machine.
 const HERE: &str = "here";
+/// The kernel whose pass of the usual mode runs where no kernel is named: the oldest that can do all that we ask for, with the
+/// mistakes that later ones have no more.
+const FIRST: Release = Release::V6_1;
+/// The word for all kernels, and the variable that may hold it.
+const ALL: &str = "all";
+const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
 
 /// Passes that share a boot, by their modes.
 enum Place {
     Here(Vec<&'static str>),
     Lab(Release, Vec<&'static str>),
+}
+
+impl Place {
+    fn modes(&self) -> &[&'static str] {
+        match self {
+            Place::Here(modes) | Place::Lab(_, modes) => modes,
+        }
+    }
+}
+
+/// Whether a pass is the one that runs where no kernel is named.
+fn is_first(kernel: &str, mode: &str) -> bool {
+    kernel == FIRST.to_string() && mode == pass::USUAL
 }
 
 /// The lines that tell what ran, one for each pass, and whether something failed.
@@ -91,7 +111,7 @@ pub(crate) fn run() -> ExitCode {
     let begun = Instant::now();
     let asked = Asked::read();
     let kernels: BTreeSet<String> =
-        Release::ALL.iter().map(Release::to_string).chain([HERE.to_owned()]).collect();
+        Release::ALL.iter().map(Release::to_string).chain([HERE, ALL].map(str::to_owned)).collect();
     let (chosen, words): (Vec<String>, Vec<String>) =
         asked.words.iter().cloned().partition(|word| kernels.contains(word));
     let asked = Asked { words, ..asked };
@@ -101,25 +121,30 @@ pub(crate) fn run() -> ExitCode {
         names.iter().filter(|name| asked.wants(name)).for_each(|name| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
-    let wants = |kernel: &str| chosen.is_empty() || chosen.iter().any(|word| word == kernel);
+    let all = chosen.iter().any(|word| word == ALL)
+        || chosen.is_empty() && std::env::var_os(VARIABLE).is_some_and(|word| word == ALL);
+    let wants = |kernel: &str, mode: &str| {
+        all || chosen.iter().any(|word| word == kernel) || chosen.is_empty() && is_first(kernel, mode)
+    };
     // The pass of the usual mode takes longer than the two others together: two boots, so that no processor is idle while the last
     // kernel runs.
-    let (usual, others): (Vec<&str>, Vec<&str>) = MODES.into_iter().partition(|mode| *mode == pass::USUAL);
-    let releases = || Release::ALL.into_iter().filter(|release| wants(&release.to_string()));
-    let labs = [usual, others]
-        .into_iter()
-        .flat_map(|modes| releases().map(move |release| Place::Lab(release, modes.clone())));
+    let (usual, rest): (Vec<&str>, Vec<&str>) = MODES.into_iter().partition(|mode| *mode == pass::USUAL);
+    let labs = [usual, rest].into_iter().flat_map(|modes| {
+        Release::ALL.map(|release| {
+            let wanted = |mode: &&str| wants(&release.to_string(), mode);
+            Place::Lab(release, modes.iter().copied().filter(wanted).collect())
+        })
+    });
     let mode = thp_mode();
-    let other = |it: &&str| mode.as_deref() != Some(*it);
-    let here = MODES.into_iter().filter(other).collect();
-    let here = wants(HERE).then_some(Place::Here(here));
+    let other = |it: &&str| mode.as_deref() != Some(*it) && wants(HERE, it);
+    let here = Place::Here(MODES.into_iter().filter(other).collect());
     // The slowest first.
-    let places: VecDeque<Place> = labs.chain(here).collect();
+    let places: VecDeque<Place> = labs.chain([here]).filter(|place| !place.modes().is_empty()).collect();
 
     prepare(&asked);
     println!("kernels: programs made in {:.0} s", begun.elapsed().as_secs_f64());
     let mut report = Report::default();
-    if let Some(mode) = mode.filter(|_| wants(HERE)) {
+    if let Some(mode) = mode.filter(|mode| wants(HERE, mode)) {
         report.lines.push(format!("Linux {}, thp={mode}: as the other test programs tell", kernel_release()));
     }
     let queue = Mutex::new((places, report));
@@ -161,10 +186,11 @@ fn prepare(asked: &Asked) {
     cases.iter().for_each(library::Case::make);
     memory::make();
     // What debuggers want is most of them, and guests have it in memory.
-    let files = cases.iter().flat_map(|case| fs::read_dir(&case.folder).unwrap());
-    let stripped =
-        process::Command::new("strip").arg("-g").args(files.map(|file| file.unwrap().path())).status();
-    assert!(cases.is_empty() || stripped.expect("binutils").success());
+    for case in &cases {
+        let files = fs::read_dir(&case.folder).unwrap().map(|file| file.unwrap().path());
+        let stripped = process::Command::new("strip").arg("-g").args(files).status();
+        assert!(stripped.expect("binutils").success());
+    }
     own_program(&programs());
 }
 
@@ -190,6 +216,7 @@ fn guest(release: Release, modes: &[&str], words: &[String]) -> Report {
     let mut lab = match lab(Description::parse(MACHINE).unwrap(), release) {
         Ok(lab) => lab.limit(LIMIT),
         Err(Skip(why)) => {
+            report.failed = is_failure(&name, &why);
             let skipped = |mode| format!("{name}, thp={mode}: skipped: {why}");
             report.lines.extend(modes.iter().map(skipped));
             return report;

@@ -1,20 +1,16 @@
 //! The programs of `faults` and of the C library's tests, the tests of the memory core, and what is theirs to promise, on the kernels people run: on
 //! this one and, in the lab, on Debian's 5.10, 6.1 and 6.12, each with transparent huge pages for all, for the asking and
 //! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
-//! tell.
+//! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in the variable `FIRSTTOUCH_KERNELS`, are all.
 //!
 //! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. Two boots serve
 //! the three modes of a kernel. Without QEMU, or the kernel, that is said, and how to get it.
 //!
-//! `cargo test -p firsttouch-cli --test kernels -- 6.1 fork pool` runs, on kernels with one of these words in their name,
-//! the tests with one of the others; `--list` names the tests.
+//! `cargo test -p firsttouch-cli --test kernels -- 6.1 here fork pool` runs, on these kernels (`here` is this one), the tests with
+//! one of the other words in their name; `--list` names the tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test program of its own prints its results"
-)]
+#![expect(clippy::print_stdout, reason = "a test program of its own prints its results")]
 
 #[path = "../../../firsttouch-ffi/tests/programs/build.rs"]
 mod build;
@@ -38,9 +34,9 @@ mod own_program;
 mod pass;
 #[path = "../shared/program.rs"]
 mod program;
-#[path = "../shared/runner.rs"]
+#[path = "../../../../tests/runner.rs"]
 mod runner;
-#[path = "../shared/single.rs"]
+#[path = "../../../../tests/single.rs"]
 mod single;
 
 use runner::Outcome;

@@ -2,6 +2,7 @@
 
 use crate::Test;
 use crate::launch::{finish, programs};
+use crate::runner::skipped::skipped_in;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,6 +42,10 @@ pub(crate) fn tests() -> impl Iterator<Item = Test> {
             let ended = finish(&mut Command::new(program(target)));
             let said = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             assert!(ended.status.success(), "{}", said.concat());
+            said[0]
+                .lines()
+                .filter_map(|line| line.strip_prefix("skipped: "))
+                .for_each(|why| skipped_in(name, why));
             Ok(())
         };
         (name.to_owned(), Box::new(test))

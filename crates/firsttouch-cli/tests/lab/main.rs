@@ -31,7 +31,7 @@ mod own_program;
 mod placed;
 mod policies;
 mod regions;
-#[path = "../shared/runner.rs"]
+#[path = "../../../../tests/runner.rs"]
 mod runner;
 mod runtime;
 #[path = "../shared/setting.rs"]

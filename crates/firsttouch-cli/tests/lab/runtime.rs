@@ -7,7 +7,7 @@ use crate::bench::Setting;
 use crate::bench::Test;
 use crate::counts::{counts, only, succeeded};
 use crate::regions::ours;
-use firsttouch_balance::{Machine, Mapping, Seats, strategies};
+use firsttouch_balance::{CpuSelection, Machine, Mapping, strategies};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_machine::Root;
 use firsttouch_runtime::programs::Jacobi;
@@ -86,7 +86,7 @@ fn print(word: &str, found: &BTreeMap<u32, u64>) {
 
 fn move_tasks(strategy: &str) {
     let machine = firsttouch_machine::Machine::read(&Root::live()).unwrap();
-    let machine = Machine::of(&machine, None, Seats::Cores, |_| true).unwrap();
+    let machine = Machine::of(&machine, None, CpuSelection::Cores, |_| true).unwrap();
     let jacobi = Jacobi::new(64, 16, 3).unwrap();
     let strategy = strategies::named(strategy).unwrap();
     let start = Some(Mapping::new(vec![0; TASKS as usize]));
@@ -94,7 +94,7 @@ fn move_tasks(strategy: &str) {
     let mut runtime = Runtime::new(jacobi, machine, settings).unwrap();
     let pages = |runtime: &mut Runtime<Jacobi>| {
         let (mut lie, mut asked, mut elsewhere) = (BTreeMap::new(), BTreeMap::new(), 0);
-        for one in runtime.whereabouts() {
+        for one in runtime.task_locations() {
             for (node, bytes) in one.bytes_by_node.unwrap() {
                 let pages = bytes as u64 / 4096;
                 *lie.entry(node).or_insert(0) += pages;
@@ -152,7 +152,7 @@ fn move_threads() {
         };
         crowd("before");
         let pid = me.to_string();
-        let there = firsttouch(&["balance", "--observe", &pid, "--interval", "2s"]);
+        let there = firsttouch(&["attach", "--balance", &pid, "--interval", "2s"]);
         crowd("meanwhile");
         let back = firsttouch(&["attach", "--undo", &pid, "--budget-stall", "2s"]);
         crowd("afterwards");

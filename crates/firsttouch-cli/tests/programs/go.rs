@@ -1,6 +1,7 @@
 //! Go: a static program with a heap of its own, reached from outside or not at all.
 
-use crate::requirements::{huge_pages_to_be_had, installed, skipped};
+use crate::requirements::{huge_pages_to_be_had, installed};
+use crate::skipped::skipped;
 use crate::subject::Subject;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,7 @@
 //! Java: a heap that is not malloc's, direct buffers that are, many threads, and a child.
 
-use crate::requirements::{huge_pages_to_be_had, installed, skipped};
+use crate::requirements::{huge_pages_to_be_had, installed};
+use crate::skipped::skipped;
 use crate::subject::Subject;
 use std::process::Command;
 

@@ -1,6 +1,7 @@
 //! Python: NumPy's arrays, and processes started in every way that Python knows.
 
-use crate::requirements::{installed, skipped};
+use crate::requirements::installed;
+use crate::skipped::skipped;
 use crate::subject::Subject;
 use std::path::PathBuf;
 use std::process::Command;

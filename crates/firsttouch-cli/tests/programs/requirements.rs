@@ -1,16 +1,9 @@
 //! What a test needs of this machine, and how it says that it is not there.
 
 use crate::program;
-use std::io::Write;
+use crate::skipped::skipped;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Says that something was not checked. Not by `eprintln!`, whose text the test harness keeps back when a test passes;
-/// and in one piece, because other tests write at the same time.
-pub(crate) fn skipped(why: &str) {
-    let line = format!("\nskipped: {why}\n");
-    let _ = std::io::stderr().lock().write_all(line.as_bytes());
-}
 
 /// The file of an installed program; says so if there is none.
 pub(crate) fn installed(program: &str) -> Option<PathBuf> {

@@ -1,6 +1,7 @@
 //! Shells: pipelines, children in the background, programs that take the shell's place; and git.
 
-use crate::requirements::{installed, skipped};
+use crate::requirements::installed;
+use crate::skipped::skipped;
 use crate::subject::Subject;
 use std::process::Command;
 

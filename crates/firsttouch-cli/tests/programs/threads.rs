@@ -1,7 +1,8 @@
 //! Threads of programs that know nothing of us: each on the CPU that was asked, read back from the kernel, and the
 //! program otherwise as it would be.
 
-use crate::requirements::{compiled, installed, skipped};
+use crate::requirements::{compiled, installed};
+use crate::skipped::skipped;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ mod long;
 mod machine;
 mod plan;
 mod program;
-#[path = "../shared/runner.rs"]
+#[path = "../../../../tests/runner.rs"]
 mod runner;
 #[path = "../shared/setting.rs"]
 mod setting;

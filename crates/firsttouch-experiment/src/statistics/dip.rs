@@ -5,8 +5,8 @@
 //! 13 (1985). The iteration below follows the description in section 3 of that paper. A sample counts as
 //! surprising when uniform samples of its size rarely dip as far; the uniform is the worst unimodal case.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 /// Most uniform samples drawn for one p-value.
 const SAMPLES: u32 = 1999;

@@ -2,7 +2,7 @@
 
 use super::sample::{mean, standard_deviation};
 use super::student::{MeanInterval, values_needed};
-use firsttouch_placement::{Ratio, Verdict};
+use crate::{Ratio, Verdict};
 
 /// Natural logarithms beyond this are cut off: their exponentials would not survive a JSON document.
 const LARGEST_LOGARITHM: f64 = 700.0;

@@ -1,8 +1,8 @@
 //! Why blocks: the same runs, ordered one configuration after the other, are fooled by a drifting machine.
 
 use crate::machine::{Machine, plan, session, tells_apart};
+use firsttouch_experiment::Verdict;
 use firsttouch_experiment::statistics::ratio::{judge, log_ratios, ratio_interval};
-use firsttouch_placement::Verdict;
 
 const SESSIONS: u64 = 200;
 const RUNS: u32 = 10;
@@ -20,8 +20,8 @@ fn drift_fools_a_sequence_and_not_blocks() {
         .filter(|&seed| {
             let mut machine = drifting(seed);
             let baseline: Vec<f64> = (0..RUNS).map(|order| machine.wall_s(0, order)).collect();
-            let rival: Vec<f64> = (RUNS..2 * RUNS).map(|order| machine.wall_s(1, order)).collect();
-            let logs = log_ratios(baseline.iter().zip(&rival));
+            let alternative: Vec<f64> = (RUNS..2 * RUNS).map(|order| machine.wall_s(1, order)).collect();
+            let logs = log_ratios(baseline.iter().zip(&alternative));
             let ratio = ratio_interval(&logs, 0.05).expect("ten pairs");
             matches!(judge(ratio, 0.0), Verdict::Faster | Verdict::Slower)
         })

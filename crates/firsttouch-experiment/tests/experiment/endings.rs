@@ -1,7 +1,7 @@
 //! However a session ends, what was measured is kept and what is missing is said.
 
 use crate::machine::{Broken, Machine, headline, plan, session};
-use firsttouch_placement::Verdict;
+use firsttouch_experiment::Verdict;
 use std::time::Duration;
 
 #[test]
@@ -100,7 +100,7 @@ fn the_budget_leaves_time_to_confirm() {
     assert!(spent < 180.0, "{spent}");
     assert_eq!(headline(&outcome), Some(Verdict::Faster));
     assert!(outcome.warnings.iter().filter(|line| line.contains("time budget")).count() == 2);
-    let searched: f64 = outcome.configurations.iter().flat_map(|c| &c.runs).map(|run| run.wall_s).sum();
+    let searched: f64 = outcome.configurations.iter().flat_map(|c| &c.runs).map(|run| run.timed.wall_s).sum();
     assert!((50.0..=60.0).contains(&searched), "two thirds of 90 s: {searched}");
 }
 
@@ -126,7 +126,7 @@ fn nothing_helps_is_an_answer() {
 }
 
 #[test]
-fn the_best_of_bad_rivals_is_measured_to_the_end() {
+fn the_best_of_bad_alternatives_is_measured_to_the_end() {
     let outcome = session(&plan(3, 14), &mut Machine::new(&[1.0, 3.0, 2.0], 0.01, 14));
     let runs: Vec<usize> =
         outcome.configurations.iter().map(|configuration| configuration.runs.len()).collect();

@@ -1,9 +1,11 @@
 //! A machine made of random numbers: programs with known times, noise, drift, moods and faults.
 
-use firsttouch_experiment::{Launcher, Observer, Outcome, Plan, Progress, RunRequest, Sample, run};
-use firsttouch_placement::Verdict;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use firsttouch_experiment::Verdict;
+use firsttouch_experiment::{
+    Launcher, Observer, PhaseProgress, Plan, RunRequest, SessionResult, TimedRun, run,
+};
 use std::time::Duration;
 
 /// Its settings are plain fields: a test states the machine it needs.
@@ -82,14 +84,19 @@ impl Machine {
 impl Launcher for Machine {
     type Error = Broken;
 
-    fn launch(&mut self, request: &RunRequest) -> Result<Sample, Broken> {
+    fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, Broken> {
         self.requests.push(request.clone());
         if self.fail_at == Some(request.order) {
             return Err(Broken(request.order));
         }
         let wall_s = self.wall_s(request.configuration, request.order);
         self.elapsed_s += wall_s;
-        Ok(Sample { wall_s, user_s: wall_s, minor_faults: 1 + u64::from(request.order), ..Sample::default() })
+        Ok(TimedRun {
+            wall_s,
+            user_s: wall_s,
+            minor_faults: 1 + u64::from(request.order),
+            ..TimedRun::default()
+        })
     }
 
     fn elapsed(&self) -> Duration {
@@ -104,7 +111,7 @@ impl Launcher for Machine {
 /// Keeps every progress report.
 #[derive(Default)]
 pub(crate) struct Notebook {
-    pub(crate) pages: Vec<Progress>,
+    pub(crate) pages: Vec<PhaseProgress>,
     pub(crate) started: usize,
     pub(crate) finished: usize,
 }
@@ -114,33 +121,33 @@ impl Observer for Notebook {
         self.started += 1;
     }
 
-    fn run_finished(&mut self, _: &RunRequest, _: &Sample) {
+    fn run_finished(&mut self, _: &RunRequest, _: &TimedRun) {
         self.finished += 1;
     }
 
-    fn block_finished(&mut self, progress: &Progress) {
+    fn block_finished(&mut self, progress: &PhaseProgress) {
         self.pages.push(progress.clone());
     }
 }
 
 pub(crate) fn plan(configurations: usize, seed: u64) -> Plan {
     let names =
-        std::iter::once("baseline".to_owned()).chain((1..configurations).map(|i| format!("rival-{i}")));
+        std::iter::once("baseline".to_owned()).chain((1..configurations).map(|i| format!("alternative-{i}")));
     Plan::new(names.take(configurations).collect(), seed)
 }
 
-pub(crate) fn session(plan: &Plan, machine: &mut Machine) -> Outcome<Broken> {
+pub(crate) fn session(plan: &Plan, machine: &mut Machine) -> SessionResult<Broken> {
     run(plan, machine, &mut Notebook::default())
 }
 
 /// The verdict that a reader takes home: that of the fresh runs.
-pub(crate) fn headline(outcome: &Outcome<Broken>) -> Option<Verdict> {
+pub(crate) fn headline(outcome: &SessionResult<Broken>) -> Option<Verdict> {
     outcome.confirmation.as_ref().map(|confirmation| confirmation.verdict)
 }
 
 /// Whether the search called any of these configurations faster or slower.
 pub(crate) fn tells_apart(
-    outcome: &Outcome<Broken>,
+    outcome: &SessionResult<Broken>,
     configurations: impl IntoIterator<Item = usize>,
 ) -> bool {
     configurations

@@ -2,7 +2,7 @@
 
 use crate::machine::plan;
 use firsttouch_experiment::statistics::{dip, drift, holm, ratio, sample, student, wilcoxon};
-use firsttouch_experiment::{Launcher, Outcome, Plan, RunRequest, Sample, Silent, run};
+use firsttouch_experiment::{Launcher, Plan, RunRequest, SessionResult, Silent, TimedRun, run};
 use proptest::prelude::*;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -35,10 +35,10 @@ struct Script {
 impl Launcher for Script {
     type Error = Infallible;
 
-    fn launch(&mut self, _: &RunRequest) -> Result<Sample, Infallible> {
+    fn launch(&mut self, _: &RunRequest) -> Result<TimedRun, Infallible> {
         let wall_s = self.times[self.next % self.times.len()];
         self.next += 1;
-        Ok(Sample { wall_s, ..Sample::default() })
+        Ok(TimedRun { wall_s, ..TimedRun::default() })
     }
 
     fn elapsed(&self) -> Duration {
@@ -107,7 +107,7 @@ proptest! {
     fn any_session_ends_in_valid_numbers(values in times(), seed in any::<u64>(), configurations in 1usize..5) {
         prop_assume!(!values.is_empty());
         let plan = Plan { max_runs: Some(12), ..plan(configurations, seed) };
-        let outcome: Outcome<Infallible> = run(&plan, &mut Script { times: values, next: 0 }, &mut Silent);
+        let outcome: SessionResult<Infallible> = run(&plan, &mut Script { times: values, next: 0 }, &mut Silent);
         for configuration in &outcome.configurations {
             prop_assert!(configuration.mean_wall_s.is_finite() && is_number(configuration.ci95_wall_s));
             if let Some(ratio) = configuration.ratio {

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "the measured rates belong in the output of the test")]
 
 use crate::machine::{Machine, headline, plan, session, tells_apart};
-use firsttouch_placement::Verdict;
+use firsttouch_experiment::Verdict;
 
 const SESSIONS: u64 = 200;
 
@@ -133,7 +133,7 @@ fn two_groups_of_times_are_flagged() {
         let outcome = session(&plan(2, seed), &mut machine);
         flagged += u32::from(outcome.configurations[1].bimodal);
         told += u32::from(
-            outcome.warnings.iter().any(|line| line.contains("rival-1 fall into more than one group")),
+            outcome.warnings.iter().any(|line| line.contains("alternative-1 fall into more than one group")),
         );
     }
     println!("30 % slower in 40 % of the runs: flagged in {flagged} of {sessions} sessions");

@@ -3,15 +3,15 @@
 #![expect(clippy::print_stdout, reason = "the measured rates belong in the output of the test")]
 
 use crate::machine::{Broken, Machine, headline, plan, session};
-use firsttouch_experiment::{Outcome, Phase};
-use firsttouch_placement::Verdict;
+use firsttouch_experiment::Verdict;
+use firsttouch_experiment::{Phase, SessionResult};
 
 const SESSIONS: u64 = 200;
 const AGENT: usize = 1;
 const TUNABLE: usize = 2;
 
 /// A session of a baseline of 1 s, an agent, and a tunable that intrudes less; and its machine.
-fn compared(agent_s: f64, tunable_s: f64, noise: f64, seed: u64) -> (Outcome<Broken>, Machine) {
+fn compared(agent_s: f64, tunable_s: f64, noise: f64, seed: u64) -> (SessionResult<Broken>, Machine) {
     let mut plan = plan(3, seed);
     plan.intrusion = vec![0, 4, 2];
     let mut machine = Machine::new(&[1.0, agent_s, tunable_s], noise, seed);

@@ -26,7 +26,7 @@ fn cpuset(evidence: &Evidence, findings: &mut Vec<Finding>) {
             Finding::new("cpuset-cpus", weight(evidence.asks_cpus()), what, effect)
                 .proof("/proc/self/cgroup", "the control group's cpuset.cpus.effective")
                 .proof("/proc/self/status", allowed_line(evidence, "Cpus_allowed_list"))
-                .mend(format!(
+                .remedy(format!(
                     "widen it: docker run --cpuset-cpus={0}, or systemctl set-property UNIT AllowedCPUs={0}",
                     format_list(&online)
                 )),
@@ -54,7 +54,7 @@ fn cpuset(evidence: &Evidence, findings: &mut Vec<Finding>) {
                 "memory comes from these nodes only, whatever policy is set",
             )
             .proof("/proc/self/status", allowed_line(evidence, "Mems_allowed_list"))
-            .mend(format!(
+            .remedy(format!(
                 "widen it: docker run --cpuset-mems={0}, or systemctl set-property UNIT AllowedMemoryNodes={0}",
                 format_list(&with_memory)
             )),
@@ -81,7 +81,7 @@ fn affinity(evidence: &Evidence, findings: &mut Vec<Finding>) {
     findings.push(
         Finding::new("affinity", weight(evidence.asks_cpus()), what, effect)
             .proof("/proc/self/status", allowed_line(evidence, "Cpus_allowed_list"))
-            .mend(format!(
+            .remedy(format!(
                 "start firsttouch without it, or: taskset -c {} firsttouch …",
                 format_list(&online)
             )),
@@ -116,7 +116,7 @@ fn isolated(evidence: &Evidence, findings: &mut Vec<Finding>) {
     findings.push(
         finding
             .proof("/sys/devices/system/cpu/isolated", &list)
-            .mend("take isolcpus= from the kernel's command line, or name the CPUs: --threads LIST"),
+            .remedy("take isolcpus= from the kernel's command line, or name the CPUs: --threads LIST"),
     );
 }
 

@@ -30,7 +30,7 @@ fn slurm(evidence: &Evidence, findings: &mut Vec<Finding>) {
         findings.push(
             Finding::new(id, weight, format!("srun binds the {what} of this step"), effect)
                 .proof("environment", format!("{name}={value}"))
-                .mend(format!("srun {option} firsttouch run …")),
+                .remedy(format!("srun {option} firsttouch run …")),
         );
     }
 }
@@ -78,7 +78,7 @@ fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
         findings.push(
             Finding::new("mpi-ranks", weight, what, effect)
                 .proof("environment", format!("{name}={value}"))
-                .mend(format!(
+                .remedy(format!(
                     "let the launcher bind ranks and leave {option} out, or bind each rank by its number: {unbound}"
                 )),
         );
@@ -97,7 +97,7 @@ fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
         findings.push(
             Finding::new("mpi-binding", weight, format!("{name} makes MPI bind its ranks"), effect)
                 .proof("environment", format!("{name}={value}"))
-                .mend(format!("unset {name}")),
+                .remedy(format!("unset {name}")),
         );
     }
 }
@@ -127,10 +127,10 @@ fn starter(name: &str) -> Option<Starter> {
 }
 
 fn starters(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let Some(word) = evidence.target.words.first() else { return };
+    let Some(word) = evidence.program.words.first() else { return };
     let name = word.rsplit('/').next().unwrap_or(word);
     let Some(starter) = starter(name) else { return };
-    let line = evidence.target.words.join(" ");
+    let line = evidence.program.words.join(" ");
     let asked = evidence.asks_cpus() || evidence.asks_memory();
     let finding = match starter {
         Starter::Binds if !asked => Finding::new(
@@ -145,21 +145,21 @@ fn starters(evidence: &Evidence, findings: &mut Vec<Finding>) {
             format!("{name} places what it starts, after us"),
             "its policy and its mask replace ours",
         )
-        .mend(format!("put it outside: {name} … firsttouch run … -- PROGRAM, or leave it out")),
+        .remedy(format!("put it outside: {name} … firsttouch run … -- PROGRAM, or leave it out")),
         Starter::Elsewhere => Finding::new(
             "starter-elsewhere",
             Weight::Overrides,
             format!("{name} lets a service start the program"),
             "the program is no child of ours: nothing of the placement reaches it",
         )
-        .mend(format!("put firsttouch inside: {name} … firsttouch run … -- PROGRAM")),
+        .remedy(format!("put firsttouch inside: {name} … firsttouch run … -- PROGRAM")),
         Starter::Cleans => Finding::new(
             "starter-cleans",
             Weight::Overrides,
             format!("{name} starts the program as another user, with a clean environment"),
             "the agent does not get there; policy and CPUs are inherited",
         )
-        .mend(format!("put firsttouch inside: {name} firsttouch run … -- PROGRAM")),
+        .remedy(format!("put firsttouch inside: {name} firsttouch run … -- PROGRAM")),
     };
     findings.push(finding.proof("command line", line));
 }

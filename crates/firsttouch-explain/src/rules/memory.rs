@@ -28,7 +28,7 @@ fn inherited_policy(evidence: &Evidence, findings: &mut Vec<Finding>) {
             what,
             "the program inherits it, and no --memory replaces it",
         )
-        .mend("start firsttouch without numactl, or ask: --memory local")
+        .remedy("start firsttouch without numactl, or ask: --memory local")
     };
     findings.push(finding.proof("/proc/self/numa_maps", line));
 }
@@ -54,7 +54,7 @@ fn balancing(evidence: &Evidence, findings: &mut Vec<Finding>) {
     findings.push(
         Finding::new("numa-balancing", weight, "automatic NUMA balancing is on", effect)
             .proof("/proc/sys/kernel/numa_balancing", "1")
-            .mend("echo 0 | sudo tee /proc/sys/kernel/numa_balancing"),
+            .remedy("echo 0 | sudo tee /proc/sys/kernel/numa_balancing"),
     );
 }
 
@@ -72,7 +72,7 @@ fn group_limit(evidence: &Evidence, findings: &mut Vec<Finding>) {
             "freed blocks that the agent keeps count against it; at the limit the program is killed",
         )
         .proof(file, limit.to_string())
-        .mend(format!("echo max | sudo tee {file}")),
+        .remedy(format!("echo max | sudo tee {file}")),
     );
 }
 
@@ -85,6 +85,8 @@ fn address_space(evidence: &Evidence, findings: &mut Vec<Finding>) {
         "the agent keeps no address space in reserve: blocks that find no place are left to the C library",
     );
     findings.push(
-        finding.proof("/proc/self/limits", format!("Max address space {limit}")).mend("ulimit -v unlimited"),
+        finding
+            .proof("/proc/self/limits", format!("Max address space {limit}"))
+            .remedy("ulimit -v unlimited"),
     );
 }

@@ -35,6 +35,6 @@ fn impossible(evidence: &Evidence, findings: &mut Vec<Finding>) {
             why,
             "`run` refuses with exit status 125 and does not start the program",
         );
-        findings.push(finding.proof("command line", &evidence.wanted.words).mend(mend));
+        findings.push(finding.proof("command line", &evidence.wanted.words).remedy(mend));
     }
 }

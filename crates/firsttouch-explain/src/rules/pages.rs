@@ -46,7 +46,7 @@ fn ability(evidence: &Evidence, findings: &mut Vec<Finding>) {
     };
     let mut finding =
         Finding::new("pages", weight, format!("{word}: {}", ability.why), effect).proof(file, text);
-    finding.mend.clone_from(&ability.command);
+    finding.remedy.clone_from(&ability.remedy);
     findings.push(finding);
 }
 
@@ -68,7 +68,7 @@ fn always(evidence: &Evidence, findings: &mut Vec<Finding>) {
     findings.push(
         Finding::new("thp-always", Weight::Remark, "all memory gets transparent huge pages", effect)
             .proof(THP_FILE, "always")
-            .mend(format!("echo madvise | sudo tee {THP_FILE}")),
+            .remedy(format!("echo madvise | sudo tee {THP_FILE}")),
     );
 }
 
@@ -95,7 +95,7 @@ fn pool_limits(evidence: &Evidence, findings: &mut Vec<Finding>) {
                 "blocks beyond that fall back to transparent pages",
             )
             .proof(&limit.file, bytes.to_string())
-            .mend(format!("echo max | sudo tee {}", limit.file)),
+            .remedy(format!("echo max | sudo tee {}", limit.file)),
         );
     }
 }

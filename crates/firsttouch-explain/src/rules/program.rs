@@ -21,7 +21,7 @@ const STARTERS: [&str; 11] =
 
 /// A shell's own memory is nothing; what it starts is not placed unless the agent goes along.
 fn shell(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let (wanted, image) = (&evidence.wanted, &evidence.target.image);
+    let (wanted, image) = (&evidence.wanted, &evidence.program.image);
     let name = image.file_name().unwrap_or_default().to_string_lossy();
     if !wanted.needs_agent || wanted.follow || !STARTERS.contains(&name.as_ref()) {
         return;
@@ -33,14 +33,14 @@ fn shell(evidence: &Evidence, findings: &mut Vec<Finding>) {
             format!("{name} leaves the work to the programs that it starts"),
             "they are not placed; only one that it becomes (`exec`, or the last of `sh -c`) is",
         )
-        .proof("program", evidence.target.words.join(" "))
-        .mend("firsttouch run --follow"),
+        .proof("program", evidence.program.words.join(" "))
+        .remedy("firsttouch run --follow"),
     );
 }
 
 fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let target = &evidence.target;
-    let image = target.image.display().to_string();
+    let program = &evidence.program;
+    let image = program.image.display().to_string();
     let what = match (evidence.wanted.pages, evidence.asks_threads()) {
         (Pages::Plain, _) => "threads are",
         (_, true) => "pages and threads are",
@@ -49,14 +49,14 @@ fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let effect = format!(
         "no preloaded library gets into it: {what} not placed; policy and CPUs are inherited all the same"
     );
-    if let Err(reason) = agent_reach(&target.kind) {
-        let what = target.kind.out_of_reach(&image).unwrap_or_else(|| image.clone());
+    if let Err(reason) = agent_reach(&program.kind) {
+        let what = program.kind.out_of_reach(&image).unwrap_or_else(|| image.clone());
         findings.push(
             Finding::new("program", Weight::Overrides, what, effect)
                 .proof(image, reason.word())
-                .mend(reason.remedy()),
+                .remedy(reason.remedy()),
         );
-    } else if let Some(library) = &target.preloaded_allocator {
+    } else if let Some(library) = &program.preloaded_allocator {
         let value = evidence.variable("LD_PRELOAD").unwrap_or_default();
         findings.push(
             Finding::new(
@@ -66,7 +66,7 @@ fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
                 effect,
             )
             .proof("environment", format!("LD_PRELOAD={value}"))
-            .mend("unset LD_PRELOAD, or: firsttouch run --via supervise"),
+            .remedy("unset LD_PRELOAD, or: firsttouch run --via supervise"),
         );
     }
 }
@@ -85,14 +85,14 @@ fn tunables(evidence: &Evidence, findings: &mut Vec<Finding>) {
                 "allocations below --min-size get glibc's huge pages; a receipt counts them for the process, not as placed",
             )
             .proof("environment", format!("GLIBC_TUNABLES={value}"))
-            .mend("unset GLIBC_TUNABLES"),
+            .remedy("unset GLIBC_TUNABLES"),
         );
     }
 }
 
 /// A virtual machine maps its heap itself; what it takes from the C library is the smaller part.
 fn java(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    if evidence.target.kind.jvm && evidence.wanted.via == Via::Agent && evidence.wanted.pages != Pages::Plain
+    if evidence.program.kind.jvm && evidence.wanted.via == Via::Agent && evidence.wanted.pages != Pages::Plain
     {
         findings.push(
             Finding::new(
@@ -101,8 +101,8 @@ fn java(evidence: &Evidence, findings: &mut Vec<Finding>) {
                 "Java maps its heap itself",
                 "the agent places what the virtual machine allocates beside the heap: direct buffers and native code",
             )
-            .proof(evidence.target.image.display().to_string(), "needs libjli.so")
-            .mend("firsttouch run --via jvm"),
+            .proof(evidence.program.image.display().to_string(), "needs libjli.so")
+            .remedy("firsttouch run --via jvm"),
         );
     }
 }

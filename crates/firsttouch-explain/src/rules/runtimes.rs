@@ -62,7 +62,7 @@ fn binding(evidence: &Evidence, findings: &mut Vec<Finding>) {
     for (name, value) in &set {
         finding = finding.proof("environment", format!("{name}={value}"));
     }
-    findings.push(finding.mend(format!("unset {}", names.join(" "))));
+    findings.push(finding.remedy(format!("unset {}", names.join(" "))));
 }
 
 fn counting(evidence: &Evidence, findings: &mut Vec<Finding>) {
@@ -89,7 +89,7 @@ fn counting(evidence: &Evidence, findings: &mut Vec<Finding>) {
                     "threads share CPUs and wait for each other",
                 )
                 .proof("environment", format!("{name}={value}"))
-                .mend(format!("export {name}={room}")),
+                .remedy(format!("export {name}={room}")),
             );
         }
     }

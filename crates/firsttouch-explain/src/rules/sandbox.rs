@@ -41,7 +41,7 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
         if let Some(mode) = evidence.status("Seccomp") {
             finding = finding.proof("/proc/self/status", format!("Seccomp: {mode}"));
         }
-        findings.push(finding.mend(if filtered {
+        findings.push(finding.remedy(if filtered {
             "docker run --cap-add SYS_NICE …, or --security-opt seccomp=FILE with a profile that allows it"
         } else {
             "firsttouch status shows what this kernel has"

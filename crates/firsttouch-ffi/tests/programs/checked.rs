@@ -4,6 +4,7 @@
 
 use crate::build::run;
 use crate::linked;
+use crate::skipped;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -21,7 +22,7 @@ const PLANTED: [(&str, &str); 2] = [("leak", "LeakSanitizer"), ("overflow", "hea
 fn is_missing(program: &str) -> bool {
     let missing = Command::new(program).arg("--version").output().is_err();
     if missing {
-        eprintln!("skipped: {program} is not installed");
+        skipped(&format!("{program} is not installed"));
     }
     missing
 }

@@ -1,15 +1,17 @@
 //! C programs against the library as it is installed: the examples, redirection in a plain process, unloading.
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
-#![allow(clippy::print_stderr, reason = "a skipped test is said, not hidden")]
 
 mod build;
 #[expect(dead_code, reason = "modes of huge pages are for those who go through them")]
 mod cases;
 mod checked;
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
 
 use build::{compile, prefix, run, with_archive};
 use cases::check_example;
+use skipped::skipped;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -119,7 +121,7 @@ fn a_preloaded_allocator_stays_behind() {
         let Some(allocator) =
             known.lines().find_map(|line| Some(line.split_once(name)?.1.split_once("=> ")?.1))
         else {
-            eprintln!("skipped: {name} is not installed");
+            skipped(&format!("{name} is not installed"));
             continue;
         };
         let mut session = Command::new(&program);

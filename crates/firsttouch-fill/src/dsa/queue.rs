@@ -5,7 +5,7 @@ use super::discovery::QueueInfo;
 use super::portal::{Answer, Portal, Submission};
 use crate::cost::Cost;
 use firsttouch_linux::sys;
-use firsttouch_memory::Means;
+use firsttouch_memory::FillMeans;
 use std::hint;
 use std::io;
 use std::ops::Range;
@@ -289,6 +289,6 @@ impl DeviceQueue {
         self.totals.processor_bytes.fetch_add(range.len() as u64, Ordering::Relaxed);
         // SAFETY: a part of what `fill_ranges` was given, which the device does not write (any more); every processor has
         // the means.
-        unsafe { Means::String.fill(range.start as *mut u8, range.len(), value) };
+        unsafe { FillMeans::String.fill(range.start as *mut u8, range.len(), value) };
     }
 }

@@ -42,15 +42,7 @@ proptest! {
 }
 
 fn work() -> Work {
-    Work {
-        value: 0,
-        next: Next::Leave,
-        threads: 1,
-        nodes: 2,
-        is_new: false,
-        thread_rate: 1e9,
-        devices: Vec::new(),
-    }
+    Work { value: 0, next: Next::Leave, threads: 1, nodes: 2, thread_rate: 1e9, devices: Vec::new() }
 }
 
 #[test]
@@ -58,9 +50,9 @@ fn a_thread_takes_of_its_own_node_first_and_then_of_others() {
     let mut all = spans(&[(0, 2 * PIECE), (0, PIECE)]);
     let second = all.split_off(1);
     let job = Job::new(vec![(Some(0), all), (Some(1), second)], &work(), None);
-    let seat = Some(Seat { node: 1, of_node: 0, of_all: 1 });
+    let location = Some(EngineLocation { node: 1, of_node: 0, of_all: 1 });
     let taken: Vec<(usize, usize)> =
-        std::iter::from_fn(|| job.take(seat)).map(|piece| (piece.queue, piece.number)).collect();
+        std::iter::from_fn(|| job.take(location)).map(|piece| (piece.queue, piece.number)).collect();
     assert_eq!(taken, [(1, 0), (0, 0), (0, 1)]);
     assert!(job.is_handed_out() && !job.is_done());
 }
@@ -73,9 +65,9 @@ fn engines_get_pieces_by_what_they_are_predicted_to_do() {
     let ends: Vec<usize> = job.queues[0].bins.iter().map(|bin| bin.end).collect();
     // The device of the other node has no part in it.
     assert_eq!(ends, [25, 100]);
-    let device = Some(Seat { node: 0, of_node: 1, of_all: 2 });
+    let device = Some(EngineLocation { node: 0, of_node: 1, of_all: 2 });
     assert_eq!(job.take(device).map(|piece| piece.number), Some(25));
-    let thread = Some(Seat { node: 0, of_node: 0, of_all: 0 });
+    let thread = Some(EngineLocation { node: 0, of_node: 0, of_all: 0 });
     let taken: Vec<usize> = std::iter::from_fn(|| job.take(thread)).map(|piece| piece.number).collect();
     assert!(taken.iter().copied().eq((0..25).chain(26..100)), "{taken:?}");
 }

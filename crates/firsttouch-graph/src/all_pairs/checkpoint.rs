@@ -1,10 +1,10 @@
 //! How far a long run has come, in a file.
 
-use super::Kept;
+use super::stored::Stored;
 use crate::file::{self, FileError};
 use crate::fingerprint::Fingerprint;
 use crate::histogram::Histogram;
-use crate::summary::Summary;
+use firsttouch_documents::Summary;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,17 +28,17 @@ const SOURCE_BYTES: u64 = 1 + 4 + 8 + 16;
 const OTHER_BYTES: u64 = 16 + 1 + 4 + 8 * Histogram::CLASSES as u64;
 
 /// Keeps what is known.
-pub(super) fn write(path: &Path, question: Fingerprint, kept: &Kept) -> Result<(), FileError> {
-    file::write(path, MAGIC, &encoded(question, kept))
+pub(super) fn write(path: &Path, question: Fingerprint, stored: &Stored) -> Result<(), FileError> {
+    file::write(path, MAGIC, &encoded(question, stored))
 }
 
 /// What is known, as bytes.
-pub(super) fn encoded(question: Fingerprint, kept: &Kept) -> Vec<u8> {
+pub(super) fn encoded(question: Fingerprint, stored: &Stored) -> Vec<u8> {
     let mut contents =
-        Vec::with_capacity((OTHER_BYTES + kept.summaries.len() as u64 * SOURCE_BYTES) as usize);
+        Vec::with_capacity((OTHER_BYTES + stored.summaries.len() as u64 * SOURCE_BYTES) as usize);
     contents.extend_from_slice(&question.value().to_le_bytes());
-    contents.extend_from_slice(&(kept.summaries.len() as u64).to_le_bytes());
-    for summary in &kept.summaries {
+    contents.extend_from_slice(&(stored.summaries.len() as u64).to_le_bytes());
+    for summary in &stored.summaries {
         contents.push(u8::from(summary.is_some()));
         if let Some(summary) = summary {
             // There are fewer than 2^32 nodes.
@@ -47,8 +47,8 @@ pub(super) fn encoded(question: Fingerprint, kept: &Kept) -> Vec<u8> {
             contents.extend_from_slice(&summary.sum.to_le_bytes());
         }
     }
-    contents.push(u8::from(kept.histogram.is_some()));
-    if let Some(histogram) = &kept.histogram {
+    contents.push(u8::from(stored.histogram.is_some()));
+    if let Some(histogram) = &stored.histogram {
         contents.extend_from_slice(&histogram.shift().to_le_bytes());
         contents.extend(histogram.counts().iter().flat_map(|count| count.to_le_bytes()));
     }
@@ -61,7 +61,7 @@ pub(super) fn read(
     question: Fingerprint,
     sources: usize,
     counts: bool,
-) -> Result<Option<Kept>, FileError> {
+) -> Result<Option<Stored>, FileError> {
     let Some(contents) = file::read(path, MAGIC, OTHER_BYTES + sources as u64 * SOURCE_BYTES)? else {
         return Ok(None);
     };
@@ -75,7 +75,7 @@ pub(super) fn decoded(
     question: Fingerprint,
     sources: usize,
     counts: bool,
-) -> Result<Kept, &'static str> {
+) -> Result<Stored, &'static str> {
     const CUT_OFF: &str = "cut off";
     let mut rest = contents;
     let mut number = || file::take(&mut rest).map(u64::from_le_bytes).ok_or(CUT_OFF);
@@ -96,7 +96,7 @@ pub(super) fn decoded(
     if counts && histogram.is_none() {
         return Err("the checkpoint of a run that made no histogram");
     }
-    Ok(Kept { summaries, histogram: histogram.filter(|_| counts) })
+    Ok(Stored { summaries, histogram: histogram.filter(|_| counts) })
 }
 
 /// The next source of the file; `None` where the file ends.
@@ -131,16 +131,16 @@ mod tests {
     /// Parts are added up, and a run that goes on adds to what it has read.
     #[test]
     fn more_counts_than_distances_are_refused() {
-        let kept = |count: u64| {
+        let stored = |count: u64| {
             let mut counts = vec![0; Histogram::CLASSES];
             counts[7] = count;
             let summary = Summary { reached: 3, farthest: 7, sum: 21 };
-            Kept { summaries: vec![Some(summary), None], histogram: Histogram::of_parts(0, counts) }
+            Stored { summaries: vec![Some(summary), None], histogram: Histogram::of_parts(0, counts) }
         };
-        let read = |kept: &Kept| decoded(&encoded(Fingerprint::NEW, kept), Fingerprint::NEW, 2, true);
-        assert_eq!(read(&kept(3)).as_ref(), Ok(&kept(3)));
+        let read = |stored: &Stored| decoded(&encoded(Fingerprint::NEW, stored), Fingerprint::NEW, 2, true);
+        assert_eq!(read(&stored(3)).as_ref(), Ok(&stored(3)));
         for count in [4, u64::MAX] {
-            let what = read(&kept(count)).unwrap_err();
+            let what = read(&stored(count)).unwrap_err();
             assert_eq!(what, "more distances are counted than there are nodes reached");
         }
     }

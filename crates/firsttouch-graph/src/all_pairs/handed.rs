@@ -1,17 +1,21 @@
-//! One run by several ranks: rank 0 hands out sources, and is told what was found of them.
+//! One run by several ranks: rank 0 hands out sources, and the others report to it what they found.
 //!
 //! A rank asks for as many sources as it finds in some seconds, and tells what it found of the last ones in the same message; so
 //! ranks of any speed end together, and rank 0 knows at any time what all have found: for the checkpoint and for progress. It
 //! searches, too; one more of its threads answers meanwhile.
 
-use super::{AllPairs, AllPairsError, Engine, Kept, Outcome, Run, checkpoint, lock};
+use super::checkpoint;
+use super::engine::Engine;
+use super::error::AllPairsError;
+use super::run::{AllPairs, Run, lock};
+use super::stored::{AllPairsOutcome, Stored};
 use crate::Node;
 use crate::file::{self, FileError};
 use crate::fingerprint::Fingerprint;
-use crate::hierarchy::{Found, Keeper};
+use crate::hierarchy::{Accumulator, Found};
 use crate::ranks::{MessageError, Ranks};
 use crate::search::Distances;
-use crate::summary::Summary;
+use firsttouch_documents::Summary;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -57,7 +61,7 @@ impl AllPairs<'_> {
         engine: impl Into<Engine<'a, 'b>>,
         sources: &[Node],
         ranks: &dyn Ranks,
-    ) -> Result<Outcome, AllPairsError>
+    ) -> Result<AllPairsOutcome, AllPairsError>
     where
         'a: 'b,
     {
@@ -84,8 +88,8 @@ impl AllPairs<'_> {
                 && let Some(range) = hand.take(pace.wanted(), at_once)
             {
                 pace.begin();
-                let keeper = Chunk { run: &run, indices: &left[range.clone()] };
-                found = engine.keep(&nodes[range.clone()], || hand.ends(), &keeper);
+                let accumulator = Chunk { run: &run, indices: &left[range.clone()] };
+                found = engine.accumulate(&nodes[range.clone()], || hand.ends(), &accumulator);
                 pace.did(range.len());
             }
             if found.is_err() {
@@ -99,7 +103,7 @@ impl AllPairs<'_> {
             found.and(answered)
         })?;
         let resumed = run.resumed;
-        Ok(Outcome { kept: run.finish()?, resumed })
+        Ok(AllPairsOutcome { stored: run.finish()?, resumed })
     }
 
     /// Works for rank 0, which [`AllPairs::lead`]s: on its sources, and to its figures. Of the settings only `stop` means
@@ -138,9 +142,9 @@ impl AllPairs<'_> {
             }
             let nodes = asked.nodes.get(answer.clone()).ok_or_else(MessageError::not_understood)?;
             pace.begin();
-            let kept = settings.run(engine.again(), nodes)?.kept;
+            let stored = settings.run(engine.again(), nodes)?.stored;
             pace.did(nodes.len());
-            found = checkpoint::encoded(part(&answer), &kept);
+            found = checkpoint::encoded(part(&answer), &stored);
             given = answer;
         }
     }
@@ -208,8 +212,8 @@ impl Hand<'_> {
         let not_understood = || AllPairsError::from(MessageError::not_understood());
         let indices = self.left.get(request.given.clone()).ok_or_else(not_understood)?;
         let histogram = self.run.settings.histogram;
-        let kept = checkpoint::decoded(&request.found, part(&request.given), indices.len(), histogram);
-        let Kept { summaries, histogram } = kept.map_err(|_| not_understood())?;
+        let stored = checkpoint::decoded(&request.found, part(&request.given), indices.len(), histogram);
+        let Stored { summaries, histogram } = stored.map_err(|_| not_understood())?;
         let found: Vec<(usize, Summary)> = indices
             .iter()
             .copied()
@@ -227,7 +231,7 @@ struct Chunk<'a> {
     indices: &'a [usize],
 }
 
-impl Keeper for Chunk<'_> {
+impl Accumulator for Chunk<'_> {
     fn knows(&self, _index: usize) -> bool {
         false
     }

@@ -1,11 +1,11 @@
 //! All distances in a file, a row for each source.
 //!
 //! The file is one of NumPy's (`.npy`, version 1.0): a text header of 128 bytes, then rows of little-endian numbers of 32
-//! bits, or of 64 where distances need them; the greatest number where no way leads. `numpy.load(path, mmap_mode="r")` maps
+//! bits, or of 64 where distances need them; the greatest number where no path leads. `numpy.load(path, mmap_mode="r")` maps
 //! it.
 
 use crate::file::FileError;
-use crate::graph::{Graph, UNREACHED};
+use crate::rows::{Graph, UNREACHED};
 use crate::search::Distances;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,7 +37,7 @@ impl Matrix {
         wide: bool,
         resume: bool,
     ) -> Result<Matrix, FileError> {
-        let failed = |source| FileError::Access { path: path.to_owned(), source };
+        let failed = |source| FileError::access(path, source);
         let needed = Matrix::bytes(rows, columns, wide);
         let header = header(rows, columns, wide);
         let mut options = File::options();
@@ -94,7 +94,7 @@ impl Matrix {
     }
 
     fn failed(&self, source: std::io::Error) -> FileError {
-        FileError::Access { path: self.path.clone(), source }
+        FileError::access(&self.path, source)
     }
 }
 
@@ -107,14 +107,13 @@ impl Matrix {
 pub fn room_for_matrix(path: &Path, graph: &Graph, sources: usize, columns: usize) -> Result<u64, FileError> {
     let needed = Matrix::bytes(sources, columns, !graph.fits_32_bits());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = File::open(folder).map_err(|source| FileError::Access { path: path.to_owned(), source })?;
+    let folder = File::open(folder).map_err(|source| FileError::access(path, source))?;
     room(path, &folder, needed).map(|()| needed)
 }
 
 /// Whether the file system of a file or folder has room.
 fn room(path: &Path, on: &File, needed: u64) -> Result<(), FileError> {
-    let system = rustix::fs::fstatvfs(on)
-        .map_err(|error| FileError::Access { path: path.to_owned(), source: error.into() })?;
+    let system = rustix::fs::fstatvfs(on).map_err(|error| FileError::access(path, error.into()))?;
     let free = system.f_bavail.saturating_mul(system.f_frsize);
     if free < needed {
         return Err(FileError::NoSpace { path: path.to_owned(), needed, free });

@@ -1,6 +1,5 @@
 //! Files that one of several processes makes for all of them.
 
-use super::shards::access;
 use crate::file::FileError;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
@@ -40,7 +39,7 @@ pub struct Turn {
 ///
 /// If the lock cannot be opened or written to.
 pub fn once(file: &Path, lock: &Path, words: &str, stop: &AtomicBool) -> Result<Once, FileError> {
-    let failed = |source| access(lock, source);
+    let failed = |source| FileError::access(lock, source);
     let held =
         File::options().read(true).write(true).create(true).truncate(false).open(lock).map_err(failed)?;
     let write = || held.set_len(0).and_then(|()| held.write_all_at(words.as_bytes(), 0)).map_err(failed);

@@ -3,7 +3,6 @@
 //! They can be far longer than memory, so they are written and read as they come. The file begins with what it is and ends with
 //! a CRC-32 of all before.
 
-use super::shards::access;
 use crate::file::FileError;
 use crc32fast::Hasher;
 use std::fs::{self, File};
@@ -25,9 +24,9 @@ pub struct ChunkRows {
 
 impl ChunkRows {
     pub(super) fn create(path: PathBuf, folder: &Path) -> Result<ChunkRows, FileError> {
-        let file = NamedTempFile::new_in(folder).map_err(|source| access(&path, source))?;
+        let file = NamedTempFile::new_in(folder).map_err(|source| FileError::access(&path, source))?;
         let mut rows = ChunkRows { file: BufWriter::new(file), sum: Hasher::new(), path };
-        rows.write_all(&MAGIC).map_err(|source| access(&rows.path, source))?;
+        rows.write_all(&MAGIC).map_err(|source| FileError::access(&rows.path, source))?;
         Ok(rows)
     }
 
@@ -45,7 +44,7 @@ impl ChunkRows {
             Ok(file)
         };
         let ended = end().and_then(|file| file.persist(&path).map_err(|error| error.error));
-        ended.map(drop).map_err(|source| access(&path, source))
+        ended.map(drop).map_err(|source| FileError::access(&path, source))
     }
 }
 
@@ -88,7 +87,7 @@ impl RowsError {
 
 /// Copies the rows of such a file.
 pub(super) fn copy(path: &Path, to: &mut impl Write) -> Result<(), RowsError> {
-    let failed = |source| access(path, source);
+    let failed = |source| FileError::access(path, source);
     let wrong = |what| FileError::Content { path: path.to_owned(), what };
     let length = fs::metadata(path).map_err(failed)?.len();
     let mut file = BufReader::new(File::open(path).map_err(failed)?);

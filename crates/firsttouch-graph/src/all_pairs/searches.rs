@@ -1,13 +1,12 @@
 //! A search from each of many sources: what long runs use where there is no hierarchy.
 
-use crate::array::Place;
-use crate::copies::{GraphReceipt, Graphs};
 use crate::file::FileError;
 use crate::fingerprint::Fingerprint;
-use crate::graph::Node;
-use crate::hierarchy::{Found, Keeper};
+use crate::hierarchy::{Accumulator, Found};
 use crate::histogram::Histogram;
+use crate::rows::{Graphs, Node, Place};
 use crate::search::{Distances, Goal, Search, Tree, Width, search_each};
+use firsttouch_documents::GraphReceipt;
 use firsttouch_threads::Team;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -106,22 +105,22 @@ impl<'a> Searches<'a> {
         self.goal.targets
     }
 
-    /// Searches from all sources that the keeper does not know, until an error or until `stop` says so.
-    pub(super) fn keep(
+    /// Searches from all sources that the accumulator does not know, until an error or until `stop` says so.
+    pub(super) fn accumulate(
         &mut self,
         sources: &[Node],
         stop: impl Fn() -> bool + Sync,
-        keeper: &impl Keeper,
+        accumulator: &impl Accumulator,
     ) -> Result<(), FileError> {
-        let indices: Vec<usize> = (0..sources.len()).filter(|index| !keeper.knows(*index)).collect();
+        let indices: Vec<usize> = (0..sources.len()).filter(|index| !accumulator.knows(*index)).collect();
         let left: Vec<Node> = indices.iter().map(|index| sources[*index]).collect();
         let (failed, error) = (AtomicBool::new(false), Mutex::new(None));
         let (graphs, queue, goal, place) = (self.graphs, self.queue, self.goal, self.place);
         let receipts = Mutex::new(Vec::new());
         let Searches { team, distinct, .. } = self;
         let each = |at: usize, tree: &Tree<'_>, took: Duration| {
-            let told = tell(keeper, indices[at], tree, &goal, distinct.as_deref(), took);
-            if let Err(failure) = told {
+            let reported = tell(accumulator, indices[at], tree, &goal, distinct.as_deref(), took);
+            if let Err(failure) = reported {
                 error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
                 failed.store(true, Ordering::Relaxed);
             }
@@ -148,9 +147,9 @@ impl<'a> Searches<'a> {
     }
 }
 
-/// Gives a keeper what it wants of a tree.
+/// Gives an accumulator what it wants of a tree.
 fn tell(
-    keeper: &impl Keeper,
+    accumulator: &impl Accumulator,
     index: usize,
     tree: &Tree<'_>,
     goal: &Goal<'_>,
@@ -158,7 +157,7 @@ fn tell(
     took: Duration,
 ) -> Result<(), FileError> {
     let summary = distinct.map_or_else(|| tree.summary(), |distinct| tree.summary_of(distinct));
-    let histogram = keeper.wants_histogram().then(|| {
+    let histogram = accumulator.wants_histogram().then(|| {
         let mut histogram = Histogram::default();
         let all = 0..tree.distances().len() as Node;
         let mut count =
@@ -169,18 +168,18 @@ fn tell(
         }
         histogram
     });
-    if keeper.wants_rows() {
+    if accumulator.wants_rows() {
         match (goal.targets, tree.distances()) {
-            (None, all) => keeper.row(index, all, took)?,
+            (None, all) => accumulator.row(index, all, took)?,
             (Some(targets), Distances::Narrow(all)) => {
-                keeper.row(index, Distances::Narrow(&picked(all, targets)), took)?;
+                accumulator.row(index, Distances::Narrow(&picked(all, targets)), took)?;
             }
             (Some(targets), Distances::Wide(all)) => {
-                keeper.row(index, Distances::Wide(&picked(all, targets)), took)?;
+                accumulator.row(index, Distances::Wide(&picked(all, targets)), took)?;
             }
         }
     }
-    keeper.done(&Found { summaries: &[(index, summary)], histogram: histogram.as_ref() })
+    accumulator.done(&Found { summaries: &[(index, summary)], histogram: histogram.as_ref() })
 }
 
 fn picked<T: Copy>(all: &[T], targets: &[Node]) -> Vec<T> {

@@ -7,13 +7,17 @@
 //! chunk that two have taken, the result is the same, and written over itself. Nothing is locked.
 
 use super::checkpoint;
+use super::engine::Engine;
+use super::error::AllPairsError;
+use super::question::Question;
 use super::rows::{self, ChunkRows, RowsError};
-use super::{AllPairs, AllPairsError, Engine, Kept, Progress, Question};
+use super::run::AllPairs;
+use super::stored::{AllPairsProgress, Stored};
 use crate::Node;
 use crate::file::{self, FileError};
 use crate::fingerprint::Fingerprint;
 use crate::histogram::Histogram;
-use crate::report::GraphFigures;
+use firsttouch_documents::GraphFigures;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
@@ -76,7 +80,7 @@ pub struct Shard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// What is known.
-    pub kept: Kept,
+    pub stored: Stored,
     /// Sources of chunks that nobody has finished, by their places in the list.
     pub missing: Vec<Range<usize>>,
 }
@@ -96,7 +100,7 @@ impl Shards {
         let Question(question) = question;
         let each = plan.sources.div_ceil(shard.ranks.max(1) * CHUNKS_EACH);
         plan.chunk = each.max(1).next_multiple_of(plan.chunk.max(1));
-        fs::create_dir_all(folder).map_err(|source| access(folder, source))?;
+        fs::create_dir_all(folder).map_err(|source| FileError::access(folder, source))?;
         let path = folder.join("run");
         // Whoever is first decides; the others take what is there.
         file::write_new(&path, MAGIC, &fields(question, &plan))?;
@@ -154,14 +158,14 @@ impl Shards {
         let began = Instant::now();
         self.each_chunk(settings.stop, shard, |chunk| {
             let stop = AtomicBool::new(false);
-            let progress = |found: Progress| {
+            let progress = |found: AllPairsProgress| {
                 if chunk.ends() {
                     stop.store(true, Ordering::Relaxed);
                 }
                 if let Some(progress) = settings.progress {
                     let (done, done_now) = chunk.count(found.done_now);
                     let elapsed = began.elapsed();
-                    progress(Progress { done, done_now, sources: self.plan.sources, elapsed });
+                    progress(AllPairsProgress { done, done_now, sources: self.plan.sources, elapsed });
                 }
             };
             let settings = AllPairs {
@@ -171,7 +175,7 @@ impl Shards {
                 stop: Some(&stop),
                 histogram: self.plan.histogram,
             };
-            Ok(settings.run(engine.again(), &sources[chunk.range()])?.kept)
+            Ok(settings.run(engine.again(), &sources[chunk.range()])?.stored)
         })
     }
 
@@ -184,7 +188,7 @@ impl Shards {
         &self,
         stop: Option<&AtomicBool>,
         shard: Shard,
-        mut find: impl FnMut(&Chunk<'_>) -> Result<Kept, E>,
+        mut find: impl FnMut(&Chunk<'_>) -> Result<Stored, E>,
     ) -> Result<bool, E> {
         let chunks = self.chunks();
         // Each begins somewhere else, so that they seldom want the same.
@@ -201,10 +205,10 @@ impl Shards {
                 if part.exists() || (claim && !self.claim(chunk, shard)?) {
                     continue;
                 }
-                let kept =
+                let stored =
                     find(&Chunk { shards: self, chunk, part: &part, stop, before, counted: &counted })?;
-                if kept.summaries.len() == self.range(chunk).len() && kept.finished().is_some() {
-                    checkpoint::write(&part, self.question.with(chunk as u64), &kept)?;
+                if stored.summaries.len() == self.range(chunk).len() && stored.finished().is_some() {
+                    checkpoint::write(&part, self.question.with(chunk as u64), &stored)?;
                     *lock(&counted) = (Instant::now(), self.done());
                 } else if !part.exists() {
                     // Whoever comes next need not think that somebody is at it. If it stays, it does no harm.
@@ -238,7 +242,7 @@ impl Shards {
             what: "more sources than there is memory for",
         })?;
         summaries.resize(self.plan.sources, None);
-        let mut kept = Kept { summaries, histogram: self.plan.histogram.then(Histogram::default) };
+        let mut stored = Stored { summaries, histogram: self.plan.histogram.then(Histogram::default) };
         let mut missing: Vec<Range<usize>> = Vec::new();
         for chunk in 0..self.chunks() {
             let range = self.range(chunk);
@@ -251,12 +255,12 @@ impl Shards {
                 }
                 continue;
             };
-            kept.summaries[range].copy_from_slice(&part.summaries);
-            if let (Some(all), Some(more)) = (&mut kept.histogram, &part.histogram) {
+            stored.summaries[range].copy_from_slice(&part.summaries);
+            if let (Some(all), Some(more)) = (&mut stored.histogram, &part.histogram) {
                 all.merge(more);
             }
         }
-        Ok(Merged { kept, missing })
+        Ok(Merged { stored, missing })
     }
 
     fn chunks(&self) -> usize {
@@ -342,15 +346,11 @@ fn lock(counted: &Mutex<(Instant, usize)>) -> MutexGuard<'_, (Instant, usize)> {
 fn claim(path: &Path, words: &str) -> Result<bool, FileError> {
     match File::options().write(true).create_new(true).open(path) {
         Ok(mut file) => {
-            file.write_all(words.as_bytes()).map(|()| true).map_err(|source| access(path, source))
+            file.write_all(words.as_bytes()).map(|()| true).map_err(|source| FileError::access(path, source))
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(source) => Err(access(path, source)),
+        Err(source) => Err(FileError::access(path, source)),
     }
-}
-
-pub(super) fn access(path: &Path, source: std::io::Error) -> FileError {
-    FileError::Access { path: path.to_owned(), source }
 }
 
 fn fields(question: Fingerprint, plan: &Plan) -> Vec<u8> {

@@ -1,15 +1,16 @@
 //! What becomes of the distances that sweeps show: summaries, tables in memory, reductions of others.
 
-use super::lanes::{Instructions, LANES, Lanes, Row};
+use super::asked::{Blocks, Columns};
 use super::length::Length;
+use super::row::{LANES, Row};
+use super::simd::{Instructions, Simd};
 use super::summary;
-use super::sweep::Shown;
-use super::sweeps::{Blocks, Columns, Consumer};
+use super::sweep::{Consumer, Shown};
 use crate::file::FileError;
 use crate::histogram::Histogram;
 use crate::search::Distances;
-use crate::summary::Summary;
 use crate::{Node, UNREACHED};
+use firsttouch_documents::Summary;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,19 +48,19 @@ impl Table {
     }
 }
 
-/// A length as it is told: the largest number of its width where no way leads.
-pub(super) trait Told: Length {
+/// A length as callers see it: the largest number of its width where no path leads.
+pub(super) trait Reported: Length {
     const UNREACHED: Self;
 
     fn distances(values: &[Self]) -> Distances<'_>;
     fn rows(rows: &[Row<Self>]) -> Rows<'_>;
 
-    fn told(self) -> Self {
+    fn reported(self) -> Self {
         if self < Self::NONE { self } else { Self::UNREACHED }
     }
 }
 
-impl Told for u32 {
+impl Reported for u32 {
     const UNREACHED: u32 = UNREACHED;
 
     fn distances(values: &[u32]) -> Distances<'_> {
@@ -71,7 +72,7 @@ impl Told for u32 {
     }
 }
 
-impl Told for u64 {
+impl Reported for u64 {
     const UNREACHED: u64 = u64::MAX;
 
     fn distances(values: &[u64]) -> Distances<'_> {
@@ -117,7 +118,7 @@ impl Seen<'_> {
         self.nodes
     }
 
-    /// The distance from a source to a node, both by their places in the lists; `None` where no way leads.
+    /// The distance from a source to a node, both by their places in the lists; `None` where no path leads.
     ///
     /// # Panics
     ///
@@ -156,8 +157,8 @@ pub(crate) struct Found<'a> {
 }
 
 /// Who keeps something of the distances from each source.
-pub(crate) trait Keeper: Sync {
-    /// Whether a source is known already: nothing is told of it again.
+pub(crate) trait Accumulator: Sync {
+    /// Whether a source is known already: nobody reports it again.
     fn knows(&self, _index: usize) -> bool {
         false
     }
@@ -183,9 +184,9 @@ pub(crate) trait Keeper: Sync {
     }
 }
 
-/// Gives a keeper what it wants of each sweep.
-pub(super) struct Keep<'a, K> {
-    pub(super) keeper: &'a K,
+/// Gives an accumulator what it wants of each sweep.
+pub(super) struct Accumulate<'a, K> {
+    pub(super) accumulator: &'a K,
     pub(super) blocks: &'a Blocks,
     pub(super) columns: &'a Columns,
     /// How many distances a source has.
@@ -193,7 +194,7 @@ pub(super) struct Keep<'a, K> {
 }
 
 /// What a thread keeps of its sweep.
-pub(super) struct Kept<T> {
+pub(super) struct Accumulating<T> {
     began: Instant,
     summaries: Vec<Summary>,
     /// Lanes of which nothing is known yet.
@@ -203,27 +204,27 @@ pub(super) struct Kept<T> {
     histogram: Option<Histogram>,
 }
 
-impl<T: Told + Lanes, K: Keeper> Consumer<T> for Keep<'_, K> {
-    type State = Kept<T>;
+impl<T: Reported + Simd, K: Accumulator> Consumer<T> for Accumulate<'_, K> {
+    type State = Accumulating<T>;
 
-    fn begin(&self) -> Kept<T> {
-        Kept {
+    fn begin(&self) -> Accumulating<T> {
+        Accumulating {
             began: Instant::now(),
             summaries: Vec::with_capacity(LANES),
             new: Vec::with_capacity(LANES),
             values: Vec::new(),
-            histogram: self.keeper.wants_histogram().then(Histogram::default),
+            histogram: self.accumulator.wants_histogram().then(Histogram::default),
         }
     }
 
-    fn start(&self, state: &mut Kept<T>, block: usize, sources: usize) {
+    fn start(&self, state: &mut Accumulating<T>, block: usize, sources: usize) {
         state.began = Instant::now();
         state.summaries.clear();
         state.summaries.resize(sources, Summary::default());
         state.new.clear();
         let lanes = self.blocks.indices(block).enumerate();
-        state.new.extend(lanes.filter(|(_, index)| !self.keeper.knows(*index)).map(|(lane, _)| lane));
-        if self.keeper.wants_rows() {
+        state.new.extend(lanes.filter(|(_, index)| !self.accumulator.knows(*index)).map(|(lane, _)| lane));
+        if self.accumulator.wants_rows() {
             state.values.clear();
             state.values.resize(sources * self.width, T::UNREACHED);
         }
@@ -232,7 +233,7 @@ impl<T: Told + Lanes, K: Keeper> Consumer<T> for Keep<'_, K> {
         }
     }
 
-    fn show(&self, state: &mut Kept<T>, by: Instructions, shown: Shown<'_, T>) {
+    fn show(&self, state: &mut Accumulating<T>, by: Instructions, shown: Shown<'_, T>) {
         summary::add(by, shown.rows, &mut state.summaries);
         if let Some(histogram) = &mut state.histogram {
             for row in shown.rows {
@@ -246,25 +247,25 @@ impl<T: Told + Lanes, K: Keeper> Consumer<T> for Keep<'_, K> {
         if !state.values.is_empty() {
             for (lane, row) in state.values.chunks_exact_mut(self.width).enumerate() {
                 for (node, lengths) in shown.nodes.iter().zip(shown.rows) {
-                    row[self.columns.of(*node)] = lengths.0[lane].told();
+                    row[self.columns.of(*node)] = lengths.0[lane].reported();
                 }
             }
         }
     }
 
-    fn end(&self, state: &mut Kept<T>, block: usize) -> Result<(), FileError> {
+    fn end(&self, state: &mut Accumulating<T>, block: usize) -> Result<(), FileError> {
         let took = state.began.elapsed() / state.summaries.len().max(1) as u32;
         let indices: Vec<usize> = self.blocks.indices(block).collect();
-        if self.keeper.wants_rows() {
+        if self.accumulator.wants_rows() {
             for lane in &state.new {
                 let row = &mut state.values[lane * self.width..(lane + 1) * self.width];
                 self.columns.repeat(row);
-                self.keeper.row(indices[*lane], T::distances(row), took)?;
+                self.accumulator.row(indices[*lane], T::distances(row), took)?;
             }
         }
         let summaries: Vec<(usize, Summary)> =
             state.new.iter().map(|lane| (indices[*lane], state.summaries[*lane])).collect();
-        self.keeper.done(&Found { summaries: &summaries, histogram: state.histogram.as_ref() })
+        self.accumulator.done(&Found { summaries: &summaries, histogram: state.histogram.as_ref() })
     }
 }
 
@@ -272,12 +273,12 @@ impl<T: Told + Lanes, K: Keeper> Consumer<T> for Keep<'_, K> {
 pub(super) struct Reduce<'a, B, R> {
     pub(super) begin: B,
     /// Where threads leave theirs when they have finished.
-    pub(super) kept: &'a Mutex<Vec<R>>,
+    pub(super) finished: &'a Mutex<Vec<R>>,
     pub(super) blocks: &'a Blocks,
     pub(super) sources: &'a [Node],
 }
 
-impl<T: Told, B: Fn() -> R + Sync, R: Reduction> Consumer<T> for Reduce<'_, B, R> {
+impl<T: Reported, B: Fn() -> R + Sync, R: Reduction> Consumer<T> for Reduce<'_, B, R> {
     type State = (R, Vec<Node>);
 
     fn begin(&self) -> (R, Vec<Node>) {
@@ -298,6 +299,6 @@ impl<T: Told, B: Fn() -> R + Sync, R: Reduction> Consumer<T> for Reduce<'_, B, R
     }
 
     fn finish(&self, (reduction, _): (R, Vec<Node>)) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(reduction);
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).push(reduction);
     }
 }

@@ -1,9 +1,9 @@
 //! What the arcs of a hierarchy are long, for given weights of the graph's arcs.
 //!
-//! Two passes over the tree. From the leaves to the roots, each node offers the ways through it to all pairs of nodes above
-//! it; after that, up and then down the tree always leads along shortest ways (Dibbelt, Strasser and Wagner, *Customizable
-//! Contraction Hierarchies*, 2016). From the roots to the leaves, each arc is compared with the shortest way between its
-//! ends; those that are longer are on no shortest way and are taken out: most are.
+//! Two passes over the tree. From the leaves to the roots, each node offers the paths through it to all pairs of nodes above
+//! it; after that, up and then down the tree always leads along shortest paths (Dibbelt, Strasser and Wagner, *Customizable
+//! Contraction Hierarchies*, 2016). From the roots to the leaves, each arc is compared with the shortest path between its
+//! ends; those that are longer are on no shortest path and are taken out: most are.
 //!
 //! Both passes keep the lengths between the nodes above the present one in a triangle indexed by depths. So a way through
 //! a third node costs a load and a store, and no search for the arc that it is compared with.
@@ -70,13 +70,13 @@ impl<T: Length> Triangle<T> {
         &mut self.lengths[begin..begin + depth]
     }
 
-    /// A node's ways through it, offered to the nodes above.
+    /// A node's paths through it, offered to the nodes above.
     fn offer(&mut self, slots: &[u16], arcs: &[Both<T>]) {
         for (place, (slot, [up, down])) in slots.iter().zip(arcs).enumerate() {
             let row = self.row(*slot);
             for (higher, arc) in slots[..place].iter().zip(arcs) {
-                let way = &mut row[usize::from(*higher)];
-                *way = [way[0].min(down.plus(arc[0])), way[1].min(up.plus(arc[1]))];
+                let path = &mut row[usize::from(*higher)];
+                *path = [path[0].min(down.plus(arc[0])), path[1].min(up.plus(arc[1]))];
             }
         }
     }
@@ -85,12 +85,12 @@ impl<T: Length> Triangle<T> {
     fn take(&mut self, depth: u16, slots: &[u16], arcs: &mut [Both<T>]) {
         let row = self.row(depth);
         for (slot, arc) in slots.iter().zip(arcs) {
-            let way = std::mem::replace(&mut row[usize::from(*slot)], [T::NONE; 2]);
-            *arc = [arc[0].min(way[0]), arc[1].min(way[1])];
+            let path = std::mem::replace(&mut row[usize::from(*slot)], [T::NONE; 2]);
+            *arc = [arc[0].min(path[0]), arc[1].min(path[1])];
         }
     }
 
-    /// Takes out those arcs of a node that are longer than a way over a node above both ends or between them, and notes
+    /// Takes out those arcs of a node that are longer than a path over a node above both ends or between them, and notes
     /// what is shortest. `shortest` is scratch.
     fn prune(&mut self, depth: u16, slots: &[u16], arcs: &mut [Both<T>], shortest: &mut Vec<Both<T>>) {
         shortest.clear();
@@ -111,9 +111,9 @@ impl<T: Length> Triangle<T> {
         let row = self.row(depth);
         for ((slot, arc), best) in slots.iter().zip(arcs).zip(&*shortest) {
             row[usize::from(*slot)] = *best;
-            for way in 0..2 {
-                if best[way] < arc[way] {
-                    arc[way] = T::NONE;
+            for direction in 0..2 {
+                if best[direction] < arc[direction] {
+                    arc[direction] = T::NONE;
                 }
             }
         }
@@ -146,9 +146,9 @@ fn up<T: Length>(tree: &Tree, lengths: &mut [Both<T>], tasks: &[Range<usize>], t
             let mut offered = offered.into_iter();
             for (place, slot) in slots.iter().enumerate() {
                 let row = triangle.row(*slot);
-                for (higher, way) in slots[..place].iter().zip(&mut offered) {
+                for (higher, path) in slots[..place].iter().zip(&mut offered) {
                     let held = &mut row[usize::from(*higher)];
-                    *held = [held[0].min(way[0]), held[1].min(way[1])];
+                    *held = [held[0].min(path[0]), held[1].min(path[1])];
                 }
             }
             position = task.start;
@@ -210,8 +210,8 @@ fn down<T: Length>(tree: &Tree, lengths: &mut [Both<T>], tasks: &[Range<usize>],
         let mut known = above[&task.start].iter();
         for (place, slot) in slots.iter().enumerate() {
             let row = triangle.row(*slot);
-            for (higher, way) in slots[..place].iter().zip(&mut known) {
-                row[usize::from(*higher)] = *way;
+            for (higher, path) in slots[..place].iter().zip(&mut known) {
+                row[usize::from(*higher)] = *path;
             }
         }
         let begin = tree.first[task.start] as usize;
@@ -277,7 +277,7 @@ fn in_parallel<T: Length, R: Send>(
 }
 
 /// No distance is longer than this. Where every node reaches its root and is reached by it, none is longer than the longest
-/// way up and the longest way down; elsewhere, than as many arcs as lie above each other.
+/// path up and the longest path down; elsewhere, than as many arcs as lie above each other.
 fn longest_distance<T: Length>(tree: &Tree, lengths: &[Both<T>]) -> u64 {
     let mut to_root = vec![[0_u64; 2]; tree.height];
     let mut most_arcs = vec![[0_u64; 2]; tree.height];
@@ -290,20 +290,22 @@ fn longest_distance<T: Length>(tree: &Tree, lengths: &[Both<T>]) -> u64 {
             least = [0; 2];
         }
         for (slot, length) in tree.slots[arcs.clone()].iter().zip(&lengths[arcs]) {
-            for way in 0..2 {
-                if length[way] < T::NONE {
+            for direction in 0..2 {
+                if length[direction] < T::NONE {
                     let above = usize::from(*slot);
-                    least[way] = least[way].min(to_root[above][way].saturating_add(length[way].wide()));
-                    most[way] = most[way].max(most_arcs[above][way].saturating_add(length[way].wide()));
+                    least[direction] = least[direction]
+                        .min(to_root[above][direction].saturating_add(length[direction].wide()));
+                    most[direction] = most[direction]
+                        .max(most_arcs[above][direction].saturating_add(length[direction].wide()));
                 }
             }
         }
         let depth = usize::from(tree.depths[position]);
         (to_root[depth], most_arcs[depth]) = (least, most);
-        for way in 0..2 {
-            hangs_together &= least[way] < u64::MAX;
-            farthest[way] = farthest[way].max(least[way]);
-            longest[way] = longest[way].max(most[way]);
+        for direction in 0..2 {
+            hangs_together &= least[direction] < u64::MAX;
+            farthest[direction] = farthest[direction].max(least[direction]);
+            longest[direction] = longest[direction].max(most[direction]);
         }
     }
     let [up, down] = if hangs_together { farthest } else { longest };

@@ -1,5 +1,6 @@
 //! What can go wrong with a hierarchy.
 
+use super::limits::MOST_HEIGHT;
 use crate::file::FileError;
 
 /// Why there is no hierarchy, or no answer from one.
@@ -21,7 +22,7 @@ pub enum HierarchyError {
         limit: u64,
     },
     /// Too many nodes lie above each other.
-    #[error("a hierarchy of this graph is {height} nodes high; {} is the most", super::tree::MOST_HEIGHT)]
+    #[error("a hierarchy of this graph is {height} nodes high; {} is the most", MOST_HEIGHT)]
     TooHigh {
         /// How many.
         height: usize,

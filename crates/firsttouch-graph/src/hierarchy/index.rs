@@ -4,10 +4,12 @@
 //! checked. So a file holds the order alone, serves a graph with any weights, and cannot lead astray: with an order of
 //! whatever kind, distances are right.
 
-use super::{Hierarchy, HierarchyError, Options};
+use super::build::Hierarchy;
+use super::error::HierarchyError;
+use super::limits::HierarchyOptions;
 use crate::file::{self, FileError};
 use crate::fingerprint::Fingerprint;
-use crate::graph::Graph;
+use crate::rows::Graph;
 use std::path::Path;
 
 /// Begins such a file; the last byte is the version of what follows: the fingerprint of the graph's arcs, the number of
@@ -35,7 +37,11 @@ impl Hierarchy {
     /// # Errors
     ///
     /// If the file is none of these, damaged, or of another graph; and as [`Hierarchy::with_order`].
-    pub fn load(path: &Path, graph: &Graph, options: &Options) -> Result<Option<Hierarchy>, HierarchyError> {
+    pub fn load(
+        path: &Path,
+        graph: &Graph,
+        options: &HierarchyOptions,
+    ) -> Result<Option<Hierarchy>, HierarchyError> {
         let wrong = |what| HierarchyError::from(FileError::Content { path: path.to_owned(), what });
         let Some(contents) = file::read(path, MAGIC, 16 + 4 * graph.nodes() as u64)? else { return Ok(None) };
         let mut rest = &contents[..];

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 /// A length, or that there is none. Two of them can be added without a look at whether they exist.
 pub(super) trait Length: Pod + Ord + Debug + Default + Send + Sync + 'static {
-    /// No way: at most half of what the type holds, so that the sum of two is not less.
+    /// No path: at most half of what the type holds, so that the sum of two is not less.
     const NONE: Self;
     /// Sums of two lengths below this are lengths.
     const SAFE: Self;

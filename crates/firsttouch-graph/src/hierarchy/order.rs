@@ -10,8 +10,10 @@ mod cut;
 mod dissection;
 mod elimination;
 mod leaf;
+mod part;
 
-use super::{HierarchyError, Limits};
+use super::error::HierarchyError;
+use super::limits::Limits;
 use crate::{Graph, Node};
 use dissection::{Budget, Core};
 use elimination::Elimination;

@@ -1,10 +1,11 @@
 //! Sums and greatest distances of a tile's rows.
 
-use super::lanes::{LANES, Lanes, Row};
-use crate::summary::Summary;
+use super::row::{LANES, Row};
+use super::simd::{Instructions, Simd};
+use firsttouch_documents::Summary;
 
 /// Adds the rows of a tile to the summaries of the sweep's sources.
-pub(super) fn add<T: Lanes>(by: super::Instructions, rows: &[Row<T>], summaries: &mut [Summary]) {
+pub(super) fn add<T: Simd>(by: Instructions, rows: &[Row<T>], summaries: &mut [Summary]) {
     let (sums, longest) = T::fold(by, rows);
     // So long that no sum of so many can have run over, nor one of them be missing.
     let harmless = T::HOLDS / rows.len().max(1) as u64;
@@ -33,7 +34,6 @@ pub(super) fn add<T: Lanes>(by: super::Instructions, rows: &[Row<T>], summaries:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hierarchy::Instructions;
     use crate::hierarchy::length::Length;
 
     fn rows_of(lengths: &[u32]) -> Vec<Row<u32>> {

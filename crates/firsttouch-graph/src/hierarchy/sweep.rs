@@ -1,12 +1,14 @@
-//! One sweep: from up to [`LANES`] sources to all nodes of a program.
+//! One sweep: from up to [`LANES`] sources to all nodes of a plan.
 
 use super::customize::Both;
-use super::lanes::{Instructions, LANES, Lanes, Row};
 use super::length::Length;
-use super::program::{Program, Tile};
+use super::plan::{SweepPlan, Tile};
+use super::row::{LANES, Row};
+use super::simd::{Instructions, Simd};
 use super::tree::{NONE, Tree};
 use crate::Node;
-use crate::array::{Pack, Store};
+use crate::file::FileError;
+use crate::rows::{Pack, Store};
 use bytemuck::cast_slice;
 
 /// The arcs that lead up, for searches from the sources.
@@ -65,18 +67,18 @@ pub(super) struct Sweeper<T> {
     up: Vec<Row<T>>,
     /// For the sweep, a row for each depth and for each row of a tile.
     down: Vec<Row<T>>,
-    /// Where the search upwards came by: the row in the program, and the distances. Rising.
+    /// Where the search upwards came by: the row in the plan, and the distances. Rising.
     starts: Vec<(u32, Row<T>)>,
     /// The positions it comes by, and the sources at each as a set of lanes.
     visits: Vec<(u32, u64)>,
 }
 
-impl<T: Lanes> Sweeper<T> {
-    pub(super) fn new(by: Instructions, tree: &Tree, program: &Program<T>) -> Sweeper<T> {
+impl<T: Simd> Sweeper<T> {
+    pub(super) fn new(by: Instructions, tree: &Tree, plan: &SweepPlan<T>) -> Sweeper<T> {
         Sweeper {
             by,
             up: vec![Row::NONE; tree.height],
-            down: vec![Row::NONE; program.arcs.rows()],
+            down: vec![Row::NONE; plan.arcs.rows()],
             starts: Vec::new(),
             visits: Vec::new(),
         }
@@ -88,18 +90,18 @@ impl<T: Lanes> Sweeper<T> {
         &mut self,
         tree: &Tree,
         upward: &Upward<T>,
-        program: &Program<T>,
+        plan: &SweepPlan<T>,
         sources: &[u32],
         mut show: impl FnMut(Shown<'_, T>),
     ) {
-        self.search_upwards(tree, upward, program, sources);
+        self.search_upwards(tree, upward, plan, sources);
         let mut starts = std::mem::take(&mut self.starts);
         let mut waiting = &starts[..];
-        let base = program.arcs.base();
-        for (number, tile) in program.tiles.iter().enumerate() {
+        let base = plan.arcs.base();
+        for (number, tile) in plan.tiles.iter().enumerate() {
             let here = waiting.partition_point(|(row, _)| (*row as usize) < tile.rows.end);
             if here == 0 {
-                program.arcs.sweep::<false>(self.by, number, &mut self.down);
+                plan.arcs.sweep::<false>(self.by, number, &mut self.down);
             } else {
                 let rows = &mut self.down[base..base + tile.rows.len()];
                 rows.fill(Row::NONE);
@@ -107,26 +109,26 @@ impl<T: Lanes> Sweeper<T> {
                     rows[*row as usize - tile.rows.start] = *distances;
                 }
                 waiting = &waiting[here..];
-                program.arcs.sweep::<true>(self.by, number, &mut self.down);
+                plan.arcs.sweep::<true>(self.by, number, &mut self.down);
             }
-            self.keep(program, tile);
+            self.accumulate(plan, tile);
             let rows = &self.down[base..base + tile.rows.len()];
-            show(Shown { nodes: &program.nodes[tile.rows.clone()], rows });
+            show(Shown { nodes: &plan.nodes[tile.rows.clone()], rows });
         }
         starts.clear();
         self.starts = starts;
     }
 
     /// Rows that those below other tiles need go to the stack.
-    fn keep(&mut self, program: &Program<T>, tile: &Tile) {
-        for (row, depth) in &program.copies[tile.copies.clone()] {
-            self.down[usize::from(*depth)] = self.down[program.arcs.base() + usize::from(*row)];
+    fn accumulate(&mut self, plan: &SweepPlan<T>, tile: &Tile) {
+        for (row, depth) in &plan.copies[tile.copies.clone()] {
+            self.down[usize::from(*depth)] = self.down[plan.arcs.base() + usize::from(*row)];
         }
     }
 
-    /// Finds the distances to all nodes above the sources along ways that only rise, for all sources together: what they
+    /// Finds the distances to all nodes above the sources along paths that only rise, for all sources together: what they
     /// have above them is mostly the same.
-    fn search_upwards(&mut self, tree: &Tree, upward: &Upward<T>, program: &Program<T>, sources: &[u32]) {
+    fn search_upwards(&mut self, tree: &Tree, upward: &Upward<T>, plan: &SweepPlan<T>, sources: &[u32]) {
         assert!(sources.len() <= LANES, "a sweep has {LANES} lanes");
         self.visits.clear();
         for (lane, source) in sources.iter().enumerate() {
@@ -154,10 +156,24 @@ impl<T: Lanes> Sweeper<T> {
             }
             let (slots, lengths) = upward.arcs(position);
             T::offer(self.by, &row, slots, lengths, &mut self.up);
-            if program.rows[position as usize] != NONE {
-                self.starts.push((program.rows[position as usize], row));
+            if plan.rows[position as usize] != NONE {
+                self.starts.push((plan.rows[position as usize], row));
             }
         }
         self.starts.sort_unstable_by_key(|(row, _)| *row);
     }
+}
+
+/// What becomes of the distances.
+pub(super) trait Consumer<T>: Sync {
+    /// What a thread keeps.
+    type State;
+    fn begin(&self) -> Self::State;
+    /// A sweep begins.
+    fn start(&self, state: &mut Self::State, block: usize, sources: usize);
+    fn show(&self, state: &mut Self::State, by: Instructions, shown: Shown<'_, T>);
+    /// The sweep has shown all.
+    fn end(&self, state: &mut Self::State, block: usize) -> Result<(), FileError>;
+    /// There are no more sweeps for this thread.
+    fn finish(&self, _state: Self::State) {}
 }

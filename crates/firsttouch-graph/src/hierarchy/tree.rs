@@ -6,7 +6,8 @@
 //! Nodes are numbered here by position: roots first, every node before those below it, and all that is below it directly
 //! behind it.
 
-use super::{HierarchyError, Limits};
+use super::error::HierarchyError;
+use super::limits::{Limits, MOST_HEIGHT};
 use crate::{Graph, Node};
 
 /// The hierarchy without its lengths.
@@ -35,9 +36,6 @@ pub(super) struct Tree {
 
 /// No position, or no arc of the hierarchy.
 pub(super) const NONE: u32 = u32::MAX;
-
-/// Customization keeps the lengths between all nodes above each other: so high, it takes a GiB for each thread.
-pub(super) const MOST_HEIGHT: usize = 1 << 14;
 
 impl Tree {
     pub(super) fn new(graph: &Graph, order: &[Node], limits: &Limits) -> Result<Tree, HierarchyError> {

@@ -1,13 +1,12 @@
 //! Dijkstra's algorithm with buckets in place of a heap: a bucket of nodes at a time.
 
 use super::distance::{Distance, TooFar, fits};
-use super::follow::{ALONE, Field, Notes, follow_all};
 use super::goal::Pending;
 use super::labels::Labels;
+use super::owners::Owners;
 use super::queue::{BucketQueue, Entry};
-use super::regions::Owners;
-use crate::graph::Node;
-use crate::rows::Rows;
+use super::relax::{ALONE, Field, Notes, relax};
+use crate::rows::{Node, Rows};
 
 /// A queue that is used for one search after the other.
 #[derive(Debug)]
@@ -40,10 +39,8 @@ impl<D: Distance> Buckets<D> {
     ) -> Result<(), TooFar> {
         self.queue.clear();
         self.queue.enter(D::default(), source);
-        let (distances, limit) = (D::share(&mut labels.distances), labels.limit);
-        let field = Field { graph, distances, limit, owners: Owners::NOBODY };
-        let follow =
-            if labels.limited { follow_all::<D, G, true, ALONE> } else { follow_all::<D, G, false, ALONE> };
+        let relax = relax::<D, G, ALONE>(labels.limited);
+        let field = Field::of(graph, labels, Owners::NOBODY);
         let mut number = 0;
         let mut outcome = Ok(());
         let mut end = None;
@@ -62,7 +59,7 @@ impl<D: Distance> Buckets<D> {
             self.batch.clear();
             // What is entered into this bucket meanwhile comes out with the next turn.
             self.queue.take(number, &mut self.batch);
-            follow(&field, &self.batch, &mut self.queue, &mut self.notes);
+            relax(&field, &self.batch, &mut self.queue, &mut self.notes);
         }
         labels.reached.append(&mut self.notes.reached);
         if let Some(end) = end {

@@ -1,7 +1,6 @@
 //! Which algorithm suits a graph and a number of sources, and why.
 
-use crate::graph::Node;
-use crate::rows::{Arc, Rows, Stretch};
+use crate::rows::{Arc, Node, Rows, Stretch};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -14,16 +13,16 @@ pub enum Algorithm {
     Heap,
     /// Delta-stepping: all threads on one source.
     Delta,
-    /// All threads on one source, each with regions of the graph of its own.
-    Regions,
-    /// Sweeps over a contraction hierarchy, for many sources at once.
-    Sweep,
+    /// All threads on one source, owner-partitioned: each with partitions of the graph of its own.
+    Partitions,
+    /// PHAST: sweeps over a contraction hierarchy, for many sources at once.
+    Phast,
 }
 
 impl Algorithm {
     /// All of them.
     pub const ALL: [Algorithm; 5] =
-        [Algorithm::Buckets, Algorithm::Heap, Algorithm::Delta, Algorithm::Regions, Algorithm::Sweep];
+        [Algorithm::Buckets, Algorithm::Heap, Algorithm::Delta, Algorithm::Partitions, Algorithm::Phast];
 
     /// Its name on the command line and in documents.
     #[must_use]
@@ -32,8 +31,8 @@ impl Algorithm {
             Algorithm::Buckets => "buckets",
             Algorithm::Heap => "heap",
             Algorithm::Delta => "delta",
-            Algorithm::Regions => "regions",
-            Algorithm::Sweep => "sweep",
+            Algorithm::Partitions => "partitions",
+            Algorithm::Phast => "phast",
         }
     }
 }
@@ -60,16 +59,16 @@ pub struct GraphShape {
     pub hops: Option<usize>,
     /// Share of the arcs that lead out of a stretch of [`STRETCH`] nodes with consecutive numbers: how much threads would have
     /// to tell each other, had each some stretches of its own.
-    pub strays: f64,
+    pub cross_partition: f64,
 }
 
 /// Nodes of a stretch of numbers.
 pub const STRETCH: usize = 1 << 12;
-/// Nodes whose arcs are looked at for strays.
-const STRAY_SAMPLES: usize = 1 << 12;
-/// Share of strays up to which regions of their own are worth it for threads. Maps in the order of their files, or in any of
+/// Nodes whose arcs are looked at for arcs between partitions.
+const CROSS_SAMPLES: usize = 1 << 12;
+/// Share of arcs between partitions up to which partitions of their own are worth it for threads. Maps in the order of their files, or in any of
 /// ours, have 2 to 6 %.
-const FEW_STRAYS: f64 = 0.15;
+const FEW_CROSS: f64 = 0.15;
 /// Nodes around a node that tell what kind of graph it is.
 pub const NEIGHBOURHOOD: usize = 1000;
 /// Nodes whose neighbourhoods are looked at.
@@ -102,7 +101,7 @@ impl GraphShape {
             mean_degree: graph.arcs() as f64 / graph.nodes().max(1) as f64,
             greatest_degree: degrees.max().unwrap_or(0),
             hops: hops.get(hops.len() / 2).copied(),
-            strays: strays(graph),
+            cross_partition: cross_partition(graph),
         }
     }
 
@@ -114,15 +113,15 @@ impl GraphShape {
 }
 
 /// The share of arcs that lead out of their stretch, of some nodes.
-fn strays(graph: &impl Rows) -> f64 {
-    let stride = (graph.nodes() / STRAY_SAMPLES).max(1);
-    let (mut arcs, mut strays) = (0_usize, 0_usize);
+fn cross_partition(graph: &impl Rows) -> f64 {
+    let stride = (graph.nodes() / CROSS_SAMPLES).max(1);
+    let (mut arcs, mut cross_partition) = (0_usize, 0_usize);
     for tail in (0..graph.nodes()).step_by(stride) {
         let out = graph.out(tail as Node);
         arcs += out.count();
-        strays += out.each().filter(|arc| arc.head() as usize / STRETCH != tail / STRETCH).count();
+        cross_partition += out.each().filter(|arc| arc.head() as usize / STRETCH != tail / STRETCH).count();
     }
-    strays as f64 / arcs.max(1) as f64
+    cross_partition as f64 / arcs.max(1) as f64
 }
 
 /// Whether [`NEIGHBOURHOOD`] others can be reached from a node. A search from one of which that cannot be said measures
@@ -185,7 +184,7 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
     let are_many = sources as f64 >= many * threads as f64;
     let because = |algorithm, reason| Choice { algorithm, reason };
     if has_hierarchy {
-        return because(Algorithm::Sweep, "there is a hierarchy of the graph".to_owned());
+        return because(Algorithm::Phast, "there is a hierarchy of the graph".to_owned());
     }
     if shape.is_like_a_map() && are_many && !ends_early {
         let reason = format!(
@@ -194,16 +193,20 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
             shape.mean_degree,
             shape.hops.unwrap_or_default()
         );
-        return because(Algorithm::Sweep, reason);
+        return because(Algorithm::Phast, reason);
     }
     if sources < threads && shape.arcs >= ARCS_FOR_A_TEAM {
         let few = format!("{threads} threads have only {sources} {} to share", counted(sources, "source"));
-        let strays = 100.0 * shape.strays;
-        if shape.strays <= FEW_STRAYS {
-            let reason = format!("{few}, and {strays:.0} % of the arcs lead out of regions that one can own");
-            return because(Algorithm::Regions, reason);
+        let cross_partition = 100.0 * shape.cross_partition;
+        if shape.cross_partition <= FEW_CROSS {
+            let reason = format!(
+                "{few}, and {cross_partition:.0} % of the arcs lead out of partitions that one can own"
+            );
+            return because(Algorithm::Partitions, reason);
         }
-        let reason = format!("{few}, and {strays:.0} % of the arcs lead out of regions that one could own");
+        let reason = format!(
+            "{few}, and {cross_partition:.0} % of the arcs lead out of partitions that one could own"
+        );
         return because(Algorithm::Delta, reason);
     }
     let reason = if sources < threads {
@@ -230,7 +233,7 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Graph;
+    use crate::rows::Graph;
 
     fn grid(side: u32) -> Graph {
         let mut arcs = Vec::new();
@@ -281,28 +284,28 @@ mod tests {
     }
 
     #[test]
-    fn strays_are_the_arcs_that_lead_far() {
-        assert!(GraphShape::of(&scattered(100_003)).strays > 0.9);
+    fn cross_partition_are_the_arcs_that_lead_far() {
+        assert!(GraphShape::of(&scattered(100_003)).cross_partition > 0.9);
         // Rows of 300: of the four arcs of a node, two lead 300 further, which is out of 4096 one time in 14.
-        let strays = GraphShape::of(&grid(300)).strays;
-        assert!((0.02..0.06).contains(&strays), "{strays}");
-        assert_eq!(GraphShape::of(&Graph::from_arcs(3, &[]).unwrap()).strays, 0.0);
+        let cross_partition = GraphShape::of(&grid(300)).cross_partition;
+        assert!((0.02..0.06).contains(&cross_partition), "{cross_partition}");
+        assert_eq!(GraphShape::of(&Graph::from_arcs(3, &[]).unwrap()).cross_partition, 0.0);
     }
 
     #[test]
     fn the_algorithm_follows_the_graph_and_the_sources() {
         let (map, scattered) = (grid(300), scattered(200_003));
-        assert_eq!(chosen(&map, 5000, 2, false), Algorithm::Sweep);
+        assert_eq!(chosen(&map, 5000, 2, false), Algorithm::Phast);
         assert_eq!(chosen(&scattered, 5000, 2, false), Algorithm::Buckets);
         assert_eq!(chosen(&map, 10, 2, false), Algorithm::Buckets);
         // Half the root of 90,000 nodes, for each thread.
         assert_eq!(chosen(&map, 299, 2, false), Algorithm::Buckets);
-        assert_eq!(chosen(&map, 300, 2, false), Algorithm::Sweep);
-        assert_eq!(chosen(&map, 1, 2, false), Algorithm::Regions);
+        assert_eq!(chosen(&map, 300, 2, false), Algorithm::Phast);
+        assert_eq!(chosen(&map, 1, 2, false), Algorithm::Partitions);
         assert_eq!(chosen(&scattered, 1, 2, false), Algorithm::Delta);
         assert_eq!(chosen(&map, 1, 1, false), Algorithm::Buckets);
         assert_eq!(chosen(&grid(250), 1, 2, false), Algorithm::Buckets);
-        assert_eq!(chosen(&map, 1, 2, true), Algorithm::Sweep);
+        assert_eq!(chosen(&map, 1, 2, true), Algorithm::Phast);
         let near = Task { sources: 5000, threads: 2, ends_early: true, has_hierarchy: false };
         assert_eq!(choose(&GraphShape::of(&map), near).algorithm, Algorithm::Buckets);
     }

@@ -1,6 +1,6 @@
 //! Delta-stepping: all threads of a team on one search.
 //!
-//! Nodes of a stretch of distances, the step, are worked on in any order and by any thread; a node that becomes nearer
+//! Nodes of a stretch of distances, the step, are worked on in any order and by any thread; a node that is improved
 //! within its step is worked on again (U. Meyer and P. Sanders, Delta-stepping: a parallelizable shortest path algorithm,
 //! 2003). A thread goes on with what it finds in the same step by itself, without waiting for the others (bucket fusion: Y.
 //! Zhang et al., Optimizing ordered graph algorithms with GraphIt, 2020).
@@ -11,16 +11,16 @@
 //! have been worked on too early.
 
 use super::distance::{Distance, TooFar, fits};
-use super::follow::{Field, Notes, TEAM, follow_all, settle};
 use super::goal::Pending;
 use super::labels::Labels;
-use super::queue::{BucketQueue, Entry};
-use super::regions::Owners;
-use crate::graph::Node;
-use crate::rows::Rows;
+use super::members::{Members, Own};
+use super::owners::Owners;
+use super::queue::Entry;
+use super::relax::{Field, Relax, TEAM, relax, settle};
+use crate::rows::{Node, Rows};
 use firsttouch_threads::{Member, Team};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 /// Entries that a thread takes from a shared list at a time.
 const PART: usize = 64;
@@ -45,20 +45,9 @@ pub(super) enum Step {
 pub(super) struct Delta<D> {
     shift: u32,
     step: Step,
-    members: Vec<Mutex<Own<D>>>,
+    members: Members<D>,
     shared: Vec<Shared<D>>,
     rounds: [Round; 2],
-}
-
-/// What only one member uses.
-#[derive(Debug)]
-struct Own<D> {
-    queue: BucketQueue<D>,
-    batch: Vec<Entry<D>>,
-    notes: Notes<D>,
-    outcome: Result<(), TooFar>,
-    /// Where the search ended because no target was pending.
-    end: Option<u64>,
 }
 
 /// What a member has found and every member may take from.
@@ -75,8 +64,8 @@ struct Shared<D> {
 struct Round {
     /// The first bucket that is not empty.
     first: AtomicU64,
-    /// Entries whose arcs were followed.
-    followed: AtomicU64,
+    /// Entries whose arcs were relaxed.
+    relaxed: AtomicU64,
     /// Those of them that may have been in vain: a shorter path was found in the same step.
     early: AtomicU64,
 }
@@ -84,7 +73,7 @@ struct Round {
 impl Round {
     fn reset(&self) {
         self.first.store(u64::MAX, Ordering::Relaxed);
-        self.followed.store(0, Ordering::Relaxed);
+        self.relaxed.store(0, Ordering::Relaxed);
         self.early.store(0, Ordering::Relaxed);
     }
 }
@@ -93,17 +82,10 @@ impl<D: Distance> Delta<D> {
     /// For the members of a team, with buckets 2^`shift` wide.
     pub(super) fn new(shift: u32, step: Step, graph: &impl Rows, members: usize) -> Delta<D> {
         let together = if step == Step::Adapts { MOST_BUCKETS } else { 1 };
-        let own = || Own {
-            queue: BucketQueue::new(shift, graph.max_weight(), together),
-            batch: Vec::new(),
-            notes: Notes::new(),
-            outcome: Ok(()),
-            end: None,
-        };
         Delta {
             shift,
             step,
-            members: (0..members).map(|_| Mutex::new(own())).collect(),
+            members: Members::new(shift, graph, together, members),
             shared: (0..members)
                 .map(|_| Shared { entries: RwLock::default(), taken: AtomicUsize::new(0) })
                 .collect(),
@@ -135,36 +117,24 @@ impl<D: Distance> Delta<D> {
             .unwrap_or_else(PoisonError::into_inner)
             .push(Entry { distance: D::default(), node: source });
         self.rounds.iter().for_each(Round::reset);
-        let (distances, limit) = (D::share(&mut labels.distances), labels.limit);
-        let field = Field { graph, distances, limit, owners: Owners::NOBODY };
-        let follow =
-            if labels.limited { follow_all::<D, G, true, TEAM> } else { follow_all::<D, G, false, TEAM> };
-        let search = Search { field, follow, pending, delta: self };
+        self.members.begin();
+        let relax = relax::<D, G, TEAM>(labels.limited);
+        let field = Field::of(graph, labels, Owners::NOBODY);
+        let search = Search { field, relax, pending, delta: self };
         team.run(|member| search.take_part(member));
-        let mut outcome = Ok(());
-        for own in &mut self.members {
-            let own = own.get_mut().unwrap_or_else(PoisonError::into_inner);
-            labels.reached.append(&mut own.notes.reached);
-            outcome = outcome.and(own.outcome);
-        }
+        // All members have ended at the same place.
+        let fits = self.members.finish(self.shift, labels);
         // Two threads may have reached a node at the same time.
         labels.reached.sort_unstable();
         labels.reached.dedup();
-        // All members have ended at the same place.
-        if let Some(end) = lock(&self.members[0]).end {
-            labels.cut(end);
-        }
-        outcome
+        fits
     }
 }
-
-/// The loop over arcs, with or without a limit.
-type Follow<D, G> = fn(&Field<'_, D, G>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
 
 /// One search, as all members see it.
 struct Search<'a, D: Distance, G> {
     field: Field<'a, D, G>,
-    follow: Follow<D, G>,
+    relax: Relax<D, G>,
     pending: Pending<'a>,
     delta: &'a Delta<D>,
 }
@@ -173,23 +143,20 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
     /// The work of one member.
     fn take_part(&self, member: &Member<'_>) {
         let me = member.index();
-        let mut own = lock(&self.delta.members[me]);
+        let mut own = self.delta.members.lock(me);
         let own = &mut *own;
-        own.queue.clear();
-        own.outcome = Ok(());
-        own.end = None;
         let mut pending = self.pending;
         let (mut first, mut buckets) = (0, 1);
         for round in self.delta.rounds.iter().cycle() {
             // All members compute the same here, and so all leave or nobody does.
             let begin = first << self.delta.shift;
             if pending.are_settled(begin, |node| D::read(&self.field.distances[node as usize])) {
-                own.end = Some(begin);
+                own.end = Some(first);
                 return;
             }
             let end = first + buckets;
-            own.outcome = fits::<D>(end << self.delta.shift, self.field.graph.max_weight());
-            if own.outcome.is_err() {
+            own.fits = fits::<D>(end << self.delta.shift, self.field.graph.max_weight());
+            if own.fits.is_err() {
                 return;
             }
             own.notes.early = 0;
@@ -198,10 +165,10 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
             let rest = self.work_on_own(first, end, own);
             let next = if rest { Some(first) } else { own.queue.first_from(first) };
             round.first.fetch_min(next.unwrap_or(u64::MAX), Ordering::Relaxed);
-            round.followed.fetch_add(own.notes.followed.len() as u64, Ordering::Relaxed);
+            round.relaxed.fetch_add(own.notes.relaxed.len() as u64, Ordering::Relaxed);
             round.early.fetch_add(own.notes.early, Ordering::Relaxed);
             member.barrier();
-            settle::<D>(self.field.distances, &mut own.notes.followed);
+            settle::<D>(self.field.distances, &mut own.notes.relaxed);
             first = round.first.load(Ordering::Relaxed);
             if first == u64::MAX {
                 return;
@@ -221,11 +188,11 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
 
     /// Twice as many when there was too little to do for all, half as many when much of it was too early.
     fn buckets_of_next_step(&self, round: &Round, buckets: u64) -> u64 {
-        let followed = round.followed.load(Ordering::Relaxed);
+        let relaxed = round.relaxed.load(Ordering::Relaxed);
         let early = round.early.load(Ordering::Relaxed);
-        if early * 3 > followed {
+        if early * 3 > relaxed {
             (buckets / 2).max(1)
-        } else if followed < ENOUGH * self.delta.members.len() as u64 && early * 8 < followed {
+        } else if relaxed < ENOUGH * self.delta.members.len() as u64 && early * 8 < relaxed {
             (buckets * 2).min(MOST_BUCKETS)
         } else {
             buckets
@@ -259,7 +226,7 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
                     break;
                 }
                 let part = &entries[from..entries.len().min(from + PART)];
-                (self.follow)(&self.field, part, &mut own.queue, &mut own.notes);
+                (self.relax)(&self.field, part, &mut own.queue, &mut own.notes);
             }
         }
     }
@@ -272,14 +239,9 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
             if own.batch.len() > MOST_KEPT {
                 return true;
             }
-            (self.follow)(&self.field, &own.batch, &mut own.queue, &mut own.notes);
+            (self.relax)(&self.field, &own.batch, &mut own.queue, &mut own.notes);
             own.batch.clear();
         }
         false
     }
-}
-
-/// A panic elsewhere ends the search: nobody sees what it left.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Distances of 32 or 64 bits, alone and shared between threads.
 
 use super::memory;
-use crate::graph::UNREACHED;
+use crate::rows::UNREACHED;
 use bytemuck::Pod;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

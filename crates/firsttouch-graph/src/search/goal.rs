@@ -1,7 +1,7 @@
 //! What a search is to find, and when it has.
 
 use super::distance::Distance;
-use crate::graph::Node;
+use crate::rows::Node;
 
 /// What a search is to find. `None` is everything, `Some(limit)` what is within a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,15 +1,14 @@
 //! Dijkstra's algorithm with a heap of four children to a parent: the reference that the others are compared with.
 //!
 //! Four children because a heap is bound by its depth, and four entries of eight bytes share half a cache line. A node
-//! that becomes nearer is entered again; its old entries are passed over when they come up (E. W. Dijkstra, A note on two
+//! that is improved is entered again; its old entries are passed over when they come up (E. W. Dijkstra, A note on two
 //! problems in connexion with graphs, 1959; D. B. Johnson, Priority queues with update, 1975).
 
 use super::distance::{Distance, TooFar, fits};
 use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::Entry;
-use crate::graph::Node;
-use crate::rows::{Arc, Rows, Stretch};
+use crate::rows::{Arc, Node, Rows, Stretch};
 
 /// Entries with the least on top.
 #[derive(Debug, Default)]

@@ -2,9 +2,8 @@
 
 use super::distance::Distance;
 use super::goal::Goal;
-use crate::array::{Cells, Place};
-use crate::copies::GraphReceipt;
-use crate::graph::Node;
+use crate::rows::{Cells, Node, Place, receipt_of};
+use firsttouch_documents::GraphReceipt;
 
 /// Tentative distances of all nodes; in a search with a limit or targets also the list of those that have one, so that neither the
 /// result nor the next search costs a pass over all nodes.
@@ -61,7 +60,7 @@ impl<D: Distance> Labels<D> {
 
     /// What their memory has obtained.
     pub(super) fn receipt(&self, place: Place) -> GraphReceipt {
-        GraphReceipt::of([(self.distances.owner(), place.node)], 1, place.pages, &[place.node])
+        receipt_of([(self.distances.owner(), place.node)], 1, place.pages, &[place.node])
     }
 
     /// How many nodes have a distance.

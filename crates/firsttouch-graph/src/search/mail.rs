@@ -2,7 +2,7 @@
 
 use super::distance::Distance;
 use super::queue::Entry;
-use crate::graph::Node;
+use crate::rows::Node;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Entries that may be under way.

@@ -3,8 +3,7 @@
 use super::goal::Goal;
 use super::one::Search;
 use super::tree::Tree;
-use crate::graph::Node;
-use crate::rows::Rows;
+use crate::rows::{Node, Rows};
 use firsttouch_threads::{Member, Team};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Shortest paths by searching: from one source after the other, with arrays and queues that are made once.
 //!
-//! [`Search`] is one thread with a bucket queue or, for reference, a heap. [`TeamSearch`] is all threads of a team on one
-//! source: any of them on any node (`delta.rs`), or each on nodes of its own (`regions.rs`). [`search_each`] gives every thread
+//! [`Search`] is one thread with a bucket queue or, for reference, a heap. [`ParallelSearch`] is all threads of a team on one
+//! source: any of them on any node (`delta.rs`), or each on nodes of its own (`partitions.rs`). [`search_each`] gives every thread
 //! of a team sources of its own. [`choose`] tells which of them suits a graph. All of them fill an array of distances, of 32
 //! bits for as long as these suffice, and show it as a [`Tree`].
 //!
@@ -12,19 +12,22 @@ mod buckets;
 mod choose;
 mod delta;
 mod distance;
-mod follow;
+mod engine;
 mod goal;
 mod heap;
 mod labels;
 mod mail;
 mod many;
-#[expect(unsafe_code, reason = "prefetching, and cells shared between threads")]
-pub(crate) mod memory;
+mod members;
+#[expect(unsafe_code, reason = "cells shared between threads")]
+mod memory;
 mod one;
+mod owners;
+mod parallel;
 mod parents;
+mod partitions;
 mod queue;
-mod regions;
-mod together;
+mod relax;
 mod tree;
 mod width;
 
@@ -32,6 +35,6 @@ pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, ch
 pub use goal::Goal;
 pub use many::search_each;
 pub use one::{Search, Width};
+pub use parallel::ParallelSearch;
 pub use parents::NO_PARENT;
-pub use together::TeamSearch;
 pub use tree::{Distances, Tree};

@@ -2,15 +2,14 @@
 
 use super::buckets::Buckets;
 use super::distance::{Distance, TooFar};
+use super::engine::{Engine, Method};
 use super::goal::{Goal, Pending};
 use super::heap::Heap;
 use super::labels::Labels;
 use super::tree::Tree;
 use super::width::{Tuner, guess};
-use crate::array::Place;
-use crate::copies::GraphReceipt;
-use crate::graph::{Graph, Node};
-use crate::rows::Rows;
+use crate::rows::{Graph, Node, Place, Rows};
+use firsttouch_documents::GraphReceipt;
 use std::time::{Duration, Instant};
 
 /// How wide the buckets of a search are.
@@ -45,24 +44,10 @@ pub struct Search<'g, G = Graph> {
     graph: &'g G,
     /// `None`: a heap in place of buckets.
     tuner: Option<Tuner>,
-    engine: Engine,
-    place: Place,
+    engine: Engine<Queue<u32>, Queue<u64>>,
     /// What the last run took, if it can be compared with others.
     last: Option<Duration>,
     most_reached: u64,
-}
-
-/// Distances are of 32 bits until a search comes so far that they might not fit.
-#[derive(Debug)]
-enum Engine {
-    Narrow(Parts<u32>),
-    Wide(Parts<u64>),
-}
-
-#[derive(Debug)]
-struct Parts<D> {
-    labels: Labels<D>,
-    queue: Queue<D>,
 }
 
 #[derive(Debug)]
@@ -90,27 +75,21 @@ impl<'g, G: Rows> Search<'g, G> {
     }
 
     fn new(graph: &'g G, tuner: Option<Tuner>) -> Search<'g, G> {
-        let place = Place::HEAP;
-        let engine = Engine::Narrow(Parts::new(graph, tuner.as_ref(), place));
-        Search { graph, tuner, engine, place, last: None, most_reached: 0 }
+        let engine = Engine::new(graph.nodes(), Queue::new(graph, tuner.as_ref()));
+        Search { graph, tuner, engine, last: None, most_reached: 0 }
     }
 
     /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
     /// the receipt tells.
     #[must_use]
-    pub fn on(mut self, place: Place) -> Search<'g, G> {
-        self.place = place;
-        self.engine = Engine::Narrow(Parts::new(self.graph, self.tuner.as_ref(), place));
-        self
+    pub fn on(self, place: Place) -> Search<'g, G> {
+        Search { engine: self.engine.on(self.graph.nodes(), place), ..self }
     }
 
     /// What the memory of the distances has obtained.
     #[must_use]
     pub fn receipt(&self) -> GraphReceipt {
-        match &self.engine {
-            Engine::Narrow(parts) => parts.labels.receipt(self.place),
-            Engine::Wide(parts) => parts.labels.receipt(self.place),
-        }
+        self.engine.receipt()
     }
 
     /// The width of the buckets that the next run will use; `None` with a heap.
@@ -129,20 +108,11 @@ impl<'g, G: Rows> Search<'g, G> {
         let goal = goal.into();
         self.learn();
         let began = Instant::now();
-        if let Engine::Narrow(parts) = &mut self.engine
-            && parts.run(self.graph, source, &goal) == Err(TooFar)
-        {
-            self.engine = Engine::Wide(Parts::new(self.graph, self.tuner.as_ref(), self.place));
-        }
-        if let Engine::Wide(parts) = &mut self.engine {
-            parts.run(self.graph, source, &goal).expect("2^32 arcs of 32 bits are no longer than 64 bits");
-        }
+        let (graph, tuner) = (self.graph, self.tuner.as_ref());
+        self.engine.run(&mut (), graph, source, &goal, || Queue::new(graph, tuner));
         // Searches with a limit or targets are too short and too different to learn from.
         self.last = (goal == Goal::default()).then(|| began.elapsed());
-        match &self.engine {
-            Engine::Narrow(parts) => Tree::narrow(self.graph, source, &parts.labels),
-            Engine::Wide(parts) => Tree::wide(self.graph, source, &parts.labels),
-        }
+        self.engine.tree(self.graph, source)
     }
 
     /// Judges the width by the last run, whose distances are still there.
@@ -152,10 +122,7 @@ impl<'g, G: Rows> Search<'g, G> {
         else {
             return;
         };
-        let reached = match &self.engine {
-            Engine::Narrow(parts) => parts.labels.count_reached(),
-            Engine::Wide(parts) => parts.labels.count_reached(),
-        };
+        let reached = self.engine.count_reached();
         self.most_reached = self.most_reached.max(reached);
         // A source in some corner tells nothing of the whole graph.
         if reached < self.most_reached / 2 {
@@ -163,36 +130,45 @@ impl<'g, G: Rows> Search<'g, G> {
         }
         tuner.note(took.as_secs_f64() / reached as f64);
         let shift = tuner.shift();
-        match &mut self.engine {
-            Engine::Narrow(parts) => parts.widen(self.graph, shift),
-            Engine::Wide(parts) => parts.widen(self.graph, shift),
+        let (narrow, wide) = self.engine.method();
+        if let Some(queue) = narrow {
+            queue.widen(self.graph, shift);
+        }
+        if let Some(queue) = wide {
+            queue.widen(self.graph, shift);
         }
     }
 }
 
-impl<D: Distance> Parts<D> {
-    fn new(graph: &impl Rows, tuner: Option<&Tuner>, place: Place) -> Parts<D> {
-        let queue = match tuner {
+impl<D: Distance> Queue<D> {
+    fn new(graph: &impl Rows, tuner: Option<&Tuner>) -> Queue<D> {
+        match tuner {
             Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), graph))),
             None => Queue::Heap(Heap::new()),
-        };
-        Parts { labels: Labels::new(graph.nodes(), place), queue }
-    }
-
-    fn run(&mut self, graph: &impl Rows, source: Node, goal: &Goal<'_>) -> Result<(), TooFar> {
-        self.labels.begin(source, goal);
-        let pending = Pending::new(goal);
-        match &mut self.queue {
-            Queue::Heap(heap) => heap.search(graph, source, pending, &mut self.labels),
-            Queue::Buckets(buckets) => buckets.search(graph, source, pending, &mut self.labels),
         }
     }
 
     fn widen(&mut self, graph: &impl Rows, shift: u32) {
-        if let Queue::Buckets(buckets) = &mut self.queue
+        if let Queue::Buckets(buckets) = self
             && buckets.shift() != shift
         {
             **buckets = Buckets::new(shift, graph);
+        }
+    }
+}
+
+impl<D: Distance> Method<D, ()> for Queue<D> {
+    fn search(
+        &mut self,
+        (): &mut (),
+        graph: &impl Rows,
+        source: Node,
+        pending: Pending<'_>,
+        labels: &mut Labels<D>,
+    ) -> Result<(), TooFar> {
+        match self {
+            Queue::Heap(heap) => heap.search(graph, source, pending, labels),
+            Queue::Buckets(buckets) => buckets.search(graph, source, pending, labels),
         }
     }
 }

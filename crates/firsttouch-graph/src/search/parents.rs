@@ -4,8 +4,7 @@
 //! answer is the same for all algorithms and widths, however many threads searched.
 
 use super::distance::Distance;
-use crate::graph::Node;
-use crate::rows::{Arc, Rows, Stretch};
+use crate::rows::{Arc, Node, Rows, Stretch};
 
 /// Stands for "no parent": the source has none, nor have nodes that no path leads to.
 pub const NO_PARENT: Node = Node::MAX;

@@ -6,9 +6,9 @@
 //! store at a known place, and what is taken out lies side by side.
 
 use super::distance::Distance;
-use crate::graph::Node;
+use crate::rows::Node;
 
-/// A node, and the distance it was entered with. It is out of date when the node has become nearer since.
+/// A node, and the distance it was entered with. It is out of date when the node was improved since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry<D> {
     pub(super) distance: D,

@@ -3,9 +3,8 @@
 use super::distance::Distance;
 use super::labels::Labels;
 use super::parents::parents;
-use crate::graph::{Graph, Node, UNREACHED};
-use crate::rows::Rows;
-use crate::summary::Summary;
+use crate::rows::{Graph, Node, Rows, UNREACHED};
+use firsttouch_documents::Summary;
 
 /// Distances of all nodes, in as many bits as they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

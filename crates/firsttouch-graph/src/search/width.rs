@@ -4,8 +4,7 @@
 //! worked on before they have their last distance. Where the best lies depends on the graph, its order and the caches, so
 //! it is measured: the first searches run with widths around the guess, and the fastest stays.
 
-use crate::graph::Node;
-use crate::rows::{Arc, Rows, Stretch};
+use crate::rows::{Arc, Node, Rows, Stretch};
 
 /// Searches with each width; the fastest of them counts, since a disturbance only ever makes one slower.
 const RUNS_EACH: u32 = 3;
@@ -112,7 +111,7 @@ impl Tuner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Graph;
+    use crate::rows::Graph;
 
     /// Where the tuner ends, if widths cost what `cost` says.
     fn ends_at(guess: u32, cost: impl Fn(u32) -> f64) -> u32 {

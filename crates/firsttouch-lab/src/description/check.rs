@@ -1,6 +1,6 @@
 //! What a description must fulfil to be a machine, each with the sentence that says what is wrong.
 
-use super::{Bytes, Description, LabNode};
+use super::parts::{Bytes, Description, LabNode};
 use firsttouch_linux::cpulist::format_list;
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Runs one command of the job and passes on what it writes, how it ended and the files it left.
 
 use super::group::Group;
-use super::{Line, locked};
+use super::line::{Line, locked};
 use crate::job::{Ending, GuestCommand};
 use crate::wire::Report;
 use rustix::process::{WaitOptions, wait};

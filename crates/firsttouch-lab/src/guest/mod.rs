@@ -5,10 +5,12 @@
 
 mod command;
 mod group;
+mod line;
 mod setup;
 
 use crate::job::{JOB, Job, OWN};
 use crate::wire::{Report, Sender};
+use line::{Line, locked};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr};
 use std::fs::{self, File};
@@ -16,7 +18,7 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// The serial line of our frames.
 const LINE: &str = "/dev/ttyS1";
@@ -24,14 +26,6 @@ const LINE: &str = "/dev/ttyS1";
 const SHELL_LINE: &str = "/dev/ttyS2";
 /// The hidden subcommand of the shell.
 const SHELL_WORD: &str = "guest-shell";
-
-/// The line to the host, shared by the threads that pass on what a program writes.
-type Line = Mutex<Sender<File>>;
-
-fn locked(line: &Line) -> MutexGuard<'_, Sender<File>> {
-    // A thread that panicked has sent whole frames or ended the job.
-    line.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Does the job and switches the machine off. Returns only where it is not the first process of a guest, with why.
 pub fn init() -> io::Error {

@@ -65,7 +65,7 @@ impl OwnDevice {
 
     /// The piece of hardware at the bottom: partitions of a disk are one device.
     fn hardware(&self) -> &str {
-        self.via.last().map_or(&self.name, String::as_str)
+        self.layers.last().map_or(&self.name, String::as_str)
     }
 }
 
@@ -111,13 +111,13 @@ fn place(placed: &[&OwnDevice], nodes: Vec<u32>, machine: &Machine, why: String)
         cpus = having.flat_map(|node| node.cpus.iter().copied()).collect();
     }
     let devices: Vec<String> = placed.iter().map(|device| device.name.clone()).collect();
-    let mut via: Vec<String> = Vec::new();
-    for layer in placed.iter().flat_map(|device| &device.via) {
-        if !via.contains(layer) {
-            via.push(layer.clone());
+    let mut layers: Vec<String> = Vec::new();
+    for layer in placed.iter().flat_map(|device| &device.layers) {
+        if !layers.contains(layer) {
+            layers.push(layer.clone());
         }
     }
-    let near = Near { device: devices.join(", "), via, nodes, cpus: cpus.into_iter().collect() };
+    let near = Near { device: devices.join(", "), layers, nodes, cpus: cpus.into_iter().collect() };
     OwnPlace { near, devices, why }
 }
 

@@ -21,13 +21,14 @@ use std::path::{Path, PathBuf};
 
 /// A device that a process uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct OwnDevice {
     /// Its name, as [`Machine::near`] takes it, where it is a device of our own namespaces.
     pub name: String,
     /// What the process does with it, the most bytes first: `open file /data/x`, `connection to 192.0.2.7 port 443`.
     pub how: Vec<String>,
     /// The layers from the device down to the hardware.
-    pub via: Vec<String>,
+    pub layers: Vec<String>,
     /// The nodes whose memory is nearest; none when that is not known.
     pub nodes: Vec<u32>,
     /// The CPUs that are nearest; none when that is not known.
@@ -40,6 +41,7 @@ pub struct OwnDevice {
 
 /// All devices that a process uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct OwnDevices {
     /// Those that were found, by name.
     pub devices: Vec<OwnDevice>,
@@ -127,17 +129,17 @@ impl Search<'_> {
                 name: name_of(&folder),
                 bytes: uses.iter().map(|used| used.bytes).sum(),
                 how: uses.into_iter().map(|used| used.what).collect(),
-                via: Vec::new(),
+                layers: Vec::new(),
                 nodes: Vec::new(),
                 cpus: Vec::new(),
                 unplaced: None,
             };
             match near {
                 Ok(near) => {
-                    (device.via, device.nodes, device.cpus) = (near.via, near.nodes, near.cpus);
+                    (device.layers, device.nodes, device.cpus) = (near.layers, near.nodes, near.cpus);
                 }
-                Err(NearError::Unplaced { via, .. }) => {
-                    device.via = via;
+                Err(NearError::Unplaced { layers, .. }) => {
+                    device.layers = layers;
                     device.unplaced = Some("the firmware does not say which node it is next to".to_owned());
                 }
                 Err(error) => {

@@ -4,61 +4,19 @@
 //! many of their paths are kept beside a dictionary of [`MOST_DICTIONARY_BYTES`], and one that names a place outside itself is
 //! refused as a whole.
 
-use super::recorded::{self, Folders, Recording};
+use super::no_machine::{ArchiveError, MOST_BYTES, MOST_DICTIONARY_BYTES, MOST_ENTRIES, name};
+use super::recorded::{self, Recording};
 use firsttouch_linux::root::Root;
-use firsttouch_linux::tree::{TooLong, Tree};
+use firsttouch_linux::tree::Tree;
 use std::io::{self, BufRead, Read};
 use std::path::{Component, Path, PathBuf};
 use tar::{Archive, EntryType};
 
-/// Files in all; the copies of `/sys` of large machines have some ten megabytes.
-const MOST_BYTES: u64 = 512 << 20;
 /// What headers and padding come to on top of that, at most.
 const MOST_HEADER_BYTES: u64 = 1 << 30;
-/// The dictionary of `xz -9`. The unpacker keeps as much of what it unpacked, and some KiB beside it.
-const MOST_DICTIONARY_BYTES: u32 = 64 << 20;
 const BESIDE_DICTIONARY_BYTES: u32 = 1 << 20;
-/// Entries in all.
-const MOST_ENTRIES: usize = 1 << 20;
 /// The longest beginning that tells what a file is.
 pub(super) const MAGIC: usize = 512;
-
-/// An archive that is no recorded machine.
-#[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
-    /// The file cannot be read, or is damaged.
-    #[error("it cannot be unpacked")]
-    Damaged(#[from] io::Error),
-    /// An entry with an absolute path, or one with `..` in it.
-    #[error("it names a place outside itself ({0}) and is refused")]
-    Outside(PathBuf),
-    /// A path that no file of `/proc` and `/sys` has.
-    #[error("it is refused: {0}")]
-    Path(#[from] TooLong),
-    /// More than a machine has.
-    #[error("it holds more than {} MiB or {MOST_ENTRIES} entries, which no machine does", MOST_BYTES >> 20)]
-    TooMuch,
-    /// Packed so that unpacking takes more memory than it may.
-    #[error(
-        "unpacking it takes a dictionary of more than {} MiB; pack it anew: unxz FILE, then xz -9 FILE",
-        MOST_DICTIONARY_BYTES >> 20
-    )]
-    Dictionary,
-    /// There is no `proc` and no `sys` in it.
-    #[error("it holds neither `proc` nor `sys`, nor answers of CPUID: not a recorded machine")]
-    NotAMachine,
-    /// More machines than one, and no word which.
-    #[error("it holds {} machines: {}", .0.0.len(), .0)]
-    Several(Folders),
-    /// Not the machine that was named.
-    #[error("it holds no machine {}; it holds {all}", wanted.display())]
-    NoSuchMachine {
-        /// What was asked for.
-        wanted: PathBuf,
-        /// What there is.
-        all: Folders,
-    },
-}
 
 /// How a file begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +65,7 @@ pub(super) fn unpack(
     }?;
     let (top, recording) = recorded::choose(&tree, wanted.as_deref())?;
     let path = match wanted {
-        Some(_) => PathBuf::from(format!("{}:{}", path.display(), recorded::name(&top))),
+        Some(_) => PathBuf::from(format!("{}:{}", path.display(), name(&top))),
         None => path.to_owned(),
     };
     let tree = tree.below(&top).ok_or(ArchiveError::NotAMachine)?;

@@ -3,13 +3,13 @@
 mod archive;
 mod cpuid;
 mod hwloc_xml;
+mod no_machine;
 mod recorded;
 mod synthetic;
 mod synthetic_machine;
 mod xml;
 
-pub use archive::ArchiveError;
-pub use recorded::Folders;
+pub use no_machine::{ArchiveError, Folders};
 pub use synthetic::{Rest, SyntheticError};
 pub use xml::XmlError;
 
@@ -92,7 +92,7 @@ impl SourceError {
             } => Cow::Owned(format!(
                 "name one of them behind the file: {}:{}",
                 path.display(),
-                recorded::name(all.0.first()?)
+                no_machine::name(all.0.first()?)
             )),
             SourceError::NotInside { path, .. } => {
                 Cow::Owned(format!("name the file alone: {}", path.display()))

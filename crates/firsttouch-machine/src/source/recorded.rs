@@ -1,9 +1,8 @@
 //! Which machines an archive holds, and the one that was meant.
 
-use super::archive::ArchiveError;
+use super::no_machine::{ArchiveError, Folders};
 use firsttouch_linux::tree::Tree;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What `hwloc-gather-cpuid` writes beside the answers of the CPUs.
@@ -16,28 +15,6 @@ pub(super) enum Recording {
     Files,
     /// Answers of CPUID.
     Cpuid,
-}
-
-/// The folders of an archive that are machines, as messages name them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folders(pub Vec<PathBuf>);
-
-impl fmt::Display for Folders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// What a message has room for.
-        const SHOWN: usize = 16;
-        let names: Vec<String> = self.0.iter().take(SHOWN).map(|folder| name(folder)).collect();
-        f.write_str(&names.join(", "))?;
-        match self.0.len().checked_sub(SHOWN) {
-            Some(more) if more > 0 => write!(f, " and {more} more"),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A folder as it is named after the archive.
-pub(super) fn name(folder: &Path) -> String {
-    if folder.as_os_str().is_empty() { ".".to_owned() } else { folder.display().to_string() }
 }
 
 /// The folder of the machine that was meant: the one named by its path in the archive or by the end of that, or the only one.

@@ -2,7 +2,7 @@
 
 use super::synthetic::{Attributes, Description, Level, SyntheticError, Type, parse};
 use crate::Machine;
-use crate::kind::kinds_of_described;
+use crate::evidence::kinds_of_described;
 use crate::nodes::{Node, SideCache};
 use crate::topology::{Cache, Core, Cpu, Part, Topology};
 use std::collections::BTreeSet;

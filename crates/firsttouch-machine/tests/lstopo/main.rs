@@ -3,7 +3,7 @@
 //!
 //! lstopo reads the same input and writes XML; the model reads both, and every CPU, core, package, cache, node, distance,
 //! size and device has to be the same. Where the two mean different things, `expected` says which and why. A machine
-//! that cannot be compared here is said on stderr as `skipped: name: why`, and counted.
+//! that cannot be compared here is said in the end as `skipped: name: why`, and counted.
 //!
 //! Arguments are words of names, or paths of other recorded machines: `cargo test -p firsttouch-machine --test lstopo -- a.tar.bz2`.
 
@@ -11,11 +11,16 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program of its own prints its results")]
 
 mod compare;
+#[path = "../../../../tests/runner.rs"]
+mod runner;
+#[path = "../../../../tests/single.rs"]
+mod single;
 
 use compare::{Differences, differences};
 use firsttouch_machine::{Machine, Root};
+use runner::{Asked, Outcome};
+use single::{Test, skip};
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -55,59 +60,27 @@ const DESCRIBED: [&str; 12] = [
     "pu:3",
 ];
 
-enum Outcome {
-    Same,
-    Skipped(String),
-}
-
-/// What lacks its recording is skipped by an error.
-type Test = Box<dyn Fn() -> Result<Outcome, Outcome>>;
-
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let listing = std::env::args().any(|argument| argument == "--list");
-    let mut tests: Vec<(String, Test)> = Vec::new();
+    let asked = Asked::read();
+    let mut tests: Vec<Test> = Vec::new();
     for name in RECORDED.into_iter().chain(ANSWERED) {
         let file = format!("{name}.tar.bz2");
         tests.push((name.to_owned(), Box::new(move || recorded(&recordings()?.join(&file)))));
     }
     tests.push(("knl-quad-flat-hwloc1".to_owned(), Box::new(|| xml("knl-quad-flat-hwloc1.xml"))));
     for description in DESCRIBED {
-        tests.push((description.to_owned(), Box::new(move || Ok(described(description)))));
+        tests.push((description.to_owned(), Box::new(move || described(description))));
     }
-    tests.push(("live".to_owned(), Box::new(|| Ok(live()))));
-    for path in words.iter().map(PathBuf::from).filter(|path| path.is_file()) {
+    tests.push(("live".to_owned(), Box::new(live)));
+    for path in asked.words.iter().map(PathBuf::from).filter(|path| path.is_file()) {
         tests.push((path.display().to_string(), Box::new(move || recorded(&path))));
     }
-    tests.retain(|(name, _)| words.is_empty() || words.iter().any(|word| name.contains(word)));
-    if listing {
-        tests.iter().for_each(|(name, _)| println!("{name}: test"));
-        return ExitCode::SUCCESS;
-    }
-    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
-    for (name, test) in &tests {
-        match catch_unwind(AssertUnwindSafe(test)) {
-            Ok(Ok(Outcome::Same) | Err(Outcome::Same)) => {
-                passed += 1;
-                println!("test {name} ... ok");
-            }
-            Ok(Ok(Outcome::Skipped(why)) | Err(Outcome::Skipped(why))) => {
-                skipped += 1;
-                eprintln!("skipped: {name}: {why}");
-            }
-            Err(_) => {
-                failed += 1;
-                println!("test {name} ... FAILED");
-            }
-        }
-    }
-    println!("\nlstopo: {passed} passed, {skipped} skipped, {failed} failed");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    single::run(&asked, "lstopo", tests)
 }
 
-fn recordings() -> Result<PathBuf, Outcome> {
+fn recordings() -> Outcome<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/machines");
-    if folder.is_dir() { Ok(folder) } else { Err(Outcome::Skipped(format!("no {}", folder.display()))) }
+    if folder.is_dir() { Ok(folder) } else { skip(format!("no {}", folder.display())) }
 }
 
 /// What lstopo makes of an input; `None` where it is not installed.
@@ -132,7 +105,7 @@ fn lstopo(input: &[&str], folder: &Path) -> Option<Machine> {
 
 fn check(name: &str, ours: &Machine, theirs: Option<Machine>, expected: &Differences) -> Outcome {
     let Some(theirs) = theirs else {
-        return Outcome::Skipped("lstopo is not installed (Debian: hwloc-nox)".to_owned());
+        return skip("lstopo is not installed (Debian: hwloc-nox)");
     };
     let found = differences(ours, &theirs);
     for (what, lines) in found.iter().filter(|(what, lines)| expected.get(*what) != Some(lines)) {
@@ -140,10 +113,10 @@ fn check(name: &str, ours: &Machine, theirs: Option<Machine>, expected: &Differe
         lines.iter().for_each(|line| eprintln!("    {line}"));
     }
     assert!(&found == expected, "{name}: differences found, {} explained", expected.len());
-    Outcome::Same
+    Ok(())
 }
 
-fn recorded(archive: &Path) -> Result<Outcome, Outcome> {
+fn recorded(archive: &Path) -> Outcome {
     let name = archive.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.bz2");
     let ours = Machine::from_source(archive.to_str().unwrap()).unwrap();
     // lstopo reads folders.
@@ -160,16 +133,16 @@ fn recorded(archive: &Path) -> Result<Outcome, Outcome> {
     for theirs in theirs.iter_mut().filter(|_| kind == "cpuid") {
         theirs.nodes.clone_from(&ours.nodes);
     }
-    Ok(check(name, &ours, theirs, &compare::explained(name)))
+    check(name, &ours, theirs, &compare::explained(name))
 }
 
-fn xml(name: &str) -> Result<Outcome, Outcome> {
+fn xml(name: &str) -> Outcome {
     let file = recordings()?.join(name);
     let file = file.to_str().unwrap();
     let ours = Machine::from_source(file).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let theirs = lstopo(&["-i", file, "--if", "xml"], folder.path());
-    Ok(check(name, &ours, theirs, &compare::explained(name)))
+    check(name, &ours, theirs, &compare::explained(name))
 }
 
 fn described(description: &str) -> Outcome {

@@ -5,6 +5,7 @@
 
 pub(crate) mod cpuid;
 pub(crate) mod devices;
+pub(crate) mod measured;
 pub(crate) mod process;
 
 use std::fs;

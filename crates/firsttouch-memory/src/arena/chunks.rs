@@ -62,6 +62,11 @@ impl Arena {
         self.tables.next_cut(from, end).unwrap_or(end).min(by_layout).min(end)
     }
 
+    /// The advice for memory that is mapped anew.
+    pub(super) fn advice(&self) -> i32 {
+        if self.backing == Backing::Base || self.small { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE }
+    }
+
     pub(super) fn is_mapped_page(&self, page: Page) -> bool {
         self.tables.is_mapped(page / self.chunk_pages())
     }
@@ -132,9 +137,8 @@ impl Arena {
         if unsafe { sys::map_anonymous(address, bytes, READ_WRITE, libc::MAP_FIXED) }.is_err() {
             return false;
         }
-        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
         // SAFETY: mapped just now; the advice changes no contents.
-        let _ = unsafe { sys::advise(address, bytes, advice) };
+        let _ = unsafe { sys::advise(address, bytes, self.advice()) };
         self.lay_out(address, start, pages);
         self.set_fresh(start, pages);
         self.note_cuts(start, pages);
@@ -188,9 +192,8 @@ impl Arena {
                 return Err(Reason::AddressSpaceLimit);
             }
         }
-        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
         // SAFETY: the range was mapped just now; the advice changes no contents.
-        let _ = unsafe { sys::advise(address, bytes, advice) };
+        let _ = unsafe { sys::advise(address, bytes, self.advice()) };
         self.lay_out(address, first * self.chunk_pages(), (until - first) * self.chunk_pages());
         if self.backing == Backing::Multi {
             keep_below_2m(address, until.min(MOST_SPLIT_CHUNKS).saturating_sub(first) as usize);

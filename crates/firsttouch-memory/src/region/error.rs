@@ -56,6 +56,11 @@ pub enum RegionError {
 }
 
 impl RegionError {
+    /// There is no memory for so many bytes.
+    pub fn no_memory(bytes: usize) -> RegionError {
+        RegionError::Map { bytes, errno: libc::ENOMEM }
+    }
+
     /// The kernel's error number, or the one that comes nearest.
     pub fn errno(self) -> i32 {
         match self {

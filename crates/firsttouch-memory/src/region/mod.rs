@@ -8,30 +8,32 @@
 
 mod advice;
 mod builder;
+mod chain;
 mod error;
 mod name;
+mod plain;
 mod policy;
 mod receipt;
 mod replicated;
 mod resize;
 mod shared;
-mod vector;
 
 pub use advice::Advice;
 pub use builder::Builder;
 pub use error::RegionError;
 pub use name::Naming;
+pub use plain::PlainData;
 pub use policy::NodePolicy;
 pub use receipt::RegionReceipt;
 pub use replicated::{Replicated, ReplicationCost};
 pub use resize::Growth;
 pub use shared::SharedRegion;
-pub use vector::{PlainData, RegionVec};
 
 use crate::arena::{Backing, MOST_SPLIT_CHUNKS, keep_below_2m};
 use crate::coverage::{self, Coverage, Reader};
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
+use chain::{Refusal, first_of_chain};
 use core::ops::Range;
 use firsttouch_linux::sys;
 
@@ -53,7 +55,7 @@ pub struct Region {
     address: usize,
     /// Whole pages of the kind that was obtained.
     bytes: usize,
-    wish: Builder,
+    asked: Builder,
     backing: Backing,
     /// Why `backing` is not the first choice.
     fallback: Option<Reason>,
@@ -79,32 +81,22 @@ impl Region {
         .map()
     }
 
-    fn build(wish: Builder) -> Result<Region, RegionError> {
-        let mut fallback = None;
-        for &backing in Backing::chain(wish.pages) {
-            match Region::on(backing, wish, fallback) {
-                Ok(mut region) => {
-                    if wish.prefault {
-                        region.prefault()?;
-                    }
-                    return Ok(region);
-                }
-                Err(Refusal::Reason(reason)) => fallback = fallback.or(Some(reason)),
-                Err(Refusal::Error(error)) => return Err(error),
-            }
+    fn build(asked: Builder) -> Result<Region, RegionError> {
+        let mut region = first_of_chain(asked, |backing, fallback| Region::on(backing, asked, fallback))?;
+        if asked.prefault {
+            region.prefault()?;
         }
-        // Every chain ends with a kind that needs no pool.
-        Err(RegionError::Map { bytes: wish.bytes, errno: libc::ENOMEM })
+        Ok(region)
     }
 
-    fn on(backing: Backing, wish: Builder, fallback: Option<Reason>) -> Result<Region, Refusal> {
-        let wrong = |errno| Refusal::Error(RegionError::Map { bytes: wish.bytes, errno });
-        let bytes = backing.whole(wish.bytes).ok_or_else(|| wrong(libc::ENOMEM))?;
+    fn on(backing: Backing, asked: Builder, fallback: Option<Reason>) -> Result<Region, Refusal> {
+        let wrong = |errno| Refusal::Error(RegionError::Map { bytes: asked.bytes, errno });
+        let bytes = backing.whole(asked.bytes).ok_or_else(|| wrong(libc::ENOMEM))?;
         let address = if backing.is_reserved_pool() {
-            map_pool_aligned(backing, bytes, wish.alignment())
+            map_pool_aligned(backing, bytes, asked.alignment())
                 .map_err(|_| Refusal::Reason(Reason::PoolEmpty))?
         } else {
-            let address = reserve_guarded(bytes, wish.alignment()).map_err(wrong)?;
+            let address = reserve_guarded(bytes, asked.alignment()).map_err(wrong)?;
             // SAFETY: inside the new mapping, which nobody else knows.
             if let Err(errno) = unsafe { sys::protect(address, bytes, READ_WRITE) } {
                 // SAFETY: as above, with both guards.
@@ -114,13 +106,13 @@ impl Region {
             address
         };
         let mut region =
-            Region { address, bytes, wish, backing, fallback, unplaced: None, naming: Naming::Unnamed };
+            Region { address, bytes, asked, backing, fallback, unplaced: None, naming: Naming::Unnamed };
         let all = address..address + bytes;
         region.place(all.clone()).map_err(Refusal::Error)?;
         if backing.is_reserved_pool() {
             // A page that the pool promised can still be refused at first touch (the promise is not one of the node), and
             // then the process dies of SIGBUS. Here a refusal is an answer.
-            create_in_pool(&all, wish.policy != NodePolicy::Inherited).map_err(Refusal::Reason)?;
+            create_in_pool(&all, asked.policy != NodePolicy::Inherited).map_err(Refusal::Reason)?;
         } else {
             region.advise_pages(all);
         }
@@ -129,8 +121,8 @@ impl Region {
 
     /// Puts policy and name in force for a part.
     fn place(&mut self, part: Range<usize>) -> Result<(), RegionError> {
-        self.unplaced = self.wish.policy.apply(self.address, part.clone())?;
-        self.naming = self.wish.name.give(part.start, part.len());
+        self.unplaced = self.asked.policy.apply(self.address, part.clone())?;
+        self.naming = self.asked.name.give(part.start, part.len());
         Ok(())
     }
 
@@ -190,7 +182,7 @@ impl Region {
 
     /// The kind of pages behind the region: what was asked for, or what it fell back to.
     pub fn pages(&self) -> Pages {
-        self.backing.pages(self.wish.pages)
+        self.backing.pages(self.asked.pages)
     }
 
     /// Why pages are smaller than asked for; `None` when they are not. Transparent pages are judged by those that exist.
@@ -212,21 +204,16 @@ impl Region {
 
     /// The memory as elements; what is left at the end is too short for one.
     pub fn as_slice_of<T: PlainData>(&self) -> &[T] {
-        let elements = self.bytes / vector::element_bytes::<T>();
+        let elements = self.bytes / plain::element_bytes::<T>();
         // SAFETY: as for `as_slice`; pages are aligned for every element, and any bytes are elements.
         unsafe { core::slice::from_raw_parts(self.address as *const T, elements) }
     }
 
     /// The memory as elements, to be written.
     pub fn as_mut_slice_of<T: PlainData>(&mut self) -> &mut [T] {
-        let elements = self.bytes / vector::element_bytes::<T>();
+        let elements = self.bytes / plain::element_bytes::<T>();
         // SAFETY: as for `as_mut_slice` and `as_slice_of`.
         unsafe { core::slice::from_raw_parts_mut(self.address as *mut T, elements) }
-    }
-
-    /// A vector without elements that grows in this memory, whatever it held before.
-    pub fn into_vec<T: PlainData>(self) -> RegionVec<T> {
-        RegionVec::used(self)
     }
 }
 
@@ -236,13 +223,6 @@ impl Drop for Region {
         // SAFETY: the mapping and its guards are ours, and nothing borrows them any more.
         let _ = unsafe { sys::unmap(self.address - guard, self.bytes + 2 * guard) };
     }
-}
-
-enum Refusal {
-    /// Not these pages; others may do.
-    Reason(Reason),
-    /// No pages will do.
-    Error(RegionError),
 }
 
 impl Backing {

@@ -86,10 +86,10 @@ impl Region {
         });
         RegionReceipt {
             bytes,
-            asked: self.wish.pages,
+            asked: self.asked.pages,
             pages: self.pages(),
             coverage,
-            policy: self.wish.policy,
+            policy: self.asked.policy,
             naming: self.naming,
             nodes,
             pages_reason,

@@ -1,7 +1,7 @@
 //! Data that is only read, once on every node: each thread reads what lies next to it.
 
+use super::plain::PlainData;
 use super::policy::NodePolicy;
-use super::vector::PlainData;
 use super::{Builder, Region, RegionError, RegionReceipt};
 use crate::coverage::ByNode;
 use crate::pages::HUGE;

@@ -44,15 +44,15 @@ impl Region {
             Growth::Moved
         } else {
             self.copy_to(
-                self.wish
+                self.asked
                     .sized(bytes)
                     .map()
                     .map_err(|error| RegionError::Resize { bytes, errno: error.errno() })?,
             );
             return Ok(Growth::Copied);
         };
-        self.wish = self.wish.sized(bytes);
-        if self.wish.prefault {
+        self.asked = self.asked.sized(bytes);
+        if self.asked.prefault {
             self.create(before..self.bytes)?;
         }
         Ok(growth)
@@ -69,7 +69,7 @@ impl Region {
         // SAFETY: what is cut off is ours, with the guard behind it, and nobody borrows it.
         unsafe { sys::unmap(end + guard, self.bytes - whole) }.map_err(wrong)?;
         self.bytes = whole;
-        self.wish = self.wish.sized(bytes);
+        self.asked = self.asked.sized(bytes);
         if guard > 0 {
             // The page after the new end becomes the guard. Where that fails it is a page too many, which nobody sees.
             // SAFETY: the page was the region's and belongs to nobody now.
@@ -80,7 +80,7 @@ impl Region {
 
     /// Takes the addresses behind it, if nobody has them; false if somebody has.
     fn extend(&mut self, whole: usize) -> Result<bool, RegionError> {
-        if !self.wish.policy.is_kept_by_growth() {
+        if !self.asked.policy.is_kept_by_growth() {
             return Ok(false);
         }
         let (end, more) = (self.address + self.bytes, whole - self.bytes);
@@ -121,10 +121,10 @@ impl Region {
 
     /// Finds addresses with room behind, and moves all pages there; false if that is not to be had.
     fn move_and_extend(&mut self, whole: usize) -> Result<bool, RegionError> {
-        if self.backing.is_reserved_pool() || !self.wish.policy.is_kept_by_growth() {
+        if self.backing.is_reserved_pool() || !self.asked.policy.is_kept_by_growth() {
             return Ok(false);
         }
-        let target = reserve_guarded(whole, self.wish.alignment())
+        let target = reserve_guarded(whole, self.asked.alignment())
             .map_err(|errno| RegionError::Resize { bytes: whole, errno })?;
         let (source, before) = (self.address, self.bytes);
         // SAFETY: the source is borrowed from its only owner; the target was reserved just now.

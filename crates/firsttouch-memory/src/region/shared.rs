@@ -5,6 +5,7 @@
 //! checked where it arrives. What others may write meanwhile is no slice of Rust's: it is atomics, until it is frozen.
 
 use super::builder::Builder;
+use super::chain::{Refusal, first_of_chain};
 use super::name::Naming;
 use super::{READ_WRITE, RegionError, RegionReceipt, reserve_guarded};
 use crate::arena::Backing;
@@ -33,7 +34,7 @@ pub struct SharedRegion {
     file: Descriptor,
     address: usize,
     bytes: usize,
-    wish: Builder,
+    asked: Builder,
     backing: Backing,
     fallback: Option<Reason>,
     unplaced: Option<Reason>,
@@ -54,34 +55,30 @@ enum Access {
 }
 
 impl SharedRegion {
-    pub(super) fn build(wish: Builder) -> Result<SharedRegion, RegionError> {
-        let mut fallback = None;
-        for &backing in Backing::chain(wish.pages) {
-            match SharedRegion::on(backing, wish, fallback) {
-                Ok(mut region) => {
-                    if wish.prefault {
-                        region.prefault()?;
-                    }
-                    return Ok(region);
-                }
+    pub(super) fn build(asked: Builder) -> Result<SharedRegion, RegionError> {
+        let mut region = first_of_chain(asked, |backing, fallback| {
+            SharedRegion::on(backing, asked, fallback).map_err(|error| match backing.is_reserved_pool() {
                 // A pool that has too few pages says so in many ways; the kinds after it are tried.
-                Err(_) if backing.is_reserved_pool() => fallback = fallback.or(Some(Reason::PoolEmpty)),
-                Err(error) => return Err(error),
-            }
+                true => Refusal::Reason(Reason::PoolEmpty),
+                false => Refusal::Error(error),
+            })
+        })?;
+        if asked.prefault {
+            region.prefault()?;
         }
-        Err(RegionError::Map { bytes: wish.bytes, errno: libc::ENOMEM })
+        Ok(region)
     }
 
-    fn on(backing: Backing, wish: Builder, fallback: Option<Reason>) -> Result<SharedRegion, RegionError> {
-        let wrong = |errno| RegionError::Map { bytes: wish.bytes, errno };
-        let bytes = backing.whole(wish.bytes).ok_or_else(|| wrong(libc::ENOMEM))?;
+    fn on(backing: Backing, asked: Builder, fallback: Option<Reason>) -> Result<SharedRegion, RegionError> {
+        let wrong = |errno| RegionError::Map { bytes: asked.bytes, errno };
+        let bytes = backing.whole(asked.bytes).ok_or_else(|| wrong(libc::ENOMEM))?;
         let pool = backing.is_reserved_pool().then(|| backing.chunk_bytes());
-        let file = memfd::create(wish.name.as_c_str(), pool).map_err(wrong)?;
+        let file = memfd::create(asked.name.as_c_str(), pool).map_err(wrong)?;
         memfd::set_size(&file, bytes).map_err(wrong)?;
         memfd::seal(&file, SEAL_SHRINK | SEAL_GROW).map_err(wrong)?;
-        let mut region = SharedRegion::map(file, bytes, backing, wish, Access::Own).map_err(wrong)?;
+        let mut region = SharedRegion::map(file, bytes, backing, asked, Access::Own).map_err(wrong)?;
         region.fallback = fallback;
-        region.unplaced = wish.policy.apply(region.address, region.address..region.address + bytes)?;
+        region.unplaced = asked.policy.apply(region.address, region.address..region.address + bytes)?;
         if pool.is_some() {
             // A page that the pool promised can still be refused at first touch, by SIGBUS.
             region.prefault()?;
@@ -93,15 +90,15 @@ impl SharedRegion {
         file: Descriptor,
         bytes: usize,
         backing: Backing,
-        wish: Builder,
+        asked: Builder,
         access: Access,
     ) -> Result<SharedRegion, i32> {
-        let address = reserve_guarded(bytes, wish.alignment().max(backing.chunk_bytes()))?;
+        let address = reserve_guarded(bytes, asked.alignment().max(backing.chunk_bytes()))?;
         let protection = access.protection();
         // SAFETY: the addresses were reserved just now.
         let mapped = unsafe { memfd::map_over(&file, address, bytes, protection) };
         let region =
-            SharedRegion { file, address, bytes, wish, backing, fallback: None, unplaced: None, access };
+            SharedRegion { file, address, bytes, asked, backing, fallback: None, unplaced: None, access };
         mapped?;
         if !backing.is_reserved_pool() {
             let advice = if backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
@@ -157,13 +154,13 @@ impl SharedRegion {
         };
         // Without the right to write, the kernel takes a mapping of a sealed file.
         let file = if access == Access::Frozen { memfd::reopen_to_read(&file).map_err(wrong)? } else { file };
-        let wish = Builder::new(bytes).pages(backing.pages(Pages::Transparent));
+        let asked = Builder::new(bytes).pages(backing.pages(Pages::Transparent));
         let access = match access {
             // A descriptor that came over a socket may be one that only reads.
             Access::Everybody if !memfd::may_write(&file) => Access::Others,
             access => access,
         };
-        SharedRegion::map(file, bytes, backing, wish, access).map_err(wrong)
+        SharedRegion::map(file, bytes, backing, asked, access).map_err(wrong)
     }
 
     /// Ends all writing, for good and for everybody: from now on it is a slice. `EBUSY` while others have it mapped to be
@@ -227,11 +224,6 @@ impl SharedRegion {
         self.bytes
     }
 
-    /// Whether nobody can write any more.
-    pub fn is_frozen(&self) -> bool {
-        self.access == Access::Frozen
-    }
-
     /// The memory, while nobody else can write: before it is handed over, and when it is frozen.
     pub fn as_slice(&self) -> Option<&[u8]> {
         // SAFETY: mapped, as long as said (the size is sealed), and written by nobody while it is borrowed.
@@ -275,12 +267,12 @@ impl SharedRegion {
         let is_small = self.backing == Backing::Transparent && coverage.is_some_and(|seen| seen.small > 0);
         RegionReceipt {
             bytes: self.bytes,
-            asked: self.wish.pages,
-            pages: self.backing.pages(self.wish.pages),
+            asked: self.asked.pages,
+            pages: self.backing.pages(self.asked.pages),
             coverage,
-            policy: self.wish.policy,
+            policy: self.asked.policy,
             // The name of the file.
-            naming: if self.wish.name.is_none() { Naming::Unnamed } else { Naming::Shown },
+            naming: if self.asked.name.is_none() { Naming::Unnamed } else { Naming::Shown },
             nodes: coverage::nodes(start, end),
             pages_reason: self.fallback.or_else(|| is_small.then(why_small)),
             policy_reason: self.unplaced,
@@ -341,7 +333,7 @@ mod tests {
             assert_eq!(ours.atomics().unwrap()[2].load(Ordering::Relaxed), 6);
             drop(theirs);
             ours.freeze().unwrap();
-            assert!(ours.is_frozen() && ours.atomics().is_none() && ours.freeze().is_ok());
+            assert!(ours.atomics().is_none() && ours.freeze().is_ok());
             assert_eq!(ours.as_slice().unwrap()[16], 6);
             let theirs = SharedRegion::open(std::process::id(), ours.descriptor() as u32).unwrap();
             assert_eq!(theirs.as_slice().unwrap()[..24], ours.as_slice().unwrap()[..24]);

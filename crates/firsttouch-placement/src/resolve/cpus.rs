@@ -1,6 +1,6 @@
 //! CPUs: which there are, which we may use, and which of them a program is to run on.
 
-use super::{ResolveError, nearest, no_such_kind};
+use super::error::{ResolveError, nearest, no_such_kind};
 use crate::{NodePart, NodeSet, ProgramCpus};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Machine, Node};

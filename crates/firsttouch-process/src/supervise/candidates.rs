@@ -1,6 +1,6 @@
 //! Which memory of another process is worth collapsing. Pure: everything read comes in as values.
 
-use super::{Pass, SuperviseRange};
+use super::pass::{Pass, SuperviseRange};
 use firsttouch_linux::maps::{Backing, Mapping};
 use firsttouch_linux::process::{PageEntry, Pagemap};
 use firsttouch_linux::smaps::{PMD_BYTES, Region};

@@ -1,20 +1,19 @@
 //! What the tests share: small C programs, and launching with pipes, so that no test ever has to sleep.
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
-#![allow(clippy::print_stderr, reason = "a skipped test says so on stderr")]
 #![allow(unreachable_pub, reason = "a module shared by test binaries")]
 
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+
 use firsttouch_process::{Environment, Launch, Running, Stream, resolve};
+pub(crate) use skipped::skipped;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, pipe};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-
-pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-}
 
 /// The path the tests look programs up in.
 pub fn path() -> std::ffi::OsString {
@@ -38,7 +37,7 @@ pub fn shell(script: &str) -> Launch {
     launch("sh", &["-c", script])
 }
 
-/// Compiles a C program; `None`, said on stderr, where that cannot be done here.
+/// Compiles a C program; `None`, which is said, where that cannot be done here.
 pub fn compile(folder: &Path, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     let code = folder.join(format!("{name}.c"));
     let program = folder.join(name);

@@ -1,7 +1,7 @@
 //! The machine sheet. The document carries the machine as free JSON, perhaps of another version: what is known is
 //! put in words, every other plain value is listed under its key, and nothing is required to be there.
 
-use super::escape;
+use crate::escape::escape;
 use crate::number::plural;
 use firsttouch_placement::format_bytes;
 use serde_json::Value;

@@ -1,7 +1,9 @@
 //! A measurement as one HTML file, its document inside.
 
-use super::{DATA_CLOSES, DATA_OPENS, STYLE, escape, items, section};
+use super::page::{DATA_CLOSES, DATA_OPENS, STYLE, items, section};
+use crate::escape::escape;
 use crate::heat;
+use crate::json;
 use crate::number::plural;
 use crate::plots::matrix;
 use firsttouch_machine::Measurement;
@@ -49,7 +51,7 @@ pub fn measurement(measurement: &Measurement) -> String {
     let method = format!("<p>{}; {}.</p>\n", escape(&heat::basis(measurement)), escape(&measurement.date));
     section(&mut page, "Method", &method);
     // No string of the document can end the block: `<` stands in JSON strings only.
-    let data = crate::json::compact_measurement(measurement).replace('<', "\\u003c");
+    let data = json::block(measurement);
     let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
     page
 }

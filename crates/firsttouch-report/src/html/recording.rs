@@ -1,12 +1,14 @@
 //! A recording as one HTML file, its document inside.
 
-use super::{DATA_CLOSES, DATA_OPENS, STYLE, escape, items, section, section_of};
+use super::page::{DATA_CLOSES, DATA_OPENS, STYLE, items, section, section_of};
 use crate::account::Account;
+use crate::escape::escape;
+use crate::json;
 use crate::plots::timeline;
 use crate::series::panels;
 use crate::shell;
 use crate::visible::shortened;
-use firsttouch_placement::Recording;
+use firsttouch_documents::Recording;
 use std::fmt::Write as _;
 
 /// A recording as one HTML file: a figure for each kind of value over time.
@@ -35,8 +37,7 @@ pub fn recording(recording: &Recording) -> String {
         section(&mut page, plot.title, &figure);
     }
     section(&mut page, "Method", &format!("<p>{}.</p>\n", escape(&account.footer)));
-    // No string of the document can end the block: `<` stands in JSON strings only.
-    let data = crate::json::compact_recording(recording).replace('<', "\\u003c");
+    let data = json::block(recording);
     let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
     page
 }

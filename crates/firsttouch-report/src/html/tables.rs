@@ -1,11 +1,16 @@
 //! The tables of the report, readable without any style.
 
-use super::{escape, written};
+use super::page::written;
 use crate::cells::{SharedShortfall, asked, obtained};
+use crate::escape::escape;
 use crate::number;
-use crate::summary::{Metric, PeakMemory, Phase, mean_wall, metrics, peak_memory, raw_runs as runs_in_order};
+use crate::summary::{
+    Metric, PeakMemory, Phase, counter_columns, counters, mean_wall, peak_memory, raw_runs as runs_in_order,
+    run_columns,
+};
 use crate::verdict;
-use firsttouch_placement::{LaunchedRun, SkippedConfiguration, TuneReport, Verdict};
+use firsttouch_experiment::{SessionRun, Verdict};
+use firsttouch_placement::{SkippedConfiguration, TuneReport};
 use std::fmt::Write as _;
 
 /// Whether a column holds words or numbers.
@@ -73,7 +78,7 @@ pub(super) fn summary(report: &TuneReport) -> String {
         ("verdict", Words),
     ]);
     for (index, configuration) in report.configurations.iter().enumerate() {
-        let ratio = match &configuration.ratio {
+        let ratio = match &configuration.proved.ratio {
             Some(ratio) => number::ratio(ratio),
             None if index == 0 => "1".to_owned(),
             None => number::UNKNOWN.to_owned(),
@@ -82,16 +87,16 @@ pub(super) fn summary(report: &TuneReport) -> String {
             code(&configuration.name),
             escape(&asked(configuration.asked.as_ref())),
             escape(&obtained(configuration)),
-            configuration.runs.len().to_string(),
+            configuration.proved.runs.len().to_string(),
             mean_wall(configuration),
             ratio,
-            verdict::word(configuration.verdict, index == 0),
+            verdict::word(configuration.proved.verdict, index == 0),
         ];
         table.row(row_class(report, &configuration.name), &cells);
     }
     if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
         let runs = &confirmation.winner_runs;
-        let mean = crate::summary::mean(&runs.iter().map(|run| run.wall_s).collect::<Vec<_>>());
+        let mean = crate::summary::mean(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<_>>());
         let cells = [
             fresh_label(confirmation.verdict, winner),
             escape(&asked(report.configuration(winner).and_then(|c| c.asked.as_ref()))),
@@ -118,7 +123,7 @@ pub(super) fn cost(report: &TuneReport) -> String {
         ("major faults", Number),
         ("context switches", Number),
     ]);
-    let mut row = |class: &str, label: String, runs: &[LaunchedRun], memory: Option<PeakMemory>| {
+    let mut row = |class: &str, label: String, runs: &[SessionRun], memory: Option<PeakMemory>| {
         let mean = |metric: Metric, show: fn(f64) -> String| {
             metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show)
         };
@@ -136,7 +141,12 @@ pub(super) fn cost(report: &TuneReport) -> String {
     };
     for configuration in &report.configurations {
         let memory = peak_memory(report, configuration, Phase::Search);
-        row(row_class(report, &configuration.name), code(&configuration.name), &configuration.runs, memory);
+        row(
+            row_class(report, &configuration.name),
+            code(&configuration.name),
+            &configuration.proved.runs,
+            memory,
+        );
     }
     if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
         let memory = report.configuration(winner).and_then(|c| peak_memory(report, c, Phase::Confirmation));
@@ -184,8 +194,7 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
     if runs.is_empty() {
         return None;
     }
-    let counters: Vec<Metric> =
-        metrics(report).into_iter().filter(|metric| matches!(metric, Metric::Counter(_))).collect();
+    let counters = counters(report);
     let mut titles = vec![
         ("order", Number),
         ("block", Number),
@@ -200,30 +209,17 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
         ("switches", Number),
         ("outlier", Words),
     ];
-    titles.extend(counters.iter().map(|metric| (metric.label(), Number)));
+    titles.extend(counters.iter().map(|name| (name.as_str(), Number)));
     // One class for the table instead of one per cell: there are thousands of them.
     let mut table = Table::new(&titles);
     table.text = table.text.replacen("<table>", "<table class=\"raw\">", 1);
     table.kinds.fill(Words);
     for (name, phase, run) in &runs {
-        let mut cells = vec![
-            run.order.to_string(),
-            run.block.to_string(),
-            phase.word().to_owned(),
-            escape(name),
-            run.wall_s.to_string(),
-            run.user_s.to_string(),
-            run.system_s.to_string(),
-            run.max_rss_bytes.to_string(),
-            run.minor_faults.to_string(),
-            run.major_faults.to_string(),
-            run.context_switches.to_string(),
-            if run.outlier { "×".to_owned() } else { String::new() },
-        ];
-        cells.extend(counters.iter().map(|metric| match metric {
-            Metric::Counter(counter) => run.counters.get(counter).map_or(String::new(), u64::to_string),
-            _ => String::new(),
-        }));
+        let mut cells =
+            vec![run.order.to_string(), run.block.to_string(), phase.word().to_owned(), escape(name)];
+        cells.extend(run_columns(run));
+        cells.push(if run.outlier { "×".to_owned() } else { String::new() });
+        cells.extend(counter_columns(run, &counters));
         table.row("", &cells);
     }
     Some(format!(

@@ -1,10 +1,11 @@
 //! How the interval of the mean narrowed run by run, down to the 5 % at which a configuration may stop.
 
-use super::{LEFT, Plot, RIGHT, WIDTH, range_of};
+use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, range_of};
 use crate::scale::Scale;
 use crate::svg::{Anchor, Svg, colour, text_at};
 use crate::visible::{shortened, visible};
-use firsttouch_placement::{LaunchedRun, TuneReport};
+use firsttouch_experiment::SessionRun;
+use firsttouch_placement::TuneReport;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 const TOP: f64 = 12.0;
@@ -29,7 +30,7 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
         .iter()
         .enumerate()
         .filter_map(|(index, configuration)| {
-            let points = relative_errors(&configuration.runs);
+            let points = relative_errors(&configuration.proved.runs);
             let (ink, width) = if report.winner.as_deref() == Some(&configuration.name) {
                 (colour::BLUE, 2.5)
             } else if index == 0 {
@@ -47,7 +48,7 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     let x = Scale::linear(2.0, longest.max(3.0), (LEFT, RIGHT));
     let y = Scale::log((low * 0.8).clamp(1e-4, 0.03), (high * 1.2).clamp(0.08, 2.0), (bottom, TOP));
     let mut svg = Svg::new(WIDTH, bottom + 40.0);
-    super::bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "runs of the configuration");
+    bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "runs of the configuration");
     for (value, _) in y.ticks(8) {
         svg.grid((LEFT, y.at(value)), (RIGHT, y.at(value)));
         svg.note((LEFT - 8.0, y.at(value) + 4.0), Anchor::End, &per_cent(value));
@@ -73,15 +74,15 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
 }
 
 /// The relative half-width after the second, third, … run.
-fn relative_errors(runs: &[LaunchedRun]) -> Vec<(f64, f64)> {
+fn relative_errors(runs: &[SessionRun]) -> Vec<(f64, f64)> {
     let (mut mean, mut squares) = (0.0, 0.0);
     let mut errors = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         // Welford's update: one pass, and no difference of large sums.
         let number = (index + 1) as f64;
-        let before = run.wall_s - mean;
+        let before = run.timed.wall_s - mean;
         mean += before / number;
-        squares += before * (run.wall_s - mean);
+        squares += before * (run.timed.wall_s - mean);
         if index == 0 || mean <= 0.0 {
             continue;
         }
@@ -138,21 +139,12 @@ fn per_cent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::relative_errors;
-    use firsttouch_placement::LaunchedRun;
+    use firsttouch_experiment::{SessionRun, TimedRun};
 
-    fn runs(walls: &[f64]) -> Vec<LaunchedRun> {
-        let run = |wall_s: &f64| LaunchedRun {
-            block: 0,
-            order: 0,
-            wall_s: *wall_s,
-            user_s: 0.0,
-            system_s: 0.0,
-            max_rss_bytes: 0,
-            minor_faults: 0,
-            major_faults: 0,
-            context_switches: 0,
-            counters: Default::default(),
-            outlier: false,
+    fn runs(walls: &[f64]) -> Vec<SessionRun> {
+        let run = |wall_s: &f64| SessionRun {
+            timed: TimedRun { wall_s: *wall_s, ..TimedRun::default() },
+            ..SessionRun::default()
         };
         walls.iter().map(run).collect()
     }

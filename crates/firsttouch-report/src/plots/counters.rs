@@ -1,6 +1,6 @@
 //! Counters, faults and times in user mode and kernel against the baseline, as a matrix of small bars.
 
-use super::{LEFT, NAME_COLUMNS, Plot, WIDTH, row_name};
+use super::frame::{LEFT, NAME_COLUMNS, Plot, WIDTH, row_name};
 use crate::number::{self, significant};
 use crate::scale::Scale;
 use crate::summary::{Metric, metrics};
@@ -17,12 +17,13 @@ const MOST: f64 = 1000.0;
 
 pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     let (baseline, others) = report.configurations.split_first()?;
-    let others: Vec<&ConfigurationReport> = others.iter().filter(|other| !other.runs.is_empty()).collect();
+    let others: Vec<&ConfigurationReport> =
+        others.iter().filter(|other| !other.proved.runs.is_empty()).collect();
     let columns: Vec<(Metric, f64)> = metrics(report)
         .into_iter()
         .filter_map(|metric| {
-            let mean = metric.mean(&baseline.runs)?;
-            let is_used = mean > 0.0 && others.iter().any(|other| metric.mean(&other.runs).is_some());
+            let mean = metric.mean(&baseline.proved.runs)?;
+            let is_used = mean > 0.0 && others.iter().any(|other| metric.mean(&other.proved.runs).is_some());
             is_used.then_some((metric, mean))
         })
         .collect();
@@ -64,7 +65,7 @@ fn draw(svg: &mut Svg, columns: &[(Metric, f64)], others: &[&ConfigurationReport
         );
         svg.note((left + 4.0, top + 29.0), Anchor::Start, &metric.show(*base));
         let ratios: Vec<Option<f64>> =
-            others.iter().map(|other| metric.mean(&other.runs).map(|mean| mean / base)).collect();
+            others.iter().map(|other| metric.mean(&other.proved.runs).map(|mean| mean / base)).collect();
         let furthest =
             ratios.iter().flatten().map(|ratio| ratio.max(1.0 / ratio)).fold(2.0, f64::max).min(MOST);
         let scale = Scale::log(1.0 / furthest, furthest, (left + 4.0, left + width - 58.0));

@@ -1,10 +1,11 @@
 //! Forest plot: the ratio of every configuration to the baseline with its interval, the confirmation on its own.
 
-use super::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, look_of, range_of, row_name};
+use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, look_of, range_of, row_name};
 use crate::number;
 use crate::scale::Scale;
 use crate::svg::{Anchor, Shape, Svg, colour};
-use firsttouch_placement::{Ratio, TuneReport, Verdict};
+use firsttouch_experiment::{Ratio, Verdict};
+use firsttouch_placement::TuneReport;
 
 const ROW: f64 = 26.0;
 const TOP: f64 = 30.0;
@@ -78,8 +79,8 @@ fn rows(report: &TuneReport) -> Vec<Row<'_>> {
     });
     let search = report.configurations.iter().skip(1).map(|configuration| Row {
         name: configuration.name.clone(),
-        ratio: configuration.ratio.as_ref(),
-        verdict: configuration.verdict,
+        ratio: configuration.proved.ratio.as_ref(),
+        verdict: configuration.proved.verdict,
         confirmation: false,
     });
     fresh.chain(search).collect()

@@ -1,6 +1,6 @@
 //! Heat maps: one square for each pair of nodes, with its value in it.
 
-use super::Plot;
+use super::frame::{Plot, WIDTH};
 use crate::heat::{Heat, Sheet};
 use crate::svg::{Anchor, Svg, colour};
 use firsttouch_machine::MeasuredNode;
@@ -19,7 +19,7 @@ pub(crate) fn plot(nodes: &[MeasuredNode], sheet: &Sheet<'_>) -> Plot {
     let has_column = |column: &usize| all.iter().any(|row| sheet.value(*row, *column).is_some());
     let rows: Vec<usize> = all.iter().copied().filter(has_row).collect();
     let columns: Vec<usize> = all.iter().copied().filter(has_column).collect();
-    let side = ((super::WIDTH - LEFT) / columns.len().max(1) as f64).clamp(NARROWEST, WIDEST);
+    let side = ((WIDTH - LEFT) / columns.len().max(1) as f64).clamp(NARROWEST, WIDEST);
     let mut svg =
         Svg::new(LEFT + side * columns.len() as f64 + 10.0, TOP + HEIGHT * rows.len() as f64 + 10.0);
     svg.note((LEFT - 12.0, 18.0), Anchor::End, "CPUs \\ memory");

@@ -4,6 +4,7 @@
 mod convergence;
 mod counters;
 mod forest;
+mod frame;
 pub(crate) mod matrix;
 mod order;
 mod pages;
@@ -11,28 +12,8 @@ mod runs;
 pub(crate) mod timeline;
 pub(crate) mod workers;
 
-use crate::number::seconds;
-use crate::scale::Scale;
-use crate::svg::{Anchor, Shape, Svg, colour, text_at};
-use crate::visible::{shortened, visible};
-use firsttouch_placement::{LaunchedRun, TuneReport, Verdict};
-
-/// Width of every figure.
-const WIDTH: f64 = 900.0;
-/// Where the plotted area begins, after the names of the configurations.
-const LEFT: f64 = 190.0;
-/// Where it ends, before the figures in words.
-const RIGHT: f64 = 672.0;
-/// Columns of a configuration's name that fit before it.
-const NAME_COLUMNS: usize = 25;
-
-/// A figure with its words.
-#[derive(Debug)]
-pub(crate) struct Plot {
-    pub(crate) title: &'static str,
-    pub(crate) caption: String,
-    pub(crate) svg: String,
-}
+use firsttouch_placement::TuneReport;
+use frame::Plot;
 
 /// Every figure the document has something for.
 pub(crate) fn all(report: &TuneReport) -> Vec<Plot> {
@@ -47,49 +28,4 @@ pub(crate) fn all(report: &TuneReport) -> Vec<Plot> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// The name of a row, cut to the space it has; the whole name is its tooltip.
-fn row_name(svg: &mut Svg, y: f64, name: &str, strong: bool) {
-    let whole = visible(name);
-    let shown = shortened(&whole, NAME_COLUMNS);
-    let mut element = text_at((LEFT - 12.0, y + 4.0), Anchor::End);
-    if strong {
-        element = element.set("font-weight", "bold");
-    }
-    svg.write(element, &shown, if shown == whole { "" } else { &whole });
-}
-
-/// Grid lines with labels below the plotted area, and the name of the axis.
-fn bottom_axis(svg: &mut Svg, scale: &Scale, ticks: &[(f64, String)], rows: (f64, f64), title: &str) {
-    for (value, label) in ticks {
-        let x = scale.at(*value);
-        svg.grid((x, rows.0), (x, rows.1));
-        svg.note((x, rows.1 + 15.0), Anchor::Middle, label);
-    }
-    svg.note(((LEFT + RIGHT) / 2.0, rows.1 + 32.0), Anchor::Middle, title);
-}
-
-/// The tooltip of a run.
-fn run_words(run: &LaunchedRun, phase: &str) -> String {
-    let outlier = if run.outlier { ", outlier" } else { "" };
-    format!("{} (block {}, run {}, {phase}{outlier})", seconds(run.wall_s), run.block, run.order)
-}
-
-/// How a verdict is drawn: its form and its colour.
-fn look_of(verdict: Option<Verdict>) -> (Shape, &'static str) {
-    match verdict {
-        Some(Verdict::Faster) => (Shape::Up, colour::BLUE),
-        Some(Verdict::Slower) => (Shape::Down, colour::VERMILION),
-        Some(Verdict::Same) => (Shape::Square, colour::GREY),
-        Some(Verdict::Undecided) | None => (Shape::Ring, colour::OCHRE),
-    }
-}
-
-/// The smallest and largest of the finite values; `None` without one.
-fn range_of(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.filter(|value| value.is_finite()).fold(None, |range, value| match range {
-        None => Some((value, value)),
-        Some((low, high)) => Some((low.min(value), high.max(value))),
-    })
 }

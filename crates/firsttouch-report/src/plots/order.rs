@@ -1,11 +1,12 @@
 //! Time against the order of the runs: drift, warm-up and groups of times show here.
 
-use super::{LEFT, Plot, RIGHT, WIDTH, range_of, row_name, run_words};
+use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, range_of, row_name, run_words};
 use crate::number::{percent, seconds};
 use crate::scale::Scale;
 use crate::summary::{Phase, fresh_runs};
 use crate::svg::{Anchor, Shape, Svg, colour};
-use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport};
+use firsttouch_experiment::SessionRun;
+use firsttouch_placement::{ConfigurationReport, TuneReport};
 
 const ROW: f64 = 54.0;
 const TOP: f64 = 22.0;
@@ -16,14 +17,16 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     let rows: Vec<&ConfigurationReport> = report
         .configurations
         .iter()
-        .filter(|configuration| configuration.runs.len() + fresh_runs(report, &configuration.name).len() > 0)
+        .filter(|configuration| {
+            configuration.proved.runs.len() + fresh_runs(report, &configuration.name).len() > 0
+        })
         .collect();
-    let runs = || rows.iter().flat_map(|row| row.runs.iter().chain(fresh_runs(report, &row.name)));
+    let runs = || rows.iter().flat_map(|row| row.proved.runs.iter().chain(fresh_runs(report, &row.name)));
     let (first, last) = range_of(runs().map(|run| f64::from(run.order)))?;
     let bottom = TOP + ROW * rows.len() as f64;
     let x = Scale::linear(first - 0.5, last + 0.5, (LEFT, RIGHT));
     let mut svg = Svg::new(WIDTH, bottom + 40.0);
-    super::bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "order of the runs in the session");
+    bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "order of the runs in the session");
     for (index, configuration) in rows.iter().enumerate() {
         strip(&mut svg, &x, report, configuration, TOP + ROW * index as f64);
     }
@@ -51,11 +54,11 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
 
 fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &ConfigurationReport, top: f64) {
     let fresh = fresh_runs(report, &configuration.name);
-    let mut runs: Vec<(&LaunchedRun, Phase)> =
-        configuration.runs.iter().map(|run| (run, Phase::Search)).collect();
+    let mut runs: Vec<(&SessionRun, Phase)> =
+        configuration.proved.runs.iter().map(|run| (run, Phase::Search)).collect();
     runs.extend(fresh.iter().map(|run| (run, Phase::Confirmation)));
     runs.sort_by_key(|(run, _)| run.order);
-    let mut walls: Vec<f64> = runs.iter().map(|(run, _)| run.wall_s).collect();
+    let mut walls: Vec<f64> = runs.iter().map(|(run, _)| run.timed.wall_s).collect();
     walls.sort_by(f64::total_cmp);
     let (Some(low), Some(high)) = (walls.first().copied(), walls.last().copied()) else { return };
     let median = walls[walls.len() / 2];
@@ -71,7 +74,7 @@ fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &Configur
         report.winner.as_deref() == Some(&configuration.name),
     );
     let points: Vec<(f64, f64)> =
-        runs.iter().map(|(run, _)| (x.at(f64::from(run.order)), y.at(run.wall_s))).collect();
+        runs.iter().map(|(run, _)| (x.at(f64::from(run.order)), y.at(run.timed.wall_s))).collect();
     if points.len() > 1 {
         svg.polyline(&points, colour::GREY, 1.0, 0.6, "");
     }

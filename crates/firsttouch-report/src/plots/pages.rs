@@ -1,6 +1,6 @@
 //! Asked against obtained: placed memory by page size and by node, as stacked bars.
 
-use super::{LEFT, Plot, RIGHT, WIDTH, range_of, row_name};
+use super::frame::{LEFT, Plot, RIGHT, WIDTH, range_of, row_name};
 use crate::cells::total;
 use crate::number::{bytes, percent};
 use crate::scale::Scale;

@@ -1,11 +1,11 @@
 //! A recording over time: one figure for each panel, or all of them in one.
 
-use super::{Plot, WIDTH, range_of};
+use super::frame::{Plot, WIDTH, range_of};
 use crate::number::count;
 use crate::scale::Scale;
 use crate::series::{Panel, Point, Series, Unit, panels};
 use crate::svg::{Anchor, Element, Shape, Svg, colour};
-use firsttouch_placement::Recording;
+use firsttouch_documents::Recording;
 
 /// Where the plotted area begins, after the labels of the axis, and where it ends.
 const AREA: (f64, f64) = (84.0, 880.0);

@@ -1,10 +1,10 @@
 //! Workers of the runtime over time: busy, idle, balancing, migrating; and what part of their time was work.
 
-use super::WIDTH;
+use super::frame::WIDTH;
 use crate::number::{bytes, percent, plural, seconds};
 use crate::scale::Scale;
 use crate::svg::{Anchor, Shape, Svg, colour};
-use firsttouch_runtime::{Account, Balancing, Step};
+use firsttouch_documents::{Account, Balancing, Step};
 
 /// Where the plotted area begins, after the names of the workers, and where it ends.
 const AREA: (f64, f64) = (150.0, 880.0);

@@ -240,7 +240,7 @@ fn devices(page: &mut Page, own: &OwnDevices) {
             ([], why) => why.clone().unwrap_or(UNKNOWN.to_owned()),
             (nodes, _) => format!("node {}", format_order(nodes)),
         };
-        page.line("  ", &format!("{}: {place}", device.via.join(" -> ")));
+        page.line("  ", &format!("{}: {place}", device.layers.join(" -> ")));
         for how in device.how.iter().take(USES_SHOWN) {
             page.paragraph("    ", how, None);
         }
@@ -258,7 +258,7 @@ fn devices(page: &mut Page, own: &OwnDevices) {
 mod tests {
     use super::*;
     use firsttouch_placement::{
-        AttachPlan, AttachVia, Placement, Reason, Receipt, SCHEMA_VERSION, Shortfall, ThreadReport, Via,
+        AttachPlan, ExecutorKind, Placement, Reason, Receipt, Shortfall, ThreadReport, Via,
     };
 
     const HUGE: u64 = 2 << 20;
@@ -271,7 +271,6 @@ mod tests {
             cpus_obtained: Some(cpus.to_vec()),
         };
         Receipt {
-            schema_version: SCHEMA_VERSION,
             program: "/bin/x\u{1b}[2J".to_owned(),
             asked: Placement::default(),
             obtained: Some(Obtained {
@@ -299,7 +298,6 @@ mod tests {
 
     fn report() -> AttachReport {
         AttachReport {
-            schema_version: SCHEMA_VERSION,
             pid: 7,
             action: AttachAction::Attach,
             asked: AttachAsked { huge_pages: true, node: Some(1), ..AttachAsked::default() },
@@ -316,7 +314,7 @@ mod tests {
             shortfalls: vec![Shortfall::new(Reason::BusyPages, 2 * HUGE)],
             journal: Some("/state/7-1.jsonl".to_owned()),
             undo_steps: 1,
-            via: AttachVia::Outside,
+            executor: ExecutorKind::Remote,
             ended: AttachEnded::Done,
             own_devices: None,
             notes: vec!["so".to_owned()],

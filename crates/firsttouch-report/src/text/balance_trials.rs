@@ -2,7 +2,7 @@
 
 use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
-use crate::number::{percent, plural, seconds, significant, span};
+use crate::number::{UNKNOWN, percent, plural, seconds, significant, span};
 use crate::style::{Style, Tone};
 use firsttouch_balance::trial::{SIZES, TrialReport, TrialRow};
 
@@ -49,20 +49,24 @@ fn times(rows: &[TrialRow]) -> Table {
         Column::new("document", "moved", Align::Right),
     ]);
     let none = |row: &&TrialRow| row.strategy == "none";
-    let published = rows.iter().find(none).and_then(|row| row.document_value);
+    let published = rows.iter().find(none).and_then(|row| row.published_value);
     for row in rows {
         let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let speedup = row.document_value.zip(published).map(|(time, none)| significant(none / time, 3));
+        let speedup = row.published_value.zip(published).map(|(time, none)| significant(none / time, 3));
         table.row(vec![
             Cell::new(&row.strategy),
             Cell::new(seconds(row.iteration_s)),
-            Cell::new(percent((row.ci95[1] - row.iteration_s) / row.iteration_s)),
+            Cell::new(
+                row.ci95.map_or(UNKNOWN.to_owned(), |[_, high]| {
+                    percent((high - row.iteration_s) / row.iteration_s)
+                }),
+            ),
             Cell::new(row.speedup.map_or("-".to_owned(), |speedup| significant(speedup, 3))),
             Cell::new(percent(row.migrated_fraction)),
             Cell::new(span(row.strategy_ms / 1e3)),
-            Cell::new(or_dash(row.document_value.map(seconds))),
+            Cell::new(or_dash(row.published_value.map(seconds))),
             Cell::new(or_dash(speedup)),
-            Cell::new(or_dash(row.document_migrated_fraction.map(percent))),
+            Cell::new(or_dash(row.published_migrated_fraction.map(percent))),
         ]);
     }
     table
@@ -70,12 +74,12 @@ fn times(rows: &[TrialRow]) -> Table {
 
 fn migrations(rows: &[TrialRow]) -> Table {
     let mut columns = vec![Column::new("", "", Align::Left)];
-    columns.extend(SIZES.iter().map(|(name, _)| Column::new("size", name, Align::Right)));
+    columns.extend(SIZES.iter().map(|(name, _)| Column::new("size", *name, Align::Right)));
     let mut table = Table::new(columns);
     for row in rows.iter().filter(|row| row.strategy != "none") {
         let mut cells = vec![Cell::new(format!("{} {} {}", row.benchmark, row.machine, row.strategy))];
         cells.extend(SIZES.iter().map(|(name, _)| {
-            Cell::new(row.migration_s.get(name).map_or("-".to_owned(), |time| seconds(*time)))
+            Cell::new(row.migration_s.get(*name).map_or("-".to_owned(), |time| seconds(*time)))
         }));
         table.row(cells);
     }

@@ -1,28 +1,42 @@
 //! Text for the terminal. Everything reads the same without colour, and nothing of a stranger's text is obeyed.
 
 mod attach;
+mod attached;
 mod balance;
 mod balance_trials;
+mod explanation;
 mod filling;
+mod graph;
+mod lab;
 mod measurement;
 mod observation;
 mod receipt;
 mod recording;
+mod region;
+mod runtime;
 mod search;
 mod search_bench;
+mod status;
 mod table;
 mod tree;
 
 pub use attach::attach;
+pub use attached::{attach_forgotten, attached};
 pub use balance::balance;
 pub use balance_trials::balance_trials;
+pub use explanation::explanation;
 pub use filling::filling;
+pub use graph::{graph, memory_estimate};
+pub use lab::{lab, lab_list};
 pub use measurement::measurement;
-pub use observation::observation;
+pub use observation::observed;
 pub use receipt::receipt;
 pub use recording::recording;
+pub use region::region;
+pub use runtime::runtime;
 pub use search::{merge, search};
 pub use search_bench::search_bench;
+pub use status::status;
 
 use crate::cells;
 use crate::cells::{asked, obtained, shortfalls};
@@ -35,7 +49,8 @@ use crate::summary::{
 };
 use crate::verdict::{self, Advice};
 use crate::visible::{columns, visible, wrapped};
-use firsttouch_placement::{ConfigurationReport, LaunchedRun, TuneReport, Verdict};
+use firsttouch_experiment::{SessionRun, Verdict};
+use firsttouch_placement::{ConfigurationReport, TuneReport};
 use table::{Align, Cell, Column, Table};
 
 /// The narrowest width that is honoured: below it every table would fall to pieces.
@@ -121,8 +136,9 @@ fn summary_table(report: &TuneReport) -> Table {
     }
     if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
         let runs = confirmation.winner_runs.len() + confirmation.baseline_runs.len();
-        let mean =
-            crate::summary::mean(&confirmation.winner_runs.iter().map(|r| r.wall_s).collect::<Vec<_>>());
+        let mean = crate::summary::mean(
+            &confirmation.winner_runs.iter().map(|r| r.timed.wall_s).collect::<Vec<_>>(),
+        );
         let configuration = report.configuration(winner);
         let asked = configuration.and_then(|c| c.asked.as_ref());
         let memory = configuration.and_then(|c| peak_memory(report, c, Phase::Confirmation));
@@ -155,16 +171,16 @@ fn row(
         if is_winner { Cell::toned(name, Tone::Strong) } else { Cell::new(name) },
         Cell::new(asked(configuration.asked.as_ref())),
         Cell::new(obtained(configuration)),
-        Cell::new(configuration.runs.len().to_string()),
+        Cell::new(configuration.proved.runs.len().to_string()),
         Cell::new(mean_wall(configuration)),
-        Cell::new(match &configuration.ratio {
+        Cell::new(match &configuration.proved.ratio {
             Some(ratio) => number::ratio(ratio),
             None if is_baseline => "1".to_owned(),
             None => number::UNKNOWN.to_owned(),
         }),
-        verdict_cell(configuration.verdict, is_baseline),
+        verdict_cell(configuration.proved.verdict, is_baseline),
     ];
-    cells.extend(cost_cells(&configuration.runs, peak_memory(report, configuration, Phase::Search)));
+    cells.extend(cost_cells(&configuration.proved.runs, peak_memory(report, configuration, Phase::Search)));
     cells
 }
 
@@ -179,7 +195,7 @@ fn verdict_cell(verdict: Option<Verdict>, is_baseline: bool) -> Cell {
     }
 }
 
-fn cost_cells(runs: &[LaunchedRun], memory: Option<PeakMemory>) -> [Cell; 5] {
+fn cost_cells(runs: &[SessionRun], memory: Option<PeakMemory>) -> [Cell; 5] {
     let mean = |metric: Metric, show: fn(f64) -> String| {
         Cell::new(metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show))
     };

@@ -4,20 +4,26 @@ use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, percent, plural, seconds, significant};
 use crate::style::{Style, Tone};
+use firsttouch_documents::ObservationReport;
 use firsttouch_placement::Observation;
-use std::time::Duration;
 
 /// Threads listed; the JSON has all.
 const THREADS_SHOWN: usize = 32;
 
+/// What threads did in an interval, where a strategy puts them, and what was done about it.
+pub fn observed(report: &ObservationReport, width: usize, style: Style) -> String {
+    let seen = observation(&report.observed, report.interval_s, width, style);
+    format!("{seen}\n{}", super::attach(&report.attach, width, style))
+}
+
 /// What threads did in an interval, and where a strategy puts them.
-pub fn observation(observed: &Observation, interval: Duration, width: usize, style: Style) -> String {
+fn observation(observed: &Observation, interval_s: f64, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
     let what = format!(
         "{} of {} busy in {}; {} moves {}: the busiest CPU is asked for {} times what it has, then {}; imbalance {}, then {}",
         observed.busy,
         plural(observed.threads.len(), "thread"),
-        seconds(interval.as_secs_f64()),
+        seconds(interval_s),
         observed.strategy,
         observed.moved,
         significant(observed.busiest_before, 3),
@@ -87,7 +93,7 @@ mod tests {
                 thread(13, 0.0, None, None),
             ],
         };
-        let text = observation(&observed, Duration::from_secs(1), 100, Style::Plain);
+        let text = observation(&observed, 1.0, 100, Style::Plain);
         assert!(text.starts_with("2 of 3 threads busy in 1.00 s; best moves 1: the busiest CPU"), "{text}");
         let rows: Vec<Vec<&str>> =
             text.lines().rev().take(2).map(|line| line.split_whitespace().collect()).collect();

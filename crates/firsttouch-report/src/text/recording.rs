@@ -7,7 +7,7 @@ use crate::series::{panels, sparkline};
 use crate::shell;
 use crate::style::{Style, Tone};
 use crate::visible::visible;
-use firsttouch_placement::Recording;
+use firsttouch_documents::Recording;
 
 /// Columns of a value's course.
 const COURSE: usize = 24;

@@ -3,7 +3,7 @@
 use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, bytes, count, plural, seconds};
 use crate::style::{Style, Tone};
-use firsttouch_graph::{Figures, GraphReceipt, MergeReport, SearchReport, Spread};
+use firsttouch_documents::{Figures, GraphReceipt, MergeReport, SearchReport, Spread};
 
 /// What was searched, how fast, and where the graph lay.
 pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
@@ -107,10 +107,10 @@ fn figures(figures: &Figures) -> Vec<(&'static str, String)> {
         .extend(figures.closeness.map(|all| ("closeness  ", spread(&all, |number| format!("{number:.6e}")))));
     lines.extend(figures.reach.map(|all| ("reach      ", spread(&all, whole))));
     lines.extend(figures.histogram.as_ref().map(|histogram| {
-        let most = histogram.counts().iter().max().copied().unwrap_or(0);
-        let at = histogram.counts().iter().position(|count| *count == most).unwrap_or(0) as u64;
-        let from = at * histogram.width();
-        let words = format!("classes {} wide; most distances from {from} on: {most}", histogram.width());
+        let most = histogram.counts.iter().max().copied().unwrap_or(0);
+        let at = histogram.counts.iter().position(|count| *count == most).unwrap_or(0) as u64;
+        let from = at * histogram.width;
+        let words = format!("classes {} wide; most distances from {from} on: {most}", histogram.width);
         ("histogram  ", words)
     }));
     lines

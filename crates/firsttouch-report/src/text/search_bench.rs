@@ -4,9 +4,9 @@ use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, bytes, count, mean_seconds, plural, ratio};
 use crate::style::{Style, Tone};
-use firsttouch_graph::SearchBench;
+use firsttouch_documents::SearchBench;
 
-/// One line for each way: time of all queries, edges per second, ratio to the first and verdict.
+/// One line for each variant: time of all queries, edges per second, ratio to the first and verdict.
 pub fn search_bench(report: &SearchBench, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
     let graph = &report.graph;
@@ -21,7 +21,7 @@ pub fn search_bench(report: &SearchBench, width: usize, style: Style) -> String 
     page.paragraph("", &what, Some(Tone::Strong));
     page.blank();
     let mut table = Table::new(vec![
-        Column::new("", "way", Align::Left),
+        Column::new("", "variant", Align::Left),
         Column::new("", "threads", Align::Right),
         Column::new("time", "time", Align::Right),
         Column::new("time", "edges/s", Align::Right),
@@ -29,15 +29,17 @@ pub fn search_bench(report: &SearchBench, width: usize, style: Style) -> String 
         Column::new("proved", "verdict", Align::Left),
         Column::new("proved", "runs", Align::Right),
     ]);
-    for (way, proved) in report.ways.iter().zip(&report.session.configurations) {
+    for (variant, proved) in
+        report.variants.iter().zip(report.session.configurations.iter().map(|one| &one.proved))
+    {
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         table.row(vec![
-            Cell::new(&way.name),
-            Cell::new(way.threads.to_string()),
+            Cell::new(&variant.name),
+            Cell::new(variant.threads.to_string()),
             Cell::new(or_unknown(
                 (!proved.runs.is_empty()).then(|| mean_seconds(proved.mean_wall_s, proved.ci95_wall_s)),
             )),
-            Cell::new(or_unknown(way.teps.map(count))),
+            Cell::new(or_unknown(variant.teps.map(count))),
             Cell::new(proved.ratio.as_ref().map_or_else(String::new, ratio)),
             Cell::new(
                 proved.verdict.map_or_else(|| "what others are compared with".to_owned(), |v| v.to_string()),

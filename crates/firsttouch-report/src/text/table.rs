@@ -18,13 +18,13 @@ pub(super) enum Align {
 #[derive(Debug)]
 pub(super) struct Column {
     group: &'static str,
-    title: &'static str,
+    title: String,
     align: Align,
 }
 
 impl Column {
-    pub(super) fn new(group: &'static str, title: &'static str, align: Align) -> Self {
-        Column { group, title, align }
+    pub(super) fn new(group: &'static str, title: impl Into<String>, align: Align) -> Self {
+        Column { group, title: title.into(), align }
     }
 }
 
@@ -87,7 +87,7 @@ impl Table {
 
     fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text));
-        cells.chain([columns(self.columns[column].title)]).max().unwrap_or(0)
+        cells.chain([columns(&self.columns[column].title)]).max().unwrap_or(0)
     }
 
     fn needs(&self, members: &[usize]) -> usize {
@@ -100,7 +100,7 @@ impl Table {
 
     fn part(&self, members: &[usize], style: Style) -> String {
         let titles: Vec<Cell> =
-            self.columns.iter().map(|column| Cell::toned(column.title, Tone::Faint)).collect();
+            self.columns.iter().map(|column| Cell::toned(&column.title, Tone::Faint)).collect();
         let mut text = String::new();
         for row in [&titles].into_iter().chain(&self.rows) {
             let cells = members.iter().filter_map(|column| {

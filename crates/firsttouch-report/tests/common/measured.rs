@@ -1,8 +1,8 @@
 //! Measurements made by hand: two sockets with slow memory beside them, and one node.
 
 use firsttouch_machine::{
-    Disagreement, MEASUREMENT_VERSION, Matrix, Means, MeasuredMachine, MeasuredNode, MeasuredPages,
-    Measurement, Method, PageLatency, Range, SingleCpu, Spread,
+    Disagreement, Matrix, MeasuredMachine, MeasuredNode, MeasuredPages, Measurement, Method, PageLatency,
+    Range, SingleCpu, Spread, StreamInstructions,
 };
 
 fn node(id: u32, cpus: &[u32]) -> MeasuredNode {
@@ -24,8 +24,12 @@ fn around(matrix: &Matrix) -> Range {
     Range { low: scaled(matrix, 0.9), high: scaled(matrix, 1.25) }
 }
 
-fn means() -> Means {
-    Means { read: "avx512".to_owned(), write: "avx2 non-temporal".to_owned(), copy: "plain".to_owned() }
+fn means() -> StreamInstructions {
+    StreamInstructions {
+        read: "avx512".to_owned(),
+        write: "avx2 non-temporal".to_owned(),
+        copy: "plain".to_owned(),
+    }
 }
 
 /// Three nodes, of which the last is slow and without CPUs.
@@ -34,7 +38,6 @@ pub fn three_nodes() -> Measurement {
     let read = matrix([[180.0, 62.0, 24.0], [61.0, 182.0, 20.0]]);
     let single = matrix([[12.0, 9.0, 6.0], [9.1, 12.1, 5.5]]);
     Measurement {
-        schema_version: MEASUREMENT_VERSION,
         date: "2026-01-01T00:00:00Z".to_owned(),
         machine: MeasuredMachine {
             cpu_model: Some("Processor <b>\u{7}</b> \"9\"".to_owned()),

@@ -7,10 +7,11 @@ pub mod markup;
 pub mod measured;
 pub mod recorded;
 
+use firsttouch_documents::AnyDocument;
+use firsttouch_experiment::{ConfigurationResult, Confirmation, Ratio, SessionRun, TimedRun, Verdict};
 use firsttouch_placement::{
-    BlockReport, ConfigurationReport, Confirmation, LaunchedRun, Obtained, Placement, ProcessMemory,
-    ProcessTree, Ratio, Reason, Receipt, Resident, ResidentMemory, SCHEMA_VERSION, Shortfall,
-    SkippedConfiguration, Tie, TuneReport, Verdict, Via,
+    BlockReport, ConfigurationReport, Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt,
+    Resident, ResidentMemory, Shortfall, SkippedConfiguration, Tie, TuneReport, Via,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub struct Shape {
     pub counters: bool,
 }
 
-pub fn run(noise: &mut Noise, shape: &Shape, block: u32, order: u32) -> LaunchedRun {
+pub fn run(noise: &mut Noise, shape: &Shape, block: u32, order: u32) -> SessionRun {
     // Micros, so that golden files do not hang on the last bit.
     let wall_s = (shape.wall_s * (1.0 + shape.spread * noise.normal()) * 1e6).round() / 1e6;
     let faults = (shape.faults as f64 * (1.0 + 0.01 * noise.normal())) as u64;
@@ -56,17 +57,19 @@ pub fn run(noise: &mut Noise, shape: &Shape, block: u32, order: u32) -> Launched
         counters.insert("dTLB-load-misses".to_owned(), faults * 410);
         counters.insert("page-walk-cycles".to_owned(), faults * 16_000);
     }
-    LaunchedRun {
+    SessionRun {
         block,
         order,
-        wall_s,
-        user_s: (wall_s * 0.62 * 1e3).round() / 1e3,
-        system_s: (wall_s * 0.36 * 1e3).round() / 1e3,
-        max_rss_bytes: 812 * MIB + faults * 64,
-        minor_faults: faults,
-        major_faults: u64::from(block == 0),
-        context_switches: 40 + u64::from(block) * 3,
-        counters,
+        timed: TimedRun {
+            wall_s,
+            user_s: (wall_s * 0.62 * 1e3).round() / 1e3,
+            system_s: (wall_s * 0.36 * 1e3).round() / 1e3,
+            max_rss_bytes: 812 * MIB + faults * 64,
+            minor_faults: faults,
+            major_faults: u64::from(block == 0),
+            context_switches: 40 + u64::from(block) * 3,
+            counters,
+        },
         outlier: false,
     }
 }
@@ -79,7 +82,6 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
         *by_size.entry(4096).or_insert(0) += placed - huge;
     }
     Receipt {
-        schema_version: SCHEMA_VERSION,
         program: "/usr/lib/R/bin/exec/R".to_owned(),
         asked: asked.clone(),
         obtained: Some(Obtained {
@@ -157,14 +159,7 @@ pub fn configuration(name: &str, asked: Option<&str>) -> ConfigurationReport {
         name: name.to_owned(),
         obtained: asked.as_ref().map(|asked| receipt(asked, 400_000_000, 0.991)),
         asked,
-        runs: Vec::new(),
-        mean_wall_s: 0.0,
-        ci95_wall_s: None,
-        ratio: None,
-        verdict: None,
-        more_runs: None,
-        bimodal: false,
-        dropped_after_block: None,
+        proved: ConfigurationResult::default(),
     }
 }
 
@@ -177,21 +172,21 @@ pub fn fill(configurations: &mut [ConfigurationReport], shapes: &[Shape], blocks
             turn.swap(last, (noise.uniform() * (last + 1) as f64) as usize);
         }
         for index in turn {
-            if configurations[index].dropped_after_block.is_some_and(|dropped| block > dropped) {
+            if configurations[index].proved.dropped_after_block.is_some_and(|dropped| block > dropped) {
                 continue;
             }
-            configurations[index].runs.push(run(noise, &shapes[index], block, order));
+            configurations[index].proved.runs.push(run(noise, &shapes[index], block, order));
             order += 1;
         }
     }
-    let baseline = configurations[0].runs.clone();
+    let baseline = configurations[0].proved.runs.clone();
     for configuration in configurations {
-        let walls: Vec<f64> = configuration.runs.iter().map(|run| run.wall_s).collect();
+        let walls: Vec<f64> = configuration.proved.runs.iter().map(|run| run.timed.wall_s).collect();
         let (mean, half) = interval(&walls);
-        configuration.mean_wall_s = mean;
-        configuration.ci95_wall_s = half;
+        configuration.proved.mean_wall_s = mean;
+        configuration.proved.ci95_wall_s = half;
         if configuration.name != "baseline" {
-            configuration.ratio = ratio(&baseline, &configuration.runs);
+            configuration.proved.ratio = ratio(&baseline, &configuration.proved.runs);
         }
     }
 }
@@ -207,12 +202,12 @@ fn interval(values: &[f64]) -> (f64, Option<f64>) {
     (mean, Some((half * 1e6).round() / 1e6))
 }
 
-fn ratio(baseline: &[LaunchedRun], runs: &[LaunchedRun]) -> Option<Ratio> {
+fn ratio(baseline: &[SessionRun], runs: &[SessionRun]) -> Option<Ratio> {
     let logs: Vec<f64> = baseline
         .iter()
         .filter_map(|base| {
             let run = runs.iter().find(|run| run.block == base.block)?;
-            Some((base.wall_s / run.wall_s).ln())
+            Some((base.timed.wall_s / run.timed.wall_s).ln())
         })
         .collect();
     let (mean, half) = interval(&logs);
@@ -227,8 +222,11 @@ fn ratio(baseline: &[LaunchedRun], runs: &[LaunchedRun]) -> Option<Ratio> {
 
 /// Fresh blocks of the winner and the baseline, after the runs of the search.
 pub fn confirm(report: &mut TuneReport, winner: &str, shapes: [&Shape; 2], blocks: u32, noise: &mut Noise) {
-    let orders =
-        report.configurations.iter().flat_map(|configuration| &configuration.runs).map(|run| run.order);
+    let orders = report
+        .configurations
+        .iter()
+        .flat_map(|configuration| &configuration.proved.runs)
+        .map(|run| run.order);
     let mut order = orders.max().map_or(0, |last| last + 1);
     let (mut baseline_runs, mut winner_runs) = (Vec::new(), Vec::new());
     for block in 0..blocks {
@@ -244,6 +242,14 @@ pub fn confirm(report: &mut TuneReport, winner: &str, shapes: [&Shape; 2], block
         baseline_runs,
         winner_runs,
     });
+}
+
+/// The session that a text is.
+pub fn session_of(text: &str) -> TuneReport {
+    match firsttouch_report::open(text) {
+        Ok(AnyDocument::Tune(report)) => *report,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn machine() -> serde_json::Value {
@@ -283,7 +289,6 @@ fn machine() -> serde_json::Value {
 /// A document without configurations.
 pub fn empty() -> TuneReport {
     TuneReport {
-        schema_version: SCHEMA_VERSION,
         command: vec!["Rscript".to_owned(), "lm.R".to_owned()],
         seed: 42,
         started: "2026-07-29T09:30:00Z".to_owned(),
@@ -322,7 +327,7 @@ pub fn usual() -> TuneReport {
     let verdicts =
         [None, Some(Verdict::Faster), Some(Verdict::Faster), Some(Verdict::Faster), Some(Verdict::Same)];
     for (configuration, verdict) in report.configurations.iter_mut().zip(verdicts) {
-        configuration.verdict = verdict;
+        configuration.proved.verdict = verdict;
     }
     // The C library has no agent in it: only the process as a whole can be read.
     if let Some(Receipt { obtained: Some(obtained), shortfalls, blocks, .. }) =
@@ -336,8 +341,8 @@ pub fn usual() -> TuneReport {
         blocks.clear();
     }
     // A machine that pauses once.
-    report.configurations[1].runs[5].wall_s = 4.41;
-    report.configurations[1].runs[5].outlier = true;
+    report.configurations[1].proved.runs[5].timed.wall_s = 4.41;
+    report.configurations[1].proved.runs[5].outlier = true;
     report.skipped = vec![
         SkippedConfiguration {
             name: "2m".to_owned(),
@@ -374,7 +379,7 @@ pub fn tied() -> TuneReport {
     });
     // What huge pages round up to.
     for run in report.confirmation.iter_mut().flat_map(|confirmation| &mut confirmation.winner_runs) {
-        run.max_rss_bytes += 400 * MIB;
+        run.timed.max_rss_bytes += 400 * MIB;
     }
     report
 }
@@ -419,33 +424,35 @@ pub fn awkward() -> TuneReport {
             counters: index % 2 == 0,
         })
         .collect();
-    report.configurations[11].dropped_after_block = Some(2);
+    report.configurations[11].proved.dropped_after_block = Some(2);
     fill(&mut report.configurations, &shapes, 6, &mut noise);
     for configuration in report.configurations.iter_mut().skip(1) {
-        let Some(ratio) = configuration.ratio else { continue };
-        configuration.verdict = Some(match ratio {
+        let Some(ratio) = configuration.proved.ratio else { continue };
+        configuration.proved.verdict = Some(match ratio {
             Ratio { low, high, .. } if low > 0.98 && high < 1.02 => Verdict::Same,
             Ratio { low, .. } if low > 1.0 => Verdict::Faster,
             Ratio { high, .. } if high < 1.0 => Verdict::Slower,
             _ => Verdict::Undecided,
         });
-        if configuration.verdict == Some(Verdict::Undecided) {
-            configuration.more_runs = Some(231);
+        if configuration.proved.verdict == Some(Verdict::Undecided) {
+            configuration.proved.more_runs = Some(231);
         }
     }
     // Two groups of times.
     let jemalloc = &mut report.configurations[8];
-    jemalloc.bimodal = true;
-    for run in jemalloc.runs.iter_mut().step_by(2) {
-        run.wall_s += 0.2;
+    jemalloc.proved.bimodal = true;
+    for run in jemalloc.proved.runs.iter_mut().step_by(2) {
+        run.timed.wall_s += 0.2;
     }
     // A configuration of which only one run was finished, and one of which none was.
     let lonely = &mut report.configurations[6];
-    lonely.runs.truncate(1);
-    (lonely.ci95_wall_s, lonely.ratio, lonely.verdict, lonely.more_runs) = (None, None, None, None);
+    lonely.proved.runs.truncate(1);
+    (lonely.proved.ci95_wall_s, lonely.proved.ratio, lonely.proved.verdict, lonely.proved.more_runs) =
+        (None, None, None, None);
     let never = &mut report.configurations[5];
-    never.runs.clear();
-    (never.mean_wall_s, never.ci95_wall_s, never.ratio, never.verdict) = (0.0, None, None, None);
+    never.proved.runs.clear();
+    (never.proved.mean_wall_s, never.proved.ci95_wall_s, never.proved.ratio, never.proved.verdict) =
+        (0.0, None, None, None);
     never.obtained = None;
     // Receipts of every kind.
     let struck = report.configurations[2].obtained.as_mut().expect("a receipt");
@@ -462,11 +469,11 @@ pub fn awkward() -> TuneReport {
     nothing.shortfalls = vec![Shortfall::new(Reason::StaticProgram, 0)];
     let hidden = report.configurations[3].obtained.as_mut().expect("a receipt");
     hidden.obtained.as_mut().expect("read").bytes_by_node = None;
-    report.configurations[4].runs[3].outlier = true;
-    report.configurations[4].runs[3].wall_s *= 3.0;
+    report.configurations[4].proved.runs[3].outlier = true;
+    report.configurations[4].proved.runs[3].timed.wall_s *= 3.0;
     for configuration in &mut report.configurations {
-        let walls: Vec<f64> = configuration.runs.iter().map(|run| run.wall_s).collect();
-        (configuration.mean_wall_s, configuration.ci95_wall_s) = interval(&walls);
+        let walls: Vec<f64> = configuration.proved.runs.iter().map(|run| run.timed.wall_s).collect();
+        (configuration.proved.mean_wall_s, configuration.proved.ci95_wall_s) = interval(&walls);
     }
     report.skipped = vec![SkippedConfiguration {
         name: "2m & <more>".to_owned(),
@@ -493,7 +500,8 @@ fn pair(verdict: Verdict, ratio: Ratio, more_runs: Option<u32>) -> TuneReport {
     report.warnings.clear();
     (report.winner, report.confirmation) = (None, None);
     let other = &mut report.configurations[1];
-    (other.verdict, other.ratio, other.more_runs) = (Some(verdict), Some(ratio), more_runs);
+    (other.proved.verdict, other.proved.ratio, other.proved.more_runs) =
+        (Some(verdict), Some(ratio), more_runs);
     report
 }
 
@@ -519,7 +527,7 @@ pub fn refuted(verdict: Verdict, ratio: Option<Ratio>) -> TuneReport {
         confirmation.verdict = verdict;
         confirmation.ratio = ratio;
     }
-    report.configurations[2].more_runs = (verdict == Verdict::Undecided).then_some(1);
+    report.configurations[2].proved.more_runs = (verdict == Verdict::Undecided).then_some(1);
     report
 }
 
@@ -527,9 +535,10 @@ pub fn refuted(verdict: Verdict, ratio: Option<Ratio>) -> TuneReport {
 pub fn interrupted() -> TuneReport {
     let mut report = undecided();
     report.interrupted = true;
-    report.configurations[1].runs.truncate(1);
+    report.configurations[1].proved.runs.truncate(1);
     let other = &mut report.configurations[1];
-    (other.ci95_wall_s, other.ratio, other.verdict, other.more_runs) = (None, None, None, None);
+    (other.proved.ci95_wall_s, other.proved.ratio, other.proved.verdict, other.proved.more_runs) =
+        (None, None, None, None);
     report
 }
 
@@ -537,8 +546,8 @@ pub fn interrupted() -> TuneReport {
 pub fn only_baseline() -> TuneReport {
     let mut report = usual();
     report.configurations.truncate(1);
-    report.configurations[0].runs.truncate(1);
-    report.configurations[0].ci95_wall_s = None;
+    report.configurations[0].proved.runs.truncate(1);
+    report.configurations[0].proved.ci95_wall_s = None;
     (report.winner, report.confirmation) = (None, None);
     report
 }

@@ -1,10 +1,10 @@
 //! A recording made by hand: a program on two nodes whose memory becomes huge and moves, and one of a stranger.
 
-use firsttouch_machine::{MeasuredMachine, MeasuredNode};
-use firsttouch_placement::{
-    PoolLevel, Recording, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchKind, WatchSample,
-    WatchedFaults, WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,
+use firsttouch_documents::{
+    PoolLevel, Recording, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchSample, WatchedFaults,
+    WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,
 };
+use firsttouch_machine::{MeasuredMachine, MeasuredNode};
 use std::collections::BTreeMap;
 
 const MIB: u64 = 1 << 20;
@@ -15,8 +15,6 @@ fn node(id: u32, cpus: &[u32]) -> MeasuredNode {
 
 fn header(command: &[&str]) -> WatchHeader {
     WatchHeader {
-        schema_version: 1,
-        kind: WatchKind::Watch,
         started: "2026-01-01T00:00:00Z".to_owned(),
         command: command.iter().map(|word| (*word).to_owned()).collect(),
         pid: 4321,
@@ -72,7 +70,6 @@ fn sample(second: u64) -> WatchSample {
     };
     let after_first = |value: f64| (second > 0).then_some(value);
     WatchSample {
-        schema_version: 1,
         t_s: second as f64,
         resident_bytes: 2048 * MIB,
         peak_bytes: Some(2100 * MIB),
@@ -105,12 +102,7 @@ pub fn two_nodes() -> Recording {
     Recording {
         header: header(&["./simulate", "--steps", "1000"]),
         samples: (0..=28).map(sample).collect(),
-        end: Some(WatchEnd {
-            schema_version: 1,
-            ended: WatchEnding::TargetEnded,
-            t_s: 28.4,
-            core_share: Some(0.0061),
-        }),
+        end: Some(WatchEnd { ended: WatchEnding::TargetEnded, t_s: 28.4, core_share: Some(0.0061) }),
     }
 }
 

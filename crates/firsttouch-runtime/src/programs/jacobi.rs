@@ -1,4 +1,4 @@
-//! The document's `jacobi2D`: a five-point stencil on a square array, cut into square blocks that exchange their borders.
+//! The `jacobi2D` of Pilla et al. (2011): a five-point stencil on a square array, cut into square blocks that exchange their borders.
 //!
 //! The left border is 1, the others 0. The blocks of the first quarter (upper rows, left columns) compute each point several
 //! times over, which makes the start unbalanced and changes no result.

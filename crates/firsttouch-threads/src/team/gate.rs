@@ -1,6 +1,6 @@
 //! A number that only moves on, and threads that wait for it to.
 
-use super::lock;
+use super::lock::lock;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Condvar, Mutex};
 use std::hint::spin_loop;

@@ -1,7 +1,7 @@
 //! A team in every order in which its threads can meet, as loom plays them.
 
 use super::barrier::Barrier;
-use super::{Member, Seat, Shared};
+use super::{Member, MemberLocation, Shared};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
@@ -15,8 +15,8 @@ fn model(interruptions: usize, play: impl Fn() + Sync + Send + 'static) {
 
 /// One group does so many pieces of work.
 fn works(members: usize, jobs: u32) {
-    let seats = (0..members).map(|in_group| Seat { cpu: 0, group: 0, in_group }).collect();
-    let shared = Arc::new(Shared::new(seats, vec![members]));
+    let locations = (0..members).map(|in_group| MemberLocation { cpu: 0, group: 0, in_group }).collect();
+    let shared = Arc::new(Shared::new(locations, vec![members]));
     let serving: Vec<JoinHandle<()>> = (0..members)
         .map(|index| {
             let shared = Arc::clone(&shared);

@@ -62,13 +62,13 @@ impl Shares {
         }
     }
 
-    /// Takes as much of what is left as `wish` says, and at least one element.
-    fn take(&self, wish: impl Fn(usize) -> usize) -> Option<Range<usize>> {
+    /// Takes as much of what is left as `asked` says, and at least one element.
+    fn take(&self, asked: impl Fn(usize) -> usize) -> Option<Range<usize>> {
         let length = self.range.len();
         let mut begin = self.taken.load(Ordering::Relaxed);
         loop {
             let left = length.checked_sub(begin).filter(|left| *left > 0)?;
-            let end = begin + wish(left).clamp(1, left);
+            let end = begin + asked(left).clamp(1, left);
             match self.taken.compare_exchange_weak(begin, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some(begin..end),
                 Err(now) => begin = now,

@@ -1,6 +1,7 @@
 //! One value for each group of a team.
 
-use super::{Member, Team, lock};
+use super::lock::lock;
+use super::{Member, Team};
 use crate::sync::Mutex;
 use std::sync::PoisonError;
 

@@ -4,8 +4,9 @@
 //! from then on; golden files; machines that they write. To that come the committed seeds (`seeds/TARGET`), among them
 //! inputs that once made a reader fail, and data beside the repository, where there is some.
 
+use firsttouch_documents::to_json;
 use firsttouch_fuzz::{Scripted, SharedRun, with_team};
-use firsttouch_graph::hierarchy::{Hierarchy, Options};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions};
 use firsttouch_graph::{AllPairs, Graph, Graphs, Place, Queue, ReadOptions, Searches, read_from};
 use firsttouch_report::json;
 use std::fs;
@@ -24,8 +25,8 @@ const MOST_BYTES: usize = 64 << 10;
 /// Sources of tests whose texts are seeds of a target; `choices` is how many first bytes it tells apart, 0 where it takes
 /// the text alone.
 const TESTS: &[(&str, u8, &[&str])] = &[
-    ("graph_text", 12, &["crates/firsttouch-graph/src/read/tests.rs"]),
-    ("graph_beside", 2, &["crates/firsttouch-graph/src/read/tests.rs"]),
+    ("graph_text", 12, &["crates/firsttouch-graph/src/formats/tests.rs"]),
+    ("graph_beside", 2, &["crates/firsttouch-graph/src/formats/tests.rs"]),
     ("machine_xml", 0, &["crates/firsttouch-machine/tests/sources.rs"]),
     (
         "machine_words",
@@ -185,17 +186,17 @@ fn fill(corpus: &mut Corpus) -> Result<(), Box<dyn std::error::Error>> {
         for receipt in
             session.configurations.iter().filter_map(|configuration| configuration.obtained.as_ref())
         {
-            corpus.add("document", None, json::receipt(receipt).as_bytes())?;
+            corpus.add("document", None, to_json(receipt).as_bytes())?;
         }
     }
     for recording in [documents::recorded::two_nodes(), documents::recorded::awkward()] {
-        corpus.add("document", None, json::recording(&recording).as_bytes())?;
+        corpus.add("document", None, to_json(&recording).as_bytes())?;
     }
     let measurement = documents::measured::three_nodes();
-    corpus.add("document", None, json::measurement(&measurement).as_bytes())?;
+    corpus.add("document", None, to_json(&measurement).as_bytes())?;
     let graph = Graph::from_arcs(4, &[(0, 1, 5), (1, 2, 6), (2, 3, 0), (3, 0, 7)])?;
     let index = corpus.folder.join("index");
-    Hierarchy::build(&graph, &Options::default())?.save(&index)?;
+    Hierarchy::build(&graph, &HierarchyOptions::default())?.save(&index)?;
     corpus.add("graph_beside", Some(2), &fs::read(&index)?)?;
     fs::remove_file(index)?;
     add_run(corpus)?;

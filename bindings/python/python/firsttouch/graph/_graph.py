@@ -128,7 +128,7 @@ class Graph:
 
         if self.copied:
             return np.asarray(_core.View(self._core, part))
-        array = self._core.lent(part)
+        array = self._core.borrowed(part)
         if array is None:
             return np.broadcast_to(np.uint32(1), (self.arcs,))
         view: npt.NDArray[Any] = array.view()
@@ -210,7 +210,7 @@ def from_csr(
 
 
 def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Optional[int]) -> Graph:
-    """The graph of a matrix: in the arrays of the matrix if these are to be lent and can be, or else, unless they must be, in
+    """The graph of a matrix: in the arrays of the matrix if these are to be borrowed and can be, or else, unless they must be, in
     a copy."""
     import numpy as np
 
@@ -301,7 +301,7 @@ def _rows(graph: Any) -> tuple[Any, Any, Any]:
 
 
 def taken(graph: Any, lend: bool = False) -> Graph:
-    """The graph that somebody means by a graph of ours, a matrix, or three arrays, which are lent for few searches."""
+    """The graph that somebody means by a graph of ours, a matrix, or three arrays, which are borrowed for few searches."""
     return graph if isinstance(graph, Graph) else _made(graph, lend, False, None, None)
 
 

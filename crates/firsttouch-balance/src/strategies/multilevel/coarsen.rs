@@ -8,7 +8,7 @@
 
 use super::net::Net;
 use crate::strategies::anneal::below;
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 
 /// A smaller graph, and which of its vertices each one became.
 #[derive(Debug)]

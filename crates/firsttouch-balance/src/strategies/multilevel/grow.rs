@@ -1,10 +1,10 @@
 //! The first parts of a small graph: halves of halves, each grown from a vertex by what it exchanges with what is in already.
 
+use super::best::{Best, Room, caps, refined};
 use super::net::Net;
-use super::refine::{Apart, Wish};
-use super::{Best, Room, caps, refined};
+use super::refine::{Apart, Candidate};
 use crate::strategies::anneal::below;
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 use std::collections::BinaryHeap;
 
 /// A part for each vertex, filled to about what is wanted. Each half is the cheapest of several, grown from another vertex each.
@@ -53,7 +53,7 @@ fn grown(net: &Net, rooms: [Room; 2], random: &mut ChaCha8Rng) -> Vec<u32> {
         // Where nothing is left that talks to the part, it grows from the next vertex.
         let vertex = loop {
             match heap.pop() {
-                Some(Wish { gain, vertex }) => {
+                Some(Candidate { gain, vertex }) => {
                     if parts[vertex as usize] == 1 && gain == pull[vertex as usize] {
                         break vertex;
                     }
@@ -76,7 +76,7 @@ fn grown(net: &Net, rooms: [Room; 2], random: &mut ChaCha8Rng) -> Vec<u32> {
         for &(other, weight) in net.ends(vertex) {
             if parts[other as usize] == 1 {
                 pull[other as usize] += 2.0 * weight;
-                heap.push(Wish { gain: pull[other as usize], vertex: other });
+                heap.push(Candidate { gain: pull[other as usize], vertex: other });
             }
         }
     }

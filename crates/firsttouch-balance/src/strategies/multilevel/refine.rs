@@ -20,8 +20,8 @@ const MOST_NEIGHBOURS: usize = 16;
 /// A pass costs as much as all vertices have neighbours of neighbours. Where those are more, each vertex is looked at in turn
 /// instead, so often.
 const MOST_BY_GAIN: usize = 60_000_000;
-const SWEEPS: usize = 4;
-const LEAST_OF_A_SWEEP: f64 = 0.01;
+const LABEL_PASSES: usize = 4;
+const LEAST_OF_A_PASS: f64 = 0.01;
 
 /// How far parts are from one another.
 #[derive(Clone, Copy, Debug)]
@@ -45,21 +45,21 @@ pub(super) struct Moves {
 
 /// A vertex that could move, by what that saves.
 #[derive(Debug, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct Candidate {
     pub(super) gain: f64,
     pub(super) vertex: u32,
 }
 
-impl Eq for Wish {}
+impl Eq for Candidate {}
 
-impl Ord for Wish {
-    fn cmp(&self, other: &Wish) -> std::cmp::Ordering {
+impl Ord for Candidate {
+    fn cmp(&self, other: &Candidate) -> std::cmp::Ordering {
         self.gain.total_cmp(&other.gain).then(other.vertex.cmp(&self.vertex))
     }
 }
 
-impl PartialOrd for Wish {
-    fn partial_cmp(&self, other: &Wish) -> Option<std::cmp::Ordering> {
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Candidate) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
@@ -225,14 +225,14 @@ impl<'a> Refiner<'a> {
             let mut heap = BinaryHeap::new();
             for vertex in 0..self.net.len() as u32 {
                 if self.parts[vertex as usize] == part && self.net.loads[vertex as usize] > 0.0 {
-                    heap.extend(self.way_out(vertex).map(|(gain, _)| Wish { gain, vertex }));
+                    heap.extend(self.way_out(vertex).map(|(gain, _)| Candidate { gain, vertex }));
                 }
             }
             while self.is_over(part) {
-                let Some(Wish { vertex, .. }) = heap.pop() else { break };
+                let Some(Candidate { vertex, .. }) = heap.pop() else { break };
                 let Some((gain, to)) = self.way_out(vertex) else { continue };
                 if heap.peek().is_some_and(|next| next.gain > gain) {
-                    heap.push(Wish { gain, vertex });
+                    heap.push(Candidate { gain, vertex });
                 } else {
                     self.put(vertex, to);
                 }
@@ -258,7 +258,7 @@ impl<'a> Refiner<'a> {
         let patience = moves.patience.min(self.net.len() / LEAST_OF_ALL).max(LEAST_PATIENCE);
         let size = self.net.size();
         if size / self.net.len().max(1) * size > MOST_BY_GAIN {
-            self.sweep(scale);
+            self.propagate_labels(scale);
         } else {
             let neighbours = (size - self.net.len()) / self.net.len().max(1);
             self.table = (neighbours > self.caps.len()).then(|| self.tabulated());
@@ -282,9 +282,9 @@ impl<'a> Refiner<'a> {
 
     /// Moves each vertex where that saves the most and it fits, in the order of the vertices, and again those that a neighbour
     /// moved of (label propagation with a cap: Meyerhenke, Sanders and Schulz 2014).
-    fn sweep(&mut self, scale: f64) {
+    fn propagate_labels(&mut self, scale: f64) {
         let mut open = vec![true; self.net.len()];
-        for _ in 0..SWEEPS {
+        for _ in 0..LABEL_PASSES {
             let mut saved = 0.0;
             for vertex in 0..self.net.len() as u32 {
                 if !std::mem::take(&mut open[vertex as usize]) {
@@ -296,7 +296,7 @@ impl<'a> Refiner<'a> {
                     self.net.ends(vertex).iter().for_each(|(other, _)| open[*other as usize] = true);
                 }
             }
-            if saved <= LEAST_OF_A_SWEEP * scale {
+            if saved <= LEAST_OF_A_PASS * scale {
                 break;
             }
         }
@@ -327,7 +327,7 @@ impl<'a> Refiner<'a> {
             && let Some((gain, _)) = self.best_move(vertex, room, None)
             && gain != walk.gains[vertex as usize]
         {
-            walk.wish(self.parts[vertex as usize], Wish { gain, vertex });
+            walk.offer(self.parts[vertex as usize], Candidate { gain, vertex });
         }
     }
 
@@ -348,7 +348,7 @@ impl<'a> Refiner<'a> {
                 continue;
             };
             if gain < walk.gains[vertex as usize] {
-                walk.wish(from, Wish { gain, vertex });
+                walk.offer(from, Candidate { gain, vertex });
                 continue;
             }
             walk.gains[vertex as usize] = f64::NAN;
@@ -377,7 +377,7 @@ impl<'a> Refiner<'a> {
 #[derive(Debug)]
 struct Walk {
     /// By part; those whose gain is another now are left in until they are met.
-    heaps: Vec<BinaryHeap<Wish>>,
+    heaps: Vec<BinaryHeap<Candidate>>,
     gains: Vec<f64>,
     looked: Vec<u32>,
     moved: Vec<bool>,
@@ -389,10 +389,10 @@ impl Walk {
         Walk { heaps, gains: vec![f64::NAN; vertices], looked: Vec::new(), moved: vec![false; vertices] }
     }
 
-    fn wish(&mut self, part: u32, wish: Wish) {
-        self.gains[wish.vertex as usize] = wish.gain;
-        self.looked.push(wish.vertex);
-        self.heaps[part as usize].push(wish);
+    fn offer(&mut self, part: u32, candidate: Candidate) {
+        self.gains[candidate.vertex as usize] = candidate.gain;
+        self.looked.push(candidate.vertex);
+        self.heaps[part as usize].push(candidate);
     }
 
     /// The vertex that saves the most, of the part that is too full where one is.
@@ -402,13 +402,14 @@ impl Walk {
         for part in over.map_or(all, |part| part..part + 1) {
             let heap = &mut self.heaps[part as usize];
             // What was moved has no gain any more, and what it talks to has another.
-            while heap.peek().is_some_and(|wish| wish.gain != self.gains[wish.vertex as usize]) {
+            while heap.peek().is_some_and(|candidate| candidate.gain != self.gains[candidate.vertex as usize])
+            {
                 heap.pop();
             }
-            if let Some(wish) = heap.peek()
-                && next.is_none_or(|(most, _)| wish.gain > most)
+            if let Some(candidate) = heap.peek()
+                && next.is_none_or(|(most, _)| candidate.gain > most)
             {
-                next = Some((wish.gain, wish.vertex));
+                next = Some((candidate.gain, candidate.vertex));
             }
         }
         next.map(|(_, vertex)| vertex)

@@ -1,5 +1,6 @@
-/* heartbeat MIB WORKERS [NAP_US]: a process of small pages that notices every pause and every lost byte. After each beat
- * and each page its threads sleep for NAP_US, so that an emulated machine gets on.
+/* heartbeat MIB WORKERS [NAP_US [open]]: a process of small pages that notices every pause and every lost byte. After each
+ * beat and each page its threads sleep for NAP_US, so that an emulated machine gets on. With `open` it does not forbid
+ * itself huge pages while it fills its memory: who supervises it takes that for an answer.
  *
  * Commands are lines of its input; every answer is one line of JSON.
  *   beats N    waits for N more heartbeats, then says what was seen since the last such command
@@ -267,7 +268,7 @@ int main(int count, char **arguments)
         return 2;
     pages = mib << 8;
     /* Small pages, whatever the machine's mode; afterwards nothing is said against huge ones. */
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    prctl(PR_SET_THP_DISABLE, count <= 4 || strcmp(arguments[4], "open") != 0, 0, 0, 0);
     /* Whole blocks, with nothing next to them that the kernel could join them with. */
     size_t block = 2 << 20;
     char *reserved = mmap(NULL, (mib << 20) + 3 * block, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

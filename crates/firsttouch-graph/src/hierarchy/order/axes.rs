@@ -3,7 +3,7 @@
 //! The distance in steps from one far end less that from the other grows along the line between the ends, as a coordinate
 //! would. Two such lines, across each other, and their diagonals are four directions.
 
-use super::dissection::Part;
+use super::part::Part;
 
 /// For each direction a number per node.
 pub(super) fn of(part: &Part) -> [Vec<i32>; 4] {

@@ -1,10 +1,10 @@
-//! The fewest nodes without which no way leads from one end of a part to the other: a largest flow of paths that share no
+//! The fewest nodes without which no path leads from one end of a part to the other: a largest flow of paths that share no
 //! node (Menger), found in phases of shortest augmenting paths (Dinic).
 //!
 //! A node is two places, its entrance and its exit, with room for one path between them. A path that arrives at the
 //! entrance of a node in use may turn back along the path that uses it, and so change its course.
 
-use super::dissection::Part;
+use super::part::Part;
 
 /// A part, cut.
 #[derive(Debug)]
@@ -57,9 +57,9 @@ struct Flow<'part> {
     /// The node before, and the node after, on the path that uses a node.
     before: Vec<u32>,
     after: Vec<u32>,
-    /// Steps of each place from the starts; `NONE` where no way leads.
+    /// Steps of each place from the starts; `NONE` where no path leads.
     level: Vec<u32>,
-    /// The next way to try from each place.
+    /// The next choice to try from each place.
     next: Vec<u32>,
     queue: Vec<u32>,
     path: Vec<u32>,
@@ -90,20 +90,20 @@ impl<'part> Flow<'part> {
         self.before[node as usize] != NONE || self.after[node as usize] != NONE
     }
 
-    /// The place that way number `way` leads to from a place; `None` when there are no more.
-    fn step(&self, place: u32, way: u32) -> Option<u32> {
+    /// The place that choice number `choice` leads to from a place; `None` when there are no more.
+    fn step(&self, place: u32, choice: u32) -> Option<u32> {
         let node = place / 2;
         if place == entrance(node) {
-            return match way {
+            return match choice {
                 0 if !self.is_used(node) => Some(exit(node)),
                 0 if self.before[node as usize] != NONE => Some(exit(self.before[node as usize])),
                 _ => None,
             };
         }
         let around = self.part.around(node);
-        match around.get(way as usize) {
+        match around.get(choice as usize) {
             Some(head) => Some(entrance(*head)),
-            None if way as usize == around.len() && self.before[node as usize] != NONE => {
+            None if choice as usize == around.len() && self.before[node as usize] != NONE => {
                 Some(entrance(node))
             }
             None => None,
@@ -146,9 +146,9 @@ impl<'part> Flow<'part> {
                 end_level = level;
                 continue;
             }
-            let mut way = 0;
-            while let Some(to) = self.step(place, way) {
-                way += 1;
+            let mut choice = 0;
+            while let Some(to) = self.step(place, choice) {
+                choice += 1;
                 if self.level[to as usize] == NONE && !self.is_barred(to) {
                     self.level[to as usize] = level + 1;
                     self.queue.push(to);
@@ -167,8 +167,8 @@ impl<'part> Flow<'part> {
                 self.use_path();
                 return true;
             }
-            let way = self.next[place as usize];
-            match self.step(place, way) {
+            let choice = self.next[place as usize];
+            match self.step(place, choice) {
                 Some(to) => {
                     self.next[place as usize] += 1;
                     let rises = self.level[to as usize] == self.level[place as usize].wrapping_add(1);

@@ -1,13 +1,13 @@
 //! Nested dissection: cut in halves, order the halves, put the cut last.
 
+use super::leaf::LEAF_NODES;
+use super::part::{Part, connected};
 use super::{axes, cut, leaf};
 use crate::Node;
 use crate::hierarchy::HierarchyError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Parts of at most so many nodes are ordered by their degrees, in one machine word.
-pub(super) const LEAF_NODES: usize = 64;
 /// The share of a part at each end of a direction that is on its side for sure.
 const END_SHARE: f64 = 0.27;
 
@@ -44,63 +44,6 @@ impl Budget {
 pub(super) struct Core {
     names: Vec<Node>,
     part: Part,
-}
-
-/// A graph without directions; the nodes are numbered on their own.
-#[derive(Debug)]
-pub(super) struct Part {
-    offsets: Vec<usize>,
-    heads: Vec<u32>,
-}
-
-impl Part {
-    pub(super) fn nodes(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    pub(super) fn around(&self, node: u32) -> &[u32] {
-        &self.heads[self.offsets[node as usize]..self.offsets[node as usize + 1]]
-    }
-
-    /// How many steps each node is away; -1 where no way leads.
-    pub(super) fn steps_from(&self, start: u32) -> Vec<i32> {
-        let mut steps = vec![-1; self.nodes()];
-        steps[start as usize] = 0;
-        let mut queue = Vec::with_capacity(self.nodes());
-        queue.push(start);
-        let mut next = 0;
-        while let Some(&node) = queue.get(next) {
-            next += 1;
-            for &head in self.around(node) {
-                if steps[head as usize] < 0 {
-                    steps[head as usize] = steps[node as usize] + 1;
-                    queue.push(head);
-                }
-            }
-        }
-        steps
-    }
-
-    /// The part that these nodes and what joins them make. `number` is scratch: one entry per node, all `u32::MAX`, and so
-    /// it is left.
-    fn restricted(&self, nodes: &[u32], number: &mut [u32]) -> Part {
-        for (new, old) in nodes.iter().enumerate() {
-            number[*old as usize] = new as u32;
-        }
-        let mut offsets = Vec::with_capacity(nodes.len() + 1);
-        let mut heads = Vec::new();
-        offsets.push(0);
-        for &old in nodes {
-            heads.extend(
-                self.around(old).iter().map(|head| number[*head as usize]).filter(|new| *new != u32::MAX),
-            );
-            offsets.push(heads.len());
-        }
-        for &old in nodes {
-            number[old as usize] = u32::MAX;
-        }
-        Part { offsets, heads }
-    }
 }
 
 impl Core {
@@ -185,29 +128,6 @@ impl Core {
 
 fn named(nodes: &[u32], core: &[u32]) -> Vec<u32> {
     nodes.iter().map(|node| core[*node as usize]).collect()
-}
-
-/// The pieces that hang together.
-fn connected(part: &Part) -> Vec<Vec<u32>> {
-    let mut seen = vec![false; part.nodes()];
-    let mut pieces = Vec::new();
-    for start in 0..part.nodes() as u32 {
-        if std::mem::replace(&mut seen[start as usize], true) {
-            continue;
-        }
-        let mut piece = vec![start];
-        let mut next = 0;
-        while let Some(&node) = piece.get(next) {
-            next += 1;
-            for &head in part.around(node) {
-                if !std::mem::replace(&mut seen[head as usize], true) {
-                    piece.push(head);
-                }
-            }
-        }
-        pieces.push(piece);
-    }
-    pieces
 }
 
 /// The best of the cuts in four directions: the fewest nodes for what the smaller half has.

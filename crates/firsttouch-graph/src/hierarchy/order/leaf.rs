@@ -1,6 +1,9 @@
 //! The order of a part that is too small to be cut: always the node with the fewest neighbours next.
 
-use super::dissection::{LEAF_NODES, Part};
+use super::part::Part;
+
+/// Parts of at most so many nodes are ordered by their degrees, in one machine word.
+pub(super) const LEAF_NODES: usize = 64;
 
 /// Neighbours outside of the part that are told apart; of more, some count as one.
 const OUTSIDE: u32 = u128::BITS;

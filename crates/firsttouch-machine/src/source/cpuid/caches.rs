@@ -1,6 +1,6 @@
 //! The caches of one CPU, and who shares them.
 
-use super::processor::{Leaves, Maker, Place};
+use super::leaves::{Leaves, Maker, Place};
 use crate::topology::Cache;
 use firsttouch_linux::cpuid::Registers;
 

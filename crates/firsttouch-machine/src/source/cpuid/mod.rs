@@ -4,6 +4,7 @@
 //! memory, of the operating system and of devices: all that stays unknown.
 
 mod caches;
+mod leaves;
 mod processor;
 
 use crate::core_kinds::CoreKind;
@@ -111,7 +112,7 @@ fn core_kinds(processors: &[Processor]) -> Vec<CoreKind> {
     if kinds.len() < 2 {
         return Vec::new();
     }
-    let kind = |(kind, cpus): (processor::Kind, Vec<u32>)| CoreKind {
+    let kind = |(kind, cpus): (leaves::Kind, Vec<u32>)| CoreKind {
         name: kind.name().to_owned(),
         capacity: None,
         cpus,

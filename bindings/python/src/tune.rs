@@ -1,0 +1,187 @@
+//! A session of `tune`, for a process that does nothing else: `python/firsttouch/_session.py`.
+
+use crate::errors::tune_error;
+use firsttouch_experiment::Observer;
+use firsttouch_launch::{
+    Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp, kept_file,
+    parse_share, parse_time, tune,
+};
+use firsttouch_machine::{Root, StatusReport};
+use firsttouch_process::{Environment, Stream};
+use firsttouch_report::{Style, html, json, text};
+use pyo3::prelude::*;
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::iter::successors;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+/// What `firsttouch tune` ends with where it fails, and where it is used wrongly.
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+
+/// What is asked of a session, with the words of the command line.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Request {
+    command: Vec<OsString>,
+    configs: Vec<String>,
+    baseline: String,
+    alternatives: bool,
+    quick: bool,
+    precision: String,
+    max_runs: Option<String>,
+    budget: Option<String>,
+    seed: Option<String>,
+    started: String,
+    /// The program that touches as many bytes as the last of its words says, and the words before.
+    warm_up: (PathBuf, Vec<OsString>),
+    /// Columns of the report as text.
+    columns: usize,
+}
+
+/// The tune document, the report as one HTML file and as text, the profile, or why there is none.
+type Found = (String, String, String, Option<String>, Option<String>);
+
+/// Why there is no result.
+struct Failure {
+    what: String,
+    hint: String,
+    status: u8,
+}
+
+impl Failure {
+    fn new(error: &(dyn Error + 'static), hint: Option<String>, status: u8) -> Failure {
+        let causes: Vec<String> =
+            successors(Some(error), |error| (*error).source()).map(ToString::to_string).collect();
+        let lines = causes.iter().flat_map(|cause| cause.lines().map(str::trim));
+        Failure { what: lines.collect::<Vec<_>>().join("; "), hint: hint.unwrap_or_default(), status }
+    }
+
+    fn misused(name: &str, expected: &str) -> Failure {
+        Failure { what: format!("{name}: expected {expected}"), hint: String::new(), status: USAGE }
+    }
+}
+
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Failure {
+        if error.is_of_usage() {
+            let hint = "configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]";
+            return Failure::new(&error, Some(hint.to_owned()), USAGE);
+        }
+        Failure::new(&error, error.hint(), FAILED)
+    }
+}
+
+/// Runs a session in an environment, and says by `tell` what it does. When anything comes from standard input, or
+/// nothing can come any more, the session ends, and the program with it.
+#[pyfunction]
+pub(crate) fn session(
+    py: Python<'_>,
+    request: Request,
+    environment: Vec<(OsString, OsString)>,
+    tell: Py<PyAny>,
+) -> PyResult<Found> {
+    let columns = request.columns;
+    let tuned = py.detach(|| run(&request, &environment.into_iter().collect(), tell));
+    let tuned = tuned.map_err(|failure| tune_error(failure.what, failure.hint, failure.status))?;
+    let report = &tuned.report;
+    let (profile, why) = match &tuned.profile {
+        Ok(profile) => (Some(profile.to_text()), None),
+        Err(reason) => (None, Some(reason.to_string())),
+    };
+    Ok((json::tune(report), html::tune(report), text::tune(report, columns, Style::Plain), profile, why))
+}
+
+fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<Tuned, Failure> {
+    let began = Instant::now();
+    let precision = parse_share(&request.precision)
+        .ok_or_else(|| Failure::misused("precision", "a share between 0.05% and 50%, for example 1%"))?;
+    let time = |text: &String| {
+        parse_time(text)
+            .ok_or_else(|| Failure::misused("budget", "seconds, or a time, for example 90s, 10m, 1h"))
+    };
+    let runs = |text: &String| {
+        let runs = text.parse().ok().filter(|runs| *runs >= 2_u32);
+        runs.ok_or_else(|| Failure::misused("max_runs", "a number of 2 or more"))
+    };
+    let seed =
+        |text: &String| text.parse().map_err(|_| Failure::misused("seed", "a number from 0 to 2^64 - 1"));
+    let subject = Subject::find(&request.command, environment)
+        .map_err(|error| Failure::new(&error, Some(error.hint()), FAILED))?;
+    let status = StatusReport::examine(&Root::live()).map_err(|error| Failure::new(&error, None, FAILED))?;
+    let kept = kept_file(environment);
+    let asked = TuneRequest {
+        subject: &subject,
+        environment,
+        status: &status,
+        kept: kept.as_deref(),
+        baseline: &request.baseline,
+        configurations: &request.configs,
+        alternatives: request.alternatives,
+        seed: request.seed.as_ref().map(seed).transpose()?,
+        quick: request.quick,
+        precision,
+        max_runs: request.max_runs.as_ref().map(runs).transpose()?,
+        budget: request.budget.as_ref().map(time).transpose()?,
+        warm_up: Some(WarmUp { program: request.warm_up.0.clone(), arguments: request.warm_up.1.clone() }),
+        output: Stream::Null,
+        began,
+        started: request.started.clone(),
+    };
+    let end = End::by_input().map_err(|error| Failure::new(&error, None, FAILED))?;
+    let tuned = tune(&asked, &end, &mut Teller { tell })?;
+    match tuned.failure {
+        Some(error) => Err(error.into()),
+        None => Ok(tuned),
+    }
+}
+
+/// Whether the session is to end.
+struct End {
+    is_asked: Arc<AtomicBool>,
+}
+
+impl End {
+    fn by_input() -> io::Result<End> {
+        let is_asked = Arc::new(AtomicBool::new(false));
+        let end = End { is_asked: Arc::clone(&is_asked) };
+        // It waits for as long as the process lives: whoever started the session holds the other end.
+        thread::Builder::new().name("input".to_owned()).spawn(move || {
+            // Something, nothing any more, or an error: all are the end.
+            let _ = io::stdin().lock().read(&mut [0]);
+            is_asked.store(true, Ordering::Relaxed);
+        })?;
+        Ok(end)
+    }
+}
+
+impl Interruption for End {
+    fn asked(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
+    }
+
+    fn kill(&self) -> &AtomicBool {
+        &self.is_asked
+    }
+}
+
+/// Hands on what the session does before its timed runs; of these there is nothing to see until they are over.
+struct Teller {
+    tell: Py<PyAny>,
+}
+
+impl TuneObserver for Teller {
+    fn stage(&mut self, stage: &Stage<'_>) {
+        // Whoever does not listen any more has let go of our standard input, too, and that ends us.
+        let _ = Python::attach(|py| self.tell.call1(py, (stage.to_string(),)));
+    }
+
+    fn timing(&mut self, _names: &[String]) {}
+}
+
+impl Observer for Teller {}

@@ -1,0 +1,201 @@
+//! How far a session is, on stderr: a line for each configuration. Nothing is drawn while the program runs.
+
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress_lines::ProgressLines;
+use firsttouch_experiment::{LiveSummary, Observer, Phase, PhaseProgress, RunRequest, TimedRun};
+use firsttouch_launch::{Stage, TuneObserver};
+use firsttouch_report::{seconds, span};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// An interval that reaches so high says nothing yet.
+const UNTELLING: f64 = 100.0;
+
+/// Follows a session and draws it.
+#[derive(Debug)]
+pub(crate) struct Display {
+    names: Vec<String>,
+    /// What is drawn for each configuration; empty before its first block ends.
+    lines: Vec<String>,
+    /// Wall time of the last run, in seconds.
+    last_s: Vec<Option<f64>>,
+    taking_part: Vec<usize>,
+    heading: String,
+    remaining: Option<Duration>,
+    shown: ProgressLines,
+    interrupt: Interrupt,
+}
+
+impl Display {
+    pub(crate) fn new(names: Vec<String>, interrupt: Interrupt) -> Display {
+        let count = names.len();
+        Display {
+            names,
+            lines: vec![String::new(); count],
+            last_s: vec![None; count],
+            taking_part: (0..count).collect(),
+            heading: String::new(),
+            remaining: None,
+            shown: ProgressLines::new(),
+            interrupt,
+        }
+    }
+
+    /// Removes what is drawn, so that results can take its place.
+    pub(crate) fn clear(&self) {
+        self.shown.clear();
+    }
+
+    /// Draws nothing, because somebody else writes to the terminal.
+    pub(crate) fn leave(&self) {
+        self.shown.leave();
+    }
+
+    fn draw(&self, running: Option<usize>) {
+        // After a Ctrl-C the cursor is no longer where we left it.
+        if self.interrupt.asked() {
+            self.leave();
+        }
+        let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let mut rows = self.heading();
+        for &index in &self.taking_part {
+            let mark = if running == Some(index) { '>' } else { ' ' };
+            let _ = write!(rows, "\n{mark} {:width$}  {}", self.names[index], self.lines[index]);
+            if self.lines[index].is_empty()
+                && let Some(last_s) = self.last_s[index]
+            {
+                rows.push_str(&seconds(last_s));
+            }
+        }
+        self.shown.show(&rows);
+    }
+
+    fn heading(&self) -> String {
+        match self.remaining {
+            Some(left) => format!("{}, about {} left", self.heading, span(left.as_secs_f64())),
+            None => self.heading.clone(),
+        }
+    }
+}
+
+impl Observer for Display {
+    fn run_started(&mut self, request: &RunRequest) {
+        let phase = match request.phase {
+            Phase::Search => "search",
+            Phase::Confirmation => "confirmation",
+        };
+        self.heading = format!("{phase}, block {}", request.block + 1);
+        self.draw(Some(request.configuration));
+    }
+
+    fn run_finished(&mut self, request: &RunRequest, timed: &TimedRun) {
+        self.last_s[request.configuration] = Some(timed.wall_s);
+        self.draw(None);
+    }
+
+    fn block_finished(&mut self, progress: &PhaseProgress) {
+        self.taking_part = progress.configurations.iter().map(|summary| summary.configuration).collect();
+        for summary in &progress.configurations {
+            self.lines[summary.configuration] = line(summary);
+        }
+        self.remaining = progress.remaining;
+        self.draw(None);
+    }
+}
+
+/// Tells what a session of `tune` does: lines that stay, then a [`Display`] of the timed runs.
+#[derive(Debug)]
+pub(crate) struct Told {
+    interrupt: Interrupt,
+    shows_output: bool,
+    display: Option<Display>,
+}
+
+impl Told {
+    /// `shows_output`: the program writes to the terminal.
+    pub(crate) fn new(interrupt: Interrupt, shows_output: bool) -> Told {
+        Told { interrupt, shows_output, display: None }
+    }
+
+    /// Removes what is drawn, so that results can take its place.
+    pub(crate) fn clear(&self) {
+        if let Some(display) = &self.display {
+            display.clear();
+        }
+    }
+}
+
+impl TuneObserver for Told {
+    fn stage(&mut self, stage: &Stage<'_>) {
+        output::message(&format!("{stage}\n"));
+    }
+
+    fn timing(&mut self, names: &[String]) {
+        let display = Display::new(names.to_vec(), self.interrupt.clone());
+        if self.shows_output {
+            display.leave();
+        }
+        self.display = Some(display);
+    }
+}
+
+impl Observer for Told {
+    fn run_started(&mut self, request: &RunRequest) {
+        if let Some(display) = &mut self.display {
+            display.run_started(request);
+        }
+    }
+
+    fn run_finished(&mut self, request: &RunRequest, timed: &TimedRun) {
+        if let Some(display) = &mut self.display {
+            display.run_finished(request, timed);
+        }
+    }
+
+    fn block_finished(&mut self, progress: &PhaseProgress) {
+        if let Some(display) = &mut self.display {
+            display.block_finished(progress);
+        }
+    }
+}
+
+fn line(summary: &LiveSummary) -> String {
+    let mut text = summary.mean_wall_s.map_or_else(|| "?".to_owned(), seconds);
+    if let Some(error) = summary.relative_error {
+        let _ = write!(text, " ±{:.1} %", error * 100.0);
+    }
+    // Two blocks alone leave the interval open for anything.
+    if let Some(ratio) = summary.ratio.as_ref().filter(|ratio| ratio.high < UNTELLING) {
+        let _ = write!(text, ", {:.2}x [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high);
+    }
+    if let Some(verdict) = summary.verdict {
+        let _ = write!(text, " {verdict}");
+    }
+    if summary.dropped_after_block.is_some() {
+        text.push_str(", dropped");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_experiment::{Ratio, Verdict};
+
+    #[test]
+    fn a_line_says_time_precision_and_ratio() {
+        let summary = LiveSummary {
+            configuration: 1,
+            runs: 5,
+            mean_wall_s: Some(0.834),
+            ci95_wall_s: Some(0.01),
+            relative_error: Some(0.012),
+            ratio: Some(Ratio { value: 1.479, low: 1.44, high: 1.52 }),
+            verdict: Some(Verdict::Faster),
+            remaining_runs: None,
+            dropped_after_block: None,
+        };
+        assert_eq!(line(&summary), "834 ms ±1.2 %, 1.48x [1.44, 1.52] faster");
+    }
+}

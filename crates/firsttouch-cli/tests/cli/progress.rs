@@ -1,0 +1,59 @@
+//! How far a command is: shown on a terminal, as wide as that is, and nowhere else.
+
+use crate::{assert_code, firsttouch, run, skipped, stderr, stdout};
+use std::process::{Command, Stdio};
+
+const TUNE: [&str; 8] =
+    ["tune", "--configs", "thp,min-size=4M,prefault", "--max-runs", "2", "--no-warm", "--", "true"];
+
+/// Columns of the terminal: less than a row has to say.
+const COLUMNS: usize = 30;
+
+/// What is left of a text without what terminals obey.
+fn shown(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first
+        + &parts
+            .map(|part| &part[part.find(char::is_alphabetic).map_or(0, |end| end + 1)..])
+            .collect::<String>()
+}
+
+#[test]
+fn a_terminal_gets_lines_that_fit() {
+    let line = format!(
+        "stty rows 30 cols {COLUMNS}; {} {} > /dev/null",
+        env!("CARGO_BIN_EXE_firsttouch"),
+        TUNE.join(" ")
+    );
+    let like = firsttouch();
+    let mut terminal = Command::new("script");
+    // Whoever sets `COLUMNS` means what is printed, not where lines are drawn over.
+    terminal.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
+    let Ok(output) = terminal.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output() else {
+        return skipped("there is no `script` to make a terminal");
+    };
+    assert_code(&output, 0);
+    let text = shown(&stdout(&output));
+    let frames = text.split(['\r', '\n']).filter(|frame| frame.starts_with("search, block "));
+    // A row is filled up to the terminal's last column, and the next one follows.
+    let frames: Vec<Vec<String>> = frames
+        .map(|frame| frame.chars().collect::<Vec<_>>().chunks(COLUMNS).map(String::from_iter).collect())
+        .collect();
+    let rows: Vec<&String> = frames.iter().flatten().collect();
+    assert!(rows.iter().any(|row| row.starts_with("> baseline")), "{text:?}");
+    assert!(rows.iter().any(|row| row.trim_end().ends_with('…')), "{rows:?}");
+    for [heading, baseline, other] in frames.iter().filter_map(|frame| frame.first_chunk()) {
+        let placed = [baseline, other].iter().all(|row| row.starts_with("  ") || row.starts_with("> "));
+        let fits = [heading, baseline, other].iter().all(|row| row.trim_end().chars().count() < COLUMNS);
+        assert!(placed && fits, "{rows:?}");
+    }
+}
+
+#[test]
+fn a_file_gets_none() {
+    let output = run(&TUNE);
+    assert_code(&output, 0);
+    let told = stderr(&output);
+    assert!(told.starts_with("comparing ") && !told.contains("block") && !told.contains('\x1b'), "{told:?}");
+}

@@ -1,0 +1,126 @@
+//! The file that keeps measurements: one for each machine, so that a home folder shared by many machines serves them all. A
+//! single measurement, as `measure --json` prints it, reads as well.
+
+use crate::{AnyDocument, OpenError, open, to_json};
+use firsttouch_machine::{Machine, Measurement};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The measurements of some machines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Measurements {
+    /// One for each machine.
+    pub measurements: Vec<Measurement>,
+}
+
+/// A file of measurements that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasurementError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The file does not read.
+    #[error("{} is not a file of `firsttouch measure --save`; remove it, or name another", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: OpenError,
+    },
+    /// The file is another document.
+    #[error("{} is not a file of `firsttouch measure --save` but a {kind} document", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// Its kind.
+        kind: crate::Kind,
+    },
+}
+
+impl MeasurementError {
+    /// The line that mends it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            MeasurementError::Read { .. } | MeasurementError::Write { .. } => {
+                "firsttouch measure --save FILE".to_owned()
+            }
+            MeasurementError::Open { path, .. } | MeasurementError::Other { path, .. } => {
+                format!("rm {}; firsttouch measure   # measures anew", path.display())
+            }
+        }
+    }
+}
+
+/// The measurement of this machine in a file; `Ok(None)` where the file does not exist or holds other machines only.
+///
+/// # Errors
+/// A file that cannot be read, or holds something else.
+pub fn load_measurement(path: &Path, machine: &Machine) -> Result<Option<Measurement>, MeasurementError> {
+    Ok(read(path)?.into_iter().rev().find(|measurement| measurement.is_of(machine)))
+}
+
+/// Puts a measurement into a file, in place of an older one of the same machine. The file is replaced as a whole: a reader
+/// sees the old content or the new one.
+///
+/// # Errors
+/// A file that cannot be read or written, or holds something else, which stays.
+pub fn save_measurement(measurement: &Measurement, path: &Path) -> Result<(), MeasurementError> {
+    let mut measurements = read(path)?;
+    measurements.retain(|other| !other.is_of_same_machine(measurement));
+    measurements.push(measurement.clone());
+    write(path, &Measurements { measurements })
+        .map_err(|source| MeasurementError::Write { path: path.to_owned(), source })
+}
+
+/// What a file holds; nothing when there is no such file.
+fn read(path: &Path) -> Result<Vec<Measurement>, MeasurementError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(MeasurementError::Read { path: path.to_owned(), source }),
+    };
+    match open(&text).map_err(|source| MeasurementError::Open { path: path.to_owned(), source })? {
+        AnyDocument::Measurements(kept) => Ok(kept.measurements),
+        AnyDocument::Measurement(one) => Ok(vec![*one]),
+        other => Err(MeasurementError::Other { path: path.to_owned(), kind: other.kind() }),
+    }
+}
+
+fn write(path: &Path, all: &Measurements) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
+    // Under another name first, in the same folder, which makes the renaming one step.
+    let mut other_name = std::ffi::OsString::from(".");
+    other_name.push(name);
+    other_name.push(format!(".{}", std::process::id()));
+    let other = folder.join(other_name);
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&other)
+        .and_then(|mut file| file.write_all(to_json(all).as_bytes()))
+        .and_then(|()| fs::rename(&other, path));
+    if written.is_err() {
+        // What is left of an attempt that failed; the error itself is told.
+        let _ = fs::remove_file(&other);
+    }
+    written
+}

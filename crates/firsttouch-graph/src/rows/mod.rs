@@ -1,0 +1,37 @@
+//! Graphs as they lie in memory: compressed sparse rows.
+//!
+//! A [`Graph`] is rows of our own, built of arcs that come in any order (`build.rs`), made of another graph (`derived.rs`), with its
+//! nodes in another order ([`Order`]), copied to every group of cores ([`Copies`]). [`BorrowedCsr`] are arrays of others, where they lie:
+//! what searches need of both is [`Rows`].
+
+mod arc;
+#[expect(unsafe_code, reason = "arrays in memory of several kinds, which they keep")]
+mod array;
+mod borrowed;
+mod build;
+mod copies;
+mod derived;
+mod error;
+mod graph;
+mod ids;
+mod order;
+#[expect(unsafe_code, reason = "prefetching")]
+mod prefetch;
+mod validated;
+mod view;
+
+pub(crate) use arc::Extent;
+pub use arc::{Node, OutArc, UNREACHED};
+pub use array::Place;
+pub(crate) use array::{Array, Cells, Owner, Pack, Store};
+pub use borrowed::{BorrowedArc, BorrowedArcs, BorrowedCsr, Weight};
+pub(crate) use build::{ArcSource, BuildError, build, in_parts};
+pub(crate) use copies::receipt_of;
+pub use copies::{Copies, CoreGroup, Graphs, core_groups};
+pub use error::GraphError;
+pub use graph::Graph;
+pub use ids::Ids;
+pub use order::{Order, Reordering};
+pub(crate) use prefetch::prefetch;
+pub use validated::ValidatedCsr;
+pub use view::{Arc, OwnRows, Rows, Stretch, View};

@@ -1,0 +1,128 @@
+//! A search by a whole team, made once and run for many sources.
+
+use super::delta::{Delta, Step};
+use super::distance::{Distance, TooFar};
+use super::engine::{Engine, Method};
+use super::goal::{Goal, Pending};
+use super::labels::Labels;
+use super::partitions::Partitions;
+use super::tree::Tree;
+use super::width::guess;
+use crate::rows::{Graph, Node, Place, Rows};
+use firsttouch_documents::GraphReceipt;
+use firsttouch_threads::Team;
+
+/// Shortest paths from one source after the other, by all threads of a team together.
+///
+/// ```
+/// use firsttouch_graph::{Graph, ParallelSearch};
+/// use firsttouch_threads::Team;
+///
+/// let graph = Graph::from_arcs(3, &[(0, 1, 5), (1, 2, 5), (0, 2, 20)])?;
+/// let mut team = Team::new(&[vec![0], vec![0]])?; // two threads, here on one CPU
+/// let mut search = ParallelSearch::new(&graph, &team, None);
+/// assert_eq!(search.run(&mut team, 0, None).distances().of(2), Some(10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ParallelSearch<'g, G = Graph> {
+    graph: &'g G,
+    variant: Variant,
+    engine: Engine<Shared<u32>, Shared<u64>>,
+}
+
+/// Buckets of partitions are wider than those of one thread, as a power of two: they hold a part of the nodes only, and the fewer
+/// they are, the less threads wait for each other.
+const WIDER: u32 = 2;
+
+/// How the members share the work, with the logarithm of the width of buckets.
+#[derive(Clone, Copy, Debug)]
+enum Variant {
+    Delta(u32, Step),
+    Partitions(u32),
+}
+
+#[derive(Debug)]
+enum Shared<D: Distance> {
+    Delta(Box<Delta<D>>),
+    Partitions(Box<Partitions<D>>),
+}
+
+impl<'g, G: Rows> ParallelSearch<'g, G> {
+    /// By delta-stepping, for this team, or one with as many members. `delta`, rounded down to a power of two, is the
+    /// stretch of distances that is worked on at a time; without it, the stretch follows the search.
+    #[must_use]
+    pub fn new(graph: &'g G, team: &Team, delta: Option<u64>) -> ParallelSearch<'g, G> {
+        let variant = match delta {
+            Some(delta) => Variant::Delta(delta.max(1).ilog2(), Step::OneBucket),
+            None => Variant::Delta(guess(graph), Step::Adapts),
+        };
+        ParallelSearch::by(variant, graph, team)
+    }
+
+    /// Owner-partitioned delta-stepping, for this team, or one with as many members: each member has nodes of its own, some of every part of the
+    /// numbers. For graphs in which most arcs lead to nodes with numbers close by ([`crate::GraphShape::cross_partition`]). Buckets are
+    /// `width` wide, rounded down to a power of two, or as wide as seems right.
+    #[must_use]
+    pub fn owner_partitioned(graph: &'g G, team: &Team, width: Option<u64>) -> ParallelSearch<'g, G> {
+        let shift = width.map_or_else(|| guess(graph) + WIDER, |width| width.max(1).ilog2());
+        ParallelSearch::by(Variant::Partitions(shift), graph, team)
+    }
+
+    fn by(variant: Variant, graph: &'g G, team: &Team) -> ParallelSearch<'g, G> {
+        let engine = Engine::new(graph.nodes(), Shared::new(variant, graph, team.size()));
+        ParallelSearch { graph, variant, engine }
+    }
+
+    /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
+    /// the receipt tells.
+    #[must_use]
+    pub fn on(self, place: Place) -> ParallelSearch<'g, G> {
+        ParallelSearch { engine: self.engine.on(self.graph.nodes(), place), ..self }
+    }
+
+    /// What the memory of the distances has obtained.
+    #[must_use]
+    pub fn receipt(&self) -> GraphReceipt {
+        self.engine.receipt()
+    }
+
+    /// Finds the shortest paths from `source`: to all nodes (`None`), to those at a distance of at most `Some(limit)`, or
+    /// as far as a [`Goal`] says.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node, or target, or the team has another size.
+    pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
+        let (graph, variant, members) = (self.graph, self.variant, team.size());
+        self.engine.run(team, graph, source, &goal.into(), || Shared::new(variant, graph, members));
+        self.engine.tree(graph, source)
+    }
+}
+
+impl<D: Distance> Shared<D> {
+    fn new(variant: Variant, graph: &impl Rows, members: usize) -> Shared<D> {
+        match variant {
+            Variant::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, graph, members))),
+            Variant::Partitions(shift) => {
+                Shared::Partitions(Box::new(Partitions::new(shift, graph, members)))
+            }
+        }
+    }
+}
+
+impl<D: Distance> Method<D, Team> for Shared<D> {
+    fn search(
+        &mut self,
+        team: &mut Team,
+        graph: &impl Rows,
+        source: Node,
+        pending: Pending<'_>,
+        labels: &mut Labels<D>,
+    ) -> Result<(), TooFar> {
+        match self {
+            Shared::Delta(delta) => delta.search(team, graph, source, pending, labels),
+            Shared::Partitions(partitions) => partitions.search(team, graph, source, pending, labels),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The ways others have of getting huge pages: what to set in the program's environment, and where their
+//! libraries lie.
+
+use firsttouch_placement::{Pages, Placement, Via};
+use std::path::{Path, PathBuf};
+
+/// One variable for the program.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Variable {
+    /// Set, in place of what it was.
+    Set(&'static str, String),
+    /// Put in front of what it was, with a colon.
+    Prepend(&'static str, String),
+    /// Words put in front of what it was, with a space.
+    Words(&'static str, String),
+}
+
+/// An allocator that is not installed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{via} is not installed: there is no {file} in {searched}")]
+pub struct NotInstalled {
+    via: Via,
+    file: &'static str,
+    searched: String,
+}
+
+impl NotInstalled {
+    /// The command that installs it.
+    pub fn remedy(&self) -> &'static str {
+        match self.via {
+            Via::Jemalloc => "sudo apt install libjemalloc2",
+            _ => "sudo apt install libmimalloc2.0",
+        }
+    }
+}
+
+/// Where the loader looks on common distributions.
+pub(crate) fn library_directories() -> Vec<PathBuf> {
+    let triple = format!("{}-linux-gnu", std::env::consts::ARCH);
+    ["/usr/local/lib", "/usr/lib", "/lib"]
+        .iter()
+        .map(|base| Path::new(base).join(&triple))
+        .chain(["/usr/local/lib", "/usr/lib64", "/lib64", "/usr/lib"].map(PathBuf::from))
+        .collect()
+}
+
+/// What `placement` sets for the program when its means is another allocator's own; for ours, what takes glibc's heap
+/// along.
+pub(crate) fn variables(
+    placement: &Placement,
+    directories: &[PathBuf],
+) -> Result<Vec<Variable>, NotInstalled> {
+    Ok(match placement.via {
+        Via::Agent if placement.heap => {
+            vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(Pages::Transparent).to_owned())]
+        }
+        Via::Agent | Via::Supervise => Vec::new(),
+        Via::Glibc => vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(placement.pages).to_owned())],
+        Via::Mimalloc => {
+            let library = find(
+                Via::Mimalloc,
+                &["libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"],
+                directories,
+            )?;
+            let mut variables = vec![Variable::Prepend("LD_PRELOAD", library)];
+            variables.extend(mimalloc_settings(placement.pages));
+            variables
+        }
+        Via::Jemalloc => {
+            let library = find(Via::Jemalloc, &["libjemalloc.so.2", "libjemalloc.so"], directories)?;
+            vec![
+                Variable::Prepend("LD_PRELOAD", library),
+                Variable::Set("MALLOC_CONF", "thp:always,metadata_thp:auto".to_owned()),
+            ]
+        }
+        Via::Jvm => vec![Variable::Words("JAVA_TOOL_OPTIONS", jvm_options(placement))],
+    })
+}
+
+/// mimalloc as it comes.
+pub(crate) fn plain_mimalloc(directories: &[PathBuf]) -> Result<Vec<Variable>, NotInstalled> {
+    let library =
+        find(Via::Mimalloc, &["libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"], directories)?;
+    Ok(vec![Variable::Prepend("LD_PRELOAD", library)])
+}
+
+/// 1 is transparent huge pages, a larger number the size of reserved pages to use.
+fn glibc_tunable(pages: Pages) -> &'static str {
+    match pages {
+        Pages::Huge2M => "glibc.malloc.hugetlb=2097152",
+        Pages::Huge1G => "glibc.malloc.hugetlb=1073741824",
+        _ => "glibc.malloc.hugetlb=1",
+    }
+}
+
+/// `large_os_pages` (since 2.1 `allow_large_os_pages`; versions ignore the name they do not know) takes reserved
+/// 2 MiB pages where the pool has them and advises transparent ones otherwise; `allow_thp` exists since 2.2.
+fn mimalloc_settings(pages: Pages) -> Vec<Variable> {
+    let on = |name| Variable::Set(name, "1".to_owned());
+    match pages {
+        Pages::Huge1G => vec![Variable::Set("MIMALLOC_RESERVE_HUGE_OS_PAGES", "1".to_owned())],
+        _ => {
+            vec![on("MIMALLOC_LARGE_OS_PAGES"), on("MIMALLOC_ALLOW_LARGE_OS_PAGES"), on("MIMALLOC_ALLOW_THP")]
+        }
+    }
+}
+
+/// The options of HotSpot. It reads the variable before its command line, which so has the last word; other virtual
+/// machines than HotSpot may refuse the options.
+fn jvm_options(placement: &Placement) -> String {
+    let mut options = match placement.pages {
+        Pages::Huge2M => "-XX:+UseLargePages".to_owned(),
+        Pages::Huge1G => "-XX:+UseLargePages -XX:LargePageSizeInBytes=1g".to_owned(),
+        _ => "-XX:+UseTransparentHugePages".to_owned(),
+    };
+    if placement.prefault {
+        options.push_str(" -XX:+AlwaysPreTouch");
+    }
+    options
+}
+
+fn find(via: Via, names: &[&'static str], directories: &[PathBuf]) -> Result<String, NotInstalled> {
+    directories
+        .iter()
+        .flat_map(|directory| names.iter().map(move |name| directory.join(name)))
+        .filter(|path| path.is_file())
+        .find_map(|path| path.to_str().map(str::to_owned))
+        .ok_or_else(|| NotInstalled {
+            via,
+            file: names[0],
+            searched: directories.iter().map(|d| d.display().to_string()).collect::<Vec<_>>().join(", "),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Placement {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn glibc_gets_the_size_it_must_reserve() {
+        let variables = variables(&asked("2m,via=glibc"), &[]).unwrap();
+        assert_eq!(
+            variables,
+            [Variable::Prepend("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2097152".to_owned())]
+        );
+    }
+
+    #[test]
+    fn java_gets_the_switches_of_its_virtual_machine() {
+        let options = |text: &str| variables(&asked(text), &[]).unwrap();
+        let words = |text: &str| vec![Variable::Words("JAVA_TOOL_OPTIONS", text.to_owned())];
+        assert_eq!(options("thp,via=jvm"), words("-XX:+UseTransparentHugePages"));
+        assert_eq!(options("2m,prefault,via=jvm"), words("-XX:+UseLargePages -XX:+AlwaysPreTouch"));
+    }
+
+    #[test]
+    fn an_allocator_is_found_where_it_lies_and_missed_with_its_package() {
+        let empty = tempfile::tempdir().unwrap();
+        let full = tempfile::tempdir().unwrap();
+        let library = full.path().join("libjemalloc.so.2");
+        std::fs::write(&library, "").unwrap();
+        let directories = [empty.path().to_owned(), full.path().to_owned()];
+        let found = variables(&asked("thp,via=jemalloc"), &directories).unwrap();
+        assert_eq!(found[0], Variable::Prepend("LD_PRELOAD", library.to_str().unwrap().to_owned()));
+        let missing = variables(&asked("thp,via=mimalloc"), &directories).unwrap_err();
+        assert!(missing.to_string().contains("libmimalloc.so.2"));
+        assert_eq!(missing.remedy(), "sudo apt install libmimalloc2.0");
+    }
+
+    #[test]
+    fn our_own_means_sets_nothing_here_but_for_the_heap() {
+        assert_eq!(variables(&asked("thp"), &[]), Ok(Vec::new()));
+        // Whatever the large blocks lie on: a heap on reserved pages would take the pool from them.
+        let tunable = Variable::Prepend("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1".to_owned());
+        assert_eq!(variables(&asked("2m,heap"), &[]), Ok(vec![tunable]));
+    }
+}

@@ -1,0 +1,356 @@
+//! Which configurations a session compares, and which it cannot and why.
+
+use crate::nodes::{Candidate, ONE_NODE};
+use crate::obstacle::Obstacle;
+use firsttouch_placement::{Pages, Placement, PlacementError, SkippedConfiguration, Via};
+use std::collections::BTreeMap;
+
+/// How a configuration starts the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// As it is.
+    Plain,
+    /// With a placement.
+    Placed(Placement),
+    /// With mimalloc as it comes, without its large-page settings.
+    PlainMimalloc,
+    /// Through `numactl` with these options.
+    Numactl(String),
+}
+
+/// One way of running the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Configuration {
+    /// Unique in the session.
+    pub(crate) name: String,
+    /// How the program is started.
+    pub(crate) means: Means,
+}
+
+impl Configuration {
+    /// Lets the agent, if it needs one, follow the programs that the program starts.
+    pub(crate) fn follow(&mut self) {
+        if let Means::Placed(placement) = &mut self.means
+            && placement.needs_agent()
+        {
+            placement.follow = true;
+        }
+    }
+
+    /// Its placement, if it is one.
+    pub(crate) fn placement(&self) -> Option<&Placement> {
+        match &self.means {
+            Means::Placed(placement) => Some(placement),
+            Means::Plain | Means::PlainMimalloc | Means::Numactl(_) => None,
+        }
+    }
+}
+
+/// What a session compares. The baseline is the first configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Choice {
+    /// What it compares.
+    pub(crate) configurations: Vec<Configuration>,
+    /// What cannot be tried here.
+    pub(crate) skipped: Vec<SkippedConfiguration>,
+}
+
+/// What decides the choice: facts about the machine, read elsewhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Abilities {
+    /// What cannot be done, by its word (`thp`, `64k`, `2m`, `1g`).
+    pub(crate) obstacles: BTreeMap<String, Obstacle>,
+    /// Nodes with memory that may be used.
+    pub(crate) nodes: Vec<u32>,
+    /// The first of them that has CPUs.
+    pub(crate) first_node: Option<u32>,
+    /// What to try over nodes and CPUs.
+    pub(crate) over_nodes: Vec<Candidate>,
+    /// `numactl` is on the search path.
+    pub(crate) numactl: bool,
+    /// Why no library can be loaded into the program; `None` if one can.
+    pub(crate) unreachable: Option<Obstacle>,
+    /// The program is a Java virtual machine, whose heap only its own switches place.
+    pub(crate) jvm: bool,
+}
+
+/// A list that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    /// One that is no placement.
+    #[error("`{text}` is not a placement")]
+    Placement {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        #[source]
+        source: PlacementError,
+    },
+    /// A name that occurs twice.
+    #[error("`{name}` is there twice")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// Nothing is left beside the baseline.
+    #[error("there is nothing to compare with the baseline on this machine")]
+    Nothing {
+        /// What cannot be tried here, and why.
+        skipped: Vec<SkippedConfiguration>,
+    },
+}
+
+/// Chooses the configurations: the baseline, then `lists` or, without any, what the machine can do; then the alternatives
+/// to the agent, if they are asked for.
+///
+/// # Errors
+/// Where a list is wrong, or nothing is left to compare.
+pub(crate) fn choose(
+    baseline: &str,
+    lists: &[String],
+    alternatives: bool,
+    abilities: &Abilities,
+) -> Result<Choice, ChoiceError> {
+    let baseline = means(baseline)?;
+    let mut choice = Choice::default();
+    choice.configurations.push(Configuration { name: "baseline".to_owned(), means: baseline.clone() });
+    let asked: Vec<&str> = lists
+        .iter()
+        .flat_map(|list| list.split([';', ' ', '\n', '\t']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    if asked.is_empty() {
+        choice.by_default(&baseline, abilities);
+    }
+    for text in asked {
+        choice.configurations.push(Configuration { name: text.to_owned(), means: means(text)? });
+    }
+    if alternatives {
+        choice.alternatives(abilities);
+    }
+    for (index, configuration) in choice.configurations.iter().enumerate() {
+        if choice.configurations[..index].iter().any(|earlier| earlier.name == configuration.name) {
+            return Err(ChoiceError::Twice { name: configuration.name.clone() });
+        }
+    }
+    if choice.configurations.len() < 2 {
+        return Err(ChoiceError::Nothing { skipped: choice.skipped });
+    }
+    Ok(choice)
+}
+
+fn means(text: &str) -> Result<Means, ChoiceError> {
+    match text {
+        "plain" => Ok(Means::Plain),
+        "" => Err(ChoiceError::Placement {
+            text: String::new(),
+            source: PlacementError::UnknownWord { word: String::new() },
+        }),
+        _ => text
+            .parse()
+            .map(Means::Placed)
+            .map_err(|source| ChoiceError::Placement { text: text.to_owned(), source }),
+    }
+}
+
+impl Choice {
+    fn try_it(&mut self, name: &str, means: Means, obstacle: Option<&Obstacle>) {
+        match obstacle {
+            None => self.configurations.push(Configuration { name: name.to_owned(), means }),
+            Some(Obstacle { reason, remedy }) => self.skipped.push(SkippedConfiguration {
+                name: name.to_owned(),
+                reason: reason.clone(),
+                remedy: remedy.clone(),
+            }),
+        }
+    }
+
+    fn by_default(&mut self, baseline: &Means, abilities: &Abilities) {
+        let placed = |text| means(text).unwrap_or(Means::Plain);
+        let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
+        let candidates = [
+            ("plain", Means::Plain, None),
+            ("thp", placed("thp"), can("thp")),
+            ("thp-prefault", placed("thp,prefault"), can("thp")),
+            ("thp-heap", placed("thp,heap"), can("thp")),
+            // Needs no library in front of malloc: where it does as well, it is what is recommended.
+            ("glibc-thp", placed("thp,via=glibc"), can("thp")),
+            ("64k", placed("64k"), can("64k")),
+            ("2m", placed("2m"), can("2m")),
+            ("1g", placed("1g"), can("1g")),
+        ];
+        for (name, means, obstacle) in candidates {
+            if means != *baseline {
+                self.try_it(name, means, obstacle);
+            }
+        }
+        for Candidate { name, placement, obstacle } in &abilities.over_nodes {
+            let means = if obstacle.is_some() { Means::Plain } else { placed(placement) };
+            let beyond = match &means {
+                Means::Placed(placement) if placement.needs_agent() => abilities.unreachable.as_ref(),
+                _ => None,
+            };
+            self.try_it(name, means, obstacle.as_ref().or(beyond));
+        }
+        if abilities.jvm {
+            self.try_it("jvm-thp", placed("thp,via=jvm"), abilities.obstacles.get("thp"));
+            self.try_it("jvm-2m", placed("2m,via=jvm"), abilities.obstacles.get("2m"));
+        }
+        // Where no library reaches, pages can still be collapsed from outside.
+        if abilities.unreachable.is_some() {
+            self.try_it("supervise", placed("thp,via=supervise"), abilities.obstacles.get("supervise"));
+        }
+    }
+
+    fn alternatives(&mut self, abilities: &Abilities) {
+        let by = |pages, via| Means::Placed(Placement { pages, via, ..Placement::default() });
+        let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
+        self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), can("2m"));
+        self.try_it("mimalloc", Means::PlainMimalloc, abilities.unreachable.as_ref());
+        self.try_it("mimalloc-large", by(Pages::Transparent, Via::Mimalloc), abilities.unreachable.as_ref());
+        self.try_it("jemalloc-thp", by(Pages::Transparent, Via::Jemalloc), can("thp"));
+        let obstacle = |reason: &str, remedy: Option<&str>| Obstacle {
+            reason: reason.to_owned(),
+            remedy: remedy.map(str::to_owned),
+        };
+        let obstacle = if abilities.nodes.len() < 2 {
+            Some(obstacle(ONE_NODE, None))
+        } else if !abilities.numactl {
+            Some(obstacle("numactl is not installed", Some("sudo apt install numactl")))
+        } else {
+            None
+        };
+        let numactl = |options: &str| Means::Numactl(options.to_owned());
+        self.try_it("numactl-local", numactl("--localalloc"), obstacle.as_ref());
+        self.try_it("numactl-interleave", numactl("--interleave=all"), obstacle.as_ref());
+        let node = abilities.first_node.unwrap_or(0);
+        // Preferred and not bound: a node that is too small must not bring down the machine's other programs.
+        let bound = format!("--cpunodebind={node} --preferred={node}");
+        self.try_it("numactl-bind", Means::Numactl(bound), obstacle.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn able() -> Abilities {
+        Abilities { nodes: vec![0, 1], numactl: true, ..Abilities::default() }
+    }
+
+    fn unable(words: &[(&str, Option<&str>)]) -> Abilities {
+        let obstacles = words.iter().map(|(word, remedy)| {
+            let obstacle = Obstacle { reason: "not here".to_owned(), remedy: remedy.map(str::to_owned) };
+            ((*word).to_owned(), obstacle)
+        });
+        Abilities { obstacles: obstacles.collect(), ..Abilities::default() }
+    }
+
+    fn names(choice: &Choice) -> Vec<&str> {
+        choice.configurations.iter().map(|configuration| configuration.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_machine_that_can_do_all_tries_all() {
+        let choice = choose("plain", &[], true, &able()).unwrap();
+        assert_eq!(
+            names(&choice),
+            [
+                "baseline",
+                "thp",
+                "thp-prefault",
+                "thp-heap",
+                "glibc-thp",
+                "64k",
+                "2m",
+                "1g",
+                "glibc-2m",
+                "mimalloc",
+                "mimalloc-large",
+                "jemalloc-thp",
+                "numactl-local",
+                "numactl-interleave",
+                "numactl-bind"
+            ]
+        );
+        assert!(choice.skipped.is_empty());
+        for placement in choice.configurations.iter().filter_map(Configuration::placement) {
+            placement.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_run_is_listed_with_its_remedy() {
+        let poor = unable(&[("64k", Some("echo")), ("2m", Some("echo")), ("1g", None)]);
+        let choice = choose("plain", &[], false, &poor).unwrap();
+        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault", "thp-heap", "glibc-thp"]);
+        let skipped: Vec<_> =
+            choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
+        assert_eq!(skipped, [("64k", true), ("2m", true), ("1g", false)]);
+    }
+
+    #[test]
+    fn java_is_tried_with_its_own_switches() {
+        let choice = choose("plain", &[], false, &Abilities { jvm: true, ..able() }).unwrap();
+        assert_eq!(names(&choice)[8..], ["jvm-thp", "jvm-2m"]);
+        for placement in choice.configurations.iter().filter_map(Configuration::placement) {
+            placement.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_program_no_library_reaches_is_supervised() {
+        let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
+        let choice = choose("plain", &[], true, &Abilities { unreachable, ..able() }).unwrap();
+        assert_eq!(
+            names(&choice),
+            ["baseline", "supervise", "numactl-local", "numactl-interleave", "numactl-bind"]
+        );
+        let unreachable = choice.skipped[0].reason.clone();
+        assert_eq!(unreachable, "statically linked");
+        let nothing = unable(&[("supervise", None)]);
+        let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
+        let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
+        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 8));
+    }
+
+    #[test]
+    fn several_nodes_add_their_configurations() {
+        let over_nodes = ["interleave", "compact"].map(|name| Candidate {
+            name: name.to_owned(),
+            placement: if name == "compact" { "plain,threads=compact" } else { "plain,interleave=all" }
+                .to_owned(),
+            obstacle: None,
+        });
+        let several = Abilities { over_nodes: over_nodes.into(), ..able() };
+        let choice = choose("plain", &[], false, &several).unwrap();
+        assert_eq!(names(&choice)[8..], ["interleave", "compact"]);
+        // Threads take the agent, a memory policy does not.
+        let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
+        let choice = choose("plain", &[], false, &Abilities { unreachable, ..several }).unwrap();
+        assert_eq!(names(&choice), ["baseline", "interleave", "supervise"]);
+        assert!(choice.skipped.iter().any(|skipped| skipped.name == "compact"));
+    }
+
+    #[test]
+    fn lists_are_taken_as_they_stand() {
+        let lists = ["thp 2m,min-size=4M".to_owned(), "plain;4k".to_owned()];
+        let choice = choose("thp,via=glibc", &lists, false, &Abilities::default()).unwrap();
+        assert_eq!(names(&choice), ["baseline", "thp", "2m,min-size=4M", "plain", "4k"]);
+        assert_eq!(choice.configurations[0].placement().unwrap().via, Via::Glibc);
+    }
+
+    #[test]
+    fn lists_that_make_no_sense_are_refused() {
+        let choose = |list: &str| choose("plain", &[list.to_owned()], false, &Abilities::default());
+        assert!(matches!(choose("warp"), Err(ChoiceError::Placement { .. })));
+        assert!(matches!(choose("thp thp"), Err(ChoiceError::Twice { .. })));
+        assert!(matches!(choose("baseline"), Err(ChoiceError::Placement { .. })));
+    }
+
+    #[test]
+    fn a_default_that_is_the_baseline_is_not_compared_with_itself() {
+        let choice = choose("thp", &[], false, &unable(&[("2m", None), ("1g", None)])).unwrap();
+        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "thp-heap", "glibc-thp", "64k"]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The untimed run of a configuration: what it obtains, and what it takes.
+
+use crate::demand;
+use crate::run::{Manner, RunError, Waiting, run_once};
+use crate::start::Start;
+use firsttouch_linux::sysinfo;
+use firsttouch_machine::Root;
+use firsttouch_placement::{Pages, Placement, Receipt};
+use firsttouch_process::Stream;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// As much of the program's last words as helps.
+const LAST_WORDS_BYTES: usize = 2000;
+
+/// What the untimed run of a configuration showed.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// What the program had; for a configuration without a placement `asked` in it means nothing.
+    pub(crate) receipt: Receipt,
+    /// What the largest of its processes had, or what the machine had less meanwhile.
+    pub(crate) memory_bytes: u64,
+    /// The processor that OpenBLAS chose its code for, if the program uses it and says so.
+    pub(crate) openblas_core: Option<String>,
+}
+
+/// Runs a program once, untimed, and looks at what it gets; what it says lies in `folder` meanwhile. It is asked to end when
+/// `stop` becomes true.
+///
+/// # Errors
+/// Where the program did not start, or failed.
+pub(crate) fn probe(start: &Start, folder: &Path, stop: &AtomicBool) -> Result<Probe, RunError> {
+    let words = folder.join("stderr");
+    let manner = Manner {
+        streams: [Stream::Null, Stream::Null, Stream::File(words.clone())],
+        variables: vec![("OPENBLAS_VERBOSE", "2".into())],
+        waiting: Waiting::Measuring { events: &[], stop },
+    };
+    let available = || {
+        let text = Root::live().read("proc/meminfo").ok()??;
+        sysinfo::meminfo(&text).available_bytes
+    };
+    let (ran, taken_bytes) = demand::meanwhile(available, || run_once(start, &manner, true));
+    let ran = ran?;
+    let said = std::fs::read(&words).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let ending = ran.finished.ending;
+    let last_words = tail(&said).trim_end();
+    match ran.receipt {
+        Some(receipt) if ending.is_success() => Ok(Probe {
+            receipt,
+            memory_bytes: ran.finished.used.max_rss_bytes.max(taken_bytes.unwrap_or(0)),
+            openblas_core: openblas_core(&said),
+        }),
+        _ if last_words.is_empty() => Err(RunError::Program(ending)),
+        _ => Err(RunError::ProgramSaid { ending, last_words: last_words.to_owned() }),
+    }
+}
+
+/// The end of a text, from the beginning of a line where there is one.
+fn tail(text: &str) -> &str {
+    let Some(start) = text.len().checked_sub(LAST_WORDS_BYTES) else { return text };
+    let start = (start..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text[start..].split_once('\n').map_or(&text[start..], |(_, rest)| rest)
+}
+
+/// OpenBLAS says `Core: NAME` when it is asked to be verbose.
+fn openblas_core(said: &str) -> Option<String> {
+    said.lines().find_map(|line| line.strip_prefix("Core: ")).map(|core| core.trim().to_owned())
+}
+
+/// A placement obtained what it asked for when nearly all of what is there lies on pages of that size.
+pub(crate) fn obtained_enough(asked: &Placement, receipt: &Receipt) -> bool {
+    const ENOUGH: f64 = 0.95;
+    if asked.pages == Pages::Plain {
+        let elsewhere: u64 = receipt.shortfalls.iter().map(|shortfall| shortfall.bytes).sum();
+        let all = receipt.obtained.as_ref().map_or(0, |obtained| obtained.placed_bytes);
+        return elsewhere as f64 <= all as f64 * (1.0 - ENOUGH);
+    }
+    let share =
+        receipt.obtained.as_ref().and_then(|obtained| obtained.share_on_pages_of(asked.pages.bytes() as u64));
+    share.is_none_or(|share| share >= ENOUGH) && (receipt.obtained.is_some() || receipt.shortfalls.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_begins_with_a_line() {
+        assert_eq!(tail("a\nb\n"), "a\nb\n");
+        let long = "é".repeat(LAST_WORDS_BYTES) + "\nlast";
+        assert_eq!(tail(&long), "last");
+        let unbroken = "é".repeat(LAST_WORDS_BYTES);
+        assert!(tail(&unbroken).len() <= LAST_WORDS_BYTES);
+    }
+
+    #[test]
+    fn the_core_is_read_from_what_openblas_says() {
+        assert_eq!(openblas_core("x\nCore: SkylakeX\ny").as_deref(), Some("SkylakeX"));
+        assert_eq!(openblas_core("the Core: none"), None);
+    }
+}

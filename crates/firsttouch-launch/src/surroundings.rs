@@ -1,0 +1,143 @@
+//! The machine around a session: what it can do, whether runs need warming up, and whether a run left it as it
+//! found it.
+
+use crate::configurations::Abilities;
+use crate::nodes::{candidates, usable_nodes};
+use crate::obstacle::Obstacle;
+use firsttouch_machine::{Machine, Root, StatusReport};
+use firsttouch_placement::MachineKey;
+use firsttouch_process::{Environment, resolve};
+
+/// The words of the placements that depend on the machine.
+const DEPENDENT: [&str; 5] = ["thp", "64k", "2m", "1g", "supervise"];
+
+/// What can be done on a machine. `measured`: the bandwidth between the nodes is known; commands are looked for on the search path of
+/// `environment`.
+pub(crate) fn abilities(status: &StatusReport, measured: bool, environment: &Environment) -> Abilities {
+    let obstacles = DEPENDENT.into_iter().filter_map(|word| {
+        let obstacle = match status.can(word) {
+            Some(ability) if ability.possible == Some(true) => return None,
+            Some(ability) => Obstacle { reason: ability.why.clone(), remedy: ability.remedy.clone() },
+            None => Obstacle { reason: "this kernel has no such pages".to_owned(), remedy: None },
+        };
+        Some((word.to_owned(), obstacle))
+    });
+    let nodes = usable_nodes(&status.machine);
+    Abilities {
+        obstacles: obstacles.collect(),
+        first_node: nodes.iter().find(|node| !node.cpus.is_empty()).map(|node| node.id),
+        nodes: nodes.iter().map(|node| node.id).collect(),
+        over_nodes: candidates(&status.machine, measured),
+        numactl: resolve("numactl".as_ref(), environment.get("PATH")).is_ok(),
+        unreachable: None,
+        jvm: false,
+    }
+}
+
+/// What decides whether evidence from this machine carries over to another; `None` where the machine keeps it to
+/// itself.
+pub(crate) fn key(machine: &Machine) -> Option<MachineKey> {
+    Some(MachineKey {
+        cpu: machine.cpu_model.clone()?,
+        cpus: machine.cpus_online?,
+        nodes: u32::try_from(machine.nodes.len()).ok()?,
+        kernel: machine.kernel.clone()?,
+        thp: machine.thp_mode().map(str::to_owned),
+    })
+}
+
+/// Memory freed here may be gone from the host by the next run.
+pub(crate) fn needs_warming(machine: &Machine) -> bool {
+    machine.free_page_reporting == Some(true) || machine.virtual_machine == Some(true)
+}
+
+/// What a run must leave as it found it, or the next one starts from a worse place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Supplies {
+    available_bytes: Option<u64>,
+    total_bytes: Option<u64>,
+    /// Page size and free pages of each pool.
+    pools: Vec<(u64, Option<u64>)>,
+}
+
+impl Supplies {
+    /// Those of the machine now; `None` where it cannot be read.
+    pub(crate) fn read(root: &Root) -> Option<Supplies> {
+        Machine::read(root).ok().map(|machine| Supplies::of(&machine))
+    }
+
+    /// Those of a machine that was read.
+    pub(crate) fn of(machine: &Machine) -> Supplies {
+        Supplies {
+            available_bytes: machine.memory_available_bytes,
+            total_bytes: machine.memory_bytes,
+            pools: machine.pools.iter().map(|pool| (pool.page_bytes, pool.free)).collect(),
+        }
+    }
+
+    /// Memory that a program could have.
+    pub(crate) fn available_bytes(&self) -> Option<u64> {
+        self.available_bytes
+    }
+
+    /// What is missing against `before`, in words; `None` when all is back. Ordinary memory may vary by a
+    /// thirty-second part of the machine's, as caches of files and other programs do; a pool may not.
+    pub(crate) fn missing(&self, before: &Supplies) -> Option<String> {
+        for (page_bytes, free_before) in &before.pools {
+            let free = self.pools.iter().find(|(bytes, _)| bytes == page_bytes).and_then(|(_, free)| *free);
+            if let (Some(free), Some(free_before)) = (free, *free_before)
+                && free < free_before
+            {
+                let size = firsttouch_placement::format_bytes(*page_bytes);
+                return Some(format!("{} of {free_before} free pages of {size}", free_before - free));
+            }
+        }
+        let allowed = before.total_bytes? / 32;
+        let gone = before.available_bytes?.checked_sub(self.available_bytes?)?;
+        (gone > allowed).then(|| format!("{} of memory", firsttouch_placement::format_bytes(gone)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn supplies(available: u64, free: u64) -> Supplies {
+        Supplies {
+            available_bytes: Some(available),
+            total_bytes: Some(32 << 30),
+            pools: vec![(2 << 20, Some(free))],
+        }
+    }
+
+    #[test]
+    fn what_is_gone_is_named() {
+        let before = supplies(20 << 30, 100);
+        assert_eq!(supplies(20 << 30, 100).missing(&before), None);
+        assert_eq!(supplies((20 << 30) - 1000, 101).missing(&before), None);
+        assert_eq!(supplies(20 << 30, 97).missing(&before).unwrap(), "3 of 100 free pages of 2 MiB");
+        assert_eq!(supplies(18 << 30, 100).missing(&before).unwrap(), "2 GiB of memory");
+    }
+
+    #[test]
+    fn a_recorded_machine_says_what_it_can_do() {
+        let root = tempfile::tempdir().unwrap();
+        let thp = root.path().join("sys/kernel/mm/transparent_hugepage");
+        let write = |path: std::path::PathBuf, text: &str| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(root.path().join("proc/cpuinfo"), "");
+        write(thp.join("enabled"), "always [madvise] never\n");
+        write(thp.join("hugepages-64kB/enabled"), "always inherit madvise [never]\n");
+        write(thp.join("hugepages-2048kB/enabled"), "always [inherit] madvise never\n");
+        let pool = root.path().join("sys/kernel/mm/hugepages/hugepages-2048kB");
+        write(pool.join("nr_hugepages"), "8\n");
+        write(pool.join("free_hugepages"), "5\n");
+        let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
+        let abilities = abilities(&status, false, &Environment::default());
+        let obstacle = |word: &str| abilities.obstacles.get(word).map(|obstacle| obstacle.remedy.is_some());
+        assert_eq!([obstacle("thp"), obstacle("64k"), obstacle("2m")], [None, Some(true), None]);
+        assert_eq!(key(&status.machine), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! A session of `tune`: chooses configurations, looks at each of them once, compares them, and confirms the winner.
+
+mod error;
+mod observer;
+mod probing;
+mod variants;
+mod warnings;
+mod words;
+
+pub use error::TuneError;
+pub use observer::{Stage, TuneObserver};
+pub use words::{parse_share, parse_time};
+
+use crate::configurations::Configuration;
+use crate::environment::free_openblas;
+use crate::here::Here;
+use crate::intrusion::{Intrusion, spared};
+use crate::nodes::ONE_NODE;
+use crate::preparation::{Preparation, WarmUp};
+use crate::probe::obtained_enough;
+use crate::profile::{NoProfile, profile};
+use crate::session::{Interruption, Session};
+use crate::subject::Subject;
+use crate::surroundings::{Supplies, key};
+use firsttouch_experiment::{Observer, Plan, Verdict};
+use firsttouch_machine::StatusReport;
+use firsttouch_placement::{ConfigurationReport, Profile, Receipt, Tie, TuneReport};
+use firsttouch_process::{Environment, Event, Stream};
+use probing::Probed;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What is asked of a session.
+#[derive(Clone, Debug)]
+pub struct TuneRequest<'a> {
+    /// The program.
+    pub subject: &'a Subject,
+    /// Its environment; what would decide the speed of linear algebra instead of a placement is taken out of it.
+    pub environment: &'a Environment,
+    /// The machine we are on, and what it can do.
+    pub status: &'a StatusReport,
+    /// The file of `firsttouch measure`, if there is one.
+    pub kept: Option<&'a Path>,
+    /// What to compare with: `plain`, or a placement in the short form.
+    pub baseline: &'a str,
+    /// Lists of placements in the short form; without any they are chosen by what the machine can do.
+    pub configurations: &'a [String],
+    /// Try the ways others have, too.
+    pub alternatives: bool,
+    /// Seed of the random order; `None` for a new one.
+    pub seed: Option<u64>,
+    /// Half as many blocks at least before the precision may stop the session.
+    pub quick: bool,
+    /// Relative half-width of the 95 % interval of each mean that ends a phase.
+    pub precision: f64,
+    /// Most timed runs of each configuration.
+    pub max_runs: Option<u32>,
+    /// Most time for the whole session.
+    pub budget: Option<Duration>,
+    /// What touches memory before the timed runs where that matters; `None` leaves it out.
+    pub warm_up: Option<WarmUp>,
+    /// Where the program's output and error output go in the timed runs.
+    pub output: Stream,
+    /// When the session began, for the budget.
+    pub began: Instant,
+    /// The same as the report has it: RFC 3339 in UTC.
+    pub started: String,
+}
+
+/// What came of a session.
+#[derive(Debug)]
+pub struct Tuned {
+    /// The tune document; of what was finished, where the session was cut short or a run failed.
+    pub report: TuneReport,
+    /// The winner's placement, or why there is none to keep.
+    pub profile: Result<Profile, NoProfile>,
+    /// The timed run that failed and ended the session, if one did.
+    pub failure: Option<TuneError>,
+}
+
+/// Runs a session. `interruption` is asked before each run, `observer` told what happens.
+///
+/// The program is forked from this process, and the kernel counts the largest resident set of what is forked in that of the
+/// program: whoever has much memory has a small process of its own do this.
+///
+/// # Errors
+/// Where nothing can be compared, or the program fails in its untimed run. Of a timed run that fails the answer tells.
+pub fn tune(
+    request: &TuneRequest<'_>,
+    interruption: &dyn Interruption,
+    observer: &mut dyn TuneObserver,
+) -> Result<Tuned, TuneError> {
+    let machine = &request.status.machine;
+    let mut environment = request.environment.clone();
+    let mut warnings: Vec<String> =
+        warnings::of_openblas(&free_openblas(&mut environment)).into_iter().collect();
+    let here = Here::on(machine.clone(), request.kept);
+    warnings.extend(warnings::of_unread(&here));
+    let mut choice = variants::choose(request, &here, &environment)?;
+    let variants = variants::prepare(&mut choice, request.subject, &environment, &here)?;
+    let seed = request.seed.unwrap_or_else(random_seed);
+    observer::announce(observer, &variants, &choice.skipped, seed);
+
+    let supplies = Supplies::of(machine);
+    let looks = probing::Looks { interruption, environment: &environment, thp_mode: machine.thp_mode() };
+    let probed = looks.at_all(variants, &mut choice, &mut warnings, observer)?;
+    let warm_up = warnings::warm_up(request, &probed, &mut warnings);
+    let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
+    let configurations: Vec<Configuration> =
+        probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
+    let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
+
+    observer.timing(&names);
+    let mut session = Session {
+        starts: probed.into_iter().map(|probed| probed.variant.start).collect(),
+        interruption,
+        preparation: Preparation::new(Some(supplies), warm_up, &environment),
+        output: request.output.clone(),
+        events: Event::ALL.to_vec(),
+        began: request.began,
+    };
+    let plan = plan(request, &configurations, seed);
+    let observer: &mut dyn Observer = observer;
+    let outcome = firsttouch_experiment::run(&plan, &mut session, observer);
+
+    warnings.extend(session.preparation.into_warnings());
+    warnings.extend(outcome.warnings);
+    let reports = configurations.iter().zip(receipts).zip(outcome.configurations).map(
+        |((configuration, obtained), proved)| ConfigurationReport {
+            name: configuration.name.clone(),
+            asked: configuration.placement().cloned(),
+            obtained,
+            proved,
+        },
+    );
+    let mut report = TuneReport {
+        command: request.subject.command(),
+        seed,
+        started: request.started.clone(),
+        // All its keys are text: nothing can be wrong with it.
+        machine: serde_json::to_value(machine).unwrap_or_default(),
+        configurations: reports.collect(),
+        skipped: choice.skipped,
+        winner: outcome.winner.map(|winner| names[winner].clone()),
+        tied_with: outcome.winner.zip(outcome.tied_with).map(|(winner, (displaced, ratio))| Tie {
+            name: names[displaced].clone(),
+            ratio,
+            why: spared(&configurations[winner], &configurations[displaced]),
+        }),
+        confirmation: outcome.confirmation,
+        interrupted: outcome.interrupted,
+        quick: request.quick,
+        warnings,
+    };
+    report.warnings.extend(warnings::of_memory(&report));
+    Ok(Tuned {
+        profile: profile(&report, &configurations, key(machine)),
+        failure: outcome.failure.map(|(configuration, error)| TuneError::run(&names[configuration], error)),
+        report,
+    })
+}
+
+impl Tuned {
+    /// Whether every configuration ran, obtained what it asked for, and has a verdict.
+    pub fn is_met(&self) -> bool {
+        let obtained = self.report.configurations.iter().all(|configuration| {
+            match (&configuration.asked, &configuration.obtained) {
+                (Some(asked), Some(receipt)) => obtained_enough(asked, receipt),
+                (Some(_), None) => false,
+                (None, _) => true,
+            }
+        });
+        let decided = self.report.configurations.iter().all(|configuration| {
+            configuration.proved.verdict != Some(Verdict::Undecided) && !configuration.proved.runs.is_empty()
+        });
+        // Nothing is missing on a machine without a second node.
+        let all_ran = self.report.skipped.iter().all(|skipped| skipped.reason == ONE_NODE);
+        all_ran && obtained && decided
+    }
+}
+
+fn plan(request: &TuneRequest<'_>, configurations: &[Configuration], seed: u64) -> Plan {
+    let names = configurations.iter().map(|configuration| configuration.name.clone()).collect();
+    let plan = Plan::new(names, seed);
+    Plan {
+        precision: request.precision,
+        max_runs: request.max_runs,
+        budget: request.budget,
+        intrusion: configurations.iter().map(|configuration| Intrusion::of(configuration).rank()).collect(),
+        ..if request.quick { plan.quick() } else { plan }
+    }
+}
+
+/// A new seed, small enough to be typed and to be exact in every reader of JSON.
+fn random_seed() -> u64 {
+    RandomState::new().hash_one(std::process::id()) >> 32
+}

@@ -1,0 +1,84 @@
+//! Why a session has nothing to tell.
+
+use crate::agent::AgentError;
+use crate::configurations::ChoiceError;
+use crate::run::RunError;
+use firsttouch_placement::SkippedConfiguration;
+use firsttouch_process::LaunchError;
+use std::io;
+
+/// A session that did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// The configurations asked for are none, or nothing is left to compare.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// What the others are compared with cannot be had.
+    #[error("the baseline cannot run here: {reason}")]
+    Baseline {
+        /// Why.
+        reason: String,
+        /// What would mend it.
+        remedy: String,
+    },
+    /// None of the others can be had.
+    #[error("nothing is left to compare with the baseline{}", why_last(.skipped))]
+    NothingLeft {
+        /// Why of each.
+        skipped: Vec<SkippedConfiguration>,
+    },
+    /// The agent's file cannot be put anywhere.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// There is no place for what the program says.
+    #[error("cannot make a folder")]
+    Folder(#[source] io::Error),
+    /// The program did not start.
+    #[error(transparent)]
+    Launch(LaunchError),
+    /// A run failed.
+    #[error("the program failed under `{name}`")]
+    Run {
+        /// The configuration.
+        name: String,
+        /// How it failed.
+        source: RunError,
+    },
+}
+
+/// Why the last of them cannot be had, after a colon.
+fn why_last(skipped: &[SkippedConfiguration]) -> String {
+    skipped.last().map(|one| format!(": {}", one.reason)).unwrap_or_default()
+}
+
+impl TuneError {
+    pub(super) fn run(name: &str, error: RunError) -> TuneError {
+        match error {
+            RunError::Launch(error) => TuneError::Launch(error),
+            source => TuneError::Run { name: name.to_owned(), source },
+        }
+    }
+
+    /// The line that mends it, where there is one.
+    pub fn hint(&self) -> Option<String> {
+        let remedy = |skipped: Option<&SkippedConfiguration>| skipped.and_then(|one| one.remedy.clone());
+        match self {
+            TuneError::Choice(ChoiceError::Nothing { skipped }) => {
+                skipped.iter().find_map(|skipped| remedy(Some(skipped)))
+            }
+            TuneError::Choice(_) | TuneError::Folder(_) => None,
+            TuneError::Baseline { remedy, .. } => Some(remedy.clone()),
+            TuneError::NothingLeft { skipped } => remedy(skipped.last()),
+            TuneError::Agent(error) => Some(error.hint()),
+            TuneError::Launch(error) => Some(error.hint()),
+            TuneError::Run { .. } => {
+                Some("the program must end by itself, with status 0, before it can be timed".to_owned())
+            }
+        }
+    }
+
+    /// Whether what was asked for cannot be understood, whatever the machine.
+    pub fn is_of_usage(&self) -> bool {
+        matches!(self, TuneError::Choice(error) if !matches!(error, ChoiceError::Nothing { .. }))
+    }
+}

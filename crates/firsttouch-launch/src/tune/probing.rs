@@ -1,0 +1,96 @@
+//! The untimed run of each configuration.
+
+use super::variants::Variant;
+use super::{Stage, TuneError, TuneObserver, warnings};
+use crate::configurations::Choice;
+use crate::probe::{Probe, probe};
+use crate::session::Interruption;
+use crate::worker::{WorkerAdvice, worker_advice};
+use crate::workshop::Workshop;
+use firsttouch_placement::{Placement, Receipt, SkippedConfiguration};
+use firsttouch_process::Environment;
+
+/// A configuration and what its untimed run showed; `None` if the session was interrupted before.
+pub(super) struct Probed {
+    pub(super) variant: Variant,
+    pub(super) probe: Option<Probe>,
+}
+
+impl Probed {
+    pub(super) fn receipt(&self) -> Option<Receipt> {
+        // Without a placement nothing was asked, so there is nothing to hold against it.
+        self.variant.configuration.placement()?;
+        let probe = self.probe.as_ref()?;
+        let mut receipt = probe.receipt.clone();
+        receipt
+            .notes
+            .extend(probe.openblas_core.iter().map(|core| format!("OpenBLAS runs its code for {core}")));
+        Some(receipt)
+    }
+}
+
+/// What all looks need.
+pub(super) struct Looks<'a> {
+    pub(super) interruption: &'a dyn Interruption,
+    pub(super) environment: &'a Environment,
+    pub(super) thp_mode: Option<&'a str>,
+}
+
+impl Looks<'_> {
+    /// Runs every configuration once. A baseline that fails ends the session; another configuration is left out.
+    pub(super) fn at_all(
+        &self,
+        variants: Vec<Variant>,
+        choice: &mut Choice,
+        warnings: &mut Vec<String>,
+        observer: &mut dyn TuneObserver,
+    ) -> Result<Vec<Probed>, TuneError> {
+        let folder = Workshop::new(self.environment).map_err(TuneError::Folder)?;
+        let mut probed: Vec<Probed> = Vec::new();
+        let mut follows = false;
+        for mut variant in variants {
+            if follows {
+                variant.configuration.follow();
+                variant.start.follow();
+            }
+            let name = variant.configuration.name.clone();
+            if self.interruption.asked() {
+                probed.push(Probed { variant, probe: None });
+                continue;
+            }
+            observer.stage(&Stage::LookingAt { name: &name });
+            match probe(&variant.start, folder.path(), self.interruption.kill()) {
+                Ok(probe) => {
+                    if probed.is_empty() {
+                        warnings.extend(warnings::of_baseline(&variant.configuration, &probe, self.thp_mode));
+                        if let Some(advice) = about_the_worker(&probe) {
+                            follows = advice.follow;
+                            warnings.push(match advice.follow {
+                                true => format!("{}: the agent was told to follow (--follow)", advice.what),
+                                false => format!("{}: {}", advice.what, advice.remedy),
+                            });
+                        }
+                    }
+                    probed.push(Probed { variant, probe: Some(probe) });
+                }
+                Err(_) if self.interruption.asked() => probed.push(Probed { variant, probe: None }),
+                Err(error) if probed.is_empty() => return Err(TuneError::run(&name, error)),
+                Err(error) => {
+                    warnings.push(format!("{name} is left out: {error}"));
+                    let reason = "the program failed in its untimed run".to_owned();
+                    choice.skipped.push(SkippedConfiguration { name, reason, remedy: None });
+                }
+            }
+        }
+        let core = probed.iter().find_map(|probed| probed.probe.as_ref()?.openblas_core.as_ref());
+        if let Some(core) = core {
+            observer.stage(&Stage::OpenBlas { core });
+        }
+        Ok(probed)
+    }
+}
+
+/// Whether the work is left to other programs, by what was seen of the baseline.
+fn about_the_worker(probe: &Probe) -> Option<WorkerAdvice> {
+    worker_advice(&Placement::default(), probe.receipt.tree.as_ref()?)
+}

@@ -1,0 +1,95 @@
+//! What makes the figures of a session less sure or dearer than they look, in words.
+
+use super::TuneRequest;
+use super::probing::Probed;
+use crate::configurations::Configuration;
+use crate::here::Here;
+use crate::preparation::WarmUp;
+use crate::probe::Probe;
+use crate::surroundings::needs_warming;
+use firsttouch_placement::{Pages, TuneReport, format_bytes};
+
+/// A baseline with this share of its memory on huge pages leaves little to gain.
+const HUGE_BASELINE: f64 = 0.5;
+
+/// What was taken out of the environment.
+pub(super) fn of_openblas(taken: &[&str]) -> Option<String> {
+    (!taken.is_empty()).then(|| {
+        format!(
+            "{} taken out of the environment for every configuration, the baseline included: left in, the choice of \
+             OpenBLAS would have been somebody's and not the processor's; unset {}",
+            taken.join(", "),
+            taken.join(" ")
+        )
+    })
+}
+
+/// Measurements of this machine that do not read: placements over several nodes go by what the firmware states, or are left out.
+pub(super) fn of_unread(here: &Here) -> Option<String> {
+    let error = here.unread().filter(|_| here.machine().nodes.len() > 1)?;
+    Some(format!("what was measured before is not used: {error}; {}", error.hint()))
+}
+
+/// A plain baseline may have huge pages already: then little is to be expected, and the reader should know.
+pub(super) fn of_baseline(
+    configuration: &Configuration,
+    probe: &Probe,
+    thp_mode: Option<&str>,
+) -> Option<String> {
+    let obtained = probe.receipt.obtained.as_ref().filter(|_| configuration.placement().is_none())?;
+    let share = obtained.share_on_pages_of(Pages::Transparent.bytes() as u64)?;
+    // Elsewhere than in mode `always` only who asks has them: NumPy does, jemalloc and Java can.
+    let why = match thp_mode {
+        Some("always") => "the machine gives them unasked (transparent huge pages: always)",
+        _ => "the program, or a library in it, asks for them itself",
+    };
+    (share >= HUGE_BASELINE).then(|| {
+        format!(
+            "{:.0} % of the baseline's {} lie on huge pages already: {why}, so there is less to gain",
+            share * 100.0,
+            format_bytes(obtained.placed_bytes)
+        )
+    })
+}
+
+/// What warms the machine up before each run and by how many bytes, where that is wanted and matters.
+pub(super) fn warm_up(
+    request: &TuneRequest<'_>,
+    probed: &[Probed],
+    warnings: &mut Vec<String>,
+) -> Option<(WarmUp, u64)> {
+    /// Half as much again as the program uses: the kernel does not hand out just the pages that the warm-up had, and
+    /// with an eighth more, one run in ten was still slow.
+    const MARGIN: (u64, u64) = (3, 2);
+    let machine = &request.status.machine;
+    if !needs_warming(machine) {
+        return None;
+    }
+    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
+    let peak = request.warm_up.clone().zip(peaks.max());
+    let warm_up = peak.map(|(warm_up, peak)| (warm_up, peak / MARGIN.1 * MARGIN.0));
+    if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
+        let done = match warm_up {
+            Some((_, bytes)) => {
+                format!("{} were touched and released before every run", format_bytes(bytes))
+            }
+            None => "runs were not warmed up; leave --no-warm out".to_owned(),
+        };
+        warnings.push(format!("on this machine {}; {done}", trap.what));
+    }
+    warm_up
+}
+
+/// A gain that is paid in memory, which other programs may need.
+pub(super) fn of_memory(report: &TuneReport) -> Option<String> {
+    let more = report.more_memory()?;
+    let (winner, baseline) = report.confirmed_memory_bytes()?;
+    Some(format!(
+        "{} needs {:.0} % more memory at its peak than the baseline ({} instead of {}, medians): where memory is scarce, try it \
+         with a larger min-size, or without prefault and heap",
+        report.winner.as_deref()?,
+        100.0 * more,
+        format_bytes(winner),
+        format_bytes(baseline)
+    ))
+}

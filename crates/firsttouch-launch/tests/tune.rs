@@ -1,0 +1,154 @@
+//! A session of `tune`, as whoever has no command line calls it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use firsttouch_experiment::{Observer, RunRequest, Verdict};
+use firsttouch_launch::{Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, tune};
+use firsttouch_machine::{Root, StatusReport};
+use firsttouch_process::{Environment, Stream};
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Somebody who may ask for the end.
+#[derive(Debug, Default)]
+struct Asked {
+    asked: AtomicBool,
+    kill: AtomicBool,
+}
+
+impl Interruption for Asked {
+    fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    fn kill(&self) -> &AtomicBool {
+        &self.kill
+    }
+}
+
+/// Writes down what it is told; asks for the end in the run of this number.
+#[derive(Debug, Default)]
+struct Notes<'a> {
+    said: Vec<String>,
+    timed: Vec<String>,
+    runs: u32,
+    end_in: Option<(u32, &'a Asked)>,
+}
+
+impl TuneObserver for Notes<'_> {
+    fn stage(&mut self, stage: &Stage<'_>) {
+        self.said.push(stage.to_string());
+    }
+
+    fn timing(&mut self, names: &[String]) {
+        self.timed = names.to_vec();
+    }
+}
+
+impl Observer for Notes<'_> {
+    fn run_started(&mut self, _: &RunRequest) {
+        if let Some((_, asked)) = self.end_in.filter(|(end, _)| *end == self.runs) {
+            asked.asked.store(true, Ordering::Relaxed);
+        }
+        self.runs += 1;
+    }
+}
+
+/// As little as a session can be: a script for the shell, its baseline and one configuration that needs no agent.
+fn session(
+    script: &str,
+    configurations: &[&str],
+    asked: &Asked,
+    notes: &mut Notes<'_>,
+) -> Result<Tuned, TuneError> {
+    let environment: Environment = std::env::vars_os().collect();
+    let words: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
+    let subject = Subject::find(&words, &environment).unwrap();
+    let status = StatusReport::examine(&Root::live()).unwrap();
+    let configurations: Vec<String> = configurations.iter().map(ToString::to_string).collect();
+    let request = TuneRequest {
+        subject: &subject,
+        environment: &environment,
+        status: &status,
+        kept: None,
+        baseline: "plain",
+        configurations: &configurations,
+        alternatives: false,
+        seed: Some(7),
+        quick: true,
+        precision: 0.05,
+        max_runs: Some(2),
+        budget: None,
+        warm_up: None,
+        output: Stream::Null,
+        began: Instant::now(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+    };
+    tune(&request, asked, notes)
+}
+
+#[test]
+fn a_session_tells_what_it_does_and_makes_a_document() {
+    let mut notes = Notes::default();
+    let tuned =
+        session("exit 0", &["thp,via=glibc", "plain,bind=999"], &Asked::default(), &mut notes).unwrap();
+    let expected = [
+        "comparing baseline, thp,via=glibc (seed 7)",
+        "not possible here: plain,bind=999 (the end says why)",
+        "looking at baseline",
+        "looking at thp,via=glibc",
+    ];
+    assert_eq!(notes.said, expected);
+    let report = &tuned.report;
+    assert_eq!(notes.timed, ["baseline", "thp,via=glibc"]);
+    assert!(report.configurations.iter().map(|one| &one.name).eq(&notes.timed), "{report:?}");
+    assert!(report.configurations.iter().all(|one| one.proved.runs.len() == 2), "{report:?}");
+    assert_eq!((&report.started[..], report.seed, report.quick), ("2026-01-01T00:00:00Z", 7, true));
+    assert!(report.machine["cpus"].is_array() && report.configurations[1].obtained.is_some());
+    // What is skipped is missing, whatever the rest found.
+    assert!(!tuned.is_met() && tuned.failure.is_none() && !report.interrupted);
+    assert_eq!(
+        tuned.profile.is_ok(),
+        report.confirmation.as_ref().is_some_and(|it| it.verdict == Verdict::Faster)
+    );
+}
+
+#[test]
+fn what_was_finished_is_told_when_a_later_run_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs");
+    // Two looks and one block; then it fails.
+    let script = format!("echo >> {0}; test $(wc -l < {0}) -le 4", runs.display());
+    let tuned = session(&script, &["thp,via=glibc"], &Asked::default(), &mut Notes::default()).unwrap();
+    let error = tuned.failure.unwrap();
+    assert!(error.to_string().starts_with("the program failed under `") && error.hint().is_some(), "{error}");
+    assert!(!error.is_of_usage());
+    assert!(tuned.report.configurations.iter().all(|one| one.proved.runs.len() == 1), "{:?}", tuned.report);
+    let error = session("exit 3", &["thp,via=glibc"], &Asked::default(), &mut Notes::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the program failed under `baseline`");
+}
+
+#[test]
+fn an_end_that_is_asked_for_comes_after_the_run() {
+    let asked = Asked::default();
+    let mut notes = Notes { end_in: Some((2, &asked)), ..Notes::default() };
+    let tuned = session("exit 0", &["thp,via=glibc"], &asked, &mut notes).unwrap();
+    assert!(tuned.report.interrupted && notes.runs == 3, "{notes:?}");
+    // Asked for before anything ran, there is a document of nothing.
+    let mut notes = Notes::default();
+    let tuned = session("exit 0", &["thp,via=glibc"], &asked, &mut notes).unwrap();
+    assert!(tuned.report.interrupted && tuned.report.configurations.len() == 2);
+    assert_eq!((notes.runs, notes.said.len()), (0, 1), "{notes:?}");
+}
+
+#[test]
+fn what_means_nothing_is_told_from_what_the_machine_lacks() {
+    let refused =
+        |list: &[&str]| session("exit 0", list, &Asked::default(), &mut Notes::default()).unwrap_err();
+    assert!(refused(&["no-such-pages"]).is_of_usage());
+    assert!(refused(&["thp", "thp"]).is_of_usage());
+    let error = refused(&["plain,bind=999"]);
+    assert!(!error.is_of_usage() && error.to_string().contains("no node 999"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("status")), "{error}");
+}

@@ -1,0 +1,220 @@
+//! Programs that use little of much memory, and how that is noticed.
+//!
+//! Who touches one page in every 2 MiB has those pages by itself, and on huge pages five hundred times as much. The kernel's
+//! tables do not tell a huge page with one byte written from a full one. So, once there is enough memory for it to matter, a
+//! fresh chunk now and then is a probe: it is left on small pages, and when the heap comes by again, the pages that are touched
+//! in it tell what its neighbours are like. Full ones become huge pages after all. Where probes are sparse, everything that
+//! is not touched yet stays on small pages, until they are full again.
+//!
+//! What is allocated beyond the memory there is can be used only in part, and is left on small pages at once.
+
+use crate::arena::{Arena, Backing};
+use crate::capacity;
+use crate::extents::Page;
+use crate::pages::{BASE, HUGE};
+use crate::state::Inner;
+use firsttouch_linux::sys;
+
+const CHUNK: Page = (HUGE / BASE) as Page;
+/// No probes among the first so many chunks (256 MiB): that little may be wasted.
+const FIRST_PROBE: Page = 128;
+/// From there to the first GiB every so many chunks is a probe (64 MiB), and beyond it every so many (512 MiB).
+const SOON: Page = 32;
+const LATER: Page = 256;
+/// Each is a mapping of its own, of which a process has 65,530.
+const MOST_PROBES: usize = 32;
+/// So many probes must agree.
+const ENOUGH: u32 = 4;
+/// And they must be so many times as many as those that say the opposite.
+const MAJORITY: u32 = 4;
+/// Fewer pages of a chunk in use than these are sparse use, and from so many on it counts as full.
+const FEW_PAGES: u32 = CHUNK / 4;
+const FULL_PAGES: u32 = CHUNK / 2;
+/// Probes are looked at when memory has grown by so many pages, or after this long.
+const LOOK_PAGES: Page = 16 * CHUNK;
+const LOOK_NS: u64 = 100_000_000;
+/// How much memory there is, is asked at first with so many bytes in blocks, and again after no less than a quarter of them.
+const ASK_BYTES: usize = 64 << 20;
+
+/// What is known of how densely a program uses its memory.
+#[derive(Debug)]
+pub(crate) struct Sparse {
+    /// First pages of chunks of the transparent arena.
+    probes: [Page; MOST_PROBES],
+    count: usize,
+    /// Probes that were full, since the verdict last changed.
+    full: u32,
+    /// The verdict of the probes.
+    is_sparse: bool,
+    /// There are more bytes in blocks than there is memory.
+    is_beyond: bool,
+    /// How much memory there is, when that was last asked.
+    capacity: usize,
+    /// With more in blocks than this it is asked again.
+    ask_above: usize,
+    looked_to: Page,
+    looked_ns: u64,
+}
+
+impl Sparse {
+    pub(crate) const UNKNOWN: Sparse = Sparse {
+        probes: [0; MOST_PROBES],
+        count: 0,
+        full: 0,
+        is_sparse: false,
+        is_beyond: false,
+        capacity: usize::MAX,
+        ask_above: ASK_BYTES,
+        looked_to: 0,
+        looked_ns: 0,
+    };
+
+    fn probes(&self) -> &[Page] {
+        &self.probes[..self.count]
+    }
+
+    /// Resident bytes in probes.
+    pub(crate) fn probed_bytes(&self, arena: &Arena) -> usize {
+        let touched = self.probes().iter().filter_map(|probe| arena.touched_pages(*probe));
+        touched.map(|pages| pages as usize * BASE).sum()
+    }
+
+    /// Blocks are about to have so many bytes.
+    fn expect(&mut self, bytes: usize) {
+        if self.is_beyond {
+            self.is_beyond = bytes > self.capacity / 2;
+        } else if bytes > self.ask_above {
+            self.capacity = capacity::bytes().unwrap_or(usize::MAX);
+            self.is_beyond = bytes > self.capacity;
+            self.ask_above = bytes + (self.capacity.saturating_sub(bytes) / 8).max(ASK_BYTES / 4);
+        }
+    }
+
+    fn look_is_due(&self, used_to: Page) -> bool {
+        self.count > 0
+            && (used_to.saturating_sub(self.looked_to) >= LOOK_PAGES
+                || sys::coarse_ns().saturating_sub(self.looked_ns) >= LOOK_NS)
+    }
+
+    /// Looks at the probes. Those that are full, and those that are gone, are none any more.
+    fn look(&mut self, arena: &mut Arena) {
+        (self.looked_to, self.looked_ns) = (arena.used_to(), sys::coarse_ns());
+        let (mut few, mut kept) = (0, 0);
+        for index in 0..self.count {
+            let probe = self.probes[index];
+            match arena.touched_pages(probe) {
+                None => continue,
+                Some(FULL_PAGES..) => {
+                    self.full += 1;
+                    arena.end_probe(probe);
+                    continue;
+                }
+                Some(1..FEW_PAGES) => few += 1,
+                // Half full, or nobody has come to it yet.
+                Some(_) => {}
+            }
+            self.probes[kept] = probe;
+            kept += 1;
+        }
+        self.count = kept;
+        let (for_it, against) = if self.is_sparse { (few, self.full) } else { (self.full, few) };
+        if against >= ENOUGH && against > MAJORITY * for_it {
+            self.is_sparse = !self.is_sparse;
+            self.full = 0;
+        }
+    }
+
+    /// Makes probes of some of the chunks that were never used before, from `from` on.
+    fn set_probes(&mut self, arena: &mut Arena, from: Page) {
+        let (mut chunk, end) = ((from / CHUNK).max(FIRST_PROBE), arena.used_to() / CHUNK);
+        while self.count < MOST_PROBES {
+            chunk = chunk.next_multiple_of(if chunk < 2 * LATER { SOON } else { LATER });
+            if chunk >= end {
+                return;
+            }
+            arena.begin_probe(chunk * CHUNK);
+            self.probes[self.count] = chunk * CHUNK;
+            self.count += 1;
+            chunk += 1;
+        }
+    }
+
+    /// Pages were moved to another place, and their mapping with them: what were probes there is gone, and those that were
+    /// moved are there now.
+    fn moved(&mut self, arena: &mut Arena, from: Page, to: Page, pages: u32) {
+        let mut kept = 0;
+        for index in 0..self.count {
+            let mut probe = self.probes[index];
+            if (to..to + pages).contains(&probe) {
+                continue;
+            }
+            if (from..from + pages).contains(&probe) {
+                arena.end_probe(probe);
+                probe = probe - from + to;
+            }
+            self.probes[kept] = probe;
+            kept += 1;
+        }
+        self.count = kept;
+    }
+}
+
+impl Inner {
+    /// To be called before pages are taken from an arena: so many more, if they are for a block that is there already.
+    pub(crate) fn before_growth(&mut self, slot: usize, pages: u32) {
+        let Some(arena) = self.watched(slot) else { return };
+        let is_due = self.sparse.look_is_due(arena.used_to());
+        self.sparse.expect(self.totals.live_bytes + pages as usize * BASE);
+        self.heed_use(slot, is_due);
+    }
+
+    /// To be called before placed memory is read for the record: probes that are full by now become huge pages first.
+    pub(crate) fn look_at_probes(&mut self) {
+        self.heed_use(Backing::Transparent as usize, true);
+    }
+
+    fn heed_use(&mut self, slot: usize, looks: bool) {
+        if self.watched(slot).is_none() {
+            return;
+        }
+        let Some(arena) = &mut self.arenas[slot] else { return };
+        if looks && self.sparse.count > 0 {
+            self.sparse.look(arena);
+        }
+        if arena.set_small(self.sparse.is_sparse || self.sparse.is_beyond) {
+            // What were probes are like all others now.
+            for probe in self.sparse.probes() {
+                arena.note_probe(*probe);
+            }
+            if !arena.is_small() {
+                self.sparse.count = 0;
+            }
+        }
+    }
+
+    /// To be called after pages were taken from an arena, of which those up to `used_to` had been used before.
+    pub(crate) fn after_growth(&mut self, slot: usize, used_to: Page) {
+        if self.watched(slot).is_some_and(|arena| arena.used_to() > used_to)
+            && let Some(arena) = &mut self.arenas[slot]
+        {
+            self.sparse.set_probes(arena, used_to);
+        }
+    }
+
+    /// The kernel has moved so many bytes of an arena from one address to another.
+    pub(crate) fn note_move(&mut self, slot: usize, from: usize, to: usize, bytes: usize) {
+        if let Some(arena) = &mut self.arenas[slot] {
+            let (from, to, pages) = (arena.page(from), arena.page(to), (bytes / BASE) as u32);
+            arena.set_moved(from, to, pages);
+            if slot == Backing::Transparent as usize {
+                self.sparse.moved(arena, from, to, pages);
+            }
+        }
+    }
+
+    /// The arena, if how densely it is used is to be found out.
+    fn watched(&self, slot: usize) -> Option<&Arena> {
+        let is_watched = slot == Backing::Transparent as usize && self.settings.may_be_sparse;
+        self.arenas[slot].as_ref().filter(|_| is_watched && !self.is_confined())
+    }
+}

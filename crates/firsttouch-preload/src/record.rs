@@ -1,0 +1,69 @@
+//! The record of this process: where it is written, and when.
+
+use crate::{HEAP, threads};
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use firsttouch_linux::sys;
+
+/// Longest path of a record, with its zero byte.
+const PATH_BYTES: usize = 4096;
+
+/// The process that a record belongs to; 0 for none.
+static RECORDING_PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Memory that is written once, by the constructor, before any other thread exists.
+struct Once<T>(core::cell::UnsafeCell<T>);
+// SAFETY: see the type: written before there are threads.
+unsafe impl<T> Sync for Once<T> {}
+
+static RECORD_PATH: Once<[u8; PATH_BYTES]> = Once(core::cell::UnsafeCell::new([0; PATH_BYTES]));
+
+/// Records this process, from the constructor on: by its path, with the number of the process behind it if the program was
+/// started by the one that was chosen, which has the name to itself.
+pub(crate) fn begin(path: &[u8], process: u32, is_chosen: bool) {
+    if let Some(path) = record_path(path, (!is_chosen).then_some(process)) {
+        HEAP.record_to(path, !is_chosen);
+        RECORDING_PROCESS.store(process, Ordering::Relaxed);
+    }
+}
+
+/// Keeps the path of the record, with a number behind it if there is one; `None` where it is empty or too long. For the
+/// constructor.
+fn record_path(path: &[u8], number: Option<u32>) -> Option<&'static CStr> {
+    // SAFETY: the constructor runs before other threads, and once.
+    let buffer = unsafe { &mut *RECORD_PATH.0.get() };
+    let mut digits = [0; 11];
+    let suffix = number.map_or(&[][..], |number| behind_a_dot(number, &mut digits));
+    let length = path.len() + suffix.len();
+    if path.is_empty() || length >= PATH_BYTES {
+        return None;
+    }
+    buffer[..path.len()].copy_from_slice(path);
+    buffer[path.len()..length].copy_from_slice(suffix);
+    CStr::from_bytes_until_nul(buffer).ok()
+}
+
+/// `.4711`, at the end of `digits`.
+fn behind_a_dot(mut number: u32, digits: &mut [u8; 11]) -> &[u8] {
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    digits[at - 1] = b'.';
+    &digits[at - 1..]
+}
+
+/// Writes the record, once, when the process that it belongs to ends, or before it confines itself to some system calls. The
+/// kernel is asked for nothing where there is no record: the program may be confined by then.
+pub(crate) fn finish() {
+    let recording = RECORDING_PROCESS.load(Ordering::Relaxed);
+    if recording != 0 && recording == sys::process_id() {
+        RECORDING_PROCESS.store(0, Ordering::Relaxed);
+        HEAP.finish_record(&|line| threads::report(line));
+    }
+}

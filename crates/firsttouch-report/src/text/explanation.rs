@@ -1,0 +1,77 @@
+//! Who will override a placement, told before the program runs.
+
+use super::NARROWEST;
+use crate::style::{Style, Tone};
+use crate::visible::{visible, wrapped};
+use firsttouch_documents::{Finding, Weight};
+
+/// Where the words of a finding begin.
+const INDENT: usize = 11;
+
+/// The findings of `explain`. Values of variables and names of files may hold anything, and stand in any part of a finding.
+pub fn explanation(findings: &[Finding], width: usize, style: Style) -> String {
+    if findings.is_empty() {
+        return "nothing here overrides what was asked\n".to_owned();
+    }
+    let room = width.max(NARROWEST) - INDENT;
+    let mut text = String::new();
+    for (index, finding) in findings.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        let word = format!("{:<INDENT$}", finding.weight.word());
+        let mut lead = style.paint(tone(finding.weight), &word);
+        for line in wrapped(&visible(&finding.what), room) {
+            text.push_str(&format!("{lead}{line}\n"));
+            lead = " ".repeat(INDENT);
+        }
+        for proof in &finding.evidence {
+            text.push_str(&format!("{lead}{}: {}\n", visible(&proof.source), visible(&proof.text)));
+        }
+        for line in wrapped(&visible(&finding.effect), room) {
+            text.push_str(&format!("{lead}{line}\n"));
+        }
+        if let Some(remedy) = &finding.remedy {
+            // Never broken: it is there to be copied.
+            text.push_str(&format!("{lead}hint: {}\n", visible(remedy)));
+        }
+    }
+    text
+}
+
+fn tone(weight: Weight) -> Tone {
+    match weight {
+        Weight::Overrides => Tone::Bad,
+        Weight::Weakens => Tone::Caution,
+        Weight::Remark => Tone::Faint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_documents::Proof;
+
+    #[test]
+    fn a_finding_prints_as_what_where_why_and_how() {
+        let finding = Finding {
+            id: "thread-runtime".to_owned(),
+            weight: Weight::Overrides,
+            what: "OMP_PROC_BIND makes the program's runtime bind its threads".to_owned(),
+            evidence: vec![Proof {
+                source: "environment".to_owned(),
+                text: "OMP_PROC_BIND=a\u{1b}[2Jb".to_owned(),
+            }],
+            effect: "its word is the last".to_owned(),
+            remedy: Some("unset OMP_PROC_BIND".to_owned()),
+        };
+        let printed = explanation(&[finding], 50, Style::Plain);
+        assert_eq!(
+            printed,
+            "overrides  OMP_PROC_BIND makes the program's\n           runtime bind its threads\n           \
+             environment: OMP_PROC_BIND=a\\u{1b}[2Jb\n           its word is the last\n           \
+             hint: unset OMP_PROC_BIND\n"
+        );
+        assert_eq!(explanation(&[], 80, Style::Plain), "nothing here overrides what was asked\n");
+    }
+}
