@@ -144,6 +144,26 @@ pub unsafe fn move_pages_to(source: usize, bytes: usize, target: usize) -> Answe
     unsafe { call(libc::SYS_mremap, [source, bytes, bytes, flags, target, 0]) }
 }
 
+/// Moves a mapping, or whole pages of one, from `source` to `target`, and leaves nothing at the source (mremap(2)): nothing more
+/// is mapped than before, so that no limit stands in its way. What was at the target is gone.
+///
+/// # Safety
+/// As for [`move_pages_to`].
+pub unsafe fn move_mapping_to(source: usize, bytes: usize, target: usize) -> Answer {
+    let flags = libc::MREMAP_MAYMOVE as usize | libc::MREMAP_FIXED as usize;
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_mremap, [source, bytes, bytes, flags, target, 0]) }
+}
+
+/// Makes a mapping larger, elsewhere if there is no room behind it (mremap(2)); the answer is where it begins.
+///
+/// # Safety
+/// The mapping must be the caller's, and nobody may use it meanwhile.
+pub unsafe fn grow_mapping(source: usize, bytes: usize, new_bytes: usize) -> Answer {
+    // SAFETY: the caller's duty.
+    unsafe { call(libc::SYS_mremap, [source, bytes, new_bytes, libc::MREMAP_MAYMOVE as usize, 0, 0]) }
+}
+
 /// Names anonymous memory for those who read `/proc/PID/maps`: `[anon:NAME]` (`PR_SET_VMA_ANON_NAME`, Linux 5.17 if built
 /// with it, else `EINVAL`). At most 79 bytes, printable, none of ``[]\\$` ``.
 pub fn name_memory(address: usize, bytes: usize, name: &core::ffi::CStr) -> Answer {

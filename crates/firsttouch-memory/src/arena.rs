@@ -2,6 +2,7 @@
 
 mod chunks;
 mod probes;
+mod relocate;
 
 pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
 
@@ -103,6 +104,12 @@ impl Arena {
         shares: Shares,
     ) -> Option<Arena> {
         let chunk_pages = (backing.chunk_bytes() / BASE) as u32;
+        let most_pages = u32::try_from(bytes / BASE).ok()?;
+        let tables = if reserved {
+            Tables::reserve(most_pages, chunk_pages)?
+        } else {
+            Tables::new(most_pages, chunk_pages)
+        };
         Some(Arena {
             backing,
             base,
@@ -111,7 +118,7 @@ impl Arena {
             small: false,
             was_small: false,
             extents: Extents::new(),
-            tables: Tables::reserve(u32::try_from(bytes / BASE).ok()?, chunk_pages)?,
+            tables,
             used_to: 0,
             unoffered_pages: 0,
             recycled_pages: 0,
@@ -162,8 +169,8 @@ impl Arena {
         }
     }
 
-    /// Gives up all address space that holds no block, and stays as large as it is now: what is free serves again, but
-    /// nothing is held. For a program that limits its address space.
+    /// Gives up all address space that holds no block: from now on it is taken when a block comes, and nothing is held. For a
+    /// program that limits its address space.
     pub(crate) fn ration(&mut self) {
         self.tables.cut();
         self.trim_idle(u64::MAX);
@@ -225,17 +232,22 @@ impl Arena {
     pub(crate) fn take(&mut self, pages: u32, alignment: u32, phase: u32) -> Result<Taken, Reason> {
         // The base is a multiple of 1 GiB only, and an alignment may be more.
         let phase = phase + (self.base / BASE % alignment as usize) as u32;
-        let (extents, table, _) = self.parts();
-        let mut start = extents.take(table, pages, alignment, phase);
-        // A good fit is looked for among runs up to an eighth larger.
-        let room = pages.saturating_add(alignment - 1);
-        if start.is_none() && self.grow(room.saturating_add(room / 8 + 1)) {
-            let (extents, table, _) = self.parts();
-            start = extents.take(table, pages, alignment, phase);
-        }
-        let start = start.ok_or(Reason::AddressSpaceLimit)?;
+        let start = self.find_free(pages, alignment, phase).ok_or(Reason::AddressSpaceLimit)?;
         self.make_ready(start, pages)?;
         Ok(self.use_pages(start, pages))
+    }
+
+    /// Takes free pages as they are, mapped or not.
+    fn find_free(&mut self, pages: u32, alignment: u32, phase: u32) -> Option<Page> {
+        let (extents, table, _) = self.parts();
+        let start = extents.take(table, pages, alignment, phase);
+        // A good fit is looked for among runs up to an eighth larger.
+        let room = pages.saturating_add(alignment - 1);
+        if start.is_some() || !self.grow(room.saturating_add(room / 8 + 1)) {
+            return start;
+        }
+        let (extents, table, _) = self.parts();
+        extents.take(table, pages, alignment, phase)
     }
 
     /// Takes pages right behind a run, if they are free and can be mapped.
@@ -344,7 +356,8 @@ impl Arena {
         let Some((from, until)) = self.whole_chunks(start, end) else { return };
         let (_, _, mut bits) = self.parts();
         let dirty = bits.count(from, until - from);
-        if dirty == 0 {
+        // Without a reservation what is mapped is taken from the program, even where nothing is resident.
+        if dirty == 0 && self.reserved {
             return;
         }
         let bytes = (until - from) as usize * BASE;

@@ -7,7 +7,7 @@
 //! moved one by one: each is moved whole, or not at all.
 
 use crate::pages::BASE;
-use firsttouch_linux::sys;
+use firsttouch_linux::sys::{self, Answer};
 
 /// Whether `[start, start + bytes)`, whole pages, lies in one mapping, so that nobody has unmapped a part of it, mapped
 /// something else there, or changed its protection, policy or locks.
@@ -45,6 +45,9 @@ fn first_mapping(start: usize, bytes: usize) -> usize {
     one * BASE
 }
 
+/// How the kernel is to move pages: source, bytes, target.
+type Move = unsafe fn(usize, usize, usize) -> Answer;
+
 /// Moves whole pages from `source` to `target`, mapping by mapping, and leaves the source mapped and empty. Huge pages
 /// stay whole where both addresses are congruent modulo their size.
 ///
@@ -58,6 +61,29 @@ pub(crate) unsafe fn move_pages(
     source: usize,
     target: usize,
     bytes: usize,
+    moved: impl FnMut(usize, usize),
+    otherwise: impl FnMut(usize, usize, usize) -> bool,
+) -> bool {
+    // SAFETY: the caller's duty.
+    unsafe { move_by(sys::move_pages_to, source, target, bytes, moved, otherwise) }
+}
+
+/// The same, with nothing left at the source; false if the kernel refuses, and then everything is where it was.
+///
+/// # Safety
+/// As for [`move_pages`].
+pub(crate) unsafe fn move_mappings(source: usize, target: usize, bytes: usize) -> bool {
+    // SAFETY: the caller's duty.
+    unsafe { move_by(sys::move_mapping_to, source, target, bytes, |_, _| {}, |_, _, _| false) }
+}
+
+/// # Safety
+/// As for [`move_pages`].
+unsafe fn move_by(
+    call: Move,
+    source: usize,
+    target: usize,
+    bytes: usize,
     mut moved: impl FnMut(usize, usize),
     mut otherwise: impl FnMut(usize, usize, usize) -> bool,
 ) -> bool {
@@ -65,14 +91,13 @@ pub(crate) unsafe fn move_pages(
     while done < bytes {
         let length = first_mapping(source + done, bytes - done);
         // SAFETY: parts of the two ranges.
-        let by_kernel =
-            length > 0 && unsafe { sys::move_pages_to(source + done, length, target + done) }.is_ok();
+        let by_kernel = length > 0 && unsafe { call(source + done, length, target + done) }.is_ok();
         let length = length.max(BASE);
         if by_kernel {
             moved(source + done, length);
         } else if !otherwise(source + done, target + done, length) {
             // SAFETY: the same ranges, the other way.
-            unsafe { move_back(source, target, done) };
+            unsafe { move_back(call, source, target, done) };
             return false;
         }
         done += length;
@@ -80,23 +105,27 @@ pub(crate) unsafe fn move_pages(
     true
 }
 
-/// Moves `bytes` that were moved to `target` back to where the source is still mapped.
+/// Moves `bytes` that were moved to `target` back to the source.
 ///
 /// # Safety
 /// As for [`move_pages`].
-unsafe fn move_back(source: usize, target: usize, bytes: usize) {
+unsafe fn move_back(call: Move, source: usize, target: usize, bytes: usize) {
     let mut at = 0;
     while at < bytes {
         let length = first_mapping(target + at, bytes - at);
         // SAFETY: parts of the two ranges.
-        if length == 0 || unsafe { sys::move_pages_to(target + at, length, source + at) }.is_err() {
-            // Half of a program's data is where nobody looks for it: worse than an end.
-            sys::complain(b"firsttouch: the kernel moved memory and cannot move it back\n");
-            // SAFETY: ends the process.
-            unsafe { libc::abort() }
+        if length == 0 || unsafe { call(target + at, length, source + at) }.is_err() {
+            cannot_move_back();
         }
         at += length;
     }
+}
+
+/// Half of a program's data is where nobody looks for it: worse than an end.
+pub(crate) fn cannot_move_back() -> ! {
+    sys::complain(b"firsttouch: the kernel moved memory and cannot move it back\n");
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
 }
 
 #[cfg(test)]

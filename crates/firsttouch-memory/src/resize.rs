@@ -4,9 +4,12 @@ use crate::arena::Arena;
 use crate::extents::Block;
 use crate::header;
 use crate::heap::{Heap, page_count};
+use crate::lock::Guard;
 use crate::pages::{BASE, HUGE, Pages};
 use crate::remap;
+use crate::state::Inner;
 use core::ops::Range;
+use firsttouch_linux::sys;
 
 /// Blocks whose whole chunks are fewer than this are copied when they move; more are moved by the kernel.
 const MOVE_BYTES: usize = 2 * HUGE;
@@ -77,6 +80,11 @@ impl Heap {
             unsafe { header::write(run, wanted as usize * BASE, block.offset) };
             return Resized::To(address);
         }
+        if sys::mappings_are_limited() {
+            let resized = self.relocate(inner, address, bytes);
+            let (Resized::NoRoom, Some(again)) = (resized, self.enter()) else { return resized };
+            inner = again;
+        }
         // Somewhere else, at an address congruent to this one.
         let chunk = (HUGE / BASE) as u32;
         let kind = kind.unwrap_or(inner.settings.pages);
@@ -130,6 +138,33 @@ impl Heap {
         self.set_altered(target as *const u8, wanted as usize * BASE);
         self.free((target + usize::from(block.offset)) as *mut u8);
         Resized::NoRoom
+    }
+
+    /// Makes a block larger elsewhere in its arena, without being in two places at once.
+    fn relocate(&self, mut inner: Guard<'_, Inner>, address: *mut u8, bytes: usize) -> Resized {
+        let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
+        let Some(wanted) = page_count(bytes, block.offset.into()) else { return Resized::NoRoom };
+        // The parts at the ends that are copied would lose what the program has changed of them.
+        if block.altered {
+            return Resized::NoRoom;
+        }
+        inner.look_before_less();
+        let Some(taken) = inner.relocate(slot, start, pages, wanted) else { return Resized::NoRoom };
+        inner.totals.live_bytes -= block.bytes;
+        inner.count_taken(&taken, bytes);
+        let Some(arena) = &mut inner.arenas[slot] else { return Resized::NoRoom };
+        arena.set_live(taken.start, wanted, Block { bytes, ..block });
+        let (base, target) = (arena.base, arena.address(taken.start));
+        inner.give_back(slot, start, pages, false);
+        let zero = inner.settings.zero;
+        drop(inner);
+        if zero {
+            // SAFETY: the new block, which only the caller will know; behind what it held before.
+            unsafe { self.clear(base, &taken, taken.start + pages) };
+        }
+        // SAFETY: as above.
+        unsafe { header::write(target, wanted as usize * BASE, block.offset) };
+        Resized::To((target + usize::from(block.offset)) as *mut u8)
     }
 
     /// Moves a part of a block (addresses, whole pages) to another block's place by the kernel; what the kernel does not

@@ -23,14 +23,14 @@ pub fn may_be_placed(address: *const u8) -> bool {
 pub(crate) struct Room {
     /// Physical memory of the machine.
     machine_bytes: usize,
-    /// The limit of address space, if there is one.
-    limit: Option<usize>,
+    /// There is a limit of address space.
+    is_limited: bool,
 }
 
 impl Room {
     /// Asks the kernel.
     pub(crate) fn ask() -> Room {
-        Room { machine_bytes: machine_bytes(), limit: sys::address_space_limit() }
+        Room { machine_bytes: machine_bytes(), is_limited: sys::address_space_limit().is_some() }
     }
 }
 
@@ -53,14 +53,13 @@ impl Span {
     /// Four times the machine's memory for each part, so that fragmentation of addresses never matters; less where
     /// the region has no such room.
     pub(crate) fn reserve(parts: usize, room: Room) -> Option<Span> {
-        let Room { machine_bytes, limit } = room;
+        let Room { machine_bytes, is_limited } = room;
         let wanted = machine_bytes.saturating_mul(4).max(64 << 30);
-        if let Some(limit) = limit {
-            let part_bytes = limit.min(wanted).clamp(GIGANTIC, LARGEST_PART_BYTES).next_multiple_of(GIGANTIC);
+        let mut part_bytes = wanted.min(LARGEST_PART_BYTES).next_multiple_of(GIGANTIC);
+        if is_limited {
             let base = random_base(parts * part_bytes);
             return Some(Span { base, part_bytes, parts, reserved: false, machine_bytes });
         }
-        let mut part_bytes = wanted.min(LARGEST_PART_BYTES).next_multiple_of(GIGANTIC);
         while part_bytes >= GIGANTIC {
             let bytes = parts * part_bytes;
             // From the random place up, and on from the bottom of the region, until one is free.

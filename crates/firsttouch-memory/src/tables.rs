@@ -1,14 +1,15 @@
 //! The tables of an arena, in mappings of their own beside the memory.
 //!
 //! They are reserved for the largest size the arena may have, and opened as far as it has grown: a program that locks
-//! its memory (mlockall) would otherwise have all of them resident, and strict accounting would charge for them.
+//! its memory (mlockall) would otherwise have all of them resident, and strict accounting would charge for them. Where
+//! address space is limited nothing is reserved: the tables grow with the arena, and move for it.
 
 use crate::dirty::{self, Dirty};
 use crate::extents::Entry;
 use crate::pages::BASE;
 use firsttouch_linux::sys;
 
-/// One table: reserved address space with an open front.
+/// One table: reserved address space with an open front, or no more than what is open.
 #[derive(Debug)]
 struct Table {
     at: usize,
@@ -17,6 +18,8 @@ struct Table {
 }
 
 impl Table {
+    const NONE: Table = Table { at: 0, reserved_bytes: 0, open_bytes: 0 };
+
     fn reserve(bytes: usize) -> Option<Table> {
         let reserved_bytes = bytes.next_multiple_of(BASE);
         // SAFETY: a new mapping without access, at an address of the kernel's choice.
@@ -26,16 +29,27 @@ impl Table {
     }
 
     fn open(&mut self, bytes: usize) -> bool {
-        let bytes = bytes.next_multiple_of(BASE).min(self.reserved_bytes);
-        if bytes > self.open_bytes {
-            let (from, length) = (self.at + self.open_bytes, bytes - self.open_bytes);
-            // SAFETY: a part of our own mapping that nobody uses yet; new pages are zero.
-            if unsafe { sys::protect(from, length, libc::PROT_READ | libc::PROT_WRITE) }.is_err() {
-                return false;
-            }
-            self.open_bytes = bytes;
+        const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+        let bytes = bytes.next_multiple_of(BASE);
+        if bytes <= self.open_bytes {
+            return true;
         }
-        true
+        // New pages are zero, whoever makes them.
+        let opened = if bytes <= self.reserved_bytes {
+            let (from, length) = (self.at + self.open_bytes, bytes - self.open_bytes);
+            // SAFETY: a part of our own mapping that nobody uses yet.
+            unsafe { sys::protect(from, length, READ_WRITE) }.map(|_| self.at)
+        } else if self.open_bytes > 0 {
+            // SAFETY: our own mapping, of which nobody keeps an address.
+            unsafe { sys::grow_mapping(self.at, self.open_bytes, bytes) }
+        } else {
+            // SAFETY: a new mapping, at an address of the kernel's choice.
+            unsafe { sys::map_anonymous(0, bytes, READ_WRITE, 0) }
+        };
+        if let Ok(at) = opened {
+            *self = Table { at, reserved_bytes: self.reserved_bytes.max(bytes), open_bytes: bytes };
+        }
+        opened.is_ok()
     }
 
     /// Gives up what is not open.
@@ -62,7 +76,13 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Reserves the tables of at most `most_pages` pages in chunks of `chunk_pages`; none is open yet.
+    /// The tables of at most `most_pages` pages in chunks of `chunk_pages`; none is open yet, and nothing is reserved.
+    pub(crate) fn new(most_pages: u32, chunk_pages: u32) -> Tables {
+        let [entries, dirty, cuts, mapped] = [Table::NONE; 4];
+        Tables { entries, dirty, cuts, mapped, pages: 0, most_pages, chunk_pages }
+    }
+
+    /// The same, with the address space for all of them.
     pub(crate) fn reserve(most_pages: u32, chunk_pages: u32) -> Option<Tables> {
         let pages = most_pages as usize;
         Some(Tables {
@@ -70,9 +90,7 @@ impl Tables {
             dirty: Table::reserve(dirty::words(pages) * 8)?,
             cuts: Table::reserve(dirty::words(pages) * 8)?,
             mapped: Table::reserve(dirty::words(pages.div_ceil(chunk_pages as usize)) * 8)?,
-            pages: 0,
-            most_pages,
-            chunk_pages,
+            ..Tables::new(most_pages, chunk_pages)
         })
     }
 
@@ -97,13 +115,12 @@ impl Tables {
         opened
     }
 
-    /// Gives up the address space of what is not open: the tables stay as they are from now on.
+    /// Gives up the address space of what is not open.
     pub(crate) fn cut(&mut self) {
         self.entries.cut();
         self.dirty.cut();
         self.cuts.cut();
         self.mapped.cut();
-        self.most_pages = self.pages;
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {

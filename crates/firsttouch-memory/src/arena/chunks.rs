@@ -255,9 +255,7 @@ impl Arena {
     /// Closes the hole in the span that a failed fixed mapping may have left, unless somebody was quicker.
     pub(super) fn reserve_again(&self, address: usize, bytes: usize) {
         if self.reserved {
-            let flags = libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
-            // SAFETY: takes only what is free.
-            let _ = unsafe { sys::map_anonymous(address, bytes, libc::PROT_NONE, flags) };
+            reserve(address, bytes);
         }
     }
 
@@ -299,6 +297,14 @@ impl Arena {
             .filter(|chunk| self.tables.is_mapped(*chunk))
             .map(move |chunk| (chunk, self.base + chunk as usize * bytes))
     }
+}
+
+/// Reserves address space that nobody has; false if somebody has.
+pub(super) fn reserve(address: usize, bytes: usize) -> bool {
+    let flags = libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
+    // SAFETY: takes only what is free.
+    let reserved = unsafe { sys::map_anonymous(address, bytes, libc::PROT_NONE, flags) };
+    reserved == Ok(address)
 }
 
 /// Mappings are few in number, so only so many chunks are split.

@@ -67,10 +67,11 @@ static void work_within(struct worker *worker, size_t bytes)
     _exit(0);
 }
 
-static void limited(struct worker *worker, int resource, size_t bytes)
+static void limited(struct worker *worker, int resource, size_t (*within)(void))
 {
     pid_t child = begin_child(worker);
     if (child == 0) {
+        size_t bytes = within();
         struct rlimit limit = {bytes, bytes};
         CHECK(setrlimit((__rlimit_resource_t)resource, &limit) == 0);
         work_within(worker, bytes);
@@ -86,14 +87,19 @@ static size_t space_bytes(void)
 
 void op_limit_space(struct worker *worker)
 {
-    limited(worker, RLIMIT_AS, space_bytes());
+    limited(worker, RLIMIT_AS, space_bytes);
 }
 
 /* Of what may be written: all blocks, all stacks, and two units. */
-void op_limit_data(struct worker *worker)
+static size_t data_bytes(void)
 {
     size_t stacks = (options.threads + 8) * 10 * MIB;
-    limited(worker, RLIMIT_DATA, options.budget + stacks + 2 * unit_bytes() + 64 * MIB);
+    return all_live_bytes() + stacks + 2 * unit_bytes() + 64 * MIB;
+}
+
+void op_limit_data(struct worker *worker)
+{
+    limited(worker, RLIMIT_DATA, data_bytes);
 }
 
 static void *touch_own_stack(void *value)

@@ -153,12 +153,25 @@ void perform(struct worker *worker, uint64_t first, uint64_t last)
             worker->operation = operation;
         worker->kind = kind;
         worker->random = drawn.random;
+        worker->asked_bytes = 0;
         if (!is_wanted(worker))
             continue;
         note_operation(worker);
         kinds[kind].perform(worker);
         atomic_fetch_add(&counts[kind], 1);
     }
+}
+
+/* Nobody touches it: what comes after lies where the agent leaves a chunk in 32 on small pages. */
+static const size_t UNTOUCHED_BYTES = 256 * MIB;
+static struct worker workers[MOST_WORKERS];
+
+size_t all_live_bytes(void)
+{
+    size_t bytes = UNTOUCHED_BYTES + exchanged_bytes();
+    for (size_t i = 0; i < MOST_WORKERS; i++)
+        bytes += workers[i].live_bytes + workers[i].asked_bytes;
+    return bytes;
 }
 
 static void *work(void *value)
@@ -270,7 +283,7 @@ static void read_options(char **words)
 
 static void torture(void)
 {
-    static struct worker workers[MOST_WORKERS], own = {.number = MOST_WORKERS - 1};
+    static struct worker own = {.number = MOST_WORKERS - 1};
     pthread_t threads[MOST_WORKERS], switching;
     current = &own;
     own.random = options.seed;
@@ -282,8 +295,7 @@ static void torture(void)
     linked_handlers = is_asked("linked_handlers");
     begin_forks(is_asked("handlers"));
     begin_signals();
-    /* Nobody touches it: what comes after lies where the agent leaves a chunk in 32 on small pages. */
-    void *untouched = malloc(256 * (size_t)MIB);
+    void *untouched = malloc(UNTOUCHED_BYTES);
     atomic_store(&workers_running, (int)options.threads);
     for (unsigned i = 0; i < options.threads; i++)
         workers[i].number = i;

@@ -50,7 +50,8 @@ size_t some_bytes(struct worker *worker)
 size_t within_budget(struct worker *worker, size_t bytes)
 {
     size_t budget = options.budget / (options.threads + 1) >> worker->depth;
-    return worker->live_bytes + bytes <= budget ? bytes : bytes % (MAPPED_BYTES - PAGE);
+    worker->asked_bytes = worker->live_bytes + bytes <= budget ? bytes : bytes % (MAPPED_BYTES - PAGE);
+    return worker->asked_bytes;
 }
 
 struct block *some_slot(struct worker *worker)

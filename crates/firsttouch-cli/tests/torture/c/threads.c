@@ -74,6 +74,14 @@ void drain(struct worker *worker)
         }
 }
 
+size_t exchanged_bytes(void)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < EXCHANGED; i++)
+        bytes += exchanged[i].bytes;
+    return bytes;
+}
+
 static void make(struct worker *worker, struct block *block, size_t bytes)
 {
     describe(worker, block, malloc(unknown(bytes)), bytes);

@@ -54,6 +54,8 @@ struct worker {
     uint64_t random;
     struct block slots[SLOTS];
     size_t live_bytes;
+    /* Of what is being allocated, and lives soon. */
+    size_t asked_bytes;
     pid_t children[CHILDREN];
     unsigned child_count;
 };
@@ -93,6 +95,8 @@ uint64_t next(struct worker *worker);
 size_t below(struct worker *worker, size_t bound);
 size_t some_bytes(struct worker *worker);
 size_t within_budget(struct worker *worker, size_t bytes);
+/* Of all blocks, as of now: in a child, whose other threads are gone. */
+size_t all_live_bytes(void);
 struct block *some_slot(struct worker *worker);
 struct block *some_block(struct worker *worker);
 struct block *empty_slot(struct worker *worker);
@@ -189,6 +193,8 @@ void op_pass(struct worker *);
 void op_thread(struct worker *);
 void op_cancel(struct worker *);
 void drain(struct worker *);
+/* What nobody came for yet. */
+size_t exchanged_bytes(void);
 
 /* libraries.c */
 void begin_libraries(void);
