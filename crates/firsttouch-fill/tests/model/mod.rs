@@ -1,7 +1,8 @@
-//! A DSA device in software, for processors that have neither the device nor its instructions.
+//! A DSA device in software, for machines without the device, whose processors may lack its instructions.
 //!
-//! The instructions that hand descriptors over are run as they are. This processor does not know them and raises SIGILL;
-//! the handler reads the instruction where it happened, takes the 64 bytes it names, and answers in the zero flag as a
+//! The instructions that hand descriptors over are run as they are, and fail: a processor that does not know them raises SIGILL, one
+//! that knows them SIGBUS, because there is nothing behind the page they store to, or SIGSEGV, where the kernel has not
+//! given the process an address space for devices. The handler reads the instruction where it happened, takes the 64 bytes it names, and answers in the zero flag as a
 //! queue would: taken, or full. A thread does what descriptors say, as the specification words it: it stops at pages that
 //! are not there, and writes completions.
 
@@ -108,7 +109,7 @@ impl Entrance {
 }
 
 /// `ENQCMD r64, m512` is `F2 0F 38 F8 /r`, `MOVDIR64B r64, m512` is `66 0F 38 F8 /r`.
-extern "C" fn on_illegal_instruction(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+extern "C" fn on_instruction(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     const ZERO_FLAG: i64 = 1 << 6;
     const ARITHMETIC_FLAGS: i64 = 0x8d5;
     const REGISTERS: [i32; 8] = [
@@ -155,7 +156,7 @@ extern "C" fn on_illegal_instruction(_: i32, _: *mut libc::siginfo_t, context: *
     registers[libc::REG_RIP as usize] += code.len() as i64;
 }
 
-/// Another illegal instruction is the end, as without a handler.
+/// Another instruction that fails is the end, as without a handler.
 fn not_ours() -> ! {
     // SAFETY: allowed in a handler.
     unsafe { libc::abort() }
@@ -182,9 +183,11 @@ impl Machine {
             // SAFETY: the handler has the signature that SA_SIGINFO asks for, and does what handlers may.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = on_illegal_instruction as *const () as usize;
+                action.sa_sigaction = on_instruction as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO;
-                assert_eq!(libc::sigaction(libc::SIGILL, &raw const action, std::ptr::null_mut()), 0);
+                for signal in [libc::SIGILL, libc::SIGBUS, libc::SIGSEGV] {
+                    assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+                }
             }
         });
         let folder = tempfile::tempdir().unwrap();
@@ -283,8 +286,9 @@ fn tree(root: &Path, entries: usize) {
         link(name, &format!("../../../devices/pci0000:6a/0000:6a:01.0/dsa0/{name}"));
     }
     fs::create_dir_all(root.join("dev/dsa")).unwrap();
-    fs::write(root.join("dev/dsa/wq0.0"), vec![0; 4096]).unwrap();
-    fs::write(root.join("dev/dsa/wq0.1"), vec![0; 4096]).unwrap();
+    // Their pages can be mapped, and not be stored to.
+    fs::write(root.join("dev/dsa/wq0.0"), "").unwrap();
+    fs::write(root.join("dev/dsa/wq0.1"), "").unwrap();
     let fifo = std::ffi::CString::new(root.join("dev/dsa/wq0.2").to_str().unwrap()).unwrap();
     // SAFETY: a path.
     assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
