@@ -52,6 +52,8 @@ pub use rows::{
     Order, OutArc, OwnRows, Place, Reordering, Rows, Stretch, UNREACHED, ValidatedCsr, View, Weight,
     core_groups,
 };
+#[doc(hidden)]
+pub use search::Work;
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, ParallelSearch, STRETCH,
     Search, Task, Tree, Width, choose, leads_on, search_each,

@@ -50,8 +50,8 @@ impl<'a> Engine<'a, '_> {
     pub(super) fn accumulate(
         &mut self,
         sources: &[Node],
-        stop: impl Fn() -> bool + Sync,
-        accumulator: &impl Accumulator,
+        stop: &(dyn Fn() -> bool + Sync),
+        accumulator: &dyn Accumulator,
     ) -> Result<(), AllPairsError> {
         match self {
             Engine::Phast(phast) => {

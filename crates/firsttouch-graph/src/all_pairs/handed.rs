@@ -65,7 +65,16 @@ impl AllPairs<'_> {
     where
         'a: 'b,
     {
-        let mut engine = engine.into();
+        self.lead_by(engine.into(), sources, ranks)
+    }
+
+    /// The same, which is compiled once.
+    fn lead_by(
+        &self,
+        mut engine: Engine<'_, '_>,
+        sources: &[Node],
+        ranks: &dyn Ranks,
+    ) -> Result<AllPairsOutcome, AllPairsError> {
         let settings = AllPairs { matrix: None, ..*self };
         let run = settings.begin(&engine, sources)?;
         let left: Vec<usize> = (0..sources.len()).filter(|index| !run.known[*index]).collect();
@@ -89,7 +98,7 @@ impl AllPairs<'_> {
             {
                 pace.begin();
                 let accumulator = Chunk { run: &run, indices: &left[range.clone()] };
-                found = engine.accumulate(&nodes[range.clone()], || hand.ends(), &accumulator);
+                found = engine.accumulate(&nodes[range.clone()], &|| hand.ends(), &accumulator);
                 pace.did(range.len());
             }
             if found.is_err() {
@@ -120,7 +129,11 @@ impl AllPairs<'_> {
     where
         'a: 'b,
     {
-        let mut engine = engine.into();
+        self.follow_by(engine.into(), ranks)
+    }
+
+    /// The same, which is compiled once.
+    fn follow_by(&self, mut engine: Engine<'_, '_>, ranks: &dyn Ranks) -> Result<bool, AllPairsError> {
         let asked = Asked::of_bytes(&ranks.hear_all()?).ok_or_else(MessageError::not_understood)?;
         let settings = AllPairs {
             checkpoint: None,

@@ -82,10 +82,14 @@ impl AllPairs<'_> {
     where
         'a: 'b,
     {
-        let mut engine = engine.into();
+        self.run_by(engine.into(), sources)
+    }
+
+    /// The same, which is compiled once.
+    fn run_by(&self, mut engine: Engine<'_, '_>, sources: &[Node]) -> Result<AllPairsOutcome, AllPairsError> {
         let run = self.begin(&engine, sources)?;
         let stop = || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-        engine.accumulate(sources, stop, &run)?;
+        engine.accumulate(sources, &stop, &run)?;
         let resumed = run.resumed;
         Ok(AllPairsOutcome { stored: run.finish()?, resumed })
     }

@@ -109,8 +109,8 @@ impl<'a> Searches<'a> {
     pub(super) fn accumulate(
         &mut self,
         sources: &[Node],
-        stop: impl Fn() -> bool + Sync,
-        accumulator: &impl Accumulator,
+        stop: &(dyn Fn() -> bool + Sync),
+        accumulator: &dyn Accumulator,
     ) -> Result<(), FileError> {
         let indices: Vec<usize> = (0..sources.len()).filter(|index| !accumulator.knows(*index)).collect();
         let left: Vec<Node> = indices.iter().map(|index| sources[*index]).collect();
@@ -149,7 +149,7 @@ impl<'a> Searches<'a> {
 
 /// Gives an accumulator what it wants of a tree.
 fn tell(
-    accumulator: &impl Accumulator,
+    accumulator: &dyn Accumulator,
     index: usize,
     tree: &Tree<'_>,
     goal: &Goal<'_>,

@@ -185,8 +185,8 @@ pub(crate) trait Accumulator: Sync {
 }
 
 /// Gives an accumulator what it wants of each sweep.
-pub(super) struct Accumulate<'a, K> {
-    pub(super) accumulator: &'a K,
+pub(super) struct Accumulate<'a> {
+    pub(super) accumulator: &'a dyn Accumulator,
     pub(super) blocks: &'a Blocks,
     pub(super) columns: &'a Columns,
     /// How many distances a source has.
@@ -204,7 +204,7 @@ pub(super) struct Accumulating<T> {
     histogram: Option<Histogram>,
 }
 
-impl<T: Reported + Simd, K: Accumulator> Consumer<T> for Accumulate<'_, K> {
+impl<T: Reported + Simd> Consumer<T> for Accumulate<'_> {
     type State = Accumulating<T>;
 
     fn begin(&self) -> Accumulating<T> {

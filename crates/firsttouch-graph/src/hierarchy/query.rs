@@ -297,7 +297,7 @@ impl<'a> PhastQuery<'a> {
             }
         }
         let summaries = Summaries(Mutex::new(vec![Summary::default(); sources.len()]));
-        self.accumulate(sources, || false, &summaries)?;
+        self.accumulate(sources, &|| false, &summaries)?;
         Ok(summaries.0.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -352,7 +352,7 @@ impl<'a> PhastQuery<'a> {
                 Ok(())
             }
         }
-        self.accumulate(sources, stop, &Each(each))
+        self.accumulate(sources, &stop, &Each(each))
     }
 
     /// Sweeps from all sources that the accumulator does not know, until an error or until `stop` says so.
@@ -363,8 +363,8 @@ impl<'a> PhastQuery<'a> {
     pub(crate) fn accumulate(
         &mut self,
         sources: &[Node],
-        stop: impl Fn() -> bool + Sync,
-        accumulator: &impl Accumulator,
+        stop: &(dyn Fn() -> bool + Sync),
+        accumulator: &dyn Accumulator,
     ) -> Result<(), HierarchyError> {
         let blocks = Blocks::new(self.hierarchy, sources)?;
         let columns = Arc::clone(&self.columns);

@@ -30,6 +30,7 @@ mod queue;
 mod relax;
 mod tree;
 mod width;
+mod work;
 
 pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, choose, leads_on};
 pub use goal::Goal;
@@ -38,3 +39,5 @@ pub use one::{Search, Width};
 pub use parallel::ParallelSearch;
 pub use parents::NO_PARENT;
 pub use tree::{Distances, Tree};
+#[doc(hidden)]
+pub use work::Work;

@@ -8,6 +8,7 @@ use super::heap::Heap;
 use super::labels::Labels;
 use super::tree::Tree;
 use super::width::{Tuner, guess};
+use super::work::{Kind, Work};
 use crate::rows::{Graph, Node, Place, Rows};
 use firsttouch_documents::GraphReceipt;
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ pub struct Search<'g, G = Graph> {
 }
 
 #[derive(Debug)]
-enum Queue<D> {
+pub(super) enum Queue<D> {
     Heap(Heap<D>),
     Buckets(Box<Buckets<D>>),
 }
@@ -108,8 +109,8 @@ impl<'g, G: Rows> Search<'g, G> {
         let goal = goal.into();
         self.learn();
         let began = Instant::now();
-        let (graph, tuner) = (self.graph, self.tuner.as_ref());
-        self.engine.run(&mut (), graph, source, &goal, || Queue::new(graph, tuner));
+        let (engine, tuner) = (&mut self.engine, self.tuner.as_ref());
+        self.graph.perform(Work(Kind::One { engine, tuner, source, goal: &goal }));
         // Searches with a limit or targets are too short and too different to learn from.
         self.last = (goal == Goal::default()).then(|| began.elapsed());
         self.engine.tree(self.graph, source)
@@ -141,7 +142,7 @@ impl<'g, G: Rows> Search<'g, G> {
 }
 
 impl<D: Distance> Queue<D> {
-    fn new(graph: &impl Rows, tuner: Option<&Tuner>) -> Queue<D> {
+    pub(super) fn new(graph: &impl Rows, tuner: Option<&Tuner>) -> Queue<D> {
         match tuner {
             Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), graph))),
             None => Queue::Heap(Heap::new()),

@@ -8,6 +8,7 @@ use super::labels::Labels;
 use super::partitions::Partitions;
 use super::tree::Tree;
 use super::width::guess;
+use super::work::{Kind, Work};
 use crate::rows::{Graph, Node, Place, Rows};
 use firsttouch_documents::GraphReceipt;
 use firsttouch_threads::Team;
@@ -37,13 +38,13 @@ const WIDER: u32 = 2;
 
 /// How the members share the work, with the logarithm of the width of buckets.
 #[derive(Clone, Copy, Debug)]
-enum Variant {
+pub(super) enum Variant {
     Delta(u32, Step),
     Partitions(u32),
 }
 
 #[derive(Debug)]
-enum Shared<D: Distance> {
+pub(super) enum Shared<D: Distance> {
     Delta(Box<Delta<D>>),
     Partitions(Box<Partitions<D>>),
 }
@@ -94,14 +95,14 @@ impl<'g, G: Rows> ParallelSearch<'g, G> {
     ///
     /// If there is no such node, or target, or the team has another size.
     pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
-        let (graph, variant, members) = (self.graph, self.variant, team.size());
-        self.engine.run(team, graph, source, &goal.into(), || Shared::new(variant, graph, members));
-        self.engine.tree(graph, source)
+        let (engine, variant, goal) = (&mut self.engine, self.variant, goal.into());
+        self.graph.perform(Work(Kind::Together { engine, team, variant, source, goal: &goal }));
+        self.engine.tree(self.graph, source)
     }
 }
 
 impl<D: Distance> Shared<D> {
-    fn new(variant: Variant, graph: &impl Rows, members: usize) -> Shared<D> {
+    pub(super) fn new(variant: Variant, graph: &impl Rows, members: usize) -> Shared<D> {
         match variant {
             Variant::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, graph, members))),
             Variant::Partitions(shift) => {

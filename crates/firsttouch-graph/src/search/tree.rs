@@ -2,7 +2,7 @@
 
 use super::distance::Distance;
 use super::labels::Labels;
-use super::parents::parents;
+use super::work::{Kind, Work};
 use crate::rows::{Graph, Node, Rows, UNREACHED};
 use firsttouch_documents::Summary;
 
@@ -36,6 +36,34 @@ impl Distances<'_> {
             Distances::Narrow(all) => all.len(),
             Distances::Wide(all) => all.len(),
         }
+    }
+
+    /// The nodes that have one, in ascending order.
+    fn reached(self) -> Vec<Node> {
+        (0..self.len() as Node).filter(|node| self.of(*node).is_some()).collect()
+    }
+
+    fn summary(self) -> Summary {
+        match self {
+            // Sums of so many numbers of 32 bits do not leave 64.
+            Distances::Narrow(distances) => {
+                let mut sum = 0;
+                let mut all = Summary::default();
+                for distance in distances.iter().filter(|distance| **distance != UNREACHED) {
+                    all.reached += 1;
+                    all.farthest = all.farthest.max(u64::from(*distance));
+                    sum += u64::from(*distance);
+                }
+                Summary { sum: sum.into(), ..all }
+            }
+            Distances::Wide(distances) => {
+                distances.iter().copied().filter(|distance| *distance != u64::MAX).collect()
+            }
+        }
+    }
+
+    fn summary_of(self, nodes: &[Node]) -> Summary {
+        nodes.iter().filter_map(|node| self.of(*node)).collect()
     }
 
     /// Whether there is no node.
@@ -121,42 +149,24 @@ impl<'a, G: Rows> Tree<'a, G> {
                 reached.sort_unstable();
                 reached
             }
-            None => {
-                (0..self.distances.len() as Node).filter(|node| self.distances.of(*node).is_some()).collect()
-            }
+            None => self.distances.reached(),
         }
     }
 
     /// The node before each node on a shortest path, or [`NO_PARENT`](super::NO_PARENT). The same for every algorithm.
     #[must_use]
     pub fn parents(&self) -> Vec<Node> {
-        let reached = self.reached();
-        match self.distances {
-            Distances::Narrow(all) => parents(self.graph, self.source, all, &reached),
-            Distances::Wide(all) => parents(self.graph, self.source, all, &reached),
-        }
+        let Tree { source, distances, .. } = *self;
+        let (reached, mut found) = (self.reached(), Vec::new());
+        let work = Kind::Parents { source, distances, reached: &reached, found: &mut found };
+        self.graph.perform(Work(work));
+        found
     }
 
     /// What the distances of all nodes come to.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        match (self.reached, self.distances) {
-            (Some(reached), _) => self.summary_of(reached),
-            // Sums of so many numbers of 32 bits do not leave 64.
-            (None, Distances::Narrow(distances)) => {
-                let mut sum = 0;
-                let mut all = Summary::default();
-                for distance in distances.iter().filter(|distance| **distance != UNREACHED) {
-                    all.reached += 1;
-                    all.farthest = all.farthest.max(u64::from(*distance));
-                    sum += u64::from(*distance);
-                }
-                Summary { sum: sum.into(), ..all }
-            }
-            (None, Distances::Wide(distances)) => {
-                distances.iter().copied().filter(|distance| *distance != u64::MAX).collect()
-            }
-        }
+        self.reached.map_or_else(|| self.distances.summary(), |reached| self.distances.summary_of(reached))
     }
 
     /// What the distances of some nodes come to.
@@ -166,6 +176,6 @@ impl<'a, G: Rows> Tree<'a, G> {
     /// If there is no such node.
     #[must_use]
     pub fn summary_of(&self, nodes: &[Node]) -> Summary {
-        nodes.iter().filter_map(|node| self.distances.of(*node)).collect()
+        self.distances.summary_of(nodes)
     }
 }
