@@ -1,9 +1,9 @@
 //! The program of `tune --demo`: the Hilbert-matrix QR of Nakano and Nakama, *Speeding up by using ISM-like calls*, and random reads of a large table.
 
 use crate::args::DemoWorkload;
-use crate::cases::gather::{Table, chase, gather};
-use crate::cases::hilbert::{hilbert, qr};
 use crate::output::{self, Outcome};
+use firsttouch_cases::gather::{Table, chase, gather};
+use firsttouch_cases::hilbert::{hilbert, qr};
 
 /// R's default tolerance for dependent columns.
 const TOLERANCE: f64 = 1e-7;

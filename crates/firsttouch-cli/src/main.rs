@@ -10,7 +10,6 @@ mod args;
 mod attach;
 mod balance;
 mod bench;
-mod cases;
 mod clock;
 mod demo;
 mod exit;

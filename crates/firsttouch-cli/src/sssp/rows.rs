@@ -108,20 +108,21 @@ impl<'a, W: Write> Rows<'a, W> {
             Answer::Targets { source, .. } => (*source, None),
         };
         let parents = tree.filter(|_| self.parents).map(Tree::parents);
-        let source = self.ids.of(source);
+        let source = format!("{},", self.ids.of(source));
+        let mut number = itoa::Buffer::new();
         let mut row = |target: u64, node: Node, distance: Option<u64>| {
-            // Writing to memory does not fail.
-            let _ = write!(text, "{source},{target},");
+            text.extend_from_slice(source.as_bytes());
+            text.extend_from_slice(number.format(target).as_bytes());
+            text.push(b',');
             if let Some(distance) = distance {
-                let _ = write!(text, "{distance}");
+                text.extend_from_slice(number.format(distance).as_bytes());
             }
             if let Some(parents) = &parents {
+                text.push(b',');
                 let parent = parents[node as usize];
-                let _ = if parent == NO_PARENT {
-                    write!(text, ",")
-                } else {
-                    write!(text, ",{}", self.ids.of(parent))
-                };
+                if parent != NO_PARENT {
+                    text.extend_from_slice(number.format(self.ids.of(parent)).as_bytes());
+                }
             }
             text.push(b'\n');
         };

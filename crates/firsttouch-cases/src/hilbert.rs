@@ -9,7 +9,7 @@
 
 /// A dense matrix of doubles, stored by columns.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Matrix {
+pub struct Matrix {
     rows: usize,
     columns: usize,
     values: Vec<f64>,
@@ -17,11 +17,7 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     /// The matrix whose element in row `i` and column `j` (from 0) is `element(i, j)`.
-    pub(crate) fn from_fn(
-        rows: usize,
-        columns: usize,
-        mut element: impl FnMut(usize, usize) -> f64,
-    ) -> Matrix {
+    pub fn from_fn(rows: usize, columns: usize, mut element: impl FnMut(usize, usize) -> f64) -> Matrix {
         // Zeroed first and written in order: one allocation of the full size, as R makes it.
         let mut values = vec![0.0; rows * columns];
         for (j, column) in values.chunks_exact_mut(rows.max(1)).enumerate() {
@@ -36,7 +32,7 @@ impl Matrix {
     ///
     /// # Panics
     /// If there is no such element.
-    pub(crate) fn get(&self, i: usize, j: usize) -> f64 {
+    pub fn get(&self, i: usize, j: usize) -> f64 {
         assert!(i < self.rows, "row {i} of {}", self.rows);
         self.values[j * self.rows + i]
     }
@@ -59,30 +55,30 @@ impl Matrix {
 }
 
 /// The `n` by `n` Hilbert matrix: 1 / (i + j + 1), counted from 0.
-pub(crate) fn hilbert(n: usize) -> Matrix {
+pub fn hilbert(n: usize) -> Matrix {
     Matrix::from_fn(n, n, |i, j| 1.0 / ((j + 1 + i) as f64))
 }
 
 /// A QR decomposition with limited column pivoting.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Qr {
+pub struct Qr {
     /// On and above the diagonal R, below it the Householder vectors but for their first elements.
-    pub(crate) compact: Matrix,
+    pub compact: Matrix,
     /// Number of leading columns that do not depend on each other within the tolerance.
-    pub(crate) rank: usize,
+    pub rank: usize,
     /// For each column of `compact` the column of the input it came from.
-    pub(crate) pivot: Vec<usize>,
+    pub pivot: Vec<usize>,
 }
 
 impl Qr {
     /// The element of the upper triangle in row `i` and column `j`.
-    pub(crate) fn r(&self, i: usize, j: usize) -> f64 {
+    pub fn r(&self, i: usize, j: usize) -> f64 {
         if i <= j { self.compact.get(i, j) } else { 0.0 }
     }
 
     /// One number that changes when any step of the decomposition did: the sum of the magnitudes of R's rows
     /// up to the rank.
-    pub(crate) fn checksum(&self) -> f64 {
+    pub fn checksum(&self) -> f64 {
         (0..self.rank)
             .flat_map(|i| (i..self.compact.columns).map(move |j| (i, j)))
             .map(|(i, j)| self.r(i, j).abs())
@@ -93,7 +89,7 @@ impl Qr {
 /// Decomposes `matrix` by Householder reflections, one column after the other; a column whose remaining norm
 /// is below `tolerance` times its original one is moved behind all others and not decomposed. R's default
 /// tolerance is `1e-7`.
-pub(crate) fn qr(matrix: Matrix, tolerance: f64) -> Qr {
+pub fn qr(matrix: Matrix, tolerance: f64) -> Qr {
     let mut a = matrix;
     let (rows, columns) = (a.rows, a.columns);
     let mut pivot: Vec<usize> = (0..columns).collect();

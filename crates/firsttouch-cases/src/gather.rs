@@ -9,13 +9,13 @@ use firsttouch_measure::mix;
 
 /// The table: a power of two of 8-byte values, each a mix of its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub struct Table {
     values: Vec<u64>,
 }
 
 impl Table {
     /// Fills a table of `bytes`, rounded down to a power of two, and at least 8 bytes.
-    pub(crate) fn new(bytes: usize) -> Table {
+    pub fn new(bytes: usize) -> Table {
         let length = 1_usize << (bytes / size_of::<u64>()).max(1).ilog2();
         let mut values = vec![0; length];
         for (place, value) in values.iter_mut().enumerate() {
@@ -31,12 +31,12 @@ impl Table {
 }
 
 /// Adds up `reads` values at random places that depend on `seed` only.
-pub(crate) fn gather(table: &Table, reads: u64, seed: u64) -> u64 {
+pub fn gather(table: &Table, reads: u64, seed: u64) -> u64 {
     (0..reads).fold(0_u64, |sum, read| sum.wrapping_add(table.at(mix(seed.wrapping_add(read)))))
 }
 
 /// Follows `reads` values, each at a place that the value before it names; returns where it ends.
-pub(crate) fn chase(table: &Table, reads: u64, seed: u64) -> u64 {
+pub fn chase(table: &Table, reads: u64, seed: u64) -> u64 {
     (0..reads).fold(seed, |place, read| mix(table.at(place) ^ read))
 }
 
