@@ -35,7 +35,9 @@ pub(crate) fn tests() -> Vec<Test> {
         .collect();
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
-    tests.push(("undo restores the threads".to_owned(), Box::new(undone)));
+    tests.push(("undo restores the threads".to_owned(), Box::new(|| undone(|_| ()))));
+    tests
+        .push(("undo reads journals from before there were kinds".to_owned(), Box::new(|| undone(make_old))));
     tests.push(("the first thread has ended".to_owned(), Box::new(without_first_thread)));
     tests.push(("a dry run changes nothing".to_owned(), Box::new(dry)));
     tests.push(("journals are listed and forgotten".to_owned(), Box::new(listed)));
@@ -238,11 +240,27 @@ fn killed() -> Outcome {
     Ok(())
 }
 
-fn undone() -> Outcome {
+/// A journal as it was written before documents had kinds.
+fn make_old(journal: &Path) {
+    const KIND: &str = r#""kind":"attach-journal","schema_version":1,"#;
+    let lines = fs::read_to_string(journal).unwrap();
+    let old: String = lines
+        .lines()
+        .map(|line| {
+            assert!(line.contains(KIND), "{line}");
+            let version = if line.contains(r#""step":"begin""#) { r#""schema_version":1,"# } else { "" };
+            line.replace(KIND, version) + "\n"
+        })
+        .collect();
+    fs::write(journal, old).unwrap();
+}
+
+fn undone(meanwhile: fn(&Path)) -> Outcome {
     let (folder, state) = (folder(), folder());
     let target = changes(folder.path())?;
     let before = cpus(target.pid);
     attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    journals(state.path()).iter().for_each(|journal| meanwhile(journal));
     assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "0"), "{:?}", cpus(target.pid));
     let undone = attach(state.path(), target.pid, &["--undo"]);
     assert_eq!(undone.code, Some(0), "{undone:?}");

@@ -2,6 +2,7 @@
 
 use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
 use std::fs;
+use std::process::{Command, Stdio};
 
 /// As little as can be measured: the numbers are those of the caches, the rest is as always.
 const SMALL: [&str; 4] = ["measure", "--quick", "--size", "16M"];
@@ -90,12 +91,23 @@ fn what_another_version_kept_is_named_to_who_would_use_it() {
         stderr(&output)
     };
     let weighted = ["run", "--pages", "plain", "--memory", "weighted", "--", "true"];
+    // It ends with this test, however that ends.
+    let mut target = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let pid = target.id().to_string();
+    let attached = ["attach", &pid, "--memory", "weighted", "--dry-run"];
+    let tasks = scratch.path().join("tasks.csv");
+    fs::write(&tasks, "load\n1\n2\n").unwrap();
+    let solved = ["balance", "solve", "--machine", "live", "--tasks", tasks.to_str().unwrap()];
     // With another number, and from before there were kinds.
     for older in ["{\"kind\": \"measurements\", \"schema_version\": 0, \"measurements\": []}", "[]"] {
         fs::write(&kept, older).unwrap();
-        let message = said(&weighted);
-        assert_eq!(message.matches("what was measured before is not used").count(), 1, "{message}");
-        assert!(message.contains(&format!("hint: rm {}; firsttouch measure ", kept.display())), "{message}");
+        for asked in [&weighted[..], &attached, &solved] {
+            let message = said(asked);
+            let told = message.matches("what was measured before is not used").count();
+            assert_eq!(told, 1, "{asked:?}: {message}");
+            let hint = format!("hint: rm {}; firsttouch measure ", kept.display());
+            assert!(message.contains(&hint), "{asked:?}: {message}");
+        }
         for other in [
             &["run", "--memory", "local", "--", "true"][..],
             &["run", "-q", "--memory", "weighted", "--", "true"],
@@ -103,6 +115,8 @@ fn what_another_version_kept_is_named_to_who_would_use_it() {
             assert!(!said(other).contains("measured before"), "{other:?}");
         }
     }
+    drop(target.stdin.take());
+    target.wait().unwrap();
     // The hint helps.
     fs::remove_file(&kept).unwrap();
     assert!(said(&SMALL).contains("kept in "));
