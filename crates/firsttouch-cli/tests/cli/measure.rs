@@ -96,7 +96,7 @@ fn what_another_version_kept_is_named_to_who_would_use_it() {
     let pid = target.id().to_string();
     let attached = ["attach", &pid, "--memory", "weighted", "--dry-run"];
     let tasks = scratch.path().join("tasks.csv");
-    fs::write(&tasks, "load\n1\n2\n").unwrap();
+    fs::write(&tasks, "id,load,home\n0,1,0\n1,2,0\n").unwrap();
     let solved = ["balance", "solve", "--machine", "live", "--tasks", tasks.to_str().unwrap()];
     // With another number, and from before there were kinds.
     for older in ["{\"kind\": \"measurements\", \"schema_version\": 0, \"measurements\": []}", "[]"] {
