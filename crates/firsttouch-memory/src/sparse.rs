@@ -8,7 +8,7 @@
 //!
 //! What is allocated beyond the memory there is can be used only in part, and is left on small pages at once.
 
-use crate::arena::{Arena, Backing, Taken};
+use crate::arena::{Arena, Backing};
 use crate::capacity;
 use crate::extents::Page;
 use crate::pages::{BASE, HUGE};
@@ -141,7 +141,7 @@ impl Sparse {
 
     /// Pages were moved to another place, and their mapping with them: what were probes there is gone, and those that were
     /// moved are there now.
-    fn moved(&mut self, arena: &mut Arena, from: Page, to: Page, pages: u32) {
+    pub(crate) fn moved(&mut self, arena: &mut Arena, from: Page, to: Page, pages: u32) {
         let mut kept = 0;
         for index in 0..self.count {
             let mut probe = self.probes[index];
@@ -210,20 +210,6 @@ impl Inner {
                 self.sparse.moved(arena, from, to, pages);
             }
         }
-    }
-
-    /// Moves a block that is to have `wanted` pages within its arena, where a limit may have no room for it twice.
-    pub(crate) fn relocate(&mut self, slot: usize, start: Page, pages: u32, wanted: u32) -> Option<Taken> {
-        self.give_up();
-        self.before_growth(slot, wanted);
-        let arena = self.arenas[slot].as_mut()?;
-        let used_to = arena.used_to();
-        let taken = arena.relocate(start, pages, wanted)?;
-        if slot == Backing::Transparent as usize {
-            self.sparse.moved(arena, start, taken.start, pages);
-        }
-        self.after_growth(slot, used_to);
-        Some(taken)
     }
 
     /// The arena, if how densely it is used is to be found out.

@@ -178,6 +178,20 @@ impl Inner {
         Some(taken)
     }
 
+    /// Moves a block that is to have `wanted` pages within its arena, where a limit may have no room for it twice.
+    pub(crate) fn relocate(&mut self, slot: usize, start: Page, pages: u32, wanted: u32) -> Option<Taken> {
+        self.give_up();
+        self.before_growth(slot, wanted);
+        let arena = self.arenas[slot].as_mut()?;
+        let used_to = arena.used_to();
+        let taken = arena.relocate(start, pages, wanted)?;
+        if slot == Backing::Transparent as usize {
+            self.sparse.moved(arena, start, taken.start, pages);
+        }
+        self.after_growth(slot, used_to);
+        Some(taken)
+    }
+
     pub(crate) fn count_taken(&mut self, taken: &Taken, bytes: usize) {
         self.totals.recycled_bytes += u64::from(taken.recycled) * BASE as u64;
         self.totals.live_bytes += bytes;

@@ -16,15 +16,21 @@ impl Arena {
     /// Makes sure that free pages, which were taken just now, are mapped as they should be. On an error they are free
     /// again, or retired.
     pub(super) fn make_ready(&mut self, start: Page, pages: u32) -> Result<(), Reason> {
-        let was_mapped = self.map(start, pages).inspect_err(|_| {
+        let is_fit = self.make_fit(start, pages).inspect_err(|_| {
             let (extents, table, _) = self.parts();
             extents.give_back(table, start, pages);
         })?;
-        if was_mapped && !self.is_as_it_was(start, pages) && !self.make_anew(start, pages) {
+        if !is_fit {
             self.retire(start, pages);
             return Err(Reason::MappingChanged);
         }
         Ok(())
+    }
+
+    /// The same of pages whose fate is the caller's; false if they were changed and cannot be made anew.
+    pub(super) fn make_fit(&mut self, start: Page, pages: u32) -> Result<bool, Reason> {
+        let was_mapped = self.map(start, pages)?;
+        Ok(!was_mapped || self.is_as_it_was(start, pages) || self.make_anew(start, pages))
     }
 
     /// Whether free pages are mapped as they were when they were freed, by the kernel's own account: a program may change

@@ -24,8 +24,8 @@ impl Arena {
         let target = self.find_free(wanted, chunk, (chunk - start % chunk) % chunk)?;
         let to = |page: Page| target + (page - start);
         // The chunks at both ends are others' as well, or have nothing to be moved into them.
-        let is_ready = self.make_fit(target, to(first) - target)
-            && self.make_fit(to(last), target + wanted - to(last))
+        let is_ready = self.make_fit(target, to(first) - target) == Ok(true)
+            && self.make_fit(to(last), target + wanted - to(last)) == Ok(true)
             && self.move_chunks(first, last, to(first));
         if !is_ready {
             let (extents, table, _) = self.parts();
@@ -43,17 +43,6 @@ impl Arena {
             };
         }
         Some(self.use_pages(target, wanted))
-    }
-
-    /// Makes sure that free pages are mapped as they should be.
-    fn make_fit(&mut self, start: Page, pages: u32) -> bool {
-        pages == 0
-            || match self.map(start, pages) {
-                Ok(was_mapped) => {
-                    !was_mapped || self.is_as_it_was(start, pages) || self.make_anew(start, pages)
-                }
-                Err(_) => false,
-            }
     }
 
     /// Moves the chunks of `[first, last)` to free ones at `target`; all of them, or none.
