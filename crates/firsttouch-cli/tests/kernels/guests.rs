@@ -5,6 +5,7 @@ use crate::guest::lab;
 use crate::launch::{programs, sources};
 use crate::machine::{kernel_release, thp_mode};
 use crate::own_program::own_program;
+use crate::pass::Part;
 use crate::program::find;
 use crate::runner::skipped::is_failure;
 use crate::runner::{Asked, Skip};
@@ -40,13 +41,23 @@ const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
 /// Passes that share a boot, by their modes.
 enum Place {
     Here(Vec<&'static str>),
-    Lab(Release, Vec<&'static str>),
+    Lab(Release, Vec<&'static str>, Part),
 }
 
 impl Place {
     fn modes(&self) -> &[&'static str] {
         match self {
-            Place::Here(modes) | Place::Lab(_, modes) => modes,
+            Place::Here(modes) | Place::Lab(_, modes, _) => modes,
+        }
+    }
+
+    /// Two guests with half of the tests each, instead of one with all, so that no processor is idle.
+    fn halves(self) -> Vec<Place> {
+        match self {
+            Place::Here(_) => vec![self],
+            Place::Lab(release, modes, _) => {
+                Part::HALVES.map(|part| Place::Lab(release, modes.clone(), part)).into()
+            }
         }
     }
 }
@@ -132,14 +143,18 @@ pub(crate) fn run() -> ExitCode {
     let labs = [usual, rest].into_iter().flat_map(|modes| {
         Release::ALL.map(|release| {
             let wanted = |mode: &&str| wants(&release.to_string(), mode);
-            Place::Lab(release, modes.iter().copied().filter(wanted).collect())
+            Place::Lab(release, modes.iter().copied().filter(wanted).collect(), Part::WHOLE)
         })
     });
     let mode = thp_mode();
     let other = |it: &&str| mode.as_deref() != Some(*it) && wants(HERE, it);
     let here = Place::Here(MODES.into_iter().filter(other).collect());
     // The slowest first.
-    let places: VecDeque<Place> = labs.chain([here]).filter(|place| !place.modes().is_empty()).collect();
+    let mut places: VecDeque<Place> = labs.chain([here]).filter(|place| !place.modes().is_empty()).collect();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    if places.len() == 1 && workers > 1 {
+        places = places.into_iter().flat_map(Place::halves).collect();
+    }
 
     prepare(&asked);
     println!("kernels: programs made in {:.0} s", begun.elapsed().as_secs_f64());
@@ -149,7 +164,7 @@ pub(crate) fn run() -> ExitCode {
     }
     let queue = Mutex::new((places, report));
     thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+        for _ in 0..workers {
             scope.spawn(|| work(&queue, &asked.words));
         }
     });
@@ -165,7 +180,7 @@ fn work(queue: &Mutex<(VecDeque<Place>, Report)>, words: &[String]) {
         let Some(place) = queue.lock().unwrap().0.pop_front() else { return };
         let one = match place {
             Place::Here(modes) => here(&modes, words),
-            Place::Lab(release, modes) => guest(release, &modes, words),
+            Place::Lab(release, modes, part) => guest(release, &modes, part, words),
         };
         let (_, all) = &mut *queue.lock().unwrap();
         all.lines.extend(one.lines);
@@ -199,7 +214,12 @@ fn here(modes: &[&str], words: &[String]) -> Report {
     for mode in modes {
         let name = format!("here, thp={mode}");
         let mut command = process::Command::new(own_program(&programs()));
-        let mut child = command.args([PASS, mode]).args(words).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .args([PASS, mode, Part::WHOLE.word()])
+            .args(words)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut said = Said::by(&name);
         BufReader::new(child.stdout.take().unwrap()).split(b'\n').for_each(|line| {
             said.hear(&line.unwrap());
@@ -210,14 +230,14 @@ fn here(modes: &[&str], words: &[String]) -> Report {
     report
 }
 
-fn guest(release: Release, modes: &[&str], words: &[String]) -> Report {
+fn guest(release: Release, modes: &[&str], part: Part, words: &[String]) -> Report {
     let mut report = Report::default();
     let name = format!("lab, Linux {release}");
     let mut lab = match lab(Description::parse(MACHINE).unwrap(), release) {
         Ok(lab) => lab.limit(LIMIT),
         Err(Skip(why)) => {
             report.failed = is_failure(&name, &why);
-            let skipped = |mode| format!("{name}, thp={mode}: skipped: {why}");
+            let skipped = |mode| format!("{name}, thp={mode}{part}: skipped: {why}");
             report.lines.extend(modes.iter().map(skipped));
             return report;
         }
@@ -230,11 +250,11 @@ fn guest(release: Release, modes: &[&str], words: &[String]) -> Report {
     }
     let program = own_program(&programs());
     let command = |mode: &&str| {
-        let first = [program.clone().into_os_string(), PASS.into(), mode.into()];
+        let first = [program.clone().into_os_string(), PASS.into(), mode.into(), part.word().into()];
         Command::new(first.into_iter().chain(words.iter().map(OsString::from)))
     };
     let commands: Vec<Command> = modes.iter().map(command).collect();
-    let named: Vec<String> = modes.iter().map(|mode| format!("{name}, thp={mode}")).collect();
+    let named: Vec<String> = modes.iter().map(|mode| format!("{name}, thp={mode}{part}")).collect();
     let mut said: Vec<[Said; 2]> = named.iter().map(|name| [Said::by(name), Said::by(name)]).collect();
     let outcome = lab.run(&commands, &mut |index, stream, bytes| {
         said[index][usize::from(stream == Stream::Stderr)].hear(bytes);

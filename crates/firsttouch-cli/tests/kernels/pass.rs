@@ -4,6 +4,7 @@ use crate::launch::{PREPARED, finish, programs};
 use crate::machine::{Surroundings, in_guest, kernel_release};
 use crate::runner::Asked;
 use crate::{MODES, Test, cases, directives, library, memory, single};
+use std::fmt;
 use std::fs;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -11,19 +12,50 @@ use std::sync::atomic::Ordering;
 /// The mode of most machines: the pass of what has nothing to do with it.
 pub(crate) const USUAL: &str = MODES[1];
 
-pub(crate) fn run(mode: &str, words: &[String]) -> ExitCode {
+/// Which of its tests a pass has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part(&'static str);
+
+impl Part {
+    pub(crate) const WHOLE: Part = Part("whole");
+    /// Every second one, from the first and from the second.
+    pub(crate) const HALVES: [Part; 2] = [Part("1st half"), Part("2nd half")];
+
+    /// As an argument of a pass.
+    pub(crate) fn word(self) -> &'static str {
+        self.0
+    }
+
+    fn parse(word: &str) -> Part {
+        let known = [Part::WHOLE].into_iter().chain(Part::HALVES).find(|part| part.0 == word);
+        known.expect("a pass is told which of its tests it has")
+    }
+
+    /// Whether the test at this place is one of them.
+    fn has(self, at: usize) -> bool {
+        self == Part::WHOLE || self == Part::HALVES[at % 2]
+    }
+}
+
+/// Behind the mode of a pass.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Part::WHOLE { Ok(()) } else { write!(f, ", {}", self.0) }
+    }
+}
+
+pub(crate) fn run(mode: &str, part: &str, words: &[String]) -> ExitCode {
+    let part = Part::parse(part);
     PREPARED.store(true, Ordering::Relaxed);
     if in_guest() {
         // For limits of memory, which the lab has no use for.
         fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory").unwrap();
     }
     let asked = Asked { words: words.to_vec(), list: false };
-    single::run(&asked, &name(mode), tests(mode))
-}
-
-/// As the last line of a pass begins.
-fn name(mode: &str) -> String {
-    format!("Linux {}, thp={mode}", kernel_release())
+    // As the last line of a pass begins.
+    let name = format!("Linux {}, thp={mode}{part}", kernel_release());
+    let wanted = tests(mode).filter(|(name, _)| asked.wants(name)).enumerate();
+    single::run(&asked, &name, wanted.filter(|(at, _)| part.has(*at)).map(|(_, test)| test))
 }
 
 /// The tests of that mode.
