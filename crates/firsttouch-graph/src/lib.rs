@@ -56,5 +56,5 @@ pub use rows::{
 pub use search::Work;
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, ParallelSearch, STRETCH,
-    Search, Task, Tree, Width, choose, leads_on, search_each,
+    Search, Searchable, Task, Tree, Width, choose, leads_on, search_each,
 };

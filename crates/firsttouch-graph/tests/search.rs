@@ -4,8 +4,8 @@
 mod skipped;
 
 use firsttouch_graph::{
-    BorrowedCsr, Goal, Graph, NO_PARENT, Node, ParallelSearch, ReadOptions, Rows, Search, Tree, Width, read,
-    search_each,
+    BorrowedCsr, Goal, Graph, NO_PARENT, Node, ParallelSearch, ReadOptions, Search, Searchable, Tree, Width,
+    read, search_each,
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -37,12 +37,12 @@ fn reference(nodes: usize, arcs: &Arcs, source: Node) -> Vec<Option<u64>> {
     distances
 }
 
-fn distances<G: Rows>(tree: &Tree<'_, G>) -> Vec<Option<u64>> {
+fn distances<G: Searchable>(tree: &Tree<'_, G>) -> Vec<Option<u64>> {
     (0..tree.distances().len() as Node).map(|node| tree.distances().of(node)).collect()
 }
 
 /// Parents lead to the source, along arcs that are as long as the distances differ.
-fn check_parents<G: Rows>(graph: &Graph, tree: &Tree<'_, G>, parents: &[Node]) {
+fn check_parents<G: Searchable>(graph: &Graph, tree: &Tree<'_, G>, parents: &[Node]) {
     for node in 0..graph.nodes() as Node {
         let parent = parents[node as usize];
         let distance = tree.distances().of(node);
@@ -59,7 +59,13 @@ fn check_parents<G: Rows>(graph: &Graph, tree: &Tree<'_, G>, parents: &[Node]) {
 }
 
 /// Compares a tree with the reference, within a limit if there was one.
-fn check<G: Rows>(name: &str, graph: &Graph, tree: &Tree<'_, G>, wanted: &[Option<u64>], limit: Option<u64>) {
+fn check<G: Searchable>(
+    name: &str,
+    graph: &Graph,
+    tree: &Tree<'_, G>,
+    wanted: &[Option<u64>],
+    limit: Option<u64>,
+) {
     let limit = limit.unwrap_or(u64::MAX);
     let wanted: Vec<Option<u64>> =
         wanted.iter().map(|wanted| wanted.filter(|wanted| *wanted <= limit)).collect();
@@ -166,7 +172,7 @@ fn compare_lent(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut
     check_rows(&graph, &rows, source, limit, &wanted, teams);
 }
 
-fn check_rows<G: Rows>(
+fn check_rows<G: Searchable>(
     graph: &Graph,
     rows: &G,
     source: Node,

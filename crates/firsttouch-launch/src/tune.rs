@@ -105,7 +105,8 @@ pub fn tune(
     let supplies = Supplies::of(machine);
     let looks = probing::Looks { interruption, environment: &environment, thp_mode: machine.thp_mode() };
     let probed = looks.at_all(variants, &mut choice, &mut warnings, observer)?;
-    let warm_up = warnings::warm_up(request, &probed, &mut warnings);
+    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
+    let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();

@@ -2,7 +2,7 @@
 //! here. Which one that is must be measured: it depends on the processor, and on what the hypervisor shows of it.
 
 #[cfg(target_arch = "x86_64")]
-use crate::simd;
+use crate::simd::{self, Stores};
 
 /// The width of loads and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +15,6 @@ enum Width {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-}
-
-/// How stores reach memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stores {
-    /// Through the caches: a line that is written is read first.
-    Regular,
-    /// Past the caches, a whole line at a time.
-    NonTemporal,
 }
 
 /// One means of streaming. There are only those that this processor has.

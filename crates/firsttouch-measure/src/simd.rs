@@ -4,6 +4,15 @@
 //! the processor look whether it is there (a load of a flag), ends that make no whole block are done by plain code, and
 //! stores past the caches, which must be aligned, begin where they are.
 
+/// How stores reach memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Through the caches: a line that is written is read first.
+    Regular,
+    /// Past the caches, a whole line at a time.
+    NonTemporal,
+}
+
 /// Memory as words; the bytes before the first aligned word and after the last whole one are left out.
 pub(crate) fn words(bytes: &mut [u8]) -> &mut [u64] {
     // SAFETY: any eight bytes are a valid u64, and any u64 is eight valid bytes.
@@ -15,7 +24,7 @@ pub(crate) use x86::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use crate::bandwidth::Stores;
+    use super::Stores;
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 

@@ -7,7 +7,7 @@ use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::deferred::Deferred;
 use crate::extents::{Block, Extents, Page};
-use crate::fork::Forks;
+use crate::forks::Forks;
 use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
 use crate::pages::{BASE, Pages};

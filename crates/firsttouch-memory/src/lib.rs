@@ -27,6 +27,7 @@ mod dirty;
 mod extents;
 mod footprint;
 mod fork;
+mod forks;
 mod header;
 mod heap;
 pub mod inherit;

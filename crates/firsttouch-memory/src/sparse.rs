@@ -8,11 +8,10 @@
 //!
 //! What is allocated beyond the memory there is can be used only in part, and is left on small pages at once.
 
-use crate::arena::{Arena, Backing};
+use crate::arena::Arena;
 use crate::capacity;
 use crate::extents::Page;
 use crate::pages::{BASE, HUGE};
-use crate::state::Inner;
 use firsttouch_linux::sys;
 
 const CHUNK: Page = (HUGE / BASE) as Page;
@@ -79,6 +78,37 @@ impl Sparse {
         touched.map(|pages| pages as usize * BASE).sum()
     }
 
+    /// To be called before pages are taken from an arena; blocks are about to have so many bytes.
+    pub(crate) fn before_growth(&mut self, arena: &mut Arena, bytes: usize) {
+        let is_due = self.look_is_due(arena.used_to());
+        self.expect(bytes);
+        if is_due {
+            self.look(arena);
+        }
+        self.judge(arena);
+    }
+
+    /// To be called before placed memory is read for the record: probes that are full by now become huge pages first.
+    pub(crate) fn before_reading(&mut self, arena: &mut Arena) {
+        if self.count > 0 {
+            self.look(arena);
+        }
+        self.judge(arena);
+    }
+
+    /// Leaves what is not touched yet on small pages, or does so no longer.
+    fn judge(&mut self, arena: &mut Arena) {
+        if arena.set_small(self.is_sparse || self.is_beyond) {
+            // What were probes are like all others now.
+            for probe in self.probes() {
+                arena.note_probe(*probe);
+            }
+            if !arena.is_small() {
+                self.count = 0;
+            }
+        }
+    }
+
     /// Blocks are about to have so many bytes.
     fn expect(&mut self, bytes: usize) {
         if self.is_beyond {
@@ -124,8 +154,9 @@ impl Sparse {
         }
     }
 
-    /// Makes probes of some of the chunks that were never used before, from `from` on.
-    fn set_probes(&mut self, arena: &mut Arena, from: Page) {
+    /// To be called after pages were taken from an arena: makes probes of some of the chunks that were never used before, from
+    /// `from` on.
+    pub(crate) fn set_probes(&mut self, arena: &mut Arena, from: Page) {
         let (mut chunk, end) = ((from / CHUNK).max(FIRST_PROBE), arena.used_to() / CHUNK);
         while self.count < MOST_PROBES {
             chunk = chunk.next_multiple_of(if chunk < 2 * LATER { SOON } else { LATER });
@@ -156,65 +187,5 @@ impl Sparse {
             kept += 1;
         }
         self.count = kept;
-    }
-}
-
-impl Inner {
-    /// To be called before pages are taken from an arena: so many more, if they are for a block that is there already.
-    pub(crate) fn before_growth(&mut self, slot: usize, pages: u32) {
-        let Some(arena) = self.watched(slot) else { return };
-        let is_due = self.sparse.look_is_due(arena.used_to());
-        self.sparse.expect(self.totals.live_bytes + pages as usize * BASE);
-        self.heed_use(slot, is_due);
-    }
-
-    /// To be called before placed memory is read for the record: probes that are full by now become huge pages first.
-    pub(crate) fn look_at_probes(&mut self) {
-        self.heed_use(Backing::Transparent as usize, true);
-    }
-
-    fn heed_use(&mut self, slot: usize, looks: bool) {
-        if self.watched(slot).is_none() {
-            return;
-        }
-        let Some(arena) = &mut self.arenas[slot] else { return };
-        if looks && self.sparse.count > 0 {
-            self.sparse.look(arena);
-        }
-        if arena.set_small(self.sparse.is_sparse || self.sparse.is_beyond) {
-            // What were probes are like all others now.
-            for probe in self.sparse.probes() {
-                arena.note_probe(*probe);
-            }
-            if !arena.is_small() {
-                self.sparse.count = 0;
-            }
-        }
-    }
-
-    /// To be called after pages were taken from an arena, of which those up to `used_to` had been used before.
-    pub(crate) fn after_growth(&mut self, slot: usize, used_to: Page) {
-        if self.watched(slot).is_some_and(|arena| arena.used_to() > used_to)
-            && let Some(arena) = &mut self.arenas[slot]
-        {
-            self.sparse.set_probes(arena, used_to);
-        }
-    }
-
-    /// The kernel has moved so many bytes of an arena from one address to another.
-    pub(crate) fn note_move(&mut self, slot: usize, from: usize, to: usize, bytes: usize) {
-        if let Some(arena) = &mut self.arenas[slot] {
-            let (from, to, pages) = (arena.page(from), arena.page(to), (bytes / BASE) as u32);
-            arena.set_moved(from, to, pages);
-            if slot == Backing::Transparent as usize {
-                self.sparse.moved(arena, from, to, pages);
-            }
-        }
-    }
-
-    /// The arena, if how densely it is used is to be found out.
-    fn watched(&self, slot: usize) -> Option<&Arena> {
-        let is_watched = slot == Backing::Transparent as usize && self.settings.may_be_sparse;
-        self.arenas[slot].as_ref().filter(|_| is_watched && !self.is_confined())
     }
 }

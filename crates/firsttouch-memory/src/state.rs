@@ -163,6 +163,39 @@ impl Inner {
         None
     }
 
+    /// The arena, if how densely it is used is to be found out, and what is known of that.
+    fn watched(&mut self, slot: usize) -> Option<(&mut Arena, &mut Sparse)> {
+        let is_watched = slot == Backing::Transparent as usize && self.settings.may_be_sparse;
+        let arena = self.arenas[slot].as_mut().filter(|_| is_watched && !self.confined)?;
+        Some((arena, &mut self.sparse))
+    }
+
+    /// To be called before pages are taken from an arena: so many more, if they are for a block that is there already.
+    fn before_growth(&mut self, slot: usize, pages: u32) {
+        let bytes = self.totals.live_bytes + pages as usize * BASE;
+        if let Some((arena, sparse)) = self.watched(slot) {
+            sparse.before_growth(arena, bytes);
+        }
+    }
+
+    /// To be called after pages were taken from an arena, of which those up to `used_to` had been used before.
+    fn after_growth(&mut self, slot: usize, used_to: Page) {
+        if let Some((arena, sparse)) = self.watched(slot) {
+            sparse.set_probes(arena, used_to);
+        }
+    }
+
+    /// The kernel has moved so many bytes of an arena from one address to another.
+    pub(crate) fn note_move(&mut self, slot: usize, from: usize, to: usize, bytes: usize) {
+        if let Some(arena) = &mut self.arenas[slot] {
+            let (from, to, pages) = (arena.page(from), arena.page(to), (bytes / BASE) as u32);
+            arena.set_moved(from, to, pages);
+            if slot == Backing::Transparent as usize {
+                self.sparse.moved(arena, from, to, pages);
+            }
+        }
+    }
+
     /// From now on nothing is placed, and what is live stays as it is; the first reason counts.
     pub(crate) fn stand_down(&mut self, reason: Reason) {
         self.stood_down.get_or_insert(reason);
@@ -382,7 +415,9 @@ impl Inner {
 
     /// Reads placed memory and keeps the reading if at least as much is resident as at the last; answers whether.
     fn look(&mut self) -> bool {
-        self.look_at_probes();
+        if let Some((arena, sparse)) = self.watched(Backing::Transparent as usize) {
+            sparse.before_reading(arena);
+        }
         let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
         let now =
             Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, self.forks, live_bytes);

@@ -8,7 +8,8 @@ use super::output::{DistanceType, Found, NONE, Out, Rows, for_distance_type};
 use super::patience::patiently;
 use super::places::nodes;
 use firsttouch_graph::{
-    Algorithm, Goal, GraphShape, Node, ParallelSearch, Search, Task, Tree, Width, choose, search_each,
+    Algorithm, Goal, GraphShape, Node, ParallelSearch, Search, Searchable, Task, Tree, Width, choose,
+    search_each,
 };
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +37,7 @@ pub(super) fn search(
     for_rows!(rows, rows => search_rows(rows, sources, goal, want_parents, threads, stop, tell))
 }
 
-fn search_rows<G: firsttouch_graph::Rows>(
+fn search_rows<G: Searchable>(
     graph: &G,
     sources: &[Node],
     goal: Goal<'_>,

@@ -5,7 +5,6 @@
 use super::arc::{Node, OutArc};
 use super::graph::Graph;
 use super::prefetch::prefetch;
-use crate::search::Work;
 use std::fmt;
 use std::ops::Range;
 
@@ -32,15 +31,6 @@ pub trait Rows: fmt::Debug + Sync {
     #[inline(always)]
     fn out(&self, node: Node) -> <Self::View<'_> as View>::Out {
         self.view().out(node)
-    }
-
-    /// Lets itself be searched. Whoever is searched by many programs has that compiled where it is, and not in each of them.
-    #[doc(hidden)]
-    fn perform(&self, work: Work<'_>)
-    where
-        Self: Sized,
-    {
-        work.on(self);
     }
 }
 
@@ -122,11 +112,6 @@ impl Rows for Graph {
 
     fn max_weight(&self) -> u32 {
         Graph::max_weight(self)
-    }
-
-    #[inline(never)]
-    fn perform(&self, work: Work<'_>) {
-        work.on(self);
     }
 
     #[inline(always)]

@@ -1,9 +1,9 @@
 //! A search in as few bits as it gets by with: distances are of 32 until it comes so far that they might not fit, then of 64.
 
 use super::distance::{Distance, TooFar};
+use super::distances::Distances;
 use super::goal::{Goal, Pending};
 use super::labels::Labels;
-use super::tree::Tree;
 use crate::rows::{Node, Place, Rows};
 use firsttouch_documents::GraphReceipt;
 
@@ -100,11 +100,11 @@ impl<N, W> Engine<N, W> {
         }
     }
 
-    /// What the last search from `source` has found.
-    pub(super) fn tree<'a, G: Rows>(&'a self, graph: &'a G, source: Node) -> Tree<'a, G> {
+    /// The distances that the last search has found, and, if it had a limit or targets, the nodes that have one.
+    pub(super) fn found(&self) -> (Distances<'_>, Option<&[Node]>) {
         match &self.parts {
-            Parts::Narrow(labels, _) => Tree::narrow(graph, source, labels),
-            Parts::Wide(labels, _) => Tree::wide(graph, source, labels),
+            Parts::Narrow(labels, _) => (Distances::Narrow(&labels.distances), labels.within_limit()),
+            Parts::Wide(labels, _) => (Distances::Wide(&labels.distances), labels.within_limit()),
         }
     }
 }

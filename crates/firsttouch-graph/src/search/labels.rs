@@ -45,6 +45,11 @@ impl<D: Distance> Labels<D> {
         }
     }
 
+    /// The nodes with a distance, if there is a limit or there are targets.
+    pub(super) fn within_limit(&self) -> Option<&[Node]> {
+        self.limited.then_some(&*self.reached)
+    }
+
     /// Forgets the distances from `end` on: a search that ended there does not know whether they are the shortest.
     pub(super) fn cut(&mut self, end: u64) {
         let Labels { distances, reached, .. } = self;

@@ -3,7 +3,8 @@
 use super::goal::Goal;
 use super::one::Search;
 use super::tree::Tree;
-use crate::rows::{Node, Rows};
+use super::work::Searchable;
+use crate::rows::Node;
 use firsttouch_threads::{Member, Team};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 /// are used, takes the next source that nobody has taken, and shows the result to `each` with the source's place in the list
 /// and the time that the search took.
 /// When `stop` says so, searches that have begun are finished, and no more begin.
-pub fn search_each<'g, 't, G: Rows + 'g>(
+pub fn search_each<'g, 't, G: Searchable + 'g>(
     team: &mut Team,
     sources: &[Node],
     goal: impl Into<Goal<'t>>,

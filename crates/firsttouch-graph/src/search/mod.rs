@@ -12,6 +12,7 @@ mod buckets;
 mod choose;
 mod delta;
 mod distance;
+mod distances;
 mod engine;
 mod goal;
 mod heap;
@@ -21,6 +22,7 @@ mod many;
 mod members;
 #[expect(unsafe_code, reason = "cells shared between threads")]
 mod memory;
+mod methods;
 mod one;
 mod owners;
 mod parallel;
@@ -33,11 +35,13 @@ mod width;
 mod work;
 
 pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, choose, leads_on};
+pub use distances::Distances;
 pub use goal::Goal;
 pub use many::search_each;
 pub use one::{Search, Width};
 pub use parallel::ParallelSearch;
 pub use parents::NO_PARENT;
-pub use tree::{Distances, Tree};
+pub use tree::Tree;
+pub use work::Searchable;
 #[doc(hidden)]
 pub use work::Work;

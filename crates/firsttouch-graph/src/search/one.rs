@@ -1,15 +1,12 @@
 //! A search by one thread, made once and run for many sources.
 
-use super::buckets::Buckets;
-use super::distance::{Distance, TooFar};
-use super::engine::{Engine, Method};
-use super::goal::{Goal, Pending};
-use super::heap::Heap;
-use super::labels::Labels;
+use super::engine::Engine;
+use super::goal::Goal;
+use super::methods::Queue;
 use super::tree::Tree;
 use super::width::{Tuner, guess};
-use super::work::{Kind, Work};
-use crate::rows::{Graph, Node, Place, Rows};
+use super::work::{Kind, Searchable, Work};
+use crate::rows::{Graph, Node, Place};
 use firsttouch_documents::GraphReceipt;
 use std::time::{Duration, Instant};
 
@@ -51,13 +48,7 @@ pub struct Search<'g, G = Graph> {
     most_reached: u64,
 }
 
-#[derive(Debug)]
-pub(super) enum Queue<D> {
-    Heap(Heap<D>),
-    Buckets(Box<Buckets<D>>),
-}
-
-impl<'g, G: Rows> Search<'g, G> {
+impl<'g, G: Searchable> Search<'g, G> {
     /// A search with a bucket queue.
     #[must_use]
     pub fn with_buckets(graph: &'g G, width: Width) -> Search<'g, G> {
@@ -113,7 +104,8 @@ impl<'g, G: Rows> Search<'g, G> {
         self.graph.perform(Work(Kind::One { engine, tuner, source, goal: &goal }));
         // Searches with a limit or targets are too short and too different to learn from.
         self.last = (goal == Goal::default()).then(|| began.elapsed());
-        self.engine.tree(self.graph, source)
+        let (distances, reached) = self.engine.found();
+        Tree::of_distances(self.graph, source, distances, reached)
     }
 
     /// Judges the width by the last run, whose distances are still there.
@@ -137,39 +129,6 @@ impl<'g, G: Rows> Search<'g, G> {
         }
         if let Some(queue) = wide {
             queue.widen(self.graph, shift);
-        }
-    }
-}
-
-impl<D: Distance> Queue<D> {
-    pub(super) fn new(graph: &impl Rows, tuner: Option<&Tuner>) -> Queue<D> {
-        match tuner {
-            Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), graph))),
-            None => Queue::Heap(Heap::new()),
-        }
-    }
-
-    fn widen(&mut self, graph: &impl Rows, shift: u32) {
-        if let Queue::Buckets(buckets) = self
-            && buckets.shift() != shift
-        {
-            **buckets = Buckets::new(shift, graph);
-        }
-    }
-}
-
-impl<D: Distance> Method<D, ()> for Queue<D> {
-    fn search(
-        &mut self,
-        (): &mut (),
-        graph: &impl Rows,
-        source: Node,
-        pending: Pending<'_>,
-        labels: &mut Labels<D>,
-    ) -> Result<(), TooFar> {
-        match self {
-            Queue::Heap(heap) => heap.search(graph, source, pending, labels),
-            Queue::Buckets(buckets) => buckets.search(graph, source, pending, labels),
         }
     }
 }

@@ -1,15 +1,13 @@
 //! A search by a whole team, made once and run for many sources.
 
-use super::delta::{Delta, Step};
-use super::distance::{Distance, TooFar};
-use super::engine::{Engine, Method};
-use super::goal::{Goal, Pending};
-use super::labels::Labels;
-use super::partitions::Partitions;
+use super::delta::Step;
+use super::engine::Engine;
+use super::goal::Goal;
+use super::methods::{Shared, Variant};
 use super::tree::Tree;
 use super::width::guess;
-use super::work::{Kind, Work};
-use crate::rows::{Graph, Node, Place, Rows};
+use super::work::{Kind, Searchable, Work};
+use crate::rows::{Graph, Node, Place};
 use firsttouch_documents::GraphReceipt;
 use firsttouch_threads::Team;
 
@@ -36,20 +34,7 @@ pub struct ParallelSearch<'g, G = Graph> {
 /// they are, the less threads wait for each other.
 const WIDER: u32 = 2;
 
-/// How the members share the work, with the logarithm of the width of buckets.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Variant {
-    Delta(u32, Step),
-    Partitions(u32),
-}
-
-#[derive(Debug)]
-pub(super) enum Shared<D: Distance> {
-    Delta(Box<Delta<D>>),
-    Partitions(Box<Partitions<D>>),
-}
-
-impl<'g, G: Rows> ParallelSearch<'g, G> {
+impl<'g, G: Searchable> ParallelSearch<'g, G> {
     /// By delta-stepping, for this team, or one with as many members. `delta`, rounded down to a power of two, is the
     /// stretch of distances that is worked on at a time; without it, the stretch follows the search.
     #[must_use]
@@ -97,33 +82,7 @@ impl<'g, G: Rows> ParallelSearch<'g, G> {
     pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
         let (engine, variant, goal) = (&mut self.engine, self.variant, goal.into());
         self.graph.perform(Work(Kind::Together { engine, team, variant, source, goal: &goal }));
-        self.engine.tree(self.graph, source)
-    }
-}
-
-impl<D: Distance> Shared<D> {
-    pub(super) fn new(variant: Variant, graph: &impl Rows, members: usize) -> Shared<D> {
-        match variant {
-            Variant::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, graph, members))),
-            Variant::Partitions(shift) => {
-                Shared::Partitions(Box::new(Partitions::new(shift, graph, members)))
-            }
-        }
-    }
-}
-
-impl<D: Distance> Method<D, Team> for Shared<D> {
-    fn search(
-        &mut self,
-        team: &mut Team,
-        graph: &impl Rows,
-        source: Node,
-        pending: Pending<'_>,
-        labels: &mut Labels<D>,
-    ) -> Result<(), TooFar> {
-        match self {
-            Shared::Delta(delta) => delta.search(team, graph, source, pending, labels),
-            Shared::Partitions(partitions) => partitions.search(team, graph, source, pending, labels),
-        }
+        let (distances, reached) = self.engine.found();
+        Tree::of_distances(self.graph, source, distances, reached)
     }
 }

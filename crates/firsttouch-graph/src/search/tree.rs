@@ -1,81 +1,9 @@
 //! What a search has found.
 
-use super::distance::Distance;
-use super::labels::Labels;
-use super::work::{Kind, Work};
-use crate::rows::{Graph, Node, Rows, UNREACHED};
+use super::distances::Distances;
+use super::work::{Kind, Searchable, Work};
+use crate::rows::{Graph, Node};
 use firsttouch_documents::Summary;
-
-/// Distances of all nodes, in as many bits as they need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distances<'a> {
-    /// Of 32 bits; [`UNREACHED`] where no path leads.
-    Narrow(&'a [u32]),
-    /// Of 64 bits; `u64::MAX` where no path leads.
-    Wide(&'a [u64]),
-}
-
-impl Distances<'_> {
-    /// That of a node; `None` if no path leads to it.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such node.
-    #[must_use]
-    pub fn of(self, node: Node) -> Option<u64> {
-        match self {
-            Distances::Narrow(all) => reached(all[node as usize]),
-            Distances::Wide(all) => reached(all[node as usize]),
-        }
-    }
-
-    /// How many nodes there are.
-    #[must_use]
-    pub fn len(self) -> usize {
-        match self {
-            Distances::Narrow(all) => all.len(),
-            Distances::Wide(all) => all.len(),
-        }
-    }
-
-    /// The nodes that have one, in ascending order.
-    fn reached(self) -> Vec<Node> {
-        (0..self.len() as Node).filter(|node| self.of(*node).is_some()).collect()
-    }
-
-    fn summary(self) -> Summary {
-        match self {
-            // Sums of so many numbers of 32 bits do not leave 64.
-            Distances::Narrow(distances) => {
-                let mut sum = 0;
-                let mut all = Summary::default();
-                for distance in distances.iter().filter(|distance| **distance != UNREACHED) {
-                    all.reached += 1;
-                    all.farthest = all.farthest.max(u64::from(*distance));
-                    sum += u64::from(*distance);
-                }
-                Summary { sum: sum.into(), ..all }
-            }
-            Distances::Wide(distances) => {
-                distances.iter().copied().filter(|distance| *distance != u64::MAX).collect()
-            }
-        }
-    }
-
-    fn summary_of(self, nodes: &[Node]) -> Summary {
-        nodes.iter().filter_map(|node| self.of(*node)).collect()
-    }
-
-    /// Whether there is no node.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-}
-
-fn reached<D: Distance>(distance: D) -> Option<u64> {
-    (distance != D::UNREACHED).then(|| distance.wide())
-}
 
 /// The shortest paths from one source: a view of the search's own arrays, until its next run.
 #[derive(Debug)]
@@ -94,19 +22,8 @@ impl<G> Clone for Tree<'_, G> {
 
 impl<G> Copy for Tree<'_, G> {}
 
-impl<'a, G: Rows> Tree<'a, G> {
-    pub(super) fn narrow(graph: &'a G, source: Node, labels: &'a Labels<u32>) -> Tree<'a, G> {
-        let reached = labels.limited.then_some(&*labels.reached);
-        Tree { graph, source, distances: Distances::Narrow(&labels.distances), reached }
-    }
-
-    pub(super) fn wide(graph: &'a G, source: Node, labels: &'a Labels<u64>) -> Tree<'a, G> {
-        let reached = labels.limited.then_some(&*labels.reached);
-        Tree { graph, source, distances: Distances::Wide(&labels.distances), reached }
-    }
-
-    /// Distances that were found in another way, as a tree: those of all nodes from `source`. `reached` are the nodes that have one,
-    /// where it is known.
+impl<'a, G: Searchable> Tree<'a, G> {
+    /// Distances of all nodes from `source`, as a tree. `reached` are the nodes that have one, where it is known.
     ///
     /// # Panics
     ///

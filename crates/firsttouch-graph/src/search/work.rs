@@ -1,17 +1,36 @@
-//! What searches do to rows, behind one door: [`Rows::perform`](crate::Rows).
+//! What searches do to rows, behind one door: [`Searchable`].
 //!
-//! Compilers make generic code where it is used, so that every program that searches would have the searches of a
-//! [`Graph`](crate::Graph) compiled for itself. That kind of rows lets itself be worked on here, by code that is there once.
+//! Compilers make generic code where it is used, so that every program that searches would have the searches of a [`Graph`]
+//! compiled for itself. That kind of rows lets itself be worked on here, by code that is there once.
 
+use super::distances::Distances;
 use super::engine::Engine;
 use super::goal::Goal;
-use super::one::Queue;
-use super::parallel::{Shared, Variant};
+use super::methods::{Queue, Shared, Variant};
 use super::parents::parents;
-use super::tree::Distances;
 use super::width::Tuner;
-use crate::rows::{Node, Rows};
+use crate::rows::{BorrowedCsr, Graph, Node, Rows, Weight};
 use firsttouch_threads::Team;
+
+/// Rows that searches can run on.
+pub trait Searchable: Rows {
+    /// Lets itself be searched. Whoever is searched by many programs has that compiled here, and not in each of them.
+    #[doc(hidden)]
+    fn perform(&self, work: Work<'_>);
+}
+
+impl Searchable for Graph {
+    #[inline(never)]
+    fn perform(&self, work: Work<'_>) {
+        work.on(self);
+    }
+}
+
+impl<I: Copy + Into<u64> + Sync, W: Weight> Searchable for BorrowedCsr<'_, I, W> {
+    fn perform(&self, work: Work<'_>) {
+        work.on(self);
+    }
+}
 
 /// Something to be done with rows.
 #[derive(Debug)]
@@ -40,7 +59,7 @@ pub(super) enum Kind<'a> {
 
 impl Work<'_> {
     /// Does it.
-    pub(crate) fn on(self, rows: &impl Rows) {
+    fn on(self, rows: &impl Rows) {
         match self.0 {
             Kind::One { engine, tuner, source, goal } => {
                 engine.run(&mut (), rows, source, goal, || Queue::new(rows, tuner));

@@ -1,7 +1,6 @@
 //! What makes the figures of a session less sure or dearer than they look, in words.
 
 use super::TuneRequest;
-use super::probing::Probed;
 use crate::configurations::Configuration;
 use crate::here::Here;
 use crate::preparation::WarmUp;
@@ -52,10 +51,11 @@ pub(super) fn of_baseline(
     })
 }
 
-/// What warms the machine up before each run and by how many bytes, where that is wanted and matters.
+/// What warms the machine up before each run and by how many bytes, where that is wanted and matters. `peak_bytes` is what the
+/// largest of the configurations needs, if it is known.
 pub(super) fn warm_up(
     request: &TuneRequest<'_>,
-    probed: &[Probed],
+    peak_bytes: Option<u64>,
     warnings: &mut Vec<String>,
 ) -> Option<(WarmUp, u64)> {
     /// Half as much again as the program uses: the kernel does not hand out just the pages that the warm-up had, and
@@ -65,8 +65,7 @@ pub(super) fn warm_up(
     if !needs_warming(machine) {
         return None;
     }
-    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
-    let peak = request.warm_up.clone().zip(peaks.max());
+    let peak = request.warm_up.clone().zip(peak_bytes);
     let warm_up = peak.map(|(warm_up, peak)| (warm_up, peak / MARGIN.1 * MARGIN.0));
     if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
         let done = match warm_up {

@@ -1,14 +1,13 @@
 //! What a region is to be, before it is mapped.
 
+use super::error::RegionError;
 use super::name::Name;
 use super::policy::NodePolicy;
-use super::shared::SharedRegion;
-use super::{Region, RegionError};
 use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
 use crate::shares::Shares;
 use firsttouch_linux::numa::NodeBits;
 
-/// A region to be: its size, and whatever else is wished. [`Region::of`] makes one.
+/// A region to be: its size, and whatever else is wished. [`Region::of`](super::Region::of) makes one.
 ///
 /// ```
 /// use firsttouch_memory::{Pages, Region};
@@ -93,18 +92,6 @@ impl Builder {
         Builder { name: Name::cut(name), ..self }
     }
 
-    /// Maps it, rounded up to whole pages of the kind that is obtained.
-    pub fn map(self) -> Result<Region, RegionError> {
-        self.check()?;
-        Region::build(self)
-    }
-
-    /// Maps it as memory that can be handed to other processes.
-    pub fn map_shared(self) -> Result<SharedRegion, RegionError> {
-        self.check()?;
-        SharedRegion::build(self)
-    }
-
     fn on(self, nodes: &[u32], policy: impl Fn(NodeBits) -> NodePolicy) -> Builder {
         match NodeBits::of(nodes) {
             Some(bits) => self.memory(policy(bits)),
@@ -115,7 +102,8 @@ impl Builder {
         }
     }
 
-    fn check(&self) -> Result<(), RegionError> {
+    /// Whether it can be had at all.
+    pub(super) fn check(&self) -> Result<(), RegionError> {
         if let Some(node) = self.wrong_node {
             return Err(RegionError::Bind { node, errno: libc::EINVAL });
         }

@@ -64,6 +64,14 @@ pub struct Region {
     naming: Naming,
 }
 
+impl Builder {
+    /// Maps it, rounded up to whole pages of the kind that is obtained.
+    pub fn map(self) -> Result<Region, RegionError> {
+        self.check()?;
+        Region::build(self)
+    }
+}
+
 impl Region {
     /// A region of at least so many bytes, to be described further and then mapped.
     pub fn of(bytes: usize) -> Builder {

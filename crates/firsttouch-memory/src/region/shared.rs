@@ -54,8 +54,16 @@ enum Access {
     Frozen,
 }
 
+impl Builder {
+    /// Maps it as memory that can be handed to other processes.
+    pub fn map_shared(self) -> Result<SharedRegion, RegionError> {
+        self.check()?;
+        SharedRegion::build(self)
+    }
+}
+
 impl SharedRegion {
-    pub(super) fn build(asked: Builder) -> Result<SharedRegion, RegionError> {
+    fn build(asked: Builder) -> Result<SharedRegion, RegionError> {
         let mut region = first_of_chain(asked, |backing, fallback| {
             SharedRegion::on(backing, asked, fallback).map_err(|error| match backing.is_reserved_pool() {
                 // A pool that has too few pages says so in many ways; the kinds after it are tried.
