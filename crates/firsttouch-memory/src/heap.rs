@@ -24,12 +24,18 @@ use firsttouch_linux::sys;
 /// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
 const TRIES_AT_EXIT: u32 = 10_000_000;
 
+/// Blocks of so many bytes and more glibc maps one by one, as long as it has freed none of them (`M_MMAP_THRESHOLD`, mallopt(3)).
+const MAPPED_BYTES: usize = 128 << 10;
+
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
 #[derive(Debug)]
 pub struct Heap {
     /// The sizes that are placed. Off: from `usize::MAX`, which no block has, to none.
     least: AtomicUsize,
     most: AtomicUsize,
+    /// From this size on the allocator behind is asked by way of the heap, which makes room where there is none: also for blocks
+    /// that are not placed, and for as long as the heap may hold address space.
+    asked_from: AtomicUsize,
     span_base: AtomicUsize,
     span_bytes: AtomicUsize,
     /// The process that the memory belongs to: a child of vfork(2) uses it as well.
@@ -53,6 +59,7 @@ impl Heap {
         Heap {
             least: AtomicUsize::new(usize::MAX),
             most: AtomicUsize::new(0),
+            asked_from: AtomicUsize::new(usize::MAX),
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
             process: AtomicU32::new(0),
@@ -117,6 +124,7 @@ impl Heap {
         drop(inner);
         self.most.store(settings.max_bytes, Ordering::Relaxed);
         self.least.store(settings.min_bytes, Ordering::Relaxed);
+        self.asked_from.store(settings.min_bytes.min(MAPPED_BYTES), Ordering::Relaxed);
     }
 
     /// From now on, places nothing. Live blocks stay where they are.
@@ -202,16 +210,16 @@ impl Heap {
         true
     }
 
-    /// Whether an allocation of that size is large enough to be placed; it may be too large. This is the question to
-    /// ask for every small allocation: one comparison.
+    /// Whether an allocation of that size concerns the heap: it is to be placed, or may need room that the heap has to make.
+    /// This is the question to ask for every small allocation: one comparison.
     #[inline(always)]
-    pub fn may_want(&self, bytes: usize) -> bool {
-        bytes >= self.least.load(Ordering::Relaxed)
+    pub fn concerns(&self, bytes: usize) -> bool {
+        bytes >= self.asked_from.load(Ordering::Relaxed)
     }
 
     /// Whether an allocation of that size is to be placed.
     pub fn wants(&self, bytes: usize) -> bool {
-        self.may_want(bytes) && bytes <= self.most.load(Ordering::Relaxed)
+        bytes >= self.least.load(Ordering::Relaxed) && bytes <= self.most.load(Ordering::Relaxed)
     }
 
     /// Whether an address lies in the span, so that only this heap can own it.

@@ -122,7 +122,7 @@ fn not_a_block(function: &str) -> ! {
 /// As in C.
 #[inline(always)]
 pub unsafe fn malloc<S: Interposer>(bytes: usize) -> *mut c_void {
-    if S::heap().may_want(bytes) {
+    if S::heap().concerns(bytes) {
         return malloc_large::<S>(bytes);
     }
     // SAFETY: the same call.
@@ -146,7 +146,7 @@ fn malloc_large<S: Interposer>(bytes: usize) -> *mut c_void {
 /// As in C.
 #[inline(always)]
 pub unsafe fn calloc<S: Interposer>(count: usize, bytes: usize) -> *mut c_void {
-    if count.checked_mul(bytes).is_none_or(|total| S::heap().may_want(total)) {
+    if count.checked_mul(bytes).is_none_or(|total| S::heap().concerns(total)) {
         return calloc_large::<S>(count, bytes);
     }
     // SAFETY: the same call.
@@ -196,7 +196,7 @@ fn free_placed<S: Interposer>(address: *mut c_void) {
 /// As in C.
 #[inline(always)]
 pub unsafe fn realloc<S: Interposer>(address: *mut c_void, bytes: usize) -> *mut c_void {
-    if may_be_placed(address.cast()) || S::heap().may_want(bytes) {
+    if may_be_placed(address.cast()) || S::heap().concerns(bytes) {
         // SAFETY: the same contract.
         return unsafe { realloc_large::<S>(address, bytes) };
     }
@@ -304,7 +304,7 @@ pub fn array_bytes(count: usize, bytes: usize) -> Option<usize> {
 /// As in C.
 #[inline(always)]
 pub unsafe fn memalign<S: Interposer>(alignment: usize, bytes: usize) -> *mut c_void {
-    if S::heap().may_want(bytes) {
+    if S::heap().concerns(bytes) {
         return memalign_large::<S>(alignment, bytes);
     }
     // SAFETY: the same call; the allocator behind rounds odd alignments up, and answers impossible ones.
@@ -354,7 +354,7 @@ pub unsafe fn posix_memalign<S: Interposer>(
 pub unsafe fn pvalloc<S: Interposer>(bytes: usize) -> *mut c_void {
     match bytes.checked_next_multiple_of(BASE) {
         // SAFETY: the same contract.
-        Some(whole) if S::heap().wants(whole) => unsafe { memalign::<S>(BASE, whole) },
+        Some(whole) if S::heap().concerns(whole) => unsafe { memalign::<S>(BASE, whole) },
         // SAFETY: the same call.
         _ => unsafe { S::pvalloc(bytes) },
     }

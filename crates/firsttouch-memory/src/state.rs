@@ -144,7 +144,11 @@ impl Inner {
             self.before_growth(slot, pages);
             let Some(arena) = self.arenas[slot].as_mut() else { continue };
             let used_to = arena.used_to();
-            match arena.take(pages, alignment, phase) {
+            let mut taken = arena.take(pages, alignment, phase);
+            if matches!(taken, Err(Reason::MappingChanged)) && self.gave_up_in_limit() {
+                taken = self.arenas[slot].as_mut()?.take(pages, alignment, phase);
+            }
+            match taken {
                 Ok(taken) => {
                     self.after_growth(slot, used_to);
                     // `auto` takes what there is: that is no shortfall.
@@ -267,20 +271,18 @@ impl Inner {
 
     /// Gives pages of a block back to their arena; `altered` if the program changed the mapping.
     pub(crate) fn give_back(&mut self, slot: usize, start: u32, pages: u32, altered: bool) {
+        let is_as_it_was = !self.confined && (!altered || self.renew(slot, start, pages));
         let bytes = pages as usize * BASE;
         let placed = self.placed();
         let held = placed.held_bytes + bytes;
-        let holds = self.confined
-            || held as u64 <= self.recycle_budget()
-                && (self.settings.recycle_bytes.is_some() || self.footprint.may_hold(placed, bytes));
+        let holds = held as u64 <= self.recycle_budget()
+            && (self.settings.recycle_bytes.is_some() || self.footprint.may_hold(placed, bytes));
         let Some(arena) = &mut self.arenas[slot] else { return };
-        if self.confined {
+        if !is_as_it_was {
             arena.retire(start, pages);
-            return;
-        }
-        if altered && !arena.renew(start, pages) {
-            arena.retire(start, pages);
-            self.stand_down(Reason::MappingChanged);
+            if !self.confined {
+                self.stand_down(Reason::MappingChanged);
+            }
             return;
         }
         let (run, run_pages) = arena.give_back(start, pages);
@@ -288,6 +290,13 @@ impl Inner {
             arena.trim(run, run_pages);
         }
         self.totals.most_held_bytes = self.totals.most_held_bytes.max(self.held_pages() as usize * BASE);
+    }
+
+    /// Makes pages that the program changed what they were when they were handed out; false if the kernel refuses.
+    fn renew(&mut self, slot: usize, start: u32, pages: u32) -> bool {
+        let renew =
+            |inner: &mut Inner| inner.arenas[slot].as_mut().is_some_and(|arena| arena.renew(start, pages));
+        renew(self) || self.gave_up_in_limit() && renew(self)
     }
 
     /// From now on, asks the kernel for nothing but what allocators do at any time.
@@ -380,6 +389,17 @@ impl Inner {
     pub(crate) fn give_up(&mut self) {
         self.ration();
         self.give_back_all();
+    }
+
+    /// The kernel refused to map: whether that may be because of what is reserved, where another process has set a limit, and is
+    /// so no longer.
+    fn gave_up_in_limit(&mut self) -> bool {
+        let is_reserved = self.span.as_ref().is_some_and(|span| span.reserved);
+        let may_be_why = is_reserved && sys::mappings_are_limited();
+        if may_be_why {
+            self.give_up();
+        }
+        may_be_why
     }
 
     /// Gives up what may be why the kernel has no room for a block of the program's: what is held for reuse, and, where

@@ -1,13 +1,15 @@
 // Another process limits the program's address space while it runs (prlimit PID): nobody is told, and the first to find no room
-// may be a block, a mapping or a thread. What fits without us fits.
+// may be a block, a mapping or a thread. What fits without us fits: also where the block is not to be placed, because placing was
+// switched off or the block is too small.
 //# once: what a limit allows
 //# bare:
 //# run: --pages thp
 //# run: --pages 4k
+//# run: --pages thp --min-size 300M
 //# exec: --pages auto
-#include "check.h"
+#include "limit.h"
+#include <dlfcn.h>
 #include <pthread.h>
-#include <sys/resource.h>
 
 enum { BYTES = 200 * 1024 * 1024 };
 static char *held;
@@ -31,30 +33,28 @@ static void by_thread(void)
     CHECK(pthread_create(&thread, NULL, end_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0);
 }
 
-static void limit_by_other(void)
-{
-    pid_t other = fork();
-    CHECK(other >= 0);
-    if (other == 0) {
-        struct rlimit limit = {GIB, RLIM_INFINITY};
-        _exit(prlimit(getppid(), RLIMIT_AS, &limit, NULL) != 0);
-    }
-    CHECK(end_of(other) == 0);
-}
+static void by_small_malloc(void) { fill(malloc(500 * KIB), 500 * KIB, 2); }
 
 int main(void)
 {
-    static void (*const ways[])(void) = {by_malloc, by_calloc, by_alignment, by_realloc, by_mapping, by_thread};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    static void (*const ways[])(void) = {by_malloc,  by_small_malloc, by_calloc, by_alignment,
+                                         by_realloc, by_mapping,      by_thread};
+    enum { WAYS = sizeof ways / sizeof *ways };
+    /* The agent's, if there is one. */
+    void (*switch_off)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "firsttouch_agent_disable");
+    for (size_t i = 0; i < 2 * WAYS; i++) {
         pid_t limited = fork();
         CHECK(limited >= 0);
         if (limited == 0) {
             CHECK((held = malloc(20 * MIB)) != NULL);
             fill(held, 20 * MIB, 1);
+            CHECK(malloc(unknown(300 * MIB)) != NULL);
             free(malloc(50 * MIB));
-            limit_by_other();
+            if (i >= WAYS && switch_off != NULL)
+                switch_off();
+            limit_by_other(GIB);
             errno = 77;
-            ways[i]();
+            ways[i % WAYS]();
             CHECK(errno == 77);
             CHECK(holds(held, 20 * MIB, 1));
             char *small = malloc(500 * KIB), *large = malloc(BYTES);
