@@ -272,19 +272,21 @@ impl Inner {
     /// Gives pages of a block back to their arena; `altered` if the program changed the mapping.
     pub(crate) fn give_back(&mut self, slot: usize, start: u32, pages: u32, altered: bool) {
         let is_as_it_was = !self.confined && (!altered || self.renew(slot, start, pages));
+        if !is_as_it_was {
+            if let Some(arena) = &mut self.arenas[slot] {
+                arena.retire(start, pages);
+            }
+            if !self.confined {
+                self.stand_down(Reason::MappingChanged);
+            }
+            return;
+        }
         let bytes = pages as usize * BASE;
         let placed = self.placed();
         let held = placed.held_bytes + bytes;
         let holds = held as u64 <= self.recycle_budget()
             && (self.settings.recycle_bytes.is_some() || self.footprint.may_hold(placed, bytes));
         let Some(arena) = &mut self.arenas[slot] else { return };
-        if !is_as_it_was {
-            arena.retire(start, pages);
-            if !self.confined {
-                self.stand_down(Reason::MappingChanged);
-            }
-            return;
-        }
         let (run, run_pages) = arena.give_back(start, pages);
         if !holds {
             arena.trim(run, run_pages);
