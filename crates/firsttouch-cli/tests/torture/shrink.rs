@@ -21,8 +21,9 @@ struct Shrink<'a, 'b> {
     try_all: &'a mut Try<'b>,
 }
 
-/// The shortest plan found that fails, and what it says. `kinds` are all there are.
+/// The shortest plan found that fails, and what it says. `kinds` are all there are. Tells first what failed: this takes a while.
 pub(crate) fn shrink(plan: &Plan, said: &str, kinds: &[String], try_all: &mut Try<'_>) -> (Plan, String) {
+    println!("this failed, and is made shorter now (at most {MOST_TRIES} runs):\n{said}");
     let best = Plan { limit_s: LIMIT_S, ..plan.clone() };
     let mut shrink = Shrink { best, said: said.to_owned(), tries: 0, try_all };
     shrink.simplify();
