@@ -1,7 +1,7 @@
 //! Files do not import each other in circles: each can be read after those that it is built on.
 //!
-//! A file may take from the one of the folder it lies in, which is there before it (`search/tree.rs` from `search/mod.rs`); what that
-//! one in turn takes from it is its own affair. Tests within a file may import what they like.
+//! A file may take from those of the folders it lies in, which are there before it (`search/tree.rs` from `search/mod.rs`); what these
+//! take from it is their own affair. Modules within a file that are there on a condition, as its tests are, are not looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
