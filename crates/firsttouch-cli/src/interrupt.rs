@@ -1,7 +1,7 @@
 //! Ctrl-C, in every command that has something to finish before it ends.
 //!
 //! Commands that stand in for a program (`run`, `watch -- PROGRAM`) pass signals on to it instead:
-//! [`firsttouch_process::run_and_wait`].
+//! [`crate::program::accompany`], [`firsttouch_launch::run_once`].
 
 use crate::exit::INTERRUPTED;
 use crate::output;

@@ -1,12 +1,38 @@
 //! What every command that starts a program needs of the command line: its environment, and errors as failures.
 
-use crate::output::Failure;
-use firsttouch_launch::RunError;
-use firsttouch_process::{Environment, LaunchError, ProgramError};
+use crate::output::{Failure, Outcome};
+use anyhow::Context;
+use firsttouch_launch::{RunError, Start, Subject, run_accompanied};
+use firsttouch_process::{Ending, Environment, LaunchError, ProgramError, Stream};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The environment of this process.
 pub(crate) fn environment() -> Environment {
     std::env::vars_os().collect()
+}
+
+/// Runs a program as it is, for a command that acts on it meanwhile ([`run_accompanied`]).
+///
+/// `is_stdout_ours`: standard output is for what the command says, and the program writes to standard error.
+pub(crate) fn accompany(
+    words: &[OsString],
+    is_stdout_ours: bool,
+    companion: impl FnMut(u32) -> Option<Duration>,
+) -> Outcome<Ending> {
+    let own = environment();
+    let subject = Subject::find(words, &own).map_err(not_runnable)?;
+    let mut streams = [Stream::Inherit, Stream::Inherit, Stream::Inherit];
+    if is_stdout_ours {
+        let stderr = io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
+        streams[1] = Stream::Descriptor(Arc::new(stderr));
+    }
+    let start = Start::plain(&subject, own);
+    let finished = run_accompanied(&start, streams, companion).map_err(not_started)?;
+    Ok(finished.ending)
 }
 
 /// A program that cannot be found or executed, as an error of ours.

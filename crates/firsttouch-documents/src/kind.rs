@@ -158,7 +158,7 @@ kinds! {
         /// The first line of a recording.
         Watch(WatchHeader) = "watch", "firsttouch watch PID --record FILE";
         /// A sample.
-        WatchSample(WatchSample) = "watch-sample", "firsttouch watch PID --json";
+        WatchSample(WatchSample) = "watch-sample", "firsttouch watch PID --record FILE";
         /// The last line of a recording.
         WatchEnd(WatchEnd) = "watch-end", "firsttouch watch PID --record FILE";
         /// A line of the journal of an attach.

@@ -3,8 +3,8 @@
 //!
 //! - [`Subject`] is a program with its arguments, [`Here`] the machine we are on, [`Start`] the one under a placement on the other,
 //!   ready to be started as often as wanted.
-//! - [`run_once`] is the only way a program is run here: it decides who looks on (nobody, a visitor, a supervisor), where the agents
-//!   leave their records, how the run is waited for, and makes the receipt.
+//! - [`run_once`] is how a program is run here: it decides who looks on (nobody, a visitor, a supervisor), where the agents
+//!   leave their records, how the run is waited for, and makes the receipt. [`run_accompanied`] is for those who look on themselves.
 //! - [`tune()`] is a session: chooses configurations, looks at each, has `firsttouch-experiment` compare them, each run by
 //!   [`run_once`], and makes the tune document.
 //!
@@ -42,7 +42,7 @@ pub use configurations::ChoiceError;
 pub use here::{Here, NotHere, kept_file};
 pub use preparation::WarmUp;
 pub use profile::NoProfile;
-pub use run::{Manner, Ran, RunError, Waiting, run_once};
+pub use run::{Manner, Ran, RunError, Waiting, run_accompanied, run_once};
 pub use session::{Interruption, padding};
 pub use start::{NotReady, Start};
 pub use subject::Subject;

@@ -120,6 +120,23 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
     Ok(Ran { finished, receipt, refusal })
 }
 
+/// Runs a program once for somebody who looks at it or places it from outside meanwhile, and stands in for it: signals are passed on.
+///
+/// `companion` is called with the number of the process right after its start, and again whenever the time that it answered has
+/// passed; `None` is never again. To be called from the only thread.
+///
+/// # Errors
+/// Where the program did not start.
+pub fn run_accompanied(
+    start: &Start,
+    streams: [Stream; 3],
+    companion: impl FnMut(u32) -> Option<Duration>,
+) -> Result<Finished, LaunchError> {
+    let mut launch = start.recording(None);
+    launch.streams = streams;
+    run_and_wait(&launch, companion)
+}
+
 /// Runs a program to its end as its parent, visited meanwhile.
 fn measure(
     launch: &Launch,

@@ -21,10 +21,10 @@ use std::time::Duration;
   firsttouch watch --tree 1234                           it and its descendants
   firsttouch watch --record sort.watch -- sort big.txt   a program from its start, kept for later
   firsttouch report sort.watch --export-html sort.html   … drawn over time
-  firsttouch watch --json --samples 1 1234 | jq .memory.bytes_by_node
+  firsttouch watch --json --samples 1 1234 | jq 'select(.kind == \"watch-sample\").memory.bytes_by_node'
   firsttouch watch --interval 50ms --max-overhead 10% 1234     closer looks at a higher price")]
 pub(crate) struct Watch {
-    /// Print every sample as an object of JSON on a line of its own
+    /// Print the recording: every sample, and what they are of, as an object of JSON on a line of its own
     #[arg(long)]
     pub(crate) json: bool,
     /// Time from sample to sample; longer where --max-overhead asks for it: 50ms, 2s, 1m
@@ -42,7 +42,7 @@ pub(crate) struct Watch {
     /// Watch the descendants of the process, too
     #[arg(long)]
     pub(crate) tree: bool,
-    /// Keep the samples in FILE, for `firsttouch report`
+    /// Keep the recording in FILE, for `firsttouch report`, and show the samples
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// The process

@@ -11,14 +11,10 @@ use crate::{clock, measure, program};
 use firsttouch_attach::{AttachContext, Look, ResolvedRequest, Target, ThreadAffinity, affinity, choose};
 use firsttouch_balance::{CpuSelection, Machine, SolveOptions, Strategy, strategies};
 use firsttouch_documents::{ObservationReport, to_json};
-use firsttouch_launch::{Here, Subject};
+use firsttouch_launch::Here;
 use firsttouch_machine::Root;
 use firsttouch_placement::AttachAsked;
-use firsttouch_process::{Stream, run_and_wait};
 use firsttouch_report::{Style, text};
-use std::io;
-use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) fn run(args: &Attach) -> Outcome {
@@ -42,17 +38,10 @@ fn of_process(args: &Attach, strategy: &dyn Strategy, pid: u32) -> Outcome {
 
 /// The program runs as it would; what goes wrong with placing it is told and costs it nothing.
 fn of_program(args: &Attach, strategy: &dyn Strategy) -> Outcome {
-    let own = program::environment();
-    let subject = Subject::find(&args.program, &own).map_err(program::not_runnable)?;
-    let mut launch = subject.launch(own);
-    if args.json {
-        // Ours is for the report.
-        launch.streams[1] = Stream::Descriptor(Arc::new(io::stderr().as_fd().try_clone_to_owned()?));
-    }
     let stop = AtomicBool::new(false);
     let mut is_begun = false;
     let mut look: Option<(Target, Look)> = None;
-    let finished = run_and_wait(&launch, |pid| {
+    let ending = program::accompany(&args.program, args.json, |pid| {
         if !is_begun {
             is_begun = true;
             return Some(args.balancing.after);
@@ -70,9 +59,8 @@ fn of_program(args: &Attach, strategy: &dyn Strategy) -> Outcome {
             failure.print();
             None
         })
-    })
-    .map_err(program::not_started)?;
-    Ok(finished.ending.plan().carry_out())
+    })?;
+    Ok(ending.plan().carry_out())
 }
 
 fn begin(pid: u32) -> Outcome<(Target, Look)> {

@@ -9,42 +9,45 @@ use crate::{clock, export, program};
 use anyhow::Context;
 use events::{Event, Events};
 use firsttouch_documents::{WatchEnding, WatchSample, to_line};
-use firsttouch_launch::Subject;
 use firsttouch_machine::{Machine, Root};
-use firsttouch_process::{Stream, run_and_wait};
 use firsttouch_watch::{Sampler, WatchError, WatchOptions};
-use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use view::{Place, View};
 
 pub(crate) fn run(watch: &Watch) -> Outcome {
     export::check(watch.json, &watch.record)?;
     let machine = Machine::read(&Root::live())?;
-    let record = watch.record.as_deref().map(Record::create).transpose()?;
+    let mut records = Vec::new();
+    if watch.json {
+        records.push(Record::Stdout);
+    }
+    if let Some(path) = &watch.record {
+        records.push(Record::create(path)?);
+    }
     match watch.pid {
-        Some(pid) => of_process(watch, &machine, record, pid),
-        None => of_program(watch, &machine, record),
+        Some(pid) => of_process(watch, &machine, records, pid),
+        None => of_program(watch, &machine, records),
     }
 }
 
+/// Whether standard output has a recording and nothing else.
 fn records_to_stdout(watch: &Watch) -> bool {
-    watch.record.as_deref().is_some_and(export::is_stdout)
+    watch.json || watch.record.as_deref().is_some_and(export::is_stdout)
 }
 
-fn of_process(watch: &Watch, machine: &Machine, record: Option<Record>, pid: u32) -> Outcome {
+fn of_process(watch: &Watch, machine: &Machine, records: Vec<Record>, pid: u32) -> Outcome {
     let mut events = Events::listen().context("cannot listen for signals")?;
-    let view = View::new(watch.json, if records_to_stdout(watch) { Place::Stderr } else { Place::Stdout });
-    let mut session = Session::begin(watch, machine, record, view, pid)?;
+    let place = if records_to_stdout(watch) { Place::Stderr } else { Place::Stdout };
+    let mut session = Session::begin(watch, machine, records, place, pid)?;
     loop {
         let Some(pause) = session.step()? else { return Ok(0) };
         let due = Instant::now() + pause;
         loop {
             match events.wait(session.sampler.handle(), due)? {
                 Event::Due => break,
-                Event::Resized => session.view.redraw()?,
+                Event::Resized => session.redraw()?,
                 Event::Interrupted => {
                     session.end(WatchEnding::Interrupted)?;
                     return Ok(0);
@@ -54,22 +57,14 @@ fn of_process(watch: &Watch, machine: &Machine, record: Option<Record>, pid: u32
     }
 }
 
-fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outcome {
-    let own = program::environment();
-    let subject = Subject::find(&watch.program, &own).map_err(program::not_runnable)?;
-    let mut launch = subject.launch(own);
-    if watch.json || records_to_stdout(watch) {
-        // Ours is for the samples.
-        let stderr = io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
-        launch.streams[1] = Stream::Descriptor(Arc::new(stderr));
-    }
-    let mut start = Some((record, View::new(watch.json, Place::Stderr)));
+fn of_program(watch: &Watch, machine: &Machine, records: Vec<Record>) -> Outcome {
+    let mut start = Some(records);
     let mut session = None;
     let mut failure = None;
     // Whatever goes wrong with watching is told when the program has ended, and never costs it its run.
-    let finished = run_and_wait(&launch, |pid| {
+    let ending = program::accompany(&watch.program, records_to_stdout(watch), |pid| {
         let stepped = match start.take() {
-            Some((record, view)) => Session::begin(watch, machine, record, view, pid)
+            Some(records) => Session::begin(watch, machine, records, Place::Stderr, pid)
                 .and_then(|begun| session.insert(begun).step()),
             None => session.as_mut().map_or(Ok(None), Session::step),
         };
@@ -77,8 +72,7 @@ fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outco
             failure = Some(error);
             None
         })
-    })
-    .map_err(program::not_started)?;
+    })?;
     let failure = match (session, failure) {
         (Some(mut session), None) if !session.ended => session.end(WatchEnding::TargetEnded).err(),
         (_, failure) => failure,
@@ -86,14 +80,15 @@ fn of_program(watch: &Watch, machine: &Machine, record: Option<Record>) -> Outco
     if let Some(failure) = failure {
         told(&failure);
     }
-    Ok(finished.ending.plan().carry_out())
+    Ok(ending.plan().carry_out())
 }
 
-/// Samples of one process on their way to the view and the recording.
+/// Samples of one process on their way to the view and the recordings.
 struct Session {
     sampler: Sampler,
-    view: View,
-    record: Option<Record>,
+    /// None with `--json`.
+    view: Option<View>,
+    records: Vec<Record>,
     /// When watching is to end, and after how many samples.
     until: (Option<Instant>, Option<u64>),
     taken: u64,
@@ -105,20 +100,27 @@ impl Session {
     fn begin(
         watch: &Watch,
         machine: &Machine,
-        mut record: Option<Record>,
-        mut view: View,
+        records: Vec<Record>,
+        place: Place,
         pid: u32,
     ) -> Outcome<Session> {
         let options = WatchOptions { interval: watch.interval, budget: watch.max_overhead, tree: watch.tree };
         let sampler = Sampler::new(Root::live(), machine, pid, options).map_err(Failure::hinted)?;
         let header = sampler.header(clock::now());
-        if let Some(record) = &mut record {
-            record.write(&to_line(&header))?;
-        }
-        view.begin(&header);
+        let view = (!watch.json).then(|| View::new(place, &header));
         let deadline = watch.duration.and_then(|duration| Instant::now().checked_add(duration));
         let until = (deadline, watch.samples);
-        Ok(Session { sampler, view, record, until, taken: 0, warned: false, ended: false })
+        let mut begun = Session { sampler, view, records, until, taken: 0, warned: false, ended: false };
+        begun.record(&to_line(&header))?;
+        Ok(begun)
+    }
+
+    fn record(&mut self, line: &str) -> Outcome<()> {
+        self.records.iter_mut().try_for_each(|record| record.write(line))
+    }
+
+    fn redraw(&mut self) -> Outcome<()> {
+        self.view.as_mut().map_or(Ok(()), View::redraw)
     }
 
     /// Takes a sample; answers how long to wait for the next, or `None` at the end.
@@ -128,11 +130,11 @@ impl Session {
             return Ok(None);
         };
         self.taken += 1;
-        if let Some(record) = &mut self.record {
-            record.write(&to_line(&sample))?;
-        }
+        self.record(&to_line(&sample))?;
         self.warn(&sample);
-        self.view.show(&sample)?;
+        if let Some(view) = &mut self.view {
+            view.show(&sample)?;
+        }
         let (deadline, most) = self.until;
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) || most.is_some_and(|most| self.taken >= most) {
@@ -146,7 +148,8 @@ impl Session {
     /// Says once what cannot be seen.
     fn warn(&mut self, sample: &WatchSample) {
         // A frame says so itself, and would be torn by it.
-        if let Some(first) = sample.unreadable.first().filter(|_| !self.warned && !self.view.is_frame()) {
+        let is_frame = self.view.as_ref().is_some_and(View::is_frame);
+        if let Some(first) = sample.unreadable.first().filter(|_| !self.warned && !is_frame) {
             self.warned = true;
             output::warning(
                 &format!("not everything can be seen: {first}"),
@@ -157,10 +160,10 @@ impl Session {
 
     fn end(&mut self, ending: WatchEnding) -> Outcome<()> {
         self.ended = true;
-        if let Some(record) = &mut self.record {
-            record.write(&to_line(&self.sampler.end(ending)))?;
+        self.record(&to_line(&self.sampler.end(ending)))?;
+        if let Some(view) = &mut self.view {
+            view.end();
         }
-        self.view.end();
         Ok(())
     }
 }
@@ -176,18 +179,26 @@ fn told(failure: &Failure) {
 }
 
 /// A recording being written, line by line: what is in it when we are killed is whole but for the last line.
-struct Record {
-    file: Box<dyn Write + Send>,
-    path: PathBuf,
+enum Record {
+    Stdout,
+    File { file: Box<dyn Write + Send>, path: PathBuf },
 }
 
 impl Record {
     fn create(path: &Path) -> Outcome<Record> {
-        Ok(Record { file: export::create(path)?, path: path.to_owned() })
+        if export::is_stdout(path) {
+            return Ok(Record::Stdout);
+        }
+        Ok(Record::File { file: export::create(path)?, path: path.to_owned() })
     }
 
     fn write(&mut self, line: &str) -> Outcome<()> {
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
-        Ok(written.with_context(|| format!("cannot write {}", self.path.display()))?)
+        match self {
+            Record::Stdout => output::raw_data(line),
+            Record::File { file, path } => {
+                let written = file.write_all(line.as_bytes()).and_then(|()| file.flush());
+                Ok(written.with_context(|| format!("cannot write {}", path.display()))?)
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Where samples are shown: a frame drawn in place, a line each, or JSON.
+//! Where samples are shown to a person: a frame drawn in place, or a line each.
 
 use crate::output::{self, Outcome};
 use anstream::{AutoStream, ColorChoice};
-use firsttouch_documents::{WatchHeader, WatchSample, to_line};
+use firsttouch_documents::{WatchHeader, WatchSample};
 use firsttouch_report::Style;
 use firsttouch_report::live::Live;
 use rustix::termios::tcgetwinsize;
@@ -17,7 +17,6 @@ pub(super) enum Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Json,
     Frame(Style),
     Lines,
 }
@@ -27,14 +26,14 @@ enum Kind {
 pub(super) struct View {
     kind: Kind,
     place: Place,
-    live: Option<Live>,
+    live: Live,
     /// Columns of the rows on the terminal that the next frame replaces.
     drawn: Vec<usize>,
 }
 
 impl View {
-    /// Text goes to `place`, JSON to stdout. A frame is drawn in place only where nobody else writes to the terminal.
-    pub(super) fn new(as_json: bool, place: Place) -> View {
+    /// A frame is drawn in place only where nobody else writes to the terminal.
+    pub(super) fn new(place: Place, header: &WatchHeader) -> View {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let alone = match place {
             Place::Stdout => stdout.is_terminal(),
@@ -46,12 +45,8 @@ impl View {
             Place::Stderr => AutoStream::choice(&stderr),
         };
         let style = if colour == ColorChoice::Never { Style::Plain } else { Style::Ansi };
-        let kind = match (as_json, alone && !dumb) {
-            (true, _) => Kind::Json,
-            (false, true) => Kind::Frame(style),
-            (false, false) => Kind::Lines,
-        };
-        View { kind, place, live: None, drawn: Vec::new() }
+        let kind = if alone && !dumb { Kind::Frame(style) } else { Kind::Lines };
+        View { kind, place, live: Live::new(header), drawn: Vec::new() }
     }
 
     /// Whether a frame is drawn in place.
@@ -59,29 +54,20 @@ impl View {
         matches!(self.kind, Kind::Frame(_))
     }
 
-    pub(super) fn begin(&mut self, header: &WatchHeader) {
-        self.live = Some(Live::new(header));
-    }
-
     pub(super) fn show(&mut self, sample: &WatchSample) -> Outcome<()> {
-        if self.kind == Kind::Json {
-            return output::data(&to_line(sample));
-        }
-        let Some(live) = &mut self.live else { return Ok(()) };
-        live.take(sample);
+        self.live.take(sample);
         if self.kind == Kind::Lines {
-            let line = live.line();
-            return self.put(&line);
+            return self.put(&self.live.line());
         }
         self.redraw()
     }
 
     /// Draws the frame again, at the size that the terminal has now.
     pub(super) fn redraw(&mut self) -> Outcome<()> {
-        let (Kind::Frame(style), Some(live)) = (self.kind, &self.live) else { return Ok(()) };
+        let Kind::Frame(style) = self.kind else { return Ok(()) };
         let (columns, rows) = self.size();
         let mut text = up(&self.drawn, columns);
-        let frame = live.frame(columns, rows, style);
+        let frame = self.live.frame(columns, rows, style);
         for row in &frame {
             text.push_str(&row.text);
             text.push_str("\x1b[K\n");

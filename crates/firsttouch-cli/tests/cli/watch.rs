@@ -96,7 +96,7 @@ impl Watching {
         for _ in 0..6000 {
             let line = self.lines.next().unwrap_or_else(|| panic!("no more samples, and not {what}: {last}"));
             last = json(&line.unwrap());
-            if is_true(&last) {
+            if is_sample(&last) && is_true(&last) {
                 return last;
             }
         }
@@ -110,6 +110,15 @@ impl Watching {
         }
         self.child.wait_with_output().unwrap()
     }
+}
+
+fn is_sample(line: &Value) -> bool {
+    line["kind"] == "watch-sample"
+}
+
+/// The samples of a recording.
+fn samples(recording: &str) -> Vec<Value> {
+    recording.lines().map(json).filter(is_sample).collect()
 }
 
 fn bytes_on(sample: &Value, page_bytes: u64) -> u64 {
@@ -194,7 +203,7 @@ fn ten_thousand_mappings_cost_no_more() {
     let output = run(&["watch", "--json", "--samples", "7", &steps.pid()]);
     assert_code(&output, 0);
     let text = stdout(&output);
-    let samples: Vec<Value> = text.lines().map(json).collect();
+    let samples = samples(&text);
     assert_eq!(samples.len(), 7, "{text}");
     let number = |sample: &Value, key: &str| sample.pointer(key).and_then(Value::as_f64).unwrap();
     let (mut walks_s, mut others_s) = (0.0, 0.0);
@@ -324,6 +333,25 @@ fn a_program_keeps_its_output_and_its_status() {
 }
 
 #[test]
+fn standard_output_and_a_file_have_the_same_recording() {
+    let Some(steps) = Steps::start() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("a.watch");
+    let options = ["--json", "--samples", "2", "--interval", "10ms", "--record", file.to_str().unwrap()];
+    let output = firsttouch().arg("watch").args(options).arg(steps.pid()).output().unwrap();
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    let kinds: Vec<Value> = text.lines().map(|line| json(line)["kind"].clone()).collect();
+    assert_eq!(kinds, ["watch", "watch-sample", "watch-sample", "watch-end"]);
+    fs::write(&file, text).unwrap();
+    let shown = run(&["report", file.to_str().unwrap()]);
+    assert_code(&shown, 0);
+    assert!(stdout(&shown).contains("2 samples"), "{}", stdout(&shown));
+    steps.end();
+}
+
+#[test]
 fn a_limit_or_a_signal_ends_watching() {
     let Some(steps) = Steps::start() else { return };
     let output = run(&["watch", "--samples", "3", "--interval", "10ms", &steps.pid()]);
@@ -387,8 +415,7 @@ fn a_stranger_sees_what_is_open_to_all() {
         Ok(output) if output.status.code() != Some(127) && !stderr(&output).starts_with("setpriv") => {
             assert_code(&output, 0);
             let mut told = 0;
-            for line in stdout(&output).lines() {
-                let sample = json(line);
+            for sample in samples(&stdout(&output)) {
                 assert!(
                     sample["memory"].is_null() && sample["resident_bytes"].as_u64() > Some(0),
                     "{sample}"
@@ -438,7 +465,7 @@ fn a_family_is_summed_up_without_a_child_that_lets_nobody_in() {
         .output()
         .unwrap();
     assert_code(&output, 0);
-    let sample = json(stdout(&output).lines().next().unwrap());
+    let sample = samples(&stdout(&output)).remove(0);
     let [parent, child] = sample["processes"].as_array().unwrap().as_slice() else { panic!("{sample}") };
     assert_eq!(sample["memory"]["left_out"], Value::from(vec![child["pid"].as_u64().unwrap()]), "{sample}");
     let bytes = sample["memory"]["bytes_by_page_size"].as_object().unwrap().values();
