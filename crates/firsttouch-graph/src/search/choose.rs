@@ -80,7 +80,7 @@ const HOPS_OF_A_MAP: usize = 16;
 const DEGREE_OF_A_MAP: f64 = 6.0;
 /// Sources of each thread from which on making a hierarchy pays, as a part of the root of the number of nodes: that long are
 /// the cuts of a graph in a plane, on which the time of making depends. New York is where it should be, grids of streets, whose
-/// cuts are longer, want two to four times as many (`examples/crossovers.rs`; figures in docs/graphs.md).
+/// cuts are longer, want two to four times as many (`examples/crossovers.rs`; figures in docs/results/graphs.md).
 const MANY_SOURCES: f64 = 0.5;
 /// Arcs below which threads would mostly wait for each other: with two threads on one source, one alone is faster up to about
 /// 2^17, and slower from 2^18 on.
