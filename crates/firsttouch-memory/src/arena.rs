@@ -1,6 +1,7 @@
 //! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
 
 mod chunks;
+mod limits;
 mod probes;
 mod relocate;
 
@@ -92,6 +93,8 @@ pub(crate) struct Arena {
     unoffered_pages: u32,
     /// Dirty pages in free runs: what recycling holds.
     pub(crate) recycled_pages: u64,
+    /// Runs that were retired because a limit counts what is free between blocks.
+    retired_runs: u32,
 }
 
 impl Arena {
@@ -122,6 +125,7 @@ impl Arena {
             used_to: 0,
             unoffered_pages: 0,
             recycled_pages: 0,
+            retired_runs: 0,
         })
     }
 
@@ -169,40 +173,15 @@ impl Arena {
         }
     }
 
-    /// Gives up all address space that holds no block: from now on it is taken when a block comes, and nothing is held. For a
-    /// program that limits its address space.
-    pub(crate) fn ration(&mut self) {
-        self.tables.cut();
-        self.trim_idle(u64::MAX);
-        let bytes = self.backing.chunk_bytes();
-        for chunk in 0..self.tables.pages() / self.chunk_pages() {
-            if !self.tables.is_mapped(chunk) {
-                // SAFETY: the chunk is reserved for us and holds nothing.
-                let _ = unsafe { sys::unmap(self.base + chunk as usize * bytes, bytes) };
-            }
-        }
-        self.reserved = false;
-        // What trimming only emptied is mapped still: unmapped now.
-        let mut at = 0;
-        loop {
-            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { break };
-            if block.is_none()
-                && let Some((from, until)) = self.whole_chunks(start, start + length)
-            {
-                self.unmap_chunks(from, until);
-            }
-            at = start + length;
-        }
-        // The first chunk is there for looks at others only.
-        if Extents::live_at(self.table(), 0).is_some_and(|(_, block)| block.is_retired()) {
-            self.unmap_chunks(0, self.chunk_pages());
-        }
-    }
-
-    /// Whether an address lies in memory of this arena; in an unreserved one, other mappings may lie between.
+    /// Whether an address lies in memory of this arena: between chunks of an unreserved one, and where runs were retired, mappings of
+    /// others may lie.
     pub(crate) fn covers(&self, address: usize) -> bool {
-        (self.base..self.end()).contains(&address)
-            && self.tables.is_mapped(((address - self.base) / self.backing.chunk_bytes()) as u32)
+        if !(self.base..self.end()).contains(&address) || !self.is_mapped_page(self.page(address)) {
+            return false;
+        }
+        let page = self.page(address);
+        let run = Extents::runs(self.table()).take_while(|(start, _, _)| *start <= page).last();
+        !run.is_some_and(|(_, _, block)| block.is_some_and(|block| block.is_retired()))
     }
 
     pub(crate) fn end(&self) -> usize {

@@ -192,7 +192,7 @@ impl Heap {
     /// Gives up everything that holds no block, because the kernel has no room for something else; whether there may be
     /// room now, also because another thread has just given it up.
     pub fn give_up(&self) -> bool {
-        self.may_give(Inner::give_up)
+        self.may_give(Inner::give_up_for_others)
     }
 
     /// The same for a block that the allocator behind has no room for. Programs ask for sizes that nobody has, too: address

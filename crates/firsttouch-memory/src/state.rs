@@ -404,11 +404,19 @@ impl Inner {
         may_be_why
     }
 
+    /// The same because the kernel has no room for something else; where mappings are limited, what is free between blocks as well.
+    pub(crate) fn give_up_for_others(&mut self) {
+        self.give_up();
+        if sys::mappings_are_limited() {
+            self.arenas.iter_mut().flatten().for_each(Arena::retire_between);
+        }
+    }
+
     /// Gives up what may be why the kernel has no room for a block of the program's: what is held for reuse, and, where
     /// mappings are limited, everything else without blocks as well.
     pub(crate) fn make_room(&mut self) {
         if sys::mappings_are_limited() {
-            self.give_up();
+            self.give_up_for_others();
         } else {
             self.arenas.iter_mut().flatten().for_each(Arena::unmap_free_chunks);
         }
