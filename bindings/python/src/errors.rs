@@ -55,10 +55,7 @@ pub(crate) fn done(result: FirsttouchResult) -> PyResult<()> {
 /// The kind of pages of a word.
 pub(crate) fn pages(word: &str) -> PyResult<Pages> {
     Pages::parse(word).ok_or_else(|| {
-        bad_argument(
-            &format_args!("`{word}` is no kind of pages"),
-            "one of: thp 2m 1g auto 4k, 16k to 1024k for multi-size pages, or plain to leave pages alone",
-        )
+        bad_argument(&format_args!("`{word}` is no kind of pages"), format!("one of {}", Pages::WORDS))
     })
 }
 

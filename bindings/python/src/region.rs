@@ -46,7 +46,7 @@ impl Region {
         let memory = region.as_mut_slice();
         let (address, whole) = (memory.as_mut_ptr() as usize, memory.len());
         let page_bytes = region.pages().bytes();
-        let is_reserved = matches!(region.pages(), Pages::Huge2M | Pages::Huge1G);
+        let is_reserved = region.pages().is_reserved();
         if is_reserved {
             pooled::add(address, whole, page_bytes);
         }

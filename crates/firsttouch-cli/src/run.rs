@@ -8,7 +8,7 @@ use anyhow::Context;
 use firsttouch_documents::to_json;
 use firsttouch_launch::{Manner, Start, Subject, Waiting, run_once, worker_advice};
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::{Pages, Placement, Profile, Reason, Resolved, Via};
+use firsttouch_placement::{Placement, Profile, Reason, Resolved, Via};
 use firsttouch_process::Stream;
 
 pub(crate) fn run(run: &Run) -> Outcome {
@@ -128,12 +128,8 @@ fn look_for_pages(asked: &Placement, resolved: &Resolved, run: &Run) -> Outcome<
         return Err(failure.hint_if_some(ability.remedy));
     }
     if !run.quiet {
-        let instead = match asked.pages {
-            _ if !asked.is_placed_by_agent() => "",
-            Pages::Huge1G => "; pages of 2 MiB are asked for instead",
-            Pages::Huge2M => "; transparent huge pages are asked for instead",
-            _ => "",
-        };
+        let next = asked.pages.fallback().filter(|_| asked.is_placed_by_agent());
+        let instead = next.map_or_else(String::new, |next| format!("; {next} is asked for instead"));
         output::warning(&format!("{what}{instead}"), ability.remedy.as_deref());
     }
     Ok(())

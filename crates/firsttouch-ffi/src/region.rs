@@ -5,7 +5,7 @@ use crate::receipt::{FirsttouchReceipt, Text};
 use crate::result::FirsttouchResult;
 use core::ffi::{c_char, c_void};
 use core::ptr;
-use firsttouch_memory::{GIGANTIC, HUGE, Pages, Region, RegionError};
+use firsttouch_memory::{HUGE, Pages, Region, RegionError};
 
 /// A region. Its functions may be called from any thread, but `firsttouch_region_free` only when nobody uses it any more.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl FirsttouchRegion {
 
     fn receipt(&self) -> FirsttouchReceipt {
         let memory = self.region.as_slice();
-        let page_bytes = if self.region.pages() == Pages::Huge1G { GIGANTIC } else { HUGE };
+        let page_bytes = self.region.pages().bytes().max(HUGE);
         FirsttouchReceipt::read(memory.as_ptr() as usize, memory.len(), page_bytes)
     }
 }

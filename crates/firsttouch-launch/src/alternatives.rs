@@ -52,10 +52,10 @@ pub(crate) fn variables(
 ) -> Result<Vec<Variable>, NotInstalled> {
     Ok(match placement.via {
         Via::Agent if placement.heap => {
-            vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(Pages::Transparent).to_owned())]
+            vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(Pages::Transparent))]
         }
         Via::Agent | Via::Supervise => Vec::new(),
-        Via::Glibc => vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(placement.pages).to_owned())],
+        Via::Glibc => vec![Variable::Prepend("GLIBC_TUNABLES", glibc_tunable(placement.pages))],
         Via::Mimalloc => {
             let library = find(
                 Via::Mimalloc,
@@ -85,12 +85,8 @@ pub(crate) fn plain_mimalloc(directories: &[PathBuf]) -> Result<Vec<Variable>, N
 }
 
 /// 1 is transparent huge pages, a larger number the size of reserved pages to use.
-fn glibc_tunable(pages: Pages) -> &'static str {
-    match pages {
-        Pages::Huge2M => "glibc.malloc.hugetlb=2097152",
-        Pages::Huge1G => "glibc.malloc.hugetlb=1073741824",
-        _ => "glibc.malloc.hugetlb=1",
-    }
+fn glibc_tunable(pages: Pages) -> String {
+    format!("glibc.malloc.hugetlb={}", if pages.is_reserved() { pages.bytes() } else { 1 })
 }
 
 /// `large_os_pages` (since 2.1 `allow_large_os_pages`; versions ignore the name they do not know) takes reserved

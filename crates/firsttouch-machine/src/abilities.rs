@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 const HUGE: u64 = 2 << 20;
 const GIGANTIC: u64 = 1 << 30;
+/// The words of the hugetlb pools that can be asked for, and the size of their pages.
+const POOLS: [(&str, u64); 2] = [("2m", HUGE), ("1g", GIGANTIC)];
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// One thing of the vocabulary on this machine.
@@ -76,10 +78,11 @@ pub fn pages_ability(what: &str, nodes: &[u32]) -> Option<Ability> {
             None => anywhere,
         }
     };
+    if let Some((_, page_bytes)) = POOLS.iter().find(|(word, _)| *word == what) {
+        return Some(of_pool(*page_bytes));
+    }
     match what {
         "thp" => Some(thp(&machine, true)),
-        "2m" => Some(of_pool(HUGE)),
-        "1g" => Some(of_pool(GIGANTIC)),
         _ => {
             let kibibytes: u64 = what.strip_suffix('k')?.parse().ok()?;
             let of_size = multi_size(&machine, true).into_iter().find(|ability| ability.what == what);
@@ -106,8 +109,7 @@ pub(crate) fn abilities(machine: &Machine) -> Vec<Ability> {
     let is_live = live(machine);
     let mut list = vec![thp(machine, is_live)];
     list.extend(multi_size(machine, is_live));
-    list.push(pool(machine, "2m", HUGE, is_live));
-    list.push(pool(machine, "1g", GIGANTIC, is_live));
+    list.extend(POOLS.map(|(word, page_bytes)| pool(machine, word, page_bytes, is_live)));
     list.push(probed(
         "collapse",
         machine.features.madv_collapse.as_ref(),

@@ -7,50 +7,14 @@ mod relocate;
 
 pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
 
+use crate::backing::Backing;
 use crate::dirty::Dirty;
 use crate::extents::{Block, Entry, Extents, Page};
-use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
+use crate::pages::BASE;
 use crate::reason::Reason;
 use crate::shares::Shares;
 use crate::tables::Tables;
 use firsttouch_linux::sys;
-
-/// What backs an arena: the concrete kinds of [`Pages`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Backing {
-    Base = 0,
-    Multi = 1,
-    Transparent = 2,
-    Huge2M = 3,
-    Huge1G = 4,
-}
-
-impl Backing {
-    pub(crate) const ALL: [Backing; 5] =
-        [Backing::Base, Backing::Multi, Backing::Transparent, Backing::Huge2M, Backing::Huge1G];
-
-    /// What to try in turn for a kind of pages: each falls back to the next smaller.
-    pub(crate) fn chain(pages: Pages) -> &'static [Backing] {
-        match pages {
-            Pages::Plain => &[],
-            Pages::Base => &[Backing::Base],
-            Pages::Multi(_) => &[Backing::Multi],
-            Pages::Transparent => &[Backing::Transparent],
-            Pages::Huge2M | Pages::Auto => &[Backing::Huge2M, Backing::Transparent],
-            Pages::Huge1G => &[Backing::Huge1G, Backing::Huge2M, Backing::Transparent],
-        }
-    }
-
-    pub(crate) fn is_reserved_pool(self) -> bool {
-        matches!(self, Backing::Huge2M | Backing::Huge1G)
-    }
-
-    /// Bytes that are mapped and given back together.
-    pub(crate) fn chunk_bytes(self) -> usize {
-        if self == Backing::Huge1G { GIGANTIC } else { HUGE }
-    }
-}
 
 /// Freed memory is offered to the kernel in pieces of at least this many pages (16 MiB): an offer interrupts every
 /// processor that runs the program, which would be felt with each small block.

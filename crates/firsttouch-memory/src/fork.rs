@@ -11,7 +11,7 @@
 //! The lock is not held over a fork but closed (see `lock`): nobody may be kept waiting there, because the fork may wait
 //! for them.
 
-use crate::arena::Backing;
+use crate::backing::Backing;
 use crate::extents::Extents;
 use crate::heap::Heap;
 use crate::inherit;
@@ -130,15 +130,14 @@ impl Inner {
     }
 
     fn has_reserved_blocks(&self) -> bool {
-        [Backing::Huge2M, Backing::Huge1G]
-            .into_iter()
+        Backing::pools()
             .filter_map(|backing| self.arenas[backing as usize].as_ref())
             .any(|arena| arena.mapped_chunks().next().is_some())
     }
 
     /// Replaces every chunk of the reserved pools that holds something by a copy in ordinary memory at the same address.
     fn leave_reserved_pool(&mut self, parent: Option<&Descriptor>) {
-        for backing in [Backing::Huge2M, Backing::Huge1G] {
+        for backing in Backing::pools() {
             let Some(arena) = &mut self.arenas[backing as usize] else { continue };
             arena.unmap_free_chunks();
             let bytes = backing.chunk_bytes();

@@ -2,7 +2,8 @@
 //!
 //! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
 
-use crate::arena::{Backing, Taken};
+use crate::arena::Taken;
+use crate::backing::Backing;
 use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::deferred::Deferred;

@@ -17,6 +17,7 @@ extern crate std;
 
 pub mod agent_settings;
 mod arena;
+mod backing;
 mod capacity;
 pub mod changes;
 mod clear;

@@ -59,6 +59,23 @@ impl Pages {
         })
     }
 
+    /// The words of all kinds, for messages.
+    pub const WORDS: &str = "plain, 4k, thp, 16k…1024k, 2m, 1g, auto";
+
+    /// Whether such pages come from a hugetlb pool that was reserved for them, and from nowhere else.
+    pub fn is_reserved(self) -> bool {
+        matches!(self, Pages::Huge2M | Pages::Huge1G)
+    }
+
+    /// What is asked for where the pool has none: the next smaller.
+    pub fn fallback(self) -> Option<Pages> {
+        match self {
+            Pages::Huge1G => Some(Pages::Huge2M),
+            Pages::Huge2M => Some(Pages::Transparent),
+            _ => None,
+        }
+    }
+
     /// The size of one such page in bytes; for [`Pages::Auto`] that of the smallest acceptable one.
     pub fn bytes(self) -> usize {
         match self {

@@ -2,8 +2,9 @@
 //!
 //! Written through a buffer on the stack; nothing allocates. The lines are those of [`crate::record_line`].
 
+use crate::backing::Backing;
 use crate::coverage::{self, ByNode};
-use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
+use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
 use crate::record_line::{END, HEADER, Name, RecordLine};
 use crate::settings::Totals;
@@ -105,18 +106,14 @@ impl Record<'_> {
         line(RecordLine::Served(self.totals.recycled_blocks))?;
         line(RecordLine::Held(self.totals.most_held_bytes as u64))?;
         let multi = (self.asked.bytes(), snapshot.multi_bytes.unwrap_or(0));
-        for (page, bytes) in [
-            (BASE, snapshot.small_bytes),
-            multi,
-            (HUGE, snapshot.huge_bytes),
-            (GIGANTIC, snapshot.gigantic_bytes),
-        ] {
+        let huge = Backing::ALL.map(|backing| (backing.chunk_bytes(), snapshot.huge_bytes[backing as usize]));
+        for (page, bytes) in [(BASE, snapshot.small_bytes), multi].into_iter().chain(huge) {
             if bytes > 0 {
                 line(RecordLine::Page(page as u64, bytes as u64))?;
             }
         }
-        if snapshot.pool_bytes > 0 {
-            line(RecordLine::Pool(snapshot.pool_bytes as u64))?;
+        if snapshot.pool_bytes() > 0 {
+            line(RecordLine::Pool(snapshot.pool_bytes() as u64))?;
         }
         for (node, bytes) in snapshot.nodes.into_iter().flat_map(ByNode::iter).filter(|(_, bytes)| *bytes > 0)
         {

@@ -4,7 +4,8 @@
 //! more of it than at the last reading. Only done when a record is wanted: a reading takes the lock for as long as
 //! `PAGEMAP_SCAN` needs (about 0.5 ms for a gigabyte of huge pages).
 
-use crate::arena::{Arena, Backing};
+use crate::arena::Arena;
+use crate::backing::Backing;
 use crate::coverage::{self, ByNode, Coverage, Reader};
 use crate::extents::Extents;
 use crate::pages::{BASE, Pages};
@@ -37,10 +38,8 @@ pub(crate) struct Snapshot {
     pub(crate) small_bytes: usize,
     /// On multi-size pages, whose size is that of the settings; `None` without the right to see them.
     pub(crate) multi_bytes: Option<usize>,
-    pub(crate) huge_bytes: usize,
-    pub(crate) gigantic_bytes: usize,
-    /// Of the last two, what is from a pool.
-    pub(crate) pool_bytes: usize,
+    /// On huge pages, by what backs them.
+    pub(crate) huge_bytes: [usize; Backing::ALL.len()],
     pub(crate) nodes: Option<ByNode>,
     /// Bytes by reason, in the order of [`Reason::ALL`].
     pub(crate) reasons: [usize; Reason::ALL.len()],
@@ -54,9 +53,7 @@ impl Snapshot {
         placed_bytes: 0,
         small_bytes: 0,
         multi_bytes: None,
-        huge_bytes: 0,
-        gigantic_bytes: 0,
-        pool_bytes: 0,
+        huge_bytes: [0; Backing::ALL.len()],
         nodes: None,
         reasons: [0; Reason::ALL.len()],
         blocks: [BlockInfo { id: 0, address: 0, bytes: 0, huge_bytes: None }; NAMED_BLOCKS],
@@ -88,8 +85,13 @@ impl Snapshot {
     /// Resident bytes in blocks. Where whole arenas are read (before Linux 6.7) what is held for reuse is among what was
     /// seen.
     pub(crate) fn resident_bytes(&self) -> usize {
-        let seen = self.small_bytes + self.multi_bytes.unwrap_or(0) + self.huge_bytes + self.gigantic_bytes;
-        seen.min(self.placed_bytes)
+        let huge_bytes: usize = self.huge_bytes.iter().sum();
+        (self.small_bytes + self.multi_bytes.unwrap_or(0) + huge_bytes).min(self.placed_bytes)
+    }
+
+    /// Bytes on pages of the hugetlb pools.
+    pub(crate) fn pool_bytes(&self) -> usize {
+        Backing::pools().map(|backing| self.huge_bytes[backing as usize]).sum()
     }
 
     fn name(&mut self, block: BlockInfo) {
@@ -176,14 +178,7 @@ fn read_arena(
         });
     }
     now.small_bytes += whole.small;
-    if arena.backing.is_reserved_pool() {
-        now.pool_bytes += whole.huge;
-    }
-    if arena.backing == Backing::Huge1G {
-        now.gigantic_bytes += whole.huge;
-    } else {
-        now.huge_bytes += whole.huge;
-    }
+    now.huge_bytes[arena.backing as usize] += whole.huge;
     let unseen =
         arena.backing == Backing::Multi && now.multi_bytes.is_none() && small_reason != Reason::ThpNever;
     let left_small = match arena.backing {

@@ -1,6 +1,7 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
-use crate::arena::{Arena, Backing, Taken};
+use crate::arena::{Arena, Taken};
+use crate::backing::Backing;
 use crate::extents::{Block, Extents, Page};
 use crate::footprint::{Footprint, Placed};
 use crate::pages::{BASE, Pages};

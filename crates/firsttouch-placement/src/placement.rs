@@ -189,7 +189,7 @@ impl Placement {
             Via::Agent => true,
             Via::Supervise => matches!(self.pages, Pages::Transparent | Pages::Auto),
             Via::Glibc | Via::Mimalloc | Via::Jvm => {
-                matches!(self.pages, Pages::Transparent | Pages::Huge2M | Pages::Huge1G | Pages::Auto)
+                self.pages.is_reserved() || matches!(self.pages, Pages::Transparent | Pages::Auto)
             }
             Via::Jemalloc => matches!(self.pages, Pages::Transparent | Pages::Auto),
         };
@@ -386,11 +386,8 @@ fn pages_out<S: Serializer>(pages: &Pages, serializer: S) -> Result<S::Ok, S::Er
 
 fn pages_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pages, D::Error> {
     let word = String::deserialize(deserializer)?;
-    Pages::parse(&word).ok_or_else(|| {
-        de::Error::custom(format!(
-            "`{word}` is not a kind of pages (plain, 4k, thp, 16k…1024k, 2m, 1g, auto)"
-        ))
-    })
+    Pages::parse(&word)
+        .ok_or_else(|| de::Error::custom(format!("`{word}` is not a kind of pages ({})", Pages::WORDS)))
 }
 
 #[derive(Deserialize)]

@@ -35,7 +35,7 @@ impl ConfigurationReport {
     fn pool_bytes(&self) -> u64 {
         let obtained = self.obtained.as_ref().and_then(|receipt| receipt.obtained.as_ref());
         let (Some(asked), Some(obtained)) = (&self.asked, obtained) else { return 0 };
-        let of_a_pool = matches!(asked.pages, Pages::Huge2M | Pages::Huge1G) && asked.via != Via::Supervise;
+        let of_a_pool = asked.pages.is_reserved() && asked.via != Via::Supervise;
         if asked.is_placed_by_agent() || !of_a_pool {
             return obtained.pool_bytes;
         }

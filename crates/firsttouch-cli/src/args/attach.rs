@@ -2,7 +2,7 @@
 
 use super::words::{duration, placement_word};
 use clap::{Args, ValueEnum};
-use firsttouch_placement::{MemoryPolicy, ThreadPlacement};
+use firsttouch_placement::{MemoryPolicy, Pages, ThreadPlacement};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn outside_pages(text: &str) -> Result<bool, String> {
     match text {
         "thp" => Ok(true),
         "plain" => Ok(false),
-        "4k" | "2m" | "1g" | "auto" => Err("of a running program only `thp` can be had: the kernel collapses pages from \
+        word if Pages::parse(word).is_some() => Err("of a running program only `thp` can be had: the kernel collapses pages from \
                                             outside, and neither splits them nor exchanges them for reserved ones"
             .to_owned()),
         _ => Err("expected thp or plain".to_owned()),

@@ -7,8 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub(super) fn pages(text: &str) -> Result<Pages, String> {
-    Pages::parse(text)
-        .ok_or_else(|| "expected plain, 4k, thp, 16k, 32k, 64k … 1024k, 2m, 1g or auto".to_owned())
+    Pages::parse(text).ok_or_else(|| format!("expected one of {}", Pages::WORDS))
 }
 
 pub(super) fn size(text: &str) -> Result<u64, String> {

@@ -192,7 +192,7 @@ fn pages_that_the_machine_does_not_have_are_told_before_the_program_runs() {
     assert_code(&output, 0);
     let told = stderr(&output);
     assert!(told.starts_with("warning: there are no 1g pages: "), "{told}");
-    assert!(told.contains("are asked for instead"), "{told}");
+    assert!(told.contains("is asked for instead"), "{told}");
     let text = stdout(&output);
     let receipt = json(&text[text.find("{\n").unwrap()..]);
     // There may be some of 2 MiB, which come next.

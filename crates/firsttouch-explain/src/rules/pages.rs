@@ -5,8 +5,6 @@ use firsttouch_machine::Bound;
 use firsttouch_placement::{Pages, format_bytes};
 
 const THP_FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-const HUGE: u64 = 2 << 20;
-const GIGANTIC: u64 = 1 << 30;
 
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     ability(evidence, findings);
@@ -26,13 +24,13 @@ fn ability(evidence: &Evidence, findings: &mut Vec<Finding>) {
         return;
     };
     let (weight, effect) = match pages {
-        Pages::Huge2M | Pages::Huge1G => {
+        pages if pages.is_reserved() => {
             (Weight::Weakens, "each block falls back to the next smaller pages, with a reason in the receipt")
         }
         _ => (Weight::Overrides, "the program gets pages of 4 KiB"),
     };
     let file = match pages {
-        Pages::Huge2M | Pages::Huge1G => {
+        pages if pages.is_reserved() => {
             format!("/sys/kernel/mm/hugepages/hugepages-{}kB", pages.bytes() >> 10)
         }
         Pages::Multi(bytes) => {
@@ -41,7 +39,7 @@ fn ability(evidence: &Evidence, findings: &mut Vec<Finding>) {
         _ => THP_FILE.to_owned(),
     };
     let text = match pages {
-        Pages::Huge2M | Pages::Huge1G => pool_text(evidence, pages.bytes() as u64),
+        pages if pages.is_reserved() => pool_text(evidence, pages.bytes() as u64),
         _ => evidence.machine().thp_mode().unwrap_or("(not there)").to_owned(),
     };
     let mut finding =
@@ -73,11 +71,11 @@ fn always(evidence: &Evidence, findings: &mut Vec<Finding>) {
 }
 
 fn pool_limits(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let page_bytes = match evidence.wanted.pages {
-        Pages::Huge2M | Pages::Auto => HUGE,
-        Pages::Huge1G => GIGANTIC,
-        _ => return,
-    };
+    let pages = evidence.wanted.pages;
+    if !pages.is_reserved() && pages != Pages::Auto {
+        return;
+    }
+    let page_bytes = pages.bytes() as u64;
     for limit in &evidence.machine().limits.cgroup_hugetlb {
         let Bound::Bytes(bytes) = limit.limit_bytes else { continue };
         if limit.page_bytes != page_bytes {

@@ -4,7 +4,7 @@ use super::array::{Owner, Place};
 use super::graph::Graph;
 use firsttouch_documents::{GraphAsked, GraphReceipt};
 use firsttouch_machine::Machine;
-use firsttouch_memory::{Pages, RegionError};
+use firsttouch_memory::{HUGE, Pages, RegionError};
 use firsttouch_placement::{Obtained, Shortfall};
 use firsttouch_threads::{GroupsError, Team, groups};
 use std::collections::BTreeMap;
@@ -171,8 +171,7 @@ pub(crate) fn receipt_of<'a>(
         };
         match region.coverage() {
             Some(seen) => {
-                let huge = if region.pages() == Pages::Huge1G { Pages::Huge1G } else { Pages::Huge2M };
-                add(huge.bytes() as u64, seen.huge as u64);
+                add(region.pages().bytes().max(HUGE) as u64, seen.huge as u64);
                 add(Pages::Base.bytes() as u64, seen.small as u64);
                 if let Some(reason) = region.shortfall() {
                     let small = if region.pages() == Pages::Transparent && asked == Pages::Transparent {

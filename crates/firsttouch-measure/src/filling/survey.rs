@@ -107,8 +107,7 @@ impl<'a> Survey<'a> {
     /// Creates as much memory as is needed next, and gives it back: half as much again, because the kernel does not hand out
     /// just the pages that came back last. Reserved pages stay with the machine.
     pub(super) fn warm(&self, pages: Pages) -> Result<(), FillingError> {
-        let is_reserved = matches!(pages, Pages::Huge2M | Pages::Huge1G);
-        let bytes = if is_reserved { self.bytes } else { self.bytes / 2 * 3 };
+        let bytes = if pages.is_reserved() { self.bytes } else { self.bytes / 2 * 3 };
         let mut region = Region::map(bytes, pages, None)?;
         region.prefault()?;
         Ok(())

@@ -1,7 +1,8 @@
 //! The mappings under an arena: made in chunks when first needed, laid out over nodes, looked at before they serve again, and
 //! made anew where the program has changed them.
 
-use super::{Arena, Backing};
+use super::Arena;
+use crate::backing::Backing;
 use crate::extents::{Block, Extents, Page};
 use crate::pages::{BASE, HUGE};
 use crate::reason::Reason;
@@ -213,10 +214,9 @@ impl Arena {
     /// They are made elsewhere and moved into the reserved range: a fixed mapping that the pool refuses has removed by
     /// then what it was to replace (seen on Linux 6.18), and the program's next mapping would land inside the span.
     pub(super) fn map_from_pool(&self, address: usize, bytes: usize) -> Result<(), Reason> {
-        let size = if self.backing == Backing::Huge1G { libc::MAP_HUGE_1GB } else { libc::MAP_HUGE_2MB };
         let (wish, fixed) = if self.reserved { (0, 0) } else { (address, libc::MAP_FIXED_NOREPLACE) };
         // SAFETY: a new mapping where nothing is.
-        let at = unsafe { sys::map_anonymous(wish, bytes, READ_WRITE, libc::MAP_HUGETLB | size | fixed) }
+        let at = unsafe { sys::map_anonymous(wish, bytes, READ_WRITE, self.backing.pool_flags() | fixed) }
             .map_err(|_| Reason::PoolEmpty)?;
         self.lay_out(at, ((address - self.base) / BASE) as u32, (bytes / BASE) as u32);
         // SAFETY: the range was mapped just now; creating its pages changes no contents.

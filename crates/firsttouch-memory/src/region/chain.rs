@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::error::RegionError;
-use crate::arena::Backing;
+use crate::backing::Backing;
 use crate::reason::Reason;
 
 /// Why a region cannot be had on some pages.

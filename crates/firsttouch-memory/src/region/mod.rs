@@ -29,7 +29,8 @@ pub use replicated::{Replicated, ReplicationCost};
 pub use resize::Growth;
 pub use shared::SharedRegion;
 
-use crate::arena::{Backing, MOST_SPLIT_CHUNKS, keep_below_2m};
+use crate::arena::{MOST_SPLIT_CHUNKS, keep_below_2m};
+use crate::backing::Backing;
 use crate::coverage::{self, Coverage, Reader};
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
@@ -233,28 +234,6 @@ impl Drop for Region {
     }
 }
 
-impl Backing {
-    /// Whole pages for so many bytes, at least one; `None` for more than a process can have.
-    fn whole(self, bytes: usize) -> Option<usize> {
-        let unit = match self {
-            Backing::Base | Backing::Multi => BASE,
-            Backing::Transparent | Backing::Huge2M | Backing::Huge1G => self.chunk_bytes(),
-        };
-        bytes.max(1).checked_next_multiple_of(unit).filter(|whole| *whole < isize::MAX as usize / 2)
-    }
-
-    /// The kind of pages it is, where this was asked for.
-    fn pages(self, asked: Pages) -> Pages {
-        match self {
-            Backing::Base => Pages::Base,
-            Backing::Multi => asked,
-            Backing::Transparent => Pages::Transparent,
-            Backing::Huge2M => Pages::Huge2M,
-            Backing::Huge1G => Pages::Huge1G,
-        }
-    }
-}
-
 /// Addresses that nobody else has, without access, beginning at a multiple of `align`, with a page more at either end: so
 /// that they never become one mapping with others, and what `/proc` says of them is said of them alone.
 fn reserve_guarded(bytes: usize, align: usize) -> Result<usize, i32> {
@@ -279,9 +258,8 @@ fn reserve_guarded(bytes: usize, align: usize) -> Result<usize, i32> {
 /// # Safety
 /// With `MAP_FIXED` in `flags` the range must belong to the caller.
 unsafe fn map_pool(backing: Backing, address: usize, bytes: usize, flags: i32) -> Result<usize, i32> {
-    let size = if backing == Backing::Huge1G { libc::MAP_HUGE_1GB } else { libc::MAP_HUGE_2MB };
     // SAFETY: the caller's duty.
-    unsafe { sys::map_anonymous(address, bytes, READ_WRITE, libc::MAP_HUGETLB | size | flags) }
+    unsafe { sys::map_anonymous(address, bytes, READ_WRITE, backing.pool_flags() | flags) }
 }
 
 fn map_pool_aligned(backing: Backing, bytes: usize, align: usize) -> Result<usize, i32> {

@@ -8,9 +8,9 @@ use super::builder::Builder;
 use super::chain::{Refusal, first_of_chain};
 use super::name::Naming;
 use super::{READ_WRITE, RegionError, RegionReceipt, reserve_guarded};
-use crate::arena::Backing;
+use crate::backing::Backing;
 use crate::coverage::{self, Reader};
-use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
+use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use core::sync::atomic::AtomicU64;
 use firsttouch_linux::memfd::{self, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE};
@@ -145,12 +145,8 @@ impl SharedRegion {
             return Err(RegionError::NotSealed);
         }
         let (bytes, pool) = memfd::shape(&file).map_err(wrong)?;
-        let backing = match pool {
-            None => Backing::Transparent,
-            Some(HUGE) => Backing::Huge2M,
-            Some(GIGANTIC) => Backing::Huge1G,
-            Some(_) => return Err(wrong(libc::EOPNOTSUPP)),
-        };
+        let backing = pool.map_or(Some(Backing::Transparent), Backing::of_pool);
+        let Some(backing) = backing else { return Err(wrong(libc::EOPNOTSUPP)) };
         let unit = pool.unwrap_or(BASE);
         if bytes == 0 || !bytes.is_multiple_of(unit) {
             return Err(wrong(libc::EINVAL));
