@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use firsttouch_fuzz::{Bound, with_team};
+use firsttouch_fuzz::{Bound, named_format, with_team};
 use firsttouch_graph::{Format, Place, ReadOptions, read_from, write_text};
 use libfuzzer_sys::fuzz_target;
 
@@ -11,19 +11,10 @@ use libfuzzer_sys::fuzz_target;
 /// while numbers are collected and sorted there are several of each.
 const BOUND: Bound = Bound { fixed: 24 << 20, per_byte: 64 };
 
-const NAMED: [Option<Format>; 6] = [
-    None,
-    Some(Format::Dimacs),
-    Some(Format::MatrixMarket),
-    Some(Format::EdgeList),
-    Some(Format::WeightedEdgeList),
-    Some(Format::Metis),
-];
-
 fuzz_target!(|input: &[u8]| {
     let Some((&choice, text)) = input.split_first() else { return };
-    let named = NAMED[usize::from(choice) / 2 % NAMED.len()];
-    let options = ReadOptions { place: Place::HEAP, undirected: choice % 2 == 1, ..ReadOptions::default() };
+    let (named, undirected) = named_format(choice);
+    let options = ReadOptions { place: Place::HEAP, undirected, ..ReadOptions::default() };
     with_team(|team| {
         let loaded = match BOUND.hold(text.len(), || read_from(text, named, &options, team)) {
             Ok(loaded) => loaded,
@@ -32,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
                 return;
             }
         };
-        if matches!(loaded.format, Format::Binary | Format::Gap) {
+        if !loaded.format.is_text() {
             return;
         }
         let mut written = Vec::new();

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+use firsttouch_graph::Format;
 use firsttouch_linux::tree::Tree;
 use firsttouch_threads::Team;
 use tempfile::TempDir;
@@ -155,6 +156,15 @@ pub fn machine_tree(text: &str) -> Tree {
         }
     }
     tree
+}
+
+/// First bytes that [`named_format`] tells apart.
+pub const NAMED_FORMATS: u8 = 2 * (1 + Format::ALL.len() as u8);
+
+/// The format that the name of a text tells, if any, and whether edges go both ways, by the first byte of an input.
+pub fn named_format(choice: u8) -> (Option<Format>, bool) {
+    let named = usize::from(choice % NAMED_FORMATS / 2).checked_sub(1);
+    (named.map(|at| Format::ALL[at]), choice % 2 == 1)
 }
 
 /// Splits the bytes at a line of their own: for readers of two files.

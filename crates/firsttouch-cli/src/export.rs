@@ -1,31 +1,31 @@
 //! Documents on their way out: to stdout as text or JSON, and to the files of `--export-…`.
 
-use crate::args::Export;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
-use firsttouch_placement::TuneReport;
-use firsttouch_report::{Style, csv, html, json, markdown, text};
+use firsttouch_documents::AnyDocument;
+use firsttouch_report::{Format, Style, formats};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes the files first: a closed stdout must not cost them.
-pub(crate) fn tune(report: &TuneReport, export: &Export) -> Outcome<()> {
-    type Render = fn(&TuneReport) -> String;
-    let formats: [(&[PathBuf], Render); 4] = [
-        (&export.export_json, json::tune),
-        (&export.export_csv, csv::tune),
-        (&export.export_md, markdown::tune),
-        (&export.export_html, html::tune),
-    ];
-    for (files, render) in formats {
-        for file in files {
-            write(file, &render(report))?;
-        }
+/// Shows a document in the files that are chosen, and as text or JSON. The files first: a closed stdout must not cost them.
+pub(crate) fn show(document: &AnyDocument, as_json: bool, chosen: &[(&[PathBuf], Format)]) -> Outcome<()> {
+    let shown = |format| firsttouch_report::show(document, format).ok_or_else(|| without(document, format));
+    for (files, format) in chosen.iter().filter(|(files, _)| !files.is_empty()) {
+        let text = shown(*format)?;
+        files.iter().try_for_each(|file| write(file, &text))?;
     }
-    let shown =
-        if export.json { json::tune(report) } else { text::tune(report, output::width(), Style::Ansi) };
-    summary(&shown, export.files())
+    let format =
+        if as_json { Format::Json } else { Format::Text { width: output::width(), style: Style::Ansi } };
+    summary(&shown(format)?, chosen.iter().flat_map(|(files, _)| *files))
+}
+
+/// A document that has no such format, and those that it has.
+fn without(document: &AnyDocument, format: Format) -> Failure {
+    let kind = document.kind();
+    let others: String = formats(document).iter().map(|format| format!(", {format}")).collect();
+    Failure::message(format!("a {kind} document cannot be shown as {format}; it can as text, JSON{others}"))
+        .usage()
 }
 
 /// Whether a name stands for stdout.

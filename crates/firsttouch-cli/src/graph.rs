@@ -104,7 +104,7 @@ fn write(loaded: &Loaded, out: &Path, to: Option<Format>, team: &mut Team) -> Ou
     let is_stdout = out.as_os_str() == "-";
     let format = to.or_else(|| Format::of_name(out)).ok_or_else(|| {
         Failure::message(format!("the name {} does not tell which format to write", out.display()))
-            .hint("name it: --to gr, mtx, el, wel, metis or ftg")
+            .hint(format!("name it: --to {}", Format::words(Format::is_written, ", ", " or ")))
     })?;
     let written = if is_stdout {
         write_text(loaded, format, &mut BufWriter::new(io::stdout().lock()), team)

@@ -5,8 +5,8 @@ use crate::export;
 use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
-use firsttouch_documents::{AnyDocument, Kind};
-use firsttouch_report::{Format, Style, formats, open, show};
+use firsttouch_documents::Kind;
+use firsttouch_report::{Format, open};
 use std::fs;
 
 pub(crate) fn run(report: &Report) -> Outcome {
@@ -23,33 +23,9 @@ pub(crate) fn run(report: &Report) -> Outcome {
         let hint = error.hint();
         Failure::new(anyhow::Error::new(error).context(format!("cannot show {shown}"))).hint(hint)
     })?;
-    let exports = [
-        (&export.export_json, Format::Json),
-        (&export.export_csv, Format::Csv),
-        (&export.export_md, Format::Markdown),
-        (&export.export_html, Format::Html),
-        (&report.export_svg, Format::Svg),
-    ];
-    for (files, format) in exports {
-        if files.is_empty() {
-            continue;
-        }
-        let text = show(&document, format).ok_or_else(|| without(&document, format))?;
-        files.iter().try_for_each(|file| export::write(file, &text))?;
-    }
-    let format =
-        if export.json { Format::Json } else { Format::Text { width: output::width(), style: Style::Ansi } };
-    let text = show(&document, format).ok_or_else(|| without(&document, format))?;
-    export::summary(&text, export.files().chain(&report.export_svg))?;
+    let svg = (report.export_svg.as_slice(), Format::Svg);
+    export::show(&document, export.json, &[&export.chosen()[..], &[svg]].concat())?;
     Ok(0)
-}
-
-/// A document that has no such format, and those that it has.
-fn without(document: &AnyDocument, format: Format) -> Failure {
-    let kind = document.kind();
-    let others: String = formats(kind).iter().map(|format| format!(", {format}")).collect();
-    Failure::message(format!("a {kind} document cannot be shown as {format}; it can as text, JSON{others}"))
-        .usage()
 }
 
 /// The schema of a kind, or with `list` the kinds.

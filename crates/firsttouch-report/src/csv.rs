@@ -2,7 +2,7 @@
 //! in a newline).
 
 use crate::series::{Panel, Series, panels};
-use crate::summary::{counter_columns, counters, peak_memory, raw_runs, run_columns};
+use crate::summary::{Metric, counters, peak_memory, raw_runs};
 use csv::Writer;
 use firsttouch_documents::Recording;
 use firsttouch_placement::TuneReport;
@@ -11,10 +11,11 @@ use firsttouch_placement::TuneReport;
 /// ratio to the baseline's are of the configuration in that phase, the same in each of its rows.
 pub fn tune(report: &TuneReport) -> String {
     let counters = counters(report);
-    let titles = "configuration,phase,block,order,wall_s,user_s,system_s,max_rss_bytes,minor_faults,major_faults,\
-                  context_switches,outlier,peak_memory_bytes,peak_memory_ratio";
-    let titles = titles.split(',').map(str::to_owned);
-    let mut table = Table::new(titles.chain(counters.iter().map(|name| format!("counter.{name}"))));
+    let titles = ["configuration", "phase", "block", "order"].into_iter();
+    let titles = titles.chain(Metric::PLAIN.map(|metric| metric.key));
+    let titles = titles.chain(["outlier", "peak_memory_bytes", "peak_memory_ratio"]).map(str::to_owned);
+    let mut table =
+        Table::new(titles.chain(counters.iter().map(|counter| format!("counter.{}", counter.key))));
     for (name, phase, run) in raw_runs(report) {
         let memory = report.configuration(name).and_then(|c| peak_memory(report, c, phase));
         let ratio = memory.and_then(|memory| memory.ratio);
@@ -24,8 +25,8 @@ pub fn tune(report: &TuneReport) -> String {
             or_empty(memory.map(|memory| memory.bytes)),
             or_empty(ratio.map(|ratio| format!("{ratio:.4}"))),
         ];
-        let fields = whose.into_iter().chain(run_columns(run)).chain(judged);
-        table.row(fields.chain(counter_columns(run, &counters)));
+        let fields = whose.into_iter().chain(Metric::PLAIN.map(|metric| metric.cell(run))).chain(judged);
+        table.row(fields.chain(counters.iter().map(|counter| counter.cell(run))));
     }
     table.text()
 }

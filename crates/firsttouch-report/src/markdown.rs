@@ -4,7 +4,7 @@ use crate::cells::{asked, obtained, shortfalls};
 use crate::number;
 use crate::remarks::{method, remarks};
 use crate::sentence::Sentence;
-use crate::summary::{Metric, PeakMemory, Phase, mean_wall, metrics, peak_memory};
+use crate::summary::{Cost, PeakMemory, Phase, counters, mean_wall, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
 use firsttouch_experiment::{Ratio, SessionRun, Verdict};
@@ -62,10 +62,13 @@ pub fn tune(report: &TuneReport) -> String {
 }
 
 fn summary_table(page: &mut String, report: &TuneReport) {
-    page.push_str(
-        "| configuration | asked | obtained | runs | mean ± 95 % | times faster [95 %] | verdict | user s | \
-         system s | peak memory | to baseline | minor faults | major |\n\
-         |:--|:--|:--|--:|--:|--:|:--|--:|--:|--:|--:|--:|--:|\n",
+    let titles: Vec<&str> = Cost::main().map(Cost::title).collect();
+    let _ = writeln!(
+        page,
+        "| configuration | asked | obtained | runs | mean ± 95 % | times faster [95 %] | verdict | {} |\n\
+         |:--|:--|:--|--:|--:|--:|:--|{}",
+        titles.join(" | "),
+        "--:|".repeat(titles.len())
     );
     for (index, configuration) in report.configurations.iter().enumerate() {
         row(
@@ -121,30 +124,23 @@ fn row(
     verdict: &str,
     memory: Option<PeakMemory>,
 ) {
-    let mean =
-        |metric: Metric, show: fn(f64) -> String| metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show);
+    let costs: Vec<String> = Cost::main().map(|cost| cost.cell(runs, memory)).collect();
     let [number_of_runs, wall, ratio] = proved.map(|cell| escaped(&cell));
     let _ = writeln!(
         page,
-        "| {name} | {} | {} | {number_of_runs} | {wall} | {ratio} | {verdict} | {} | {} | {} | {} | {} | {} |",
+        "| {name} | {} | {} | {number_of_runs} | {wall} | {ratio} | {verdict} | {} |",
         escaped(&asked(configuration.asked.as_ref())),
         escaped(&obtained(configuration)),
-        mean(Metric::User, |value| number::significant(value, 3)),
-        mean(Metric::System, |value| number::significant(value, 3)),
-        PeakMemory::words(memory),
-        PeakMemory::ratio_words(memory),
-        mean(Metric::MinorFaults, number::count),
-        mean(Metric::MajorFaults, number::count),
+        costs.join(" | "),
     );
 }
 
 fn counters_table(page: &mut String, report: &TuneReport) {
-    let counters: Vec<Metric> =
-        metrics(report).into_iter().filter(|metric| matches!(metric, Metric::Counter(_))).collect();
+    let counters = counters(report);
     if counters.is_empty() {
         return;
     }
-    let titles: String = counters.iter().map(|metric| format!(" {} |", escaped(metric.label()))).collect();
+    let titles: String = counters.iter().map(|metric| format!(" {} |", escaped(metric.label))).collect();
     let _ = writeln!(page, "| counters, mean per run |{titles}\n|:--|{}", "--:|".repeat(counters.len()));
     for configuration in &report.configurations {
         let cells = counters.iter().map(|metric| {

@@ -1,7 +1,8 @@
 //! Any document in any format that it has.
 
-use crate::{Style, csv, html, markdown, plots, text};
-use firsttouch_documents::{AnyDocument, Kind};
+use crate::{Style, csv, html, json, markdown, plots, text};
+use firsttouch_documents::AnyDocument;
+use firsttouch_placement::TuneReport;
 use std::fmt;
 
 /// A form in which a document can be shown.
@@ -39,39 +40,49 @@ impl fmt::Display for Format {
     }
 }
 
-/// The formats that documents of a kind have besides text and JSON, which all have.
-pub fn formats(kind: Kind) -> &'static [Format] {
-    match kind {
-        Kind::Tune | Kind::ShortestPathsBench => &[Format::Csv, Format::Markdown, Format::Html],
-        Kind::Recording => &[Format::Csv, Format::Html, Format::Svg],
-        Kind::Measurement => &[Format::Html],
-        Kind::Runtime => &[Format::Svg],
-        _ => &[],
+/// Makes a document's text in a format.
+type Render<'a> = Box<dyn Fn() -> String + 'a>;
+
+/// What a document has besides text and JSON, which all have.
+fn exports(document: &AnyDocument) -> Vec<(Format, Render<'_>)> {
+    match document {
+        AnyDocument::Tune(report) => of_session(report),
+        AnyDocument::ShortestPathsBench(report) => of_session(&report.session),
+        AnyDocument::Recording(recording) => vec![
+            (Format::Csv, Box::new(|| csv::recording(recording))),
+            (Format::Html, Box::new(|| html::recording(recording))),
+            (Format::Svg, Box::new(|| plots::timeline::figure(recording))),
+        ],
+        AnyDocument::Measurement(measurement) => {
+            vec![(Format::Html, Box::new(|| html::measurement(measurement)))]
+        }
+        AnyDocument::Runtime(account) => {
+            vec![(Format::Svg, Box::new(|| plots::workers::figure(account, "Workers over time")))]
+        }
+        _ => Vec::new(),
     }
 }
 
-/// A document in a format; `None` where its kind has no such ([`formats`]).
+fn of_session(report: &TuneReport) -> Vec<(Format, Render<'_>)> {
+    vec![
+        (Format::Csv, Box::new(|| csv::tune(report))),
+        (Format::Markdown, Box::new(|| markdown::tune(report))),
+        (Format::Html, Box::new(|| html::tune(report))),
+    ]
+}
+
+/// The formats that a document has besides text and JSON, which all have.
+pub fn formats(document: &AnyDocument) -> Vec<Format> {
+    exports(document).into_iter().map(|(format, _)| format).collect()
+}
+
+/// A document in a format; `None` where it has no such ([`formats`]).
 pub fn show(document: &AnyDocument, format: Format) -> Option<String> {
     match (format, document) {
         (Format::Text { width, style }, _) => Some(as_text(document, width, style)),
+        (Format::Json, AnyDocument::Tune(report)) => Some(json::tune(report)),
         (Format::Json, _) => Some(document.to_json()),
-        (Format::Csv, AnyDocument::Tune(report)) => Some(csv::tune(report)),
-        (Format::Csv, AnyDocument::ShortestPathsBench(report)) => Some(csv::tune(&report.session)),
-        (Format::Csv, AnyDocument::Recording(recording)) => Some(csv::recording(recording)),
-        (Format::Markdown, AnyDocument::Tune(report)) => Some(markdown::tune(report)),
-        (Format::Markdown, AnyDocument::ShortestPathsBench(report)) => Some(markdown::tune(&report.session)),
-        (Format::Html, AnyDocument::Tune(report)) => Some(html::tune(report)),
-        (Format::Html, AnyDocument::ShortestPathsBench(report)) => Some(html::tune(&report.session)),
-        (Format::Html, AnyDocument::Recording(recording)) => Some(html::recording(recording)),
-        (Format::Html, AnyDocument::Measurement(measurement)) => Some(html::measurement(measurement)),
-        (Format::Svg, AnyDocument::Recording(recording)) => {
-            let label = format!("Process {} over time", recording.header.pid);
-            Some(plots::timeline::figure(recording, &label))
-        }
-        (Format::Svg, AnyDocument::Runtime(account)) => {
-            Some(plots::workers::figure(account, "Workers over time"))
-        }
-        _ => None,
+        _ => exports(document).into_iter().find(|(one, _)| *one == format).map(|(_, render)| render()),
     }
 }
 

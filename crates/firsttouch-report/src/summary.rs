@@ -1,103 +1,163 @@
 //! What the raw runs of a configuration come to: means for the tables and ratios to the baseline for the plots.
 
 use crate::number;
-use firsttouch_experiment::SessionRun;
+use firsttouch_experiment::{SessionRun, TimedRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport, format_bytes};
 use std::collections::BTreeSet;
 
-/// Something measured at every run besides the wall time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Metric {
-    User,
-    System,
-    PeakRss,
-    MinorFaults,
-    MajorFaults,
-    ContextSwitches,
-    Counter(String),
+/// How a metric is read from a run, by its unit.
+#[derive(Clone, Copy, Debug)]
+enum Read<'a> {
+    Seconds(fn(&TimedRun) -> f64),
+    Bytes(fn(&TimedRun) -> u64),
+    Count(fn(&TimedRun) -> u64),
+    /// A hardware counter, by its name.
+    Counter(&'a str),
+}
+use Read::{Bytes, Count, Counter, Seconds};
+
+/// Something measured at every run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Metric<'a> {
+    /// Its key in a document, and its column in CSV.
+    pub(crate) key: &'a str,
+    /// What plots call it.
+    pub(crate) label: &'a str,
+    /// What tables call it, in short.
+    pub(crate) title: &'a str,
+    /// The columns that it stands with in text. Means of those without one are in HTML alone, which has the room.
+    group: Option<&'static str>,
+    read: Read<'a>,
 }
 
-impl Metric {
-    /// Those that every run has.
-    pub(crate) const PLAIN: [Metric; 6] = [
-        Metric::User,
-        Metric::System,
-        Metric::PeakRss,
-        Metric::MinorFaults,
-        Metric::MajorFaults,
-        Metric::ContextSwitches,
+const COST: Option<&str> = Some("cost");
+const MEMORY: Option<&str> = Some("memory");
+
+impl<'a> Metric<'a> {
+    /// Those that every run has, in the order of all tables; the wall time first.
+    pub(crate) const PLAIN: [Self; 7] = [
+        Metric::new(["wall_s", "wall time", "wall s"], None, Seconds(|run| run.wall_s)),
+        Metric::new(["user_s", "user time", "user s"], COST, Seconds(|run| run.user_s)),
+        Metric::new(["system_s", "system time", "system s"], COST, Seconds(|run| run.system_s)),
+        Metric::new(["max_rss_bytes", "peak RSS", "peak RSS bytes"], None, Bytes(|run| run.max_rss_bytes)),
+        Metric::new(["minor_faults", "minor faults", "minor faults"], MEMORY, Count(|run| run.minor_faults)),
+        Metric::new(["major_faults", "major faults", "major"], MEMORY, Count(|run| run.major_faults)),
+        Metric::new(
+            ["context_switches", "context switches", "switches"],
+            None,
+            Count(|run| run.context_switches),
+        ),
     ];
 
-    pub(crate) fn label(&self) -> &str {
-        match self {
-            Metric::User => "user time",
-            Metric::System => "system time",
-            Metric::PeakRss => "peak RSS",
-            Metric::MinorFaults => "minor faults",
-            Metric::MajorFaults => "major faults",
-            Metric::ContextSwitches => "context switches",
-            Metric::Counter(name) => name,
-        }
+    const fn new([key, label, title]: [&'a str; 3], group: Option<&'static str>, read: Read<'a>) -> Self {
+        Metric { key, label, title, group, read }
     }
 
-    /// The value of one run; `None` where the kernel did not count.
-    fn of(&self, run: &SessionRun) -> Option<f64> {
-        Some(match self {
-            Metric::User => run.timed.user_s,
-            Metric::System => run.timed.system_s,
-            Metric::PeakRss => run.timed.max_rss_bytes as f64,
-            Metric::MinorFaults => run.timed.minor_faults as f64,
-            Metric::MajorFaults => run.timed.major_faults as f64,
-            Metric::ContextSwitches => run.timed.context_switches as f64,
-            Metric::Counter(name) => *run.timed.counters.get(name)? as f64,
-        })
+    fn besides_wall_time() -> impl Iterator<Item = Self> {
+        Metric::PLAIN.into_iter().skip(1)
+    }
+
+    /// The value of one run in full, as tables of raw runs have it; empty where the kernel did not count.
+    pub(crate) fn cell(&self, run: &SessionRun) -> String {
+        match self.read {
+            Seconds(read) => read(&run.timed).to_string(),
+            Bytes(read) | Count(read) => read(&run.timed).to_string(),
+            Counter(name) => run.timed.counters.get(name).map_or(String::new(), u64::to_string),
+        }
     }
 
     /// A value in the unit of the metric.
     pub(crate) fn show(&self, value: f64) -> String {
-        match self {
-            Metric::User | Metric::System => number::seconds(value),
-            Metric::PeakRss => number::bytes(value),
-            _ => number::count(value),
+        match self.read {
+            Seconds(_) => number::seconds(value),
+            Bytes(_) => number::bytes(value),
+            Count(_) | Counter(_) => number::count(value),
         }
     }
 
     /// The mean over the runs that have the metric; `None` when none has.
     pub(crate) fn mean(&self, runs: &[SessionRun]) -> Option<f64> {
-        let values: Vec<f64> = runs.iter().filter_map(|run| self.of(run)).collect();
-        mean(&values)
+        let value = |run: &SessionRun| match self.read {
+            Seconds(read) => Some(read(&run.timed)),
+            Bytes(read) | Count(read) => Some(read(&run.timed) as f64),
+            Counter(name) => run.timed.counters.get(name).map(|count| *count as f64),
+        };
+        mean(&runs.iter().filter_map(value).collect::<Vec<f64>>())
     }
 }
 
-/// Every metric of the session: the plain ones, then the counters by name.
-pub(crate) fn metrics(report: &TuneReport) -> Vec<Metric> {
-    Metric::PLAIN.into_iter().chain(counters(report).into_iter().map(Metric::Counter)).collect()
+/// What runs cost besides wall time: the plain metrics, then the counters.
+pub(crate) fn costs(report: &TuneReport) -> Vec<Metric<'_>> {
+    Metric::besides_wall_time().chain(counters(report)).collect()
 }
 
 /// The counters of the session, by name.
-pub(crate) fn counters(report: &TuneReport) -> Vec<String> {
-    let names = all_runs(report).flat_map(|(_, _, run)| run.timed.counters.keys());
-    names.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+pub(crate) fn counters(report: &TuneReport) -> Vec<Metric<'_>> {
+    let names: BTreeSet<&String> =
+        all_runs(report).flat_map(|(_, _, run)| run.timed.counters.keys()).collect();
+    names.into_iter().map(|name| Metric::new([name; 3], None, Counter(name))).collect()
 }
 
-/// What every run took, as the tables of raw runs have it, in full: wall, user and system time in seconds, the peak of resident
-/// memory in bytes, minor and major faults, context switches.
-pub(crate) fn run_columns(run: &SessionRun) -> [String; 7] {
-    let timed = &run.timed;
-    [
-        timed.wall_s.to_string(),
-        timed.user_s.to_string(),
-        timed.system_s.to_string(),
-        timed.max_rss_bytes.to_string(),
-        timed.minor_faults.to_string(),
-        timed.major_faults.to_string(),
-        timed.context_switches.to_string(),
-    ]
+/// A column of what configurations cost, in tables with a row for each of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cost {
+    Mean(Metric<'static>),
+    PeakMemory,
+    PeakToBaseline,
 }
 
-/// The same of these counters; empty where the run has none.
-pub(crate) fn counter_columns(run: &SessionRun, counters: &[String]) -> impl Iterator<Item = String> {
-    counters.iter().map(|name| run.timed.counters.get(name).map_or(String::new(), u64::to_string))
+impl Cost {
+    /// Every column, in order.
+    pub(crate) fn all() -> impl Iterator<Item = Cost> {
+        Metric::besides_wall_time().flat_map(|metric| match metric.read {
+            // Pages of a pool are in no resident set: what stands for it has them, too.
+            Bytes(_) => vec![Cost::PeakMemory, Cost::PeakToBaseline],
+            _ => vec![Cost::Mean(metric)],
+        })
+    }
+
+    /// Those for which the terminal has room.
+    pub(crate) fn main() -> impl Iterator<Item = Cost> {
+        Cost::all().filter(|cost| cost.group().is_some())
+    }
+
+    pub(crate) fn group(self) -> Option<&'static str> {
+        match self {
+            Cost::Mean(metric) => metric.group,
+            Cost::PeakMemory | Cost::PeakToBaseline => Some("memory"),
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Cost::Mean(metric) => metric.title,
+            Cost::PeakMemory => "peak memory",
+            Cost::PeakToBaseline => "to baseline",
+        }
+    }
+
+    /// The title where there is room.
+    pub(crate) fn long_title(self) -> String {
+        match self {
+            Cost::Mean(metric) => metric.key.replace('_', " "),
+            Cost::PeakMemory | Cost::PeakToBaseline => self.title().to_owned(),
+        }
+    }
+
+    /// That of a configuration with these runs, and this peak of memory in them.
+    pub(crate) fn cell(self, runs: &[SessionRun], peak: Option<PeakMemory>) -> String {
+        let cell = match self {
+            Cost::Mean(metric) => metric.mean(runs).map(|mean| match metric.read {
+                Seconds(_) => number::significant(mean, 3),
+                _ => metric.show(mean),
+            }),
+            Cost::PeakMemory => peak.map(|peak| format_bytes(peak.bytes)),
+            Cost::PeakToBaseline => {
+                peak.and_then(|peak| peak.ratio).map(|ratio| format!("{}x", number::times(ratio, false)))
+            }
+        };
+        cell.unwrap_or_else(|| number::UNKNOWN.to_owned())
+    }
 }
 
 /// The phase a run belongs to.
@@ -180,19 +240,6 @@ pub(crate) struct PeakMemory {
     pub(crate) ratio: Option<f64>,
 }
 
-impl PeakMemory {
-    /// `813 MiB`.
-    pub(crate) fn words(this: Option<PeakMemory>) -> String {
-        this.map_or(number::UNKNOWN.to_owned(), |peak| format_bytes(peak.bytes))
-    }
-
-    /// `0.84x`.
-    pub(crate) fn ratio_words(this: Option<PeakMemory>) -> String {
-        let ratio = this.and_then(|peak| peak.ratio);
-        ratio.map_or(number::UNKNOWN.to_owned(), |ratio| format!("{}x", number::times(ratio, false)))
-    }
-}
-
 /// Peak memory of a configuration in a phase: the median of its runs there. `None` without a run.
 pub(crate) fn peak_memory(
     report: &TuneReport,
@@ -212,4 +259,17 @@ pub(crate) fn peak_memory(
 
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_a_run_is_a_metric() {
+        let run = serde_json::to_value(TimedRun::default()).unwrap();
+        let keys: BTreeSet<&str> = run.as_object().unwrap().keys().map(String::as_str).collect();
+        let metrics = Metric::PLAIN.iter().map(|metric| metric.key);
+        assert_eq!(keys, metrics.chain(["counters"]).collect());
+    }
 }

@@ -47,7 +47,8 @@ fn unread(path: &Path, error: &ReadError) -> PyErr {
             };
             let hint = match error {
                 ReadError::Unknown | ReadError::Ambiguous => {
-                    "name the format: format=\"gr\", \"mtx\", \"el\", \"wel\" or \"metis\""
+                    let words = Format::words(Format::is_text, "\", \"", "\" or \"");
+                    &format!("name the format: format=\"{words}\"")
                 }
                 ReadError::TooManyAlone { .. } => {
                     "the header is wrong, or belongs to another file; if the nodes are there indeed, allow them memory, 8 bytes \
@@ -100,7 +101,8 @@ impl Held {
         let place = place(&kind, node)?;
         let format = match format {
             Some(word) => Some(Format::parse(&word).ok_or_else(|| {
-                bad_argument(&format_args!("`{word}` is no format"), "one of: gr mtx el wel metis wsg ftg")
+                let words = Format::words(|_| true, " ", " ");
+                bad_argument(&format_args!("`{word}` is no format"), format!("one of: {words}"))
             })?),
             None => None,
         };
@@ -154,7 +156,10 @@ impl Held {
 
     /// Writes a file, in the format of that word or that its name ends with.
     fn save(&self, py: Python<'_>, path: PathBuf, format: Option<String>) -> PyResult<()> {
-        let wrong = |what: &str| bad_argument(&what, "one of: .gr .mtx .el .wel .metis .ftg, also with .gz");
+        let wrong = |what: &str| {
+            let endings = Format::words(Format::is_written, " .", " .");
+            bad_argument(&what, format!("one of: .{endings}, also with .gz"))
+        };
         let format = match &format {
             Some(word) => Format::parse(word).ok_or_else(|| wrong(&format!("`{word}` is no format")))?,
             None => Format::of_name(&path)

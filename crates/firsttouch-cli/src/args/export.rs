@@ -1,6 +1,7 @@
 //! Where documents go, for all commands that have some.
 
 use clap::Args;
+use firsttouch_report::Format;
 use std::path::PathBuf;
 
 /// Where a document goes; `-` is stdout.
@@ -24,8 +25,18 @@ pub(crate) struct Export {
 }
 
 impl Export {
+    /// The files that are named for each format.
+    pub(crate) fn chosen(&self) -> [(&[PathBuf], Format); 4] {
+        [
+            (&self.export_json, Format::Json),
+            (&self.export_csv, Format::Csv),
+            (&self.export_md, Format::Markdown),
+            (&self.export_html, Format::Html),
+        ]
+    }
+
     /// All files that are named.
     pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.export_json, &self.export_csv, &self.export_md, &self.export_html].into_iter().flatten()
+        self.chosen().into_iter().flat_map(|(files, _)| files)
     }
 }

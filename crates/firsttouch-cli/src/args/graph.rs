@@ -39,8 +39,7 @@ pub(crate) struct GraphInput {
     /// The file; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Its format, where it is not what it looks like: gr, mtx, el, wel, metis, wsg, ftg
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", value_parser = format, help = format_help())]
     pub(crate) format: Option<Format>,
     /// Take every line as an arc there and one back
     #[arg(long)]
@@ -175,7 +174,11 @@ impl FromStr for ReorderWord {
 }
 
 fn format(text: &str) -> Result<Format, String> {
-    Format::parse(text).ok_or_else(|| "gr, mtx, el, wel, metis, wsg or ftg".to_owned())
+    Format::parse(text).ok_or_else(|| Format::words(|_| true, ", ", " or "))
+}
+
+fn format_help() -> String {
+    format!("Its format, where it is not what it looks like: {}", Format::words(|_| true, ", ", ", "))
 }
 
 fn weights(text: &str) -> Result<Range, String> {

@@ -4,11 +4,11 @@
 use crate::args::BenchSssp;
 use crate::exit::INTERRUPTED;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{Failure, Outcome};
 use crate::tune::display::Display;
 use crate::{clock, export, program, reading};
 use anyhow::Context;
-use firsttouch_documents::{GraphFigures, SearchBench, SearchVariant, to_json};
+use firsttouch_documents::{AnyDocument, GraphFigures, SearchBench, SearchVariant};
 use firsttouch_experiment::{Launcher, Plan, RunRequest, TimedRun};
 use firsttouch_graph::{Format, Loaded, Place, ReadOptions, Recipe, core_groups, generate, read, save};
 use firsttouch_launch::{Manner, Ran, RunError, Start, Subject, Waiting, Workshop, padding, run_once};
@@ -16,7 +16,6 @@ use firsttouch_linux::numa;
 use firsttouch_machine::{Machine, Root};
 use firsttouch_placement::{ConfigurationReport, SkippedConfiguration, TuneReport};
 use firsttouch_process::{Environment, Stream};
-use firsttouch_report::{Style, csv, html, markdown, text};
 use firsttouch_threads::Team;
 use std::ffi::OsString;
 use std::io;
@@ -113,10 +112,11 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         variants: rows.collect(),
         session,
     };
-    write(&report, args)?;
+    let document = AnyDocument::ShortestPathsBench(Box::new(report));
+    export::show(&document, args.export.json, &args.export.chosen())?;
     match outcome.failure {
         Some((variant, error)) => Err(Failure::new(error.context(format!("`{}` failed", names[variant])))),
-        None => Ok(if report.session.interrupted { INTERRUPTED } else { 0 }),
+        None => Ok(if outcome.interrupted { INTERRUPTED } else { 0 }),
     }
 }
 
@@ -270,27 +270,4 @@ impl Launcher for Processes {
     fn interrupted(&self) -> bool {
         self.interrupt.asked()
     }
-}
-
-/// The files first: a closed stdout must not cost them.
-fn write(report: &SearchBench, args: &BenchSssp) -> Outcome<()> {
-    type Render = fn(&SearchBench) -> String;
-    let files: [(&[PathBuf], Render); 4] = [
-        (&args.export.export_json, to_json),
-        (&args.export.export_csv, |report| csv::tune(&report.session)),
-        (&args.export.export_md, |report| markdown::tune(&report.session)),
-        (&args.export.export_html, |report| html::tune(&report.session)),
-    ];
-    for (names, render) in files {
-        for name in names {
-            let name: &Path = name;
-            export::write(name, &render(report))?;
-        }
-    }
-    let shown = if args.export.json {
-        to_json(report)
-    } else {
-        text::search_bench(report, output::width(), Style::Ansi)
-    };
-    export::summary(&shown, args.export.files())
 }

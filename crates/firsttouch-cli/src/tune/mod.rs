@@ -9,6 +9,7 @@ use crate::output::{self, Failure, Outcome};
 use crate::{clock, export, measure, program};
 use anyhow::Context;
 use display::Told;
+use firsttouch_documents::AnyDocument;
 use firsttouch_launch::{Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::Profile;
@@ -56,19 +57,20 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let mut told = Told::new(interrupt.clone(), tune.show_output);
     let tuned = firsttouch_launch::tune(&request, &interrupt, &mut told);
     told.clear();
-    let mut tuned = tuned.map_err(failed)?;
-    export::tune(&tuned.report, &tune.export)?;
-    if let Some(error) = tuned.failure.take() {
+    let tuned = tuned.map_err(failed)?;
+    let code = match () {
+        () if tuned.report.interrupted => INTERRUPTED,
+        () if tune.strict && !tuned.is_met() => NOT_MET,
+        () => 0,
+    };
+    export::show(&AnyDocument::Tune(Box::new(tuned.report)), tune.export.json, &tune.export.chosen())?;
+    if let Some(error) = tuned.failure {
         return Err(failed(error));
     }
     if let Some(file) = &tune.save {
         save(file, &tuned.profile)?;
     }
-    Ok(match () {
-        () if tuned.report.interrupted => INTERRUPTED,
-        () if tune.strict && !tuned.is_met() => NOT_MET,
-        () => 0,
-    })
+    Ok(code)
 }
 
 /// Writes the winner's profile, or says why there is none.

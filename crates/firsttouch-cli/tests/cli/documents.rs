@@ -8,7 +8,7 @@ use firsttouch_documents::{
     RegionAsked, RegionReceipt, SearchBench, SearchVariant, Step, WorkerStep, to_json, to_line,
 };
 use firsttouch_placement::{
-    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, ExecutorKind, Observation,
+    AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, ExecutorKind, Observation, Reason,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -213,6 +213,16 @@ fn schemas_are_printed_and_refuse_what_is_something_else() {
     document.as_object_mut().unwrap().remove("seed");
     assert!(valid(Kind::Tune, &document).is_err());
     assert!(valid(Kind::Receipt, &json(&to_json(&common::usual()))).is_err());
+}
+
+#[test]
+fn the_page_of_documents_tells_every_reason() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/documents.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once("## Reasons for a shortfall\n").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let told: Vec<&str> = rows.map(|(word, _)| word).collect();
+    assert_eq!(told, Reason::ALL.map(Reason::word));
 }
 
 #[track_caller]

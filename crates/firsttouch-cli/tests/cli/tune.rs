@@ -3,7 +3,6 @@
 use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
 use std::fs;
 use std::io::Read;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// As little as a session can be.
@@ -74,29 +73,25 @@ fn the_programs_output_stays_out_of_the_way() {
 #[test]
 fn every_export_opens_again() {
     let scratch = tempfile::tempdir().unwrap();
-    let file = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
-    let (as_json, as_html, as_csv, as_md) = (file("t.json"), file("t.html"), file("t.csv"), file("t.md"));
-    let exports = [
-        "--export-json",
-        &as_json,
-        "--export-html",
-        &as_html,
-        "--export-csv",
-        &as_csv,
-        "--export-md",
-        &as_md,
-    ];
+    let help = stdout(&run(&["tune", "--help"]));
+    let options = help.lines().filter_map(|line| line.trim().strip_suffix(" <FILE>"));
+    let options: Vec<&str> = options.filter(|option| option.starts_with("--export-")).collect();
+    let file = |option: &str| scratch.path().join(option).to_str().unwrap().to_owned();
+    let exports: Vec<String> = options.iter().flat_map(|option| [option.to_string(), file(option)]).collect();
+    let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
     let output = tiny(&[&["thp"][..], &exports, &["--", "true"]].concat());
     assert_code(&output, 0);
-    let document = json_file(Path::new(&as_json));
-    for path in [&as_json, &as_html] {
-        let again = run(&["report", path, "--json"]);
+    let written = |option: &str| fs::read_to_string(file(option)).unwrap();
+    assert!(options.iter().all(|option| !written(option).is_empty()), "{options:?}");
+    let document = json(&written("--export-json"));
+    for option in ["--export-json", "--export-html"] {
+        let again = run(&["report", &file(option), "--json"]);
         assert_code(&again, 0);
         assert_eq!(json(&stdout(&again)), document);
-        assert_eq!(stdout(&run(&["report", path])), stdout(&output));
+        assert_eq!(stdout(&run(&["report", &file(option)])), stdout(&output));
     }
-    assert!(fs::read_to_string(&as_csv).unwrap().lines().count() > 4);
-    assert!(fs::read_to_string(&as_md).unwrap().contains("| baseline"));
+    assert!(written("--export-csv").lines().count() > 4);
+    assert!(written("--export-md").contains("| baseline"));
 }
 
 /// Whoever pipes a document gets that and nothing else.

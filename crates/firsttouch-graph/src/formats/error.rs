@@ -5,6 +5,7 @@ use super::format::Format;
 use crate::rows::GraphError;
 use firsttouch_memory::RegionError;
 use std::io;
+use std::sync::LazyLock;
 
 /// A file that cannot be read as a graph.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +139,11 @@ impl ReadError {
             }
             ReadError::Other { hint, .. } => hint,
             ReadError::Unknown | ReadError::Ambiguous => {
-                "name the format: --format gr, mtx, el, wel or metis (docs/graphs.md describes them)"
+                static HINT: LazyLock<String> = LazyLock::new(|| {
+                    let words = Format::words(Format::is_text, ", ", " or ");
+                    format!("name the format: --format {words} (docs/graphs.md describes them)")
+                });
+                &HINT
             }
             ReadError::Line { reason, .. } => reason.hint(),
             ReadError::NoHeader => {

@@ -51,6 +51,27 @@ impl Format {
         }
     }
 
+    /// Whether it is text, which contents may not tell from another.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        !matches!(self, Format::Gap | Format::Binary)
+    }
+
+    /// Whether graphs are written in it, too.
+    #[must_use]
+    pub fn is_written(self) -> bool {
+        self != Format::Gap
+    }
+
+    /// The words of all such formats, with `between` between two of them and `last` before the last: `gr, mtx or el`.
+    pub fn words(such: impl Fn(Format) -> bool, between: &str, last: &str) -> String {
+        let words = Format::ALL.into_iter().filter(|format| such(*format)).map(Format::word);
+        match words.collect::<Vec<_>>().as_slice() {
+            [others @ .., end] if !others.is_empty() => format!("{}{last}{end}", others.join(between)),
+            few => few.concat(),
+        }
+    }
+
     /// The format of this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Format> {

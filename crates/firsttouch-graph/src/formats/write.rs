@@ -128,6 +128,17 @@ fn readable(file: &File) -> io::Result<()> {
 /// Nodes whose lines are made at once.
 const NODES_PER_PART: usize = 1 << 14;
 
+/// What the lines of a text are: one for each arc, or, without tails, one for each node with the arcs that leave it.
+#[derive(Clone, Copy)]
+struct Lines {
+    /// What an arc begins with.
+    begin: &'static [u8],
+    tails: bool,
+    weights: bool,
+    /// Whether nodes have the file's numbers, and are not counted from 1.
+    names: bool,
+}
+
 /// Writes a graph as text.
 ///
 /// # Errors
@@ -140,51 +151,48 @@ pub fn write_text(
 ) -> Result<(), WriteError> {
     let (graph, ids) = (&loaded.graph, &loaded.ids);
     let (nodes, arcs) = (graph.nodes(), graph.arcs());
-    match format {
+    let weighted = Lines { begin: b"", tails: true, weights: true, names: false };
+    let lines = match format {
         Format::Binary => return Err(WriteError::NeedsFile),
         Format::Gap => return Err(WriteError::Gap),
-        Format::Dimacs => writeln!(stream, "p sp {nodes} {arcs}")?,
+        Format::Dimacs => {
+            writeln!(stream, "p sp {nodes} {arcs}")?;
+            Lines { begin: b"a ", ..weighted }
+        }
         Format::MatrixMarket => {
             writeln!(stream, "%%MatrixMarket matrix coordinate integer general\n{nodes} {nodes} {arcs}")?;
+            weighted
         }
-        Format::EdgeList | Format::WeightedEdgeList => writeln!(stream, "# Nodes: {nodes} Edges: {arcs}")?,
+        Format::EdgeList | Format::WeightedEdgeList => {
+            writeln!(stream, "# Nodes: {nodes} Edges: {arcs}")?;
+            Lines { weights: format == Format::WeightedEdgeList, names: true, ..weighted }
+        }
         Format::Metis => {
             undirected(loaded)?;
             writeln!(stream, "{nodes} {} 001", arcs / 2)?;
+            Lines { tails: false, ..weighted }
         }
-    }
+    };
     // The place of a node in the file it came from, and the node at a place.
     let place = |node: Node| ids.order().map_or(node, |order| order.before(node));
     let node_at = |place: usize| ids.order().map_or(place as Node, |order| order.after(place as Node));
-    let listed = ids.list();
-    let counted = |node: Node| u64::from(place(node)) + 1;
-    let named = |node: Node| listed.map_or(u64::from(place(node)), |listed| listed[place(node) as usize]);
-    let lines = |places: std::ops::Range<usize>| {
+    let (first, listed) = if lines.names { (0, ids.list()) } else { (1, None) };
+    let number =
+        |node: Node| listed.map_or(u64::from(place(node)) + first, |listed| listed[place(node) as usize]);
+    let written = |places: std::ops::Range<usize>| {
         let mut text = Vec::with_capacity(places.len() * 64);
         for node in places.map(node_at) {
             for arc in graph.out(node) {
-                match format {
-                    Format::Dimacs => {
-                        text.extend_from_slice(b"a ");
-                        numbers(&mut text, &[counted(node), counted(arc.head), u64::from(arc.weight)]);
-                    }
-                    Format::MatrixMarket => {
-                        numbers(&mut text, &[counted(node), counted(arc.head), u64::from(arc.weight)]);
-                    }
-                    Format::EdgeList => numbers(&mut text, &[named(node), named(arc.head)]),
-                    Format::Metis => {
-                        numbers(&mut text, &[counted(arc.head), u64::from(arc.weight)]);
-                        // The line goes on.
-                        text.pop();
-                        text.push(b' ');
-                        continue;
-                    }
-                    Format::WeightedEdgeList | Format::Gap | Format::Binary => {
-                        numbers(&mut text, &[named(node), named(arc.head), u64::from(arc.weight)]);
-                    }
+                text.extend_from_slice(lines.begin);
+                let arc = [number(node), number(arc.head), u64::from(arc.weight)];
+                numbers(&mut text, &arc[usize::from(!lines.tails)..2 + usize::from(lines.weights)]);
+                if !lines.tails {
+                    // The line goes on.
+                    text.pop();
+                    text.push(b' ');
                 }
             }
-            if format == Format::Metis {
+            if !lines.tails {
                 text.push(b'\n');
             }
         }
@@ -197,7 +205,7 @@ pub fn write_text(
             (first..(first + at_once).min(parts)).map(|_| Mutex::default()).collect();
         let made: Result<(), ()> = in_parts(texts.len(), team, |part| {
             let begin = (first + part) * NODES_PER_PART;
-            let text = lines(begin..(begin + NODES_PER_PART).min(nodes));
+            let text = written(begin..(begin + NODES_PER_PART).min(nodes));
             *texts[part].lock().unwrap_or_else(PoisonError::into_inner) = text;
             Ok(())
         });

@@ -5,13 +5,13 @@ use crate::cells::{SharedShortfall, asked, obtained};
 use crate::escape::escape;
 use crate::number;
 use crate::summary::{
-    Metric, PeakMemory, Phase, counter_columns, counters, mean_wall, peak_memory, raw_runs as runs_in_order,
-    run_columns,
+    Cost, Metric, PeakMemory, Phase, counters, mean_wall, peak_memory, raw_runs as runs_in_order,
 };
 use crate::verdict;
 use firsttouch_experiment::{SessionRun, Verdict};
 use firsttouch_placement::{SkippedConfiguration, TuneReport};
 use std::fmt::Write as _;
+use std::iter;
 
 /// Whether a column holds words or numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,30 +113,12 @@ pub(super) fn summary(report: &TuneReport) -> String {
 
 /// What the runs cost besides time: one row per configuration, and one for the winner's fresh runs.
 pub(super) fn cost(report: &TuneReport) -> String {
-    let mut table = Table::new(&[
-        ("configuration", Words),
-        ("user s", Number),
-        ("system s", Number),
-        ("peak memory", Number),
-        ("to baseline", Number),
-        ("minor faults", Number),
-        ("major faults", Number),
-        ("context switches", Number),
-    ]);
+    let costs: Vec<(Cost, String)> = Cost::all().map(|cost| (cost, cost.long_title())).collect();
+    let titles = costs.iter().map(|(_, title)| (title.as_str(), Number));
+    let mut table = Table::new(&iter::once(("configuration", Words)).chain(titles).collect::<Vec<_>>());
     let mut row = |class: &str, label: String, runs: &[SessionRun], memory: Option<PeakMemory>| {
-        let mean = |metric: Metric, show: fn(f64) -> String| {
-            metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show)
-        };
-        let cells = [
-            label,
-            mean(Metric::User, |value| number::significant(value, 3)),
-            mean(Metric::System, |value| number::significant(value, 3)),
-            PeakMemory::words(memory),
-            PeakMemory::ratio_words(memory),
-            mean(Metric::MinorFaults, number::count),
-            mean(Metric::MajorFaults, number::count),
-            mean(Metric::ContextSwitches, number::count),
-        ];
+        let costs = costs.iter().map(|(cost, _)| cost.cell(runs, memory));
+        let cells: Vec<String> = iter::once(label).chain(costs).collect();
         table.row(class, &cells);
     };
     for configuration in &report.configurations {
@@ -195,21 +177,10 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
         return None;
     }
     let counters = counters(report);
-    let mut titles = vec![
-        ("order", Number),
-        ("block", Number),
-        ("phase", Words),
-        ("configuration", Words),
-        ("wall s", Number),
-        ("user s", Number),
-        ("system s", Number),
-        ("peak RSS bytes", Number),
-        ("minor faults", Number),
-        ("major", Number),
-        ("switches", Number),
-        ("outlier", Words),
-    ];
-    titles.extend(counters.iter().map(|name| (name.as_str(), Number)));
+    let mut titles = vec![("order", Number), ("block", Number), ("phase", Words), ("configuration", Words)];
+    titles.extend(Metric::PLAIN.map(|metric| (metric.title, Number)));
+    titles.push(("outlier", Words));
+    titles.extend(counters.iter().map(|counter| (counter.title, Number)));
     // One class for the table instead of one per cell: there are thousands of them.
     let mut table = Table::new(&titles);
     table.text = table.text.replacen("<table>", "<table class=\"raw\">", 1);
@@ -217,9 +188,9 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
     for (name, phase, run) in &runs {
         let mut cells =
             vec![run.order.to_string(), run.block.to_string(), phase.word().to_owned(), escape(name)];
-        cells.extend(run_columns(run));
+        cells.extend(Metric::PLAIN.map(|metric| metric.cell(run)));
         cells.push(if run.outlier { "×".to_owned() } else { String::new() });
-        cells.extend(counter_columns(run, &counters));
+        cells.extend(counters.iter().map(|counter| counter.cell(run)));
         table.row("", &cells);
     }
     Some(format!(

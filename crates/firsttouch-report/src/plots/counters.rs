@@ -3,7 +3,7 @@
 use super::frame::{LEFT, NAME_COLUMNS, Plot, WIDTH, row_name};
 use crate::number::{self, significant};
 use crate::scale::Scale;
-use crate::summary::{Metric, metrics};
+use crate::summary::{Metric, costs};
 use crate::svg::{Anchor, Svg, colour, text_at};
 use crate::visible::{shortened, visible};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
@@ -19,7 +19,7 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     let (baseline, others) = report.configurations.split_first()?;
     let others: Vec<&ConfigurationReport> =
         others.iter().filter(|other| !other.proved.runs.is_empty()).collect();
-    let columns: Vec<(Metric, f64)> = metrics(report)
+    let columns: Vec<(Metric, f64)> = costs(report)
         .into_iter()
         .filter_map(|metric| {
             let mean = metric.mean(&baseline.proved.runs)?;
@@ -56,7 +56,7 @@ fn draw(svg: &mut Svg, columns: &[(Metric, f64)], others: &[&ConfigurationReport
     }
     for (index, (metric, base)) in columns.iter().enumerate() {
         let left = LEFT + width * index as f64;
-        let label = visible(metric.label());
+        let label = visible(metric.label);
         let shown = shortened(&label, NAME_COLUMNS - 5);
         svg.write(
             text_at((left + 4.0, top + 14.0), Anchor::Start),

@@ -36,7 +36,7 @@ pub(crate) fn plots(recording: &Recording) -> Vec<Plot> {
 }
 
 /// All panels below each other, as a figure of its own.
-pub(crate) fn figure(recording: &Recording, label: &str) -> String {
+pub(crate) fn figure(recording: &Recording) -> String {
     let time = Time::of(recording);
     let panels = panels(recording);
     let mut svg = Svg::new(WIDTH, (TITLE + WHOLE) * panels.len() as f64);
@@ -47,7 +47,8 @@ pub(crate) fn figure(recording: &Recording, label: &str) -> String {
         top += TITLE + WHOLE;
     }
     // A file of its own needs its name space; inside a page it would be known.
-    svg.finish(label).replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1)
+    let label = format!("Process {} over time", recording.header.pid);
+    svg.finish(&label).replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1)
 }
 
 /// The axis of time, in the unit that its length asks for.

@@ -45,7 +45,7 @@ use crate::remarks::remarks;
 use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
 use crate::summary::{
-    Metric, PeakMemory, Phase, fresh_blocks, mean_wall, peak_memory, raw_runs, search_blocks,
+    Cost, PeakMemory, Phase, fresh_blocks, mean_wall, peak_memory, raw_runs, search_blocks,
 };
 use crate::verdict::{self, Advice};
 use crate::visible::{columns, visible, wrapped};
@@ -116,7 +116,7 @@ fn footer(report: &TuneReport) -> String {
 }
 
 fn summary_table(report: &TuneReport) -> Table {
-    let mut table = Table::new(vec![
+    let mut columns = vec![
         Column::new("", "configuration", Align::Left),
         Column::new("asked, obtained", "asked", Align::Left),
         Column::new("asked, obtained", "obtained", Align::Left),
@@ -124,12 +124,11 @@ fn summary_table(report: &TuneReport) -> Table {
         Column::new("proved", "mean ± 95 %", Align::Right),
         Column::new("proved", "times faster [95 %]", Align::Right),
         Column::new("proved", "verdict", Align::Left),
-        Column::new("cost", "user s", Align::Right),
-        Column::new("cost", "system s", Align::Right),
-        Column::new("memory", "peak memory", Align::Right),
-        Column::new("memory", "minor faults", Align::Right),
-        Column::new("memory", "major", Align::Right),
-    ]);
+    ];
+    columns.extend(
+        cost_columns().filter_map(|cost| Some(Column::new(cost.group()?, cost.title(), Align::Right))),
+    );
+    let mut table = Table::new(columns);
     for (index, configuration) in report.configurations.iter().enumerate() {
         let is_winner = report.winner.as_deref() == Some(&configuration.name);
         table.row(row(report, configuration, index == 0, is_winner));
@@ -195,21 +194,21 @@ fn verdict_cell(verdict: Option<Verdict>, is_baseline: bool) -> Cell {
     }
 }
 
-fn cost_cells(runs: &[SessionRun], memory: Option<PeakMemory>) -> [Cell; 5] {
-    let mean = |metric: Metric, show: fn(f64) -> String| {
-        Cell::new(metric.mean(runs).map_or(number::UNKNOWN.to_owned(), show))
-    };
-    [
-        mean(Metric::User, |value| number::significant(value, 3)),
-        mean(Metric::System, |value| number::significant(value, 3)),
-        // In one cell: with a column more the table would be too wide for a terminal of 80.
-        Cell::new(match memory {
-            Some(_) => format!("{} {:>5}", PeakMemory::words(memory), PeakMemory::ratio_words(memory)),
-            None => number::UNKNOWN.to_owned(),
-        }),
-        mean(Metric::MinorFaults, number::count),
-        mean(Metric::MajorFaults, number::count),
-    ]
+/// Peak memory and how it compares are one column here: with one more the table would be too wide for a terminal of 80.
+fn cost_columns() -> impl Iterator<Item = Cost> {
+    Cost::main().filter(|cost| !matches!(cost, Cost::PeakToBaseline))
+}
+
+fn cost_cells(runs: &[SessionRun], memory: Option<PeakMemory>) -> impl Iterator<Item = Cell> {
+    cost_columns().map(move |cost| {
+        let cell = cost.cell(runs, memory);
+        Cell::new(match cost {
+            Cost::PeakMemory if memory.is_some() => {
+                format!("{cell} {:>5}", Cost::PeakToBaseline.cell(runs, memory))
+            }
+            _ => cell,
+        })
+    })
 }
 
 /// Text that grows, with the width and colour it grows in.

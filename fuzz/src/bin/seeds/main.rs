@@ -5,7 +5,7 @@
 //! inputs that once made a reader fail, and data beside the repository, where there is some.
 
 use firsttouch_documents::to_json;
-use firsttouch_fuzz::{Scripted, SharedRun, with_team};
+use firsttouch_fuzz::{NAMED_FORMATS, Scripted, SharedRun, with_team};
 use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions};
 use firsttouch_graph::{AllPairs, Graph, Graphs, Place, Queue, ReadOptions, Searches, read_from};
 use firsttouch_report::json;
@@ -25,7 +25,7 @@ const MOST_BYTES: usize = 64 << 10;
 /// Sources of tests whose texts are seeds of a target; `choices` is how many first bytes it tells apart, 0 where it takes
 /// the text alone.
 const TESTS: &[(&str, u8, &[&str])] = &[
-    ("graph_text", 12, &["crates/firsttouch-graph/src/formats/tests.rs"]),
+    ("graph_text", NAMED_FORMATS, &["crates/firsttouch-graph/src/formats/tests.rs"]),
     ("graph_beside", 2, &["crates/firsttouch-graph/src/formats/tests.rs"]),
     ("machine_xml", 0, &["crates/firsttouch-machine/tests/sources.rs"]),
     (
