@@ -42,8 +42,9 @@ impl Arena {
         }
     }
 
-    /// Retires what is free in chunks that blocks share. It counts as what can be written does, and where a block needs more than any of
-    /// it, it serves nobody; glibc has no such chunks. For the moment at which there is no room: what is retired stays so.
+    /// Retires what is free in chunks that blocks share: it counts against the limit, and serves nobody who needs more than any one of
+    /// these places has. Glibc, which maps such blocks one by one, has no such places. For the moment at which there is no room: what is
+    /// retired stays so.
     pub(crate) fn retire_between(&mut self) {
         if self.backing.is_reserved_pool() {
             return;
@@ -62,7 +63,7 @@ impl Arena {
     /// Retires the ends of a free run that lie in chunks which others share.
     fn retire_ends(&mut self, start: Page, length: u32) {
         let (chunk, end) = (self.chunk_pages(), start + length);
-        let head = start.next_multiple_of(chunk).min(end);
+        let head = start.checked_next_multiple_of(chunk).map_or(end, |head| head.min(end));
         let tail = (end / chunk * chunk).max(head);
         let (extents, table, _) = self.parts();
         if !extents.extend(table, start, length) {
