@@ -1,5 +1,6 @@
 //! A program and what it starts, looked at from time to time while it runs, to say afterwards what they had at their peak.
 
+use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{self, Stat, Status, TICKS_PER_S, unless_ended};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
@@ -106,17 +107,18 @@ impl TreeWatch {
         self.pause.max(self.cost * PAUSE_TO_COST)
     }
 
-    /// Looks for processes that are new. That reads a line of every process of the machine, so it has a price of its own.
+    /// Looks for processes that are new. That reads a line of every process of the machine, so it has a price of its own: the
+    /// processor time that it takes. Waiting for a processor costs nobody anything, and would keep new processes unseen for long.
     fn search(&mut self) {
-        let begun = Instant::now();
-        if begun < self.next_search {
+        if Instant::now() < self.next_search {
             return;
         }
+        let begun = thread_processor_time();
         let known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
         let unknown = process::descendants(&self.root, &known).unwrap_or_default();
         let known: HashSet<u32> = known.into_iter().collect();
         unknown.into_iter().filter(|pid| !known.contains(pid)).for_each(|pid| self.welcome(pid));
-        self.next_search = begun + begun.elapsed() * PAUSE_TO_COST;
+        self.next_search = Instant::now() + thread_processor_time().saturating_sub(begun) * PAUSE_TO_COST;
     }
 
     fn welcome(&mut self, pid: u32) {

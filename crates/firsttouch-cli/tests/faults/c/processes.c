@@ -81,10 +81,10 @@ static long sleeps_of_launcher(void) {
     return is_it ? sleeps : -1;
 }
 
-/* Between two of its sleeps the command looks once; one look may have begun before. */
+/* Between two of its sleeps the command looks once; one look may have begun before, and not each looks for new processes. */
 static void wait_for_looks(void) {
     long before = sleeps_of_launcher();
-    while (before >= 0 && sleeps_of_launcher() < before + 4) usleep(1000);
+    while (before >= 0 && sleeps_of_launcher() < before + 7) usleep(1000);
 }
 
 /* A child writes its line to one pipe and waits for the other one's end. */
