@@ -91,3 +91,72 @@ impl Arena {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backing::Backing;
+    use crate::extents::Block;
+    use crate::pages::GIGANTIC;
+    use crate::shares::Shares;
+    use std::vec::Vec;
+
+    /// Of each block; chunks hold whole blocks.
+    const PAGES: u32 = 64;
+
+    fn bytes_at(address: usize) -> &'static mut [u8] {
+        // SAFETY: mapped by the test, which alone knows of it.
+        unsafe { core::slice::from_raw_parts_mut(address as *mut u8, PAGES as usize * BASE) }
+    }
+
+    /// What others map where something was given back stays theirs, whatever becomes of the blocks around.
+    #[test]
+    fn what_is_free_between_blocks_is_given_to_others() {
+        let flags = libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let room = unsafe { sys::map_anonymous(0, 2 * GIGANTIC, libc::PROT_NONE, flags) }.unwrap();
+        let base = room.next_multiple_of(GIGANTIC);
+        let mut arena = Arena::new(Backing::Base, base, GIGANTIC, true, Shares::NONE).unwrap();
+        let starts: Vec<Page> = (1..=60)
+            .map(|id| {
+                let start = arena.take(PAGES, 1, 0).unwrap().start;
+                arena.set_live(start, PAGES, Block { id, ..Block::RETIRED });
+                bytes_at(arena.address(start)).fill(id as u8);
+                start
+            })
+            .collect();
+        let (kept, freed): (Vec<Page>, Vec<Page>) =
+            starts.iter().partition(|start| (*start / PAGES).is_multiple_of(2));
+        for start in &freed {
+            arena.give_back(*start, PAGES);
+        }
+        arena.retire_between();
+
+        let mut others = Vec::new();
+        for address in freed.iter().map(|start| arena.address(*start)) {
+            assert!(!arena.covers(address) && !arena.covers(address + BASE));
+            let (bytes, access) = (PAGES as usize * BASE, libc::PROT_READ | libc::PROT_WRITE);
+            // SAFETY: takes only what is free.
+            let mapped = unsafe { sys::map_anonymous(address, bytes, access, libc::MAP_FIXED_NOREPLACE) };
+            assert_eq!(mapped, Ok(address));
+            bytes_at(address).fill(255);
+            others.push(address);
+        }
+        assert_eq!(others.len(), 30);
+        for start in &kept {
+            let (address, id) =
+                (arena.address(*start), Extents::live_at(arena.table(), *start).unwrap().1.id);
+            assert!(arena.covers(address) && bytes_at(address).iter().all(|byte| u32::from(*byte) == id));
+            arena.give_back(*start, PAGES);
+        }
+        arena.retire_between();
+        arena.trim_idle(u64::MAX);
+        assert_eq!(arena.recycled_pages, 0);
+        let again = arena.take(10 * PAGES, 1, 0).unwrap().start;
+        let address = arena.address(again);
+        assert!(
+            others.iter().all(|other| *other < address || *other >= address + 10 * PAGES as usize * BASE)
+        );
+        assert!(others.iter().all(|other| bytes_at(*other).iter().all(|byte| *byte == 255)));
+    }
+}
