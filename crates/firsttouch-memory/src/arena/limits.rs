@@ -26,16 +26,7 @@ impl Arena {
         }
         self.reserved = false;
         // What trimming only emptied is mapped still: unmapped now.
-        let mut at = 0;
-        loop {
-            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { break };
-            if block.is_none()
-                && let Some((from, until)) = self.whole_chunks(start, start + length)
-            {
-                self.unmap_chunks(from, until);
-            }
-            at = start + length;
-        }
+        self.unmap_free_chunks();
         // The first chunk is there for looks at others only.
         if Extents::live_at(self.table(), 0).is_some_and(|(_, block)| block.is_retired()) {
             self.unmap_chunks(0, self.chunk_pages());
