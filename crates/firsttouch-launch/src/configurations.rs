@@ -46,6 +46,27 @@ impl Configuration {
     }
 }
 
+/// What is tried on every machine that can: the name, the placement, and the word of the ability it depends on.
+const ON_ONE_NODE: [(&str, &str, Option<&str>); 8] = [
+    ("plain", "plain", None),
+    ("thp", "thp", Some("thp")),
+    ("thp-prefault", "thp,prefault", Some("thp")),
+    ("thp-heap", "thp,heap", Some("thp")),
+    // Needs no library in front of malloc: where it does as well, it is what is recommended.
+    ("glibc-thp", "thp,via=glibc", Some("thp")),
+    ("64k", "64k", Some("64k")),
+    ("2m", "2m", Some("2m")),
+    ("1g", "1g", Some("1g")),
+];
+
+/// The ability to collapse pages of a running program, and the configuration by it.
+const SUPERVISE: &str = "supervise";
+
+/// The words of the abilities that configurations depend on; some are there more than once.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    ON_ONE_NODE.into_iter().filter_map(|(_, _, word)| word).chain([SUPERVISE])
+}
+
 /// What a session compares. The baseline is the first configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
@@ -58,7 +79,7 @@ pub(crate) struct Choice {
 /// What decides the choice: facts about the machine, read elsewhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Abilities {
-    /// What cannot be done, by its word (`thp`, `64k`, `2m`, `1g`).
+    /// What cannot be done, by its word, one of [`words`].
     pub(crate) obstacles: BTreeMap<String, Obstacle>,
     /// Nodes with memory that may be used.
     pub(crate) nodes: Vec<u32>,
@@ -167,19 +188,10 @@ impl Choice {
 
     fn by_default(&mut self, baseline: &Means, abilities: &Abilities) {
         let placed = |text| means(text).unwrap_or(Means::Plain);
-        let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
-        let candidates = [
-            ("plain", Means::Plain, None),
-            ("thp", placed("thp"), can("thp")),
-            ("thp-prefault", placed("thp,prefault"), can("thp")),
-            ("thp-heap", placed("thp,heap"), can("thp")),
-            // Needs no library in front of malloc: where it does as well, it is what is recommended.
-            ("glibc-thp", placed("thp,via=glibc"), can("thp")),
-            ("64k", placed("64k"), can("64k")),
-            ("2m", placed("2m"), can("2m")),
-            ("1g", placed("1g"), can("1g")),
-        ];
-        for (name, means, obstacle) in candidates {
+        for (name, placement, word) in ON_ONE_NODE {
+            let means = placed(placement);
+            let obstacle = word
+                .and_then(|word| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word)));
             if means != *baseline {
                 self.try_it(name, means, obstacle);
             }
@@ -198,7 +210,7 @@ impl Choice {
         }
         // Where no library reaches, pages can still be collapsed from outside.
         if abilities.unreachable.is_some() {
-            self.try_it("supervise", placed("thp,via=supervise"), abilities.obstacles.get("supervise"));
+            self.try_it(SUPERVISE, placed("thp,via=supervise"), abilities.obstacles.get(SUPERVISE));
         }
     }
 

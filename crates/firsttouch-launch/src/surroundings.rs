@@ -1,20 +1,17 @@
 //! The machine around a session: what it can do, whether runs need warming up, and whether a run left it as it
 //! found it.
 
-use crate::configurations::Abilities;
+use crate::configurations::{Abilities, words};
 use crate::nodes::{candidates, usable_nodes};
 use crate::obstacle::Obstacle;
 use firsttouch_machine::{Machine, Root, StatusReport};
 use firsttouch_placement::MachineKey;
 use firsttouch_process::{Environment, resolve};
 
-/// The words of the placements that depend on the machine.
-const DEPENDENT: [&str; 5] = ["thp", "64k", "2m", "1g", "supervise"];
-
 /// What can be done on a machine. `measured`: the bandwidth between the nodes is known; commands are looked for on the search path of
 /// `environment`.
 pub(crate) fn abilities(status: &StatusReport, measured: bool, environment: &Environment) -> Abilities {
-    let obstacles = DEPENDENT.into_iter().filter_map(|word| {
+    let obstacles = words().filter_map(|word| {
         let obstacle = match status.can(word) {
             Some(ability) if ability.possible == Some(true) => return None,
             Some(ability) => Obstacle { reason: ability.why.clone(), remedy: ability.remedy.clone() },
