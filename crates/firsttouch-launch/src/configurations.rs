@@ -46,8 +46,8 @@ impl Configuration {
     }
 }
 
-/// What is tried on every machine that can: the name, the placement, and the word of the ability it depends on.
-const ON_ONE_NODE: [(&str, &str, Option<&str>); 8] = [
+/// What is tried of kinds of pages: the name, the placement, and the word of the ability it depends on.
+const BY_PAGES: [(&str, &str, Option<&str>); 8] = [
     ("plain", "plain", None),
     ("thp", "thp", Some("thp")),
     ("thp-prefault", "thp,prefault", Some("thp")),
@@ -64,7 +64,7 @@ const SUPERVISE: &str = "supervise";
 
 /// The words of the abilities that configurations depend on; some are there more than once.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    ON_ONE_NODE.into_iter().filter_map(|(_, _, word)| word).chain([SUPERVISE])
+    BY_PAGES.into_iter().filter_map(|(_, _, word)| word).chain([SUPERVISE])
 }
 
 /// What a session compares. The baseline is the first configuration.
@@ -93,6 +93,13 @@ pub(crate) struct Abilities {
     pub(crate) unreachable: Option<Obstacle>,
     /// The program is a Java virtual machine, whose heap only its own switches place.
     pub(crate) jvm: bool,
+}
+
+impl Abilities {
+    /// What stands against placing memory from within the program by the ability of this word.
+    fn against(&self, word: &str) -> Option<&Obstacle> {
+        self.unreachable.as_ref().or_else(|| self.obstacles.get(word))
+    }
 }
 
 /// A list that cannot be read.
@@ -188,12 +195,10 @@ impl Choice {
 
     fn by_default(&mut self, baseline: &Means, abilities: &Abilities) {
         let placed = |text| means(text).unwrap_or(Means::Plain);
-        for (name, placement, word) in ON_ONE_NODE {
+        for (name, placement, word) in BY_PAGES {
             let means = placed(placement);
-            let obstacle = word
-                .and_then(|word| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word)));
             if means != *baseline {
-                self.try_it(name, means, obstacle);
+                self.try_it(name, means, word.and_then(|word| abilities.against(word)));
             }
         }
         for Candidate { name, placement, obstacle } in &abilities.over_nodes {
@@ -216,11 +221,10 @@ impl Choice {
 
     fn alternatives(&mut self, abilities: &Abilities) {
         let by = |pages, via| Means::Placed(Placement { pages, via, ..Placement::default() });
-        let can = |word: &str| abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word));
-        self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), can("2m"));
+        self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), abilities.against("2m"));
         self.try_it("mimalloc", Means::PlainMimalloc, abilities.unreachable.as_ref());
         self.try_it("mimalloc-large", by(Pages::Transparent, Via::Mimalloc), abilities.unreachable.as_ref());
-        self.try_it("jemalloc-thp", by(Pages::Transparent, Via::Jemalloc), can("thp"));
+        self.try_it("jemalloc-thp", by(Pages::Transparent, Via::Jemalloc), abilities.against("thp"));
         let obstacle = |reason: &str, remedy: Option<&str>| Obstacle {
             reason: reason.to_owned(),
             remedy: remedy.map(str::to_owned),

@@ -98,6 +98,7 @@ impl Supplies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configurations::choose;
 
     fn supplies(available: u64, free: u64) -> Supplies {
         Supplies {
@@ -136,5 +137,21 @@ mod tests {
         let obstacle = |word: &str| abilities.obstacles.get(word).map(|obstacle| obstacle.remedy.is_some());
         assert_eq!([obstacle("thp"), obstacle("64k"), obstacle("2m")], [None, Some(true), None]);
         assert_eq!(key(&status.machine), None);
+    }
+
+    /// An ability that [`words`] does not name would count as there.
+    #[test]
+    fn a_machine_without_huge_pages_tries_none() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc")).unwrap();
+        std::fs::write(root.path().join("proc/cpuinfo"), "").unwrap();
+        let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
+        let mut abilities = abilities(&status, false, &Environment::default());
+        abilities.jvm = true;
+        let tried = choose("plain", &[], true, &abilities).unwrap().configurations;
+        let names: Vec<&str> = tried.iter().map(|tried| tried.name.as_str()).collect();
+        assert_eq!(names, ["baseline", "mimalloc", "mimalloc-large"]);
+        abilities.unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
+        assert!(choose("plain", &[], true, &abilities).is_err());
     }
 }
