@@ -204,6 +204,21 @@ pub fn threads(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
     Ok(threads)
 }
 
+/// The processes that the threads of a process have started and that still run (`/proc/PID/task/TID/children`, a file of
+/// kernels with `CONFIG_PROC_CHILDREN`); not found where the kernel has no such file, or the process has ended.
+///
+/// This reads as many files as the process has threads, where [`descendants`] reads one for every process of the machine. The
+/// price (`proc_pid_task_children(5)`): while one child ends another may be left out, so it is for who asks again.
+pub fn children(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
+    let of_thread = |thread: u32| read_text(&process_file(root, pid, &format!("task/{thread}/children")));
+    let mut text = of_thread(pid)?;
+    for thread in threads(root, pid)?.into_iter().filter(|thread| *thread != pid) {
+        // The children of a thread that ends go over to another one.
+        text += &unless_ended(of_thread(thread))?.unwrap_or_default();
+    }
+    Ok(text.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect())
+}
+
 /// How often the scheduler has moved a thread to another CPU (`/proc/PID/task/TID/sched`, a file of kernels with
 /// `CONFIG_SCHED_DEBUG`); `None` where it does not say.
 pub fn migrations(root: &Root, pid: u32, thread: u32) -> io::Result<Option<u64>> {
@@ -459,6 +474,11 @@ mod tests {
         let mut child =
             std::process::Command::new("cat").arg("-").stdin(std::process::Stdio::piped()).spawn().unwrap();
         assert!(descendants(&Root::live(), &[own]).unwrap().contains(&child.id()));
+        // The test's own thread has started it, which is not the first one.
+        match children(&Root::live(), own) {
+            Ok(children) => assert!(children.contains(&child.id())),
+            Err(error) => assert!(!Root::live().has(&format!("proc/{own}/task/{own}/children")), "{error}"),
+        }
         drop(child.stdin.take());
         child.wait().unwrap();
     }

@@ -1,6 +1,5 @@
 //! A program and what it starts, looked at from time to time while it runs, to say afterwards what they had at their peak.
 
-use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{self, Stat, Status, TICKS_PER_S, unless_ended};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
@@ -42,7 +41,8 @@ pub struct TreeWatch {
     nodes_at_peak: Option<BTreeMap<u32, u64>>,
     pause: Duration,
     cost: Duration,
-    next_search: Instant,
+    /// Whether the kernel lists the children of a process.
+    lists_children: bool,
     /// The CPUs that the first thread of the program may run on.
     cpus: Option<Vec<u32>>,
     /// Why a member could not be looked into.
@@ -71,6 +71,7 @@ impl TreeWatch {
     /// A watch of the process `pid` that has not looked yet.
     pub fn new(root: Root, pid: u32) -> TreeWatch {
         let mut watch = TreeWatch {
+            lists_children: root.has(&format!("proc/{pid}/task/{pid}/children")),
             root,
             pid,
             members: Vec::new(),
@@ -81,7 +82,6 @@ impl TreeWatch {
             nodes_at_peak: None,
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
-            next_search: Instant::now(),
             cpus: None,
             blind: None,
         };
@@ -91,8 +91,8 @@ impl TreeWatch {
 
     /// Looks once; false if the program has ended.
     pub fn look(&mut self) -> bool {
-        self.search();
         let begun = Instant::now();
+        self.search();
         let looks = self.glance();
         if !looks.is_empty() {
             self.look_into(&looks);
@@ -107,18 +107,24 @@ impl TreeWatch {
         self.pause.max(self.cost * PAUSE_TO_COST)
     }
 
-    /// Looks for processes that are new. That reads a line of every process of the machine, so it has a price of its own: the
-    /// processor time that it takes. Waiting for a processor costs nobody anything, and would keep new processes unseen for long.
+    /// Looks for processes that are new, among them the children of those.
     fn search(&mut self) {
-        if Instant::now() < self.next_search {
+        let known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
+        let mut seen: HashSet<u32> = known.iter().copied().collect();
+        if !self.lists_children {
+            let found = process::descendants(&self.root, &known).unwrap_or_default();
+            found.into_iter().filter(|pid| seen.insert(*pid)).for_each(|pid| self.welcome(pid));
             return;
         }
-        let begun = thread_processor_time();
-        let known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
-        let unknown = process::descendants(&self.root, &known).unwrap_or_default();
-        let known: HashSet<u32> = known.into_iter().collect();
-        unknown.into_iter().filter(|pid| !known.contains(pid)).for_each(|pid| self.welcome(pid));
-        self.next_search = Instant::now() + thread_processor_time().saturating_sub(begun) * PAUSE_TO_COST;
+        let mut parents = known;
+        while let Some(parent) = parents.pop() {
+            for pid in process::children(&self.root, parent).unwrap_or_default() {
+                if seen.insert(pid) {
+                    self.welcome(pid);
+                    parents.push(pid);
+                }
+            }
+        }
     }
 
     fn welcome(&mut self, pid: u32) {
@@ -279,5 +285,26 @@ fn private_nodes(root: &Root, pid: u32) -> Option<BTreeMap<u32, u64>> {
         // It has ended since its mappings were read.
         Err(_) if Stat::read(root, pid).is_err() => Some(BTreeMap::new()),
         Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn children_are_found_whether_the_kernel_lists_them_or_not() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let watch = TreeWatch::new(Root::live(), std::process::id());
+        for lists_children in [watch.lists_children, false] {
+            let mut watch = TreeWatch { lists_children, ..TreeWatch::new(Root::live(), std::process::id()) };
+            assert!(watch.look());
+            assert!(watch.members.iter().any(|member| member.memory.pid == child.id()), "{lists_children}");
+            let (tree, _) = watch.into_tree().unwrap();
+            assert!(tree.processes.iter().any(|process| process.pid == child.id()), "{lists_children}");
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
     }
 }

@@ -81,7 +81,7 @@ static long sleeps_of_launcher(void) {
     return is_it ? sleeps : -1;
 }
 
-/* Between two of its sleeps the command looks once; one look may have begun before, and not each looks for new processes. */
+/* Between two of its sleeps the command looks once; one look may have begun before, and a look itself may have to wait. */
 static void wait_for_looks(void) {
     long before = sleeps_of_launcher();
     while (before >= 0 && sleeps_of_launcher() < before + 7) usleep(1000);
