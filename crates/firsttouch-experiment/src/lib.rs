@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod assess;
+mod decide;
 mod eliminate;
 mod history;
 mod launcher;
@@ -39,6 +40,7 @@ mod tie;
 mod verdict;
 mod warnings;
 
+pub use decide::{Decider, Decision};
 pub use launcher::{Launcher, Phase, RunRequest};
 pub use observer::{LiveSummary, Observer, PhaseProgress, Silent};
 pub use plan::Plan;

@@ -2,6 +2,8 @@
 //!
 //! None of them panics or returns NaN for finite samples; what cannot be known from so few values is `None`.
 
+pub mod closure;
+pub mod contrast;
 pub mod dip;
 pub mod drift;
 pub mod holm;

@@ -1,7 +1,6 @@
 //! A machine made of random numbers: programs with known times, noise, drift, moods and faults.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use crate::sessions::Random;
 use firsttouch_experiment::Verdict;
 use firsttouch_experiment::{
     Launcher, Observer, PhaseProgress, Plan, RunRequest, SessionResult, TimedRun, run,
@@ -28,7 +27,7 @@ pub(crate) struct Machine {
     pub(crate) fail_at: Option<u32>,
     /// Every request, in order.
     pub(crate) requests: Vec<RunRequest>,
-    generator: ChaCha8Rng,
+    random: Random,
     slow_state: f64,
     elapsed_s: f64,
 }
@@ -50,29 +49,19 @@ impl Machine {
             fail_at: None,
             requests: Vec::new(),
             // Away from the seeds of the schedules.
-            generator: ChaCha8Rng::seed_from_u64(seed ^ 0x9e37_79b9_7f4a_7c15),
+            random: Random::new(seed ^ 0x9e37_79b9_7f4a_7c15, 0),
             slow_state: 0.0,
             elapsed_s: 0.0,
         }
     }
 
-    fn uniform(&mut self) -> f64 {
-        ((self.generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// A standard normal number (Box and Muller).
-    fn gauss(&mut self) -> f64 {
-        let (radius, angle) = (self.uniform(), self.uniform());
-        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
-    }
-
     /// The time of one run of a configuration, as the run of that order.
     pub(crate) fn wall_s(&mut self, configuration: usize, order: u32) -> f64 {
-        let noise = self.noise * self.gauss();
+        let noise = self.noise * self.random.normal();
         let noise = if self.normal { (1.0 + noise).max(0.01) } else { noise.exp() };
-        self.slow_state = 0.95 * self.slow_state + (1.0 - 0.95f64 * 0.95).sqrt() * self.gauss();
+        self.slow_state = 0.95 * self.slow_state + (1.0 - 0.95f64 * 0.95).sqrt() * self.random.normal();
         let slow = (self.slow_noise * self.slow_state).exp();
-        let mood = self.uniform();
+        let mood = self.random.uniform();
         let mode = match self.slow_mode {
             Some((moody, probability, factor)) if moody == configuration && mood < probability => factor,
             _ => 1.0,

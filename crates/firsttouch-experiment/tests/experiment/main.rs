@@ -3,7 +3,10 @@
 mod design;
 mod endings;
 mod machine;
+mod operating;
 mod properties;
 mod rates;
 mod schedule;
+#[path = "../../examples/operating/sessions.rs"]
+mod sessions;
 mod ties;

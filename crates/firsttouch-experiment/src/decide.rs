@@ -1,0 +1,140 @@
+//! The rule that decides, block by block, which configurations differ from the baseline and which do not.
+
+use crate::Verdict;
+use crate::statistics::closure::adjusted_log_e;
+use crate::statistics::contrast::{Block, Contrast, contrasts};
+
+/// What was decided about a configuration, when it was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// Faster, slower or the same.
+    pub verdict: Verdict,
+    /// Blocks that had been run by then.
+    pub blocks: u32,
+    /// What they said.
+    pub contrast: Contrast,
+}
+
+/// Looks at the blocks after each of them, for as long as anything is undecided. A configuration that is decided may leave: what
+/// was decided about it stands.
+///
+/// *Different* (faster or slower): the e-value against no difference, with all alternatives counted, reaches 1/`alpha`. *The same*: the interval
+/// lies within `same_band`; each of its ends is a test of its own (two one-sided tests, D. Schuirmann 1987) at `alpha`, shared among all
+/// alternatives that were not called the same before (Holm). The probability of calling any alternative different that is not is at
+/// most `alpha` over the whole session, and so is that of calling any the same that is further away than `same_band`.
+#[derive(Clone, Debug)]
+pub struct Decider {
+    alpha: f64,
+    same_band: f64,
+    decisions: Vec<Option<Decision>>,
+}
+
+impl Decider {
+    /// A rule for this many alternatives to the baseline.
+    pub fn new(alternatives: usize, alpha: f64, same_band: f64) -> Decider {
+        Decider { alpha, same_band, decisions: vec![None; alternatives] }
+    }
+
+    /// What is decided about each alternative, in the order of the blocks' entries after the baseline's.
+    pub fn decisions(&self) -> &[Option<Decision>] {
+        &self.decisions
+    }
+
+    /// Looks at all blocks so far: in each, the baseline's entry is the first. Entries of alternatives that are decided may be missing.
+    pub fn look(&mut self, blocks: &[Block]) {
+        let now = contrasts(blocks, 0).into_iter().skip(1).chain(std::iter::repeat(None));
+        let seen: Vec<Option<Contrast>> = self
+            .decisions
+            .iter()
+            .zip(now)
+            .map(|(decision, now)| decision.map(|decision| decision.contrast).or(now))
+            .collect();
+        // An alternative of which nothing is known yet counts as one without evidence.
+        let log_e: Vec<f64> =
+            seen.iter().map(|contrast| contrast.as_ref().map_or(0.0, Contrast::log_e)).collect();
+        let adjusted = adjusted_log_e(&log_e);
+        let not_the_same = self.decisions.iter().flatten().filter(|it| it.verdict == Verdict::Same).count();
+        let questions = (self.decisions.len() - not_the_same) as f64;
+        for ((decision, contrast), adjusted) in self.decisions.iter_mut().zip(seen).zip(adjusted) {
+            let Some(contrast) = contrast.filter(|_| decision.is_none()) else { continue };
+            let verdict = if is_within(&contrast, self.same_band, self.alpha / questions) {
+                Verdict::Same
+            } else if adjusted < -self.alpha.ln() {
+                continue;
+            } else if contrast.log_ratio > 0.0 {
+                Verdict::Faster
+            } else {
+                Verdict::Slower
+            };
+            *decision = Some(Decision { verdict, blocks: blocks.len() as u32, contrast });
+        }
+    }
+}
+
+/// Whether both one-sided tests exclude ratios outside the band.
+fn is_within(contrast: &Contrast, same_band: f64, alpha: f64) -> bool {
+    contrast.half_width((2.0 * alpha).min(1.0)).is_some_and(|half_width| {
+        contrast.log_ratio - half_width >= (-same_band).ln_1p()
+            && contrast.log_ratio + half_width <= same_band.ln_1p()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Noise of one percent without chance, which has the same mean for all over five blocks.
+    fn block(number: usize, times: &[f64]) -> Block {
+        let wobble = |index: usize| 0.01 * ((index + 1) * number % 5) as f64;
+        times.iter().enumerate().map(|(index, time)| Some(time.ln() + wobble(index))).collect()
+    }
+
+    fn decide(times: &[f64], blocks: usize) -> Decider {
+        let mut decider = Decider::new(times.len() - 1, 0.05, 0.02);
+        let mut seen = Vec::new();
+        for number in 0..blocks {
+            let mut block = block(number, times);
+            for (entry, decision) in block[1..].iter_mut().zip(decider.decisions()) {
+                *entry = entry.filter(|_| decision.is_none());
+            }
+            seen.push(block);
+            decider.look(&seen);
+        }
+        decider
+    }
+
+    fn verdicts(decider: &Decider) -> Vec<Option<Verdict>> {
+        decider.decisions().iter().map(|decision| decision.map(|decision| decision.verdict)).collect()
+    }
+
+    #[test]
+    fn gains_losses_and_nothing_are_told_apart() {
+        let decider = decide(&[1.0, 0.7, 1.3, 1.0], 60);
+        assert_eq!(verdicts(&decider), [Some(Verdict::Faster), Some(Verdict::Slower), Some(Verdict::Same)]);
+        let blocks: Vec<u32> = decider.decisions().iter().map(|decision| decision.unwrap().blocks).collect();
+        assert!(blocks[0] <= 5 && blocks[1] <= 5 && blocks[2] > 5, "{blocks:?}");
+        let ratio = decider.decisions()[0].unwrap().contrast.log_ratio.exp();
+        assert!((ratio - 1.0 / 0.7).abs() < 0.05, "{ratio}");
+    }
+
+    #[test]
+    fn few_blocks_decide_nothing() {
+        assert_eq!(verdicts(&decide(&[1.0, 0.5], 1)), [None]);
+        assert_eq!(verdicts(&decide(&[1.0, 0.99], 3)), [None]);
+        assert_eq!(verdicts(&decide(&[1.0], 3)), []);
+    }
+
+    #[test]
+    fn a_certain_difference_too_small_to_matter_is_the_same() {
+        assert_eq!(verdicts(&decide(&[1.0, 0.994], 200)), [Some(Verdict::Same)]);
+    }
+
+    #[test]
+    fn a_decision_stands() {
+        let mut decider = decide(&[1.0, 0.7], 8);
+        let before = decider.decisions().to_vec();
+        assert_eq!(verdicts(&decider), [Some(Verdict::Faster)]);
+        decider.look(&(0..50).map(|number| block(number, &[1.0, 2.0])).collect::<Vec<Block>>());
+        assert_eq!(decider.decisions(), before);
+    }
+}
