@@ -20,8 +20,9 @@ pub struct Decision {
 ///
 /// *Different* (faster or slower): the e-value against no difference, with all alternatives counted, reaches 1/`alpha`. *The same*: the interval
 /// lies within `same_band`; each of its ends is a test of its own (two one-sided tests, D. Schuirmann 1987) at `alpha`, shared among all
-/// alternatives that were not called the same before (Holm). The probability of calling any alternative different that is not is at
-/// most `alpha` over the whole session, and so is that of calling any the same that is further away than `same_band`.
+/// alternatives that were not called the same before (Holm). With normal noise that is the same in
+/// all, the probability of calling any alternative different that is not is at most `alpha` over the whole session, and so is that of
+/// calling any the same that is further away than `same_band`. How far other noise is from that the example `operating` shows.
 #[derive(Clone, Debug)]
 pub struct Decider {
     alpha: f64,

@@ -1,4 +1,5 @@
-//! The operating characteristics of the rule that decides: `cargo run --release -p firsttouch-experiment --example operating`.
+//! The operating characteristics of the rule that decides: `cargo run --release -p firsttouch-experiment --example operating`;
+//! a number after `--` is another seed than 1.
 //!
 //! Each row is 500 simulated sessions. *false*: sessions with a false verdict about any alternative. Then what the
 //! first alternative, whose gain the row names, was called, and after how many blocks. *coverage*: intervals that hold the truth
@@ -11,9 +12,10 @@ mod sessions;
 use sessions::{Rates, Scenario};
 
 const SESSIONS: u32 = 500;
-const SEED: u64 = 1;
 
-fn main() {
+fn main() -> Result<(), std::num::ParseIntError> {
+    let seed = std::env::args().nth(1).map_or(Ok(1), |seed| seed.parse())?;
+    let row = |name: &str, scenario: &Scenario| row(name, scenario, seed);
     println!("| case | false | faster | slower | same | median blocks | coverage |");
     println!("|---|---|---|---|---|---|---|");
     for noise in [0.02, 0.05, 0.10] {
@@ -64,11 +66,12 @@ fn main() {
             row("3 % slower after the last", &Scenario { carry_over: 0.03, ..plain.clone() });
         }
     }
+    Ok(())
 }
 
-fn row(name: &str, scenario: &Scenario) {
+fn row(name: &str, scenario: &Scenario, seed: u64) {
     let Rates { false_verdicts, faster, slower, same, median_blocks, coverage } =
-        scenario.operate(SESSIONS, SEED);
+        scenario.operate(SESSIONS, seed);
     let blocks = median_blocks.map_or("-".to_owned(), |blocks| blocks.to_string());
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     println!(

@@ -77,7 +77,8 @@ impl Scenario {
     pub(crate) fn operate(&self, sessions: u32, seed: u64) -> Rates {
         let alternatives = 1..self.gains.len();
         let (mut false_sessions, mut missed, mut decided) = (0, 0, 0);
-        let (mut verdicts, mut blocks) = ([0u32; 3], Vec::new());
+        // Those about the first alternative, whose gain a row is about.
+        let mut first: Vec<Decision> = Vec::new();
         for session in 0..sessions {
             let decisions = self.session(&mut Random::new(seed, u64::from(session)));
             let wrong = |index: usize| {
@@ -97,23 +98,19 @@ impl Scenario {
                     u32::from(decision.contrast.half_width(ALPHA).is_none_or(|half_width| off > half_width));
                 decided += 1;
             }
-            // The first alternative is the one whose gain the row is about.
-            if let Some(decision) = decisions[0] {
-                verdicts[[Verdict::Faster, Verdict::Slower, Verdict::Same]
-                    .iter()
-                    .position(|verdict| *verdict == decision.verdict)
-                    .expect("a decision is one of these")] += 1;
-                blocks.push(decision.blocks);
-            }
+            first.extend(decisions[0]);
         }
-        blocks.sort_unstable();
+        first.sort_unstable_by_key(|decision| decision.blocks);
         let share = |count: u32, of: u32| f64::from(count) / f64::from(of.max(1));
+        let called = |verdict: Verdict| {
+            share(first.iter().filter(|decision| decision.verdict == verdict).count() as u32, sessions)
+        };
         Rates {
             false_verdicts: share(false_sessions, sessions),
-            faster: share(verdicts[0], sessions),
-            slower: share(verdicts[1], sessions),
-            same: share(verdicts[2], sessions),
-            median_blocks: blocks.get(blocks.len() / 2).copied(),
+            faster: called(Verdict::Faster),
+            slower: called(Verdict::Slower),
+            same: called(Verdict::Same),
+            median_blocks: first.get(first.len() / 2).map(|decision| decision.blocks),
             coverage: 1.0 - share(missed, decided),
         }
     }
