@@ -4,7 +4,7 @@ use crate::errors::tune_error;
 use firsttouch_experiment::Observer;
 use firsttouch_launch::{
     Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp, kept_file,
-    parse_share, parse_time, tune,
+    parse_budget, parse_share, tune,
 };
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
@@ -33,7 +33,8 @@ pub(crate) struct Request {
     baseline: String,
     alternatives: bool,
     quick: bool,
-    precision: String,
+    same: String,
+    precision: Option<String>,
     max_runs: Option<String>,
     budget: Option<String>,
     seed: Option<String>,
@@ -99,11 +100,14 @@ pub(crate) fn session(
 
 fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<Tuned, Failure> {
     let began = Instant::now();
-    let precision = parse_share(&request.precision)
-        .ok_or_else(|| Failure::misused("precision", "a share between 0.05% and 50%, for example 1%"))?;
-    let time = |text: &String| {
-        parse_time(text)
-            .ok_or_else(|| Failure::misused("budget", "seconds, or a time, for example 90s, 10m, 1h"))
+    let share = |name, text: &String| {
+        parse_share(text)
+            .ok_or_else(|| Failure::misused(name, "a share between 0.05% and 50%, for example 1%"))
+    };
+    let budget = |text: &String| {
+        parse_budget(text).ok_or_else(|| {
+            Failure::misused("budget", "seconds, or a time, for example 90s, 10m, 1h, or none")
+        })
     };
     let runs = |text: &String| {
         let runs = text.parse().ok().filter(|runs| *runs >= 2_u32);
@@ -125,9 +129,10 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         alternatives: request.alternatives,
         seed: request.seed.as_ref().map(seed).transpose()?,
         quick: request.quick,
-        precision,
+        same_band: share("same", &request.same)?,
+        precision: request.precision.as_ref().map(|text| share("precision", text)).transpose()?,
         max_runs: request.max_runs.as_ref().map(runs).transpose()?,
-        budget: request.budget.as_ref().map(time).transpose()?,
+        budget: request.budget.as_ref().map(budget).transpose()?.unwrap_or_default().0,
         warm_up: Some(WarmUp { program: request.warm_up.0.clone(), arguments: request.warm_up.1.clone() }),
         output: Stream::Null,
         began,

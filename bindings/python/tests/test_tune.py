@@ -29,7 +29,7 @@ def test_a_session_has_a_document(tmp_path, capsys):
     assert result.to_dict()["seed"] == 7 and result.to_dict()["command"][0] == sys.executable
     names = [one["name"] for one in result.document["configurations"]]
     assert "thp" in names and len(names) == 2
-    assert (result.ratio is None) == (result.winner is None) == (result.verdict is None)
+    assert (result.recommended is None) == (result.state is None) == (not result.best)
     assert "thp" in repr(result)
     html = result._repr_html_()
     assert html.startswith("<header>") and html.endswith("</main>") and "<svg" in html and "<script" not in html
@@ -74,7 +74,7 @@ def test_the_callers_memory_is_not_the_programs():
 
 
 def test_arguments_are_checked():
-    for name, value in [("precision", "much"), ("budget", "soon"), ("max_runs", 1), ("seed", -1), ("baseline", "")]:
+    for name, value in [("precision", "much"), ("same", "nearly"), ("budget", "soon"), ("max_runs", 1), ("seed", -1), ("baseline", "")]:
         with pytest.raises(firsttouch.TuneError) as error:
             firsttouch.tune(["true"], configs="thp", progress=False, **{name: value})
         assert error.value.status == 2, (name, error.value)

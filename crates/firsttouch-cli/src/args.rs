@@ -33,12 +33,12 @@ pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use firsttouch_launch::Budget;
 use firsttouch_measure::Engine;
 use firsttouch_placement::Pages;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
-use words::{duration, engine, pages, percent, size};
+use words::{budget, engine, pages, percent, size};
 
 /// Decides the pages of a program's memory at first touch, and proves what that was worth.
 #[derive(Debug, Parser)]
@@ -202,8 +202,8 @@ pub(crate) struct Run {
 
 /// Find the best placement of a program, and prove it
 ///
-/// Runs the program many times, under every placement in turn, in random order, and prints how much faster or
-/// slower each one is, with a 95 % interval. Exit codes: 0 done (also when nothing helps), 1 the program
+/// Runs the program many times, under every placement in turn, in random order, until it is decided which are faster and which are
+/// not, and prints by how much, with 95 % intervals. Exit codes: 0 done (also when nothing helps), 1 the program
 /// failed, 2 wrong usage, 3 `--strict` was not met, 130 interrupted (what was finished is written).
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -226,18 +226,21 @@ pub(crate) struct Tune {
     /// Seed of the random order, to repeat a session [default: a new one]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Let precision stop a session after 5 blocks instead of 10
+    /// Spend no time on telling those apart that are faster than the baseline
     #[arg(long)]
     pub(crate) quick: bool,
-    /// How well each mean must be known before a session stops: 1% for small differences
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
-    pub(crate) precision: f64,
+    /// Ratios within 1 ± PERCENT count as the same
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    pub(crate) same: f64,
+    /// Go on until each ratio is known this well, too: half the width of its 95 % interval [default: until it is decided]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) precision: Option<f64>,
     /// At most N timed runs of each placement
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) max_runs: Option<u32>,
-    /// At most this much time for the whole session: 90s, 10m, 1h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) budget: Option<Duration>,
+    /// At most this much time for the whole session: 90s, 10m, 1h; `none` for as long as it takes to decide [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub(crate) budget: Option<Budget>,
     /// End with 3 unless every placement obtained what it asked for and every verdict is decided
     #[arg(long)]
     pub(crate) strict: bool,
@@ -247,7 +250,7 @@ pub(crate) struct Tune {
     /// Show the program's output in the timed runs, in place of how far the session is
     #[arg(long)]
     pub(crate) show_output: bool,
-    /// Keep the winning placement as a profile for `run --profile`
+    /// Keep the confirmed placement as a profile for `run --profile`
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]

@@ -13,6 +13,8 @@ pub struct Decision {
     pub blocks: u32,
     /// What they said.
     pub contrast: Contrast,
+    /// Natural logarithm of the e-value against no difference, with all alternatives counted.
+    pub log_e: f64,
 }
 
 /// Looks at the blocks after each of them, for as long as anything is undecided. A configuration that is decided may leave: what
@@ -67,7 +69,7 @@ impl Decider {
             } else {
                 Verdict::Slower
             };
-            *decision = Some(Decision { verdict, blocks: blocks.len() as u32, contrast });
+            *decision = Some(Decision { verdict, blocks: blocks.len() as u32, contrast, log_e: adjusted });
         }
     }
 }

@@ -1,31 +1,28 @@
 //! The runs of one phase, by configuration.
 
 use crate::SessionRun;
-use crate::statistics::ratio::log_ratios;
+use crate::statistics::contrast::Block;
 use crate::{RunRequest, TimedRun};
 
-/// Everything measured in one phase. A configuration runs once in each block from the first until it is dropped, so
-/// its runs are its blocks.
+/// Everything measured in one phase.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Configurations of this phase, the baseline first.
+    /// Configurations of this phase, the baseline first. Their places here are the entries of [`History::blocks`].
     pub(crate) participants: Vec<usize>,
     /// Runs by configuration index; empty for those that do not take part.
     pub(crate) runs: Vec<Vec<SessionRun>>,
-    /// The block after which a configuration was dropped.
-    pub(crate) dropped_after: Vec<Option<u32>>,
-    /// Blocks in which every live configuration has run.
-    pub(crate) complete_blocks: u32,
+    /// Logarithms of the wall times of every complete block: one in which all that had to run has run.
+    pub(crate) blocks: Vec<Block>,
 }
 
 impl History {
     pub(crate) fn new(configurations: usize, participants: Vec<usize>) -> Self {
-        History {
-            participants,
-            runs: vec![Vec::new(); configurations],
-            dropped_after: vec![None; configurations],
-            complete_blocks: 0,
-        }
+        History { participants, runs: vec![Vec::new(); configurations], blocks: Vec::new() }
+    }
+
+    /// The number of the block that runs now, or next.
+    pub(crate) fn block(&self) -> u32 {
+        self.blocks.len() as u32
     }
 
     pub(crate) fn record(&mut self, request: &RunRequest, timed: TimedRun) {
@@ -37,9 +34,15 @@ impl History {
         });
     }
 
-    /// Configurations that still run, the baseline first.
-    pub(crate) fn live(&self) -> Vec<usize> {
-        self.participants.iter().copied().filter(|&index| self.dropped_after[index].is_none()).collect()
+    /// Ends the block. A time that is not positive and finite says nothing and is left out.
+    pub(crate) fn finish_block(&mut self) {
+        let number = self.block();
+        let entry = |configuration: &usize| {
+            let run = self.runs[*configuration].last().filter(|run| run.block == number)?;
+            Some(run.timed.wall_s.ln()).filter(|logarithm| logarithm.is_finite())
+        };
+        let block = self.participants.iter().map(entry).collect();
+        self.blocks.push(block);
     }
 
     /// Wall times of all runs of a configuration, those of an unfinished block included.
@@ -47,16 +50,13 @@ impl History {
         self.runs[configuration].iter().map(|run| run.timed.wall_s).collect()
     }
 
-    /// Wall times in complete blocks only.
-    pub(crate) fn complete_wall_s(&self, configuration: usize) -> impl Iterator<Item = &f64> {
-        self.runs[configuration]
-            .iter()
-            .filter(|run| run.block < self.complete_blocks)
-            .map(|run| &run.timed.wall_s)
+    /// Logarithms of how many times faster a participant is than the baseline, block by block.
+    pub(crate) fn log_ratios(&self, participant: usize) -> Vec<f64> {
+        self.blocks.iter().filter_map(|block| Some(block[0]? - block[participant]?)).collect()
     }
 
-    /// Per-block logarithms of how many times faster a configuration is than the reference, complete blocks only.
-    pub(crate) fn log_ratios(&self, reference: usize, configuration: usize) -> Vec<f64> {
-        log_ratios(self.complete_wall_s(reference).zip(self.complete_wall_s(configuration)))
+    /// Whether anything ran.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.runs.iter().any(|runs| !runs.is_empty())
     }
 }

@@ -1,6 +1,6 @@
-//! PhaseProgress, for those who watch. Called between runs only, so that drawing it disturbs no measurement.
+//! Progress, for those who watch. Called between runs only, so that drawing it disturbs no measurement.
 
-use crate::{Phase, RunRequest, TimedRun};
+use crate::{Forecast, Phase, RunRequest, TimedRun};
 use crate::{Ratio, Verdict};
 use std::time::Duration;
 
@@ -13,18 +13,14 @@ pub struct LiveSummary {
     pub runs: u32,
     /// Mean wall-clock time in seconds.
     pub mean_wall_s: Option<f64>,
-    /// Half-width of the 95 % interval of the mean, in seconds.
-    pub ci95_wall_s: Option<f64>,
-    /// Half-width over mean: what the precision rule looks at.
-    pub relative_error: Option<f64>,
-    /// Ratio to the baseline, Holm-adjusted; `None` for the baseline.
+    /// Ratio to the baseline so far, with the interval that may be read at any time; `None` for the baseline.
     pub ratio: Option<Ratio>,
-    /// What the ratio would say if the phase ended now; `None` for the baseline.
-    pub verdict: Option<Verdict>,
-    /// About how many more runs its mean needs; `None` before the variance is known.
-    pub remaining_runs: Option<u32>,
-    /// The block after which it was dropped.
-    pub dropped_after_block: Option<u32>,
+    /// What is decided, and after how many blocks it was.
+    pub decided: Option<(Verdict, u32)>,
+    /// What it would take to decide; `None` for the baseline, for what is decided, and before that can be told.
+    pub forecast: Option<Forecast>,
+    /// Whether it runs in the next block.
+    pub is_live: bool,
 }
 
 /// Where a phase stands at a block end.
@@ -36,13 +32,9 @@ pub struct PhaseProgress {
     pub block: u32,
     /// The configurations that take part in this phase, in the order of the plan.
     pub configurations: Vec<LiveSummary>,
-    /// Configurations dropped at this block end.
-    pub dropped: Vec<usize>,
-    /// Blocks until the phase is likely to end.
+    /// Blocks until all is likely to be decided.
     pub remaining_blocks: Option<u32>,
-    /// Runs until the phase is likely to end, over all live configurations.
-    pub remaining_runs: Option<u32>,
-    /// Time until the phase is likely to end, never more than the budget leaves.
+    /// Time until then, never more than the budget leaves.
     pub remaining: Option<Duration>,
 }
 

@@ -9,44 +9,47 @@ pub struct Plan {
     pub configurations: Vec<String>,
     /// Seed of the block orders and of the environment offsets.
     pub seed: u64,
-    /// Blocks that must be complete before the precision may end a phase.
-    pub min_blocks: u32,
-    /// Relative half-width of the 95 % interval of each mean that ends a phase.
-    pub precision: f64,
     /// Half-width of the band around 1 in which a ratio counts as the same.
     pub same_band: f64,
+    /// A configuration runs until its ratio is known this well, too: half the width of the interval, as a share of the ratio.
+    pub precision: Option<f64>,
     /// Most runs of one configuration in each of the two phases.
     pub max_runs: Option<u32>,
-    /// Most time for the whole session, measured by [`crate::Launcher::elapsed`]. With a confirmation to come, the
-    /// search ends after two thirds of it.
+    /// Most time for the whole session, measured by [`crate::Launcher::elapsed`].
     pub budget: Option<Duration>,
-    /// Run fresh blocks of winner and baseline after the search.
+    /// Go on with those that are faster than the baseline until it is known which of them is the best to recommend.
+    pub settle_best: bool,
+    /// Run fresh blocks of what is recommended and of the baseline.
     pub confirm: bool,
-    /// How much each configuration intrudes, in their order; what is missing counts as 0. Among those that are as fast as
-    /// the fastest, the lowest number wins. Without any, the fastest wins.
+    /// How much each configuration asks of the program and of the machine, in their order; what is missing counts as 0. Of those
+    /// that cannot be told apart from the best, the lowest number is recommended. Without any, the fastest is.
     pub intrusion: Vec<u32>,
 }
 
 impl Plan {
-    /// The designed rules: 10 blocks at least, means known to 5 %, same within 2 %, no caps, with confirmation.
+    /// The designed rules: same within 2 %, no caps, the best settled and confirmed.
     pub fn new(configurations: Vec<String>, seed: u64) -> Self {
         Plan {
             configurations,
             seed,
-            min_blocks: 10,
-            precision: 0.05,
             same_band: 0.02,
+            precision: None,
             max_runs: None,
             budget: None,
+            settle_best: true,
             confirm: true,
             intrusion: Vec::new(),
         }
     }
 
-    /// Half as many blocks at least. The price: intervals of a mean with 10 % noise then cover the truth in 92.5 %
-    /// of sessions instead of 93.5 %.
+    /// Without time spent on telling those apart that are faster than the baseline.
     pub fn quick(mut self) -> Self {
-        self.min_blocks = 5;
+        self.settle_best = false;
         self
+    }
+
+    /// How much the configuration at this place asks.
+    pub(crate) fn rank(&self, configuration: usize) -> u32 {
+        self.intrusion.get(configuration).copied().unwrap_or(0)
     }
 }

@@ -1,7 +1,41 @@
 //! What a session proved.
 
-use crate::{Ratio, SessionRun, Verdict};
+use crate::race::ALPHA;
+use crate::{Decision, Ratio, SessionRun, Verdict};
 use serde::{Deserialize, Serialize};
+
+/// What was decided about a configuration, when it was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Decided {
+    /// Faster, slower or the same.
+    pub verdict: Verdict,
+    /// Blocks that had been run by then.
+    pub blocks: u32,
+    /// The ratio by these blocks.
+    pub ratio: Ratio,
+    /// The evidence against no difference, with all configurations counted: a difference is decided from 20 on, which without
+    /// one is reached in at most one session of 20.
+    pub e_value: f64,
+}
+
+impl Decided {
+    pub(crate) fn of(decision: &Decision) -> Option<Decided> {
+        let ratio = Ratio::of(&decision.contrast, ALPHA)?;
+        let Decision { verdict, blocks, log_e, .. } = *decision;
+        Some(Decided { verdict, blocks, ratio, e_value: log_e.exp() })
+    }
+}
+
+/// What it would take until something is decided, with a probability of 90 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Forecast {
+    /// More runs of the configuration, and as many of the baseline.
+    pub runs: u32,
+    /// The time that these runs take, in seconds.
+    pub seconds: f64,
+}
 
 /// What the runs of one configuration proved against the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,35 +45,56 @@ pub struct ConfigurationResult {
     pub runs: Vec<SessionRun>,
     /// Mean wall-clock time in seconds.
     pub mean_wall_s: f64,
-    /// Half-width of the 95 % Student-t interval of the mean, in seconds; `None` with fewer than two runs.
-    pub ci95_wall_s: Option<f64>,
-    /// Ratio to the baseline; `None` for the baseline itself or with fewer than two blocks.
+    /// Standard deviation of the wall-clock times in seconds; `None` with fewer than two runs.
+    pub deviation_wall_s: Option<f64>,
+    /// Ratio to the baseline by all its blocks; `None` for the baseline itself, and where nothing can be excluded yet.
     pub ratio: Option<Ratio>,
-    /// The verdict against the baseline, Holm-adjusted; `None` for the baseline itself.
-    pub verdict: Option<Verdict>,
-    /// When undecided: about how many more runs it would take.
+    /// What was decided against the baseline; `None` for the baseline itself, and while it is undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub more_runs: Option<u32>,
+    pub decided: Option<Decided>,
+    /// When undecided: what it would take; `None` with too few blocks to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
     /// The wall times fall into more than one group (dip test, 5 % level).
     #[serde(default)]
     pub bimodal: bool,
-    /// Dropped after this block because it was certainly worse than the best; `None` if it ran to the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped_after_block: Option<u32>,
 }
 
-/// Fresh blocks of the winner against the baseline only: the number that is printed large.
+impl ConfigurationResult {
+    /// What was decided; `None` for the baseline, and while it is undecided.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.decided.map(|decided| decided.verdict)
+    }
+}
+
+/// What fresh blocks say of the gain that the search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfirmationState {
+    /// It is there.
+    Confirmed,
+    /// It is not: the same, or slower.
+    Refuted,
+    /// Too few blocks to say.
+    NotYet,
+}
+
+/// Fresh blocks of what is recommended against the baseline only: the number that is printed large.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Confirmation {
-    /// The ratio of the fresh blocks.
+    /// How it ended.
+    pub state: ConfirmationState,
+    /// The ratio of the fresh blocks; `None` where nothing can be excluded yet.
     pub ratio: Option<Ratio>,
-    /// Its verdict.
-    pub verdict: Verdict,
+    /// Where it is neither confirmed nor refuted: what that would take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
     /// The baseline's runs.
     pub baseline_runs: Vec<SessionRun>,
-    /// The winner's runs.
-    pub winner_runs: Vec<SessionRun>,
+    /// The runs of what is recommended.
+    pub recommended_runs: Vec<SessionRun>,
 }
 
 /// The result of [`crate::run`]: always valid, however early the session ended.
@@ -47,13 +102,11 @@ pub struct Confirmation {
 pub struct SessionResult<E> {
     /// One result per configuration, in the order of the plan. A configuration that never ran has no runs and a mean of 0.
     pub configurations: Vec<ConfigurationResult>,
-    /// Index of the configuration that the search found fastest, if its verdict is faster; or of the one that is as fast
-    /// and intrudes less.
-    pub winner: Option<usize>,
-    /// The fastest of the search where the winner took its place, and how many times faster the winner is than it, by the
-    /// blocks of the search, with an interval.
-    pub tied_with: Option<(usize, Ratio)>,
-    /// The fresh blocks of winner and baseline, if any were begun.
+    /// Those that are faster than the baseline and cannot be told apart from the best of them, the fastest first.
+    pub best: Vec<usize>,
+    /// The one of them that asks least.
+    pub recommended: Option<usize>,
+    /// The fresh blocks of what is recommended and of the baseline, if any were begun.
     pub confirmation: Option<Confirmation>,
     /// Somebody asked to stop; what is here is what was finished.
     pub interrupted: bool,

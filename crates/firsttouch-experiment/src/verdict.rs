@@ -1,21 +1,23 @@
 //! What runs say about one configuration against another.
 
+use crate::statistics::contrast::Contrast;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What the runs say about a configuration against the baseline.
+/// Natural logarithms beyond this are cut off: their exponentials would not survive a JSON document.
+const LARGEST_LOGARITHM: f64 = 700.0;
+
+/// What was decided about a configuration against the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The whole interval of the ratio lies above 1.
+    /// It takes less.
     Faster,
-    /// The whole interval of the ratio lies below 1.
+    /// It takes more.
     Slower,
-    /// The whole interval lies inside 1 ± 2 %.
+    /// It takes as much, within the band in which a ratio counts as the same.
     Same,
-    /// None of these yet: more runs are needed.
-    Undecided,
 }
 
 impl fmt::Display for Verdict {
@@ -24,12 +26,12 @@ impl fmt::Display for Verdict {
             Verdict::Faster => "faster",
             Verdict::Slower => "slower",
             Verdict::Same => "same",
-            Verdict::Undecided => "undecided",
         })
     }
 }
 
-/// How many times faster than the baseline (baseline time / time), with its 95 % interval.
+/// How many times faster than the baseline (baseline time / time), with its 95 % interval: one that holds at all looks
+/// together, so that it may be read at any of them (a confidence sequence). It counts this configuration alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Ratio {
@@ -39,4 +41,17 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+}
+
+impl Ratio {
+    /// The ratio of a contrast, with the interval that misses with probability `alpha`; `None` while nothing can be excluded.
+    pub fn of(contrast: &Contrast, alpha: f64) -> Option<Ratio> {
+        let half_width = contrast.half_width(alpha)?;
+        let back = |logarithm: f64| logarithm.clamp(-LARGEST_LOGARITHM, LARGEST_LOGARITHM).exp();
+        Some(Ratio {
+            value: back(contrast.log_ratio),
+            low: back(contrast.log_ratio - half_width),
+            high: back(contrast.log_ratio + half_width),
+        })
+    }
 }

@@ -1,33 +1,15 @@
 //! What makes the figures less sure, in sentences that say what to do about it.
 
 use crate::Plan;
-use crate::assess::{Assessment, Comparison};
 use crate::history::History;
+use crate::phase::Ending;
+use crate::race::{BASELINE, Race};
 use crate::statistics::drift::drift;
-use crate::statistics::sample::mean;
-use crate::statistics::wilcoxon::{hodges_lehmann, signed_rank_p};
-use crate::{Ratio, SessionRun, Verdict};
-
-/// Five signed ranks cannot reach 5 % however clear the case is.
-const FEWEST_FOR_SIGNED_RANKS: usize = 6;
+use crate::statistics::sample::{hodges_lehmann, mean};
+use crate::{Ratio, SessionRun};
 
 /// A trend is told when chance makes one this clear in a hundred sessions.
 const DRIFT_LEVEL: f64 = 0.01;
-
-/// Why a phase ended.
-#[derive(Debug)]
-pub(crate) enum Ending<E> {
-    /// Every live mean is precise enough.
-    Precise,
-    /// The cap on runs.
-    MaxRuns,
-    /// The cap on time.
-    Budget,
-    /// Somebody asked to stop.
-    Interrupted,
-    /// A run failed.
-    Failed(usize, E),
-}
 
 /// Tells of outliers only where they move the mean by more than may pass as the same: a few runs in a hundred of any
 /// program stand apart, and a warning about each would teach people to read past all of them.
@@ -50,38 +32,21 @@ pub(crate) fn outliers(name: &str, runs: &[SessionRun], same_band: f64) -> Optio
 
 pub(crate) fn bimodal(name: &str, dip_p: f64) -> String {
     format!(
-        "the times of {name} fall into more than one group (dip test, p = {dip_p:.3}), so its mean describes none of \
-         them and its interval is too narrow: look at every run in the report, and place its threads and memory \
-         so that only one group remains"
+        "the times of {name} fall into more than one group (dip test, p = {dip_p:.3}), so its mean is the time of no \
+         run: look at every run in the report, and place its threads and memory so that only one group remains"
     )
 }
 
-pub(crate) fn disagreement(name: &str, comparison: &Comparison) -> Option<String> {
-    let logs = &comparison.log_ratios;
-    let (ratio, t_p) = (comparison.ratio?, comparison.p?);
-    let centre = hodges_lehmann(logs)?.exp();
-    if centre < ratio.low || centre > ratio.high {
-        return Some(format!(
+/// A ratio that a few runs decide: the median of the ratios lies outside the interval of their mean.
+pub(crate) fn far_from_normal(name: &str, ratio: Ratio, log_ratios: &[f64]) -> Option<String> {
+    let centre = hodges_lehmann(log_ratios)?.exp();
+    (centre < ratio.low || centre > ratio.high).then(|| {
+        format!(
             "the median ratio of {name} ({centre:.3}x, Hodges-Lehmann) lies outside the interval of its mean ratio \
-             ({}): a few runs decide the mean; look at every run in the report before you trust it",
-            interval(ratio)
-        ));
-    }
-    if logs.len() < FEWEST_FOR_SIGNED_RANKS {
-        return None;
-    }
-    let rank_p = signed_rank_p(logs)?;
-    let (t_says, ranks_say) = match comparison.verdict {
-        Verdict::Faster | Verdict::Slower if rank_p > 0.05 => ("a difference", "none"),
-        Verdict::Undecided if t_p > comparison.level && rank_p <= comparison.level => {
-            ("no difference", "one")
-        }
-        _ => return None,
-    };
-    Some(format!(
-        "for {name} the t interval sees {t_says} (p = {t_p:.3}) and Wilcoxon's signed ranks see {ranks_say} \
-         (p = {rank_p:.3}): the runs are far from normal; give a smaller precision or more runs to settle it"
-    ))
+             ({:.3}x to {:.3}x): a few runs decide the mean; look at every run in the report before you trust it",
+            ratio.low, ratio.high
+        )
+    })
 }
 
 pub(crate) fn drifting(phase: &str, history: &History, same_band: f64) -> Option<String> {
@@ -103,69 +68,38 @@ pub(crate) fn drifting(phase: &str, history: &History, same_band: f64) -> Option
     })
 }
 
-pub(crate) fn imprecise<E>(
-    plan: &Plan,
-    history: &History,
-    assessments: &[Assessment],
-    ending: &Ending<E>,
-) -> Option<String> {
+/// What the end of the session left undecided, and what it would take.
+pub(crate) fn undecided<E>(plan: &Plan, race: &Race<'_>, ending: &Ending<E>) -> Option<String> {
     let (cause, remedy) = match ending {
         Ending::MaxRuns => ("the cap on runs", "allow more runs (--max-runs)"),
-        Ending::Budget => ("the time budget", "allow more time (--budget) or fewer configurations"),
-        Ending::Precise | Ending::Interrupted | Ending::Failed(..) => return None,
+        Ending::Budget | Ending::Reserved => {
+            ("the time budget", "allow more time (--budget) or fewer configurations")
+        }
+        Ending::Decided | Ending::Interrupted | Ending::Failed(..) => return None,
     };
-    let short: Vec<String> = assessments
+    let open: Vec<String> = race
+        .live()
         .iter()
-        .filter(|assessment| history.dropped_after[assessment.configuration].is_none())
-        .filter_map(|assessment| {
-            let name = &plan.configurations[assessment.configuration];
-            match assessment.relative_error() {
-                Some(error) if error <= plan.precision => None,
-                Some(error) => Some(format!("{name} (±{:.1} %)", 100.0 * error)),
-                None => Some(format!("{name} (unknown)")),
+        .filter(|&&place| place != BASELINE && race.decision(place).is_none())
+        .map(|&place| {
+            let name = &plan.configurations[place];
+            match race.blocks_left(place) {
+                Some(blocks) => format!("{name} (about {blocks} more blocks)"),
+                None => name.clone(),
             }
         })
         .collect();
-    let blocks = history.complete_blocks;
-    if !short.is_empty() {
-        Some(format!(
-            "{cause} ended the runs before the means were known to ±{:.0} %: {}; {remedy}, or quiet the machine",
-            100.0 * plan.precision,
-            short.join(", ")
-        ))
-    } else if blocks < plan.min_blocks {
-        Some(format!(
-            "{cause} ended the runs after {blocks} of at least {} blocks: intervals from so few runs are often too \
-             narrow; {remedy}",
-            plan.min_blocks
-        ))
-    } else {
-        None
-    }
+    (!open.is_empty()).then(|| {
+        format!(
+            "{cause} ended the runs before these were decided: {}; {remedy}, or quiet the machine",
+            open.join(", ")
+        )
+    })
 }
 
-pub(crate) fn unconfirmed(name: &str, tied: bool) -> String {
+/// What was found out while the rest of the time was used up.
+pub(crate) fn overtaken(recommended: &str, faster: &str) -> String {
     format!(
-        "{name} {} but was not confirmed by fresh runs: the winner of many looks better than it is; \
-         measure it against the baseline alone, with more time or runs",
-        chosen(tied)
+        "{faster} was found faster than {recommended} after {recommended} was confirmed: measure {faster} against the baseline alone"
     )
-}
-
-pub(crate) fn not_borne_out(name: &str, tied: bool, searched: Option<Ratio>, verdict: Verdict) -> String {
-    let searched = searched.map_or_else(String::new, |ratio| format!(" ({:.3}x)", ratio.value));
-    format!(
-        "{name} {}{searched} but fresh runs say {verdict}: believe the fresh runs, the search picks \
-         whoever was lucky; keep the baseline, or measure again with a smaller precision",
-        chosen(tied)
-    )
-}
-
-/// How the search came to its choice.
-fn chosen(tied: bool) -> &'static str {
-    if tied { "was as fast as the fastest of the search" } else { "won the search" }
-}
-
-fn interval(ratio: Ratio) -> String {
-    format!("{:.3}x to {:.3}x", ratio.low, ratio.high)
 }

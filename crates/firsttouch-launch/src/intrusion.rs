@@ -1,11 +1,21 @@
-//! How much a configuration intrudes on a program: of two that are as fast, the one that does less is recommended.
+//! What a configuration asks of the machine and of the program: of two that cannot be told apart, the one that asks less is
+//! recommended.
 
 use crate::configurations::{Configuration, Means};
 use firsttouch_placement::{Pages, Placement, Via};
 
+/// What a configuration asks, in the order in which it weighs: a pool is memory that nobody else has, whether it is used or not; what is
+/// prefaulted is memory that the program may never touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Intrusion {
+    pool: bool,
+    prefault: bool,
+    means: Intruder,
+}
+
 /// What a configuration puts into or around a program, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Intrusion {
+enum Intruder {
     /// Nothing.
     Nothing,
     /// A memory policy or CPUs, which a process inherits from whoever starts it.
@@ -20,43 +30,60 @@ pub(crate) enum Intrusion {
     Allocator,
 }
 
+/// How many there are.
+const INTRUDERS: u32 = Intruder::Allocator as u32 + 1;
+
 impl Intrusion {
     /// That of a configuration.
     pub(crate) fn of(configuration: &Configuration) -> Intrusion {
-        match &configuration.means {
-            Means::Plain => Intrusion::Nothing,
-            Means::Numactl(_) => Intrusion::Inherited,
-            Means::PlainMimalloc => Intrusion::Allocator,
-            Means::Placed(placement) => Intrusion::of_placement(placement),
-        }
-    }
-
-    fn of_placement(placement: &Placement) -> Intrusion {
-        let places_pages = placement.pages != Pages::Plain;
-        match placement.via {
-            Via::Mimalloc | Via::Jemalloc => Intrusion::Allocator,
-            // Threads are bound by the agent, whoever places the memory.
-            _ if placement.needs_agent() => Intrusion::Agent,
-            Via::Supervise if places_pages => Intrusion::Outside,
-            Via::Glibc | Via::Jvm if places_pages => Intrusion::Setting,
-            _ => Intrusion::Inherited,
+        let placement = configuration.placement();
+        Intrusion {
+            pool: placement.is_some_and(|placement| placement.pages.is_reserved()),
+            prefault: placement.is_some_and(|placement| placement.prefault),
+            means: match &configuration.means {
+                Means::Plain => Intruder::Nothing,
+                Means::Numactl(_) => Intruder::Inherited,
+                Means::PlainMimalloc => Intruder::Allocator,
+                Means::Placed(placement) => Intruder::of_placement(placement),
+            },
         }
     }
 
     /// The order as a number, for whoever need not know what it means.
     pub(crate) fn rank(self) -> u32 {
-        self as u32
+        (2 * u32::from(self.pool) + u32::from(self.prefault)) * INTRUDERS + self.means as u32
     }
 }
 
-/// What the winner spares the program beside the one whose place it took, in words that follow its name.
-pub(crate) fn spared(winner: &Configuration, displaced: &Configuration) -> String {
-    match (Intrusion::of(winner), Intrusion::of(displaced)) {
-        (Intrusion::Agent, _) => "leaves the C library's allocator in its place",
-        (_, Intrusion::Allocator | Intrusion::Agent) => "needs no library in front of malloc",
-        (_, Intrusion::Outside) => "needs no process beside the program, and no rights",
-        (_, Intrusion::Setting) => "needs no setting of the program's own",
-        (_, Intrusion::Inherited | Intrusion::Nothing) => "needs nothing at all",
+impl Intruder {
+    fn of_placement(placement: &Placement) -> Intruder {
+        let places_pages = placement.pages != Pages::Plain;
+        match placement.via {
+            Via::Mimalloc | Via::Jemalloc => Intruder::Allocator,
+            // Threads are bound by the agent, whoever places the memory.
+            _ if placement.needs_agent() => Intruder::Agent,
+            Via::Supervise if places_pages => Intruder::Outside,
+            Via::Glibc | Via::Jvm if places_pages => Intruder::Setting,
+            _ => Intruder::Inherited,
+        }
+    }
+}
+
+/// What the recommended one spares beside the fastest, in words that follow its name.
+pub(crate) fn spared(recommended: &Configuration, fastest: &Configuration) -> String {
+    let (recommended, fastest) = (Intrusion::of(recommended), Intrusion::of(fastest));
+    if !recommended.pool && fastest.pool {
+        return "needs no pool of reserved pages".to_owned();
+    }
+    if !recommended.prefault && fastest.prefault {
+        return "touches no memory before the program does".to_owned();
+    }
+    match (recommended.means, fastest.means) {
+        (Intruder::Agent, _) => "leaves the C library's allocator in its place",
+        (_, Intruder::Allocator | Intruder::Agent) => "needs no library in front of malloc",
+        (_, Intruder::Outside) => "needs no process beside the program, and no rights",
+        (_, Intruder::Setting) => "needs no setting of the program's own",
+        (_, Intruder::Inherited | Intruder::Nothing) => "needs nothing at all",
     }
     .to_owned()
 }
@@ -75,26 +102,31 @@ mod tests {
         let ascending = [
             vec![other(Means::Plain)],
             vec![other(Means::Numactl("--localalloc".to_owned())), placed("plain,interleave=all")],
-            vec![placed("thp,via=glibc"), placed("2m,via=jvm")],
+            vec![placed("thp,via=glibc"), placed("thp,via=jvm")],
             vec![placed("thp,via=supervise")],
-            vec![
-                placed("thp"),
-                placed("2m,prefault"),
-                placed("plain,threads=compact"),
-                placed("thp,via=glibc,threads=compact"),
-            ],
+            vec![placed("thp"), placed("plain,threads=compact"), placed("thp,via=glibc,threads=compact")],
             vec![placed("thp,via=jemalloc"), placed("thp,via=mimalloc"), other(Means::PlainMimalloc)],
+            vec![placed("thp,prefault")],
+            vec![placed("2m,via=glibc"), placed("2m,via=jvm")],
+            vec![placed("2m")],
+            vec![placed("2m,prefault")],
         ];
-        for (rank, alike) in ascending.iter().enumerate() {
-            for configuration in alike {
-                assert_eq!(Intrusion::of(configuration).rank() as usize, rank, "{configuration:?}");
-            }
+        let rank = |configuration| Intrusion::of(configuration).rank();
+        for alike in &ascending {
+            assert!(alike.iter().all(|one| rank(one) == rank(&alike[0])), "{alike:?}");
         }
+        assert!(ascending.is_sorted_by(|left, right| rank(&left[0]) < rank(&right[0])));
+        let orders =
+            |left, right| Intrusion::of(left).cmp(&Intrusion::of(right)) == rank(left).cmp(&rank(right));
+        let all: Vec<&Configuration> = ascending.iter().flatten().collect();
+        assert!(all.iter().all(|left| all.iter().all(|right| orders(left, right))));
     }
 
     #[test]
     fn what_is_spared_is_what_the_other_needs() {
-        let spared = |winner: &str, displaced: &str| spared(&placed(winner), &placed(displaced));
+        let spared = |recommended: &str, fastest: &str| spared(&placed(recommended), &placed(fastest));
+        assert_eq!(spared("thp", "2m"), "needs no pool of reserved pages");
+        assert_eq!(spared("thp", "thp,prefault"), "touches no memory before the program does");
         assert_eq!(spared("thp,via=glibc", "thp"), "needs no library in front of malloc");
         assert_eq!(spared("thp", "thp,via=jemalloc"), "leaves the C library's allocator in its place");
         assert!(spared("thp,via=glibc", "thp,via=supervise").contains("no process beside"));

@@ -46,6 +46,8 @@ pub use run::{Manner, Ran, RunError, Waiting, run_accompanied, run_once};
 pub use session::{Interruption, padding};
 pub use start::{NotReady, Start};
 pub use subject::Subject;
-pub use tune::{Stage, TuneError, TuneObserver, TuneRequest, Tuned, parse_share, parse_time, tune};
+pub use tune::{
+    Budget, Stage, TuneError, TuneObserver, TuneRequest, Tuned, parse_budget, parse_share, parse_time, tune,
+};
 pub use worker::{WorkerAdvice, worker_advice};
 pub use workshop::Workshop;

@@ -1,24 +1,24 @@
-//! What a session is worth keeping for: the winner's placement as a profile, with what proves it.
+//! What a session is worth keeping for: the recommended placement as a profile, with what proves it.
 
 use crate::configurations::Configuration;
-use firsttouch_experiment::Verdict;
+use firsttouch_experiment::{Confirmation, ConfirmationState};
 use firsttouch_placement::{Evidence, MachineKey, Profile, SCHEMA_VERSION, TuneReport};
 
 /// Why a session has no profile to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoProfile {
-    /// Nothing won.
-    #[error("nothing is faster than the baseline")]
-    NoWinner,
-    /// The fresh runs did not say that the winner is faster.
+    /// Nothing is recommended.
+    #[error("nothing was found faster than the baseline")]
+    NothingFaster,
+    /// The fresh runs did not say that it is faster.
     #[error("no placement was confirmed to be faster than the baseline")]
     NotConfirmed,
-    /// The winner is no placement.
-    #[error("the winner is another program's own way and not a placement")]
+    /// What is recommended is no placement.
+    #[error("what is recommended is another program's own way and not a placement")]
     NoPlacement,
 }
 
-/// The winner's placement as a profile, if the confirmation says that it is faster.
+/// The recommended placement as a profile, if the confirmation says that it is faster.
 ///
 /// # Errors
 /// Why there is none.
@@ -27,24 +27,23 @@ pub(crate) fn profile(
     configurations: &[Configuration],
     machine: Option<MachineKey>,
 ) -> Result<Profile, NoProfile> {
-    let Some(winner) = &report.winner else { return Err(NoProfile::NoWinner) };
-    let Some(confirmation) = report.confirmation.as_ref().filter(|found| found.verdict == Verdict::Faster)
-    else {
+    let Some(recommended) = &report.recommended else { return Err(NoProfile::NothingFaster) };
+    let confirmed = |found: &&Confirmation| found.state == ConfirmationState::Confirmed;
+    let Some(confirmation) = report.confirmation.as_ref().filter(confirmed) else {
         return Err(NoProfile::NotConfirmed);
     };
     let Some(placement) =
-        configurations.iter().find(|it| it.name == *winner).and_then(Configuration::placement)
+        configurations.iter().find(|it| it.name == *recommended).and_then(Configuration::placement)
     else {
         return Err(NoProfile::NoPlacement);
     };
-    let runs = confirmation.baseline_runs.len() + confirmation.winner_runs.len();
+    let runs = confirmation.baseline_runs.len() + confirmation.recommended_runs.len();
     Ok(Profile {
         schema_version: SCHEMA_VERSION,
         placement: placement.clone(),
         evidence: Some(Evidence {
             command: report.command.clone(),
             ratio: confirmation.ratio,
-            verdict: confirmation.verdict,
             runs: u32::try_from(runs).unwrap_or(u32::MAX),
             date: report.started.clone(),
             command_hash: Evidence::hash_of(&report.command),
@@ -57,9 +56,9 @@ pub(crate) fn profile(
 mod tests {
     use super::*;
     use crate::configurations::Means;
-    use firsttouch_experiment::{Confirmation, Ratio};
+    use firsttouch_experiment::Ratio;
 
-    fn report(winner: Option<&str>, verdict: Option<Verdict>) -> TuneReport {
+    fn report(recommended: Option<&str>, state: Option<ConfirmationState>) -> TuneReport {
         TuneReport {
             command: vec!["a".to_owned()],
             seed: 1,
@@ -67,15 +66,18 @@ mod tests {
             machine: serde_json::Value::Null,
             configurations: Vec::new(),
             skipped: Vec::new(),
-            winner: winner.map(str::to_owned),
-            tied_with: None,
-            confirmation: verdict.map(|verdict| Confirmation {
+            best: recommended.map(str::to_owned).into_iter().collect(),
+            recommended: recommended.map(str::to_owned),
+            spares: None,
+            confirmation: state.map(|state| Confirmation {
                 ratio: Some(Ratio { value: 2.0, low: 1.9, high: 2.1 }),
-                verdict,
+                state,
+                forecast: None,
                 baseline_runs: Vec::new(),
-                winner_runs: Vec::new(),
+                recommended_runs: Vec::new(),
             }),
             interrupted: false,
+            same_band: 0.02,
             quick: false,
             warnings: Vec::new(),
         }
@@ -92,13 +94,14 @@ mod tests {
                 means: Means::Numactl("--localalloc".to_owned()),
             },
         ];
-        let of = |winner, verdict| profile(&report(winner, verdict), &configurations, None);
-        let kept = of(Some("2m"), Some(Verdict::Faster)).unwrap();
+        let of = |recommended, state| profile(&report(recommended, state), &configurations, None);
+        let confirmed = Some(ConfirmationState::Confirmed);
+        let kept = of(Some("2m"), confirmed).unwrap();
         assert_eq!(kept.placement, placement);
         assert_eq!(Profile::parse(&kept.to_text()).unwrap(), kept);
         assert!(of(None, None).is_err());
         assert!(of(Some("2m"), None).is_err());
-        assert!(of(Some("2m"), Some(Verdict::Undecided)).is_err());
-        assert!(of(Some("numactl-local"), Some(Verdict::Faster)).is_err());
+        assert!(of(Some("2m"), Some(ConfirmationState::NotYet)).is_err());
+        assert!(of(Some("numactl-local"), confirmed).is_err());
     }
 }

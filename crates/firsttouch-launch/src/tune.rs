@@ -1,4 +1,4 @@
-//! A session of `tune`: chooses configurations, looks at each of them once, compares them, and confirms the winner.
+//! A session of `tune`: chooses configurations, looks at each of them once, compares them, and confirms what it recommends.
 
 mod error;
 mod observer;
@@ -9,7 +9,7 @@ mod words;
 
 pub use error::TuneError;
 pub use observer::{Stage, TuneObserver};
-pub use words::{parse_share, parse_time};
+pub use words::{Budget, parse_budget, parse_share, parse_time};
 
 use crate::configurations::Configuration;
 use crate::environment::free_openblas;
@@ -22,9 +22,9 @@ use crate::profile::{NoProfile, profile};
 use crate::session::{Interruption, Session};
 use crate::subject::Subject;
 use crate::surroundings::{Supplies, key};
-use firsttouch_experiment::{Observer, Plan, Verdict};
+use firsttouch_experiment::{Observer, Plan};
 use firsttouch_machine::StatusReport;
-use firsttouch_placement::{ConfigurationReport, Profile, Receipt, Tie, TuneReport};
+use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
 use probing::Probed;
 use std::hash::{BuildHasher, RandomState};
@@ -50,10 +50,12 @@ pub struct TuneRequest<'a> {
     pub alternatives: bool,
     /// Seed of the random order; `None` for a new one.
     pub seed: Option<u64>,
-    /// Half as many blocks at least before the precision may stop the session.
+    /// Do not spend time on telling those apart that are faster than the baseline.
     pub quick: bool,
-    /// Relative half-width of the 95 % interval of each mean that ends a phase.
-    pub precision: f64,
+    /// Half-width of the band around 1 in which a ratio counts as the same.
+    pub same_band: f64,
+    /// Go on until each ratio is known this well, too: half the width of its interval as a share of it.
+    pub precision: Option<f64>,
     /// Most timed runs of each configuration.
     pub max_runs: Option<u32>,
     /// Most time for the whole session.
@@ -73,7 +75,7 @@ pub struct TuneRequest<'a> {
 pub struct Tuned {
     /// The tune document; of what was finished, where the session was cut short or a run failed.
     pub report: TuneReport,
-    /// The winner's placement, or why there is none to keep.
+    /// The recommended placement, or why there is none to keep.
     pub profile: Result<Profile, NoProfile>,
     /// The timed run that failed and ended the session, if one did.
     pub failure: Option<TuneError>,
@@ -143,14 +145,16 @@ pub fn tune(
         machine: serde_json::to_value(machine).unwrap_or_default(),
         configurations: reports.collect(),
         skipped: choice.skipped,
-        winner: outcome.winner.map(|winner| names[winner].clone()),
-        tied_with: outcome.winner.zip(outcome.tied_with).map(|(winner, (displaced, ratio))| Tie {
-            name: names[displaced].clone(),
-            ratio,
-            why: spared(&configurations[winner], &configurations[displaced]),
-        }),
+        best: outcome.best.iter().map(|&index| names[index].clone()).collect(),
+        recommended: outcome.recommended.map(|recommended| names[recommended].clone()),
+        spares: outcome
+            .recommended
+            .zip(outcome.best.first())
+            .filter(|(recommended, fastest)| recommended != *fastest && outcome.best.contains(recommended))
+            .map(|(recommended, &fastest)| spared(&configurations[recommended], &configurations[fastest])),
         confirmation: outcome.confirmation,
         interrupted: outcome.interrupted,
+        same_band: request.same_band,
         quick: request.quick,
         warnings,
     };
@@ -172,9 +176,8 @@ impl Tuned {
                 (None, _) => true,
             }
         });
-        let decided = self.report.configurations.iter().all(|configuration| {
-            configuration.proved.verdict != Some(Verdict::Undecided) && !configuration.proved.runs.is_empty()
-        });
+        let alternatives = self.report.configurations.iter().skip(1);
+        let decided = alternatives.map(|configuration| &configuration.proved).all(|it| it.decided.is_some());
         // Nothing is missing on a machine without a second node.
         let all_ran = self.report.skipped.iter().all(|skipped| skipped.reason == ONE_NODE);
         all_ran && obtained && decided
@@ -185,6 +188,7 @@ fn plan(request: &TuneRequest<'_>, configurations: &[Configuration], seed: u64) 
     let names = configurations.iter().map(|configuration| configuration.name.clone()).collect();
     let plan = Plan::new(names, seed);
     Plan {
+        same_band: request.same_band,
         precision: request.precision,
         max_runs: request.max_runs,
         budget: request.budget,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use firsttouch_experiment::{Observer, RunRequest, Verdict};
+use firsttouch_experiment::{ConfirmationState, Observer, RunRequest};
 use firsttouch_launch::{Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, tune};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
@@ -77,7 +77,8 @@ fn session(
         alternatives: false,
         seed: Some(7),
         quick: true,
-        precision: 0.05,
+        same_band: 0.02,
+        precision: None,
         max_runs: Some(2),
         budget: None,
         warm_up: None,
@@ -110,7 +111,7 @@ fn a_session_tells_what_it_does_and_makes_a_document() {
     assert!(!tuned.is_met() && tuned.failure.is_none() && !report.interrupted);
     assert_eq!(
         tuned.profile.is_ok(),
-        report.confirmation.as_ref().is_some_and(|it| it.verdict == Verdict::Faster)
+        report.confirmation.as_ref().is_some_and(|it| it.state == ConfirmationState::Confirmed)
     );
 }
 

@@ -1,7 +1,7 @@
 //! Profiles: a placement that was proved, kept as an explicit TOML file.
 
 use crate::{Placement, PlacementError, SCHEMA_VERSION};
-use firsttouch_experiment::{Ratio, Verdict};
+use firsttouch_experiment::Ratio;
 use serde::{Deserialize, Serialize};
 
 /// What `tune` saw when it made the profile.
@@ -12,9 +12,7 @@ pub struct Evidence {
     pub command: Vec<String>,
     /// Ratio to the baseline, from the confirmation phase.
     pub ratio: Option<Ratio>,
-    /// The verdict of the confirmation phase.
-    pub verdict: Verdict,
-    /// Number of timed runs behind the ratio (baseline and winner together).
+    /// Number of timed runs behind the ratio (of the baseline and of this placement).
     pub runs: u32,
     /// Date of the session, RFC 3339.
     pub date: String,
@@ -116,7 +114,6 @@ mod tests {
             evidence: Some(Evidence {
                 command: vec!["Rscript".into(), "lm.R".into()],
                 ratio: Some(Ratio { value: 2.9, low: 2.8, high: 3.0 }),
-                verdict: Verdict::Faster,
                 runs: 20,
                 date: "2026-01-01T00:00:00Z".into(),
                 command_hash: Evidence::hash_of(&["Rscript".into(), "lm.R".into()]),

@@ -1,7 +1,7 @@
 //! Proved: the document `tune` writes. Every raw run is in it, in order.
 
 use crate::{Pages, Placement, Receipt, Via};
-use firsttouch_experiment::{ConfigurationResult, Confirmation, Ratio, SessionRun};
+use firsttouch_experiment::{ConfigurationResult, Confirmation, SessionRun};
 use serde::{Deserialize, Serialize};
 
 /// One configuration: asked, obtained, proved.
@@ -56,19 +56,6 @@ pub struct SkippedConfiguration {
     pub remedy: Option<String>,
 }
 
-/// What the winner took the place of: the fastest of the search, which intrudes more and is no faster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct Tie {
-    /// Its name.
-    pub name: String,
-    /// How many times faster the winner is than it, by the blocks of the search; the interval excludes every loss that
-    /// matters.
-    pub ratio: Ratio,
-    /// What the winner spares, in words that follow its name: `needs no library in front of malloc`.
-    pub why: String,
-}
-
 /// The document of one `tune` session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -86,18 +73,22 @@ pub struct TuneReport {
     /// Configurations that could not run here.
     #[serde(default)]
     pub skipped: Vec<SkippedConfiguration>,
-    /// Name of the best configuration, if one is faster than the baseline: the fastest, or the one that is as fast and
-    /// intrudes less.
-    pub winner: Option<String>,
-    /// What the winner took the place of; `None` where it is the fastest itself.
+    /// Names of those that are faster than the baseline and cannot be told apart from the best of them, the fastest first.
+    pub best: Vec<String>,
+    /// Name of the one of them that asks least of the program and of the machine.
+    pub recommended: Option<String>,
+    /// Where the recommended one is not the fastest: what it spares beside the fastest, in words that follow its name (`needs no library
+    /// in front of malloc`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tied_with: Option<Tie>,
-    /// The confirmation phase, if there was a winner to confirm.
+    pub spares: Option<String>,
+    /// The confirmation phase, if there was something to confirm.
     pub confirmation: Option<Confirmation>,
     /// The session was cut short (Ctrl-C): what is here is what was finished.
     #[serde(default)]
     pub interrupted: bool,
-    /// The session used `--quick` (5 blocks instead of 10 before the precision may stop it).
+    /// Half-width of the band around 1 in which a ratio counts as the same.
+    pub same_band: f64,
+    /// The session used `--quick`: those that are faster than the baseline were not told apart.
     #[serde(default)]
     pub quick: bool,
     /// Things that make the figures less sure, each with what to do.
@@ -108,21 +99,21 @@ impl TuneReport {
     /// More memory than this share of the baseline's is a cost that has to be told beside the gain.
     pub const MEMORY_WORTH_TELLING: f64 = 0.1;
 
-    /// Peak memory of the winner and of the baseline in bytes, by the runs that confirmed the winner.
+    /// Peak memory of the recommended configuration and of the baseline in bytes, by the runs that confirmed it.
     pub fn confirmed_memory_bytes(&self) -> Option<(u64, u64)> {
         let (confirmation, baseline) = (self.confirmation.as_ref()?, self.configurations.first()?);
-        let winner = self.configuration(self.winner.as_deref()?)?;
-        winner
-            .peak_memory_bytes(&confirmation.winner_runs)
+        let recommended = self.configuration(self.recommended.as_deref()?)?;
+        recommended
+            .peak_memory_bytes(&confirmation.recommended_runs)
             .zip(baseline.peak_memory_bytes(&confirmation.baseline_runs))
     }
 
-    /// How much more memory the winner needs, as a share of the baseline's; `None` where that is not worth telling.
+    /// How much more memory the recommended one needs, as a share of the baseline's; `None` where that is not worth telling.
     pub fn more_memory(&self) -> Option<f64> {
-        let (winner, baseline) = self.confirmed_memory_bytes()?;
-        let (winner, baseline) = (winner as f64, baseline as f64);
-        let is_worth_telling = baseline > 0.0 && winner > baseline * (1.0 + Self::MEMORY_WORTH_TELLING);
-        is_worth_telling.then(|| winner / baseline - 1.0)
+        let (recommended, baseline) = self.confirmed_memory_bytes()?;
+        let (recommended, baseline) = (recommended as f64, baseline as f64);
+        let is_worth_telling = baseline > 0.0 && recommended > baseline * (1.0 + Self::MEMORY_WORTH_TELLING);
+        is_worth_telling.then(|| recommended / baseline - 1.0)
     }
 
     /// The configuration of that name.
@@ -136,7 +127,7 @@ mod tests {
     use super::*;
     use crate::Obtained;
     use crate::receipt::tests::receipt;
-    use firsttouch_experiment::{TimedRun, Verdict};
+    use firsttouch_experiment::{ConfirmationState, TimedRun};
     use std::collections::BTreeMap;
 
     const MIB: u64 = 1 << 20;
@@ -182,7 +173,7 @@ mod tests {
 
     #[test]
     fn more_memory_is_told_beyond_a_tenth() {
-        let more = |winner: u64, baseline: u64| {
+        let more = |recommended: u64, baseline: u64| {
             let mut configurations =
                 vec![configuration("plain", Obtained::default()), configuration("thp", Obtained::default())];
             configurations[0].name = "baseline".to_owned();
@@ -193,15 +184,18 @@ mod tests {
                 machine: serde_json::Value::Null,
                 configurations,
                 skipped: Vec::new(),
-                winner: Some("thp".to_owned()),
-                tied_with: None,
+                best: vec!["thp".to_owned()],
+                recommended: Some("thp".to_owned()),
+                spares: None,
                 confirmation: Some(Confirmation {
                     ratio: None,
-                    verdict: Verdict::Faster,
+                    state: ConfirmationState::Confirmed,
+                    forecast: None,
                     baseline_runs: runs(&[baseline]),
-                    winner_runs: runs(&[winner]),
+                    recommended_runs: runs(&[recommended]),
                 }),
                 interrupted: false,
+                same_band: 0.02,
                 quick: false,
                 warnings: Vec::new(),
             };

@@ -1,7 +1,7 @@
 //! The JSON of sessions, whose numbers may be none that JSON can hold, and of the data blocks in pages.
 
 use firsttouch_documents::{Document, to_json, to_line};
-use firsttouch_experiment::Ratio;
+use firsttouch_experiment::{Decided, Forecast, Ratio};
 use firsttouch_placement::TuneReport;
 use std::borrow::Cow;
 
@@ -25,27 +25,36 @@ pub(crate) fn block(document: &impl Document) -> String {
 /// it. A mean without runs is no figure, whatever stands there.
 fn finite(report: &TuneReport) -> Cow<'_, TuneReport> {
     let sound = |ratio: &Ratio| [ratio.value, ratio.low, ratio.high].iter().all(|value| value.is_finite());
-    let fine =
-        report.configurations.iter().all(|configuration| {
-            configuration.proved.mean_wall_s.is_finite()
-                && configuration.proved.ci95_wall_s.is_none_or(f64::is_finite)
-                && configuration.proved.ratio.as_ref().is_none_or(sound)
-        }) && report.confirmation.iter().all(|confirmation| confirmation.ratio.as_ref().is_none_or(sound))
-            && report.tied_with.as_ref().is_none_or(|tie| sound(&tie.ratio));
+    let timed = |forecast: &Forecast| forecast.seconds.is_finite();
+    let decided = |decided: &Decided| sound(&decided.ratio) && decided.e_value.is_finite();
+    let fine = report.configurations.iter().map(|configuration| &configuration.proved).all(|proved| {
+        proved.mean_wall_s.is_finite()
+            && proved.deviation_wall_s.is_none_or(f64::is_finite)
+            && proved.ratio.as_ref().is_none_or(sound)
+            && proved.decided.as_ref().is_none_or(decided)
+            && proved.forecast.as_ref().is_none_or(timed)
+    }) && report.confirmation.iter().all(|confirmation| {
+        confirmation.ratio.as_ref().is_none_or(sound) && confirmation.forecast.as_ref().is_none_or(timed)
+    }) && report.same_band.is_finite();
     if fine {
         return Cow::Borrowed(report);
     }
     let mut report = report.clone();
-    for configuration in &mut report.configurations {
-        if !configuration.proved.mean_wall_s.is_finite() {
-            configuration.proved.mean_wall_s = 0.0;
+    for proved in report.configurations.iter_mut().map(|configuration| &mut configuration.proved) {
+        if !proved.mean_wall_s.is_finite() {
+            proved.mean_wall_s = 0.0;
         }
-        configuration.proved.ci95_wall_s = configuration.proved.ci95_wall_s.filter(|half| half.is_finite());
-        configuration.proved.ratio = configuration.proved.ratio.filter(sound);
+        proved.deviation_wall_s = proved.deviation_wall_s.filter(|deviation| deviation.is_finite());
+        proved.ratio = proved.ratio.filter(sound);
+        proved.decided = proved.decided.filter(decided);
+        proved.forecast = proved.forecast.filter(timed);
     }
     if let Some(confirmation) = &mut report.confirmation {
         confirmation.ratio = confirmation.ratio.filter(sound);
+        confirmation.forecast = confirmation.forecast.filter(timed);
     }
-    report.tied_with = report.tied_with.filter(|tie| sound(&tie.ratio));
+    if !report.same_band.is_finite() {
+        report.same_band = 0.0;
+    }
     Cow::Owned(report)
 }

@@ -7,7 +7,7 @@ use crate::sentence::Sentence;
 use crate::summary::{Cost, PeakMemory, Phase, counters, mean_wall, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
-use firsttouch_experiment::{Ratio, SessionRun, Verdict};
+use firsttouch_experiment::{Ratio, SessionRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use std::fmt::Write as _;
 
@@ -65,7 +65,7 @@ fn summary_table(page: &mut String, report: &TuneReport) {
     let titles: Vec<&str> = Cost::main().map(Cost::title).collect();
     let _ = writeln!(
         page,
-        "| configuration | asked | obtained | runs | mean ± 95 % | times faster [95 %] | verdict | {} |\n\
+        "| configuration | asked | obtained | runs | mean ± sd | times faster [95 %] | verdict | {} |\n\
          |:--|:--|:--|--:|--:|--:|:--|{}",
         titles.join(" | "),
         "--:|".repeat(titles.len())
@@ -81,27 +81,27 @@ fn summary_table(page: &mut String, report: &TuneReport) {
                 mean_wall(configuration),
                 ratio_cell(configuration.proved.ratio.as_ref(), index == 0),
             ],
-            &verdict::word(configuration.proved.verdict, index == 0),
+            &verdict::word(configuration.proved.verdict(), index == 0),
             peak_memory(report, configuration, Phase::Search),
         );
     }
-    let winner = report.winner.as_deref().and_then(|winner| report.configuration(winner));
-    if let (Some(confirmation), Some(winner)) = (&report.confirmation, winner) {
-        let runs = &confirmation.winner_runs;
+    let recommended = report.recommended.as_deref().and_then(|recommended| report.configuration(recommended));
+    if let (Some(confirmation), Some(recommended)) = (&report.confirmation, recommended) {
+        let runs = &confirmation.recommended_runs;
         let mean = crate::summary::mean(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<_>>());
-        let label = if confirmation.verdict == Verdict::Faster { "confirmed" } else { "on fresh runs" };
+        let label = verdict::fresh_label(confirmation.state);
         row(
             page,
-            &format!("**{label}: {}**", cell_code(&winner.name)),
-            winner,
+            &format!("**{label}: {}**", cell_code(&recommended.name)),
+            recommended,
             runs,
             [
                 (runs.len() + confirmation.baseline_runs.len()).to_string(),
                 mean.map_or(number::UNKNOWN.to_owned(), number::seconds),
                 ratio_cell(confirmation.ratio.as_ref(), false),
             ],
-            &format!("**{}**", confirmation.verdict),
-            peak_memory(report, winner, Phase::Confirmation),
+            &format!("**{}**", verdict::state_word(confirmation.state)),
+            peak_memory(report, recommended, Phase::Confirmation),
         );
     }
     page.push('\n');

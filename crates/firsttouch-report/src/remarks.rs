@@ -5,10 +5,9 @@ use crate::number::plural;
 use crate::sentence::Sentence;
 use crate::summary::{baseline_name, fresh_blocks, raw_runs, search_blocks};
 use crate::verdict::about;
-use firsttouch_experiment::Verdict;
 use firsttouch_placement::TuneReport;
 
-/// What is neither warning nor shortfall: bimodal, dropped and undecided configurations, outliers, and the notes
+/// What is neither warning nor shortfall: bimodal and undecided configurations, outliers, and the notes
 /// of the receipts.
 pub(crate) fn remarks(report: &TuneReport) -> Vec<Sentence> {
     let mut remarks = Vec::new();
@@ -20,16 +19,11 @@ pub(crate) fn remarks(report: &TuneReport) -> Vec<Sentence> {
                  5 % level).",
             ));
         }
-        if let Some(block) = configuration.proved.dropped_after_block {
-            let blocks = plural((block as usize).saturating_add(1), "block");
+        if let Some(forecast) = &configuration.proved.forecast {
             remarks.push(
-                named().words(format!(" was dropped after {blocks}: it was certainly worse than the best.")),
+                named()
+                    .words(format!(" is undecided: {} would decide it, nine times in ten.", about(forecast))),
             );
-        }
-        if let (Some(Verdict::Undecided), Some(more)) =
-            (configuration.proved.verdict, configuration.proved.more_runs)
-        {
-            remarks.push(named().words(format!(" is undecided: it would take {}.", about(more))));
         }
     }
     let runs = raw_runs(report);
@@ -54,7 +48,7 @@ pub(crate) fn remarks(report: &TuneReport) -> Vec<Sentence> {
 /// How the session was made, in one paragraph; also the place where the seed stands.
 pub(crate) fn method(report: &TuneReport) -> Sentence {
     let quick = if report.quick {
-        "The session used --quick: 5 blocks were enough to stop, where 10 are usual. "
+        "The session used --quick: those that are faster than the baseline were not told apart. "
     } else {
         ""
     };
@@ -73,10 +67,10 @@ pub(crate) fn method(report: &TuneReport) -> Sentence {
         ))
         .name(baseline_name(report))
         .words(format!(
-            ") included. {quick}Times are means with a Student-t 95 % interval. Ratios are baseline time over time: \
-             geometric means of the ratios within each block, with a t interval of their logarithms, so what \
-             drifts over the session cancels. Verdicts of the search are adjusted for the number of configurations \
-             (Holm). The verdict sentence rests on the confirmation phase alone: fresh blocks of the winner and \
-             the baseline, {fresh}"
+            ") included; one that is decided leaves. {quick}Times are means with the standard deviation of a run. Ratios are \
+             baseline time over time: geometric means of the ratios within each block, so what drifts over the session \
+             cancels, with an interval that holds at 95 % however often it is looked at. Verdicts count all configurations \
+             (a closed test of e-values). The verdict sentence rests on the confirmation phase alone: fresh blocks of what is \
+             recommended and of the baseline, {fresh}"
         ))
 }

@@ -189,9 +189,11 @@ fn all_runs(report: &TuneReport) -> impl Iterator<Item = (&str, Phase, &SessionR
     });
     let fresh = report.confirmation.iter().flat_map(|confirmation| {
         let baseline = confirmation.baseline_runs.iter().map(|run| (baseline_name(report), run));
-        let winner =
-            confirmation.winner_runs.iter().map(|run| (report.winner.as_deref().unwrap_or("winner"), run));
-        baseline.chain(winner).map(|(name, run)| (name, Phase::Confirmation, run))
+        let recommended = confirmation
+            .recommended_runs
+            .iter()
+            .map(|run| (report.recommended.as_deref().unwrap_or("recommended"), run));
+        baseline.chain(recommended).map(|(name, run)| (name, Phase::Confirmation, run))
     });
     search.chain(fresh)
 }
@@ -204,7 +206,7 @@ pub(crate) fn baseline_name(report: &TuneReport) -> &str {
 /// The runs of the confirmation phase that belong to that configuration.
 pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [SessionRun] {
     match &report.confirmation {
-        Some(confirmation) if report.winner.as_deref() == Some(name) => &confirmation.winner_runs,
+        Some(confirmation) if report.recommended.as_deref() == Some(name) => &confirmation.recommended_runs,
         Some(confirmation) if baseline_name(report) == name => &confirmation.baseline_runs,
         _ => &[],
     }
@@ -214,7 +216,7 @@ pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [Session
 pub(crate) fn fresh_blocks(report: &TuneReport) -> usize {
     report.confirmation.as_ref().map_or(0, |confirmation| {
         let blocks = |runs: &[SessionRun]| runs.iter().map(|run| run.block).collect::<BTreeSet<u32>>();
-        blocks(&confirmation.baseline_runs).intersection(&blocks(&confirmation.winner_runs)).count()
+        blocks(&confirmation.baseline_runs).intersection(&blocks(&confirmation.recommended_runs)).count()
     })
 }
 
@@ -229,7 +231,7 @@ pub(crate) fn mean_wall(configuration: &ConfigurationReport) -> String {
     if configuration.proved.runs.is_empty() {
         return number::UNKNOWN.to_owned();
     }
-    number::mean_seconds(configuration.proved.mean_wall_s, configuration.proved.ci95_wall_s)
+    number::mean_seconds(configuration.proved.mean_wall_s, configuration.proved.deviation_wall_s)
 }
 
 /// What a configuration had in memory at its peak, beside what the baseline had in the same phase.

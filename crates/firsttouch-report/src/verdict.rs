@@ -4,7 +4,7 @@ use crate::number::{self, plural, ratio_words};
 use crate::sentence::Sentence;
 use crate::shell;
 use crate::summary::fresh_blocks;
-use firsttouch_experiment::{Confirmation, Ratio, Verdict};
+use firsttouch_experiment::{Confirmation, ConfirmationState, Forecast, Ratio, Verdict};
 use firsttouch_placement::TuneReport;
 
 /// The sentence and what it comes to.
@@ -34,7 +34,7 @@ impl Headline {
 pub(crate) enum Advice {
     /// This command gives it the placement that was confirmed.
     Use(String),
-    /// The confirmed winner is not a placement: its own launcher was timed.
+    /// What was confirmed is not a placement: its own launcher was timed.
     OwnLauncher(String),
     /// It is proved that nothing helps: this is the program's own command.
     AsItIs(String),
@@ -44,109 +44,89 @@ pub(crate) enum Advice {
 
 /// The verdict of the session. The figure in it comes from the confirmation phase, or there is none.
 pub(crate) fn headline(report: &TuneReport) -> Headline {
-    match (&report.winner, &report.confirmation) {
-        (Some(winner), Some(confirmation)) => confirmed(report, winner, confirmation),
-        (Some(winner), None) => {
+    match (&report.recommended, &report.confirmation) {
+        (Some(recommended), Some(confirmation)) => confirmed(report, recommended, confirmation),
+        (Some(recommended), None) => {
             let why = if report.interrupted {
                 "the session was interrupted before fresh runs could confirm it"
             } else {
                 "no fresh runs confirmed it"
             };
             Headline::new(None)
-                .words("Nothing is proved: ")
-                .name(winner)
-                .words(format!(" {} in the search, but {why}.", leads(report)))
+                .words("Not confirmed yet: ")
+                .name(recommended)
+                .words(format!(" is faster than the baseline in the search, but {why}."))
         }
-        (None, _) => without_winner(report),
+        (None, _) => without_recommended(report),
     }
 }
 
-fn confirmed(report: &TuneReport, winner: &str, confirmation: &Confirmation) -> Headline {
+fn confirmed(report: &TuneReport, recommended: &str, confirmation: &Confirmation) -> Headline {
     let blocks = plural(fresh_blocks(report), "fresh block");
-    let Some(ratio) = &confirmation.ratio else {
-        let why =
-            if report.interrupted { "the session was interrupted" } else { "too few fresh runs were made" };
-        return Headline::new(None).words("Nothing is proved: ").name(winner).words(format!(
-            " {} in the search, but {why} during its confirmation ({blocks}): there is no figure to give.",
-            leads(report)
-        ));
+    let figures = |ratio: &Ratio| {
+        let (value, low, high) = ratio_words(ratio);
+        format!("{value}, 95 % interval {low} to {high}")
     };
-    let headline = Headline::new(Some(confirmation.verdict));
-    let led = led(report);
-    let headline = match confirmation.verdict {
-        Verdict::Faster => {
+    let headline = match (confirmation.state, &confirmation.ratio) {
+        (ConfirmationState::Confirmed, Some(ratio)) => {
             let (value, low, high) = ratio_words(ratio);
-            let headline = headline.name(winner).words(format!(
+            let headline = Headline::new(Some(Verdict::Faster)).name(recommended).words(format!(
                 " is {value} times faster than the baseline, 95 % interval {low} to {high} ({blocks})."
             ));
-            with_cost(with_tie(headline, report, winner), report, winner)
+            with_cost(with_spared(headline, report, recommended), report, recommended)
         }
-        Verdict::Slower => {
-            let (value, low, high) = ratio_words(&inverse(ratio));
-            headline.words("Nothing helps: ").name(winner).words(format!(
-                " {led} in the search, but is {value} times slower than the baseline on fresh runs, \
-                 95 % interval {low} to {high} ({blocks})."
+        (ConfirmationState::Refuted, Some(ratio)) if ratio.high < 1.0 => Headline::new(Some(Verdict::Slower))
+            .words("Refuted: ")
+            .name(recommended)
+            .words(format!(
+                " is faster in the search, but slower than the baseline on fresh runs: {} times slower ({blocks}). \
+                 Keep the baseline.",
+                figures(&inverse(ratio))
+            )),
+        (ConfirmationState::Refuted, Some(ratio)) => {
+            Headline::new(Some(Verdict::Same)).words("Refuted: ").name(recommended).words(format!(
+                " is faster in the search, but takes the same time as the baseline on fresh runs: ratio {}, \
+                 inside {} ({blocks}). Keep the baseline.",
+                figures(ratio),
+                band(report)
             ))
         }
-        Verdict::Same => {
-            let (value, low, high) = ratio_words(ratio);
-            headline.words("Nothing helps: ").name(winner).words(format!(
-                " {led} in the search, but takes the same time as the baseline on fresh runs: \
-                 ratio {value}, 95 % interval {low} to {high}, inside ±2 % ({blocks})."
-            ))
-        }
-        Verdict::Undecided => {
-            let (value, low, high) = ratio_words(ratio);
-            let more = report.configuration(winner).and_then(|configuration| configuration.proved.more_runs);
-            headline
-                .words("Undecided: ")
-                .name(winner)
-                .words(format!(
-                    " {led} in the search, but fresh runs cannot tell it from the baseline: \
-                     ratio {value}, 95 % interval {low} to {high} ({blocks})."
-                ))
-                .words(more.map_or(String::new(), |more| format!(" It would take {}.", about(more))))
-        }
+        (_, ratio) => Headline::new(None)
+            .words("Not confirmed yet: ")
+            .name(recommended)
+            .words(" is faster than the baseline in the search, but fresh runs have not decided that")
+            .words(ratio.as_ref().map_or(String::new(), |ratio| format!(": ratio {}", figures(ratio))))
+            .words(format!(" ({blocks})."))
+            .words(confirmation.forecast.map_or(String::new(), |forecast| {
+                format!(" With {} of each they would, nine times in ten.", about(&forecast))
+            })),
     };
     headline.words(if report.interrupted { " The session was interrupted." } else { "" })
 }
 
 /// Why what is recommended is not the fastest.
-fn with_tie(headline: Headline, report: &TuneReport, winner: &str) -> Headline {
-    let Some(tie) = &report.tied_with else { return headline };
+fn with_spared(headline: Headline, report: &TuneReport, recommended: &str) -> Headline {
+    let (Some(fastest), Some(spares)) = (report.best.first(), &report.spares) else { return headline };
     headline
         .words(" ")
-        .name(&tie.name)
-        .words(format!(" is as fast within {}, but ", within(&tie.ratio)))
-        .name(winner)
-        .words(format!(" {}.", tie.why))
+        .name(fastest)
+        .words(" cannot be told apart from it, but ")
+        .name(recommended)
+        .words(format!(" {spares}."))
 }
 
 /// What the gain costs, where that is worth telling.
-fn with_cost(headline: Headline, report: &TuneReport, winner: &str) -> Headline {
+fn with_cost(headline: Headline, report: &TuneReport, recommended: &str) -> Headline {
     let Some(more) = report.more_memory() else { return headline };
-    headline.words(" ").name(winner).words(format!(" needs {:.0} % more memory.", 100.0 * more))
+    headline.words(" ").name(recommended).words(format!(" needs {:.0} % more memory.", 100.0 * more))
 }
 
-/// The largest difference that an interval around 1 leaves room for, in whole per cent, rounded up.
-fn within(ratio: &Ratio) -> String {
-    let most = (1.0 - ratio.low).max(ratio.high - 1.0).max(0.0);
-    if most.is_finite() {
-        format!("{:.0} %", (100.0 * most).ceil().max(1.0))
-    } else {
-        number::UNKNOWN.to_owned()
-    }
+/// The band in which a ratio counts as the same.
+pub(crate) fn band(report: &TuneReport) -> String {
+    format!("±{} %", number::significant(100.0 * report.same_band, 1))
 }
 
-fn leads(report: &TuneReport) -> &'static str {
-    if report.tied_with.is_some() { "ties for the lead" } else { "leads" }
-}
-
-fn led(report: &TuneReport) -> &'static str {
-    if report.tied_with.is_some() { "tied for the lead" } else { "led" }
-}
-
-fn without_winner(report: &TuneReport) -> Headline {
+fn without_recommended(report: &TuneReport) -> Headline {
     let Some((baseline, others)) = report.configurations.split_first() else {
         return Headline::new(None).words("Nothing was measured: no configuration was run.");
     };
@@ -173,67 +153,88 @@ fn without_winner(report: &TuneReport) -> Headline {
     if report.interrupted {
         return Headline::new(None).words("Nothing is proved: the session was interrupted before a verdict.");
     }
-    let with =
-        |verdict| others.iter().filter(move |configuration| configuration.proved.verdict == Some(verdict));
-    let open: Vec<_> = with(Verdict::Undecided).collect();
-    if open.is_empty() && with(Verdict::Same).count() == others.len() {
+    let with = |verdict| others.iter().filter(move |configuration| configuration.proved.verdict() == verdict);
+    let open: Vec<_> = with(None).collect();
+    if open.is_empty() && with(Some(Verdict::Same)).count() == others.len() {
         let headline = Headline::new(Some(Verdict::Same)).words("Nothing helps: ");
         return match others {
             [only] => headline.name(&only.name),
             _ => headline.words("every configuration"),
         }
-        .words(" takes the same time as the baseline, within ±2 %.");
+        .words(format!(" takes the same time as the baseline, within {}.", band(report)));
     }
     if open.is_empty() {
-        let verdicts: Vec<String> = [(Verdict::Same, "the same within ±2 %"), (Verdict::Slower, "slower")]
-            .into_iter()
-            .map(|(verdict, words)| (with(verdict).count(), words))
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, words)| format!("{number} {words}"))
-            .collect();
+        let verdicts: Vec<String> = [
+            (Verdict::Same, format!("the same within {}", band(report))),
+            (Verdict::Slower, "slower".to_owned()),
+        ]
+        .into_iter()
+        .map(|(verdict, words)| (with(Some(verdict)).count(), words))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, words)| format!("{number} {words}"))
+        .collect();
         let listed = if verdicts.is_empty() { String::new() } else { format!(" ({})", verdicts.join(", ")) };
         return Headline::new(Some(Verdict::Same))
             .words(format!("Nothing helps: no configuration is faster than the baseline{listed}."));
     }
-    let headline = Headline::new(Some(Verdict::Undecided))
-        .words("Undecided: no configuration is proved faster than the baseline.");
-    match open.iter().filter_map(|c| c.proved.more_runs.map(|more| (more, &c.name))).min() {
-        Some((more, name)) => headline.words(" ").name(name).words(format!(" would take {}.", about(more))),
+    let headline =
+        Headline::new(None).words("Undecided: no configuration is proved faster than the baseline yet.");
+    let first = open.iter().filter_map(|one| one.proved.forecast.map(|forecast| (forecast, &one.name)));
+    match first.min_by_key(|(forecast, _)| forecast.runs) {
+        Some((forecast, name)) => headline
+            .words(" ")
+            .name(name)
+            .words(format!(" would be decided with {}, nine times in ten.", about(&forecast))),
         None => headline,
     }
 }
 
-pub(crate) fn about(more: u32) -> String {
-    format!("about {}", plural(more as usize, "more run"))
+/// So many more runs, and how long they take.
+pub(crate) fn about(forecast: &Forecast) -> String {
+    format!("about {} ({})", plural(forecast.runs as usize, "more run"), number::span(forecast.seconds))
 }
 
 fn inverse(ratio: &Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
 }
 
-/// The command that makes use of the session. Only a confirmed winner is advised.
+/// The command that makes use of the session. Only what was confirmed is advised.
 pub(crate) fn advice(report: &TuneReport) -> Advice {
-    let winner = match (headline(report).outcome, report.winner.as_deref()) {
-        (Some(Verdict::Faster), Some(winner)) => winner,
+    let recommended = match (headline(report).outcome, report.recommended.as_deref()) {
+        (Some(Verdict::Faster), Some(recommended)) => recommended,
         (Some(Verdict::Same | Verdict::Slower), _) => return Advice::AsItIs(shell::command(&report.command)),
         _ => return Advice::Open,
     };
-    match report.configuration(winner).map(|configuration| &configuration.asked) {
+    match report.configuration(recommended).map(|configuration| &configuration.asked) {
         Some(Some(placement)) => {
             let words = ["firsttouch".to_owned(), "run".to_owned()].into_iter().chain(placement.arguments());
             let words: Vec<String> =
                 words.chain(["--".to_owned()]).chain(report.command.iter().cloned()).collect();
             Advice::Use(shell::command(&words))
         }
-        _ => Advice::OwnLauncher(winner.to_owned()),
+        _ => Advice::OwnLauncher(recommended.to_owned()),
     }
 }
 
-/// The words for an outcome, for places that show the verdict of a row.
+/// The word for what was decided about a configuration.
 pub(crate) fn word(verdict: Option<Verdict>, is_baseline: bool) -> String {
     match verdict {
         Some(verdict) => verdict.to_string(),
         None if is_baseline => "baseline".to_owned(),
-        None => number::UNKNOWN.to_owned(),
+        None => "undecided".to_owned(),
     }
+}
+
+/// The word for what fresh runs say.
+pub(crate) fn state_word(state: ConfirmationState) -> &'static str {
+    match state {
+        ConfirmationState::Confirmed => "confirmed",
+        ConfirmationState::Refuted => "refuted",
+        ConfirmationState::NotYet => "not yet",
+    }
+}
+
+/// What the row of the fresh runs is called, before a name.
+pub(crate) fn fresh_label(state: ConfirmationState) -> &'static str {
+    if state == ConfirmationState::Confirmed { "confirmed" } else { "on fresh runs" }
 }

@@ -4,10 +4,13 @@
 mod common;
 
 use common::markup;
-use firsttouch_experiment::{ConfigurationResult, Confirmation, Ratio, SessionRun, TimedRun, Verdict};
+use firsttouch_experiment::{
+    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Ratio, SessionRun, TimedRun,
+    Verdict,
+};
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Pages, Placement, ProcessMemory, ProcessTree, Reason,
-    Receipt, Resident, ResidentMemory, Shortfall, SkippedConfiguration, ThreadReport, Tie, TuneReport, Via,
+    Receipt, Resident, ResidentMemory, Shortfall, SkippedConfiguration, ThreadReport, TuneReport, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -31,11 +34,32 @@ fn number() -> impl Strategy<Value = f64> {
 }
 
 fn verdict() -> impl Strategy<Value = Verdict> {
-    prop_oneof![Just(Verdict::Faster), Just(Verdict::Slower), Just(Verdict::Same), Just(Verdict::Undecided)]
+    prop_oneof![Just(Verdict::Faster), Just(Verdict::Slower), Just(Verdict::Same)]
 }
 
 fn ratio() -> impl Strategy<Value = Ratio> {
     (number(), number(), number()).prop_map(|(value, low, high)| Ratio { value, low, high })
+}
+
+fn decided() -> impl Strategy<Value = Decided> {
+    (verdict(), any::<u32>(), ratio(), number()).prop_map(|(verdict, blocks, ratio, e_value)| Decided {
+        verdict,
+        blocks,
+        ratio,
+        e_value,
+    })
+}
+
+fn forecast() -> impl Strategy<Value = Forecast> {
+    (any::<u32>(), number()).prop_map(|(runs, seconds)| Forecast { runs, seconds })
+}
+
+fn state() -> impl Strategy<Value = ConfirmationState> {
+    prop_oneof![
+        Just(ConfirmationState::Confirmed),
+        Just(ConfirmationState::Refuted),
+        Just(ConfirmationState::NotYet)
+    ]
 }
 
 prop_compose! {
@@ -164,15 +188,16 @@ prop_compose! {
         asked in proptest::option::of(placement()),
         obtained in proptest::option::of(receipt()),
         runs in vec(run(), 0..4),
-        (mean_wall_s, ci95_wall_s) in (number(), proptest::option::of(number())),
+        (mean_wall_s, deviation_wall_s) in (number(), proptest::option::of(number())),
         ratio in proptest::option::of(ratio()),
-        verdict in proptest::option::of(verdict()),
-        (more_runs, bimodal, dropped_after_block) in any::<(Option<u32>, bool, Option<u32>)>(),
+        decided in proptest::option::of(decided()),
+        forecast in proptest::option::of(forecast()),
+        bimodal in any::<bool>(),
     ) -> ConfigurationReport {
         ConfigurationReport {
             name, asked, obtained,
             proved: ConfigurationResult {
-                runs, mean_wall_s, ci95_wall_s, ratio, verdict, more_runs, bimodal, dropped_after_block,
+                runs, mean_wall_s, deviation_wall_s, ratio, decided, forecast, bimodal,
             },
         }
     }
@@ -216,24 +241,24 @@ prop_compose! {
         machine in machine(),
         configurations in vec(configuration(), 0..4),
         skipped in vec((words(), words(), proptest::option::of(words())), 0..2),
-        (winner, stranger) in (proptest::option::of(0usize..4), words()),
-        tied_with in proptest::option::of((words(), ratio(), words())),
+        (recommended, stranger) in (proptest::option::of(0usize..4), words()),
+        (best, spares, same_band) in (vec(words(), 0..3), proptest::option::of(words()), number()),
         confirmation in proptest::option::of((
-            proptest::option::of(ratio()), verdict(), vec(run(), 0..3), vec(run(), 0..3),
+            proptest::option::of(ratio()), state(), proptest::option::of(forecast()), vec(run(), 0..3), vec(run(), 0..3),
         )),
     ) -> TuneReport {
-        // A winner that is one of the configurations where there is one, or nobody's name.
+        // One that is one of the configurations where there is one, or nobody's name.
         let name = |index: usize| configurations.get(index).map_or(stranger.clone(), |c| c.name.clone());
         TuneReport {
-            winner: winner.map(name),
-            tied_with: tied_with.map(|(name, ratio, why)| Tie { name, ratio, why }),
+            recommended: recommended.map(name),
+            best, spares, same_band,
             command, seed, started, machine, configurations, interrupted, quick, warnings,
             skipped: skipped
                 .into_iter()
                 .map(|(name, reason, remedy)| SkippedConfiguration { name, reason, remedy })
                 .collect(),
-            confirmation: confirmation.map(|(ratio, verdict, baseline_runs, winner_runs)| Confirmation {
-                ratio, verdict, baseline_runs, winner_runs,
+            confirmation: confirmation.map(|(ratio, state, forecast, baseline_runs, recommended_runs)| Confirmation {
+                ratio, state, forecast, baseline_runs, recommended_runs,
             }),
         }
     }

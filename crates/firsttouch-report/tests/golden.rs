@@ -5,7 +5,7 @@
 mod common;
 
 use firsttouch_documents::to_json;
-use firsttouch_experiment::{Ratio, Verdict};
+use firsttouch_experiment::{ConfirmationState, Ratio};
 use firsttouch_placement::{Placement, Record};
 use firsttouch_report::live::Live;
 use firsttouch_report::{Style, csv, html, json, markdown, text};
@@ -77,11 +77,11 @@ fn json_is_as_it_was_and_reads_back() {
 fn numbers_that_json_cannot_hold_become_unknown() {
     let mut report = common::usual();
     report.configurations[1].proved.mean_wall_s = f64::NAN;
-    report.configurations[1].proved.ci95_wall_s = Some(f64::INFINITY);
+    report.configurations[1].proved.deviation_wall_s = Some(f64::INFINITY);
     report.configurations[1].proved.ratio = Some(Ratio { value: 1.0, low: 0.0, high: f64::INFINITY });
     let read = common::session_of(&json::tune(&report));
     assert_eq!(read.configurations[1].proved.ratio, None);
-    assert_eq!(read.configurations[1].proved.ci95_wall_s, None);
+    assert_eq!(read.configurations[1].proved.deviation_wall_s, None);
     assert_eq!(read.configurations[1].proved.runs, report.configurations[1].proved.runs);
     assert!(!text::tune(&report, 200, Style::Plain).contains("NaN"));
 }
@@ -172,9 +172,9 @@ fn the_figure_and_the_advice_come_from_the_confirmation_only() {
     unconfirmed.confirmation = None;
     for report in [
         unconfirmed,
-        common::refuted(Verdict::Same, Some(confirmed)),
-        common::refuted(Verdict::Undecided, Some(confirmed)),
-        common::refuted(Verdict::Faster, None),
+        common::refuted(ConfirmationState::Refuted, Some(confirmed)),
+        common::refuted(ConfirmationState::NotYet, Some(confirmed)),
+        common::refuted(ConfirmationState::Confirmed, None),
     ] {
         assert!(!text::verdict(&report).contains("times faster"), "{}", text::verdict(&report));
         assert_eq!(text::command_to_use(&report), None);
@@ -182,7 +182,7 @@ fn the_figure_and_the_advice_come_from_the_confirmation_only() {
 }
 
 #[test]
-fn a_winner_with_its_own_launcher_is_not_given_a_command_of_ours() {
+fn what_has_its_own_launcher_is_not_given_a_command_of_ours() {
     let mut report = common::usual();
     report.configurations[2].asked = None;
     assert_eq!(text::command_to_use(&report), None);

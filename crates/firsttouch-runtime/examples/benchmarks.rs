@@ -133,7 +133,7 @@ fn compare(name: &str, budget: Duration, folder: Option<&PathBuf>, run: impl Fn(
         let ratio = result.ratio.map_or(String::new(), |ratio| {
             format!("{:.3} times as fast ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
         });
-        let verdict = result.verdict.map_or(String::new(), |verdict| format!(", {verdict:?}").to_lowercase());
+        let verdict = result.verdict().map_or(String::new(), |verdict| format!(", {verdict}"));
         println!(
             "  {:14} {:7.3} ms a step in {:2} runs, {ratio}{verdict}; last run: {:.3} ms after the first balancing, {:.0} % efficient, {moved} moves",
             strategy,
@@ -144,11 +144,11 @@ fn compare(name: &str, budget: Duration, folder: Option<&PathBuf>, run: impl Fn(
         );
     }
     if let Some(confirmed) = &outcome.confirmation
-        && let (Some(ratio), Some(winner)) = (confirmed.ratio, outcome.winner)
+        && let (Some(ratio), Some(recommended)) = (confirmed.ratio, outcome.recommended)
     {
         println!(
-            "  confirmed: {} is {:.3} times as fast as none ({:.3} to {:.3}, {:?})",
-            STRATEGIES[winner], ratio.value, ratio.low, ratio.high, confirmed.verdict
+            "  on fresh runs {} is {:.3} times as fast as none ({:.3} to {:.3}, {:?})",
+            STRATEGIES[recommended], ratio.value, ratio.low, ratio.high, confirmed.state
         );
     }
     outcome.warnings.iter().for_each(|warning| println!("  {warning}"));

@@ -33,20 +33,27 @@ class Tuned:
         self._text = text
 
     @property
-    def winner(self) -> Optional[str]:
-        """The name of the configuration that was faster than the baseline; `None` if nothing helps."""
-        winner: Optional[str] = self.document["winner"]
-        return winner
+    def recommended(self) -> Optional[str]:
+        """The name of the configuration that was found faster than the baseline and asks least of those that cannot be told
+        apart from the best; `None` if nothing was."""
+        recommended: Optional[str] = self.document["recommended"]
+        return recommended
 
     @property
-    def verdict(self) -> Optional[str]:
-        """What the fresh runs said of the winner: faster, slower, same or undecided; `None` without one."""
+    def best(self) -> list[str]:
+        """The names of all that are faster than the baseline and cannot be told apart from the best, the fastest first."""
+        best: list[str] = self.document["best"]
+        return best
+
+    @property
+    def state(self) -> Optional[str]:
+        """What the fresh runs said of the recommended one: `confirmed`, `refuted` or `not-yet`; `None` without any."""
         confirmation = self.document["confirmation"]
-        return confirmation["verdict"] if confirmation else None
+        return confirmation["state"] if confirmation else None
 
     @property
     def ratio(self) -> Optional[tuple[float, float, float]]:
-        """How many times faster than the baseline the winner was in fresh runs, and the 95 % interval: value, low, high."""
+        """How many times faster than the baseline the recommended one was in fresh runs, and the 95 % interval: value, low, high."""
         ratio = (self.document["confirmation"] or {}).get("ratio")
         return (ratio["value"], ratio["low"], ratio["high"]) if ratio else None
 
@@ -71,6 +78,7 @@ def tune(
     baseline: Optional[str] = None,
     alternatives: bool = False,
     quick: bool = False,
+    same: Optional[str] = None,
     precision: Optional[str] = None,
     max_runs: Optional[int] = None,
     budget: Union[None, str, int, float] = None,
@@ -84,7 +92,7 @@ def tune(
     >>> firsttouch.tune([sys.executable, "model.py"], quick=True)
 
     The arguments are the options of `firsttouch tune`: `configs` are placements in the short form (`"thp"`,
-    `"2m,min-size=4M"`); `budget` is seconds, or a time such as `"10m"`; `save` keeps the winning placement as a profile
+    `"2m,min-size=4M"`); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the confirmed placement as a profile
     for `firsttouch run --profile`. With `progress`, what the session does goes to `sys.stderr`.
     """
     if isinstance(command, (str, bytes)) or not command:
@@ -99,7 +107,8 @@ def tune(
         "baseline": "plain" if baseline is None else baseline,
         "alternatives": alternatives,
         "quick": quick,
-        "precision": "5%" if precision is None else str(precision),
+        "same": "2%" if same is None else str(same),
+        "precision": None if precision is None else str(precision),
         "max_runs": None if max_runs is None else str(max_runs),
         "budget": budget,
         "seed": None if seed is None else str(seed),

@@ -1,11 +1,11 @@
 //! The options of `bench`.
 
-use super::words::{duration, pages};
+use super::words::{budget, pages};
 use super::{Export, GroupsWord};
 use clap::{Args, Subcommand};
+use firsttouch_launch::Budget;
 use firsttouch_placement::Pages;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Run reference workloads in the variants that others published, and prove what each is worth
 #[derive(Args, Debug)]
@@ -38,12 +38,12 @@ pub(crate) struct BenchSssp {
     /// Sources of a run, the same in all
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) queries: u32,
-    /// Compare the variants by fewer runs: 5 blocks instead of 10 before precision may end them
+    /// Spend no time on telling those apart that are faster than the first
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Stop after this long with what there is
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) budget: Option<Duration>,
+    /// Stop after this long with what there is; `none` for as long as it takes to decide
+    #[arg(long, value_name = "TIME", value_parser = budget, default_value = "10m")]
+    pub(crate) budget: Budget,
     /// At most so many runs of each variant
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) max_runs: Option<u32>,

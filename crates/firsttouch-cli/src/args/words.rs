@@ -1,6 +1,6 @@
 //! Words that several commands understand: kinds of pages, sizes, times, shares.
 
-use firsttouch_launch::{parse_share, parse_time};
+use firsttouch_launch::{Budget, parse_budget, parse_share, parse_time};
 use firsttouch_measure::Engine;
 use firsttouch_placement::{Pages, parse_size};
 use std::str::FromStr;
@@ -34,6 +34,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_time(text).ok_or_else(|| "expected a time, for example 20ms, 90s, 10m, 1h".to_owned())
 }
 
+pub(super) fn budget(text: &str) -> Result<Budget, String> {
+    parse_budget(text).ok_or_else(|| "expected a time, for example 90s, 10m, 1h, or none".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,7 +50,9 @@ mod tests {
         assert_eq!(duration("50ms"), Ok(Duration::from_millis(50)));
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
         for text in ["", "m", "-1s", "1d", "0", "1e3s", "999999999999999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(duration(text).is_err() && budget(text).is_err(), "{text}");
         }
+        assert_eq!(budget("90s"), Ok(Budget(Some(Duration::from_secs(90)))));
+        assert_eq!(budget("none"), Ok(Budget(None)));
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
     if args.quick {
         plan = plan.quick();
     }
-    (plan.budget, plan.max_runs) = (args.budget, args.max_runs);
+    (plan.budget, plan.max_runs) = (args.budget.0, args.max_runs);
     let mut launcher = Processes {
         starts: starts(args, &variants, &file, &environment)?,
         folder: folder.path().to_owned(),
@@ -90,10 +90,12 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         machine: serde_json::to_value(&machine)?,
         configurations: reports.collect(),
         skipped,
-        winner: outcome.winner.map(|winner| names[winner].clone()),
-        tied_with: None,
+        best: outcome.best.iter().map(|&variant| names[variant].clone()).collect(),
+        recommended: outcome.recommended.map(|variant| names[variant].clone()),
+        spares: None,
         confirmation: outcome.confirmation,
         interrupted: outcome.interrupted,
+        same_band: plan.same_band,
         quick: args.quick,
         warnings: outcome.warnings,
     };

@@ -162,18 +162,21 @@ impl Observer for Told {
 
 fn line(summary: &LiveSummary) -> String {
     let mut text = summary.mean_wall_s.map_or_else(|| "?".to_owned(), seconds);
-    if let Some(error) = summary.relative_error {
-        let _ = write!(text, " ±{:.1} %", error * 100.0);
-    }
     // Two blocks alone leave the interval open for anything.
     if let Some(ratio) = summary.ratio.as_ref().filter(|ratio| ratio.high < UNTELLING) {
         let _ = write!(text, ", {:.2}x [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high);
     }
-    if let Some(verdict) = summary.verdict {
-        let _ = write!(text, " {verdict}");
-    }
-    if summary.dropped_after_block.is_some() {
-        text.push_str(", dropped");
+    match (summary.decided, summary.forecast) {
+        (Some((verdict, blocks)), _) => {
+            let _ = write!(text, " {verdict} after {blocks} blocks");
+            if summary.is_live {
+                text.push_str(", compared with the best");
+            }
+        }
+        (None, Some(forecast)) => {
+            let _ = write!(text, " about {} more blocks, {}", forecast.runs, span(forecast.seconds));
+        }
+        (None, None) => {}
     }
     text
 }
@@ -181,21 +184,26 @@ fn line(summary: &LiveSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_experiment::{Ratio, Verdict};
+    use firsttouch_experiment::{Forecast, Ratio, Verdict};
 
     #[test]
-    fn a_line_says_time_precision_and_ratio() {
-        let summary = LiveSummary {
+    fn a_line_says_the_ratio_and_what_it_would_take() {
+        let mut summary = LiveSummary {
             configuration: 1,
             runs: 5,
             mean_wall_s: Some(0.834),
-            ci95_wall_s: Some(0.01),
-            relative_error: Some(0.012),
-            ratio: Some(Ratio { value: 1.479, low: 1.44, high: 1.52 }),
-            verdict: Some(Verdict::Faster),
-            remaining_runs: None,
-            dropped_after_block: None,
+            ratio: Some(Ratio { value: 1.479, low: 0.94, high: 2.32 }),
+            decided: None,
+            forecast: Some(Forecast { runs: 6, seconds: 120.0 }),
+            is_live: true,
         };
-        assert_eq!(line(&summary), "834 ms ±1.2 %, 1.48x [1.44, 1.52] faster");
+        assert_eq!(line(&summary), "834 ms, 1.48x [0.94, 2.32] about 6 more blocks, 2 min 0 s");
+        (summary.decided, summary.forecast) = (Some((Verdict::Faster, 7)), None);
+        assert_eq!(
+            line(&summary),
+            "834 ms, 1.48x [0.94, 2.32] faster after 7 blocks, compared with the best"
+        );
+        (summary.is_live, summary.ratio) = (false, None);
+        assert_eq!(line(&summary), "834 ms faster after 7 blocks");
     }
 }

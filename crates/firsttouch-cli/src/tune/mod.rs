@@ -10,7 +10,7 @@ use crate::{clock, export, measure, program};
 use anyhow::Context;
 use display::Told;
 use firsttouch_documents::AnyDocument;
-use firsttouch_launch::{Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp};
+use firsttouch_launch::{Budget, Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::Profile;
 use firsttouch_process::Stream;
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// What a demonstration may take.
-const DEMO_BUDGET: Duration = Duration::from_secs(140);
+const DEMO_BUDGET: Budget = Budget(Some(Duration::from_secs(140)));
 
 pub(crate) fn run(tune: &Tune) -> Outcome {
     let began = Instant::now();
@@ -46,9 +46,10 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         alternatives: tune.alternatives,
         seed: tune.seed,
         quick: tune.quick || tune.demo,
+        same_band: tune.same,
         precision: tune.precision,
         max_runs: tune.max_runs,
-        budget: tune.budget.or(tune.demo.then_some(DEMO_BUDGET)),
+        budget: tune.budget.unwrap_or(if tune.demo { DEMO_BUDGET } else { Budget::default() }).0,
         warm_up: (!tune.no_warm).then(warm_up).transpose()?,
         output: if tune.show_output { Stream::Inherit } else { Stream::Null },
         began,
@@ -73,7 +74,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     Ok(code)
 }
 
-/// Writes the winner's profile, or says why there is none.
+/// Writes the recommended profile, or says why there is none.
 fn save(file: &Path, profile: &Result<Profile, NoProfile>) -> Outcome<()> {
     match profile {
         Ok(profile) => {

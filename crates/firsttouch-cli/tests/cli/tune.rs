@@ -23,7 +23,8 @@ fn the_document_has_its_keys() {
         "seed",
         "machine",
         "configurations",
-        "winner",
+        "best",
+        "recommended",
         "confirmation",
         "warnings",
     ] {
@@ -36,7 +37,7 @@ fn the_document_has_its_keys() {
     assert_eq!(configurations[0]["name"], "baseline");
     assert_eq!(configurations[0]["asked"], serde_json::Value::Null);
     assert_eq!(configurations[1]["asked"]["pages"], "thp");
-    for key in ["obtained", "runs", "mean_wall_s", "ci95_wall_s", "ratio", "verdict"] {
+    for key in ["obtained", "runs", "mean_wall_s", "deviation_wall_s", "ratio"] {
         assert!(configurations[1].get(key).is_some(), "{key}");
     }
     for run in configurations.iter().flat_map(|configuration| configuration["runs"].as_array().unwrap()) {
@@ -165,14 +166,21 @@ fn more_memory_is_told_beside_the_gain() {
     let script =
         format!("if grep -q firsttouch /proc/$$/maps; then {touch}=40M; else {touch}=16M; sleep 1.5; fi");
     let output = firsttouch()
-        .args(["tune", "--quick", "--max-runs", "6", "--no-warm", "--configs", "thp"])
+        .args(["tune", "--quick", "--max-runs", "8", "--no-warm", "--configs", "thp"])
         .args(["--export-json", document.to_str().unwrap(), "--export-csv", table.to_str().unwrap()])
         .args(["--", "sh", "-c", &script])
         .output()
         .unwrap();
     assert_code(&output, 0);
     let report = json_file(&document);
-    assert_eq!((&report["winner"], &report["confirmation"]["verdict"]), (&"thp".into(), &"faster".into()));
+    assert_eq!(
+        (&report["recommended"], &report["confirmation"]["state"]),
+        (&"thp".into(), &"confirmed".into())
+    );
+    assert_eq!(report["best"], serde_json::json!(["thp"]));
+    let decided = &report["configurations"][1]["decided"];
+    assert_eq!(decided["verdict"], "faster");
+    assert!(decided["e_value"].as_f64().unwrap() >= 20.0 && decided["blocks"].as_u64().unwrap() <= 8);
     let told = |text: &str| -> u32 {
         let (before, _) = text.split_once(" % more memory").unwrap_or_else(|| panic!("{text}"));
         before.rsplit(' ').next().unwrap().parse().unwrap()

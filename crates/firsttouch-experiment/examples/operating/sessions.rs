@@ -87,7 +87,6 @@ impl Scenario {
                     Verdict::Same => truth.abs() > SAME_BAND.ln_1p(),
                     Verdict::Faster => truth <= 0.0,
                     Verdict::Slower => truth >= 0.0,
-                    Verdict::Undecided => false,
                 })
             };
             false_sessions += u32::from(alternatives.clone().any(wrong));

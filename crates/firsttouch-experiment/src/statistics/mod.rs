@@ -2,12 +2,11 @@
 //!
 //! None of them panics or returns NaN for finite samples; what cannot be known from so few values is `None`.
 
+pub mod best;
 pub mod closure;
 pub mod contrast;
 pub mod dip;
 pub mod drift;
-pub mod holm;
-pub mod ratio;
+pub mod forecast;
 pub mod sample;
 pub mod student;
-pub mod wilcoxon;

@@ -27,6 +27,16 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { 0.5 * (sorted[middle - 1] + upper) })
 }
 
+/// The median of the means of all pairs, each value paired with itself too; `None` of nothing.
+///
+/// J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", *Ann. Math. Statist.* 34 (1963).
+pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
+    let means: Vec<f64> = (0..values.len())
+        .flat_map(|first| (first..values.len()).map(move |second| 0.5 * (values[first] + values[second])))
+        .collect();
+    median(&means)
+}
+
 /// Marks the values whose modified z-score is above [`OUTLIER_SCORE`].
 ///
 /// The score measures the distance from the median in median absolute deviations. Where more than half of the values
@@ -77,5 +87,13 @@ mod tests {
         values.push(1.5);
         assert_eq!(outliers(&values).iter().filter(|&&marked| marked).count(), 1);
         assert!(outliers(&[1.0; 9]).iter().all(|marked| !marked));
+    }
+
+    #[test]
+    fn hodges_lehmann_by_hand() {
+        // Pair means of 1, 2, 10: 1, 1.5, 5.5, 2, 6, 10; their median is 3.75.
+        assert_eq!(hodges_lehmann(&[1.0, 2.0, 10.0]), Some(3.75));
+        assert_eq!(hodges_lehmann(&[4.0]), Some(4.0));
+        assert_eq!(hodges_lehmann(&[]), None);
     }
 }

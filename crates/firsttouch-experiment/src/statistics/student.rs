@@ -1,7 +1,7 @@
-//! Student's t: the interval of a mean, and how surprising a mean is.
+//! Student's t: the interval of a mean, and its distribution.
 
 use super::sample::{mean, standard_deviation};
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Upper tails are clamped into this range: outside it the library's inversion loses its digits, and no verdict
 /// needs a level so extreme.
@@ -25,11 +25,6 @@ impl MeanInterval {
         });
         Some(MeanInterval { mean, half_width })
     }
-
-    /// Half-width over mean, where both are known and the mean is not 0.
-    pub fn relative_error(&self) -> Option<f64> {
-        self.half_width.filter(|_| self.mean != 0.0).map(|half_width| half_width / self.mean.abs())
-    }
 }
 
 /// The value that Student's t with `freedom` degrees exceeds with probability `upper_tail`, which is clamped between
@@ -39,31 +34,15 @@ pub fn quantile(upper_tail: f64, freedom: f64) -> f64 {
     distribution(freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(upper_tail.clamp(least, most)))
 }
 
-/// Probability that a mean of normal values around 0 lies as far from 0 as that of `values` does, on either side;
-/// `None` with fewer than two values.
-pub fn two_sided_p(values: &[f64]) -> Option<f64> {
-    let deviation = standard_deviation(values)?;
-    let mean = mean(values)?;
-    if deviation == 0.0 {
-        return Some(if mean == 0.0 { 1.0 } else { 0.0 });
-    }
-    let t = mean / (deviation / (values.len() as f64).sqrt());
-    tail(t, (values.len() - 1) as f64)
-}
-
 /// Probability that Student's t lies farther from 0 than `t`, on either side.
 pub(crate) fn tail(t: f64, freedom: f64) -> Option<f64> {
     let p = 2.0 * distribution(freedom)?.sf(t.abs());
     p.is_finite().then_some(p.clamp(0.0, 1.0))
 }
 
-/// About how many values make the half-width of the interval at most `target`, from a standard deviation already seen:
-/// n = (z·s / target)² + z²/2, where the second term stands for t being wider than z. At least 2, at most a million.
-pub fn values_needed(deviation: f64, target: f64, alpha: f64) -> u32 {
-    let (least, most) = UPPER_TAILS;
-    let z = Normal::new(0.0, 1.0).map_or(0.0, |z| -z.inverse_cdf((0.5 * alpha).clamp(least, most)));
-    let needed = (z * deviation / target).powi(2) + 0.5 * z * z;
-    needed.ceil().clamp(2.0, 1e6) as u32
+/// Probability that Student's t lies below `t`.
+pub(crate) fn below(t: f64, freedom: f64) -> f64 {
+    distribution(freedom).map_or(0.5, |distribution| distribution.cdf(t))
 }
 
 fn distribution(freedom: f64) -> Option<StudentsT> {
@@ -113,32 +92,12 @@ mod tests {
         let interval = MeanInterval::of(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.05).unwrap();
         assert_eq!(interval.mean, 3.0);
         assert!((interval.half_width.unwrap() - 1.963_243).abs() < 1e-5);
-        assert!((interval.relative_error().unwrap() - 0.654_414).abs() < 1e-5);
     }
 
     #[test]
     fn one_value_has_a_mean_and_no_interval() {
         let interval = MeanInterval::of(&[2.0], 0.05).unwrap();
         assert_eq!(interval, MeanInterval { mean: 2.0, half_width: None });
-        assert_eq!(interval.relative_error(), None);
         assert_eq!(MeanInterval::of(&[], 0.05), None);
-    }
-
-    #[test]
-    fn equal_values_leave_no_doubt() {
-        assert_eq!(two_sided_p(&[0.0; 5]), Some(1.0));
-        assert_eq!(two_sided_p(&[0.5; 4]), Some(0.0));
-        assert_eq!(two_sided_p(&[0.5]), None);
-    }
-
-    #[test]
-    fn needed_values_solve_the_equation_of_the_interval() {
-        for (deviation, target, alpha) in [(0.1, 0.05, 0.05), (0.3, 0.05, 0.05), (0.02, 0.01, 0.01)] {
-            let needed = f64::from(values_needed(deviation, target, alpha));
-            let width = |n: f64| quantile(0.5 * alpha, n - 1.0) * deviation / n.sqrt();
-            assert!(width(needed + 1.0) <= target && width(needed - 2.0) > target, "{needed}");
-        }
-        assert_eq!(values_needed(0.0, 0.05, 0.05), 2);
-        assert_eq!(values_needed(1e9, 1e-9, 0.05), 1_000_000);
     }
 }

@@ -1,8 +1,7 @@
 //! Why blocks: the same runs, ordered one configuration after the other, are fooled by a drifting machine.
 
 use crate::machine::{Machine, plan, session, tells_apart};
-use firsttouch_experiment::Verdict;
-use firsttouch_experiment::statistics::ratio::{judge, log_ratios, ratio_interval};
+use firsttouch_experiment::statistics::student::MeanInterval;
 
 const SESSIONS: u64 = 200;
 const RUNS: u32 = 10;
@@ -21,9 +20,10 @@ fn drift_fools_a_sequence_and_not_blocks() {
             let mut machine = drifting(seed);
             let baseline: Vec<f64> = (0..RUNS).map(|order| machine.wall_s(0, order)).collect();
             let alternative: Vec<f64> = (RUNS..2 * RUNS).map(|order| machine.wall_s(1, order)).collect();
-            let logs = log_ratios(baseline.iter().zip(&alternative));
-            let ratio = ratio_interval(&logs, 0.05).expect("ten pairs");
-            matches!(judge(ratio, 0.0), Verdict::Faster | Verdict::Slower)
+            let logs: Vec<f64> =
+                baseline.iter().zip(&alternative).map(|(left, right)| (left / right).ln()).collect();
+            let interval = MeanInterval::of(&logs, 0.05).expect("ten pairs");
+            interval.mean.abs() > interval.half_width.expect("ten pairs")
         })
         .count();
     let fooled_blocks =

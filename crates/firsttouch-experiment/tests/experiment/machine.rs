@@ -1,9 +1,9 @@
 //! A machine made of random numbers: programs with known times, noise, drift, moods and faults.
 
 use crate::sessions::Random;
-use firsttouch_experiment::Verdict;
 use firsttouch_experiment::{
-    Launcher, Observer, PhaseProgress, Plan, RunRequest, SessionResult, TimedRun, run,
+    ConfirmationState, Launcher, Observer, Phase, PhaseProgress, Plan, RunRequest, SessionResult, TimedRun,
+    Verdict, run,
 };
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub(crate) struct Machine {
     pub(crate) slow_noise: f64,
     /// Configuration, probability and factor of a slow mode.
     pub(crate) slow_mode: Option<(usize, f64, f64)>,
+    /// After this phase all configurations are as slow as the baseline.
+    pub(crate) gains_end_with: Option<Phase>,
     /// Interruption is reported once so many runs were made.
     pub(crate) interrupt_after: Option<usize>,
     /// The run (by order) that fails.
@@ -45,6 +47,7 @@ impl Machine {
             drift_per_run: 0.0,
             slow_noise: 0.0,
             slow_mode: None,
+            gains_end_with: None,
             interrupt_after: None,
             fail_at: None,
             requests: Vec::new(),
@@ -78,7 +81,8 @@ impl Launcher for Machine {
         if self.fail_at == Some(request.order) {
             return Err(Broken(request.order));
         }
-        let wall_s = self.wall_s(request.configuration, request.order);
+        let is_over = self.gains_end_with.is_some_and(|phase| phase != request.phase);
+        let wall_s = self.wall_s(if is_over { 0 } else { request.configuration }, request.order);
         self.elapsed_s += wall_s;
         Ok(TimedRun {
             wall_s,
@@ -129,9 +133,9 @@ pub(crate) fn session(plan: &Plan, machine: &mut Machine) -> SessionResult<Broke
     run(plan, machine, &mut Notebook::default())
 }
 
-/// The verdict that a reader takes home: that of the fresh runs.
-pub(crate) fn headline(outcome: &SessionResult<Broken>) -> Option<Verdict> {
-    outcome.confirmation.as_ref().map(|confirmation| confirmation.verdict)
+/// What a reader takes home: what the fresh runs say.
+pub(crate) fn headline(outcome: &SessionResult<Broken>) -> Option<ConfirmationState> {
+    outcome.confirmation.as_ref().map(|confirmation| confirmation.state)
 }
 
 /// Whether the search called any of these configurations faster or slower.
@@ -139,7 +143,7 @@ pub(crate) fn tells_apart(
     outcome: &SessionResult<Broken>,
     configurations: impl IntoIterator<Item = usize>,
 ) -> bool {
-    configurations
-        .into_iter()
-        .any(|index| matches!(outcome.configurations[index].verdict, Some(Verdict::Faster | Verdict::Slower)))
+    configurations.into_iter().any(|index| {
+        matches!(outcome.configurations[index].verdict(), Some(Verdict::Faster | Verdict::Slower))
+    })
 }

@@ -1,5 +1,6 @@
 //! The scheduler and the statistics together, on machines made of random numbers. Nothing here sleeps.
 
+mod best;
 mod design;
 mod endings;
 mod machine;
@@ -9,4 +10,3 @@ mod rates;
 mod schedule;
 #[path = "../../examples/operating/sessions.rs"]
 mod sessions;
-mod ties;

@@ -82,13 +82,13 @@ pub(super) fn warm_up(
 /// A gain that is paid in memory, which other programs may need.
 pub(super) fn of_memory(report: &TuneReport) -> Option<String> {
     let more = report.more_memory()?;
-    let (winner, baseline) = report.confirmed_memory_bytes()?;
+    let (recommended, baseline) = report.confirmed_memory_bytes()?;
     Some(format!(
         "{} needs {:.0} % more memory at its peak than the baseline ({} instead of {}, medians): where memory is scarce, try it \
          with a larger min-size, or without prefault and heap",
-        report.winner.as_deref()?,
+        report.recommended.as_deref()?,
         100.0 * more,
-        format_bytes(winner),
+        format_bytes(recommended),
         format_bytes(baseline)
     ))
 }

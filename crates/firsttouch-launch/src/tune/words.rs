@@ -2,6 +2,25 @@
 
 use std::time::Duration;
 
+/// The most time that a session may take; `None` for as long as it takes to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget(pub Option<Duration>);
+
+impl Default for Budget {
+    /// Ten minutes.
+    fn default() -> Budget {
+        Budget(Some(Duration::from_secs(600)))
+    }
+}
+
+/// `none`, or a time as in [`parse_time`].
+pub fn parse_budget(text: &str) -> Option<Budget> {
+    match text {
+        "none" => Some(Budget(None)),
+        _ => parse_time(text).map(|time| Budget(Some(time))),
+    }
+}
+
 /// `1%` or `1` as 0.01; `None` for what is no share between 0.05 % and 50 %.
 pub fn parse_share(text: &str) -> Option<f64> {
     let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok()?;

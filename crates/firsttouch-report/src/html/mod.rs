@@ -41,7 +41,7 @@ pub fn tune(report: &TuneReport) -> String {
     let class = match headline.outcome {
         Some(Verdict::Faster) => " faster",
         Some(Verdict::Slower) => " slower",
-        Some(Verdict::Undecided) | None => " undecided",
+        None => " undecided",
         Some(Verdict::Same) => "",
     };
     let _ =

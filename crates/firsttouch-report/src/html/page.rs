@@ -25,7 +25,7 @@ tbody th{font-weight:inherit}
 .n{text-align:right;white-space:nowrap}
 h3{font-size:.95rem;margin:1.2rem 0 .3rem}
 .raw th,.raw td{text-align:right;white-space:nowrap}
-.winner{font-weight:600}
+.recommended{font-weight:600}
 figure{margin:0;overflow-x:auto;break-inside:avoid}
 figcaption{font-size:.84rem;opacity:.8;max-width:46rem}
 svg{max-width:100%;height:auto}

@@ -8,7 +8,7 @@ use crate::summary::{
     Cost, Metric, PeakMemory, Phase, counters, mean_wall, peak_memory, raw_runs as runs_in_order,
 };
 use crate::verdict;
-use firsttouch_experiment::{SessionRun, Verdict};
+use firsttouch_experiment::{ConfirmationState, SessionRun};
 use firsttouch_placement::{SkippedConfiguration, TuneReport};
 use std::fmt::Write as _;
 use std::iter;
@@ -73,7 +73,7 @@ pub(super) fn summary(report: &TuneReport) -> String {
         ("asked", Words),
         ("obtained", Words),
         ("runs", Number),
-        ("mean ± 95 %", Number),
+        ("mean ± sd", Number),
         ("times faster [95 %]", Number),
         ("verdict", Words),
     ]);
@@ -90,28 +90,28 @@ pub(super) fn summary(report: &TuneReport) -> String {
             configuration.proved.runs.len().to_string(),
             mean_wall(configuration),
             ratio,
-            verdict::word(configuration.proved.verdict, index == 0),
+            verdict::word(configuration.proved.verdict(), index == 0),
         ];
         table.row(row_class(report, &configuration.name), &cells);
     }
-    if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
-        let runs = &confirmation.winner_runs;
+    if let (Some(confirmation), Some(recommended)) = (&report.confirmation, &report.recommended) {
+        let runs = &confirmation.recommended_runs;
         let mean = crate::summary::mean(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<_>>());
         let cells = [
-            fresh_label(confirmation.verdict, winner),
-            escape(&asked(report.configuration(winner).and_then(|c| c.asked.as_ref()))),
+            fresh_label(confirmation.state, recommended),
+            escape(&asked(report.configuration(recommended).and_then(|c| c.asked.as_ref()))),
             number::UNKNOWN.to_owned(),
             (runs.len() + confirmation.baseline_runs.len()).to_string(),
             mean.map_or(number::UNKNOWN.to_owned(), number::seconds),
             confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio),
-            format!("<strong>{}</strong>", confirmation.verdict),
+            format!("<strong>{}</strong>", verdict::state_word(confirmation.state)),
         ];
         table.row("", &cells);
     }
     table.finish()
 }
 
-/// What the runs cost besides time: one row per configuration, and one for the winner's fresh runs.
+/// What the runs cost besides time: one row per configuration, and one for the recommended's fresh runs.
 pub(super) fn cost(report: &TuneReport) -> String {
     let costs: Vec<(Cost, String)> = Cost::all().map(|cost| (cost, cost.long_title())).collect();
     let titles = costs.iter().map(|(_, title)| (title.as_str(), Number));
@@ -130,20 +130,20 @@ pub(super) fn cost(report: &TuneReport) -> String {
             memory,
         );
     }
-    if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
-        let memory = report.configuration(winner).and_then(|c| peak_memory(report, c, Phase::Confirmation));
-        row("", fresh_label(confirmation.verdict, winner), &confirmation.winner_runs, memory);
+    if let (Some(confirmation), Some(recommended)) = (&report.confirmation, &report.recommended) {
+        let memory =
+            report.configuration(recommended).and_then(|c| peak_memory(report, c, Phase::Confirmation));
+        row("", fresh_label(confirmation.state, recommended), &confirmation.recommended_runs, memory);
     }
     table.finish()
 }
 
 fn row_class(report: &TuneReport, name: &str) -> &'static str {
-    if report.winner.as_deref() == Some(name) { " class=\"winner\"" } else { "" }
+    if report.recommended.as_deref() == Some(name) { " class=\"recommended\"" } else { "" }
 }
 
-fn fresh_label(verdict: Verdict, winner: &str) -> String {
-    let label = if verdict == Verdict::Faster { "confirmed" } else { "on fresh runs" };
-    format!("<strong>{label}: {}</strong>", code(winner))
+fn fresh_label(state: ConfirmationState, recommended: &str) -> String {
+    format!("<strong>{}: {}</strong>", verdict::fresh_label(state), code(recommended))
 }
 
 pub(super) fn shortfalls(shortfalls: &[SharedShortfall<'_>]) -> Option<String> {

@@ -1,23 +1,27 @@
-//! How the interval of the mean narrowed run by run, down to the 5 % at which a configuration may stop.
+//! How the interval of each ratio narrowed block by block.
 
 use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, range_of};
 use crate::scale::Scale;
 use crate::svg::{Anchor, Svg, colour, text_at};
 use crate::visible::{shortened, visible};
-use firsttouch_experiment::SessionRun;
+use firsttouch_experiment::Ratio;
+use firsttouch_experiment::statistics::contrast::{Block, contrasts};
 use firsttouch_placement::TuneReport;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::BTreeMap;
 
 const TOP: f64 = 12.0;
 const HEIGHT: f64 = 260.0;
-const THRESHOLD: f64 = 0.05;
-/// The lines of the baseline and the winner, and of the others in turn.
+/// The intervals miss with this probability.
+const ALPHA: f64 = 0.05;
+/// The lines of all but the recommended one, in turn.
 const OTHERS: [&str; 3] = [colour::PURPLE, colour::OCHRE, colour::GREY];
 const LABEL: f64 = 13.0;
+/// So many points of a line are enough.
+const POINTS: usize = 200;
 
 struct Line<'a> {
     name: &'a str,
-    /// Number of runs and relative half-width after it.
+    /// Number of blocks, and half the width of the interval of the ratio after them as a share of it.
     points: Vec<(f64, f64)>,
     ink: &'static str,
     width: f64,
@@ -25,74 +29,85 @@ struct Line<'a> {
 
 pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     let mut others = OTHERS.into_iter().cycle();
+    let widths = half_widths(&blocks(report));
     let lines: Vec<Line<'_>> = report
         .configurations
         .iter()
-        .enumerate()
-        .filter_map(|(index, configuration)| {
-            let points = relative_errors(&configuration.proved.runs);
-            let (ink, width) = if report.winner.as_deref() == Some(&configuration.name) {
+        .zip(widths)
+        .skip(1)
+        .filter(|(_, points)| !points.is_empty())
+        .map(|(configuration, points)| {
+            let is_recommended = report.recommended.as_deref() == Some(&configuration.name);
+            let (ink, width) = if is_recommended {
                 (colour::BLUE, 2.5)
-            } else if index == 0 {
-                (colour::INK, 2.0)
             } else {
                 (others.next().unwrap_or(colour::GREY), 1.3)
             };
-            (!points.is_empty()).then_some(Line { name: &configuration.name, points, ink, width })
+            Line { name: &configuration.name, points, ink, width }
         })
         .collect();
     let errors = lines.iter().flat_map(|line| &line.points).map(|(_, error)| *error);
     let (low, high) = range_of(errors)?;
-    let (_, longest) = range_of(lines.iter().flat_map(|line| &line.points).map(|(runs, _)| *runs))?;
+    let (_, longest) = range_of(lines.iter().flat_map(|line| &line.points).map(|(blocks, _)| *blocks))?;
     let bottom = TOP + HEIGHT;
     let x = Scale::linear(2.0, longest.max(3.0), (LEFT, RIGHT));
-    let y = Scale::log((low * 0.8).clamp(1e-4, 0.03), (high * 1.2).clamp(0.08, 2.0), (bottom, TOP));
+    let (low, high) = ((low * 0.8).clamp(1e-4, 0.03), (high * 1.2).clamp(0.08, 2.0));
+    let y = Scale::log(low, high, (bottom, TOP));
     let mut svg = Svg::new(WIDTH, bottom + 40.0);
-    bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "runs of the configuration");
+    bottom_axis(&mut svg, &x, &x.whole_ticks(9), (TOP, bottom), "blocks");
     for (value, _) in y.ticks(8) {
         svg.grid((LEFT, y.at(value)), (RIGHT, y.at(value)));
         svg.note((LEFT - 8.0, y.at(value) + 4.0), Anchor::End, &per_cent(value));
     }
-    svg.dashed((LEFT, y.at(THRESHOLD)), (RIGHT, y.at(THRESHOLD)));
-    svg.note((LEFT - 46.0, y.at(THRESHOLD) + 4.0), Anchor::End, "precise enough ▸");
+    let same = report.same_band.clamp(low, high);
+    svg.dashed((LEFT, y.at(same)), (RIGHT, y.at(same)));
+    svg.note((LEFT - 46.0, y.at(same) + 4.0), Anchor::End, "the same ▸");
     for line in &lines {
         let points: Vec<(f64, f64)> =
-            line.points.iter().map(|(runs, error)| (x.at(*runs), y.at(*error))).collect();
-        let last = line.points.last().map_or(String::new(), |(runs, error)| {
-            format!("{}: ±{} after {runs} runs", visible(line.name), per_cent(*error))
+            line.points.iter().map(|(blocks, error)| (x.at(*blocks), y.at(*error))).collect();
+        let last = line.points.last().map_or(String::new(), |(blocks, error)| {
+            format!("{}: ±{} after {blocks} blocks", visible(line.name), per_cent(*error))
         });
         svg.polyline(&points, line.ink, line.width, 1.0, &last);
     }
     label(&mut svg, &lines, &x, &y, bottom);
     Some(Plot {
         title: "Convergence",
-        caption: "Half-width of the 95 % interval of the mean, relative to the mean, as runs were added. A \
-                  configuration is precise enough once it stays at or below 5 % at two block ends in a row."
+        caption: "Half the width of the 95 % interval of each ratio, as a share of the ratio, as blocks were added. A line ends \
+                  where its configuration was decided and left; below the dashed line an interval around 1 is narrow \
+                  enough to say that nothing differs."
             .to_owned(),
-        svg: svg.finish("Relative error of the mean against the number of runs"),
+        svg: svg.finish("Half-width of the interval of the ratio against the number of blocks"),
     })
 }
 
-/// The relative half-width after the second, third, … run.
-fn relative_errors(runs: &[SessionRun]) -> Vec<(f64, f64)> {
-    let (mut mean, mut squares) = (0.0, 0.0);
-    let mut errors = Vec::new();
-    for (index, run) in runs.iter().enumerate() {
-        // Welford's update: one pass, and no difference of large sums.
-        let number = (index + 1) as f64;
-        let before = run.timed.wall_s - mean;
-        mean += before / number;
-        squares += before * (run.timed.wall_s - mean);
-        if index == 0 || mean <= 0.0 {
-            continue;
-        }
-        let Ok(student) = StudentsT::new(0.0, 1.0, number - 1.0) else { continue };
-        let half = student.inverse_cdf(0.975) * (squares / (number - 1.0) / number).sqrt();
-        if half.is_finite() {
-            errors.push((number, half / mean));
+/// The blocks of the search, as the rule saw them: logarithms of the wall times.
+fn blocks(report: &TuneReport) -> Vec<Block> {
+    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+    for (at, configuration) in report.configurations.iter().enumerate() {
+        for run in &configuration.proved.runs {
+            let block = blocks.entry(run.block).or_insert_with(|| vec![None; report.configurations.len()]);
+            block[at] = Some(run.timed.wall_s.ln()).filter(|logarithm| logarithm.is_finite());
         }
     }
-    errors
+    blocks.into_values().collect()
+}
+
+/// Half the width of the interval after the second, third, … block, for every configuration while it ran.
+fn half_widths(blocks: &[Block]) -> Vec<Vec<(f64, f64)>> {
+    let mut widths = vec![Vec::new(); blocks.first().map_or(0, Vec::len)];
+    for count in (2..=blocks.len()).step_by(1 + blocks.len() / POINTS) {
+        let last = &blocks[count - 1];
+        for (configuration, contrast) in contrasts(&blocks[..count], 0).iter().enumerate() {
+            let ratio = contrast.as_ref().filter(|_| last[configuration].is_some());
+            let Some(ratio) = ratio.and_then(|contrast| Ratio::of(contrast, ALPHA)) else { continue };
+            let half_width = ratio.high / ratio.value - 1.0;
+            if half_width.is_finite() {
+                widths[configuration].push((count as f64, half_width));
+            }
+        }
+    }
+    widths
 }
 
 /// Names at the end of the lines, moved apart where they would cover each other.
@@ -100,8 +115,8 @@ fn label(svg: &mut Svg, lines: &[Line<'_>], x: &Scale, y: &Scale, bottom: f64) {
     let mut ends: Vec<(f64, (f64, f64), &Line<'_>)> = lines
         .iter()
         .filter_map(|line| {
-            let (runs, error) = line.points.last()?;
-            Some((y.at(*error), (x.at(*runs), y.at(*error)), line))
+            let (blocks, error) = line.points.last()?;
+            Some((y.at(*error), (x.at(*blocks), y.at(*error)), line))
         })
         .collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -138,24 +153,19 @@ fn per_cent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::relative_errors;
-    use firsttouch_experiment::{SessionRun, TimedRun};
-
-    fn runs(walls: &[f64]) -> Vec<SessionRun> {
-        let run = |wall_s: &f64| SessionRun {
-            timed: TimedRun { wall_s: *wall_s, ..TimedRun::default() },
-            ..SessionRun::default()
-        };
-        walls.iter().map(run).collect()
-    }
+    use super::half_widths;
 
     #[test]
-    fn the_half_width_is_student_s() {
-        // Two runs: mean 2, standard error 1, t(0.975, 1) = 12.7062.
-        let errors = relative_errors(&runs(&[1.0, 3.0]));
-        assert_eq!(errors.len(), 1);
-        assert!((errors[0].1 - 12.7062 / 2.0).abs() < 1e-3, "{errors:?}");
-        assert_eq!(relative_errors(&runs(&[2.0, 2.0, 2.0])), [(2.0, 0.0), (3.0, 0.0)]);
-        assert!(relative_errors(&runs(&[1.0])).is_empty());
+    fn intervals_narrow_while_a_configuration_runs() {
+        let wobble = |number: usize, index: usize| 0.01 * ((index + 2) * number % 5) as f64;
+        let block = |number: usize| {
+            (0..3).map(|index| (index < 2 || number < 6).then_some(wobble(number, index))).collect()
+        };
+        let widths = half_widths(&(0..20).map(block).collect::<Vec<_>>());
+        assert!(widths[0].is_empty(), "the baseline has no ratio");
+        assert_eq!(widths[2].last().map(|(blocks, _)| *blocks), Some(6.0), "it left after six");
+        let (first, last) = (widths[1][0], widths[1][widths[1].len() - 1]);
+        assert!(last.0 == 20.0 && last.1 < 0.5 * first.1, "{first:?} {last:?}");
+        assert!(half_widths(&[]).is_empty());
     }
 }

@@ -4,7 +4,8 @@ use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, look_of, range_of, row
 use crate::number;
 use crate::scale::Scale;
 use crate::svg::{Anchor, Shape, Svg, colour};
-use firsttouch_experiment::{Ratio, Verdict};
+use crate::verdict;
+use firsttouch_experiment::{ConfirmationState, Ratio, Verdict};
 use firsttouch_placement::TuneReport;
 
 const ROW: f64 = 26.0;
@@ -16,7 +17,10 @@ const FAR: f64 = 3.0;
 struct Row<'a> {
     name: String,
     ratio: Option<&'a Ratio>,
-    verdict: Option<Verdict>,
+    /// Form and colour.
+    look: (Shape, &'static str),
+    /// What was decided.
+    word: String,
     confirmation: bool,
 }
 
@@ -72,15 +76,21 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
 
 fn rows(report: &TuneReport) -> Vec<Row<'_>> {
     let fresh = report.confirmation.iter().map(|confirmation| Row {
-        name: format!("fresh runs: {}", report.winner.as_deref().unwrap_or("winner")),
+        name: format!("fresh runs: {}", report.recommended.as_deref().unwrap_or("recommended")),
         ratio: confirmation.ratio.as_ref(),
-        verdict: Some(confirmation.verdict),
+        look: look_of(match confirmation.state {
+            ConfirmationState::Confirmed => Some(Verdict::Faster),
+            ConfirmationState::Refuted => Some(Verdict::Slower),
+            ConfirmationState::NotYet => None,
+        }),
+        word: verdict::state_word(confirmation.state).to_owned(),
         confirmation: true,
     });
     let search = report.configurations.iter().skip(1).map(|configuration| Row {
         name: configuration.name.clone(),
         ratio: configuration.proved.ratio.as_ref(),
-        verdict: configuration.proved.verdict,
+        look: look_of(configuration.proved.verdict()),
+        word: verdict::word(configuration.proved.verdict(), false),
         confirmation: false,
     });
     fresh.chain(search).collect()
@@ -101,7 +111,7 @@ fn draw(svg: &mut Svg, scale: &Scale, row: &Row<'_>, y: f64) {
         svg.note((RIGHT + 14.0, y + 4.0), Anchor::Start, "too few runs");
         return;
     };
-    let (shape, ink) = look_of(row.verdict);
+    let (shape, ink) = row.look;
     let (low, high) = (scale.at(ratio.low), scale.at(ratio.high));
     svg.line((low, y), (high, y), ink, if row.confirmation { 3.0 } else { 2.0 });
     for (end, x, inward) in [(ratio.low, low, 6.0), (ratio.high, high, -6.0)] {
@@ -111,8 +121,7 @@ fn draw(svg: &mut Svg, scale: &Scale, row: &Row<'_>, y: f64) {
             svg.polyline(&[(x + inward, y - 5.0), (x, y), (x + inward, y + 5.0)], ink, 2.0, 1.0, "");
         }
     }
-    let verdict = row.verdict.map_or(String::new(), |verdict| format!(" {verdict}"));
-    let words = format!("{}{verdict}", number::ratio(ratio));
+    let words = format!("{} {}", number::ratio(ratio), row.word);
     let (shape, radius) = if row.confirmation { (Shape::Diamond, 8.0) } else { (shape, 5.0) };
     svg.mark(shape, (scale.at(ratio.value), y), radius, ink, &format!("{}: {words}", row.name));
     let at = (RIGHT + 14.0, y + 4.0);

@@ -62,7 +62,7 @@ pub(super) fn look_of(verdict: Option<Verdict>) -> (Shape, &'static str) {
         Some(Verdict::Faster) => (Shape::Up, colour::BLUE),
         Some(Verdict::Slower) => (Shape::Down, colour::VERMILION),
         Some(Verdict::Same) => (Shape::Square, colour::GREY),
-        Some(Verdict::Undecided) | None => (Shape::Ring, colour::OCHRE),
+        None => (Shape::Ring, colour::OCHRE),
     }
 }
 

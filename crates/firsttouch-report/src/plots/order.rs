@@ -33,7 +33,7 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     if let Some(start) = report
         .confirmation
         .iter()
-        .flat_map(|c| c.baseline_runs.iter().chain(&c.winner_runs))
+        .flat_map(|c| c.baseline_runs.iter().chain(&c.recommended_runs))
         .map(|r| r.order)
         .min()
     {
@@ -71,7 +71,7 @@ fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &Configur
         svg,
         top + ROW / 2.0,
         &configuration.name,
-        report.winner.as_deref() == Some(&configuration.name),
+        report.recommended.as_deref() == Some(&configuration.name),
     );
     let points: Vec<(f64, f64)> =
         runs.iter().map(|(run, _)| (x.at(f64::from(run.order)), y.at(run.timed.wall_s))).collect();

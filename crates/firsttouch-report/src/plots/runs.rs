@@ -34,9 +34,9 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
         if index > 0 {
             svg.grid((LEFT, y - ROW / 2.0), (RIGHT, y - ROW / 2.0));
         }
-        let strong = report.winner.as_deref() == Some(&configuration.name);
+        let strong = report.recommended.as_deref() == Some(&configuration.name);
         row_name(&mut svg, y, &configuration.name, strong);
-        interval(&mut svg, &scale, configuration, y);
+        spread(&mut svg, &scale, configuration, y);
         dots(&mut svg, &scale, &configuration.proved.runs, Phase::Search, y);
         dots(&mut svg, &scale, fresh_runs(report, &configuration.name), Phase::Confirmation, y);
         if !configuration.proved.runs.is_empty() {
@@ -51,20 +51,21 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     Some(Plot {
         title: "Every run",
         caption: "Wall time of every run: ● search, ○ confirmation, × outlier (marked, not dropped). The upright line \
-                  is the mean of the search, the shaded box its 95 % interval."
+                  is the mean of the search, the shaded box one standard deviation to either side."
             .to_owned(),
         svg: svg.finish("Wall time of every run by configuration"),
     })
 }
 
-fn interval(svg: &mut Svg, scale: &Scale, configuration: &ConfigurationReport, y: f64) {
-    let Some(half) = configuration.proved.ci95_wall_s.filter(|_| !configuration.proved.runs.is_empty())
+fn spread(svg: &mut Svg, scale: &Scale, configuration: &ConfigurationReport, y: f64) {
+    let Some(deviation) =
+        configuration.proved.deviation_wall_s.filter(|_| !configuration.proved.runs.is_empty())
     else {
         return;
     };
     let (from, to) = (
-        scale.at(configuration.proved.mean_wall_s - half),
-        scale.at(configuration.proved.mean_wall_s + half),
+        scale.at(configuration.proved.mean_wall_s - deviation),
+        scale.at(configuration.proved.mean_wall_s + deviation),
     );
     svg.bar((from, y - 15.0), ((to - from).max(1.0), 30.0), colour::GREEN, "0.35", &mean_wall(configuration));
 }

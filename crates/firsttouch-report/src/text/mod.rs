@@ -49,7 +49,7 @@ use crate::summary::{
 };
 use crate::verdict::{self, Advice};
 use crate::visible::{columns, visible, wrapped};
-use firsttouch_experiment::{SessionRun, Verdict};
+use firsttouch_experiment::{ConfirmationState, SessionRun, Verdict};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use table::{Align, Cell, Column, Table};
 
@@ -97,7 +97,7 @@ fn tone_of(outcome: Option<Verdict>) -> Option<Tone> {
     match outcome {
         Some(Verdict::Faster) => Some(Tone::Good),
         Some(Verdict::Slower) => Some(Tone::Bad),
-        Some(Verdict::Undecided) | None => Some(Tone::Caution),
+        None => Some(Tone::Caution),
         Some(Verdict::Same) => Some(Tone::Strong),
     }
 }
@@ -121,7 +121,7 @@ fn summary_table(report: &TuneReport) -> Table {
         Column::new("asked, obtained", "asked", Align::Left),
         Column::new("asked, obtained", "obtained", Align::Left),
         Column::new("proved", "runs", Align::Right),
-        Column::new("proved", "mean ± 95 %", Align::Right),
+        Column::new("proved", "mean ± sd", Align::Right),
         Column::new("proved", "times faster [95 %]", Align::Right),
         Column::new("proved", "verdict", Align::Left),
     ];
@@ -130,30 +130,27 @@ fn summary_table(report: &TuneReport) -> Table {
     );
     let mut table = Table::new(columns);
     for (index, configuration) in report.configurations.iter().enumerate() {
-        let is_winner = report.winner.as_deref() == Some(&configuration.name);
-        table.row(row(report, configuration, index == 0, is_winner));
+        let is_recommended = report.recommended.as_deref() == Some(&configuration.name);
+        table.row(row(report, configuration, index == 0, is_recommended));
     }
-    if let (Some(confirmation), Some(winner)) = (&report.confirmation, &report.winner) {
-        let runs = confirmation.winner_runs.len() + confirmation.baseline_runs.len();
+    if let (Some(confirmation), Some(recommended)) = (&report.confirmation, &report.recommended) {
+        let runs = confirmation.recommended_runs.len() + confirmation.baseline_runs.len();
         let mean = crate::summary::mean(
-            &confirmation.winner_runs.iter().map(|r| r.timed.wall_s).collect::<Vec<_>>(),
+            &confirmation.recommended_runs.iter().map(|r| r.timed.wall_s).collect::<Vec<_>>(),
         );
-        let configuration = report.configuration(winner);
+        let configuration = report.configuration(recommended);
         let asked = configuration.and_then(|c| c.asked.as_ref());
         let memory = configuration.and_then(|c| peak_memory(report, c, Phase::Confirmation));
         let mut cells = vec![
-            Cell::toned(format!("confirmed: {winner}"), Tone::Strong),
+            Cell::toned(format!("{}: {recommended}", verdict::fresh_label(confirmation.state)), Tone::Strong),
             Cell::new(cells::asked(asked)),
             Cell::new(number::UNKNOWN),
             Cell::new(runs.to_string()),
             Cell::new(mean.map_or(number::UNKNOWN.to_owned(), number::seconds)),
             Cell::new(confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio)),
-            verdict_cell(Some(confirmation.verdict), false),
+            state_cell(confirmation.state),
         ];
-        cells.extend(cost_cells(&confirmation.winner_runs, memory));
-        if confirmation.verdict != Verdict::Faster {
-            cells[0] = Cell::new(format!("on fresh runs: {winner}"));
-        }
+        cells.extend(cost_cells(&confirmation.recommended_runs, memory));
         table.row(cells);
     }
     table
@@ -163,11 +160,11 @@ fn row(
     report: &TuneReport,
     configuration: &ConfigurationReport,
     is_baseline: bool,
-    is_winner: bool,
+    is_recommended: bool,
 ) -> Vec<Cell> {
     let name = configuration.name.as_str();
     let mut cells = vec![
-        if is_winner { Cell::toned(name, Tone::Strong) } else { Cell::new(name) },
+        if is_recommended { Cell::toned(name, Tone::Strong) } else { Cell::new(name) },
         Cell::new(asked(configuration.asked.as_ref())),
         Cell::new(obtained(configuration)),
         Cell::new(configuration.proved.runs.len().to_string()),
@@ -177,7 +174,7 @@ fn row(
             None if is_baseline => "1".to_owned(),
             None => number::UNKNOWN.to_owned(),
         }),
-        verdict_cell(configuration.proved.verdict, is_baseline),
+        verdict_cell(configuration.proved.verdict(), is_baseline),
     ];
     cells.extend(cost_cells(&configuration.proved.runs, peak_memory(report, configuration, Phase::Search)));
     cells
@@ -188,10 +185,19 @@ fn verdict_cell(verdict: Option<Verdict>, is_baseline: bool) -> Cell {
     match verdict {
         Some(Verdict::Faster) => Cell::toned(words, Tone::Good),
         Some(Verdict::Slower) => Cell::toned(words, Tone::Bad),
-        Some(Verdict::Undecided) => Cell::toned(words, Tone::Caution),
         Some(Verdict::Same) => Cell::new(words),
-        None => Cell::toned(words, Tone::Faint),
+        None if is_baseline => Cell::toned(words, Tone::Faint),
+        None => Cell::toned(words, Tone::Caution),
     }
+}
+
+fn state_cell(state: ConfirmationState) -> Cell {
+    let tone = match state {
+        ConfirmationState::Confirmed => Tone::Good,
+        ConfirmationState::Refuted => Tone::Bad,
+        ConfirmationState::NotYet => Tone::Caution,
+    };
+    Cell::toned(verdict::state_word(state), tone)
 }
 
 /// Peak memory and how it compares are one column here: with one more the table would be too wide for a terminal of 80.

@@ -4,6 +4,7 @@ use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, bytes, count, mean_seconds, plural, ratio};
 use crate::style::{Style, Tone};
+use crate::verdict;
 use firsttouch_documents::SearchBench;
 
 /// One line for each variant: time of all queries, edges per second, ratio to the first and verdict.
@@ -29,21 +30,22 @@ pub fn search_bench(report: &SearchBench, width: usize, style: Style) -> String 
         Column::new("proved", "verdict", Align::Left),
         Column::new("proved", "runs", Align::Right),
     ]);
-    for (variant, proved) in
-        report.variants.iter().zip(report.session.configurations.iter().map(|one| &one.proved))
-    {
+    let proved = report.session.configurations.iter().map(|one| &one.proved);
+    for (index, (variant, proved)) in report.variants.iter().zip(proved).enumerate() {
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         table.row(vec![
             Cell::new(&variant.name),
             Cell::new(variant.threads.to_string()),
             Cell::new(or_unknown(
-                (!proved.runs.is_empty()).then(|| mean_seconds(proved.mean_wall_s, proved.ci95_wall_s)),
+                (!proved.runs.is_empty()).then(|| mean_seconds(proved.mean_wall_s, proved.deviation_wall_s)),
             )),
             Cell::new(or_unknown(variant.teps.map(count))),
             Cell::new(proved.ratio.as_ref().map_or_else(String::new, ratio)),
-            Cell::new(
-                proved.verdict.map_or_else(|| "what others are compared with".to_owned(), |v| v.to_string()),
-            ),
+            Cell::new(if index == 0 {
+                "what others are compared with".to_owned()
+            } else {
+                verdict::word(proved.verdict(), false)
+            }),
             Cell::new(proved.runs.len().to_string()),
         ]);
     }

@@ -8,10 +8,13 @@ pub mod measured;
 pub mod recorded;
 
 use firsttouch_documents::AnyDocument;
-use firsttouch_experiment::{ConfigurationResult, Confirmation, Ratio, SessionRun, TimedRun, Verdict};
+use firsttouch_experiment::{
+    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Ratio, SessionRun, TimedRun,
+    Verdict,
+};
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt,
-    Resident, ResidentMemory, Shortfall, SkippedConfiguration, Tie, TuneReport, Via,
+    Resident, ResidentMemory, Shortfall, SkippedConfiguration, TuneReport, Via,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -172,7 +175,7 @@ pub fn fill(configurations: &mut [ConfigurationReport], shapes: &[Shape], blocks
             turn.swap(last, (noise.uniform() * (last + 1) as f64) as usize);
         }
         for index in turn {
-            if configurations[index].proved.dropped_after_block.is_some_and(|dropped| block > dropped) {
+            if configurations[index].proved.decided.is_some_and(|decided| block >= decided.blocks) {
                 continue;
             }
             configurations[index].proved.runs.push(run(noise, &shapes[index], block, order));
@@ -182,24 +185,27 @@ pub fn fill(configurations: &mut [ConfigurationReport], shapes: &[Shape], blocks
     let baseline = configurations[0].proved.runs.clone();
     for configuration in configurations {
         let walls: Vec<f64> = configuration.proved.runs.iter().map(|run| run.timed.wall_s).collect();
-        let (mean, half) = interval(&walls);
-        configuration.proved.mean_wall_s = mean;
-        configuration.proved.ci95_wall_s = half;
+        (configuration.proved.mean_wall_s, configuration.proved.deviation_wall_s) = described(&walls);
         if configuration.name != "baseline" {
             configuration.proved.ratio = ratio(&baseline, &configuration.proved.runs);
         }
     }
 }
 
-/// Mean and half-width; 2.2 stands for Student's t, which is near enough for documents made by hand.
-fn interval(values: &[f64]) -> (f64, Option<f64>) {
+/// Mean and standard deviation.
+fn described(values: &[f64]) -> (f64, Option<f64>) {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     if values.len() < 2 {
         return (mean, None);
     }
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let half = 2.2 * (squares / (values.len() - 1) as f64 / values.len() as f64).sqrt();
-    (mean, Some((half * 1e6).round() / 1e6))
+    let deviation = (squares / (values.len() - 1) as f64).sqrt();
+    (mean, Some((deviation * 1e6).round() / 1e6))
+}
+
+/// What was decided after so many blocks, by the ratio that there is.
+pub fn decided(verdict: Verdict, ratio: Ratio) -> Decided {
+    Decided { verdict, blocks: 4, ratio, e_value: 31.5 }
 }
 
 fn ratio(baseline: &[SessionRun], runs: &[SessionRun]) -> Option<Ratio> {
@@ -210,8 +216,9 @@ fn ratio(baseline: &[SessionRun], runs: &[SessionRun]) -> Option<Ratio> {
             Some((base.timed.wall_s / run.timed.wall_s).ln())
         })
         .collect();
-    let (mean, half) = interval(&logs);
-    let half = half?;
+    // Near enough for documents made by hand.
+    let (mean, deviation) = described(&logs);
+    let half = 3.2 * deviation? / (logs.len() as f64).sqrt();
     let rounded = |value: f64| (value * 1e6).round() / 1e6;
     Some(Ratio {
         value: rounded(mean.exp()),
@@ -220,27 +227,35 @@ fn ratio(baseline: &[SessionRun], runs: &[SessionRun]) -> Option<Ratio> {
     })
 }
 
-/// Fresh blocks of the winner and the baseline, after the runs of the search.
-pub fn confirm(report: &mut TuneReport, winner: &str, shapes: [&Shape; 2], blocks: u32, noise: &mut Noise) {
+/// Fresh blocks of what is recommended and of the baseline, after the runs of the search.
+pub fn confirm(
+    report: &mut TuneReport,
+    recommended: &str,
+    shapes: [&Shape; 2],
+    blocks: u32,
+    noise: &mut Noise,
+) {
     let orders = report
         .configurations
         .iter()
         .flat_map(|configuration| &configuration.proved.runs)
         .map(|run| run.order);
     let mut order = orders.max().map_or(0, |last| last + 1);
-    let (mut baseline_runs, mut winner_runs) = (Vec::new(), Vec::new());
+    let (mut baseline_runs, mut recommended_runs) = (Vec::new(), Vec::new());
     for block in 0..blocks {
-        for (runs, shape) in [(&mut baseline_runs, shapes[0]), (&mut winner_runs, shapes[1])] {
+        for (runs, shape) in [(&mut baseline_runs, shapes[0]), (&mut recommended_runs, shapes[1])] {
             runs.push(run(noise, shape, block, order));
             order += 1;
         }
     }
-    report.winner = Some(winner.to_owned());
+    report.best = vec![recommended.to_owned()];
+    report.recommended = Some(recommended.to_owned());
     report.confirmation = Some(Confirmation {
-        ratio: ratio(&baseline_runs, &winner_runs),
-        verdict: Verdict::Faster,
+        ratio: ratio(&baseline_runs, &recommended_runs),
+        state: ConfirmationState::Confirmed,
+        forecast: None,
         baseline_runs,
-        winner_runs,
+        recommended_runs,
     });
 }
 
@@ -295,16 +310,18 @@ pub fn empty() -> TuneReport {
         machine: machine(),
         configurations: Vec::new(),
         skipped: Vec::new(),
-        winner: None,
-        tied_with: None,
+        best: Vec::new(),
+        recommended: None,
+        spares: None,
         confirmation: None,
         interrupted: false,
+        same_band: 0.02,
         quick: false,
         warnings: Vec::new(),
     }
 }
 
-/// A session as they usually are: one clear winner, something skipped, one warning.
+/// A session as they usually are: one clear gain, something skipped, one warning.
 pub fn usual() -> TuneReport {
     let mut noise = Noise::new(7);
     let shape = |wall_s, spread, faults| Shape { wall_s, spread, faults, counters: true };
@@ -327,7 +344,8 @@ pub fn usual() -> TuneReport {
     let verdicts =
         [None, Some(Verdict::Faster), Some(Verdict::Faster), Some(Verdict::Faster), Some(Verdict::Same)];
     for (configuration, verdict) in report.configurations.iter_mut().zip(verdicts) {
-        configuration.proved.verdict = verdict;
+        let ratio = configuration.proved.ratio;
+        configuration.proved.decided = verdict.zip(ratio).map(|(verdict, ratio)| decided(verdict, ratio));
     }
     // The C library has no agent in it: only the process as a whole can be read.
     if let Some(Receipt { obtained: Some(obtained), shortfalls, blocks, .. }) =
@@ -366,19 +384,16 @@ pub fn usual() -> TuneReport {
     report
 }
 
-/// A session whose winner is not the fastest, but spares the program something.
+/// A session that recommends not the fastest, but spares the program something.
 pub fn tied() -> TuneReport {
     let mut report = usual();
     let mut noise = Noise::new(8);
     let shape = |wall_s| Shape { wall_s, spread: 0.02, faults: 41_000, counters: true };
     confirm(&mut report, "glibc-thp", [&shape(9.94), &shape(3.35)], 10, &mut noise);
-    report.tied_with = Some(Tie {
-        name: "thp-prefault".to_owned(),
-        ratio: Ratio { value: 0.988, low: 0.963, high: 1.014 },
-        why: "needs no library in front of malloc".to_owned(),
-    });
+    report.best = vec!["thp-prefault".to_owned(), "glibc-thp".to_owned()];
+    report.spares = Some("needs no library in front of malloc".to_owned());
     // What huge pages round up to.
-    for run in report.confirmation.iter_mut().flat_map(|confirmation| &mut confirmation.winner_runs) {
+    for run in report.confirmation.iter_mut().flat_map(|confirmation| &mut confirmation.recommended_runs) {
         run.timed.max_rss_bytes += 400 * MIB;
     }
     report
@@ -424,19 +439,20 @@ pub fn awkward() -> TuneReport {
             counters: index % 2 == 0,
         })
         .collect();
-    report.configurations[11].proved.dropped_after_block = Some(2);
+    let slower = Ratio { value: 0.147, low: 0.14, high: 0.155 };
+    report.configurations[11].proved.decided =
+        Some(Decided { blocks: 3, ..decided(Verdict::Slower, slower) });
     fill(&mut report.configurations, &shapes, 6, &mut noise);
     for configuration in report.configurations.iter_mut().skip(1) {
         let Some(ratio) = configuration.proved.ratio else { continue };
-        configuration.proved.verdict = Some(match ratio {
-            Ratio { low, high, .. } if low > 0.98 && high < 1.02 => Verdict::Same,
-            Ratio { low, .. } if low > 1.0 => Verdict::Faster,
-            Ratio { high, .. } if high < 1.0 => Verdict::Slower,
-            _ => Verdict::Undecided,
-        });
-        if configuration.proved.verdict == Some(Verdict::Undecided) {
-            configuration.proved.more_runs = Some(231);
-        }
+        let verdict = match ratio {
+            Ratio { low, high, .. } if low > 0.98 && high < 1.02 => Some(Verdict::Same),
+            Ratio { low, .. } if low > 1.0 => Some(Verdict::Faster),
+            Ratio { high, .. } if high < 1.0 => Some(Verdict::Slower),
+            _ => None,
+        };
+        configuration.proved.decided = verdict.map(|verdict| decided(verdict, ratio));
+        configuration.proved.forecast = verdict.is_none().then_some(Forecast { runs: 231, seconds: 305.0 });
     }
     // Two groups of times.
     let jemalloc = &mut report.configurations[8];
@@ -447,11 +463,11 @@ pub fn awkward() -> TuneReport {
     // A configuration of which only one run was finished, and one of which none was.
     let lonely = &mut report.configurations[6];
     lonely.proved.runs.truncate(1);
-    (lonely.proved.ci95_wall_s, lonely.proved.ratio, lonely.proved.verdict, lonely.proved.more_runs) =
+    (lonely.proved.deviation_wall_s, lonely.proved.ratio, lonely.proved.decided, lonely.proved.forecast) =
         (None, None, None, None);
     let never = &mut report.configurations[5];
     never.proved.runs.clear();
-    (never.proved.mean_wall_s, never.proved.ci95_wall_s, never.proved.ratio, never.proved.verdict) =
+    (never.proved.mean_wall_s, never.proved.deviation_wall_s, never.proved.ratio, never.proved.decided) =
         (0.0, None, None, None);
     never.obtained = None;
     // Receipts of every kind.
@@ -473,15 +489,15 @@ pub fn awkward() -> TuneReport {
     report.configurations[4].proved.runs[3].timed.wall_s *= 3.0;
     for configuration in &mut report.configurations {
         let walls: Vec<f64> = configuration.proved.runs.iter().map(|run| run.timed.wall_s).collect();
-        (configuration.proved.mean_wall_s, configuration.proved.ci95_wall_s) = interval(&walls);
+        (configuration.proved.mean_wall_s, configuration.proved.deviation_wall_s) = described(&walls);
     }
     report.skipped = vec![SkippedConfiguration {
         name: "2m & <more>".to_owned(),
         reason: "pool \"empty\" | none".to_owned(),
         remedy: Some("echo 1 > '/sys/a b' && `x`".to_owned()),
     }];
-    let winner = report.configurations[2].name.clone();
-    confirm(&mut report, &winner, [&shapes[0], &shapes[2]], 5, &mut noise);
+    let recommended = report.configurations[2].name.clone();
+    confirm(&mut report, &recommended, [&shapes[0], &shapes[2]], 5, &mut noise);
     report.quick = true;
     report.warnings = vec![
         "<b>loud</b> & \u{7}bell".to_owned(),
@@ -493,41 +509,43 @@ pub fn awkward() -> TuneReport {
 }
 
 /// Two configurations, the second with the given end.
-fn pair(verdict: Verdict, ratio: Ratio, more_runs: Option<u32>) -> TuneReport {
+fn pair(verdict: Option<Verdict>, ratio: Ratio, forecast: Option<Forecast>) -> TuneReport {
     let mut report = usual();
     report.configurations.truncate(2);
     report.skipped.clear();
     report.warnings.clear();
-    (report.winner, report.confirmation) = (None, None);
+    report.best.clear();
+    (report.recommended, report.confirmation) = (None, None);
     let other = &mut report.configurations[1];
-    (other.proved.verdict, other.proved.ratio, other.proved.more_runs) =
-        (Some(verdict), Some(ratio), more_runs);
+    other.proved.decided = verdict.map(|verdict| decided(verdict, ratio));
+    (other.proved.ratio, other.proved.forecast) = (Some(ratio), forecast);
     report
 }
 
 /// Nothing can be said yet.
 pub fn undecided() -> TuneReport {
-    pair(Verdict::Undecided, Ratio { value: 1.03, low: 0.96, high: 1.1 }, Some(24))
+    let forecast = Forecast { runs: 24, seconds: 322.0 };
+    pair(None, Ratio { value: 1.03, low: 0.96, high: 1.1 }, Some(forecast))
 }
 
 /// The only other configuration takes the same time.
 pub fn same() -> TuneReport {
-    pair(Verdict::Same, Ratio { value: 1.001, low: 0.993, high: 1.008 }, None)
+    pair(Some(Verdict::Same), Ratio { value: 1.001, low: 0.993, high: 1.008 }, None)
 }
 
 /// The only other configuration is slower.
 pub fn slower() -> TuneReport {
-    pair(Verdict::Slower, Ratio { value: 0.8, low: 0.77, high: 0.83 }, None)
+    pair(Some(Verdict::Slower), Ratio { value: 0.8, low: 0.77, high: 0.83 }, None)
 }
 
-/// A winner of the search whose fresh runs come to another verdict.
-pub fn refuted(verdict: Verdict, ratio: Option<Ratio>) -> TuneReport {
+/// Faster in the search, with fresh runs that do not confirm it.
+pub fn refuted(state: ConfirmationState, ratio: Option<Ratio>) -> TuneReport {
     let mut report = usual();
     if let Some(confirmation) = &mut report.confirmation {
-        confirmation.verdict = verdict;
-        confirmation.ratio = ratio;
+        (confirmation.state, confirmation.ratio) = (state, ratio);
+        let is_open = state == ConfirmationState::NotYet;
+        confirmation.forecast = is_open.then_some(Forecast { runs: 1, seconds: 13.2 });
     }
-    report.configurations[2].proved.more_runs = (verdict == Verdict::Undecided).then_some(1);
     report
 }
 
@@ -537,8 +555,7 @@ pub fn interrupted() -> TuneReport {
     report.interrupted = true;
     report.configurations[1].proved.runs.truncate(1);
     let other = &mut report.configurations[1];
-    (other.proved.ci95_wall_s, other.proved.ratio, other.proved.verdict, other.proved.more_runs) =
-        (None, None, None, None);
+    (other.proved.deviation_wall_s, other.proved.ratio, other.proved.forecast) = (None, None, None);
     report
 }
 
@@ -547,8 +564,9 @@ pub fn only_baseline() -> TuneReport {
     let mut report = usual();
     report.configurations.truncate(1);
     report.configurations[0].proved.runs.truncate(1);
-    report.configurations[0].proved.ci95_wall_s = None;
-    (report.winner, report.confirmation) = (None, None);
+    report.configurations[0].proved.deviation_wall_s = None;
+    report.best.clear();
+    (report.recommended, report.confirmation) = (None, None);
     report
 }
 
@@ -574,9 +592,12 @@ pub fn all() -> Vec<(&'static str, TuneReport)> {
         ("same", same()),
         ("slower", slower()),
         ("interrupted", interrupted()),
-        ("refuted-same", refuted(Verdict::Same, Some(near))),
-        ("refuted-slower", refuted(Verdict::Slower, Some(Ratio { value: 0.9, low: 0.85, high: 0.95 }))),
-        ("refuted-undecided", refuted(Verdict::Undecided, Some(Ratio { value: 1.1, low: 0.9, high: 1.3 }))),
-        ("unconfirmed", refuted(Verdict::Undecided, None)),
+        ("refuted-same", refuted(ConfirmationState::Refuted, Some(near))),
+        (
+            "refuted-slower",
+            refuted(ConfirmationState::Refuted, Some(Ratio { value: 0.9, low: 0.85, high: 0.95 })),
+        ),
+        ("not-yet", refuted(ConfirmationState::NotYet, Some(Ratio { value: 1.1, low: 0.9, high: 1.3 }))),
+        ("unconfirmed", refuted(ConfirmationState::NotYet, None)),
     ]
 }
