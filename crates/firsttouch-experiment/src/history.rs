@@ -2,7 +2,9 @@
 
 use crate::SessionRun;
 use crate::statistics::contrast::Block;
+use crate::statistics::sample::mean;
 use crate::{RunRequest, TimedRun};
+use std::collections::BTreeMap;
 
 /// Everything measured in one phase.
 #[derive(Debug)]
@@ -53,6 +55,30 @@ impl History {
     /// Logarithms of how many times faster a participant is than the baseline, block by block.
     pub(crate) fn log_ratios(&self, participant: usize) -> Vec<f64> {
         self.blocks.iter().filter_map(|block| Some(block[0]? - block[participant]?)).collect()
+    }
+
+    /// Mean times of the baseline and of a participant in the blocks that both ran in.
+    pub(crate) fn common_means(&self, participant: usize) -> Option<(f64, f64)> {
+        let both = self.blocks.iter().filter_map(|block| Some((block[0]?.exp(), block[participant]?.exp())));
+        let (baseline, own): (Vec<f64>, Vec<f64>) = both.unzip();
+        mean(&baseline).zip(mean(&own))
+    }
+
+    /// In the shape of the blocks: which participant ran directly before each of their runs. What ran in another phase counts as none.
+    pub(crate) fn before(&self) -> Vec<Vec<Option<usize>>> {
+        let mut of_order = BTreeMap::new();
+        for (place, &configuration) in self.participants.iter().enumerate() {
+            of_order
+                .extend(self.runs[configuration].iter().map(|run| (run.order, (place, run.block as usize))));
+        }
+        let mut before = vec![vec![None; self.participants.len()]; self.blocks.len()];
+        for (order, &(place, block)) in &of_order {
+            let earlier = order.checked_sub(1).and_then(|earlier| of_order.get(&earlier));
+            if let Some(block) = before.get_mut(block) {
+                block[place] = earlier.map(|(place, _)| *place);
+            }
+        }
+        before
     }
 
     /// Whether anything ran.

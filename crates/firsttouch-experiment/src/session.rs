@@ -82,9 +82,12 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     }
     notes.extend(warnings::undecided(plan, &race, &ending));
     notes.extend(warnings::drifting("search", &search, plan.same_band));
-    let configurations = (0..plan.configurations.len())
+    notes.extend(warnings::dependent(plan, &search));
+    let configurations: Vec<ConfigurationResult> = (0..plan.configurations.len())
         .map(|configuration| result(&runner, &mut search, &race, configuration, &mut notes))
         .collect();
+    let runs: Vec<&[SessionRun]> = configurations.iter().map(|result| &result.runs[..]).collect();
+    notes.extend(warnings::slow_in_one(&plan.configurations, &runs));
     let (interrupted, failure) = match ending {
         Ending::Interrupted => (true, None),
         Ending::Failed(configuration, error) => (false, Some((configuration, error))),
@@ -127,6 +130,12 @@ fn result<L: Launcher, O: Observer + ?Sized>(
     notes.extend(
         ratio.and_then(|ratio| warnings::far_from_normal(name, ratio, &search.log_ratios(configuration))),
     );
+    let common = search.common_means(configuration);
+    notes.extend(
+        ratio
+            .zip(common)
+            .and_then(|(ratio, means)| warnings::means_disagree(name, ratio, means, plan.same_band)),
+    );
     let mut runs = std::mem::take(&mut search.runs[configuration]);
     let bimodal = inspect(name, &mut runs, plan.same_band, notes);
     ConfigurationResult {
@@ -152,6 +161,7 @@ fn confirmation<L: Launcher, O: Observer + ?Sized>(
     let recommended = fresh.participants[RECOMMENDED];
     let name = |configuration: usize| format!("{} (confirmation)", plan.configurations[configuration]);
     notes.extend(warnings::drifting("confirmation", fresh, plan.same_band));
+    notes.extend(warnings::dependent(plan, fresh));
     let ratio = question.ratio(RECOMMENDED);
     notes.extend(ratio.and_then(|ratio| {
         warnings::far_from_normal(&name(recommended), ratio, &fresh.log_ratios(RECOMMENDED))

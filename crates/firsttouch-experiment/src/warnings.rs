@@ -4,8 +4,10 @@ use crate::Plan;
 use crate::history::History;
 use crate::phase::Ending;
 use crate::race::{BASELINE, Race};
+use crate::statistics::dependence::{carry_over, persistence};
 use crate::statistics::drift::drift;
-use crate::statistics::sample::{hodges_lehmann, mean};
+use crate::statistics::sample::{hodges_lehmann, mean, median};
+use crate::statistics::slow_runs::{SlowRuns, in_one_only};
 use crate::{Ratio, SessionRun};
 
 /// A trend is told when chance makes one this clear in a hundred sessions.
@@ -45,6 +47,69 @@ pub(crate) fn far_from_normal(name: &str, ratio: Ratio, log_ratios: &[f64]) -> O
             "the median ratio of {name} ({centre:.3}x, Hodges-Lehmann) lies outside the interval of its mean ratio \
              ({:.3}x to {:.3}x): a few runs decide the mean; look at every run in the report before you trust it",
             ratio.low, ratio.high
+        )
+    })
+}
+
+/// What the rule for independent noise cannot see in a phase: runs that depend on those before them, slow runs of one configuration
+/// only, and ratios that a few runs decide.
+pub(crate) fn dependent(plan: &Plan, history: &History) -> Vec<String> {
+    let name = |place: usize| &plan.configurations[history.participants[place]];
+    let which = |place: usize| match history.participants[..] {
+        // Their difference is all there is.
+        [first, second] => format!("{} or {}", plan.configurations[first], plan.configurations[second]),
+        _ => name(place).clone(),
+    };
+    let persistent = persistence(&history.blocks).map(|found| {
+        format!(
+            "runs of {} resemble those in the block before (correlation {:.2}): they are worth less than as many independent \
+             ones, so the interval is too narrow and the verdict may be false; run the session again at another time, \
+             and believe what both say",
+            which(found.configuration),
+            found.correlation
+        )
+    });
+    let carried = carry_over(&history.blocks, &history.before()).map(|found| {
+        format!(
+            "runs directly after one of {} take {:.1} % {} than others: it leaves something behind, and what is compared \
+             with it suffers or gains; a difference of about that size proves nothing",
+            name(found.configuration),
+            100.0 * found.log_ratio.abs().exp_m1(),
+            if found.log_ratio > 0.0 { "longer" } else { "less" }
+        )
+    });
+    persistent.into_iter().chain(carried).collect()
+}
+
+/// Slow runs that one configuration has and the others have not.
+pub(crate) fn slow_in_one(names: &[String], runs: &[&[SessionRun]]) -> Option<String> {
+    let counts: Vec<SlowRuns> = runs
+        .iter()
+        .map(|runs| {
+            let centre =
+                median(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<f64>>()).unwrap_or(0.0);
+            let slow = runs.iter().filter(|run| run.outlier && run.timed.wall_s > centre).count();
+            SlowRuns { slow: slow as u32, runs: runs.len() as u32 }
+        })
+        .collect();
+    let only = in_one_only(&counts)?;
+    let SlowRuns { slow, runs } = counts[only];
+    Some(format!(
+        "{slow} of {runs} runs of {} are slow and stand apart, more than chance would give it beside the others: its ratio depends \
+         on how many of them a session meets; find out what makes them slow, or make more runs",
+        names[only]
+    ))
+}
+
+/// The ratio of the mean times where it is another than the typical ratio, by more than may pass as the same.
+pub(crate) fn means_disagree(name: &str, ratio: Ratio, means: (f64, f64), same_band: f64) -> Option<String> {
+    let (baseline, mean) = means;
+    let of_means = baseline / mean;
+    (of_means.is_finite() && (of_means / ratio.value).ln().abs() > same_band.ln_1p()).then(|| {
+        format!(
+            "{name} is {:.3} times faster by the typical run, and {of_means:.3} times by the sum of all times: a few slow runs make the \
+             difference; where the sum is what counts, go by the second",
+            ratio.value
         )
     })
 }

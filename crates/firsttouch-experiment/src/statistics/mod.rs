@@ -5,8 +5,11 @@
 pub mod best;
 pub mod closure;
 pub mod contrast;
+pub mod dependence;
 pub mod dip;
 pub mod drift;
 pub mod forecast;
+pub mod layout;
 pub mod sample;
+pub mod slow_runs;
 pub mod student;

@@ -21,6 +21,10 @@ pub(crate) struct Machine {
     pub(crate) slow_noise: f64,
     /// Configuration, probability and factor of a slow mode.
     pub(crate) slow_mode: Option<(usize, f64, f64)>,
+    /// Configuration, relative standard deviation and persistence from run to run of noise that it has alone.
+    pub(crate) mood: Option<(usize, f64, f64)>,
+    /// Configuration, and by how much runs directly after it are slower.
+    pub(crate) spoiler: Option<(usize, f64)>,
     /// After this phase all configurations are as slow as the baseline.
     pub(crate) gains_end_with: Option<Phase>,
     /// Interruption is reported once so many runs were made.
@@ -31,6 +35,8 @@ pub(crate) struct Machine {
     pub(crate) requests: Vec<RunRequest>,
     random: Random,
     slow_state: f64,
+    mood_state: f64,
+    previous: Option<usize>,
     elapsed_s: f64,
 }
 
@@ -47,6 +53,8 @@ impl Machine {
             drift_per_run: 0.0,
             slow_noise: 0.0,
             slow_mode: None,
+            mood: None,
+            spoiler: None,
             gains_end_with: None,
             interrupt_after: None,
             fail_at: None,
@@ -54,6 +62,8 @@ impl Machine {
             // Away from the seeds of the schedules.
             random: Random::new(seed ^ 0x9e37_79b9_7f4a_7c15, 0),
             slow_state: 0.0,
+            mood_state: 0.0,
+            previous: None,
             elapsed_s: 0.0,
         }
     }
@@ -69,7 +79,17 @@ impl Machine {
             Some((moody, probability, factor)) if moody == configuration && mood < probability => factor,
             _ => 1.0,
         };
-        self.base_s[configuration] * noise * slow * mode * (1.0 + self.drift_per_run * f64::from(order))
+        let mut own = 1.0;
+        if let Some((_, deviation, persistence)) = self.mood.filter(|(moody, ..)| *moody == configuration) {
+            self.mood_state = persistence * self.mood_state
+                + (1.0 - persistence * persistence).sqrt() * self.random.normal();
+            own = (deviation * self.mood_state).exp();
+        }
+        if self.spoiler.is_some_and(|(spoiler, _)| self.previous == Some(spoiler)) {
+            own *= 1.0 + self.spoiler.map_or(0.0, |(_, slower)| slower);
+        }
+        self.previous = Some(configuration);
+        own * self.base_s[configuration] * noise * slow * mode * (1.0 + self.drift_per_run * f64::from(order))
     }
 }
 

@@ -10,3 +10,4 @@ mod rates;
 mod schedule;
 #[path = "../../examples/operating/sessions.rs"]
 mod sessions;
+mod told;
