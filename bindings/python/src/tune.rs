@@ -3,7 +3,7 @@
 use crate::errors::tune_error;
 use firsttouch_experiment::Observer;
 use firsttouch_launch::{
-    Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp, kept_file,
+    Conditions, Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp, kept_file,
     parse_budget, parse_share, tune,
 };
 use firsttouch_machine::{Root, StatusReport};
@@ -38,6 +38,10 @@ pub(crate) struct Request {
     max_runs: Option<String>,
     budget: Option<String>,
     seed: Option<String>,
+    input: Option<PathBuf>,
+    prepare: Option<OsString>,
+    cleanup: Option<OsString>,
+    ignore_failure: bool,
     started: String,
     /// The program that touches as many bytes as the last of its words says, and the words before.
     warm_up: (PathBuf, Vec<OsString>),
@@ -133,6 +137,12 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         precision: request.precision.as_ref().map(|text| share("precision", text)).transpose()?,
         max_runs: request.max_runs.as_ref().map(runs).transpose()?,
         budget: request.budget.as_ref().map(budget).transpose()?.unwrap_or_default().0,
+        conditions: Conditions {
+            input: request.input.clone(),
+            prepare: request.prepare.clone(),
+            cleanup: request.cleanup.clone(),
+            ignore_failure: request.ignore_failure,
+        },
         warm_up: Some(WarmUp { program: request.warm_up.0.clone(), arguments: request.warm_up.1.clone() }),
         output: Stream::Null,
         began,

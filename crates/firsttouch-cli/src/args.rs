@@ -244,6 +244,18 @@ pub(crate) struct Tune {
     /// End with 3 unless every placement obtained what it asked for and every verdict is decided
     #[arg(long)]
     pub(crate) strict: bool,
+    /// The program's standard input [default: empty]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// A line for the shell before every run, outside the measured time: `sync; echo 3 > /proc/sys/vm/drop_caches`
+    #[arg(long, value_name = "LINE")]
+    pub(crate) prepare: Option<OsString>,
+    /// A line for the shell after the last run
+    #[arg(long, value_name = "LINE")]
+    pub(crate) cleanup: Option<OsString>,
+    /// Count runs, too, that end with another exit status than 0
+    #[arg(long)]
+    pub(crate) ignore_failure: bool,
     /// Do not touch and release memory before the timed runs
     #[arg(long)]
     pub(crate) no_warm: bool,

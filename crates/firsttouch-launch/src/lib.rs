@@ -15,6 +15,7 @@
 
 mod agent;
 mod alternatives;
+mod conditions;
 mod configurations;
 mod demand;
 mod environment;
@@ -38,6 +39,7 @@ mod workshop;
 
 pub use agent::{AgentError, FolderError, RefusedFolder, install};
 pub use alternatives::NotInstalled;
+pub use conditions::Conditions;
 pub use configurations::ChoiceError;
 pub use here::{Here, NotHere, kept_file};
 pub use preparation::WarmUp;

@@ -1,5 +1,6 @@
 //! The untimed run of a configuration: what it obtains, and what it takes.
 
+use crate::conditions::Conditions;
 use crate::demand;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
@@ -29,10 +30,15 @@ pub(crate) struct Probe {
 ///
 /// # Errors
 /// Where the program did not start, or failed.
-pub(crate) fn probe(start: &Start, folder: &Path, stop: &AtomicBool) -> Result<Probe, RunError> {
+pub(crate) fn probe(
+    start: &Start,
+    conditions: &Conditions,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Probe, RunError> {
     let words = folder.join("stderr");
     let manner = Manner {
-        streams: [Stream::Null, Stream::Null, Stream::File(words.clone())],
+        streams: [conditions.input(), Stream::Null, Stream::File(words.clone())],
         variables: vec![("OPENBLAS_VERBOSE", "2".into())],
         waiting: Waiting::Measuring { events: &[], stop },
     };
@@ -47,7 +53,7 @@ pub(crate) fn probe(start: &Start, folder: &Path, stop: &AtomicBool) -> Result<P
     let ending = ran.finished.ending;
     let last_words = tail(&said).trim_end();
     match ran.receipt {
-        Some(receipt) if ending.is_success() => Ok(Probe {
+        Some(receipt) if conditions.accepts(ending) => Ok(Probe {
             receipt,
             memory_bytes: ran.finished.used.max_rss_bytes.max(taken_bytes.unwrap_or(0)),
             openblas_core: openblas_core(&said),

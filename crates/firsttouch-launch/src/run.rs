@@ -31,6 +31,14 @@ pub enum RunError {
         /// The end of what it wrote to its error output.
         last_words: String,
     },
+    /// A line that was to run before or after it failed.
+    #[error("the line of {option} ended with {ending}")]
+    Line {
+        /// The option that it is of.
+        option: &'static str,
+        /// How it ended.
+        ending: Ending,
+    },
     /// There is no place for the records.
     #[error("cannot make a folder for the agent's records")]
     Folder(#[source] io::Error),

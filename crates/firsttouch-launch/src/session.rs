@@ -1,10 +1,11 @@
 //! The way out to the world for the scheduler of an experiment.
 
+use crate::conditions::Conditions;
 use crate::preparation::Preparation;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
 use firsttouch_experiment::{Launcher, RunRequest, TimedRun};
-use firsttouch_process::{Event, Stream};
+use firsttouch_process::{Environment, Event, Stream};
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -38,13 +39,16 @@ impl<I: Interruption + ?Sized> Interruption for &I {
 
 /// Runs the configurations of a session, one run at a time.
 #[derive(Debug)]
-pub(crate) struct Session<I> {
+pub(crate) struct Session<'a, I> {
     /// The program under each configuration, in the order of the plan.
     pub(crate) starts: Vec<Start>,
     /// Whether somebody asked for the end.
     pub(crate) interruption: I,
-    /// What is done before each run.
+    /// What memory needs before each run.
     pub(crate) preparation: Preparation,
+    /// What the user wants around each run, and the environment of that.
+    pub(crate) conditions: &'a Conditions,
+    pub(crate) environment: &'a Environment,
     /// Where the program's output and error output go.
     pub(crate) output: Stream,
     /// What is counted, where the kernel can.
@@ -53,18 +57,19 @@ pub(crate) struct Session<I> {
     pub(crate) began: Instant,
 }
 
-impl<I: Interruption> Launcher for Session<I> {
+impl<I: Interruption> Launcher for Session<'_, I> {
     type Error = RunError;
 
     fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, RunError> {
+        self.conditions.prepare(self.environment)?;
         self.preparation.prepare();
         let manner = Manner {
-            streams: [Stream::Null, self.output.clone(), self.output.clone()],
+            streams: [self.conditions.input(), self.output.clone(), self.output.clone()],
             variables: vec![padding(request)],
             waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
         };
         let finished = run_once(&self.starts[request.configuration], &manner, false)?.finished;
-        if !finished.ending.is_success() {
+        if !self.conditions.accepts(finished.ending) {
             return Err(RunError::Program(finished.ending));
         }
         Ok(finished.used)

@@ -11,6 +11,7 @@ pub use error::TuneError;
 pub use observer::{Stage, TuneObserver};
 pub use words::{Budget, parse_budget, parse_share, parse_time};
 
+use crate::conditions::Conditions;
 use crate::configurations::Configuration;
 use crate::environment::free_openblas;
 use crate::here::Here;
@@ -27,6 +28,7 @@ use firsttouch_machine::StatusReport;
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
 use probing::Probed;
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -60,6 +62,8 @@ pub struct TuneRequest<'a> {
     pub max_runs: Option<u32>,
     /// Most time for the whole session.
     pub budget: Option<Duration>,
+    /// The program's input, and what is done before and after its runs.
+    pub conditions: Conditions,
     /// What touches memory before the timed runs where that matters; `None` leaves it out.
     pub warm_up: Option<WarmUp>,
     /// Where the program's output and error output go in the timed runs.
@@ -93,6 +97,9 @@ pub fn tune(
     interruption: &dyn Interruption,
     observer: &mut dyn TuneObserver,
 ) -> Result<Tuned, TuneError> {
+    if let Some(path) = &request.conditions.input {
+        File::open(path).map_err(|source| TuneError::Input { path: path.clone(), source })?;
+    }
     let machine = &request.status.machine;
     let mut environment = request.environment.clone();
     let mut warnings: Vec<String> =
@@ -105,8 +112,13 @@ pub fn tune(
     observer::announce(observer, &variants, &choice.skipped, seed);
 
     let supplies = Supplies::of(machine);
-    let looks = probing::Looks { interruption, environment: &environment, thp_mode: machine.thp_mode() };
-    let probed = looks.at_all(variants, &mut choice, &mut warnings, observer)?;
+    let conditions = &request.conditions;
+    let looks =
+        probing::Looks { interruption, environment: &environment, conditions, thp_mode: machine.thp_mode() };
+    let probed = looks.at_all(variants, &mut choice, &mut warnings, observer).inspect_err(|_| {
+        // What the looks need to be told is why they failed.
+        let _ = conditions.clean_up(&environment);
+    })?;
     let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
     let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
@@ -119,6 +131,8 @@ pub fn tune(
         starts: probed.into_iter().map(|probed| probed.variant.start).collect(),
         interruption,
         preparation: Preparation::new(Some(supplies), warm_up, &environment),
+        conditions,
+        environment: &environment,
         output: request.output.clone(),
         events: Event::ALL.to_vec(),
         began: request.began,
@@ -127,6 +141,9 @@ pub fn tune(
     let observer: &mut dyn Observer = observer;
     let outcome = firsttouch_experiment::run(&plan, &mut session, observer);
 
+    if let Err(error) = conditions.clean_up(&environment) {
+        warnings.push(error.to_string());
+    }
     warnings.extend(session.preparation.into_warnings());
     warnings.extend(outcome.warnings);
     let reports = configurations.iter().zip(receipts).zip(outcome.configurations).map(

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use firsttouch_experiment::{ConfirmationState, Observer, RunRequest};
-use firsttouch_launch::{Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, tune};
+use firsttouch_launch::{
+    Conditions, Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, tune,
+};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
 use std::ffi::OsString;
@@ -62,6 +64,16 @@ fn session(
     asked: &Asked,
     notes: &mut Notes<'_>,
 ) -> Result<Tuned, TuneError> {
+    session_under(Conditions::default(), script, configurations, asked, notes)
+}
+
+fn session_under(
+    conditions: Conditions,
+    script: &str,
+    configurations: &[&str],
+    asked: &Asked,
+    notes: &mut Notes<'_>,
+) -> Result<Tuned, TuneError> {
     let environment: Environment = std::env::vars_os().collect();
     let words: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
     let subject = Subject::find(&words, &environment).unwrap();
@@ -81,6 +93,7 @@ fn session(
         precision: None,
         max_runs: Some(2),
         budget: None,
+        conditions,
         warm_up: None,
         output: Stream::Null,
         began: Instant::now(),
@@ -152,4 +165,44 @@ fn what_means_nothing_is_told_from_what_the_machine_lacks() {
     let error = refused(&["plain,bind=999"]);
     assert!(!error.is_of_usage() && error.to_string().contains("no node 999"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("status")), "{error}");
+}
+
+#[test]
+fn input_and_lines_around_the_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, log) = (folder.path().join("input"), folder.path().join("log"));
+    std::fs::write(&input, "words\n").unwrap();
+    let conditions = |line: String| Conditions {
+        input: Some(input.clone()),
+        prepare: Some(line.into()),
+        cleanup: Some(format!("echo cleanup >> {}", log.display()).into()),
+        ignore_failure: true,
+    };
+    let under = |conditions, script: &str| {
+        session_under(conditions, script, &["thp,via=glibc"], &Asked::default(), &mut Notes::default())
+    };
+    // The program has its input in every run, and fails in every run.
+    let script = format!("read word; echo $word >> {}; exit 7", log.display());
+    let tuned = under(conditions(format!("echo prepare >> {}", log.display())), &script).unwrap();
+    assert!(
+        tuned.failure.is_none() && tuned.report.configurations.iter().all(|it| it.proved.runs.len() == 2)
+    );
+    // Two looks and two blocks of two.
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "prepare\nwords\n".repeat(6) + "cleanup\n");
+
+    let error = under(conditions("exit 3".to_owned()), "exit 0").unwrap_err();
+    assert!(std::fs::read_to_string(&log).unwrap().ends_with("cleanup\ncleanup\n"), "before anything ran, too");
+    assert_eq!(error.to_string(), "the line of --prepare ended with exit status 3");
+    // It works for the looks and for the first timed run.
+    std::fs::write(&log, "").unwrap();
+    let line = format!("echo >> {0}; test $(wc -l < {0}) -le 3", log.display());
+    let failure = under(conditions(line), "exit 0").unwrap().failure.unwrap();
+    assert!(matches!(failure, TuneError::Line(_)), "{failure}");
+    assert!(std::fs::read_to_string(&log).unwrap().ends_with("cleanup\n"), "however it ended");
+
+    let killed =
+        under(Conditions { ignore_failure: true, ..Conditions::default() }, "kill -9 $$").unwrap_err();
+    assert!(killed.to_string().starts_with("the program failed"), "{killed}");
+    let missing = Conditions { input: Some(folder.path().join("none")), ..Conditions::default() };
+    assert!(matches!(under(missing, "exit 0"), Err(TuneError::Input { .. })));
 }

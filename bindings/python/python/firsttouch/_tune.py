@@ -83,6 +83,10 @@ def tune(
     max_runs: Optional[int] = None,
     budget: Union[None, str, int, float] = None,
     seed: Optional[int] = None,
+    input: Optional[Word] = None,
+    prepare: Optional[str] = None,
+    cleanup: Optional[str] = None,
+    ignore_failure: bool = False,
     save: Optional[Word] = None,
     progress: bool = True,
 ) -> Tuned:
@@ -93,7 +97,7 @@ def tune(
 
     The arguments are the options of `firsttouch tune`: `configs` are placements in the short form (`"thp"`,
     `"2m,min-size=4M"`); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the confirmed placement as a profile
-    for `firsttouch run --profile`. With `progress`, what the session does goes to `sys.stderr`.
+    for `firsttouch run --profile`. `prepare` and `cleanup` are lines for the shell. With `progress`, what the session does goes to `sys.stderr`.
     """
     if isinstance(command, (str, bytes)) or not command:
         raise ArgumentError("a command is a list of words", 'tune(["python3", "model.py"]); shlex.split() cuts a line')
@@ -112,6 +116,10 @@ def tune(
         "max_runs": None if max_runs is None else str(max_runs),
         "budget": budget,
         "seed": None if seed is None else str(seed),
+        "input": None if input is None else os.fsdecode(input),
+        "prepare": prepare,
+        "cleanup": cleanup,
+        "ignore_failure": ignore_failure,
         "started": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "columns": shutil.get_terminal_size().columns,
     }

@@ -10,7 +10,9 @@ use crate::{clock, export, measure, program};
 use anyhow::Context;
 use display::Told;
 use firsttouch_documents::AnyDocument;
-use firsttouch_launch::{Budget, Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp};
+use firsttouch_launch::{
+    Budget, Conditions, Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp,
+};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::Profile;
 use firsttouch_process::Stream;
@@ -50,6 +52,12 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         precision: tune.precision,
         max_runs: tune.max_runs,
         budget: tune.budget.unwrap_or(if tune.demo { DEMO_BUDGET } else { Budget::default() }).0,
+        conditions: Conditions {
+            input: tune.input.clone(),
+            prepare: tune.prepare.clone(),
+            cleanup: tune.cleanup.clone(),
+            ignore_failure: tune.ignore_failure,
+        },
         warm_up: (!tune.no_warm).then(warm_up).transpose()?,
         output: if tune.show_output { Stream::Inherit } else { Stream::Null },
         began,

@@ -6,6 +6,7 @@ use crate::run::RunError;
 use firsttouch_placement::SkippedConfiguration;
 use firsttouch_process::LaunchError;
 use std::io;
+use std::path::PathBuf;
 
 /// A session that did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,17 @@ pub enum TuneError {
     /// The program did not start.
     #[error(transparent)]
     Launch(LaunchError),
+    /// The file of the program's input cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line that was to run before or after the program failed.
+    #[error(transparent)]
+    Line(RunError),
     /// A run failed.
     #[error("the program failed under `{name}`")]
     Run {
@@ -55,6 +67,7 @@ impl TuneError {
     pub(super) fn run(name: &str, error: RunError) -> TuneError {
         match error {
             RunError::Launch(error) => TuneError::Launch(error),
+            line @ RunError::Line { .. } => TuneError::Line(line),
             source => TuneError::Run { name: name.to_owned(), source },
         }
     }
@@ -66,14 +79,16 @@ impl TuneError {
             TuneError::Choice(ChoiceError::Nothing { skipped }) => {
                 skipped.iter().find_map(|skipped| remedy(Some(skipped)))
             }
-            TuneError::Choice(_) | TuneError::Folder(_) => None,
+            TuneError::Choice(_) | TuneError::Folder(_) | TuneError::Input { .. } => None,
+            TuneError::Line(_) => Some("try it in a shell; what it says is above".to_owned()),
             TuneError::Baseline { remedy, .. } => Some(remedy.clone()),
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
             TuneError::Agent(error) => Some(error.hint()),
             TuneError::Launch(error) => Some(error.hint()),
-            TuneError::Run { .. } => {
-                Some("the program must end by itself, with status 0, before it can be timed".to_owned())
-            }
+            TuneError::Run { .. } => Some(
+                "the program must end by itself, with status 0 (or --ignore-failure), before it can be timed"
+                    .to_owned(),
+            ),
         }
     }
 

@@ -2,8 +2,10 @@
 
 use super::variants::Variant;
 use super::{Stage, TuneError, TuneObserver, warnings};
+use crate::conditions::Conditions;
 use crate::configurations::Choice;
 use crate::probe::{Probe, probe};
+use crate::run::RunError;
 use crate::session::Interruption;
 use crate::worker::{WorkerAdvice, worker_advice};
 use crate::workshop::Workshop;
@@ -33,6 +35,7 @@ impl Probed {
 pub(super) struct Looks<'a> {
     pub(super) interruption: &'a dyn Interruption,
     pub(super) environment: &'a Environment,
+    pub(super) conditions: &'a Conditions,
     pub(super) thp_mode: Option<&'a str>,
 }
 
@@ -59,7 +62,10 @@ impl Looks<'_> {
                 continue;
             }
             observer.stage(&Stage::LookingAt { name: &name });
-            match probe(&variant.start, folder.path(), self.interruption.kill()) {
+            let probing = self.conditions.prepare(self.environment).and_then(|()| {
+                probe(&variant.start, self.conditions, folder.path(), self.interruption.kill())
+            });
+            match probing {
                 Ok(probe) => {
                     if probed.is_empty() {
                         warnings.extend(warnings::of_baseline(&variant.configuration, &probe, self.thp_mode));
@@ -74,7 +80,9 @@ impl Looks<'_> {
                     probed.push(Probed { variant, probe: Some(probe) });
                 }
                 Err(_) if self.interruption.asked() => probed.push(Probed { variant, probe: None }),
-                Err(error) if probed.is_empty() => return Err(TuneError::run(&name, error)),
+                Err(error) if probed.is_empty() || matches!(error, RunError::Line { .. }) => {
+                    return Err(TuneError::run(&name, error));
+                }
                 Err(error) => {
                     warnings.push(format!("{name} is left out: {error}"));
                     let reason = "the program failed in its untimed run".to_owned();
