@@ -63,6 +63,13 @@ fn main() -> Result<(), std::num::ParseIntError> {
             let falling: Vec<f64> = rising.iter().rev().copied().collect();
             row("noise 1:5, the baseline's the least", &Scenario { noise: rising, ..plain.clone() });
             row("noise 5:1, the baseline's the most", &Scenario { noise: falling, ..plain.clone() });
+            if configurations > 2 {
+                for (arm, which) in [(0, "the baseline"), (1, "the alternative")] {
+                    let mut noise = vec![0.025; configurations];
+                    noise[arm] = 0.125;
+                    row(&format!("noise 5:1 in {which} alone"), &Scenario { noise, ..plain.clone() });
+                }
+            }
             row("3 % slower after the last", &Scenario { carry_over: 0.03, ..plain.clone() });
         }
     }

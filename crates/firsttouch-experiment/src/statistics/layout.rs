@@ -3,30 +3,51 @@
 use super::contrast::Block;
 use std::collections::BTreeMap;
 
-/// The residuals of a two-way layout, in the shape of the blocks; `None` where nothing was measured, and in blocks too few or too
-/// narrow to tell. Blocks of the same configurations are a layout of their own: where one has left, nothing has to be
-/// estimated across.
-pub fn residuals(blocks: &[Block]) -> Vec<Block> {
-    let mut layouts: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+/// Blocks in which the same configurations ran, two blocks and two configurations at least. Where one has left, the blocks after are a layout
+/// of their own: nothing has to be estimated across.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// The configurations, by their entries in the blocks.
+    pub(crate) present: Vec<usize>,
+    /// The numbers of the blocks.
+    rows: Vec<usize>,
+    /// What is left of each measurement, block by block in the order of `present`.
+    pub(crate) residuals: Vec<Vec<f64>>,
+}
+
+/// The layouts that blocks consist of.
+pub(crate) fn layouts(blocks: &[Block]) -> Vec<Layout> {
+    let mut rows: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
     for (number, block) in blocks.iter().enumerate() {
         let present = (0..block.len()).filter(|&entry| block[entry].is_some()).collect();
-        layouts.entry(present).or_default().push(number);
+        rows.entry(present).or_default().push(number);
     }
+    let is_wide = |(present, rows): &(Vec<usize>, Vec<usize>)| present.len() > 1 && rows.len() > 1;
+    rows.into_iter().filter(is_wide).map(|(present, rows)| layout(blocks, present, rows)).collect()
+}
+
+fn layout(blocks: &[Block], present: Vec<usize>, rows: Vec<usize>) -> Layout {
+    let (height, width) = (rows.len() as f64, present.len() as f64);
+    let mut residuals: Vec<Vec<f64>> =
+        rows.iter().map(|&row| present.iter().filter_map(|&entry| blocks[row][entry]).collect()).collect();
+    for row in &mut residuals {
+        let mean = row.iter().sum::<f64>() / width;
+        row.iter_mut().for_each(|value| *value -= mean);
+    }
+    for column in 0..present.len() {
+        let mean = residuals.iter().map(|row| row[column]).sum::<f64>() / height;
+        residuals.iter_mut().for_each(|row| row[column] -= mean);
+    }
+    Layout { present, rows, residuals }
+}
+
+/// The residuals in the shape of the blocks; `None` where nothing was measured, and in blocks that are in no layout.
+pub(crate) fn residuals(blocks: &[Block]) -> Vec<Block> {
     let mut residuals: Vec<Block> = blocks.iter().map(|block| vec![None; block.len()]).collect();
-    for (present, rows) in layouts {
-        if present.len() < 2 || rows.len() < 2 {
-            continue;
-        }
-        let at = |row: usize, entry: usize| blocks[row][entry].unwrap_or_default();
-        let (height, width) = (rows.len() as f64, present.len() as f64);
-        let of_row = |row: usize| present.iter().map(|&entry| at(row, entry)).sum::<f64>() / width;
-        let of_entry = |entry: usize| rows.iter().map(|&row| at(row, entry)).sum::<f64>() / height;
-        let means: Vec<f64> = present.iter().map(|&entry| of_entry(entry)).collect();
-        let grand = means.iter().sum::<f64>() / width;
-        for &row in &rows {
-            let of_row = of_row(row);
-            for (&entry, mean) in present.iter().zip(&means) {
-                residuals[row][entry] = Some(at(row, entry) - of_row - mean + grand);
+    for layout in layouts(blocks) {
+        for (&row, values) in layout.rows.iter().zip(&layout.residuals) {
+            for (&entry, value) in layout.present.iter().zip(values) {
+                residuals[row][entry] = Some(*value);
             }
         }
     }
