@@ -191,7 +191,10 @@ fn input_and_lines_around_the_runs() {
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "prepare\nwords\n".repeat(6) + "cleanup\n");
 
     let error = under(conditions("exit 3".to_owned()), "exit 0").unwrap_err();
-    assert!(std::fs::read_to_string(&log).unwrap().ends_with("cleanup\ncleanup\n"), "before anything ran, too");
+    assert!(
+        std::fs::read_to_string(&log).unwrap().ends_with("cleanup\ncleanup\n"),
+        "before anything ran, too"
+    );
     assert_eq!(error.to_string(), "the line of --prepare ended with exit status 3");
     // It works for the looks and for the first timed run.
     std::fs::write(&log, "").unwrap();
