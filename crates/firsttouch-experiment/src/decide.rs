@@ -60,7 +60,9 @@ impl Decider {
         let questions = (self.decisions.len() - not_the_same) as f64;
         for ((decision, contrast), adjusted) in self.decisions.iter_mut().zip(seen).zip(adjusted) {
             let Some(contrast) = contrast.filter(|_| decision.is_none()) else { continue };
-            let verdict = if is_within(&contrast, self.same_band, self.alpha / questions) {
+            // One-sided tests can be narrower than an interval that nothing limits yet; what is decided has an interval to show.
+            let has_interval = contrast.half_width(self.alpha).is_some();
+            let verdict = if has_interval && is_within(&contrast, self.same_band, self.alpha / questions) {
                 Verdict::Same
             } else if adjusted < -self.alpha.ln() {
                 continue;
@@ -130,6 +132,23 @@ mod tests {
     #[test]
     fn a_certain_difference_too_small_to_matter_is_the_same() {
         assert_eq!(verdicts(&decide(&[1.0, 0.994], 200)), [Some(Verdict::Same)]);
+    }
+
+    #[test]
+    fn what_is_decided_has_an_interval() {
+        // Two quiet ones that differ by nothing: the one-sided tests would be passed after five blocks, of which the interval of
+        // 95 % is still without end.
+        let noise = |number: usize, index: usize| 1e-4 * ((index + 2) * (number + 1) % 5) as f64;
+        let mut decider = Decider::new(1, 0.05, 0.02);
+        let mut blocks = Vec::new();
+        while decider.decisions()[0].is_none() {
+            let number = blocks.len();
+            blocks.push(vec![Some(noise(number, 0)), Some(noise(number, 1))]);
+            decider.look(&blocks);
+        }
+        let decision = decider.decisions()[0].unwrap();
+        assert_eq!((decision.verdict, decision.blocks), (Verdict::Same, 6));
+        assert!(decision.contrast.half_width(0.05).is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Phase {
     /// All configurations against each other.
     Search,
-    /// Fresh blocks of the winner and the baseline.
+    /// Fresh blocks of what is recommended and of the baseline.
     Confirmation,
 }
 

@@ -8,7 +8,7 @@
 //! - [`live`]: a process as it runs, in the terminal;
 //! - [`open`]: any document from its JSON or our HTML; [`show`]: it in any [`Format`] that it has.
 //!
-//! The number that is printed large comes from the confirmation phase only; a winner of the search that was not
+//! The number that is printed large comes from the confirmation phase only; what the search recommends and was not
 //! confirmed is named, never praised. What is unknown is shown as unknown, never as 0.
 //!
 //! Architecture invariant: this crate does no I/O and measures nothing. It takes a document and gives back text.

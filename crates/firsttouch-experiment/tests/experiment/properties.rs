@@ -99,6 +99,8 @@ proptest! {
         let outcome: SessionResult<Infallible> = run(&plan, &mut Script { times: values, next: 0 }, &mut Silent);
         for configuration in &outcome.configurations {
             prop_assert!(configuration.mean_wall_s.is_finite() && is_number(configuration.deviation_wall_s));
+            let has_forecast = configuration.forecast.is_some();
+            prop_assert!(configuration.decided.is_none() || configuration.ratio.is_some() && !has_forecast);
             if let Some(ratio) = configuration.ratio {
                 prop_assert!(ratio.low > 0.0 && ratio.low <= ratio.value);
                 prop_assert!(ratio.value <= ratio.high && ratio.high.is_finite());

@@ -48,7 +48,7 @@ fn orders_differ_from_block_to_block_and_repeat_with_the_seed() {
 }
 
 #[test]
-fn the_confirmation_holds_fresh_blocks_of_winner_and_baseline() {
+fn the_confirmation_holds_fresh_blocks_of_the_recommended_and_the_baseline() {
     let mut machine = Machine::new(&[1.0, 0.8, 1.0], 0.02, 2);
     let outcome = session(&plan(3, 2), &mut machine);
     let confirmation = outcome.confirmation.expect("20 % is found");
