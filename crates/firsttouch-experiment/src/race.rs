@@ -78,8 +78,11 @@ impl<'a> Race<'a> {
         self.contrasts.get(place)?.as_ref()
     }
 
+    /// The ratio so far. Blocks after a decision can look so unequal in their noise that nothing is excluded any more: then that of the
+    /// decision.
     pub(crate) fn ratio(&self, place: usize) -> Option<Ratio> {
-        Ratio::of(self.contrast(place)?, ALPHA)
+        let of_decision = || Ratio::of(&self.decision(place)?.contrast, ALPHA);
+        Ratio::of(self.contrast(place)?, ALPHA).or_else(of_decision)
     }
 
     /// Those that are faster than the baseline and may be the fastest, the fastest of them first.

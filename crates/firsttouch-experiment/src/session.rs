@@ -126,9 +126,7 @@ fn result<L: Launcher, O: Observer + ?Sized>(
     let plan = runner.plan;
     let name = &plan.configurations[configuration];
     let wall_s = search.wall_s(configuration);
-    let decided = race.decision(configuration).and_then(|decision| Decided::of(&decision));
-    // Blocks after a decision can look so unequal in their noise that nothing is excluded any more.
-    let ratio = race.ratio(configuration).or(decided.map(|decided| decided.ratio));
+    let ratio = race.ratio(configuration);
     notes.extend(
         ratio.and_then(|ratio| warnings::far_from_normal(name, ratio, &search.log_ratios(configuration))),
     );
@@ -145,7 +143,7 @@ fn result<L: Launcher, O: Observer + ?Sized>(
         mean_wall_s: mean(&wall_s).unwrap_or(0.0),
         deviation_wall_s: standard_deviation(&wall_s),
         ratio,
-        decided,
+        decided: race.decision(configuration).and_then(|decision| Decided::of(&decision)),
         forecast: runner.forecast(race, configuration, configuration),
         bimodal,
     }
