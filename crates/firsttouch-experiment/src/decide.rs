@@ -2,7 +2,8 @@
 
 use crate::Verdict;
 use crate::statistics::closure::adjusted_log_e;
-use crate::statistics::contrast::{Block, Contrast, contrasts};
+use crate::statistics::contrast::{Contrast, contrasts};
+use crate::statistics::layout::Block;
 
 /// What was decided about a configuration, when it was.
 #[derive(Clone, Copy, Debug, PartialEq)]

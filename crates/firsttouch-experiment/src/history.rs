@@ -1,7 +1,7 @@
 //! The runs of one phase, by configuration.
 
 use crate::SessionRun;
-use crate::statistics::contrast::Block;
+use crate::statistics::layout::Block;
 use crate::statistics::sample::mean;
 use crate::{RunRequest, TimedRun};
 use std::collections::BTreeMap;

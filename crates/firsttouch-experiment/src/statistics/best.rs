@@ -1,6 +1,7 @@
 //! Which of several may be the best: a set that holds the best one with a known probability.
 
-use super::contrast::{Block, Contrast, contrasts};
+use super::contrast::{Contrast, contrasts};
+use super::layout::Block;
 
 /// Those of the `candidates` (entries of the blocks) that cannot be excluded from being the fastest of them. Over all looks together, the truly fastest
 /// one is excluded with a probability of at most `alpha`: a confidence set for the best (P. Hansen, A. Lunde and J. Nason, "The

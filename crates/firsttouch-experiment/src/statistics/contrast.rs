@@ -13,7 +13,7 @@
 //! experiments" (2022); for the intervals, S. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric,
 //! nonasymptotic confidence sequences", *Annals of Statistics* 49 (2021).
 
-use super::layout::layouts;
+use super::layout::{Block, layouts};
 use super::sample::{mean, standard_deviation};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -28,9 +28,6 @@ const TRUSTED_FROM: f64 = 0.2;
 
 /// Natural logarithms of e-values are cut off here, where nobody doubts any more, so that sums of them stay finite.
 const LARGEST_LOG_E: f64 = 600.0;
-
-/// A block: the logarithm of what was measured of each configuration, or `None` where one did not run.
-pub type Block = Vec<Option<f64>>;
 
 /// What the blocks say of one configuration against the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]

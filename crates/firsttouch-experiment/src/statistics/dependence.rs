@@ -1,7 +1,6 @@
 //! Runs that depend on runs before them, which no rule for independent noise sees.
 
-use super::contrast::Block;
-use super::layout::residuals;
+use super::layout::{Block, residuals};
 use super::student::tail;
 
 /// Risk of a false alarm over all configurations, for each of the two questions.

@@ -1,7 +1,9 @@
-//! What is left of measurements when the effects of their block and of their configuration are taken out.
+//! Blocks of measurements, and what is left of them when the effects of their block and of their configuration are taken out.
 
-use super::contrast::Block;
 use std::collections::BTreeMap;
+
+/// A block: the logarithm of what was measured of each configuration, or `None` where one did not run.
+pub type Block = Vec<Option<f64>>;
 
 /// Blocks in which the same configurations ran, two blocks and two configurations at least. Where one has left, the blocks after are a layout
 /// of their own: nothing has to be estimated across.

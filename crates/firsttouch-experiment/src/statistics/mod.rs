@@ -9,7 +9,7 @@ pub mod dependence;
 pub mod dip;
 pub mod drift;
 pub mod forecast;
-mod layout;
+pub mod layout;
 pub mod sample;
 pub mod slow_runs;
 pub mod student;

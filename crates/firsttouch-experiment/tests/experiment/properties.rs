@@ -1,8 +1,9 @@
 //! No statistic panics or answers with something that is no number, whatever positive times it is given.
 
 use crate::machine::plan;
-use firsttouch_experiment::statistics::contrast::{Block, contrasts};
+use firsttouch_experiment::statistics::contrast::contrasts;
 use firsttouch_experiment::statistics::forecast::{Question, blocks_to_decide, fresh_blocks};
+use firsttouch_experiment::statistics::layout::Block;
 use firsttouch_experiment::statistics::{dip, drift, sample, student};
 use firsttouch_experiment::{Launcher, Plan, Ratio, RunRequest, SessionResult, Silent, TimedRun, run};
 use proptest::prelude::*;

@@ -5,7 +5,8 @@ use crate::scale::Scale;
 use crate::svg::{Anchor, Svg, colour, text_at};
 use crate::visible::{shortened, visible};
 use firsttouch_experiment::Ratio;
-use firsttouch_experiment::statistics::contrast::{Block, contrasts};
+use firsttouch_experiment::statistics::contrast::contrasts;
+use firsttouch_experiment::statistics::layout::Block;
 use firsttouch_placement::TuneReport;
 use std::collections::BTreeMap;
 
