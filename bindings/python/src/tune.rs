@@ -3,8 +3,8 @@
 use crate::errors::tune_error;
 use firsttouch_experiment::Observer;
 use firsttouch_launch::{
-    Conditions, Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp, kept_file,
-    parse_budget, parse_share, tune,
+    Conditions, Dimension, Interruption, Stage, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp,
+    kept_file, parse_budget, parse_share, tune,
 };
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
@@ -29,6 +29,7 @@ const USAGE: u8 = 2;
 #[pyo3(from_item_all)]
 pub(crate) struct Request {
     command: Vec<OsString>,
+    vary: Vec<(String, Vec<OsString>)>,
     configs: Vec<String>,
     baseline: String,
     alternatives: bool,
@@ -38,7 +39,9 @@ pub(crate) struct Request {
     max_runs: Option<String>,
     budget: Option<String>,
     seed: Option<String>,
+    warmup: Option<String>,
     input: Option<PathBuf>,
+    setup: Option<OsString>,
     prepare: Option<OsString>,
     cleanup: Option<OsString>,
     ignore_failure: bool,
@@ -75,8 +78,11 @@ impl Failure {
 impl From<TuneError> for Failure {
     fn from(error: TuneError) -> Failure {
         if error.is_of_usage() {
-            let hint = "configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]";
-            return Failure::new(&error, Some(hint.to_owned()), USAGE);
+            let hint = match &error {
+                TuneError::Vary(error) => error.hint(),
+                _ => Some("configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]".to_owned()),
+            };
+            return Failure::new(&error, hint, USAGE);
         }
         Failure::new(&error, error.hint(), FAILED)
     }
@@ -119,12 +125,17 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
     };
     let seed =
         |text: &String| text.parse().map_err(|_| Failure::misused("seed", "a number from 0 to 2^64 - 1"));
-    let subject = Subject::find(&request.command, environment)
-        .map_err(|error| Failure::new(&error, Some(error.hint()), FAILED))?;
+    let untimed = |text: &String| {
+        let runs = text.parse().ok().filter(|runs| *runs >= 1_u32);
+        runs.ok_or_else(|| Failure::misused("warmup", "a number of 1 or more"))
+    };
+    let vary = request.vary.iter().map(|(name, values)| Dimension::new(name, values.clone()));
+    let vary: Vec<Dimension> = vary.collect::<Result<_, _>>().map_err(TuneError::Vary)?;
     let status = StatusReport::examine(&Root::live()).map_err(|error| Failure::new(&error, None, FAILED))?;
     let kept = kept_file(environment);
     let asked = TuneRequest {
-        subject: &subject,
+        command: &request.command,
+        vary: &vary,
         environment,
         status: &status,
         kept: kept.as_deref(),
@@ -139,10 +150,12 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         budget: request.budget.as_ref().map(budget).transpose()?.unwrap_or_default().0,
         conditions: Conditions {
             input: request.input.clone(),
+            setup: request.setup.clone(),
             prepare: request.prepare.clone(),
             cleanup: request.cleanup.clone(),
             ignore_failure: request.ignore_failure,
         },
+        untimed_runs: request.warmup.as_ref().map_or(Ok(1), untimed)?,
         warm_up: Some(WarmUp { program: request.warm_up.0.clone(), arguments: request.warm_up.1.clone() }),
         output: Stream::Null,
         began,

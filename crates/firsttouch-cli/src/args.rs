@@ -32,8 +32,9 @@ pub(crate) use shard::{ShardWord, shard};
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firsttouch_launch::Budget;
+use firsttouch_launch::{Budget, Dimension};
 use firsttouch_measure::Engine;
 use firsttouch_placement::Pages;
 use std::ffi::OsString;
@@ -210,13 +211,24 @@ pub(crate) struct Run {
   firsttouch tune -- Rscript model.R
   firsttouch tune --alternatives --export-html model.html -- Rscript model.R
   firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' --save model.toml -- ./simulate
-  firsttouch tune --quick --budget 2m -- ./simulate")]
+  firsttouch tune --quick --budget 2m -- ./simulate
+  firsttouch tune --vary threads=1,2,4 -- env OMP_NUM_THREADS={threads} ./simulate
+  firsttouch tune --vary program=./old,./new --configs thp -- {program} input
+  firsttouch tune --shell -- 'sort input | uniq -c'")]
 pub(crate) struct Tune {
-    /// Placements to try, separated by spaces or `;`, in the short form `thp,prefault,min-size=4M`
+    /// Placements to try, separated by spaces or `;`, in the short form `thp,prefault,min-size=4M`; `NAME:PLACEMENT` names one
     ///
     /// Without this the placements are chosen by what the machine can do.
     #[arg(long, value_name = "LIST")]
     pub(crate) configs: Vec<String>,
+    /// Try the program with each of these values for `{NAME}`: in its words, in --setup, --prepare, --cleanup and --input
+    ///
+    /// VALUES have commas between them (`\\,` is one within a value) and may be ranges, both ends included: `1..8`, `1..16:4`,
+    /// `0.1..0.5:0.1`. Given several times, all combinations are tried. The first value of each, under the baseline's
+    /// placement, is what the others are compared with. Placements are those of --configs, and without it the baseline's
+    /// alone. A word that is `{NAME}` and nothing else goes where the value is empty.
+    #[arg(long, value_name = "NAME=VALUES", value_parser = OsStringValueParser::new().try_map(|text| Dimension::parse(&text)))]
+    pub(crate) vary: Vec<Dimension>,
     /// Try the ways others have, too: glibc on pages of a pool, mimalloc, jemalloc, numactl
     #[arg(long)]
     pub(crate) alternatives: bool,
@@ -247,10 +259,19 @@ pub(crate) struct Tune {
     /// The program's standard input [default: empty]
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
+    /// Give the program, which is one line then, to a shell [default: sh]; its start is in the time of all
+    #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh", conflicts_with = "demo")]
+    pub(crate) shell: Option<OsString>,
+    /// N untimed runs of each configuration before the timed ones, to fill caches; the first shows what it obtains
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value = "1")]
+    pub(crate) warmup: u32,
+    /// A line for the shell before anything else is run, once, or once for each of the varied values that it holds: `make`
+    #[arg(long, value_name = "LINE")]
+    pub(crate) setup: Option<OsString>,
     /// A line for the shell before every run, outside the measured time: `sync; echo 3 > /proc/sys/vm/drop_caches`
     #[arg(long, value_name = "LINE")]
     pub(crate) prepare: Option<OsString>,
-    /// A line for the shell after the last run
+    /// A line for the shell after the last run, once, or once for each of the varied values that it holds
     #[arg(long, value_name = "LINE")]
     pub(crate) cleanup: Option<OsString>,
     /// Count runs, too, that end with another exit status than 0

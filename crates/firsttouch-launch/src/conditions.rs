@@ -1,6 +1,7 @@
-//! What is the same around every run of a session, timed or not.
+//! What is around every run of a session, timed or not.
 
 use crate::run::RunError;
+use crate::vary::Values;
 use firsttouch_process::{Ending, Environment, Launch, Stream};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ const SHELL: &str = "/bin/sh";
 pub struct Conditions {
     /// The program's standard input; `None` is `/dev/null`.
     pub input: Option<PathBuf>,
+    /// A line for the shell before anything else is run, once. If it fails, the session ends.
+    pub setup: Option<OsString>,
     /// A line for the shell before every run, outside the measured time. If it fails, the session ends.
     pub prepare: Option<OsString>,
     /// A line for the shell after the last run, however the session ended.
@@ -26,20 +29,56 @@ impl Conditions {
         self.input.clone().map_or(Stream::Null, Stream::File)
     }
 
+    /// The same with values for the names in it.
+    pub(crate) fn filled(&self, values: &Values) -> Conditions {
+        let line = |line: &Option<OsString>| line.as_deref().map(|line| values.fill(line));
+        Conditions {
+            input: self.input.as_deref().map(|path| values.fill(path.as_os_str()).into()),
+            setup: line(&self.setup),
+            prepare: line(&self.prepare),
+            cleanup: line(&self.cleanup),
+            ignore_failure: self.ignore_failure,
+        }
+    }
+
+    /// Does what is due before anything else is run: once, or once for each of the values that the line holds.
+    pub(crate) fn set_up(&self, combinations: &[Values], environment: &Environment) -> Result<(), RunError> {
+        let lines = lines(self.setup.as_deref(), combinations);
+        lines.iter().try_for_each(|line| shell("--setup", line, environment))
+    }
+
     /// Does what is due before a run.
     pub(crate) fn prepare(&self, environment: &Environment) -> Result<(), RunError> {
         self.prepare.as_deref().map_or(Ok(()), |line| shell("--prepare", line, environment))
     }
 
-    /// Does what is due after the last run.
-    pub(crate) fn clean_up(&self, environment: &Environment) -> Result<(), RunError> {
-        self.cleanup.as_deref().map_or(Ok(()), |line| shell("--cleanup", line, environment))
+    /// Does what is due after the last run: once, or once for each of the values that the line holds.
+    pub(crate) fn clean_up(
+        &self,
+        combinations: &[Values],
+        environment: &Environment,
+    ) -> Result<(), RunError> {
+        let lines = lines(self.cleanup.as_deref(), combinations);
+        // One that fails keeps the others from nothing.
+        let ended: Vec<_> = lines.iter().map(|line| shell("--cleanup", line, environment)).collect();
+        ended.into_iter().collect()
     }
 
     /// Whether a run that ended so counts.
     pub(crate) fn accepts(&self, ending: Ending) -> bool {
         ending.is_success() || self.ignore_failure && matches!(ending, Ending::Exited(_))
     }
+}
+
+/// Every line that the values make of one, each once.
+fn lines(line: Option<&OsStr>, combinations: &[Values]) -> Vec<OsString> {
+    let mut lines: Vec<OsString> = Vec::new();
+    for line in line.iter().flat_map(|line| combinations.iter().map(|values| values.fill(line))) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// Runs a line. What it says on its error output is for the user to see.

@@ -67,6 +67,9 @@ pub(crate) fn words() -> impl Iterator<Item = &'static str> {
     BY_PAGES.into_iter().filter_map(|(_, _, word)| word).chain([SUPERVISE])
 }
 
+/// What the first configuration is called.
+pub(crate) const BASELINE: &str = "baseline";
+
 /// What a session compares. The baseline is the first configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
@@ -114,6 +117,12 @@ pub enum ChoiceError {
         #[source]
         source: PlacementError,
     },
+    /// A name before a placement that nobody could read as one.
+    #[error("`{name}` cannot be a name: letters, digits, `-`, `_` and `.` make one")]
+    Name {
+        /// The name.
+        name: String,
+    },
     /// A name that occurs twice.
     #[error("`{name}` is there twice")]
     Twice {
@@ -128,6 +137,21 @@ pub enum ChoiceError {
     },
 }
 
+/// The baseline, then what `lists` hold: placements, each with a name of its own (`NAME:PLACEMENT`) or called as it is written.
+///
+/// # Errors
+/// Where a list is wrong.
+pub(crate) fn asked(baseline: &str, lists: &[String]) -> Result<Choice, ChoiceError> {
+    let mut choice = Choice::default();
+    choice.configurations.push(Configuration { name: BASELINE.to_owned(), means: means(baseline)? });
+    let words = lists.iter().flat_map(|list| list.split([';', ' ', '\n', '\t']));
+    for word in words.filter(|word| !word.is_empty()) {
+        let (name, placement) = named(word)?;
+        choice.configurations.push(Configuration { name: name.to_owned(), means: means(placement)? });
+    }
+    choice.unique()
+}
+
 /// Chooses the configurations: the baseline, then `lists` or, without any, what the machine can do; then the alternatives
 /// to the agent, if they are asked for.
 ///
@@ -139,32 +163,31 @@ pub(crate) fn choose(
     alternatives: bool,
     abilities: &Abilities,
 ) -> Result<Choice, ChoiceError> {
-    let baseline = means(baseline)?;
-    let mut choice = Choice::default();
-    choice.configurations.push(Configuration { name: "baseline".to_owned(), means: baseline.clone() });
-    let asked: Vec<&str> = lists
-        .iter()
-        .flat_map(|list| list.split([';', ' ', '\n', '\t']))
-        .filter(|word| !word.is_empty())
-        .collect();
-    if asked.is_empty() {
-        choice.by_default(&baseline, abilities);
-    }
-    for text in asked {
-        choice.configurations.push(Configuration { name: text.to_owned(), means: means(text)? });
+    let mut choice = asked(baseline, lists)?;
+    if choice.configurations.len() == 1 {
+        choice.by_default(abilities);
     }
     if alternatives {
         choice.alternatives(abilities);
     }
-    for (index, configuration) in choice.configurations.iter().enumerate() {
-        if choice.configurations[..index].iter().any(|earlier| earlier.name == configuration.name) {
-            return Err(ChoiceError::Twice { name: configuration.name.clone() });
-        }
-    }
     if choice.configurations.len() < 2 {
         return Err(ChoiceError::Nothing { skipped: choice.skipped });
     }
-    Ok(choice)
+    choice.unique()
+}
+
+/// A name and the placement after it. In a placement a colon stands behind a `=` alone, as in the address of a device.
+fn named(word: &str) -> Result<(&str, &str), ChoiceError> {
+    match word.split_once(':') {
+        Some((name, placement)) if !name.contains(['=', ',']) => {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            match !name.is_empty() && name.chars().all(is_name) {
+                true => Ok((name, placement)),
+                false => Err(ChoiceError::Name { name: name.to_owned() }),
+            }
+        }
+        _ => Ok((word, word)),
+    }
 }
 
 fn means(text: &str) -> Result<Means, ChoiceError> {
@@ -193,11 +216,22 @@ impl Choice {
         }
     }
 
-    fn by_default(&mut self, baseline: &Means, abilities: &Abilities) {
+    /// Refuses a name that is there twice.
+    fn unique(self) -> Result<Choice, ChoiceError> {
+        for (index, configuration) in self.configurations.iter().enumerate() {
+            if self.configurations[..index].iter().any(|earlier| earlier.name == configuration.name) {
+                return Err(ChoiceError::Twice { name: configuration.name.clone() });
+            }
+        }
+        Ok(self)
+    }
+
+    fn by_default(&mut self, abilities: &Abilities) {
         let placed = |text| means(text).unwrap_or(Means::Plain);
+        let baseline = self.configurations.first().map(|baseline| baseline.means.clone());
         for (name, placement, word) in BY_PAGES {
             let means = placed(placement);
-            if means != *baseline {
+            if baseline.as_ref() != Some(&means) {
                 self.try_it(name, means, word.and_then(|word| abilities.against(word)));
             }
         }
@@ -219,7 +253,8 @@ impl Choice {
         }
     }
 
-    fn alternatives(&mut self, abilities: &Abilities) {
+    /// Adds the ways others have.
+    pub(crate) fn alternatives(&mut self, abilities: &Abilities) {
         let by = |pages, via| Means::Placed(Placement { pages, via, ..Placement::default() });
         self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), abilities.against("2m"));
         self.try_it("mimalloc", Means::PlainMimalloc, abilities.unreachable.as_ref());
@@ -354,6 +389,22 @@ mod tests {
         let choice = choose("thp,via=glibc", &lists, false, &Abilities::default()).unwrap();
         assert_eq!(names(&choice), ["baseline", "thp", "2m,min-size=4M", "plain", "4k"]);
         assert_eq!(choice.configurations[0].placement().unwrap().via, Via::Glibc);
+    }
+
+    #[test]
+    fn a_placement_may_have_a_name() {
+        let lists = ["mine:thp,prefault thp,near=0000:00:1f.0 v1.2_a-b:plain".to_owned()];
+        let choice = choose("plain", &lists, false, &Abilities::default()).unwrap();
+        assert_eq!(names(&choice), ["baseline", "mine", "thp,near=0000:00:1f.0", "v1.2_a-b"]);
+        assert!(choice.configurations[1].placement().unwrap().prefault);
+        assert_eq!(choice.configurations[3].means, Means::Plain);
+        let choose = |list: &str| choose("plain", &[list.to_owned()], false, &Abilities::default());
+        assert!(matches!(choose("a:thp a:plain"), Err(ChoiceError::Twice { name }) if name == "a"));
+        assert!(matches!(choose("baseline:thp"), Err(ChoiceError::Twice { .. })));
+        assert!(matches!(choose("mine:"), Err(ChoiceError::Placement { .. })));
+        assert!(matches!(choose("mine:warp"), Err(ChoiceError::Placement { .. })));
+        assert!(matches!(choose(":thp"), Err(ChoiceError::Name { .. })));
+        assert!(matches!(choose("größe:thp"), Err(ChoiceError::Name { .. })));
     }
 
     #[test]

@@ -15,6 +15,7 @@
 
 mod agent;
 mod alternatives;
+mod combination;
 mod conditions;
 mod configurations;
 mod demand;
@@ -33,6 +34,7 @@ mod start;
 mod subject;
 mod surroundings;
 mod tune;
+mod vary;
 mod visitor;
 mod worker;
 mod workshop;
@@ -51,5 +53,6 @@ pub use subject::Subject;
 pub use tune::{
     Budget, Stage, TuneError, TuneObserver, TuneRequest, Tuned, parse_budget, parse_share, parse_time, tune,
 };
+pub use vary::{Dimension, VaryError};
 pub use worker::{WorkerAdvice, worker_advice};
 pub use workshop::Workshop;

@@ -1,6 +1,6 @@
 //! What a session is worth keeping for: the recommended placement as a profile, with what proves it.
 
-use crate::configurations::Configuration;
+use crate::configurations::{Configuration, Means};
 use firsttouch_experiment::{Confirmation, ConfirmationState};
 use firsttouch_placement::{Evidence, MachineKey, Profile, SCHEMA_VERSION, TuneReport};
 
@@ -13,6 +13,9 @@ pub enum NoProfile {
     /// The fresh runs did not say that it is faster.
     #[error("no placement was confirmed to be faster than the baseline")]
     NotConfirmed,
+    /// What is recommended is the program without a placement.
+    #[error("what is recommended is the program without a placement")]
+    Plain,
     /// What is recommended is no placement.
     #[error("what is recommended is another program's own way and not a placement")]
     NoPlacement,
@@ -32,21 +35,25 @@ pub(crate) fn profile(
     let Some(confirmation) = report.confirmation.as_ref().filter(confirmed) else {
         return Err(NoProfile::NotConfirmed);
     };
-    let Some(placement) =
-        configurations.iter().find(|it| it.name == *recommended).and_then(Configuration::placement)
-    else {
-        return Err(NoProfile::NoPlacement);
+    let means = configurations.iter().find(|it| it.name == *recommended).map(|it| &it.means);
+    let placement = match means {
+        Some(Means::Placed(placement)) => placement,
+        Some(Means::Plain) => return Err(NoProfile::Plain),
+        _ => return Err(NoProfile::NoPlacement),
     };
+    let configuration = report.configuration(recommended);
+    let command = configuration.map_or(&report.command[..], |it| report.command_of(it));
     let runs = confirmation.baseline_runs.len() + confirmation.recommended_runs.len();
     Ok(Profile {
         schema_version: SCHEMA_VERSION,
         placement: placement.clone(),
         evidence: Some(Evidence {
-            command: report.command.clone(),
+            command: command.to_vec(),
             ratio: confirmation.ratio,
             runs: u32::try_from(runs).unwrap_or(u32::MAX),
             date: report.started.clone(),
-            command_hash: Evidence::hash_of(&report.command),
+            command_hash: Evidence::hash_of(command),
+            varied: configuration.map(|it| it.varied.clone()).unwrap_or_default(),
         }),
         machine,
     })
@@ -55,7 +62,6 @@ pub(crate) fn profile(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configurations::Means;
     use firsttouch_experiment::Ratio;
 
     fn report(recommended: Option<&str>, state: Option<ConfirmationState>) -> TuneReport {

@@ -46,8 +46,8 @@ pub(crate) struct Session<'a, I> {
     pub(crate) interruption: I,
     /// What memory needs before each run.
     pub(crate) preparation: Preparation,
-    /// What the user wants around each run, and the environment of that.
-    pub(crate) conditions: &'a Conditions,
+    /// What the user wants around each run, in the same order, and the environment of that.
+    pub(crate) conditions: Vec<&'a Conditions>,
     pub(crate) environment: &'a Environment,
     /// Where the program's output and error output go.
     pub(crate) output: Stream,
@@ -57,22 +57,34 @@ pub(crate) struct Session<'a, I> {
     pub(crate) began: Instant,
 }
 
+impl<I: Interruption> Session<'_, I> {
+    /// One run of a configuration, with variables of its own.
+    pub(crate) fn run(
+        &mut self,
+        configuration: usize,
+        variables: Vec<(&'static str, OsString)>,
+    ) -> Result<TimedRun, RunError> {
+        let conditions = self.conditions[configuration];
+        conditions.prepare(self.environment)?;
+        self.preparation.prepare();
+        let manner = Manner {
+            streams: [conditions.input(), self.output.clone(), self.output.clone()],
+            variables,
+            waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
+        };
+        let finished = run_once(&self.starts[configuration], &manner, false)?.finished;
+        if !conditions.accepts(finished.ending) {
+            return Err(RunError::Program(finished.ending));
+        }
+        Ok(finished.used)
+    }
+}
+
 impl<I: Interruption> Launcher for Session<'_, I> {
     type Error = RunError;
 
     fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, RunError> {
-        self.conditions.prepare(self.environment)?;
-        self.preparation.prepare();
-        let manner = Manner {
-            streams: [self.conditions.input(), self.output.clone(), self.output.clone()],
-            variables: vec![padding(request)],
-            waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
-        };
-        let finished = run_once(&self.starts[request.configuration], &manner, false)?.finished;
-        if !self.conditions.accepts(finished.ending) {
-            return Err(RunError::Program(finished.ending));
-        }
-        Ok(finished.used)
+        self.run(request.configuration, vec![padding(request)])
     }
 
     fn elapsed(&self) -> Duration {

@@ -11,8 +11,9 @@ pub use error::TuneError;
 pub use observer::{Stage, TuneObserver};
 pub use words::{Budget, parse_budget, parse_share, parse_time};
 
+use crate::combination::{Combination, Template};
 use crate::conditions::Conditions;
-use crate::configurations::Configuration;
+use crate::configurations::{self, Configuration};
 use crate::environment::free_openblas;
 use crate::here::Here;
 use crate::intrusion::{Intrusion, spared};
@@ -21,23 +22,29 @@ use crate::preparation::{Preparation, WarmUp};
 use crate::probe::obtained_enough;
 use crate::profile::{NoProfile, profile};
 use crate::session::{Interruption, Session};
-use crate::subject::Subject;
 use crate::surroundings::{Supplies, key};
+use crate::vary::Dimension;
 use firsttouch_experiment::{Observer, Plan};
+use firsttouch_linux::program::text_of;
 use firsttouch_machine::StatusReport;
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
 use probing::Probed;
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use variants::Compared;
 
 /// What is asked of a session.
 #[derive(Clone, Debug)]
 pub struct TuneRequest<'a> {
-    /// The program.
-    pub subject: &'a Subject,
+    /// The program and its arguments; `{name}` in them stands for the values of that name.
+    pub command: &'a [OsString],
+    /// What is varied in it. Where something is, no placements are tried but those that are asked for.
+    pub vary: &'a [Dimension],
     /// Its environment; what would decide the speed of linear algebra instead of a placement is taken out of it.
     pub environment: &'a Environment,
     /// The machine we are on, and what it can do.
@@ -64,6 +71,8 @@ pub struct TuneRequest<'a> {
     pub budget: Option<Duration>,
     /// The program's input, and what is done before and after its runs.
     pub conditions: Conditions,
+    /// Untimed runs of each configuration before the timed ones. The first is the look at what it obtains, which there always is.
+    pub untimed_runs: u32,
     /// What touches memory before the timed runs where that matters; `None` leaves it out.
     pub warm_up: Option<WarmUp>,
     /// Where the program's output and error output go in the timed runs.
@@ -97,71 +106,91 @@ pub fn tune(
     interruption: &dyn Interruption,
     observer: &mut dyn TuneObserver,
 ) -> Result<Tuned, TuneError> {
-    if let Some(path) = &request.conditions.input {
+    let asked = configurations::asked(request.baseline, request.configurations)?;
+    let placements = asked.configurations.len();
+    let template = Template::new(request.command, &request.conditions, request.vary, placements)?;
+    let mut environment = request.environment.clone();
+    let taken = free_openblas(&mut environment);
+    let set_up = template.set_up(&environment).map_err(TuneError::Line);
+    let tuned = set_up.and_then(|()| {
+        let combinations = template.find(&environment)?;
+        compare(request, &combinations, &environment, warnings::of_openblas(&taken), interruption, observer)
+    });
+    let cleaned_up = template.clean_up(&environment);
+    // Where the session failed, its own error is what is to be told.
+    let mut tuned = tuned?;
+    tuned.report.warnings.extend(cleaned_up.err().map(|error| error.to_string()));
+    Ok(tuned)
+}
+
+/// Looks at all configurations, compares them, and makes the document.
+fn compare(
+    request: &TuneRequest<'_>,
+    combinations: &[Combination],
+    environment: &Environment,
+    warning: Option<String>,
+    interruption: &dyn Interruption,
+    observer: &mut dyn TuneObserver,
+) -> Result<Tuned, TuneError> {
+    for path in combinations.iter().filter_map(|it| it.conditions.input.as_ref()) {
         File::open(path).map_err(|source| TuneError::Input { path: path.clone(), source })?;
     }
     let machine = &request.status.machine;
-    let mut environment = request.environment.clone();
-    let mut warnings: Vec<String> =
-        warnings::of_openblas(&free_openblas(&mut environment)).into_iter().collect();
+    let mut warnings: Vec<String> = warning.into_iter().collect();
     let here = Here::on(machine.clone(), request.kept);
     warnings.extend(warnings::of_unread(&here));
-    let mut choice = variants::choose(request, &here, &environment)?;
-    let variants = variants::prepare(&mut choice, request.subject, &environment, &here)?;
+    let Compared { variants, mut skipped } = Compared::new(request, combinations, &here, environment)?;
     let seed = request.seed.unwrap_or_else(random_seed);
-    observer::announce(observer, &variants, &choice.skipped, seed);
+    observer::announce(observer, &variants, &skipped, seed);
 
     let supplies = Supplies::of(machine);
-    let conditions = &request.conditions;
-    let looks =
-        probing::Looks { interruption, environment: &environment, conditions, thp_mode: machine.thp_mode() };
-    let probed = looks.at_all(variants, &mut choice, &mut warnings, observer).inspect_err(|_| {
-        // What the looks need to be told is why they failed.
-        let _ = conditions.clean_up(&environment);
-    })?;
+    let looks = probing::Looks { interruption, environment, combinations, thp_mode: machine.thp_mode() };
+    let probed = looks.at_all(variants, &mut skipped, &mut warnings, observer)?;
     let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
     let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
+    let programs: Vec<&Combination> =
+        probed.iter().map(|probed| &combinations[probed.variant.combination]).collect();
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
 
-    observer.timing(&names);
     let mut session = Session {
         starts: probed.into_iter().map(|probed| probed.variant.start).collect(),
         interruption,
-        preparation: Preparation::new(Some(supplies), warm_up, &environment),
-        conditions,
-        environment: &environment,
+        preparation: Preparation::new(Some(supplies), warm_up, environment),
+        conditions: programs.iter().map(|program| &program.conditions).collect(),
+        environment,
         output: request.output.clone(),
         events: Event::ALL.to_vec(),
         began: request.began,
     };
+    warm_up_by_runs(&mut session, request.untimed_runs, &names, observer)?;
+    observer.timing(&names);
     let plan = plan(request, &configurations, seed);
     let observer: &mut dyn Observer = observer;
     let outcome = firsttouch_experiment::run(&plan, &mut session, observer);
 
-    if let Err(error) = conditions.clean_up(&environment) {
-        warnings.push(error.to_string());
-    }
     warnings.extend(session.preparation.into_warnings());
     warnings.extend(outcome.warnings);
-    let reports = configurations.iter().zip(receipts).zip(outcome.configurations).map(
-        |((configuration, obtained), proved)| ConfigurationReport {
+    let reports = configurations.iter().zip(&programs).zip(receipts).zip(outcome.configurations).map(
+        |(((configuration, program), obtained), proved)| ConfigurationReport {
             name: configuration.name.clone(),
+            varied: program.values.texts(),
+            command: program.command_of(configuration),
             asked: configuration.placement().cloned(),
             obtained,
             proved,
         },
     );
     let mut report = TuneReport {
-        command: request.subject.command(),
+        command: request.command.iter().map(|word| text_of(word.as_bytes())).collect(),
         seed,
         started: request.started.clone(),
         // All its keys are text: nothing can be wrong with it.
         machine: serde_json::to_value(machine).unwrap_or_default(),
         configurations: reports.collect(),
-        skipped: choice.skipped,
+        skipped,
         best: outcome.best.iter().map(|&index| names[index].clone()).collect(),
         recommended: outcome.recommended.map(|recommended| names[recommended].clone()),
         spares: outcome
@@ -199,6 +228,30 @@ impl Tuned {
         let all_ran = self.report.skipped.iter().all(|skipped| skipped.reason == ONE_NODE);
         all_ran && obtained && decided
     }
+}
+
+/// Runs all configurations in turn as often as is left of their untimed runs, or until the session is interrupted.
+fn warm_up_by_runs(
+    session: &mut Session<'_, &dyn Interruption>,
+    runs: u32,
+    names: &[String],
+    observer: &mut dyn TuneObserver,
+) -> Result<(), TuneError> {
+    for run in 2..=runs {
+        observer.stage(&Stage::WarmingUp { run, runs });
+        for (index, name) in names.iter().enumerate() {
+            if session.interruption.asked() {
+                return Ok(());
+            }
+            let done = session.run(index, Vec::new());
+            // A run that was told to end has not failed.
+            done.map(drop).or_else(|error| match session.interruption.asked() {
+                true => Ok(()),
+                false => Err(TuneError::run(name, error)),
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn plan(request: &TuneRequest<'_>, configurations: &[Configuration], seed: u64) -> Plan {

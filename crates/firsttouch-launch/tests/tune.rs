@@ -3,9 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use firsttouch_experiment::{ConfirmationState, Observer, RunRequest};
-use firsttouch_launch::{
-    Conditions, Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, tune,
-};
+use firsttouch_launch::{Conditions, Interruption, Stage, TuneError, TuneObserver, TuneRequest, Tuned, tune};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
 use std::ffi::OsString;
@@ -76,11 +74,11 @@ fn session_under(
 ) -> Result<Tuned, TuneError> {
     let environment: Environment = std::env::vars_os().collect();
     let words: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
-    let subject = Subject::find(&words, &environment).unwrap();
     let status = StatusReport::examine(&Root::live()).unwrap();
     let configurations: Vec<String> = configurations.iter().map(ToString::to_string).collect();
     let request = TuneRequest {
-        subject: &subject,
+        command: &words,
+        vary: &[],
         environment: &environment,
         status: &status,
         kept: None,
@@ -94,6 +92,7 @@ fn session_under(
         max_runs: Some(2),
         budget: None,
         conditions,
+        untimed_runs: 1,
         warm_up: None,
         output: Stream::Null,
         began: Instant::now(),
@@ -174,6 +173,7 @@ fn input_and_lines_around_the_runs() {
     std::fs::write(&input, "words\n").unwrap();
     let conditions = |line: String| Conditions {
         input: Some(input.clone()),
+        setup: Some(format!("echo setup >> {}", log.display()).into()),
         prepare: Some(line.into()),
         cleanup: Some(format!("echo cleanup >> {}", log.display()).into()),
         ignore_failure: true,
@@ -188,11 +188,12 @@ fn input_and_lines_around_the_runs() {
         tuned.failure.is_none() && tuned.report.configurations.iter().all(|it| it.proved.runs.len() == 2)
     );
     // Two looks and two blocks of two.
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "prepare\nwords\n".repeat(6) + "cleanup\n");
+    let expected = ["setup\n", &"prepare\nwords\n".repeat(6), "cleanup\n"].concat();
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), expected);
 
     let error = under(conditions("exit 3".to_owned()), "exit 0").unwrap_err();
     assert!(
-        std::fs::read_to_string(&log).unwrap().ends_with("cleanup\ncleanup\n"),
+        std::fs::read_to_string(&log).unwrap().ends_with("cleanup\nsetup\ncleanup\n"),
         "before anything ran, too"
     );
     assert_eq!(error.to_string(), "the line of --prepare ended with exit status 3");

@@ -3,6 +3,7 @@
 use crate::{Placement, PlacementError, SCHEMA_VERSION};
 use firsttouch_experiment::Ratio;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What `tune` saw when it made the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Evidence {
     pub date: String,
     /// FNV-1a hash of the command, to tell profiles of different commands apart.
     pub command_hash: String,
+    /// The value of each name that was varied; `command` holds them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub varied: BTreeMap<String, String>,
 }
 
 /// The machine a profile was made on, as far as it decides whether the evidence carries over.
@@ -117,6 +121,7 @@ mod tests {
                 runs: 20,
                 date: "2026-01-01T00:00:00Z".into(),
                 command_hash: Evidence::hash_of(&["Rscript".into(), "lm.R".into()]),
+                varied: BTreeMap::from([("threads".into(), "4".into())]),
             }),
             machine: None,
         };

@@ -3,13 +3,20 @@
 use crate::{Pages, Placement, Receipt, Via};
 use firsttouch_experiment::{ConfigurationResult, Confirmation, SessionRun};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One configuration: asked, obtained, proved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ConfigurationReport {
-    /// Short name, unique in the document (`baseline`, `thp`, `glibc-2m`).
+    /// Short name, unique in the document (`baseline`, `thp`, `glibc-2m`, `thp threads=2`).
     pub name: String,
+    /// The value of each name that was varied; empty where nothing was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub varied: BTreeMap<String, String>,
+    /// The program and its arguments with those values; absent where nothing was varied, and of an alternative's own launcher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
     /// What was asked; `None` for a plain run (the baseline) or an alternative's own launcher.
     pub asked: Option<Placement>,
     /// What was obtained, from the untimed probe run.
@@ -60,7 +67,7 @@ pub struct SkippedConfiguration {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TuneReport {
-    /// The program and its arguments.
+    /// The program and its arguments as they were typed: `{name}` in them stands for what was varied.
     pub command: Vec<String>,
     /// The seed of the block orders.
     pub seed: u64,
@@ -116,6 +123,11 @@ impl TuneReport {
         is_worth_telling.then(|| recommended / baseline - 1.0)
     }
 
+    /// The program and its arguments as a configuration of ours runs it, without what places it: with its values, if it has some.
+    pub fn command_of<'a>(&'a self, configuration: &'a ConfigurationReport) -> &'a [String] {
+        configuration.command.as_ref().unwrap_or(&self.command)
+    }
+
     /// The configuration of that name.
     pub fn configuration(&self, name: &str) -> Option<&ConfigurationReport> {
         self.configurations.iter().find(|configuration| configuration.name == name)
@@ -128,7 +140,6 @@ mod tests {
     use crate::Obtained;
     use crate::receipt::tests::receipt;
     use firsttouch_experiment::{ConfirmationState, TimedRun};
-    use std::collections::BTreeMap;
 
     const MIB: u64 = 1 << 20;
 
@@ -146,6 +157,8 @@ mod tests {
         let asked: Placement = asked.parse().unwrap();
         ConfigurationReport {
             name: asked.to_string(),
+            varied: BTreeMap::new(),
+            command: None,
             obtained: Some(receipt(asked.clone(), obtained)),
             asked: Some(asked),
             proved: ConfigurationResult::default(),

@@ -2,22 +2,24 @@
 //! in a newline).
 
 use crate::series::{Panel, Series, panels};
-use crate::summary::{Metric, counters, peak_memory, raw_runs};
+use crate::summary::{Metric, counters, peak_memory, raw_runs, varied};
 use csv::Writer;
 use firsttouch_documents::Recording;
 use firsttouch_placement::TuneReport;
 
-/// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none. `peak_memory_bytes` and its
+/// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none, and what was varied in columns
+/// `varied.NAME`. `peak_memory_bytes` and its
 /// ratio to the baseline's are of the configuration in that phase, the same in each of its rows.
 pub fn tune(report: &TuneReport) -> String {
-    let counters = counters(report);
+    let (counters, varied) = (counters(report), varied(report));
     let titles = ["configuration", "phase", "block", "order"].into_iter();
     let titles = titles.chain(Metric::PLAIN.map(|metric| metric.key));
     let titles = titles.chain(["outlier", "peak_memory_bytes", "peak_memory_ratio"]).map(str::to_owned);
-    let mut table =
-        Table::new(titles.chain(counters.iter().map(|counter| format!("counter.{}", counter.key))));
+    let titles = titles.chain(counters.iter().map(|counter| format!("counter.{}", counter.key)));
+    let mut table = Table::new(titles.chain(varied.iter().map(|(name, _)| format!("varied.{name}"))));
     for (name, phase, run) in raw_runs(report) {
-        let memory = report.configuration(name).and_then(|c| peak_memory(report, c, phase));
+        let configuration = report.configuration(name);
+        let memory = configuration.and_then(|c| peak_memory(report, c, phase));
         let ratio = memory.and_then(|memory| memory.ratio);
         let whose = [name.to_owned(), phase.word().to_owned(), run.block.to_string(), run.order.to_string()];
         let judged = [
@@ -26,7 +28,8 @@ pub fn tune(report: &TuneReport) -> String {
             or_empty(ratio.map(|ratio| format!("{ratio:.4}"))),
         ];
         let fields = whose.into_iter().chain(Metric::PLAIN.map(|metric| metric.cell(run))).chain(judged);
-        table.row(fields.chain(counters.iter().map(|counter| counter.cell(run))));
+        let values = varied.iter().map(|(name, _)| or_empty(configuration.and_then(|c| c.varied.get(*name))));
+        table.row(fields.chain(counters.iter().map(|counter| counter.cell(run))).chain(values));
     }
     table.text()
 }

@@ -3,7 +3,7 @@
 use crate::cells::other_means;
 use crate::number::plural;
 use crate::sentence::Sentence;
-use crate::summary::{baseline_name, fresh_blocks, raw_runs, search_blocks};
+use crate::summary::{baseline_name, fresh_blocks, raw_runs, search_blocks, varied};
 use crate::verdict::about;
 use firsttouch_placement::TuneReport;
 
@@ -52,13 +52,18 @@ pub(crate) fn method(report: &TuneReport) -> Sentence {
     } else {
         ""
     };
+    let each = varied(report).into_iter().map(|(name, values)| format!("{name} ({})", values.join(", ")));
+    let varied = match each.collect::<Vec<_>>() {
+        none if none.is_empty() => String::new(),
+        each => format!("Varied: {}. ", each.join("; ")),
+    };
     let fresh = match fresh_blocks(report) {
         0 => "of which this session has none.".to_owned(),
         number => format!("here {number}."),
     };
     Sentence::new()
         .words(format!(
-            "{} in {} of the search phase (seed {}, started {}). Every block runs each live configuration once, \
+            "{varied}{} in {} of the search phase (seed {}, started {}). Every block runs each live configuration once, \
              in a fresh random order, the baseline (",
             plural(raw_runs(report).len(), "timed run"),
             plural(search_blocks(report), "block"),

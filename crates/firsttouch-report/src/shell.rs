@@ -12,6 +12,11 @@ use crate::visible::is_obeyed;
 /// assert_eq!(quote("a\nb"), r"$'a\012b'");
 /// ```
 pub fn quote(word: &str) -> String {
+    quoted(word, false)
+}
+
+/// `is_argument`: a word before it is the command.
+fn quoted(word: &str, is_argument: bool) -> String {
     if word.contains(is_obeyed) {
         let mut quoted = String::from("$'");
         for c in word.chars() {
@@ -29,9 +34,9 @@ pub fn quote(word: &str) -> String {
         quoted.push('\'');
         return quoted;
     }
-    // `=` opens an assignment (or, in zsh, a path) unless the word is plainly an option.
-    let safe =
-        |c: char| c.is_ascii_alphanumeric() || "_@%+:,./-".contains(c) || (c == '=' && word.starts_with('-'));
+    // `=` opens an assignment unless the word is plainly an option, or an argument; and, in zsh, a path where a word begins with it.
+    let holds_equals = word.starts_with('-') || is_argument && !word.starts_with('=');
+    let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+:,./-".contains(c) || (c == '=' && holds_equals);
     if !word.is_empty() && word.chars().all(safe) {
         word.to_owned()
     } else {
@@ -40,8 +45,14 @@ pub fn quote(word: &str) -> String {
 }
 
 /// A whole command, its words quoted.
+///
+/// ```
+/// use firsttouch_report::shell::command;
+/// assert_eq!(command(&["env", "THREADS=4", "./a b"]), "env THREADS=4 './a b'");
+/// ```
 pub fn command<S: AsRef<str>>(words: &[S]) -> String {
-    words.iter().map(|word| quote(word.as_ref())).collect::<Vec<_>>().join(" ")
+    let each = words.iter().enumerate().map(|(index, word)| quoted(word.as_ref(), index > 0));
+    each.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -56,7 +67,8 @@ mod tests {
             command(&["Rscript", "-e", "x <- \"a b\"; $HOME", ""]),
             "Rscript -e 'x <- \"a b\"; $HOME' ''"
         );
-        assert_eq!(command(&["--pages=thp", "A=b", "~x"]), "--pages=thp 'A=b' '~x'");
+        assert_eq!(command(&["--pages=thp", "A=b", "~x", "=x"]), "--pages=thp A=b '~x' '=x'");
+        assert_eq!(command(&["A=b", "A=b", "A=~"]), "'A=b' A=b 'A=~'");
         assert_eq!(quote("\u{202e}x"), r"$'\342\200\256x'");
     }
 

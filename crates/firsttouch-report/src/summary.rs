@@ -160,6 +160,19 @@ impl Cost {
     }
 }
 
+/// What was varied: each name with its values, in the order in which they first stand in the report.
+pub(crate) fn varied(report: &TuneReport) -> Vec<(&str, Vec<&str>)> {
+    let mut varied: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, value) in report.configurations.iter().flat_map(|configuration| &configuration.varied) {
+        match varied.iter_mut().find(|(known, _)| known == name) {
+            Some((_, values)) if values.contains(&value.as_str()) => {}
+            Some((_, values)) => values.push(value),
+            None => varied.push((name, vec![value])),
+        }
+    }
+    varied
+}
+
 /// The phase a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {

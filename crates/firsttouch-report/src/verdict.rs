@@ -32,7 +32,7 @@ impl Headline {
 /// What to do with the program from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Advice {
-    /// This command gives it the placement that was confirmed.
+    /// This command runs it as was confirmed.
     Use(String),
     /// What was confirmed is not a placement: its own launcher was timed.
     OwnLauncher(String),
@@ -202,17 +202,24 @@ fn inverse(ratio: &Ratio) -> Ratio {
 pub(crate) fn advice(report: &TuneReport) -> Advice {
     let recommended = match (headline(report).outcome, report.recommended.as_deref()) {
         (Some(Verdict::Faster), Some(recommended)) => recommended,
-        (Some(Verdict::Same | Verdict::Slower), _) => return Advice::AsItIs(shell::command(&report.command)),
+        (Some(Verdict::Same | Verdict::Slower), _) => {
+            let command =
+                report.configurations.first().map_or(&report.command[..], |it| report.command_of(it));
+            return Advice::AsItIs(shell::command(command));
+        }
         _ => return Advice::Open,
     };
-    match report.configuration(recommended).map(|configuration| &configuration.asked) {
-        Some(Some(placement)) => {
+    let own_launcher = || Advice::OwnLauncher(recommended.to_owned());
+    let Some(configuration) = report.configuration(recommended) else { return own_launcher() };
+    let command = report.command_of(configuration).iter().cloned();
+    match &configuration.asked {
+        Some(placement) => {
             let words = ["firsttouch".to_owned(), "run".to_owned()].into_iter().chain(placement.arguments());
-            let words: Vec<String> =
-                words.chain(["--".to_owned()]).chain(report.command.iter().cloned()).collect();
+            let words: Vec<String> = words.chain(["--".to_owned()]).chain(command).collect();
             Advice::Use(shell::command(&words))
         }
-        _ => Advice::OwnLauncher(recommended.to_owned()),
+        None if configuration.command.is_some() => Advice::Use(shell::command(&command.collect::<Vec<_>>())),
+        None => own_launcher(),
     }
 }
 

@@ -185,6 +185,8 @@ prop_compose! {
 prop_compose! {
     fn configuration()(
         name in words(),
+        varied in btree_map(words(), words(), 0..3),
+        command in proptest::option::of(vec(words(), 0..3)),
         asked in proptest::option::of(placement()),
         obtained in proptest::option::of(receipt()),
         runs in vec(run(), 0..4),
@@ -195,7 +197,7 @@ prop_compose! {
         bimodal in any::<bool>(),
     ) -> ConfigurationReport {
         ConfigurationReport {
-            name, asked, obtained,
+            name, varied, command, asked, obtained,
             proved: ConfigurationResult {
                 runs, mean_wall_s, deviation_wall_s, ratio, decided, forecast, bimodal,
             },

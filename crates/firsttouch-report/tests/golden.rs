@@ -46,6 +46,31 @@ fn markdown_is_as_it_was() {
     expect("usual.md", &markdown::tune(&common::usual()));
 }
 
+/// What was varied stands in every format, and the command to type holds the values.
+#[test]
+fn varied_values_are_as_they_were() {
+    let report = common::varied::threads("thp threads=2");
+    expect("varied.txt", &text::tune(&report, 160, Style::Plain));
+    expect("varied.md", &markdown::tune(&report));
+    expect("varied.csv", &csv::tune(&report));
+    let page = html::tune(&report);
+    assert!(page.contains("Varied: threads (1, 2).") && page.contains("thp threads=2"), "{page}");
+    assert_eq!(common::session_of(&json::tune(&report)), report);
+    let of = |recommended: &str| text::command_to_use(&common::varied::threads(recommended));
+    let of_placed = "firsttouch run --pages thp -- env OMP_NUM_THREADS=2 './a b'";
+    assert_eq!(of("thp threads=2").as_deref(), Some(of_placed));
+    // Values alone need nothing of ours.
+    assert_eq!(of("threads=2").as_deref(), Some("env OMP_NUM_THREADS=2 './a b'"));
+    // Where nothing helps, the baseline's values are what to type.
+    let mut refuted =
+        common::refuted(ConfirmationState::Refuted, Some(Ratio { value: 1.0, low: 0.99, high: 1.01 }));
+    refuted.command = report.command.clone();
+    refuted.configurations[0].command.clone_from(&report.configurations[0].command);
+    for told in [text::tune(&refuted, 160, Style::Plain), markdown::tune(&refuted), html::tune(&refuted)] {
+        assert!(told.contains("env OMP_NUM_THREADS=1"), "{told}");
+    }
+}
+
 #[test]
 fn csv_is_as_it_was() {
     expect("awkward.csv", &csv::tune(&common::awkward()));

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -74,6 +74,7 @@ class Tuned:
 def tune(
     command: Sequence[Word],
     *,
+    vary: Optional[Mapping[str, Iterable[object]]] = None,
     configs: Union[None, str, Iterable[str]] = None,
     baseline: Optional[str] = None,
     alternatives: bool = False,
@@ -83,7 +84,9 @@ def tune(
     max_runs: Optional[int] = None,
     budget: Union[None, str, int, float] = None,
     seed: Optional[int] = None,
+    warmup: Optional[int] = None,
     input: Optional[Word] = None,
+    setup: Optional[str] = None,
     prepare: Optional[str] = None,
     cleanup: Optional[str] = None,
     ignore_failure: bool = False,
@@ -95,9 +98,10 @@ def tune(
 
     >>> firsttouch.tune([sys.executable, "model.py"], quick=True)
 
-    The arguments are the options of `firsttouch tune`: `configs` are placements in the short form (`"thp"`,
-    `"2m,min-size=4M"`); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the confirmed placement as a profile
-    for `firsttouch run --profile`. `prepare` and `cleanup` are lines for the shell. With `progress`, what the session does goes to `sys.stderr`.
+    The arguments are the options of `firsttouch tune`: `vary` holds values for names in braces, in `command` and in the lines
+    (`vary={"threads": [1, 2, 4]}` for `["env", "OMP_NUM_THREADS={threads}", "./model"]`), and all combinations are compared; `configs`
+    are placements in the short form (`"thp"`, `"2m,min-size=4M"`, `"mine:thp,heap"` with a name of its own); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the confirmed placement as a profile
+    for `firsttouch run --profile`. `setup`, `prepare` and `cleanup` are lines for the shell. With `progress`, what the session does goes to `sys.stderr`.
     """
     if isinstance(command, (str, bytes)) or not command:
         raise ArgumentError("a command is a list of words", 'tune(["python3", "model.py"]); shlex.split() cuts a line')
@@ -107,6 +111,7 @@ def tune(
         budget = f"{round(budget * 1000)}ms"
     request = {
         "command": [os.fsdecode(word) for word in command],
+        "vary": [(name, [_word(value) for value in values]) for name, values in (vary or {}).items()],
         "configs": list(configs or []),
         "baseline": "plain" if baseline is None else baseline,
         "alternatives": alternatives,
@@ -116,7 +121,9 @@ def tune(
         "max_runs": None if max_runs is None else str(max_runs),
         "budget": budget,
         "seed": None if seed is None else str(seed),
+        "warmup": None if warmup is None else str(warmup),
         "input": None if input is None else os.fsdecode(input),
+        "setup": setup,
         "prepare": prepare,
         "cleanup": cleanup,
         "ignore_failure": ignore_failure,
@@ -129,6 +136,10 @@ def tune(
     if save is not None:
         _save(Path(save), found, progress)
     return Tuned(json.loads(found["document"]), found["text"], found["page"])
+
+
+def _word(value: object) -> str:
+    return os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else str(value)
 
 
 def _session(request: dict[str, Any], progress: bool) -> dict[str, Any]:

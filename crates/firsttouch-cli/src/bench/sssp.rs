@@ -17,6 +17,7 @@ use firsttouch_machine::{Machine, Root};
 use firsttouch_placement::{ConfigurationReport, SkippedConfiguration, TuneReport};
 use firsttouch_process::{Environment, Stream};
 use firsttouch_threads::Team;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,8 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
     display.clear();
     let reports = names.iter().zip(outcome.configurations).map(|(name, proved)| ConfigurationReport {
         name: name.clone(),
+        varied: BTreeMap::new(),
+        command: None,
         asked: None,
         obtained: None,
         proved,

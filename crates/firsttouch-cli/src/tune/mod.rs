@@ -10,12 +10,12 @@ use crate::{clock, export, measure, program};
 use anyhow::Context;
 use display::Told;
 use firsttouch_documents::AnyDocument;
-use firsttouch_launch::{
-    Budget, Conditions, Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp,
-};
+use firsttouch_launch::{Budget, Conditions, Interruption, NoProfile, TuneError, TuneRequest, WarmUp};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::Profile;
 use firsttouch_process::Stream;
+use firsttouch_report::shell;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -28,18 +28,18 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let started = clock::now();
     let environment = program::environment();
     let own_file = std::env::current_exe().context("cannot find this program's own file");
-    let words = match tune.demo {
-        true => vec![own_file?.into_os_string(), "demo-workload".into()],
-        false => tune.program.clone(),
+    let words = match &tune.shell {
+        _ if tune.demo => vec![own_file?.into_os_string(), "demo-workload".into()],
+        Some(shell) => line_of(&tune.program, shell)?,
+        None => tune.program.clone(),
     };
-    let subject =
-        Subject::find(&words, &environment).map_err(|error| program::not_runnable(error).code(FAILED))?;
     export::check(tune.export.json, tune.export.files())?;
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
     let kept = measure::kept_file();
     let request = TuneRequest {
-        subject: &subject,
+        command: &words,
+        vary: &tune.vary,
         environment: &environment,
         status: &status,
         kept: kept.as_deref(),
@@ -54,10 +54,12 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         budget: tune.budget.unwrap_or(if tune.demo { DEMO_BUDGET } else { Budget::default() }).0,
         conditions: Conditions {
             input: tune.input.clone(),
+            setup: tune.setup.clone(),
             prepare: tune.prepare.clone(),
             cleanup: tune.cleanup.clone(),
             ignore_failure: tune.ignore_failure,
         },
+        untimed_runs: tune.warmup,
         warm_up: (!tune.no_warm).then(warm_up).transpose()?,
         output: if tune.show_output { Stream::Inherit } else { Stream::Null },
         began,
@@ -72,7 +74,8 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         () if tune.strict && !tuned.is_met() => NOT_MET,
         () => 0,
     };
-    export::show(&AnyDocument::Tune(Box::new(tuned.report)), tune.export.json, &tune.export.chosen())?;
+    let document = AnyDocument::Tune(Box::new(tuned.report));
+    export::show(&document, tune.export.json, &tune.export.chosen())?;
     if let Some(error) = tuned.failure {
         return Err(failed(error));
     }
@@ -82,12 +85,26 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     Ok(code)
 }
 
-/// Writes the recommended profile, or says why there is none.
+/// The words that give a line to a shell.
+fn line_of(words: &[OsString], shell: &OsString) -> Outcome<Vec<OsString>> {
+    match words {
+        [line] => Ok(vec![shell.clone(), "-c".into(), line.clone()]),
+        _ => Err(Failure::message("with --shell the program is one word, the whole line")
+            .usage()
+            .hint("put quotes around it: firsttouch tune --shell -- 'sort input | uniq -c'")),
+    }
+}
+
+/// Writes the recommended profile and says how to use it, or says why there is none.
 fn save(file: &Path, profile: &Result<Profile, NoProfile>) -> Outcome<()> {
     match profile {
         Ok(profile) => {
             export::write(file, &profile.to_text())?;
-            output::message(&format!("the placement is kept in {}\n", file.display()));
+            let name = file.display().to_string();
+            let command = profile.evidence.iter().flat_map(|evidence| &evidence.command);
+            let words = ["firsttouch", "run", "--profile", &name, "--"];
+            let words: Vec<&str> = words.into_iter().chain(command.map(String::as_str)).collect();
+            output::message(&format!("the placement is kept in {name}: {}\n", shell::command(&words)));
         }
         Err(reason) => output::message(&format!("{reason}: {} is not written\n", file.display())),
     }
@@ -103,6 +120,11 @@ fn warm_up() -> anyhow::Result<WarmUp> {
 fn failed(error: TuneError) -> Failure {
     match error {
         TuneError::Launch(error) => program::not_started(error).code(FAILED),
+        TuneError::Program(error) => program::not_runnable(error).code(FAILED),
+        TuneError::Vary(error) => {
+            let hint = error.hint();
+            Failure::new(error).usage().hint_if_some(hint)
+        }
         error if error.is_of_usage() => Failure::new(error)
             .usage()
             .hint("firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' -- PROGRAM"),

@@ -29,6 +29,7 @@ mod sssp;
 mod status;
 mod tune;
 mod usage;
+mod vary;
 mod watch;
 
 use serde_json::Value;

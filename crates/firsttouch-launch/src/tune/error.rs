@@ -3,8 +3,9 @@
 use crate::agent::AgentError;
 use crate::configurations::ChoiceError;
 use crate::run::RunError;
+use crate::vary::VaryError;
 use firsttouch_placement::SkippedConfiguration;
-use firsttouch_process::LaunchError;
+use firsttouch_process::{LaunchError, ProgramError};
 use std::io;
 use std::path::PathBuf;
 
@@ -14,6 +15,12 @@ pub enum TuneError {
     /// The configurations asked for are none, or nothing is left to compare.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
+    /// The values asked for cannot be varied.
+    #[error(transparent)]
+    Vary(#[from] VaryError),
+    /// There is no program, or it cannot be executed.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// What the others are compared with cannot be had.
     #[error("the baseline cannot run here: {reason}")]
     Baseline {
@@ -80,6 +87,8 @@ impl TuneError {
                 skipped.iter().find_map(|skipped| remedy(Some(skipped)))
             }
             TuneError::Choice(_) | TuneError::Folder(_) | TuneError::Input { .. } => None,
+            TuneError::Vary(error) => error.hint(),
+            TuneError::Program(error) => Some(error.hint()),
             TuneError::Line(_) => Some("try it in a shell; what it says is above".to_owned()),
             TuneError::Baseline { remedy, .. } => Some(remedy.clone()),
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
@@ -94,6 +103,10 @@ impl TuneError {
 
     /// Whether what was asked for cannot be understood, whatever the machine.
     pub fn is_of_usage(&self) -> bool {
-        matches!(self, TuneError::Choice(error) if !matches!(error, ChoiceError::Nothing { .. }))
+        match self {
+            TuneError::Choice(error) => !matches!(error, ChoiceError::Nothing { .. }),
+            TuneError::Vary(_) => true,
+            _ => false,
+        }
     }
 }

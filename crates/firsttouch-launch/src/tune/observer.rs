@@ -34,6 +34,13 @@ pub enum Stage<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// It runs all configurations once more, untimed.
+    WarmingUp {
+        /// Which untimed run it is of each.
+        run: u32,
+        /// Of how many.
+        runs: u32,
+    },
     /// OpenBLAS was seen to choose its code.
     OpenBlas {
         /// The processor that the code is for.
@@ -49,6 +56,7 @@ impl fmt::Display for Stage<'_> {
                 write!(f, "not possible here: {} (the end says why)", names.join(", "))
             }
             Stage::LookingAt { name } => write!(f, "looking at {name}"),
+            Stage::WarmingUp { run, runs } => write!(f, "untimed run {run} of {runs} of each"),
             Stage::OpenBlas { core } => write!(f, "OpenBLAS runs its code for {core}"),
         }
     }

@@ -2,8 +2,7 @@
 
 use super::variants::Variant;
 use super::{Stage, TuneError, TuneObserver, warnings};
-use crate::conditions::Conditions;
-use crate::configurations::Choice;
+use crate::combination::Combination;
 use crate::probe::{Probe, probe};
 use crate::run::RunError;
 use crate::session::Interruption;
@@ -35,7 +34,7 @@ impl Probed {
 pub(super) struct Looks<'a> {
     pub(super) interruption: &'a dyn Interruption,
     pub(super) environment: &'a Environment,
-    pub(super) conditions: &'a Conditions,
+    pub(super) combinations: &'a [Combination],
     pub(super) thp_mode: Option<&'a str>,
 }
 
@@ -44,15 +43,18 @@ impl Looks<'_> {
     pub(super) fn at_all(
         &self,
         variants: Vec<Variant>,
-        choice: &mut Choice,
+        skipped: &mut Vec<SkippedConfiguration>,
         warnings: &mut Vec<String>,
         observer: &mut dyn TuneObserver,
     ) -> Result<Vec<Probed>, TuneError> {
         let folder = Workshop::new(self.environment).map_err(TuneError::Folder)?;
         let mut probed: Vec<Probed> = Vec::new();
-        let mut follows = false;
+        // Of each combination, once it was seen: whether the agent has to follow.
+        let mut follows: Vec<Option<bool>> = vec![None; self.combinations.len()];
+        let mut is_told = false;
         for mut variant in variants {
-            if follows {
+            let Combination { conditions, .. } = &self.combinations[variant.combination];
+            if follows[variant.combination] == Some(true) {
                 variant.configuration.follow();
                 variant.start.follow();
             }
@@ -62,15 +64,20 @@ impl Looks<'_> {
                 continue;
             }
             observer.stage(&Stage::LookingAt { name: &name });
-            let probing = self.conditions.prepare(self.environment).and_then(|()| {
-                probe(&variant.start, self.conditions, folder.path(), self.interruption.kill())
-            });
+            let probing = conditions
+                .prepare(self.environment)
+                .and_then(|()| probe(&variant.start, conditions, folder.path(), self.interruption.kill()));
             match probing {
                 Ok(probe) => {
                     if probed.is_empty() {
                         warnings.extend(warnings::of_baseline(&variant.configuration, &probe, self.thp_mode));
-                        if let Some(advice) = about_the_worker(&probe) {
-                            follows = advice.follow;
+                    }
+                    if follows[variant.combination].is_none() {
+                        let advice = about_the_worker(&probe);
+                        follows[variant.combination] = Some(advice.as_ref().is_some_and(|it| it.follow));
+                        // What is said of one combination holds for those that are like it.
+                        if let Some(advice) = advice.filter(|_| !is_told) {
+                            is_told = true;
                             warnings.push(match advice.follow {
                                 true => format!("{}: the agent was told to follow (--follow)", advice.what),
                                 false => format!("{}: {}", advice.what, advice.remedy),
@@ -86,7 +93,7 @@ impl Looks<'_> {
                 Err(error) => {
                     warnings.push(format!("{name} is left out: {error}"));
                     let reason = "the program failed in its untimed run".to_owned();
-                    choice.skipped.push(SkippedConfiguration { name, reason, remedy: None });
+                    skipped.push(SkippedConfiguration { name, reason, remedy: None });
                 }
             }
         }

@@ -85,7 +85,7 @@ pub fn verdict(report: &TuneReport) -> String {
     verdict::headline(report).sentence.plain()
 }
 
-/// The command that gives the program its confirmed placement; `None` where nothing was confirmed to help.
+/// The command that runs the program as was confirmed; `None` where nothing was confirmed to help.
 pub fn command_to_use(report: &TuneReport) -> Option<String> {
     match verdict::advice(report) {
         Advice::Use(command) => Some(command),

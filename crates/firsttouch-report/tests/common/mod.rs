@@ -6,6 +6,7 @@
 pub mod markup;
 pub mod measured;
 pub mod recorded;
+pub mod varied;
 
 use firsttouch_documents::AnyDocument;
 use firsttouch_experiment::{
@@ -160,6 +161,8 @@ pub fn configuration(name: &str, asked: Option<&str>) -> ConfigurationReport {
     let asked: Option<Placement> = asked.map(|text| text.parse().expect("a placement"));
     ConfigurationReport {
         name: name.to_owned(),
+        varied: BTreeMap::new(),
+        command: None,
         obtained: asked.as_ref().map(|asked| receipt(asked, 400_000_000, 0.991)),
         asked,
         proved: ConfigurationResult::default(),
