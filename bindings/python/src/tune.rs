@@ -29,7 +29,7 @@ const USAGE: u8 = 2;
 #[pyo3(from_item_all)]
 pub(crate) struct Request {
     command: Vec<OsString>,
-    vary: Vec<(String, Vec<OsString>)>,
+    vary: Vec<Varied>,
     configs: Vec<String>,
     baseline: String,
     alternatives: bool,
@@ -43,6 +43,7 @@ pub(crate) struct Request {
     input: Option<PathBuf>,
     setup: Option<OsString>,
     prepare: Option<OsString>,
+    conclude: Option<OsString>,
     cleanup: Option<OsString>,
     ignore_failure: bool,
     started: String,
@@ -50,6 +51,14 @@ pub(crate) struct Request {
     warm_up: (PathBuf, Vec<OsString>),
     /// Columns of the report as text.
     columns: usize,
+}
+
+/// A name and its values.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+struct Varied {
+    name: String,
+    values: Vec<OsString>,
 }
 
 /// The tune document, the report as one HTML file and as text, the profile, or why there is none.
@@ -129,7 +138,7 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         let runs = text.parse().ok().filter(|runs| *runs >= 1_u32);
         runs.ok_or_else(|| Failure::misused("warmup", "a number of 1 or more"))
     };
-    let vary = request.vary.iter().map(|(name, values)| Dimension::new(name, values.clone()));
+    let vary = request.vary.iter().map(|one| Dimension::new(&one.name, one.values.clone()));
     let vary: Vec<Dimension> = vary.collect::<Result<_, _>>().map_err(TuneError::Vary)?;
     let status = StatusReport::examine(&Root::live()).map_err(|error| Failure::new(&error, None, FAILED))?;
     let kept = kept_file(environment);
@@ -152,6 +161,7 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
             input: request.input.clone(),
             setup: request.setup.clone(),
             prepare: request.prepare.clone(),
+            conclude: request.conclude.clone(),
             cleanup: request.cleanup.clone(),
             ignore_failure: request.ignore_failure,
         },

@@ -73,8 +73,33 @@ def test_the_callers_memory_is_not_the_programs():
     assert len(peaks) == 4 and max(peaks) < mine.nbytes // 4, peaks
 
 
+def test_values_are_varied(tmp_path):
+    log = tmp_path / "log"
+    script = f"echo $N >> {log}"
+    result = firsttouch.tune(
+        ["env", "N={n}", "sh", "-c", script],
+        vary={"n": [1, "x y"]},
+        configs="mine:thp,via=glibc",
+        setup=f"echo setup >> {log}",
+        warmup=2,
+        quick=True,
+        max_runs=2,
+        progress=False,
+    )
+    configurations = result.document["configurations"]
+    assert [one["name"] for one in configurations] == ["baseline n=1", "mine n=1", "n=x y", "mine n=x y"]
+    assert [one["varied"] for one in configurations] == [{"n": "1"}] * 2 + [{"n": "x y"}] * 2
+    assert configurations[2]["command"] == ["env", "N=x y", "sh", "-c", script]
+    lines = log.read_text().splitlines()
+    assert lines[0] == "setup" and lines.count("1") >= 2 * 4 and lines.count("x y") >= 2 * 4
+    for vary, words in [({"m": [1, 2]}, "{m}"), ({"n": []}, "no values"), ({"n": [1, 1]}, "twice"), ({"n o": [1]}, "name")]:
+        with pytest.raises(firsttouch.TuneError) as error:
+            firsttouch.tune(["echo", "{n}"], vary=vary, progress=False)
+        assert error.value.status == 2 and words in str(error.value), error.value
+
+
 def test_arguments_are_checked():
-    for name, value in [("precision", "much"), ("same", "nearly"), ("budget", "soon"), ("max_runs", 1), ("seed", -1), ("baseline", "")]:
+    for name, value in [("precision", "much"), ("same", "nearly"), ("budget", "soon"), ("max_runs", 1), ("warmup", 0), ("seed", -1), ("baseline", "")]:
         with pytest.raises(firsttouch.TuneError) as error:
             firsttouch.tune(["true"], configs="thp", progress=False, **{name: value})
         assert error.value.status == 2, (name, error.value)

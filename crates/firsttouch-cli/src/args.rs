@@ -221,9 +221,9 @@ pub(crate) struct Tune {
     /// Without this the placements are chosen by what the machine can do.
     #[arg(long, value_name = "LIST")]
     pub(crate) configs: Vec<String>,
-    /// Try the program with each of these values for `{NAME}`: in its words, in --setup, --prepare, --cleanup and --input
+    /// Try the program with each of these values for `{NAME}`: in its words, in --input and in the lines around its runs
     ///
-    /// VALUES have commas between them (`\\,` is one within a value) and may be ranges, both ends included: `1..8`, `1..16:4`,
+    /// VALUES have commas between them (`\,` is one within a value) and may be ranges, both ends included: `1..8`, `1..16:4`,
     /// `0.1..0.5:0.1`. Given several times, all combinations are tried. The first value of each, under the baseline's
     /// placement, is what the others are compared with. Placements are those of --configs, and without it the baseline's
     /// alone. A word that is `{NAME}` and nothing else goes where the value is empty.
@@ -271,6 +271,9 @@ pub(crate) struct Tune {
     /// A line for the shell before every run, outside the measured time: `sync; echo 3 > /proc/sys/vm/drop_caches`
     #[arg(long, value_name = "LINE")]
     pub(crate) prepare: Option<OsString>,
+    /// A line for the shell after every run, outside the measured time: `kill $(cat server.pid)`
+    #[arg(long, value_name = "LINE")]
+    pub(crate) conclude: Option<OsString>,
     /// A line for the shell after the last run, once, or once for each of the varied values that it holds
     #[arg(long, value_name = "LINE")]
     pub(crate) cleanup: Option<OsString>,

@@ -18,6 +18,8 @@ pub struct Conditions {
     pub setup: Option<OsString>,
     /// A line for the shell before every run, outside the measured time. If it fails, the session ends.
     pub prepare: Option<OsString>,
+    /// A line for the shell after every run, outside the measured time. If it fails, the session ends.
+    pub conclude: Option<OsString>,
     /// A line for the shell after the last run, however the session ended.
     pub cleanup: Option<OsString>,
     /// Runs count, too, that end with another exit status than 0. Those that a signal ends do not.
@@ -36,6 +38,7 @@ impl Conditions {
             input: self.input.as_deref().map(|path| values.fill(path.as_os_str()).into()),
             setup: line(&self.setup),
             prepare: line(&self.prepare),
+            conclude: line(&self.conclude),
             cleanup: line(&self.cleanup),
             ignore_failure: self.ignore_failure,
         }
@@ -47,9 +50,18 @@ impl Conditions {
         lines.iter().try_for_each(|line| shell("--setup", line, environment))
     }
 
-    /// Does what is due before a run.
-    pub(crate) fn prepare(&self, environment: &Environment) -> Result<(), RunError> {
-        self.prepare.as_deref().map_or(Ok(()), |line| shell("--prepare", line, environment))
+    /// Does a run with what is due before and after it.
+    pub(crate) fn around<T>(
+        &self,
+        environment: &Environment,
+        run: impl FnOnce() -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        self.prepare.as_deref().map_or(Ok(()), |line| shell("--prepare", line, environment))?;
+        let ran = run();
+        let concluded =
+            self.conclude.as_deref().map_or(Ok(()), |line| shell("--conclude", line, environment));
+        // Of two errors the run's own is the one to be told.
+        ran.and_then(|ran| concluded.map(|()| ran))
     }
 
     /// Does what is due after the last run: once, or once for each of the values that the line holds.

@@ -65,14 +65,16 @@ impl<I: Interruption> Session<'_, I> {
         variables: Vec<(&'static str, OsString)>,
     ) -> Result<TimedRun, RunError> {
         let conditions = self.conditions[configuration];
-        conditions.prepare(self.environment)?;
-        self.preparation.prepare();
         let manner = Manner {
             streams: [conditions.input(), self.output.clone(), self.output.clone()],
             variables,
             waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
         };
-        let finished = run_once(&self.starts[configuration], &manner, false)?.finished;
+        let ran = conditions.around(self.environment, || {
+            self.preparation.prepare();
+            run_once(&self.starts[configuration], &manner, false)
+        });
+        let finished = ran?.finished;
         if !conditions.accepts(finished.ending) {
             return Err(RunError::Program(finished.ending));
         }

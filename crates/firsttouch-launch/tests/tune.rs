@@ -175,6 +175,7 @@ fn input_and_lines_around_the_runs() {
         input: Some(input.clone()),
         setup: Some(format!("echo setup >> {}", log.display()).into()),
         prepare: Some(line.into()),
+        conclude: Some(format!("echo conclude >> {}", log.display()).into()),
         cleanup: Some(format!("echo cleanup >> {}", log.display()).into()),
         ignore_failure: true,
     };
@@ -188,7 +189,7 @@ fn input_and_lines_around_the_runs() {
         tuned.failure.is_none() && tuned.report.configurations.iter().all(|it| it.proved.runs.len() == 2)
     );
     // Two looks and two blocks of two.
-    let expected = ["setup\n", &"prepare\nwords\n".repeat(6), "cleanup\n"].concat();
+    let expected = ["setup\n", &"prepare\nwords\nconclude\n".repeat(6), "cleanup\n"].concat();
     assert_eq!(std::fs::read_to_string(&log).unwrap(), expected);
 
     let error = under(conditions("exit 3".to_owned()), "exit 0").unwrap_err();
@@ -198,8 +199,7 @@ fn input_and_lines_around_the_runs() {
     );
     assert_eq!(error.to_string(), "the line of --prepare ended with exit status 3");
     // It works for the looks and for the first timed run.
-    std::fs::write(&log, "").unwrap();
-    let line = format!("echo >> {0}; test $(wc -l < {0}) -le 3", log.display());
+    let line = format!("echo >> {0}; test $(wc -l < {0}) -le 3", folder.path().join("prepared").display());
     let failure = under(conditions(line), "exit 0").unwrap().failure.unwrap();
     assert!(matches!(failure, TuneError::Line(_)), "{failure}");
     assert!(std::fs::read_to_string(&log).unwrap().ends_with("cleanup\n"), "however it ended");

@@ -88,6 +88,7 @@ def tune(
     input: Optional[Word] = None,
     setup: Optional[str] = None,
     prepare: Optional[str] = None,
+    conclude: Optional[str] = None,
     cleanup: Optional[str] = None,
     ignore_failure: bool = False,
     save: Optional[Word] = None,
@@ -101,7 +102,7 @@ def tune(
     The arguments are the options of `firsttouch tune`: `vary` holds values for names in braces, in `command` and in the lines
     (`vary={"threads": [1, 2, 4]}` for `["env", "OMP_NUM_THREADS={threads}", "./model"]`), and all combinations are compared; `configs`
     are placements in the short form (`"thp"`, `"2m,min-size=4M"`, `"mine:thp,heap"` with a name of its own); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the confirmed placement as a profile
-    for `firsttouch run --profile`. `setup`, `prepare` and `cleanup` are lines for the shell. With `progress`, what the session does goes to `sys.stderr`.
+    for `firsttouch run --profile`. `setup`, `prepare`, `conclude` and `cleanup` are lines for the shell. With `progress`, what the session does goes to `sys.stderr`.
     """
     if isinstance(command, (str, bytes)) or not command:
         raise ArgumentError("a command is a list of words", 'tune(["python3", "model.py"]); shlex.split() cuts a line')
@@ -111,7 +112,7 @@ def tune(
         budget = f"{round(budget * 1000)}ms"
     request = {
         "command": [os.fsdecode(word) for word in command],
-        "vary": [(name, [_word(value) for value in values]) for name, values in (vary or {}).items()],
+        "vary": [{"name": name, "values": [_word(value) for value in values]} for name, values in (vary or {}).items()],
         "configs": list(configs or []),
         "baseline": "plain" if baseline is None else baseline,
         "alternatives": alternatives,
@@ -125,6 +126,7 @@ def tune(
         "input": None if input is None else os.fsdecode(input),
         "setup": setup,
         "prepare": prepare,
+        "conclude": conclude,
         "cleanup": cleanup,
         "ignore_failure": ignore_failure,
         "started": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

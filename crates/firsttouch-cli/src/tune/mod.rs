@@ -56,6 +56,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
             input: tune.input.clone(),
             setup: tune.setup.clone(),
             prepare: tune.prepare.clone(),
+            conclude: tune.conclude.clone(),
             cleanup: tune.cleanup.clone(),
             ignore_failure: tune.ignore_failure,
         },

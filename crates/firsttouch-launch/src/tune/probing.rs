@@ -64,9 +64,9 @@ impl Looks<'_> {
                 continue;
             }
             observer.stage(&Stage::LookingAt { name: &name });
-            let probing = conditions
-                .prepare(self.environment)
-                .and_then(|()| probe(&variant.start, conditions, folder.path(), self.interruption.kill()));
+            let probing = conditions.around(self.environment, || {
+                probe(&variant.start, conditions, folder.path(), self.interruption.kill())
+            });
             match probing {
                 Ok(probe) => {
                     if probed.is_empty() {
