@@ -78,11 +78,10 @@ impl<'a> Template<'a> {
 }
 
 impl Combination {
-    /// The command that the report of a configuration has in place of the template; `None` where nothing is varied, and where the
-    /// configuration starts the program in a way of its own.
+    /// The program's words as a configuration starts them; `None` where it starts the program in a way of its own.
     pub(crate) fn command_of(&self, configuration: &Configuration) -> Option<Vec<String>> {
-        let is_its_own = matches!(configuration.means, Means::Plain | Means::Placed(_));
-        (is_its_own && !self.values.is_empty()).then(|| self.subject.command())
+        let is_ours = matches!(configuration.means, Means::Plain | Means::Placed(_));
+        is_ours.then(|| self.subject.command())
     }
 
     /// What a configuration of it is called: the placement first. What is compared with the others bears its name; the baseline's

@@ -14,7 +14,7 @@ pub struct ConfigurationReport {
     /// The value of each name that was varied; empty where nothing was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
-    /// The program and its arguments with those values; absent where nothing was varied, and of an alternative's own launcher.
+    /// The program and its arguments with those values; absent of an alternative's own launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// What was asked; `None` for a plain run (the baseline) or an alternative's own launcher.
@@ -123,7 +123,7 @@ impl TuneReport {
         is_worth_telling.then(|| recommended / baseline - 1.0)
     }
 
-    /// The program and its arguments as a configuration of ours runs it, without what places it: with its values, if it has some.
+    /// The program and its arguments as a configuration starts them, without what places them.
     pub fn command_of<'a>(&'a self, configuration: &'a ConfigurationReport) -> &'a [String] {
         configuration.command.as_ref().unwrap_or(&self.command)
     }

@@ -81,6 +81,16 @@ fn values_and_placements_are_a_product() {
     assert_eq!(report["configurations"][6]["asked"], Value::Null);
 }
 
+/// What no program can have is told once; what one of them cannot, of that one.
+#[test]
+fn what_is_left_out_is_told_once() {
+    let report =
+        document(&["--configs", "thp,via=glibc plain,bind=999", "--vary", "n=1,2", "--", "true", "{n}"]);
+    let skipped: Vec<&Value> = report["skipped"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(skipped, ["plain,bind=999"]);
+    assert_eq!(each(&report, "name").len(), 4);
+}
+
 #[test]
 fn every_format_tells_the_values() {
     let scratch = tempfile::tempdir().unwrap();
@@ -150,6 +160,29 @@ fn what_is_recommended_is_a_command_to_type() {
     let kept = fs::read_to_string(&profile).unwrap();
     assert!(kept.contains("[evidence.varied]\nwait = \"0\"") && kept.contains("\"sleep 0\""), "{kept}");
     assert_code(&run(&["run", "--profile", &profile, "--", "true"]), 0);
+}
+
+/// It has no launcher of its own, as what others have: the program itself is what to type.
+#[test]
+fn the_program_without_a_placement_is_a_command_to_type() {
+    let script = "test -z \"$GLIBC_TUNABLES\" || sleep 1.2";
+    let output = firsttouch()
+        .args([
+            "tune",
+            "--quick",
+            "--max-runs",
+            "8",
+            "--no-warm",
+            "--baseline",
+            "thp,via=glibc",
+            "--configs",
+            "plain",
+        ])
+        .args(["--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    assert!(stdout(&output).contains(&format!("from now on\n  sh -c '{script}'\n")), "{}", stdout(&output));
 }
 
 #[test]

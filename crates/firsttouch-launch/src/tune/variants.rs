@@ -20,7 +20,6 @@ pub(super) struct Variant {
 }
 
 /// Everything that a session compares: each combination of values under each placement, the baseline first.
-#[derive(Default)]
 pub(super) struct Compared {
     pub(super) variants: Vec<Variant>,
     pub(super) skipped: Vec<SkippedConfiguration>,
@@ -34,8 +33,8 @@ impl Compared {
         here: &Here,
         environment: &Environment,
     ) -> Result<Compared, TuneError> {
-        let mut compared = Compared::default();
         let mut abilities = abilities(request.status, here.is_measured(), environment);
+        let (mut variants, mut left_out) = (Vec::new(), Vec::new());
         for (index, combination) in combinations.iter().enumerate() {
             let beyond = combination.subject.beyond(&Placement::default());
             abilities.unreachable = beyond.map(|(reason, explanation)| Obstacle {
@@ -44,51 +43,65 @@ impl Compared {
             });
             abilities.jvm = combination.subject.is_jvm();
             let mut choice = choose(request, combination, &abilities)?;
-            for (at, configuration) in choice.configurations.iter_mut().enumerate() {
-                configuration.name = combination.name(&configuration.name, index == 0 && at == 0);
+            let ready = prepare(&mut choice, &combination.subject, environment, here, index == 0)?;
+            for (mut configuration, start) in ready {
+                configuration.name = combination.name(&configuration.name, variants.is_empty());
+                variants.push(Variant { configuration, combination: index, start });
             }
-            for skipped in &mut choice.skipped {
-                skipped.name = combination.name(&skipped.name, false);
-            }
-            compared.skipped.append(&mut choice.skipped);
-            compared.prepare(choice, index, &combination.subject, environment, here)?;
+            left_out.extend(choice.skipped.into_iter().map(|skipped| (combination, skipped)));
         }
-        match compared.variants.len() {
-            0 | 1 => Err(TuneError::NothingLeft { skipped: compared.skipped }),
-            _ => Ok(compared),
+        let skipped = told(&left_out, combinations.len());
+        match variants.len() {
+            0 | 1 => Err(TuneError::NothingLeft { skipped }),
+            _ => Ok(Compared { variants, skipped }),
         }
     }
+}
 
-    /// Makes configurations ready; those whose allocator is not installed, or whose means cannot reach the program, are skipped.
-    fn prepare(
-        &mut self,
-        choice: Choice,
-        combination: usize,
-        subject: &Subject,
-        environment: &Environment,
-        here: &Here,
-    ) -> Result<(), TuneError> {
-        for configuration in choice.configurations {
-            let name = configuration.name.clone();
-            let beyond = configuration.placement().and_then(|placement| subject.beyond(placement));
-            let (reason, remedy) = match beyond {
-                Some((reason, explanation)) => (explanation, reason.remedy().to_owned()),
-                None => match Start::configured(&configuration, subject, environment, here) {
-                    Ok(start) => {
-                        self.variants.push(Variant { configuration, combination, start });
-                        continue;
-                    }
-                    Err(NotReady::Agent(error)) => return Err(error.into()),
-                    Err(missing) => (missing.to_string(), missing.hint()),
-                },
-            };
-            if self.variants.is_empty() {
-                return Err(TuneError::Baseline { reason, remedy });
-            }
-            self.skipped.push(SkippedConfiguration { name, reason, remedy: Some(remedy) });
+/// Makes configurations ready; those whose allocator is not installed, or whose means cannot reach the program, are skipped,
+/// but for the first where that is the `baseline`.
+fn prepare(
+    choice: &mut Choice,
+    subject: &Subject,
+    environment: &Environment,
+    here: &Here,
+    holds_baseline: bool,
+) -> Result<Vec<(Configuration, Start)>, TuneError> {
+    let mut ready = Vec::new();
+    for configuration in std::mem::take(&mut choice.configurations) {
+        let beyond = configuration.placement().and_then(|placement| subject.beyond(placement));
+        let (reason, remedy) = match beyond {
+            Some((reason, explanation)) => (explanation, reason.remedy().to_owned()),
+            None => match Start::configured(&configuration, subject, environment, here) {
+                Ok(start) => {
+                    ready.push((configuration, start));
+                    continue;
+                }
+                Err(NotReady::Agent(error)) => return Err(error.into()),
+                Err(missing) => (missing.to_string(), missing.hint()),
+            },
+        };
+        if holds_baseline && ready.is_empty() {
+            return Err(TuneError::Baseline { reason, remedy });
         }
-        Ok(())
+        let name = configuration.name;
+        choice.skipped.push(SkippedConfiguration { name, reason, remedy: Some(remedy) });
     }
+    Ok(ready)
+}
+
+/// What is left out, by its names. What no combination can have, for one reason, is told once and by its placement alone.
+fn told(left_out: &[(&Combination, SkippedConfiguration)], combinations: usize) -> Vec<SkippedConfiguration> {
+    let mut told: Vec<SkippedConfiguration> = Vec::new();
+    for (combination, one) in left_out {
+        let alike = left_out.iter().filter(|(_, other)| other == one).count();
+        let name = if alike == combinations { one.name.clone() } else { combination.name(&one.name, false) };
+        let one = SkippedConfiguration { name, ..one.clone() };
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    told
 }
 
 /// The placements that a combination is run under. Where values are varied, none come by themselves: the product would be large.
