@@ -84,8 +84,7 @@ impl Combination {
         is_ours.then(|| self.subject.command())
     }
 
-    /// What a configuration of it is called: the placement first. What is compared with the others bears its name; the baseline's
-    /// placement goes without saying after that.
+    /// What a configuration of it is called: its placement, then the values. The baseline's placement is said of the first alone.
     pub(crate) fn name(&self, placement: &str, is_first: bool) -> String {
         match (self.values.is_empty(), placement) {
             (true, _) => placement.to_owned(),

@@ -71,7 +71,7 @@ impl Conditions {
         environment: &Environment,
     ) -> Result<(), RunError> {
         let lines = lines(self.cleanup.as_deref(), combinations);
-        // One that fails keeps the others from nothing.
+        // All of them, also after one that fails.
         let ended: Vec<_> = lines.iter().map(|line| shell("--cleanup", line, environment)).collect();
         ended.into_iter().collect()
     }

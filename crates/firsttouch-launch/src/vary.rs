@@ -226,7 +226,7 @@ impl Values {
         OsString::from_vec(filled)
     }
 
-    /// Words with the values. One that is nothing but a name goes where its value is empty, so that an option can be there or not.
+    /// Words with the values. One that is nothing but names goes where their values are empty, so that an option can be there or not.
     pub(crate) fn words(&self, words: &[OsString]) -> Vec<OsString> {
         let each = words.iter().map(|word| (word, self.fill(word)));
         each.filter(|(word, filled)| !filled.is_empty() || word.is_empty())

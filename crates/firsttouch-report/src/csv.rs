@@ -8,8 +8,8 @@ use firsttouch_documents::Recording;
 use firsttouch_placement::TuneReport;
 
 /// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none, and what was varied in columns
-/// `varied.NAME`. `peak_memory_bytes` and its
-/// ratio to the baseline's are of the configuration in that phase, the same in each of its rows.
+/// `varied.NAME`. `peak_memory_bytes` and its ratio to the baseline's are of the configuration in that phase, the same in each of
+/// its rows.
 pub fn tune(report: &TuneReport) -> String {
     let (counters, varied) = (counters(report), varied(report));
     let titles = ["configuration", "phase", "block", "order"].into_iter();

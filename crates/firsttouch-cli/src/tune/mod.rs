@@ -69,7 +69,11 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let mut told = Told::new(interrupt.clone(), tune.show_output);
     let tuned = firsttouch_launch::tune(&request, &interrupt, &mut told);
     told.clear();
-    let tuned = tuned.map_err(failed)?;
+    let tuned = tuned.map_err(|error| match interrupt.asked() {
+        // The line of --setup, which the signal reached as well: there is nothing to write.
+        true => failed(error).code(INTERRUPTED),
+        false => failed(error),
+    })?;
     let code = match () {
         () if tuned.report.interrupted => INTERRUPTED,
         () if tune.strict && !tuned.is_met() => NOT_MET,
@@ -92,7 +96,7 @@ fn line_of(words: &[OsString], shell: &OsString) -> Outcome<Vec<OsString>> {
         [line] => Ok(vec![shell.clone(), "-c".into(), line.clone()]),
         _ => Err(Failure::message("with --shell the program is one word, the whole line")
             .usage()
-            .hint("put quotes around it: firsttouch tune --shell -- 'sort input | uniq -c'")),
+            .hint("put quotes around it: firsttouch tune --shell -- 'sort input | uniq -c'; another shell is --shell=bash")),
     }
 }
 
