@@ -292,6 +292,9 @@ fn lines_around_the_runs_hold_values() {
         said.contains("the line of --setup ended with exit status 3") && said.contains("cleaned"),
         "{said}"
     );
+    // Ctrl-C reaches the line, too.
+    let interrupted = tiny(&["--setup", "kill -INT $PPID; exit 1", "--configs", "4k", "--", "true"]);
+    assert_code(&interrupted, 130);
 }
 
 #[test]
