@@ -12,14 +12,14 @@ pub struct MeasuredRun {
     /// Its place in the order of all runs of the session, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<u32>,
-    /// What was measured: finite, and more than 0.
+    /// What was measured, of which [`MeasuredRun::is_sound`] holds.
     pub value: f64,
 }
 
 impl MeasuredRun {
-    /// Whether the logarithm of a value, and that of its inverse, is a number.
+    /// Whether a value can be compared: ratios are taken by logarithms, and squares of it must be numbers too.
     pub fn is_sound(value: f64) -> bool {
-        value.is_normal() && value > 0.0 && value.recip().is_normal()
+        (1e-100..=1e100).contains(&value)
     }
 }
 

@@ -86,8 +86,8 @@ fn decide(sessions: &[MeasuredSession], baseline: &str, higher_is_better: bool) 
 }
 
 fn verdict(comparison: &Comparison, session: usize, name: &str) -> Option<Verdict> {
-    let found = comparison.sessions[session].configurations.iter().find(|one| one.name == name).unwrap();
-    found.decided.map(|decided| decided.verdict)
+    let mut configurations = comparison.sessions[session].configurations.iter();
+    configurations.find(|one| one.name == name)?.decided.map(|decided| decided.verdict)
 }
 
 #[test]
