@@ -3,7 +3,7 @@
 
 use crate::series::{Panel, Series, panels};
 use crate::summary::{Metric, counters, peak_memory, raw_runs};
-use csv::Writer;
+use csv::{Writer, WriterBuilder};
 use firsttouch_documents::{DecisionReport, Recording};
 use firsttouch_placement::TuneReport;
 
@@ -80,7 +80,8 @@ struct Table(Writer<Vec<u8>>);
 
 impl Table {
     fn new(titles: impl IntoIterator<Item = String>) -> Table {
-        let mut table = Table(Writer::from_writer(Vec::new()));
+        // What begins as comments do is quoted, so that whoever skips comments reads it.
+        let mut table = Table(WriterBuilder::new().comment(Some(b'#')).from_writer(Vec::new()));
         table.row(titles);
         table
     }

@@ -81,6 +81,7 @@ fn in_session(comparison: &Comparison, session: &ComparedSession, one: &Compared
             "; about {} of each would decide it, nine times in ten",
             plural(more as usize, "more run")
         ),
+        None if ratio.is_none() => "; its runs are too few to tell anything".to_owned(),
         None => String::new(),
     };
     let verdict = decided.map(|decided| decided.verdict);
