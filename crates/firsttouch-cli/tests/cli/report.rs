@@ -176,7 +176,7 @@ fn folders_of_criterion_are_decided() {
             fs::write(folder.join("estimates.json"), "{}").unwrap();
             continue;
         }
-        let sample = serde_json::json!({"sampling_mode": "Flat", "iters": [1000.0; 8], "times": times});
+        let sample = serde_json::json!({"sampling_mode": "Flat", "iters": vec![1000.0; 8], "times": times});
         fs::write(folder.join("sample.json"), sample.to_string()).unwrap();
         fs::write(folder.join("benchmark.json"), "{\"full_id\":\"sums/200\"}").unwrap();
     }

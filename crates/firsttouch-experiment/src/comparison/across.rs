@@ -2,6 +2,7 @@
 
 use super::session::Seen;
 use crate::race::ALPHA;
+use crate::statistics::closure::adjusted_log_e;
 use crate::statistics::forecast::{Question, sessions_to_decide};
 use crate::statistics::sessions::Sessions;
 use crate::{Ratio, Verdict};
@@ -32,8 +33,8 @@ pub struct AcrossSessions {
     pub next_session: Interval,
     /// How much of the variance of a session's ratio lies between sessions; `None` where it cannot be told.
     pub between_share: Option<f64>,
-    /// The evidence against no difference that holds after however many looks; from 20 on it needs no number of sessions that was chosen
-    /// beforehand. Six sessions are the fewest that can reach it.
+    /// The evidence against no difference that holds after however many looks, with all configurations counted; from 20 on it needs no number of
+    /// sessions that was chosen beforehand. Six sessions are the fewest that can reach it.
     pub e_value: f64,
     /// Faster, slower or the same over sessions, with all configurations counted; `None` while it is undecided.
     pub verdict: Option<Verdict>,
@@ -57,14 +58,16 @@ pub(super) fn put_together(seen: &[Seen], same_band: f64) -> Vec<AcrossSessions>
         Some((name.to_owned(), sessions, errors.and_then(|errors| sessions.between_share(&errors))))
     };
     let together: Vec<_> = names.into_iter().filter_map(of).collect();
-    let verdicts =
-        verdicts(&together.iter().map(|(_, sessions, _)| *sessions).collect::<Vec<_>>(), same_band);
+    let alternatives: Vec<Sessions> = together.iter().map(|(_, sessions, _)| *sessions).collect();
+    let verdicts = verdicts(&alternatives, same_band);
+    let log_e: Vec<f64> = alternatives.iter().map(|sessions| sessions.contrast().log_e()).collect();
     let open = verdicts.iter().filter(|verdict| verdict.is_none()).count();
     let question = Question { alpha: ALPHA / open.max(1) as f64, same_band };
     together
         .into_iter()
         .zip(verdicts)
-        .map(|((name, sessions, between_share), verdict)| {
+        .zip(adjusted_log_e(&log_e))
+        .map(|(((name, sessions, between_share), verdict), log_e)| {
             let ends = |half_width| Ratio::around(sessions.log_ratio, half_width);
             let next = ends(sessions.next_half_width(ALPHA));
             AcrossSessions {
@@ -73,7 +76,7 @@ pub(super) fn put_together(seen: &[Seen], same_band: f64) -> Vec<AcrossSessions>
                 ratio: ends(sessions.half_width(ALPHA)),
                 next_session: Interval { low: next.low, high: next.high },
                 between_share,
-                e_value: sessions.contrast().log_e().exp(),
+                e_value: log_e.exp(),
                 verdict,
                 more_sessions: verdict
                     .is_none()

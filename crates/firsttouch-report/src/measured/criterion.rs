@@ -1,4 +1,4 @@
-//! criterion's samples: `sample.json` below `target/criterion`, which calls the format its own affair but has kept it from 0.3 to 0.8, and the
+//! criterion's samples: `sample.json` below `target/criterion`, as 0.7 writes it (the format is its own affair, and may change), and the
 //! messages of `cargo criterion`, which are documented. A value is the time of a sample by its iterations.
 
 use super::{MeasuredError, MeasuredFile, MeasuredFormat, runs, sessions};

@@ -14,7 +14,6 @@ struct Entry {
     name: String,
     #[serde(default)]
     run_name: Option<String>,
-    /// Versions before 1.5 have none, and mark aggregates by their names alone.
     #[serde(default)]
     run_type: Option<String>,
     #[serde(default)]
