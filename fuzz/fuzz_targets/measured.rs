@@ -32,8 +32,7 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     let sessions = files.iter().flat_map(|(_, file)| &file.sessions);
-    let runs: usize =
-        sessions.flat_map(|session| &session.configurations).map(|one| one.runs.len()).sum();
+    let runs: usize = sessions.flat_map(|session| &session.configurations).map(|one| one.runs.len()).sum();
     if runs > MOST_RUNS {
         return;
     }

@@ -3,8 +3,10 @@
 use crate::random::Random;
 use firsttouch_experiment::statistics::forecast::{Question, sessions_to_decide};
 use firsttouch_experiment::statistics::sessions::Sessions;
+use firsttouch_experiment::statistics::unpaired::unpaired_contrasts;
 use firsttouch_experiment::{
-    Comparison, ComparisonRules, MeasuredConfiguration, MeasuredRun, MeasuredSession, Verdict, compare,
+    Comparison, ComparisonRules, Decider, MeasuredConfiguration, MeasuredRun, MeasuredSession, Verdict,
+    compare,
 };
 
 /// The risk and the band of `report --decide`.
@@ -157,14 +159,18 @@ impl Scenario {
             let longest = self.runs[0].max(self.runs[1]);
             let mut ever = [false, false];
             for length in 2..=longest {
-                let mut part = whole.clone();
-                for (configuration, all) in part.configurations.iter_mut().zip(self.runs) {
-                    configuration.runs.truncate((length * all / longest).max(2));
-                }
-                let new = &decide(&[part]).sessions[0].configurations[1];
-                ever[0] |= self.is_wrong(new.decided.map(|decided| decided.verdict));
-                let truth = self.gain.exp();
-                ever[1] |= new.ratio.is_some_and(|ratio| truth < ratio.low || ratio.high < truth);
+                let part = whole.configurations.iter().zip(self.runs).map(|(configuration, all)| {
+                    let runs = configuration.runs.iter().take((length * all / longest).max(2));
+                    runs.map(|run| run.value.ln()).collect()
+                });
+                let contrasts = unpaired_contrasts(&part.collect::<Vec<Vec<f64>>>(), 0);
+                let mut decider = Decider::new(1, ALPHA, SAME_BAND);
+                decider.judge(&contrasts[1..], length as u32);
+                ever[0] |= self.is_wrong(decider.decisions()[0].map(|decision| decision.verdict));
+                ever[1] |= contrasts[1].is_some_and(|contrast| {
+                    let off = (contrast.log_ratio - self.gain).abs();
+                    contrast.half_width(ALPHA).is_some_and(|half_width| off > half_width)
+                });
             }
             wrong.iter_mut().zip(ever).for_each(|(wrong, ever)| *wrong += u32::from(ever));
         }

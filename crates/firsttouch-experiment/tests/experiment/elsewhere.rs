@@ -57,8 +57,8 @@ fn forecasts_of_sessions_come_true() {
 #[test]
 fn runs_without_blocks_may_be_looked_at_after_each() {
     for (runs, noise) in [([20, 20], [0.03, 0.03]), ([20, 20], [0.01, 0.05]), ([7, 20], [0.05, 0.01])] {
-        let [wrong, missed] = Scenario { runs, noise, ..Scenario::new(0.0, 1) }.unpaired(100, SEED);
-        assert!(wrong <= MOST_FALSE && missed <= MOST_FALSE, "{runs:?} {noise:?} {wrong} {missed}");
+        let [wrong, missed] = Scenario { runs, noise, ..Scenario::new(0.0, 1) }.unpaired(200, SEED);
+        assert!(wrong <= 0.05 && missed <= 0.05, "{runs:?} {noise:?} {wrong} {missed}");
     }
 }
 
