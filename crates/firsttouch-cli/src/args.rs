@@ -299,21 +299,41 @@ pub(crate) struct Tune {
     pub(crate) program: Vec<OsString>,
 }
 
-/// Show again any document that a command wrote, in any format that it has; or print the schema of its kind
+/// Show again any document that a command wrote, in any format that it has; decide what was measured elsewhere; or print the schema of a
+/// kind of document
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch report model.html                    the page holds its document
   firsttouch report model.watch --export-html over-time.html
   firsttouch report model.json --export-md model.md
+  firsttouch report --decide times.csv            columns configuration,value, and where runs took turns block
+  firsttouch report --decide monday.json tuesday.json friday.json     of hyperfine or tune: three sessions
+  firsttouch report --decide --by-file before.json after.json         of hyperfine: one command each
+  firsttouch report --decide target/criterion/NAME                    criterion's base and new
   firsttouch report --schema receipt > receipt.schema.json    JSON Schema, for editors and jq
   firsttouch report --schema list                             the kinds, and what writes each")]
 pub(crate) struct Report {
-    /// A JSON document of any command, a recording, or an HTML page of `--export-html`
-    #[arg(required_unless_present = "schema")]
-    pub(crate) file: Option<PathBuf>,
+    /// A JSON document of any command, a recording, or an HTML page of `--export-html`; with `--decide` files with values
+    #[arg(required_unless_present = "schema", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Print the JSON Schema of a kind of document; `list` lists the kinds
     #[arg(long, value_name = "KIND", exclusive = true)]
     pub(crate) schema: Option<String>,
+    /// Decide what was measured elsewhere: CSV, JSON of hyperfine, Google Benchmark or criterion, documents of ours; each file is a session
+    #[arg(long)]
+    pub(crate) decide: bool,
+    /// The configuration to compare with [default: the first]
+    #[arg(long, value_name = "NAME", requires = "decide")]
+    pub(crate) baseline: Option<String>,
+    /// More is better, as with requests per second
+    #[arg(long, requires = "decide")]
+    pub(crate) higher_is_better: bool,
+    /// Ratios within 1 ± PERCENT count as the same
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%", requires = "decide")]
+    pub(crate) same: f64,
+    /// Compare the files with each other: each holds one configuration, which is called as the file
+    #[arg(long, requires = "decide")]
+    pub(crate) by_file: bool,
     #[command(flatten)]
     pub(crate) export: Export,
     /// Write the figures of a recording, or of a run of the runtime, to FILE

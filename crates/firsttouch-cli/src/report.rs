@@ -1,13 +1,16 @@
-//! `report`: shows again any document that a command wrote, or the schema of its kind.
+//! `report`: shows again any document that a command wrote, or the schema of its kind; decides what was measured elsewhere.
+
+mod decide;
 
 use crate::args::Report;
 use crate::export;
 use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
-use firsttouch_documents::Kind;
+use firsttouch_documents::{AnyDocument, Kind};
 use firsttouch_report::{Format, open};
 use std::fs;
+use std::path::PathBuf;
 
 pub(crate) fn run(report: &Report) -> Outcome {
     if let Some(word) = &report.schema {
@@ -15,17 +18,26 @@ pub(crate) fn run(report: &Report) -> Outcome {
     }
     let export = &report.export;
     export::check(export.json, export.files().chain(&report.export_svg))?;
-    let Some(file) = &report.file else { return Err(Failure::message("no file was named").usage()) };
-    let shown = file.display();
-    let bytes = without_mark(fs::read(file).with_context(|| format!("cannot read {shown}"))?);
-    let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
-    let document = open(&content).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(anyhow::Error::new(error).context(format!("cannot show {shown}"))).hint(hint)
-    })?;
+    let document = if report.decide { decide::decide(report)? } else { opened(&report.files)? };
     let svg = (report.export_svg.as_slice(), Format::Svg);
     export::show(&document, export.json, &[&export.chosen()[..], &[svg]].concat())?;
     Ok(0)
+}
+
+/// The document in a file, which is the only one.
+fn opened(files: &[PathBuf]) -> Outcome<AnyDocument> {
+    let [file] = files else {
+        return Err(Failure::message("report shows one file at a time")
+            .hint("--decide puts together what several files measured")
+            .usage());
+    };
+    let shown = file.display();
+    let bytes = without_mark(fs::read(file).with_context(|| format!("cannot read {shown}"))?);
+    let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
+    open(&content).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(anyhow::Error::new(error).context(format!("cannot show {shown}"))).hint(hint)
+    })
 }
 
 /// The schema of a kind, or with `list` the kinds.

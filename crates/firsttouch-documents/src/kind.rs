@@ -2,9 +2,9 @@
 
 use crate::open::OpenError;
 use crate::{
-    Account, AttachForgotten, AttachList, Document, Explanation, GraphReport, JournalEntry, LabList,
-    LabReport, Measurements, MemoryEstimateReport, MergeReport, ObservationReport, Recording, RegionReceipt,
-    SearchBench, SearchReport, WatchEnd, WatchHeader, WatchSample,
+    Account, AttachForgotten, AttachList, DecisionReport, Document, Explanation, GraphReport, JournalEntry,
+    LabList, LabReport, Measurements, MemoryEstimateReport, MergeReport, ObservationReport, Recording,
+    RegionReceipt, SearchBench, SearchReport, WatchEnd, WatchHeader, WatchSample,
 };
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
@@ -111,6 +111,8 @@ kinds! {
         Receipt(Receipt) = "receipt", "firsttouch run --receipt FILE -- PROGRAM";
         /// A session of `tune`.
         Tune(TuneReport) = "tune", "firsttouch tune --export-json FILE -- PROGRAM";
+        /// Verdicts about what was measured elsewhere.
+        Decision(DecisionReport) = "decision", "firsttouch report --decide FILE --export-json FILE";
         /// What was done to a running process.
         Attach(AttachReport) = "attach", "firsttouch attach PID --json";
         /// The journals that are kept.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod attached;
+mod decision;
 mod distances;
 mod envelope;
 mod explanation;
@@ -27,6 +28,7 @@ mod schema;
 mod search;
 
 pub use attached::{AttachForgotten, AttachList, ObservationReport};
+pub use decision::{DecisionReport, DecisionSource};
 pub use distances::{Summary, Totals};
 pub use envelope::{Document, to_json, to_line};
 pub use explanation::{Explanation, Finding, Proof, Weight};

@@ -46,7 +46,13 @@ impl Decider {
 
     /// Looks at all blocks so far: in each, the baseline's entry is the first. Entries of alternatives that are decided may be missing.
     pub fn look(&mut self, blocks: &[Block]) {
-        let now = contrasts(blocks, 0).into_iter().skip(1).chain(std::iter::repeat(None));
+        let now: Vec<Option<Contrast>> = contrasts(blocks, 0).into_iter().skip(1).collect();
+        self.judge(&now, blocks.len() as u32);
+    }
+
+    /// Looks at what is known of each alternative after so many blocks; those that are missing at the end are not known.
+    pub fn judge(&mut self, now: &[Option<Contrast>], blocks: u32) {
+        let now = now.iter().copied().chain(std::iter::repeat(None));
         let seen: Vec<Option<Contrast>> = self
             .decisions
             .iter()
@@ -72,7 +78,7 @@ impl Decider {
             } else {
                 Verdict::Slower
             };
-            *decision = Some(Decision { verdict, blocks: blocks.len() as u32, contrast, log_e: adjusted });
+            *decision = Some(Decision { verdict, blocks, contrast, log_e: adjusted });
         }
     }
 }

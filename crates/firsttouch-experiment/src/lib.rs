@@ -15,15 +15,20 @@
 //! - **A confirmation**: fresh blocks of what is recommended and of the baseline alone. What wins a search looks better than it is
 //!   because it was chosen for looking good; only the confirmed ratio is free of that. It ends confirmed, refuted, or not yet.
 //!
+//! [`compare`] says the same of values that somebody else measured, in blocks or one configuration after the other, and of several sessions
+//! together.
+//!
 //! Architecture invariant: this crate does no I/O, reads no clock and never sleeps. Programs, time and interruption
 //! come through the [`Launcher`], progress leaves through the [`Observer`], and the same plan with the same samples
 //! gives the same outcome. It depends on no other crate of ours: what a configuration is, and what it obtained, its callers know.
 
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod decide;
 mod history;
 mod launcher;
+mod measured;
 mod observer;
 mod phase;
 mod plan;
@@ -36,8 +41,12 @@ pub mod statistics;
 mod verdict;
 mod warnings;
 
+pub use comparison::{
+    AcrossSessions, ComparedConfiguration, ComparedSession, Comparison, ComparisonRules, Interval, compare,
+};
 pub use decide::{Decider, Decision};
 pub use launcher::{Launcher, Phase, RunRequest};
+pub use measured::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
 pub use observer::{LiveSummary, Observer, PhaseProgress, Silent};
 pub use plan::Plan;
 pub use run::{SessionRun, TimedRun};

@@ -105,7 +105,7 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
 }
 
 /// Marks outliers and looks for groups; tells both, but groups explain their outliers.
-fn inspect(name: &str, runs: &mut [SessionRun], same_band: f64, notes: &mut Vec<String>) -> bool {
+pub(crate) fn inspect(name: &str, runs: &mut [SessionRun], same_band: f64, notes: &mut Vec<String>) -> bool {
     let wall_s: Vec<f64> = runs.iter().map(|run| run.timed.wall_s).collect();
     for (run, marked) in runs.iter_mut().zip(outliers(&wall_s)) {
         run.outlier = marked;

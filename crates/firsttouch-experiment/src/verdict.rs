@@ -46,12 +46,16 @@ pub struct Ratio {
 impl Ratio {
     /// The ratio of a contrast, with the interval that misses with probability `alpha`; `None` while nothing can be excluded.
     pub fn of(contrast: &Contrast, alpha: f64) -> Option<Ratio> {
-        let half_width = contrast.half_width(alpha)?;
+        Some(Ratio::around(contrast.log_ratio, contrast.half_width(alpha)?))
+    }
+
+    /// The ratio of this logarithm, with an interval of this half-width around the logarithm.
+    pub(crate) fn around(log_ratio: f64, half_width: f64) -> Ratio {
         let back = |logarithm: f64| logarithm.clamp(-LARGEST_LOGARITHM, LARGEST_LOGARITHM).exp();
-        Some(Ratio {
-            value: back(contrast.log_ratio),
-            low: back(contrast.log_ratio - half_width),
-            high: back(contrast.log_ratio + half_width),
-        })
+        Ratio {
+            value: back(log_ratio),
+            low: back(log_ratio - half_width),
+            high: back(log_ratio + half_width),
+        }
     }
 }

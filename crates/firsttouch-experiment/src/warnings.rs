@@ -4,8 +4,8 @@ use crate::Plan;
 use crate::history::History;
 use crate::phase::Ending;
 use crate::race::{BASELINE, Race};
-use crate::statistics::dependence::{carry_over, persistence};
-use crate::statistics::drift::drift;
+use crate::statistics::dependence::{carry_over, persistence, persistence_in_series};
+use crate::statistics::drift::{Drift, drift};
 use crate::statistics::sample::{hodges_lehmann, mean, median};
 use crate::statistics::slow_runs::{SlowRuns, in_one_only};
 use crate::{Ratio, SessionRun};
@@ -51,34 +51,46 @@ pub(crate) fn far_from_normal(name: &str, ratio: Ratio, log_ratios: &[f64]) -> O
     })
 }
 
-/// What the rule for independent noise cannot see in a phase: runs that depend on those before them, slow runs of one configuration
-/// only, and ratios that a few runs decide.
+/// What the rule for independent noise cannot see in a phase: runs that depend on those before them.
 pub(crate) fn dependent(plan: &Plan, history: &History) -> Vec<String> {
-    let name = |place: usize| &plan.configurations[history.participants[place]];
-    let which = |place: usize| match history.participants[..] {
+    persistent(plan, history).into_iter().chain(carried(plan, history)).collect()
+}
+
+/// Runs that resemble those of their configuration in the block before.
+pub(crate) fn persistent(plan: &Plan, history: &History) -> Option<String> {
+    let found = persistence(&history.blocks)?;
+    let which = match history.participants[..] {
         // Their difference is all there is.
         [first, second] => format!("{} or {}", plan.configurations[first], plan.configurations[second]),
-        _ => name(place).clone(),
+        _ => plan.configurations[history.participants[found.configuration]].clone(),
     };
-    let persistent = persistence(&history.blocks).map(|found| {
-        format!(
-            "runs of {} resemble those in the block before (correlation {:.2}): they are worth less than as many independent \
-             ones, so the interval is too narrow and the verdict may be false; run the session again at another time, \
-             and believe what both say",
-            which(found.configuration),
-            found.correlation
-        )
-    });
-    let carried = carry_over(&history.blocks, &history.before()).map(|found| {
-        format!(
-            "runs directly after one of {} take {:.1} % {} than others: it leaves something behind, and what is compared \
-             with it suffers or gains; a difference of about that size proves nothing",
-            name(found.configuration),
-            100.0 * found.log_ratio.abs().exp_m1(),
-            if found.log_ratio > 0.0 { "longer" } else { "less" }
-        )
-    });
-    persistent.into_iter().chain(carried).collect()
+    Some(resembling(&which, "in the block before", found.correlation))
+}
+
+/// Runs of a series that resemble those directly before.
+pub(crate) fn persistent_in_series(names: &[String], series: &[Vec<f64>]) -> Option<String> {
+    let found = persistence_in_series(series)?;
+    Some(resembling(&names[found.configuration], "directly before", found.correlation))
+}
+
+fn resembling(which: &str, before: &str, correlation: f64) -> String {
+    format!(
+        "runs of {which} resemble those {before} (correlation {correlation:.2}): they are worth less than as many independent \
+         ones, so the interval is too narrow and the verdict may be false; run the session again at another time, \
+         and believe what both say"
+    )
+}
+
+/// Runs that suffer or gain from what ran before them.
+pub(crate) fn carried(plan: &Plan, history: &History) -> Option<String> {
+    let found = carry_over(&history.blocks, &history.before())?;
+    Some(format!(
+        "runs directly after one of {} take {:.1} % {} than others: it leaves something behind, and what is compared \
+         with it suffers or gains; a difference of about that size proves nothing",
+        plan.configurations[history.participants[found.configuration]],
+        100.0 * found.log_ratio.abs().exp_m1(),
+        if found.log_ratio > 0.0 { "longer" } else { "less" }
+    ))
 }
 
 /// Slow runs that one configuration has and the others have not.
@@ -115,22 +127,32 @@ pub(crate) fn means_disagree(name: &str, ratio: Ratio, means: (f64, f64), same_b
 }
 
 pub(crate) fn drifting(phase: &str, history: &History, same_band: f64) -> Option<String> {
-    let groups: Vec<Vec<(u32, f64)>> = history
-        .runs
-        .iter()
-        .map(|runs| runs.iter().map(|run| (run.order, run.timed.wall_s)).collect())
-        .collect();
-    let drift = drift(&groups)?;
-    let certain = drift.p.is_some_and(|p| p < DRIFT_LEVEL);
-    (certain && drift.change.abs() > same_band).then(|| {
-        format!(
-            "the machine became {} during the {phase} (times {:+.1} % from first to last run): the ratios allow for \
-             it because every block holds the baseline, the means do not; let it warm up or cool down first, \
-             or fix its clock frequency",
-            if drift.change > 0.0 { "slower" } else { "faster" },
-            100.0 * drift.change
-        )
-    })
+    let drift = certain_drift(&history.runs, same_band)?;
+    Some(format!(
+        "the machine became {} during the {phase} (times {:+.1} % from first to last run): the ratios allow for \
+         it because every block holds the baseline, the means do not; let it warm up or cool down first, \
+         or fix its clock frequency",
+        if drift.change > 0.0 { "slower" } else { "faster" },
+        100.0 * drift.change
+    ))
+}
+
+/// A trend within series of which one came after the other: what it makes of them is no difference.
+pub(crate) fn drifting_in_series(runs: &[Vec<SessionRun>], same_band: f64) -> Option<String> {
+    let drift = certain_drift(runs, same_band)?;
+    Some(format!(
+        "the machine became {} within the runs of each configuration ({:+.1} % from the first run of all to the last, if it went \
+         on alike): nothing tells that from a difference, and one of about that size proves nothing; let the configurations take turns",
+        if drift.change > 0.0 { "slower" } else { "faster" },
+        100.0 * drift.change
+    ))
+}
+
+fn certain_drift(runs: &[Vec<SessionRun>], same_band: f64) -> Option<Drift> {
+    let groups: Vec<Vec<(u32, f64)>> =
+        runs.iter().map(|runs| runs.iter().map(|run| (run.order, run.timed.wall_s)).collect()).collect();
+    let certain = |drift: &Drift| drift.p.is_some_and(|p| p < DRIFT_LEVEL);
+    drift(&groups).filter(|drift| certain(drift) && drift.change.abs() > same_band)
 }
 
 /// What the end of the session left undecided, and what it would take.

@@ -3,8 +3,8 @@
 
 use crate::series::{Panel, Series, panels};
 use crate::summary::{Metric, counters, peak_memory, raw_runs, varied};
-use csv::Writer;
-use firsttouch_documents::Recording;
+use csv::{Writer, WriterBuilder};
+use firsttouch_documents::{DecisionReport, Recording};
 use firsttouch_placement::TuneReport;
 
 /// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none, and what was varied in columns
@@ -30,6 +30,28 @@ pub fn tune(report: &TuneReport) -> String {
         let fields = whose.into_iter().chain(Metric::PLAIN.map(|metric| metric.cell(run))).chain(judged);
         let values = varied.iter().map(|(name, _)| or_empty(configuration.and_then(|c| c.varied.get(*name))));
         table.row(fields.chain(counters.iter().map(|counter| counter.cell(run))).chain(values));
+    }
+    table.text()
+}
+
+/// What was measured elsewhere: a line for each value, which is read again as it is written. Columns that no value has are left out.
+pub fn decision(report: &DecisionReport) -> String {
+    let sessions = &report.comparison.sessions;
+    let runs = || sessions.iter().flat_map(|session| &session.configurations).flat_map(|one| &one.runs);
+    let [blocks, orders] = [runs().any(|run| run.block.is_some()), runs().any(|run| run.order.is_some())];
+    let row = |fixed: [String; 3], block: String, order: String| {
+        let optional = [(blocks, block), (orders, order)].into_iter().filter(|(is_there, _)| *is_there);
+        fixed.into_iter().chain(optional.map(|(_, field)| field))
+    };
+    let titles = ["session", "configuration", "value"].map(str::to_owned);
+    let mut table = Table::new(row(titles, "block".to_owned(), "order".to_owned()));
+    for session in sessions {
+        for configuration in &session.configurations {
+            for run in &configuration.runs {
+                let fixed = [session.name.clone(), configuration.name.clone(), run.value.to_string()];
+                table.row(row(fixed, or_empty(run.block), or_empty(run.order)));
+            }
+        }
     }
     table.text()
 }
@@ -61,7 +83,8 @@ struct Table(Writer<Vec<u8>>);
 
 impl Table {
     fn new(titles: impl IntoIterator<Item = String>) -> Table {
-        let mut table = Table(Writer::from_writer(Vec::new()));
+        // What begins as comments do is quoted, so that whoever skips comments reads it.
+        let mut table = Table(WriterBuilder::new().comment(Some(b'#')).from_writer(Vec::new()));
         table.row(titles);
         table
     }

@@ -6,7 +6,8 @@
 //! - [`html`]: one file with inline SVG plots, that holds the document too, so that it can be re-opened;
 //! - [`picture`]: a machine drawn as text and as SVG;
 //! - [`live`]: a process as it runs, in the terminal;
-//! - [`open`]: any document from its JSON or our HTML; [`show`]: it in any [`Format`] that it has.
+//! - [`open`]: any document from its JSON or our HTML; [`show`]: it in any [`Format`] that it has;
+//! - [`measured`]: values that were measured elsewhere, read from files of many tools and decided.
 //!
 //! The number that is printed large comes from the confirmation phase only; what the search recommends and was not
 //! confirmed is named, never praised. What is unknown is shown as unknown, never as 0.
@@ -20,6 +21,7 @@
 mod account;
 mod cells;
 pub mod csv;
+mod decision;
 mod error;
 mod escape;
 mod heat;
@@ -27,6 +29,7 @@ pub mod html;
 pub mod json;
 pub mod live;
 pub mod markdown;
+pub mod measured;
 mod number;
 pub mod picture;
 mod plots;

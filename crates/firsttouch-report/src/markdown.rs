@@ -1,12 +1,14 @@
 //! Markdown, as issues and pull requests take it.
 
 use crate::cells::{asked, obtained, shortfalls};
+use crate::decision;
 use crate::number;
 use crate::remarks::{method, remarks};
 use crate::sentence::Sentence;
 use crate::summary::{Cost, PeakMemory, Phase, counters, mean_wall, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
+use firsttouch_documents::DecisionReport;
 use firsttouch_experiment::{Ratio, SessionRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use std::fmt::Write as _;
@@ -62,6 +64,32 @@ pub fn tune(report: &TuneReport) -> String {
         Advice::AsItIs(_) | Advice::Open => {}
     }
     let _ = writeln!(page, "## Method\n\n{}", written(&method(report)));
+    page
+}
+
+/// What was measured elsewhere: a sentence and a table for all of it, warnings and notes.
+pub fn decision(report: &DecisionReport) -> String {
+    let mut page = String::from("# firsttouch report --decide\n\n");
+    for headline in decision::headlines(report) {
+        let _ = writeln!(page, "**{}**\n", written(&headline.sentence));
+    }
+    for sheet in decision::sheets(report) {
+        if let Some(caption) = &sheet.caption {
+            let _ = writeln!(page, "## {}\n", written(caption));
+        }
+        let titles: String =
+            sheet.columns.iter().map(|column| format!(" {} |", escaped(column.title))).collect();
+        let rules: String =
+            sheet.columns.iter().map(|column| if column.numeric { "--:|" } else { ":--|" }).collect();
+        let _ = writeln!(page, "|{titles}\n|{rules}");
+        for row in &sheet.rows {
+            let others: String = row.cells.iter().map(|cell| format!(" {} |", escaped(cell))).collect();
+            let _ = writeln!(page, "| {} |{others}", cell_code(&row.name));
+        }
+        page.push('\n');
+    }
+    list(&mut page, "Warnings", &decision::warnings(report));
+    list(&mut page, "Notes", &report.comparison.notes.iter().map(Sentence::from).collect::<Vec<_>>());
     page
 }
 

@@ -31,7 +31,7 @@ fn decimals_for(value: f64, digits: usize) -> usize {
     (digits as i32 - 1 - exponent - i32::from(rounded_up)).clamp(0, 12) as usize
 }
 
-/// A duration: `12.3 s`, `351 ms`, `42.0 µs`.
+/// A duration: `12.3 s`, `351 ms`, `42.0 µs`, `17.5 ns`.
 pub fn seconds(value: f64) -> String {
     let (unit, factor) = unit_of(value);
     if value.is_finite() { format!("{} {unit}", significant(value * factor, 3)) } else { UNKNOWN.to_owned() }
@@ -50,7 +50,8 @@ fn unit_of(value_s: f64) -> (&'static str, f64) {
     match value_s.abs() {
         s if s >= 1.0 || s == 0.0 => ("s", 1.0),
         s if s >= 1e-3 => ("ms", 1e3),
-        _ => ("µs", 1e6),
+        s if s >= 1e-6 => ("µs", 1e6),
+        _ => ("ns", 1e9),
     }
 }
 

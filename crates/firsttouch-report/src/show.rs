@@ -48,6 +48,11 @@ fn exports(document: &AnyDocument) -> Vec<(Format, Render<'_>)> {
     match document {
         AnyDocument::Tune(report) => of_session(report),
         AnyDocument::ShortestPathsBench(report) => of_session(&report.session),
+        AnyDocument::Decision(report) => vec![
+            (Format::Csv, Box::new(|| csv::decision(report))),
+            (Format::Markdown, Box::new(|| markdown::decision(report))),
+            (Format::Html, Box::new(|| html::decision(report))),
+        ],
         AnyDocument::Recording(recording) => vec![
             (Format::Csv, Box::new(|| csv::recording(recording))),
             (Format::Html, Box::new(|| html::recording(recording))),
@@ -90,6 +95,7 @@ fn as_text(document: &AnyDocument, width: usize, style: Style) -> String {
     match document {
         AnyDocument::Receipt(receipt) => text::receipt(receipt, width, style),
         AnyDocument::Tune(report) => text::tune(report, width, style),
+        AnyDocument::Decision(report) => text::decision(report, width, style),
         AnyDocument::Attach(report) => text::attach(report, width, style),
         AnyDocument::AttachList(list) => text::attached(&list.journals),
         AnyDocument::AttachForgotten(forgotten) => text::attach_forgotten(forgotten),

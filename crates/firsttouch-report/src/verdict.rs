@@ -16,15 +16,15 @@ pub(crate) struct Headline {
 }
 
 impl Headline {
-    fn new(outcome: Option<Verdict>) -> Self {
+    pub(crate) fn new(outcome: Option<Verdict>) -> Self {
         Headline { sentence: Sentence::new(), outcome }
     }
 
-    fn words(self, words: impl Into<String>) -> Self {
+    pub(crate) fn words(self, words: impl Into<String>) -> Self {
         Headline { sentence: self.sentence.words(words), ..self }
     }
 
-    fn name(self, name: &str) -> Self {
+    pub(crate) fn name(self, name: &str) -> Self {
         Headline { sentence: self.sentence.name(name), ..self }
     }
 }
@@ -123,7 +123,12 @@ fn with_cost(headline: Headline, report: &TuneReport, recommended: &str) -> Head
 
 /// The band in which a ratio counts as the same.
 pub(crate) fn band(report: &TuneReport) -> String {
-    format!("±{} %", number::significant(100.0 * report.same_band, 1))
+    within(report.same_band)
+}
+
+/// A band of this half-width.
+pub(crate) fn within(same_band: f64) -> String {
+    format!("±{} %", number::significant(100.0 * same_band, 1))
 }
 
 fn without_recommended(report: &TuneReport) -> Headline {
@@ -194,7 +199,7 @@ pub(crate) fn about(forecast: &Forecast) -> String {
     format!("about {} ({})", plural(forecast.runs as usize, "more run"), number::span(forecast.seconds))
 }
 
-fn inverse(ratio: &Ratio) -> Ratio {
+pub(crate) fn inverse(ratio: &Ratio) -> Ratio {
     Ratio { value: 1.0 / ratio.value, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
 }
 

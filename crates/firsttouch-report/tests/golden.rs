@@ -42,6 +42,17 @@ fn text_is_as_it_was() {
 }
 
 #[test]
+fn decisions_are_as_they_were() {
+    let three = common::elsewhere::three_sessions();
+    expect("decided-sessions.txt", &text::decision(&three, 120, Style::Plain));
+    expect("decided-sessions.md", &markdown::decision(&three));
+    let one = common::elsewhere::one_session();
+    expect("decided-narrow.ansi.txt", &text::decision(&one, 80, Style::Ansi));
+    expect("decided.csv", &csv::decision(&one));
+    expect("decided.html", &html::decision(&one));
+}
+
+#[test]
 fn markdown_is_as_it_was() {
     expect("usual.md", &markdown::tune(&common::usual()));
 }

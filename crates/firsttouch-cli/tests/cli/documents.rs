@@ -138,6 +138,9 @@ fn written(folder: &Path) -> Written {
     let variants = vec![SearchVariant { name: "one".to_owned(), threads: 1, teps: None }];
     written.of(&SearchBench { name: "g".to_owned(), graph, queries: 1, variants, session: session.clone() });
     written.of(&session);
+    let times = file("times.csv");
+    fs::write(&times, "configuration,value\nold,2\nold,2.1\nold,2.05\nnew,1\nnew,1.1\nnew,1.05\n").unwrap();
+    written.by(Kind::Decision, &["report", "--decide", &times, "--json"]);
     let (one, three) = (common::measured::one_node(), common::measured::three_nodes());
     written.of(&three);
     written.of(&Measurements { measurements: vec![one, three] });

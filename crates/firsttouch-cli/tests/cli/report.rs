@@ -66,3 +66,144 @@ fn a_page_is_as_wide_as_the_terminal() {
     // Every Linux has `script` (util-linux).
     assert_eq!(stdout(&terminal.output().unwrap()).replace('\r', ""), asked("120"));
 }
+
+/// A file of hyperfine with these commands and times.
+fn hyperfine(file: &Path, commands: &[(&str, [f64; 8])]) {
+    let results: Vec<_> = commands
+        .iter()
+        .map(|(command, times)| serde_json::json!({"command": command, "times": times}))
+        .collect();
+    fs::write(file, serde_json::json!({ "results": results }).to_string()).unwrap();
+}
+
+const OLD: [f64; 8] = [5.1, 5.0, 5.2, 5.1, 5.0, 5.12, 5.2, 5.05];
+const NEW: [f64; 8] = [4.1, 4.2, 4.1, 4.0, 4.1, 4.21, 4.0, 4.15];
+
+#[test]
+fn what_was_measured_elsewhere_is_decided() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let blocks = file("blocks.csv");
+    let rows: String = OLD
+        .iter()
+        .zip(NEW)
+        .enumerate()
+        .map(|(block, (old, new))| format!("{block},old,{old}\n{block},new,{new}\n"))
+        .collect();
+    fs::write(&blocks, format!("block,configuration,value\n{rows}")).unwrap();
+    let (saved, page, table) = (file("decision.json"), file("decision.html"), file("decision.md"));
+    let arguments = [
+        "report",
+        "--decide",
+        &blocks,
+        "--export-json",
+        &saved,
+        "--export-html",
+        &page,
+        "--export-md",
+        &table,
+    ];
+    let output = run(&arguments);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.starts_with("`new` is 1.24 times faster than `old`, decided after 6 blocks"), "{text}");
+    assert!(text.contains("one session holds for that session"), "{text}");
+    let decision = json_file(Path::new(&saved));
+    let new = &decision["sessions"][0]["configurations"][1];
+    assert_eq!((&decision["kind"], &new["decided"]["verdict"]), (&"decision".into(), &"faster".into()));
+    assert!(fs::read_to_string(&table).unwrap().contains("| `new` | 8 |"));
+    // It is shown again as it was, and decided again with another baseline.
+    for kept in [&saved, &page] {
+        assert_eq!(stdout(&run(&["report", kept])), text);
+        let again = stdout(&run(&["report", "--decide", kept, "--baseline", "new"]));
+        assert!(again.starts_with("`old` is 1.24 times slower than `new`"), "{again}");
+    }
+    let higher = stdout(&run(&["report", "--decide", &blocks, "--higher-is-better"]));
+    assert!(higher.starts_with("`new` is 1.24 times lower than `old`"), "{higher}");
+    let same = stdout(&run(&["report", "--decide", &blocks, "--same", "40%"]));
+    assert!(same.starts_with("`new` is the same as `old`, within ±40 %"), "{same}");
+}
+
+#[test]
+fn several_files_are_several_sessions() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = |name: &str| scratch.path().join(name);
+    let mut words = vec!["report".to_owned(), "--decide".to_owned()];
+    for (name, by) in [("monday", 1.0), ("tuesday", 1.01), ("friday", 0.98)] {
+        hyperfine(&file(name), &[("old", OLD), ("new", NEW.map(|time| time * by))]);
+        words.push(file(name).to_str().unwrap().to_owned());
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = stdout(&run(&words));
+    assert!(text.contains("times faster than `old` over sessions like these 3"), "{text}");
+    assert!(text.contains("next session") && text.contains("read once"), "{text}");
+    let output = run(&["report", words[2], words[3]]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("--decide"), "{}", stderr(&output));
+    let output = run(&["report", "--decide", words[2], words[2]]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("have the same values"), "{}", stderr(&output));
+    let output = run(&["report", words[2], "--baseline", "old"]);
+    assert_code(&output, 2);
+
+    hyperfine(&file("before.json"), &[("run", OLD)]);
+    hyperfine(&file("after.json"), &[("run", NEW)]);
+    let files = ["before.json", "after.json"];
+    let compare = |options: &[&str]| {
+        firsttouch()
+            .args(["report", "--decide"])
+            .args(options)
+            .args(files)
+            .current_dir(scratch.path())
+            .output()
+            .unwrap()
+    };
+    assert!(
+        stdout(&compare(&["--by-file"])).starts_with("`after.json` is 1.24 times faster than `before.json`")
+    );
+    assert!(stderr(&compare(&[])).contains("--by-file"));
+}
+
+#[test]
+fn folders_of_criterion_are_decided() {
+    let scratch = tempfile::tempdir().unwrap();
+    let benchmark = scratch.path().join("sums/200");
+    for (folder, times) in [("new", NEW), ("base", OLD), ("change", OLD)] {
+        let folder = benchmark.join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let times = times.map(|time| time * 1e9);
+        if folder.ends_with("change") {
+            fs::write(folder.join("estimates.json"), "{}").unwrap();
+            continue;
+        }
+        let sample = serde_json::json!({"sampling_mode": "Flat", "iters": vec![1000.0; 8], "times": times});
+        fs::write(folder.join("sample.json"), sample.to_string()).unwrap();
+        fs::write(folder.join("benchmark.json"), "{\"full_id\":\"sums/200\"}").unwrap();
+    }
+    let output = run(&["report", "--decide", benchmark.to_str().unwrap()]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.starts_with("`sums/200` is 1.24 times faster than `sums/200 (base)`"), "{text}");
+    assert!(text.contains(" ms  "), "{text}");
+    assert!(text.contains("come from one process"), "{text}");
+    let output = run(&["report", "--decide", scratch.path().to_str().unwrap()]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("target/criterion/NAME"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cannot_be_decided_is_refused_with_its_line() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (content, words) in [
+        ("configuration,value\na,1\nb,zero\n", "line 3: `zero` is no number"),
+        ("configuration,value\na,1\na,2\n", "nothing to compare `a` with"),
+        ("{\"answer\":42}", "its keys are `answer`"),
+    ] {
+        let file = scratch.path().join("file");
+        fs::write(&file, content).unwrap();
+        let output = run(&["report", "--decide", file.to_str().unwrap()]);
+        assert_code(&output, 1);
+        assert!(stderr(&output).contains(words) && stderr(&output).contains("hint:"), "{}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+}

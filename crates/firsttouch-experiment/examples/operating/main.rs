@@ -7,6 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints its table")]
 
+mod random;
 mod sessions;
 
 use sessions::{Rates, Scenario};

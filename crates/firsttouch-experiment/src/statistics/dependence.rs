@@ -1,6 +1,7 @@
 //! Runs that depend on runs before them, which no rule for independent noise sees.
 
 use super::layout::{Block, residuals};
+use super::sample::mean;
 use super::student::tail;
 
 /// Risk of a false alarm over all configurations, for each of the two questions.
@@ -30,17 +31,45 @@ pub fn persistence(blocks: &[Block]) -> Option<Persistence> {
     let level = ALPHA / configurations.saturating_sub(1).max(1) as f64;
     let of = |configuration: usize| {
         let values: Vec<f64> = residuals.iter().filter_map(|block| block[configuration]).collect();
-        let squares: f64 = values.iter().map(|value| value * value).sum();
-        if values.len() < FEWEST_BLOCKS || squares == 0.0 {
-            return None;
-        }
-        let products: f64 = values.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        let count = values.len() as f64;
-        let correlation = products / squares;
-        let p = 0.5 * tail((correlation + 1.0 / count) * count.sqrt(), f64::INFINITY)?;
+        let (correlation, p) = serial_correlation(&values)?;
         (correlation > 0.0 && p < level).then_some(Persistence { configuration, correlation })
     };
     (0..configurations).filter_map(of).max_by(|left, right| left.correlation.total_cmp(&right.correlation))
+}
+
+/// The first serial correlation of values around 0, and how likely chance makes one as large; `None` of too few.
+fn serial_correlation(values: &[f64]) -> Option<(f64, f64)> {
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    if values.len() < FEWEST_BLOCKS || squares == 0.0 {
+        return None;
+    }
+    let products: f64 = values.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let count = values.len() as f64;
+    let correlation = products / squares;
+    let p = 0.5 * tail((correlation + 1.0 / count) * count.sqrt(), f64::INFINITY)?;
+    Some((correlation, p))
+}
+
+/// The same of configurations that ran one after the other: the runs of each resemble its own runs before. A straight trend, which
+/// [`drift`](super::drift::drift) tells of, is taken out.
+pub fn persistence_in_series(series: &[Vec<f64>]) -> Option<Persistence> {
+    let level = ALPHA / series.len().max(1) as f64;
+    let of = |(configuration, values): (usize, &Vec<f64>)| {
+        let (correlation, p) = serial_correlation(&without_trend(values)?)?;
+        (correlation > 0.0 && p < level).then_some(Persistence { configuration, correlation })
+    };
+    let found = series.iter().enumerate().filter_map(of);
+    found.max_by(|left, right| left.correlation.total_cmp(&right.correlation))
+}
+
+/// What is left of values when the straight line through them is taken out.
+fn without_trend(values: &[f64]) -> Option<Vec<f64>> {
+    let (centre, middle) = (mean(values)?, 0.5 * (values.len() as f64 - 1.0));
+    let places = (0..values.len()).map(|place| place as f64 - middle);
+    let spread: f64 = places.clone().map(|place| place * place).sum();
+    let rise: f64 = places.clone().zip(values).map(|(place, value)| place * (value - centre)).sum();
+    let slope = if spread > 0.0 { rise / spread } else { 0.0 };
+    Some(places.zip(values).map(|(place, value)| value - centre - slope * place).collect())
 }
 
 /// Runs that come directly after a run of this configuration differ from the others.
@@ -122,6 +151,19 @@ mod tests {
         assert_eq!(persistence(&blocks(40, |number, _| 0.1 * (number / 10) as f64)), None);
         assert_eq!(persistence(&blocks(7, moody)), None, "too few");
         assert_eq!(persistence(&[]), None);
+    }
+
+    #[test]
+    fn moods_of_a_series_are_seen_and_a_trend_is_none() {
+        let series = |effect: fn(usize) -> f64| -> Vec<Vec<f64>> {
+            (0..2)
+                .map(|which| (0..40).map(|at| noise(at, which) + effect(at) * which as f64).collect())
+                .collect()
+        };
+        let found = persistence_in_series(&series(|at| if at / 10 % 2 == 1 { 0.1 } else { 0.0 })).unwrap();
+        assert!(found.configuration == 1 && found.correlation > 0.4, "{found:?}");
+        assert_eq!(persistence_in_series(&series(|at| 0.01 * at as f64)), None);
+        assert_eq!(persistence_in_series(&[vec![1.0; 7], Vec::new()]), None, "too few");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How many blocks a decision takes: of those to come, and of fresh ones.
 
 use super::contrast::Contrast;
+use super::sessions::Sessions;
 use super::student::below;
 
 /// A forecast is right with this probability.
@@ -28,15 +29,31 @@ pub struct Question {
 /// are counted (the posterior predictive distribution of the mean with a flat prior), so that a forecast from a lucky start is
 /// longer than that start makes look.
 pub fn blocks_to_decide(contrast: &Contrast, question: &Question) -> Option<u32> {
-    least(contrast.blocks + 1, |blocks| decided_by(contrast, blocks, question) >= POWER)
+    least(contrast.blocks + 1, |blocks| {
+        let then = after(contrast, contrast.log_ratio, blocks);
+        decided_by(contrast, blocks, question, |alpha| then.half_width(alpha)) >= POWER
+    })
 }
 
-/// The probability that something is decided when there are so many blocks.
-fn decided_by(contrast: &Contrast, blocks: u32, question: &Question) -> f64 {
-    let then = after(contrast, contrast.log_ratio, blocks);
-    let Some(excludes) = then.half_width(question.alpha) else { return 0.0 };
-    let holds = then
-        .half_width((2.0 * question.alpha).min(1.0))
+/// In how many sessions, all told, something is decided with a probability of [`POWER`], by the interval that is read once. `None` where
+/// that is beyond a million, and of two sessions, which say next to nothing of how far sessions differ.
+pub fn sessions_to_decide(sessions: &Sessions, question: &Question) -> Option<u32> {
+    let now = sessions.contrast();
+    (now.blocks > 2).then_some(())?;
+    least(now.blocks + 1, |count| {
+        decided_by(&now, count, question, |alpha| Some(sessions.half_width_with(count, alpha))) >= POWER
+    })
+}
+
+/// The probability that something is decided when there are so many blocks, which give an interval of this half-width.
+fn decided_by(
+    contrast: &Contrast,
+    blocks: u32,
+    question: &Question,
+    half_width: impl Fn(f64) -> Option<f64>,
+) -> f64 {
+    let Some(excludes) = half_width(question.alpha) else { return 0.0 };
+    let holds = half_width((2.0 * question.alpha).min(1.0))
         .map_or(f64::NEG_INFINITY, |half_width| question.same_band.ln_1p() - half_width);
     if holds >= excludes {
         return 1.0;

@@ -11,5 +11,7 @@ pub mod drift;
 pub mod forecast;
 pub mod layout;
 pub mod sample;
+pub mod sessions;
 pub mod slow_runs;
 pub mod student;
+pub mod unpaired;

@@ -1,6 +1,6 @@
 //! A machine made of random numbers: programs with known times, noise, drift, moods and faults.
 
-use crate::sessions::Random;
+use crate::random::Random;
 use firsttouch_experiment::{
     ConfirmationState, Launcher, Observer, Phase, PhaseProgress, Plan, RunRequest, SessionResult, TimedRun,
     Verdict, run,

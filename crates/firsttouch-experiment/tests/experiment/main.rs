@@ -2,12 +2,17 @@
 
 mod best;
 mod design;
+mod elsewhere;
 mod endings;
 mod machine;
 mod operating;
 mod properties;
+#[path = "../../examples/operating/random.rs"]
+mod random;
 mod rates;
 mod schedule;
 #[path = "../../examples/operating/sessions.rs"]
 mod sessions;
+#[path = "../../examples/elsewhere/simulated.rs"]
+mod simulated;
 mod told;

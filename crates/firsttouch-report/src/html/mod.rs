@@ -3,12 +3,14 @@
 //! It needs no network and runs no script, reads without its style sheet, in light and dark and on paper. The data
 //! block at its end is the whole document, so the file can be opened again.
 
+mod decision;
 mod machine;
 mod measurement;
 mod page;
 mod recording;
 mod tables;
 
+pub use decision::decision;
 pub use measurement::measurement;
 pub use recording::recording;
 

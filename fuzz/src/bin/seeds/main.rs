@@ -58,6 +58,7 @@ const TESTS: &[(&str, u8, &[&str])] = &[
             "crates/firsttouch-placement/src/threads.rs",
         ],
     ),
+    ("measured", 0, &["crates/firsttouch-report/tests/measured.rs"]),
     ("record", 0, &["crates/firsttouch-placement/src/record.rs"]),
     ("channel", 0, &["crates/firsttouch-linux/src/channel.rs"]),
     (
@@ -77,6 +78,8 @@ const TESTS: &[(&str, u8, &[&str])] = &[
 /// Folders whose files are seeds; what is missing is left out, as data beside the repository may be.
 const FOLDERS: &[(&str, Option<u8>, &str)] = &[
     ("document", None, "crates/firsttouch-report/tests/golden"),
+    ("measured", None, "crates/firsttouch-report/tests/elsewhere"),
+    ("measured", None, "crates/firsttouch-report/tests/elsewhere/criterion/new"),
     ("machine_words", Some(3), "crates/firsttouch-lab/machines"),
     ("machine_archive", None, "../shared/data/machines"),
     ("balance_runs", Some(0), "../shared/data/balance/charm-lbdump"),

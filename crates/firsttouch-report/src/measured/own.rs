@@ -1,0 +1,69 @@
+//! Documents of ours: the runs of a session of `tune`, in its blocks; and what was decided before.
+
+use super::{MeasuredError, MeasuredFile, MeasuredFormat};
+use crate::summary::{Phase, raw_runs};
+use firsttouch_documents::AnyDocument;
+use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
+use firsttouch_placement::TuneReport;
+
+pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
+    match crate::open(text)? {
+        AnyDocument::Tune(report) => session(MeasuredFormat::Tune, &report),
+        AnyDocument::ShortestPathsBench(report) => {
+            session(MeasuredFormat::ShortestPathsBench, &report.session)
+        }
+        AnyDocument::Decision(report) => {
+            let configurations = |session: &firsttouch_experiment::ComparedSession| {
+                let configurations = session.configurations.iter();
+                configurations
+                    .map(|one| MeasuredConfiguration { name: one.name.clone(), runs: one.runs.clone() })
+                    .collect()
+            };
+            let sessions: Vec<MeasuredSession> = report
+                .comparison
+                .sessions
+                .iter()
+                .map(|session| MeasuredSession {
+                    name: session.name.clone(),
+                    configurations: configurations(session),
+                })
+                .collect();
+            let format = MeasuredFormat::Decision;
+            let all = sessions.iter().flat_map(|session| &session.configurations);
+            if let Some(run) = all.flat_map(|one| &one.runs).find(|run| !MeasuredRun::is_sound(run.value)) {
+                return Err(MeasuredError::Shape {
+                    format,
+                    reason: format!("it has the value {}", run.value),
+                });
+            }
+            Ok(MeasuredFile { format, unit: report.unit.clone(), sessions, notes: Vec::new() })
+        }
+        other => Err(MeasuredError::NoRuns { kind: other.kind() }),
+    }
+}
+
+/// The wall times of the search; then those of the confirmation, whose blocks come after.
+fn session(format: MeasuredFormat, report: &TuneReport) -> Result<MeasuredFile, MeasuredError> {
+    let runs = raw_runs(report);
+    let searched = runs.iter().filter(|(_, phase, _)| *phase == Phase::Search);
+    let fresh = searched.map(|(_, _, run)| run.block.saturating_add(1)).max().unwrap_or(0);
+    let mut configurations: Vec<MeasuredConfiguration> = report
+        .configurations
+        .iter()
+        .map(|one| MeasuredConfiguration { name: one.name.clone(), runs: Vec::new() })
+        .collect();
+    for (name, phase, run) in runs {
+        let value = run.timed.wall_s;
+        if !MeasuredRun::is_sound(value) {
+            let reason = format!("a run of `{name}` took {value} seconds");
+            return Err(MeasuredError::Shape { format, reason });
+        }
+        let block = if phase == Phase::Search { run.block } else { run.block.saturating_add(fresh) };
+        let run = MeasuredRun { block: Some(block), order: Some(run.order), value };
+        if let Some(own) = configurations.iter_mut().find(|one| one.name == name) {
+            own.runs.push(run);
+        }
+    }
+    configurations.retain(|one| !one.runs.is_empty());
+    Ok(MeasuredFile::of_session(format, Some("s"), configurations))
+}
