@@ -1,10 +1,10 @@
 //! A session of `tune`, for a process that does nothing else: `python/firsttouch/_session.py`.
 
 use crate::errors::tune_error;
-use firsttouch_experiment::Observer;
+use firsttouch_experiment::{Objective, Observer};
 use firsttouch_launch::{
     Conditions, Interruption, Stage, Subject, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp, kept_file,
-    parse_budget, parse_share, tune,
+    parse_budget, parse_metric, parse_share, tune,
 };
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
@@ -33,6 +33,8 @@ pub(crate) struct Request {
     baseline: String,
     alternatives: bool,
     quick: bool,
+    metric: String,
+    higher_is_better: bool,
     same: String,
     precision: Option<String>,
     max_runs: Option<String>,
@@ -75,8 +77,8 @@ impl Failure {
 impl From<TuneError> for Failure {
     fn from(error: TuneError) -> Failure {
         if error.is_of_usage() {
-            let hint = "configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]";
-            return Failure::new(&error, Some(hint.to_owned()), USAGE);
+            let example = || "configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]".to_owned();
+            return Failure::new(&error, Some(error.hint().unwrap_or_else(example)), USAGE);
         }
         Failure::new(&error, error.hint(), FAILED)
     }
@@ -123,6 +125,9 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         .map_err(|error| Failure::new(&error, Some(error.hint()), FAILED))?;
     let status = StatusReport::examine(&Root::live()).map_err(|error| Failure::new(&error, None, FAILED))?;
     let kept = kept_file(environment);
+    let metric =
+        parse_metric(&request.metric).map_err(|error| Failure::new(&error, Some(error.hint()), USAGE))?;
+    let objective = Objective { metric, higher_is_better: request.higher_is_better };
     let asked = TuneRequest {
         subject: &subject,
         environment,
@@ -133,6 +138,7 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         alternatives: request.alternatives,
         seed: request.seed.as_ref().map(seed).transpose()?,
         quick: request.quick,
+        objective: &objective,
         same_band: share("same", &request.same)?,
         precision: request.precision.as_ref().map(|text| share("precision", text)).transpose()?,
         max_runs: request.max_runs.as_ref().map(runs).transpose()?,

@@ -24,6 +24,7 @@
 mod decide;
 mod history;
 mod launcher;
+mod metric;
 mod observer;
 mod phase;
 mod plan;
@@ -38,11 +39,12 @@ mod warnings;
 
 pub use decide::{Decider, Decision};
 pub use launcher::{Launcher, Phase, RunRequest};
+pub use metric::{Metric, NoMetric, Objective};
 pub use observer::{LiveSummary, Observer, PhaseProgress, Silent};
 pub use plan::Plan;
 pub use run::{SessionRun, TimedRun};
 pub use session::run;
 pub use session_result::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, SessionResult,
+    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, SessionResult,
 };
 pub use verdict::{Ratio, Verdict};

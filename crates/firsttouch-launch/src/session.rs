@@ -1,6 +1,7 @@
 //! The way out to the world for the scheduler of an experiment.
 
 use crate::conditions::Conditions;
+use crate::metric::Meter;
 use crate::preparation::Preparation;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
@@ -51,6 +52,10 @@ pub(crate) struct Session<'a, I> {
     pub(crate) environment: &'a Environment,
     /// Where the program's output and error output go.
     pub(crate) output: Stream,
+    /// Reads what is judged.
+    pub(crate) meter: &'a Meter,
+    /// What each configuration has on pages of a pool, by its untimed run.
+    pub(crate) pool_bytes: Vec<u64>,
     /// What is counted, where the kernel can.
     pub(crate) events: Vec<Event>,
     /// When the session began.
@@ -63,15 +68,18 @@ impl<I: Interruption> Launcher for Session<'_, I> {
     fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, RunError> {
         self.conditions.prepare(self.environment)?;
         self.preparation.prepare();
+        let mut streams = [self.conditions.input(), self.output.clone(), self.output.clone()];
+        let written = self.meter.prepare(&mut streams)?;
         let manner = Manner {
-            streams: [self.conditions.input(), self.output.clone(), self.output.clone()],
+            streams,
             variables: vec![padding(request)],
             waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
         };
-        let finished = run_once(&self.starts[request.configuration], &manner, false)?.finished;
+        let mut finished = run_once(&self.starts[request.configuration], &manner, false)?.finished;
         if !self.conditions.accepts(finished.ending) {
             return Err(RunError::Program(finished.ending));
         }
+        self.meter.judge(&mut finished.used, written, self.pool_bytes[request.configuration])?;
         Ok(finished.used)
     }
 

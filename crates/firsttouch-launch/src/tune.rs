@@ -16,6 +16,7 @@ use crate::configurations::Configuration;
 use crate::environment::free_openblas;
 use crate::here::Here;
 use crate::intrusion::{Intrusion, spared};
+use crate::metric::Meter;
 use crate::nodes::ONE_NODE;
 use crate::preparation::{Preparation, WarmUp};
 use crate::probe::obtained_enough;
@@ -23,7 +24,8 @@ use crate::profile::{NoProfile, profile};
 use crate::session::{Interruption, Session};
 use crate::subject::Subject;
 use crate::surroundings::{Supplies, key};
-use firsttouch_experiment::{Observer, Plan};
+use crate::workshop::Workshop;
+use firsttouch_experiment::{Objective, Observer, Plan};
 use firsttouch_machine::StatusReport;
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
@@ -54,6 +56,8 @@ pub struct TuneRequest<'a> {
     pub seed: Option<u64>,
     /// Do not spend time on telling those apart that are faster than the baseline.
     pub quick: bool,
+    /// What is judged, and which direction is better.
+    pub objective: &'a Objective,
     /// Half-width of the band around 1 in which a ratio counts as the same.
     pub same_band: f64,
     /// Go on until each ratio is known this well, too: half the width of its interval as a share of it.
@@ -102,6 +106,9 @@ pub fn tune(
     }
     let machine = &request.status.machine;
     let mut environment = request.environment.clone();
+    let folder = Workshop::new(&environment).map_err(TuneError::Folder)?;
+    let shows_output = !matches!(request.output, Stream::Null);
+    let meter = Meter::new(request.objective, folder.path(), shows_output)?;
     let mut warnings: Vec<String> =
         warnings::of_openblas(&free_openblas(&mut environment)).into_iter().collect();
     let here = Here::on(machine.clone(), request.kept);
@@ -113,14 +120,22 @@ pub fn tune(
 
     let supplies = Supplies::of(machine);
     let conditions = &request.conditions;
-    let looks =
-        probing::Looks { interruption, environment: &environment, conditions, thp_mode: machine.thp_mode() };
+    let looks = probing::Looks {
+        interruption,
+        environment: &environment,
+        conditions,
+        meter: &meter,
+        folder: folder.path(),
+        thp_mode: machine.thp_mode(),
+    };
     let probed = looks.at_all(variants, &mut choice, &mut warnings, observer).inspect_err(|_| {
         // What the looks need to be told is why they failed.
         let _ = conditions.clean_up(&environment);
     })?;
     let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
     let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
+    let pool_bytes =
+        probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.pool_bytes)).collect();
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
@@ -134,6 +149,8 @@ pub fn tune(
         conditions,
         environment: &environment,
         output: request.output.clone(),
+        meter: &meter,
+        pool_bytes,
         events: Event::ALL.to_vec(),
         began: request.began,
     };
@@ -158,6 +175,7 @@ pub fn tune(
         command: request.subject.command(),
         seed,
         started: request.started.clone(),
+        objective: plan.objective,
         // All its keys are text: nothing can be wrong with it.
         machine: serde_json::to_value(machine).unwrap_or_default(),
         configurations: reports.collect(),
@@ -205,6 +223,7 @@ fn plan(request: &TuneRequest<'_>, configurations: &[Configuration], seed: u64) 
     let names = configurations.iter().map(|configuration| configuration.name.clone()).collect();
     let plan = Plan::new(names, seed);
     Plan {
+        objective: request.objective.clone(),
         same_band: request.same_band,
         precision: request.precision,
         max_runs: request.max_runs,

@@ -117,6 +117,7 @@ impl Finished {
             major_faults: count(|usage| usage.ru_majflt),
             context_switches: count(|usage| usage.ru_nvcsw + usage.ru_nivcsw),
             counters,
+            judged: None,
         };
         Finished { ending, used, max_rss_floor_bytes: kibibytes(before) }
     }

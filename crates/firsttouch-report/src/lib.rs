@@ -25,6 +25,7 @@ mod escape;
 mod heat;
 pub mod html;
 pub mod json;
+mod judged;
 pub mod live;
 pub mod markdown;
 mod number;
@@ -44,6 +45,7 @@ mod verdict;
 mod visible;
 
 pub use error::OpenError;
+pub use judged::amount;
 pub use number::{seconds, span};
 pub use show::{Format, formats, show};
 pub use style::Style;

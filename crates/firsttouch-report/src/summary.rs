@@ -36,7 +36,7 @@ const MEMORY: Option<&str> = Some("memory");
 impl<'a> Metric<'a> {
     /// Those that every run has, in the order of all tables; the wall time first.
     pub(crate) const PLAIN: [Self; 7] = [
-        Metric::new(["wall_s", "wall time", "wall s"], None, Seconds(|run| run.wall_s)),
+        Metric::new(["wall_s", "wall time", "wall s"], COST, Seconds(|run| run.wall_s)),
         Metric::new(["user_s", "user time", "user s"], COST, Seconds(|run| run.user_s)),
         Metric::new(["system_s", "system time", "system s"], COST, Seconds(|run| run.system_s)),
         Metric::new(["max_rss_bytes", "peak RSS", "peak RSS bytes"], None, Bytes(|run| run.max_rss_bytes)),
@@ -53,8 +53,9 @@ impl<'a> Metric<'a> {
         Metric { key, label, title, group, read }
     }
 
-    fn besides_wall_time() -> impl Iterator<Item = Self> {
-        Metric::PLAIN.into_iter().skip(1)
+    /// Those that stand beside what was judged: the wall time, too, where it is something else.
+    fn beside(report: &TuneReport) -> impl Iterator<Item = Self> {
+        Metric::PLAIN.into_iter().skip(usize::from(report.objective.is_wall()))
     }
 
     /// The value of one run in full, as tables of raw runs have it; empty where the kernel did not count.
@@ -86,9 +87,9 @@ impl<'a> Metric<'a> {
     }
 }
 
-/// What runs cost besides wall time: the plain metrics, then the counters.
+/// What runs cost beside what was judged: the plain metrics, then the counters.
 pub(crate) fn costs(report: &TuneReport) -> Vec<Metric<'_>> {
-    Metric::besides_wall_time().chain(counters(report)).collect()
+    Metric::beside(report).chain(counters(report)).collect()
 }
 
 /// The counters of the session, by name.
@@ -108,8 +109,8 @@ pub(crate) enum Cost {
 
 impl Cost {
     /// Every column, in order.
-    pub(crate) fn all() -> impl Iterator<Item = Cost> {
-        Metric::besides_wall_time().flat_map(|metric| match metric.read {
+    pub(crate) fn all(report: &TuneReport) -> impl Iterator<Item = Cost> {
+        Metric::beside(report).flat_map(|metric| match metric.read {
             // Pages of a pool are in no resident set: what stands for it has them, too.
             Bytes(_) => vec![Cost::PeakMemory, Cost::PeakToBaseline],
             _ => vec![Cost::Mean(metric)],
@@ -117,8 +118,8 @@ impl Cost {
     }
 
     /// Those for which the terminal has room.
-    pub(crate) fn main() -> impl Iterator<Item = Cost> {
-        Cost::all().filter(|cost| cost.group().is_some())
+    pub(crate) fn main(report: &TuneReport) -> impl Iterator<Item = Cost> {
+        Cost::all(report).filter(|cost| cost.group().is_some())
     }
 
     pub(crate) fn group(self) -> Option<&'static str> {
@@ -224,14 +225,6 @@ pub(crate) fn fresh_blocks(report: &TuneReport) -> usize {
 pub(crate) fn search_blocks(report: &TuneReport) -> usize {
     let runs = report.configurations.iter().flat_map(|configuration| &configuration.proved.runs);
     runs.map(|run| run.block).collect::<BTreeSet<u32>>().len()
-}
-
-/// The mean wall time as the tables show it; unknown without a run.
-pub(crate) fn mean_wall(configuration: &ConfigurationReport) -> String {
-    if configuration.proved.runs.is_empty() {
-        return number::UNKNOWN.to_owned();
-    }
-    number::mean_seconds(configuration.proved.mean_wall_s, configuration.proved.deviation_wall_s)
 }
 
 /// What a configuration had in memory at its peak, beside what the baseline had in the same phase.

@@ -5,8 +5,8 @@ mod common;
 
 use common::markup;
 use firsttouch_experiment::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Ratio, SessionRun, TimedRun,
-    Verdict,
+    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Metric, Objective,
+    Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Pages, Placement, ProcessMemory, ProcessTree, Reason,
@@ -68,11 +68,12 @@ prop_compose! {
         (wall_s, user_s, system_s) in (number(), number(), number()),
         (max_rss_bytes, minor_faults, major_faults, context_switches) in any::<(u64, u64, u64, u64)>(),
         counters in btree_map(words(), any::<u64>(), 0..3),
+        judged in proptest::option::of(number()),
     ) -> SessionRun {
         SessionRun {
             block, order, outlier,
             timed: TimedRun {
-                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters,
+                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters, judged,
             },
         }
     }
@@ -189,15 +190,17 @@ prop_compose! {
         obtained in proptest::option::of(receipt()),
         runs in vec(run(), 0..4),
         (mean_wall_s, deviation_wall_s) in (number(), proptest::option::of(number())),
+        judged in proptest::option::of((number(), proptest::option::of(number()))),
         ratio in proptest::option::of(ratio()),
         decided in proptest::option::of(decided()),
         forecast in proptest::option::of(forecast()),
         bimodal in any::<bool>(),
     ) -> ConfigurationReport {
+        let judged = judged.map(|(mean, deviation)| Judged { mean, deviation });
         ConfigurationReport {
             name, asked, obtained,
             proved: ConfigurationResult {
-                runs, mean_wall_s, deviation_wall_s, ratio, decided, forecast, bimodal,
+                runs, mean_wall_s, deviation_wall_s, judged, ratio, decided, forecast, bimodal,
             },
         }
     }
@@ -234,10 +237,26 @@ fn machine() -> impl Strategy<Value = Value> {
     })
 }
 
+fn objective() -> impl Strategy<Value = Objective> {
+    let metric = prop_oneof![
+        proptest::sample::select(
+            Metric::words().map(|word| word.parse().expect("a word of the list")).collect::<Vec<Metric>>()
+        ),
+        Just(Metric::Counter("cycles".to_owned())),
+        words().prop_map(|regex| Metric::Stdout(format!("({regex})"))),
+        (words(), words()).prop_map(|(file, key)| Metric::Json {
+            file: format!("{file}."),
+            pointer: format!("/{}", key.replace('/', "~1")),
+        }),
+    ];
+    (metric, any::<bool>()).prop_map(|(metric, higher_is_better)| Objective { metric, higher_is_better })
+}
+
 prop_compose! {
     fn document()(
         (command, started, warnings) in (vec(words(), 0..4), words(), vec(words(), 0..3)),
         (seed, interrupted, quick) in any::<(u64, bool, bool)>(),
+        objective in objective(),
         machine in machine(),
         configurations in vec(configuration(), 0..4),
         skipped in vec((words(), words(), proptest::option::of(words())), 0..2),
@@ -252,7 +271,7 @@ prop_compose! {
         TuneReport {
             recommended: recommended.map(name),
             best, spares, same_band,
-            command, seed, started, machine, configurations, interrupted, quick, warnings,
+            command, seed, started, objective, machine, configurations, interrupted, quick, warnings,
             skipped: skipped
                 .into_iter()
                 .map(|(name, reason, remedy)| SkippedConfiguration { name, reason, remedy })

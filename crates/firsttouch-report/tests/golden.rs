@@ -44,12 +44,14 @@ fn text_is_as_it_was() {
 #[test]
 fn markdown_is_as_it_was() {
     expect("usual.md", &markdown::tune(&common::usual()));
+    expect("judged.md", &markdown::tune(&common::judged()));
 }
 
 #[test]
 fn csv_is_as_it_was() {
     expect("awkward.csv", &csv::tune(&common::awkward()));
     expect("no-runs.csv", &csv::tune(&common::no_runs()));
+    expect("judged.csv", &csv::tune(&common::judged()));
 }
 
 #[test]
@@ -63,6 +65,7 @@ fn csv_has_one_line_per_run_in_their_order() {
 #[test]
 fn html_is_as_it_was() {
     expect("usual.html", &html::tune(&common::usual()));
+    expect("judged.html", &html::tune(&common::judged()));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::{clock, export, measure, program};
 use anyhow::Context;
 use display::Told;
 use firsttouch_documents::AnyDocument;
+use firsttouch_experiment::Objective;
 use firsttouch_launch::{
     Budget, Conditions, Interruption, NoProfile, Subject, TuneError, TuneRequest, WarmUp,
 };
@@ -38,6 +39,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
     let kept = measure::kept_file();
+    let objective = Objective { metric: tune.metric.clone(), higher_is_better: tune.higher_is_better };
     let request = TuneRequest {
         subject: &subject,
         environment: &environment,
@@ -48,6 +50,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         alternatives: tune.alternatives,
         seed: tune.seed,
         quick: tune.quick || tune.demo,
+        objective: &objective,
         same_band: tune.same,
         precision: tune.precision,
         max_runs: tune.max_runs,
@@ -63,7 +66,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         began,
         started,
     };
-    let mut told = Told::new(interrupt.clone(), tune.show_output);
+    let mut told = Told::new(interrupt.clone(), tune.show_output, &objective);
     let tuned = firsttouch_launch::tune(&request, &interrupt, &mut told);
     told.clear();
     let tuned = tuned.map_err(failed)?;
@@ -103,9 +106,12 @@ fn warm_up() -> anyhow::Result<WarmUp> {
 fn failed(error: TuneError) -> Failure {
     match error {
         TuneError::Launch(error) => program::not_started(error).code(FAILED),
-        error if error.is_of_usage() => Failure::new(error)
-            .usage()
-            .hint("firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' -- PROGRAM"),
+        error if error.is_of_usage() => {
+            let hint = error.hint();
+            let example =
+                || "firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' -- PROGRAM".to_owned();
+            Failure::new(error).usage().hint(hint.unwrap_or_else(example))
+        }
         error => Failure::hinted(error),
     }
 }

@@ -3,6 +3,7 @@
 mod best;
 mod design;
 mod endings;
+mod judged;
 mod machine;
 mod operating;
 mod properties;

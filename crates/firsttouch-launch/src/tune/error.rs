@@ -2,6 +2,7 @@
 
 use crate::agent::AgentError;
 use crate::configurations::ChoiceError;
+use crate::metric::MetricError;
 use crate::run::RunError;
 use firsttouch_placement::SkippedConfiguration;
 use firsttouch_process::LaunchError;
@@ -48,6 +49,17 @@ pub enum TuneError {
     /// A line that was to run before or after the program failed.
     #[error(transparent)]
     Line(RunError),
+    /// What is to be judged cannot be.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// A run had nothing that could be judged.
+    #[error("there is nothing to judge of a run under `{name}`")]
+    Unjudged {
+        /// The configuration.
+        name: String,
+        /// Why.
+        source: MetricError,
+    },
     /// A run failed.
     #[error("the program failed under `{name}`")]
     Run {
@@ -68,6 +80,7 @@ impl TuneError {
         match error {
             RunError::Launch(error) => TuneError::Launch(error),
             line @ RunError::Line { .. } => TuneError::Line(line),
+            RunError::Metric(source) => TuneError::Unjudged { name: name.to_owned(), source },
             source => TuneError::Run { name: name.to_owned(), source },
         }
     }
@@ -80,6 +93,7 @@ impl TuneError {
                 skipped.iter().find_map(|skipped| remedy(Some(skipped)))
             }
             TuneError::Choice(_) | TuneError::Folder(_) | TuneError::Input { .. } => None,
+            TuneError::Metric(error) | TuneError::Unjudged { source: error, .. } => Some(error.hint()),
             TuneError::Line(_) => Some("try it in a shell; what it says is above".to_owned()),
             TuneError::Baseline { remedy, .. } => Some(remedy.clone()),
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
@@ -94,6 +108,10 @@ impl TuneError {
 
     /// Whether what was asked for cannot be understood, whatever the machine.
     pub fn is_of_usage(&self) -> bool {
-        matches!(self, TuneError::Choice(error) if !matches!(error, ChoiceError::Nothing { .. }))
+        match self {
+            TuneError::Choice(error) => !matches!(error, ChoiceError::Nothing { .. }),
+            TuneError::Metric(error) => error.is_of_usage(),
+            _ => false,
+        }
     }
 }

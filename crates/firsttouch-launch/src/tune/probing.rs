@@ -4,13 +4,14 @@ use super::variants::Variant;
 use super::{Stage, TuneError, TuneObserver, warnings};
 use crate::conditions::Conditions;
 use crate::configurations::Choice;
+use crate::metric::Meter;
 use crate::probe::{Probe, probe};
 use crate::run::RunError;
 use crate::session::Interruption;
 use crate::worker::{WorkerAdvice, worker_advice};
-use crate::workshop::Workshop;
 use firsttouch_placement::{Placement, Receipt, SkippedConfiguration};
 use firsttouch_process::Environment;
+use std::path::Path;
 
 /// A configuration and what its untimed run showed; `None` if the session was interrupted before.
 pub(super) struct Probed {
@@ -36,6 +37,9 @@ pub(super) struct Looks<'a> {
     pub(super) interruption: &'a dyn Interruption,
     pub(super) environment: &'a Environment,
     pub(super) conditions: &'a Conditions,
+    pub(super) meter: &'a Meter,
+    /// What the program says lies there meanwhile.
+    pub(super) folder: &'a Path,
     pub(super) thp_mode: Option<&'a str>,
 }
 
@@ -48,7 +52,6 @@ impl Looks<'_> {
         warnings: &mut Vec<String>,
         observer: &mut dyn TuneObserver,
     ) -> Result<Vec<Probed>, TuneError> {
-        let folder = Workshop::new(self.environment).map_err(TuneError::Folder)?;
         let mut probed: Vec<Probed> = Vec::new();
         let mut follows = false;
         for mut variant in variants {
@@ -63,7 +66,7 @@ impl Looks<'_> {
             }
             observer.stage(&Stage::LookingAt { name: &name });
             let probing = self.conditions.prepare(self.environment).and_then(|()| {
-                probe(&variant.start, self.conditions, folder.path(), self.interruption.kill())
+                probe(&variant.start, self.conditions, self.meter, self.folder, self.interruption.kill())
             });
             match probing {
                 Ok(probe) => {
@@ -85,7 +88,10 @@ impl Looks<'_> {
                 }
                 Err(error) => {
                     warnings.push(format!("{name} is left out: {error}"));
-                    let reason = "the program failed in its untimed run".to_owned();
+                    let reason = match error {
+                        RunError::Metric(_) => "its untimed run had nothing to judge".to_owned(),
+                        _ => "the program failed in its untimed run".to_owned(),
+                    };
                     choice.skipped.push(SkippedConfiguration { name, reason, remedy: None });
                 }
             }
