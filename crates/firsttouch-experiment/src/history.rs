@@ -70,6 +70,19 @@ impl History {
         mean(&baseline).zip(mean(&own))
     }
 
+    /// In the shape of the blocks: something else of each run.
+    pub(crate) fn beside(&self, of: impl Fn(&TimedRun) -> Option<f64>) -> Vec<Block> {
+        let mut beside = vec![vec![None; self.participants.len()]; self.blocks.len()];
+        for (place, &configuration) in self.participants.iter().enumerate() {
+            for run in &self.runs[configuration] {
+                if let Some(block) = beside.get_mut(run.block as usize) {
+                    block[place] = of(&run.timed);
+                }
+            }
+        }
+        beside
+    }
+
     /// In the shape of the blocks: which participant ran directly before each of their runs. What ran in another phase counts as none.
     pub(crate) fn before(&self) -> Vec<Vec<Option<usize>>> {
         let mut of_order = BTreeMap::new();

@@ -21,9 +21,11 @@
 
 #![forbid(unsafe_code)]
 
+mod circumstances;
 mod decide;
 mod history;
 mod launcher;
+mod meanwhile;
 mod metric;
 mod observer;
 mod phase;
@@ -39,6 +41,7 @@ mod warnings;
 
 pub use decide::{Decider, Decision};
 pub use launcher::{Launcher, Phase, RunRequest};
+pub use meanwhile::{Aslr, Meanwhile};
 pub use metric::{Metric, NoMetric, Objective};
 pub use observer::{LiveSummary, Observer, PhaseProgress, Silent};
 pub use plan::Plan;

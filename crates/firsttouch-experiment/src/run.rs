@@ -1,5 +1,6 @@
 //! One run of a program, and its place in a session.
 
+use crate::Meanwhile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,9 @@ pub struct TimedRun {
     /// of a pool, which are in no resident set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<f64>,
+    /// What the machine did meanwhile.
+    #[serde(default, skip_serializing_if = "Meanwhile::is_unknown")]
+    pub meanwhile: Meanwhile,
 }
 
 /// A run in its place in a session.

@@ -1,5 +1,6 @@
 //! A session from its first run to its outcome.
 
+use crate::circumstances;
 use crate::history::History;
 use crate::phase::{Ending, Runner};
 use crate::race::{ALPHA, BASELINE, Race};
@@ -83,11 +84,13 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     notes.extend(warnings::undecided(plan, &race, &ending));
     notes.extend(warnings::drifting(plan, "search", &search));
     notes.extend(warnings::dependent(plan, &search));
+    notes.extend(circumstances::explained(plan, &search));
     let configurations: Vec<ConfigurationResult> = (0..plan.configurations.len())
         .map(|configuration| result(&runner, &mut search, &race, configuration, &mut notes))
         .collect();
     let runs: Vec<&[SessionRun]> = configurations.iter().map(|result| &result.runs[..]).collect();
     notes.extend(warnings::slow_in_one(plan, &runs));
+    notes.extend(circumstances::settings(&runs));
     let (interrupted, failure) = match ending {
         Ending::Interrupted => (true, None),
         Ending::Failed(configuration, error) => (false, Some((configuration, error))),

@@ -21,6 +21,7 @@ mod demand;
 mod environment;
 mod here;
 mod intrusion;
+mod meanwhile;
 mod metric;
 mod nodes;
 mod obstacle;

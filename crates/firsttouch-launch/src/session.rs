@@ -1,11 +1,13 @@
 //! The way out to the world for the scheduler of an experiment.
 
 use crate::conditions::Conditions;
+use crate::meanwhile::Moment;
 use crate::metric::Meter;
 use crate::preparation::Preparation;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
 use firsttouch_experiment::{Launcher, RunRequest, TimedRun};
+use firsttouch_machine::Root;
 use firsttouch_process::{Environment, Event, Stream};
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
@@ -52,6 +54,8 @@ pub(crate) struct Session<'a, I> {
     pub(crate) environment: &'a Environment,
     /// Where the program's output and error output go.
     pub(crate) output: Stream,
+    /// Where the machine is read around each run.
+    pub(crate) root: Root,
     /// Reads what is judged.
     pub(crate) meter: &'a Meter,
     /// What each configuration has on pages of a pool, by its untimed run.
@@ -75,7 +79,9 @@ impl<I: Interruption> Launcher for Session<'_, I> {
             variables: vec![padding(request)],
             waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
         };
+        let before = Moment::read(&self.root);
         let mut finished = run_once(&self.starts[request.configuration], &manner, false)?.finished;
+        finished.used.meanwhile = before.until_now(&self.root, &finished.used);
         if !self.conditions.accepts(finished.ending) {
             return Err(RunError::Program(finished.ending));
         }

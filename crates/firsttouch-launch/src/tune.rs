@@ -26,7 +26,7 @@ use crate::subject::Subject;
 use crate::surroundings::{Supplies, key};
 use crate::workshop::Workshop;
 use firsttouch_experiment::{Objective, Observer, Plan};
-use firsttouch_machine::StatusReport;
+use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
 use probing::Probed;
@@ -149,6 +149,7 @@ pub fn tune(
         conditions,
         environment: &environment,
         output: request.output.clone(),
+        root: Root::live(),
         meter: &meter,
         pool_bytes,
         events: Event::ALL.to_vec(),

@@ -1,7 +1,7 @@
 //! What the raw runs of a configuration come to: means for the tables and ratios to the baseline for the plots.
 
 use crate::number;
-use firsttouch_experiment::{SessionRun, TimedRun};
+use firsttouch_experiment::{Meanwhile, SessionRun, TimedRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport, format_bytes};
 use std::collections::BTreeSet;
 
@@ -85,6 +85,25 @@ impl<'a> Metric<'a> {
         };
         mean(&runs.iter().filter_map(value).collect::<Vec<f64>>())
     }
+}
+
+/// How what the machine did meanwhile is read; empty where it is not known.
+type Told = fn(&Meanwhile) -> String;
+
+/// What the machine did meanwhile: the key in a document, which is the column in CSV, and what a table of raw runs has.
+pub(crate) const MEANWHILE: [(&str, Told); 8] = [
+    ("steal_s", |it| known(it.steal_s)),
+    ("other_cpu_s", |it| known(it.other_cpu_s.map(|seconds| (seconds * 1e4).round() / 1e4))),
+    ("frequency_mhz", |it| known(it.frequency_mhz)),
+    ("governor", |it| known(it.governor.as_ref())),
+    ("aslr", |it| known(it.aslr)),
+    ("host_taken_bytes", |it| known(it.host_taken_bytes)),
+    ("host_given_bytes", |it| known(it.host_given_bytes)),
+    ("free_change_bytes", |it| known(it.free_change_bytes)),
+];
+
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
 }
 
 /// What runs cost beside what was judged: the plain metrics, then the counters.
@@ -259,6 +278,7 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_experiment::Aslr;
 
     #[test]
     fn every_key_of_a_run_is_a_metric() {
@@ -266,5 +286,18 @@ mod tests {
         let keys: BTreeSet<&str> = run.as_object().unwrap().keys().map(String::as_str).collect();
         let metrics = Metric::PLAIN.iter().map(|metric| metric.key);
         assert_eq!(keys, metrics.chain(["counters"]).collect());
+        let meanwhile = Meanwhile {
+            steal_s: Some(0.0),
+            other_cpu_s: Some(0.0),
+            frequency_mhz: Some(0.0),
+            governor: Some(String::new()),
+            aslr: Some(Aslr::Full),
+            host_taken_bytes: Some(0),
+            host_given_bytes: Some(0),
+            free_change_bytes: Some(0),
+        };
+        let told = serde_json::to_value(meanwhile).unwrap();
+        let keys: BTreeSet<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, MEANWHILE.iter().map(|(key, _)| *key).collect());
     }
 }

@@ -5,8 +5,8 @@ mod common;
 
 use common::markup;
 use firsttouch_experiment::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Metric, Objective,
-    Ratio, SessionRun, TimedRun, Verdict,
+    Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
+    Objective, Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Pages, Placement, ProcessMemory, ProcessTree, Reason,
@@ -63,17 +63,32 @@ fn state() -> impl Strategy<Value = ConfirmationState> {
 }
 
 prop_compose! {
+    fn meanwhile()(
+        steal_s in proptest::option::of(number()),
+        (other_cpu_s, frequency_mhz) in (proptest::option::of(number()), proptest::option::of(number())),
+        governor in proptest::option::of(words()),
+        aslr in proptest::option::of(proptest::sample::select(vec![Aslr::Off, Aslr::Partial, Aslr::Full])),
+        (host_taken_bytes, host_given_bytes, free_change_bytes) in any::<(Option<u64>, Option<u64>, Option<i64>)>(),
+    ) -> Meanwhile {
+        Meanwhile {
+            steal_s, other_cpu_s, frequency_mhz, governor, aslr, host_taken_bytes, host_given_bytes, free_change_bytes,
+        }
+    }
+}
+
+prop_compose! {
     fn run()(
         (block, order, outlier) in any::<(u32, u32, bool)>(),
         (wall_s, user_s, system_s) in (number(), number(), number()),
         (max_rss_bytes, minor_faults, major_faults, context_switches) in any::<(u64, u64, u64, u64)>(),
         counters in btree_map(words(), any::<u64>(), 0..3),
         judged in proptest::option::of(number()),
+        meanwhile in meanwhile(),
     ) -> SessionRun {
         SessionRun {
             block, order, outlier,
             timed: TimedRun {
-                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters, judged,
+                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters, judged, meanwhile,
             },
         }
     }

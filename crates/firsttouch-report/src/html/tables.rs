@@ -5,9 +5,11 @@ use crate::cells::{SharedShortfall, asked, obtained};
 use crate::escape::escape;
 use crate::judged::Judged;
 use crate::number;
-use crate::summary::{Cost, Metric, PeakMemory, Phase, counters, peak_memory, raw_runs as runs_in_order};
+use crate::summary::{
+    Cost, MEANWHILE, Metric, PeakMemory, Phase, counters, peak_memory, raw_runs as runs_in_order,
+};
 use crate::verdict;
-use firsttouch_experiment::{ConfirmationState, SessionRun};
+use firsttouch_experiment::{ConfirmationState, Meanwhile, SessionRun};
 use firsttouch_placement::{SkippedConfiguration, TuneReport};
 use std::fmt::Write as _;
 use std::iter;
@@ -185,6 +187,11 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
     titles.extend(is_said.then_some((label.as_str(), Number)));
     titles.push(("outlier", Words));
     titles.extend(counters.iter().map(|counter| (counter.title, Number)));
+    let is_known =
+        |told: fn(&Meanwhile) -> String| runs.iter().any(|(.., run)| !told(&run.timed.meanwhile).is_empty());
+    let meanwhile: Vec<_> = MEANWHILE.into_iter().filter(|(_, told)| is_known(*told)).collect();
+    let words: Vec<String> = meanwhile.iter().map(|(key, _)| key.replace('_', " ")).collect();
+    titles.extend(words.iter().map(|title| (title.as_str(), Number)));
     // One class for the table instead of one per cell: there are thousands of them.
     let mut table = Table::new(&titles);
     table.text = table.text.replacen("<table>", "<table class=\"raw\">", 1);
@@ -198,6 +205,7 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
         }
         cells.push(if run.outlier { "×".to_owned() } else { String::new() });
         cells.extend(counters.iter().map(|counter| counter.cell(run)));
+        cells.extend(meanwhile.iter().map(|(_, told)| escape(&told(&run.timed.meanwhile))));
         table.row("", &cells);
     }
     Some(format!(

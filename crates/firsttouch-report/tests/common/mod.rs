@@ -9,8 +9,8 @@ pub mod recorded;
 
 use firsttouch_documents::AnyDocument;
 use firsttouch_experiment::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Metric, Objective,
-    Ratio, SessionRun, TimedRun, Verdict,
+    Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
+    Objective, Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt,
@@ -73,6 +73,7 @@ pub fn run(noise: &mut Noise, shape: &Shape, block: u32, order: u32) -> SessionR
             context_switches: 40 + u64::from(block) * 3,
             counters,
             judged: None,
+            meanwhile: Meanwhile::default(),
         },
         outlier: false,
     }
@@ -331,6 +332,15 @@ pub fn judged() -> TuneReport {
     let say = |runs: &mut Vec<SessionRun>| {
         for run in runs {
             run.timed.judged = Some((1e6 / run.timed.wall_s).round() / 100.0);
+            run.timed.meanwhile = Meanwhile {
+                steal_s: Some(f64::from(run.order % 7) / 100.0),
+                other_cpu_s: Some(0.25),
+                aslr: Some(Aslr::Full),
+                host_taken_bytes: Some(0),
+                host_given_bytes: Some(u64::from(run.block) * MIB),
+                free_change_bytes: Some(-4096),
+                ..Meanwhile::default()
+            };
         }
     };
     for proved in report.configurations.iter_mut().map(|configuration| &mut configuration.proved) {
