@@ -105,8 +105,8 @@ impl<'a> Judged<'a> {
         match &self.0.metric {
             metric if metric.is_seconds() => number::mean_seconds(mean, deviation),
             Metric::Rss => number::mean_bytes(mean, deviation),
-            _ => match deviation.filter(|deviation| deviation.is_finite()) {
-                Some(deviation) => format!("{} ± {}", self.show(mean), number::significant(deviation, 2)),
+            _ => match deviation.filter(|deviation| deviation.is_finite() && mean.is_finite()) {
+                Some(deviation) => number::mean_number(mean, deviation),
                 None => self.show(mean),
             },
         }

@@ -88,6 +88,15 @@ pub(crate) fn mean_bytes(mean: f64, half_width: Option<f64>) -> String {
     }
 }
 
+/// The same of what has no unit, or is counted: `0.082 ± 0.053`, `1.20G ± 3.40M`.
+pub(crate) fn mean_number(mean: f64, half_width: f64) -> String {
+    if mean.abs() >= 1e6 || half_width.abs() >= 1e6 {
+        return format!("{} ± {}", count(mean), count(half_width));
+    }
+    let decimals = if half_width > 0.0 { decimals_for(half_width, 2) } else { decimals_for(mean, 4) };
+    format!("{mean:.decimals$} ± {half_width:.decimals$}")
+}
+
 /// A factor: `2.85`, `12.4`, `120`; three decimals where the ratio hugs 1 and two would say nothing.
 pub(crate) fn times(value: f64, fine: bool) -> String {
     match value {
@@ -179,6 +188,9 @@ mod tests {
         assert_eq!(mean_seconds(3.5, Some(0.0)), "3.50 ± 0.00 s");
         assert_eq!(mean_seconds(3.5, None), "3.50 s");
         assert_eq!(mean_seconds(f64::NAN, None), UNKNOWN);
+        assert_eq!(mean_number(0.08197, 0.0534), "0.082 ± 0.053");
+        assert_eq!(mean_number(2799.4, 168.2), "2799 ± 168");
+        assert_eq!(mean_number(1.2e9, 3.4e6), "1.20G ± 3.40M");
         assert_eq!(mean_bytes(852_492_288.0, Some(12_582_912.0)), "813 ± 12 MiB");
         assert_eq!(mean_bytes(1536.0, Some(0.0)), "1.50 ± 0.00 KiB");
         assert_eq!(
