@@ -1,10 +1,10 @@
 //! A session of `tune`, for a process that does nothing else: `python/firsttouch/_session.py`.
 
 use crate::errors::tune_error;
-use firsttouch_experiment::Observer;
+use firsttouch_experiment::{Objective, Observer};
 use firsttouch_launch::{
     Conditions, Dimension, Interruption, Stage, TuneError, TuneObserver, TuneRequest, Tuned, WarmUp,
-    kept_file, parse_budget, parse_share, tune,
+    kept_file, parse_budget, parse_metric, parse_share, tune,
 };
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
@@ -34,6 +34,8 @@ pub(crate) struct Request {
     baseline: String,
     alternatives: bool,
     quick: bool,
+    metric: String,
+    higher_is_better: bool,
     same: String,
     precision: Option<String>,
     max_runs: Option<String>,
@@ -89,7 +91,9 @@ impl From<TuneError> for Failure {
         if error.is_of_usage() {
             let hint = match &error {
                 TuneError::Vary(error) => error.hint(),
-                _ => Some("configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]".to_owned()),
+                error => error
+                    .hint()
+                    .or(Some("configs=[\"thp\", \"thp,prefault\", \"2m,min-size=4M\"]".to_owned())),
             };
             return Failure::new(&error, hint, USAGE);
         }
@@ -142,6 +146,9 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
     let vary: Vec<Dimension> = vary.collect::<Result<_, _>>().map_err(TuneError::Vary)?;
     let status = StatusReport::examine(&Root::live()).map_err(|error| Failure::new(&error, None, FAILED))?;
     let kept = kept_file(environment);
+    let metric =
+        parse_metric(&request.metric).map_err(|error| Failure::new(&error, Some(error.hint()), USAGE))?;
+    let objective = Objective { metric, higher_is_better: request.higher_is_better };
     let asked = TuneRequest {
         command: &request.command,
         vary: &vary,
@@ -153,6 +160,7 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
         alternatives: request.alternatives,
         seed: request.seed.as_ref().map(seed).transpose()?,
         quick: request.quick,
+        objective: &objective,
         same_band: share("same", &request.same)?,
         precision: request.precision.as_ref().map(|text| share("precision", text)).transpose()?,
         max_runs: request.max_runs.as_ref().map(runs).transpose()?,

@@ -127,3 +127,15 @@ def test_an_interrupt_ends_the_program_and_the_session(tmp_path):
     assert caller.returncode == -signal.SIGINT and "KeyboardInterrupt" in said, said
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_what_a_program_says_is_judged():
+    says = "import os; print('rate', 1000 + os.getpid() % 7)"
+    options = {"configs": "thp", "quick": True, "max_runs": 2, "progress": False}
+    result = firsttouch.tune([sys.executable, "-c", says], metric=r"stdout:rate (\d+)", higher_is_better=True, **options)
+    assert result.document["metric"] == r"stdout:rate (\d+)" and result.document["higher_is_better"]
+    assert all(1000 <= one["judged"]["mean"] < 1007 for one in result.document["configurations"])
+    for metric, status in [("nonsense", 2), ("stdout:rate", 2), ("stdout:pace ([0-9]+)", 1)]:
+        with pytest.raises(firsttouch.TuneError) as error:
+            firsttouch.tune([sys.executable, "-c", says], metric=metric, **options)
+        assert error.value.status == status and error.value.hint, error.value

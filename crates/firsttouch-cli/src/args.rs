@@ -34,12 +34,13 @@ pub(crate) use watch::Watch;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use firsttouch_experiment::Metric;
 use firsttouch_launch::{Budget, Dimension};
 use firsttouch_measure::Engine;
 use firsttouch_placement::Pages;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use words::{budget, engine, pages, percent, size};
+use words::{budget, engine, metric, pages, percent, size};
 
 /// Decides the pages of a program's memory at first touch, and proves what that was worth.
 #[derive(Debug, Parser)]
@@ -214,7 +215,10 @@ pub(crate) struct Run {
   firsttouch tune --quick --budget 2m -- ./simulate
   firsttouch tune --vary threads=1,2,4 -- env OMP_NUM_THREADS={threads} ./simulate
   firsttouch tune --vary program=./old,./new --configs thp -- {program} input
-  firsttouch tune --shell -- 'sort input | uniq -c'")]
+  firsttouch tune --shell -- 'sort input | uniq -c'
+  firsttouch tune --metric rss -- python3 model.py                 which needs the least memory
+  firsttouch tune --metric 'stdout:([0-9.]+) requests/s' --higher-is-better -- ./load
+  firsttouch tune --metric json:out.json:/pauses/max -- ./server --out out.json")]
 pub(crate) struct Tune {
     /// Placements to try, separated by spaces or `;`, in the short form `thp,prefault,min-size=4M`; `NAME:PLACEMENT` names one
     ///
@@ -238,6 +242,17 @@ pub(crate) struct Tune {
     /// Seed of the random order, to repeat a session [default: a new one]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// What to judge by: wall, cpu, user, system, rss, faults, major-faults, context-switches, a counter (cycles, instructions, dtlb,
+    /// cache-misses, page-faults), or what the program says: stdout:REGEX, stderr:REGEX, json:FILE:/KEY/INDEX
+    ///
+    /// Less is better. Of REGEX the last match counts, and in it the first group, the part in parentheses; `^` and `$` are ends of
+    /// lines. FILE is one that every run writes anew; where the number is in it says a JSON Pointer. What is judged has to be
+    /// above 0 in every run.
+    #[arg(long, value_name = "METRIC", value_parser = metric, default_value = "wall")]
+    pub(crate) metric: Metric,
+    /// More is better of what the program says
+    #[arg(long)]
+    pub(crate) higher_is_better: bool,
     /// Spend no time on telling those apart that are faster than the baseline
     #[arg(long)]
     pub(crate) quick: bool,

@@ -3,23 +3,26 @@
 use crate::SessionRun;
 use crate::statistics::layout::Block;
 use crate::statistics::sample::mean;
-use crate::{RunRequest, TimedRun};
+use crate::{Objective, Plan, RunRequest, TimedRun};
 use std::collections::BTreeMap;
 
 /// Everything measured in one phase.
 #[derive(Debug)]
 pub(crate) struct History {
+    objective: Objective,
     /// Configurations of this phase, the baseline first. Their places here are the entries of [`History::blocks`].
     pub(crate) participants: Vec<usize>,
     /// Runs by configuration index; empty for those that do not take part.
     pub(crate) runs: Vec<Vec<SessionRun>>,
-    /// Logarithms of the wall times of every complete block: one in which all that had to run has run.
+    /// Of every complete block, one in which all that had to run has run: logarithms of what is judged, the less the better.
     pub(crate) blocks: Vec<Block>,
 }
 
 impl History {
-    pub(crate) fn new(configurations: usize, participants: Vec<usize>) -> Self {
-        History { participants, runs: vec![Vec::new(); configurations], blocks: Vec::new() }
+    /// Nothing yet of these configurations of the plan, the baseline first.
+    pub(crate) fn new(plan: &Plan, participants: Vec<usize>) -> Self {
+        let runs = vec![Vec::new(); plan.configurations.len()];
+        History { objective: plan.objective.clone(), participants, runs, blocks: Vec::new() }
     }
 
     /// The number of the block that runs now, or next.
@@ -36,32 +39,48 @@ impl History {
         });
     }
 
-    /// Ends the block. A time that is not positive and finite says nothing and is left out.
+    /// Ends the block. What is not positive and finite says nothing and is left out.
     pub(crate) fn finish_block(&mut self) {
         let number = self.block();
         let entry = |configuration: &usize| {
             let run = self.runs[*configuration].last().filter(|run| run.block == number)?;
-            Some(run.timed.wall_s.ln()).filter(|logarithm| logarithm.is_finite())
+            self.objective.log_loss(&run.timed)
         };
         let block = self.participants.iter().map(entry).collect();
         self.blocks.push(block);
     }
 
-    /// Wall times of all runs of a configuration, those of an unfinished block included.
-    pub(crate) fn wall_s(&self, configuration: usize) -> Vec<f64> {
-        self.runs[configuration].iter().map(|run| run.timed.wall_s).collect()
+    /// What is judged of all runs of a configuration, those of an unfinished block included.
+    pub(crate) fn values(&self, configuration: usize) -> Vec<f64> {
+        self.runs[configuration].iter().filter_map(|run| self.objective.value(&run.timed)).collect()
     }
 
-    /// Logarithms of how many times faster a participant is than the baseline, block by block.
+    /// Logarithms of how many times better a participant is than the baseline, block by block.
     pub(crate) fn log_ratios(&self, participant: usize) -> Vec<f64> {
         self.blocks.iter().filter_map(|block| Some(block[0]? - block[participant]?)).collect()
     }
 
-    /// Mean times of the baseline and of a participant in the blocks that both ran in.
+    /// Means of what is judged of the baseline and of a participant in the blocks that both ran in.
     pub(crate) fn common_means(&self, participant: usize) -> Option<(f64, f64)> {
-        let both = self.blocks.iter().filter_map(|block| Some((block[0]?.exp(), block[participant]?.exp())));
+        let sign = if self.objective.higher_is_better { -1.0 } else { 1.0 };
+        let value = |log_loss: Option<f64>| Some((sign * log_loss?).exp());
+        let both =
+            self.blocks.iter().filter_map(|block| Some((value(block[0])?, value(block[participant])?)));
         let (baseline, own): (Vec<f64>, Vec<f64>) = both.unzip();
         mean(&baseline).zip(mean(&own))
+    }
+
+    /// In the shape of the blocks: something else of each run.
+    pub(crate) fn beside(&self, of: impl Fn(&TimedRun) -> Option<f64>) -> Vec<Block> {
+        let mut beside = vec![vec![None; self.participants.len()]; self.blocks.len()];
+        for (place, &configuration) in self.participants.iter().enumerate() {
+            for run in &self.runs[configuration] {
+                if let Some(block) = beside.get_mut(run.block as usize) {
+                    block[place] = of(&run.timed);
+                }
+            }
+        }
+        beside
     }
 
     /// In the shape of the blocks: which participant ran directly before each of their runs. What ran in another phase counts as none.

@@ -24,11 +24,14 @@
 
 #![forbid(unsafe_code)]
 
+mod circumstances;
 mod comparison;
 mod decide;
 mod history;
 mod launcher;
+mod meanwhile;
 mod measured;
+mod metric;
 mod observer;
 mod phase;
 mod plan;
@@ -46,12 +49,14 @@ pub use comparison::{
 };
 pub use decide::{Decider, Decision};
 pub use launcher::{Launcher, Phase, RunRequest};
+pub use meanwhile::{Aslr, Meanwhile};
 pub use measured::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
+pub use metric::{Metric, NoMetric, Objective};
 pub use observer::{LiveSummary, Observer, PhaseProgress, Silent};
 pub use plan::Plan;
 pub use run::{SessionRun, TimedRun};
 pub use session::run;
 pub use session_result::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, SessionResult,
+    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, SessionResult,
 };
 pub use verdict::{Ratio, Verdict};

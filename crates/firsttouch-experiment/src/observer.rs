@@ -11,8 +11,8 @@ pub struct LiveSummary {
     pub configuration: usize,
     /// Runs so far in this phase.
     pub runs: u32,
-    /// Mean wall-clock time in seconds.
-    pub mean_wall_s: Option<f64>,
+    /// Mean of what is judged, in its own unit.
+    pub mean: Option<f64>,
     /// Ratio to the baseline so far, with the interval that may be read at any time; `None` for the baseline.
     pub ratio: Option<Ratio>,
     /// What is decided, and after how many blocks it was.

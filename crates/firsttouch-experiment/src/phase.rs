@@ -147,7 +147,7 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         let summary = |(place, &configuration): (usize, &usize)| LiveSummary {
             configuration,
             runs: history.runs[configuration].len() as u32,
-            mean_wall_s: mean(&history.wall_s(configuration)),
+            mean: mean(&history.values(configuration)),
             ratio: race.ratio(place),
             decided: race.decision(place).map(|decision| (decision.verdict, decision.blocks)),
             forecast: self.forecast(race, place, configuration),

@@ -1,5 +1,6 @@
 //! What a session is to do, decided before its first run.
 
+use crate::Objective;
 use std::time::Duration;
 
 /// The configurations and the rules of one session.
@@ -9,6 +10,8 @@ pub struct Plan {
     pub configurations: Vec<String>,
     /// Seed of the block orders and of the environment offsets.
     pub seed: u64,
+    /// What is judged of the runs.
+    pub objective: Objective,
     /// Half-width of the band around 1 in which a ratio counts as the same.
     pub same_band: f64,
     /// A configuration runs until its ratio is known this well, too: half the width of the interval, as a share of the ratio.
@@ -27,11 +30,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The designed rules: same within 2 %, no caps, the best settled and confirmed.
+    /// The designed rules: the wall time is judged, same within 2 %, no caps, the best settled and confirmed.
     pub fn new(configurations: Vec<String>, seed: u64) -> Self {
         Plan {
             configurations,
             seed,
+            objective: Objective::default(),
             same_band: 0.02,
             precision: None,
             max_runs: None,

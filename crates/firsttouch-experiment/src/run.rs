@@ -1,5 +1,6 @@
 //! One run of a program, and its place in a session.
 
+use crate::Meanwhile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,13 @@ pub struct TimedRun {
     /// Hardware counters by name; those that never counted are not in it.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
+    /// What is judged of the run, where that is none of the others: what the program said of itself; or its peak memory with the pages
+    /// of a pool, which are in no resident set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<f64>,
+    /// What the machine did meanwhile.
+    #[serde(default, skip_serializing_if = "Meanwhile::is_unknown")]
+    pub meanwhile: Meanwhile,
 }
 
 /// A run in its place in a session.
@@ -37,7 +45,7 @@ pub struct SessionRun {
     /// What it used; in a document these keys stand beside the others.
     #[serde(flatten)]
     pub timed: TimedRun,
-    /// Marked as an outlier (modified z-score above 3.5); never dropped.
+    /// Marked as an outlier of what is judged (modified z-score above 3.5); never dropped.
     #[serde(default)]
     pub outlier: bool,
 }

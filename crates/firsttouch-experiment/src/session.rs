@@ -1,12 +1,13 @@
 //! A session from its first run to its outcome.
 
+use crate::circumstances;
 use crate::history::History;
 use crate::phase::{Ending, Runner};
 use crate::race::{ALPHA, BASELINE, Race};
 use crate::statistics::dip::dip_p;
 use crate::statistics::sample::{mean, outliers, standard_deviation};
 use crate::warnings;
-use crate::{ConfigurationResult, Confirmation, ConfirmationState, Decided, SessionRun, Verdict};
+use crate::{ConfigurationResult, Confirmation, ConfirmationState, Decided, Judged, SessionRun, Verdict};
 use crate::{Launcher, Observer, Phase, Plan, SessionResult};
 
 /// Runs the plan and says what it proved. However it ends — decided, caps, interruption, a failed program — the
@@ -48,7 +49,7 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     observer: &mut O,
 ) -> SessionResult<L::Error> {
     let mut runner = Runner::new(plan, launcher, observer);
-    let mut search = History::new(plan.configurations.len(), (0..plan.configurations.len()).collect());
+    let mut search = History::new(plan, (0..plan.configurations.len()).collect());
     let mut race = Race::new(plan, &search);
     let mut notes = Vec::new();
 
@@ -58,7 +59,7 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     if let Some(recommended) =
         recommended.filter(|_| plan.confirm && !matches!(ending, Ending::Interrupted | Ending::Failed(..)))
     {
-        let mut fresh = History::new(plan.configurations.len(), vec![BASELINE, recommended]);
+        let mut fresh = History::new(plan, vec![BASELINE, recommended]);
         let mut question = Race::new(plan, &fresh);
         let fresh_ending = runner.phase(Phase::Confirmation, &mut fresh, &mut question, false);
         if fresh.is_begun() {
@@ -78,16 +79,18 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     if let (Some(recommended), Some(faster)) = (recommended, best.first())
         && !best.contains(&recommended)
     {
-        notes.push(warnings::overtaken(&plan.configurations[recommended], &plan.configurations[*faster]));
+        notes.push(warnings::overtaken(plan, recommended, *faster));
     }
     notes.extend(warnings::undecided(plan, &race, &ending));
-    notes.extend(warnings::drifting("search", &search, plan.same_band));
+    notes.extend(warnings::drifting(plan, "search", &search));
     notes.extend(warnings::dependent(plan, &search));
+    notes.extend(circumstances::explained(plan, &search));
     let configurations: Vec<ConfigurationResult> = (0..plan.configurations.len())
         .map(|configuration| result(&runner, &mut search, &race, configuration, &mut notes))
         .collect();
     let runs: Vec<&[SessionRun]> = configurations.iter().map(|result| &result.runs[..]).collect();
-    notes.extend(warnings::slow_in_one(&plan.configurations, &runs));
+    notes.extend(warnings::slow_in_one(plan, &runs));
+    notes.extend(circumstances::settings(&runs));
     let (interrupted, failure) = match ending {
         Ending::Interrupted => (true, None),
         Ending::Failed(configuration, error) => (false, Some((configuration, error))),
@@ -105,14 +108,15 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
 }
 
 /// Marks outliers and looks for groups; tells both, but groups explain their outliers.
-pub(crate) fn inspect(name: &str, runs: &mut [SessionRun], same_band: f64, notes: &mut Vec<String>) -> bool {
-    let wall_s: Vec<f64> = runs.iter().map(|run| run.timed.wall_s).collect();
-    for (run, marked) in runs.iter_mut().zip(outliers(&wall_s)) {
+pub(crate) fn inspect(plan: &Plan, name: &str, runs: &mut [SessionRun], notes: &mut Vec<String>) -> bool {
+    let value = |run: &SessionRun| plan.objective.value(&run.timed);
+    let values: Vec<f64> = runs.iter().filter_map(value).collect();
+    for (run, marked) in runs.iter_mut().filter(|run| value(run).is_some()).zip(outliers(&values)) {
         run.outlier = marked;
     }
-    let grouped = dip_p(&wall_s).filter(|&p| p < ALPHA);
-    notes.extend(grouped.map(|p| warnings::bimodal(name, p)));
-    notes.extend(warnings::outliers(name, runs, same_band).filter(|_| grouped.is_none()));
+    let grouped = dip_p(&values).filter(|&p| p < ALPHA);
+    notes.extend(grouped.map(|p| warnings::bimodal(plan, name, p)));
+    notes.extend(warnings::outliers(plan, name, runs).filter(|_| grouped.is_none()));
     grouped.is_some()
 }
 
@@ -125,23 +129,24 @@ fn result<L: Launcher, O: Observer + ?Sized>(
 ) -> ConfigurationResult {
     let plan = runner.plan;
     let name = &plan.configurations[configuration];
-    let wall_s = search.wall_s(configuration);
+    let values = search.values(configuration);
     let ratio = race.ratio(configuration);
     notes.extend(
         ratio.and_then(|ratio| warnings::far_from_normal(name, ratio, &search.log_ratios(configuration))),
     );
     let common = search.common_means(configuration);
     notes.extend(
-        ratio
-            .zip(common)
-            .and_then(|(ratio, means)| warnings::means_disagree(name, ratio, means, plan.same_band)),
+        ratio.zip(common).and_then(|(ratio, means)| warnings::means_disagree(plan, name, ratio, means)),
     );
     let mut runs = std::mem::take(&mut search.runs[configuration]);
-    let bimodal = inspect(name, &mut runs, plan.same_band, notes);
+    let bimodal = inspect(plan, name, &mut runs, notes);
+    let wall_s: Vec<f64> = runs.iter().map(|run| run.timed.wall_s).collect();
+    let judged = mean(&values).filter(|_| !plan.objective.is_wall());
     ConfigurationResult {
         runs,
         mean_wall_s: mean(&wall_s).unwrap_or(0.0),
         deviation_wall_s: standard_deviation(&wall_s),
+        judged: judged.map(|mean| Judged { mean, deviation: standard_deviation(&values) }),
         ratio,
         decided: race.decision(configuration).and_then(|decision| Decided::of(&decision)),
         forecast: runner.forecast(race, configuration, configuration),
@@ -160,7 +165,7 @@ fn confirmation<L: Launcher, O: Observer + ?Sized>(
     const RECOMMENDED: usize = 1;
     let recommended = fresh.participants[RECOMMENDED];
     let name = |configuration: usize| format!("{} (confirmation)", plan.configurations[configuration]);
-    notes.extend(warnings::drifting("confirmation", fresh, plan.same_band));
+    notes.extend(warnings::drifting(plan, "confirmation", fresh));
     notes.extend(warnings::dependent(plan, fresh));
     let ratio = question.ratio(RECOMMENDED);
     notes.extend(ratio.and_then(|ratio| {
@@ -168,7 +173,7 @@ fn confirmation<L: Launcher, O: Observer + ?Sized>(
     }));
     let mut runs_of = |configuration: usize| {
         let mut runs = std::mem::take(&mut fresh.runs[configuration]);
-        inspect(&name(configuration), &mut runs, plan.same_band, notes);
+        inspect(plan, &name(configuration), &mut runs, notes);
         runs
     };
     Confirmation {

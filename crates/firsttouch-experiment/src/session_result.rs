@@ -37,6 +37,16 @@ pub struct Forecast {
     pub seconds: f64,
 }
 
+/// What was judged of the runs of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct Judged {
+    /// Its mean, in its own unit.
+    pub mean: f64,
+    /// Its standard deviation; `None` with fewer than two runs.
+    pub deviation: Option<f64>,
+}
+
 /// What the runs of one configuration proved against the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -47,6 +57,9 @@ pub struct ConfigurationResult {
     pub mean_wall_s: f64,
     /// Standard deviation of the wall-clock times in seconds; `None` with fewer than two runs.
     pub deviation_wall_s: Option<f64>,
+    /// The same of what is judged, where that is not the wall time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
     /// Ratio to the baseline by all its blocks; `None` for the baseline itself, and where nothing can be excluded yet.
     pub ratio: Option<Ratio>,
     /// What was decided against the baseline; `None` for the baseline itself, and while it is undecided.
@@ -55,7 +68,7 @@ pub struct ConfigurationResult {
     /// When undecided: what it would take; `None` with too few blocks to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
-    /// The wall times fall into more than one group (dip test, 5 % level).
+    /// What is judged falls into more than one group (dip test, 5 % level).
     #[serde(default)]
     pub bimodal: bool,
 }

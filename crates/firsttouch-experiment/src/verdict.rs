@@ -7,14 +7,15 @@ use std::fmt;
 /// Natural logarithms beyond this are cut off: their exponentials would not survive a JSON document.
 const LARGEST_LOGARITHM: f64 = 700.0;
 
-/// What was decided about a configuration against the baseline.
+/// What was decided about a configuration against the baseline. The words are those of times; of whatever is judged, *faster* is better
+/// and *slower* worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It takes less.
+    /// It takes less, or gives more of what is better.
     Faster,
-    /// It takes more.
+    /// It takes more, or gives less.
     Slower,
     /// It takes as much, within the band in which a ratio counts as the same.
     Same,
@@ -30,7 +31,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// How many times faster than the baseline (baseline time / time), with its 95 % interval: one that holds at all looks
+/// How many times faster than the baseline (baseline time / time), or better in whatever is judged: above 1 is better. With its 95 % interval: one that holds at all looks
 /// together, so that it may be read at any of them (a confidence sequence). It counts this configuration alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

@@ -8,20 +8,21 @@ use crate::statistics::dependence::{carry_over, persistence, persistence_in_seri
 use crate::statistics::drift::{Drift, drift};
 use crate::statistics::sample::{hodges_lehmann, mean, median};
 use crate::statistics::slow_runs::{SlowRuns, in_one_only};
-use crate::{Ratio, SessionRun};
+use crate::{Ratio, SessionRun, Verdict};
 
 /// A trend is told when chance makes one this clear in a hundred sessions.
 const DRIFT_LEVEL: f64 = 0.01;
 
 /// Tells of outliers only where they move the mean by more than may pass as the same: a few runs in a hundred of any
 /// program stand apart, and a warning about each would teach people to read past all of them.
-pub(crate) fn outliers(name: &str, runs: &[SessionRun], same_band: f64) -> Option<String> {
-    let wall_s = |keep: bool| -> Vec<f64> {
-        runs.iter().filter(|run| keep || !run.outlier).map(|run| run.timed.wall_s).collect()
+pub(crate) fn outliers(plan: &Plan, name: &str, runs: &[SessionRun]) -> Option<String> {
+    let values = |keep: bool| -> Vec<f64> {
+        let kept = runs.iter().filter(|run| keep || !run.outlier);
+        kept.filter_map(|run| plan.objective.value(&run.timed)).collect()
     };
-    let (all, others) = (mean(&wall_s(true))?, mean(&wall_s(false))?);
+    let (all, others) = (mean(&values(true))?, mean(&values(false))?);
     let shift = all / others - 1.0;
-    (shift.abs() > same_band).then(|| {
+    (shift.abs() > plan.same_band).then(|| {
         format!(
             "{} of {} runs of {name} stand apart from the others and move its mean by {:+.1} % (marked, and counted all \
              the same): something else may have used the machine; close it and measure again",
@@ -32,10 +33,11 @@ pub(crate) fn outliers(name: &str, runs: &[SessionRun], same_band: f64) -> Optio
     })
 }
 
-pub(crate) fn bimodal(name: &str, dip_p: f64) -> String {
+pub(crate) fn bimodal(plan: &Plan, name: &str, dip_p: f64) -> String {
     format!(
-        "the times of {name} fall into more than one group (dip test, p = {dip_p:.3}), so its mean is the time of no \
-         run: look at every run in the report, and place its threads and memory so that only one group remains"
+        "the {} of {name} fall into more than one group (dip test, p = {dip_p:.3}), so its mean is that of no \
+         run: look at every run in the report, and place its threads and memory so that only one group remains",
+        plan.objective.values()
     )
 }
 
@@ -84,75 +86,97 @@ fn resembling(which: &str, before: &str, correlation: f64) -> String {
 /// Runs that suffer or gain from what ran before them.
 pub(crate) fn carried(plan: &Plan, history: &History) -> Option<String> {
     let found = carry_over(&history.blocks, &history.before())?;
+    let percent = 100.0 * found.log_ratio.abs().exp_m1();
+    let differ = match (plan.objective.is_wall(), found.log_ratio > 0.0) {
+        (true, true) => format!("take {percent:.1} % longer"),
+        (true, false) => format!("take {percent:.1} % less"),
+        (false, true) => format!("are {percent:.1} % worse"),
+        (false, false) => format!("are {percent:.1} % better"),
+    };
     Some(format!(
-        "runs directly after one of {} take {:.1} % {} than others: it leaves something behind, and what is compared \
+        "runs directly after one of {} {differ} than others: it leaves something behind, and what is compared \
          with it suffers or gains; a difference of about that size proves nothing",
-        plan.configurations[history.participants[found.configuration]],
-        100.0 * found.log_ratio.abs().exp_m1(),
-        if found.log_ratio > 0.0 { "longer" } else { "less" }
+        plan.configurations[history.participants[found.configuration]]
     ))
 }
 
 /// Slow runs that one configuration has and the others have not.
-pub(crate) fn slow_in_one(names: &[String], runs: &[&[SessionRun]]) -> Option<String> {
+pub(crate) fn slow_in_one(plan: &Plan, runs: &[&[SessionRun]]) -> Option<String> {
+    let loss = |run: &SessionRun| plan.objective.log_loss(&run.timed);
     let counts: Vec<SlowRuns> = runs
         .iter()
         .map(|runs| {
-            let centre =
-                median(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<f64>>()).unwrap_or(0.0);
-            let slow = runs.iter().filter(|run| run.outlier && run.timed.wall_s > centre).count();
+            let losses: Vec<f64> = runs.iter().filter_map(loss).collect();
+            let centre = median(&losses).unwrap_or(f64::INFINITY);
+            let slow =
+                runs.iter().filter(|run| run.outlier && loss(run).is_some_and(|it| it > centre)).count();
             SlowRuns { slow: slow as u32, runs: runs.len() as u32 }
         })
         .collect();
     let only = in_one_only(&counts)?;
     let SlowRuns { slow, runs } = counts[only];
+    let bad = if plan.objective.is_wall() { "slow" } else { "bad" };
     Some(format!(
-        "{slow} of {runs} runs of {} are slow and stand apart, more than chance would give it beside the others: its ratio depends \
-         on how many of them a session meets; find out what makes them slow, or make more runs",
-        names[only]
+        "{slow} of {runs} runs of {} are {bad} and stand apart, more than chance would give it beside the others: its ratio depends \
+         on how many of them a session meets; find out what makes them {bad}, or make more runs",
+        plan.configurations[only]
     ))
 }
 
-/// The ratio of the mean times where it is another than the typical ratio, by more than may pass as the same.
-pub(crate) fn means_disagree(name: &str, ratio: Ratio, means: (f64, f64), same_band: f64) -> Option<String> {
+/// The ratio of the means where it is another than the typical ratio, by more than may pass as the same.
+pub(crate) fn means_disagree(plan: &Plan, name: &str, ratio: Ratio, means: (f64, f64)) -> Option<String> {
     let (baseline, mean) = means;
-    let of_means = baseline / mean;
-    (of_means.is_finite() && (of_means / ratio.value).ln().abs() > same_band.ln_1p()).then(|| {
+    let of_means = plan.objective.times_better(baseline, mean);
+    (of_means.is_finite() && (of_means / ratio.value).ln().abs() > plan.same_band.ln_1p()).then(|| {
+        let better = plan.objective.word(Verdict::Faster);
+        let (values, few) =
+            if plan.objective.is_wall() { ("times", "slow runs") } else { ("values", "runs") };
         format!(
-            "{name} is {:.3} times faster by the typical run, and {of_means:.3} times by the sum of all times: a few slow runs make the \
+            "{name} is {:.3} times {better} by the typical run, and {of_means:.3} times by the sum of all {values}: a few {few} make the \
              difference; where the sum is what counts, go by the second",
             ratio.value
         )
     })
 }
 
-pub(crate) fn drifting(phase: &str, history: &History, same_band: f64) -> Option<String> {
-    let drift = certain_drift(&history.runs, same_band)?;
+pub(crate) fn drifting(plan: &Plan, phase: &str, history: &History) -> Option<String> {
+    let drift = certain_drift(plan, &history.runs)?;
+    let (who, remedy) = match plan.objective.is_wall() {
+        true => ("the machine", "let it warm up or cool down first, or fix its clock frequency"),
+        false => ("what is judged", "find out what else changes from run to run"),
+    };
     Some(format!(
-        "the machine became {} during the {phase} (times {:+.1} % from first to last run): the ratios allow for \
-         it because every block holds the baseline, the means do not; let it warm up or cool down first, \
-         or fix its clock frequency",
-        if drift.change > 0.0 { "slower" } else { "faster" },
+        "{who} became {} during the {phase} ({} {:+.1} % from first to last run): the ratios allow for \
+         it because every block holds the baseline, the means do not; {remedy}",
+        direction(plan, &drift),
+        plan.objective.values(),
         100.0 * drift.change
     ))
 }
 
 /// A trend within series of which one came after the other: what it makes of them is no difference.
-pub(crate) fn drifting_in_series(runs: &[Vec<SessionRun>], same_band: f64) -> Option<String> {
-    let drift = certain_drift(runs, same_band)?;
+pub(crate) fn drifting_in_series(plan: &Plan, runs: &[Vec<SessionRun>]) -> Option<String> {
+    let drift = certain_drift(plan, runs)?;
     Some(format!(
         "the machine became {} within the runs of each configuration ({:+.1} % from the first run of all to the last, if it went \
          on alike): nothing tells that from a difference, and one of about that size proves nothing; let the configurations take turns",
-        if drift.change > 0.0 { "slower" } else { "faster" },
+        direction(plan, &drift),
         100.0 * drift.change
     ))
 }
 
-fn certain_drift(runs: &[Vec<SessionRun>], same_band: f64) -> Option<Drift> {
+fn certain_drift(plan: &Plan, runs: &[Vec<SessionRun>]) -> Option<Drift> {
+    let value = |run: &SessionRun| Some((run.order, plan.objective.value(&run.timed)?));
     let groups: Vec<Vec<(u32, f64)>> =
-        runs.iter().map(|runs| runs.iter().map(|run| (run.order, run.timed.wall_s)).collect()).collect();
+        runs.iter().map(|runs| runs.iter().filter_map(value).collect()).collect();
     let certain = |drift: &Drift| drift.p.is_some_and(|p| p < DRIFT_LEVEL);
-    drift(&groups).filter(|drift| certain(drift) && drift.change.abs() > same_band)
+    drift(&groups).filter(|drift| certain(drift) && drift.change.abs() > plan.same_band)
+}
+
+/// Which way a trend goes, in the word of a verdict.
+fn direction(plan: &Plan, drift: &Drift) -> &'static str {
+    let is_better = (drift.change > 0.0) == plan.objective.higher_is_better;
+    plan.objective.word(if is_better { Verdict::Faster } else { Verdict::Slower })
 }
 
 /// What the end of the session left undecided, and what it would take.
@@ -185,8 +209,10 @@ pub(crate) fn undecided<E>(plan: &Plan, race: &Race<'_>, ending: &Ending<E>) -> 
 }
 
 /// What was found out while the rest of the time was used up.
-pub(crate) fn overtaken(recommended: &str, faster: &str) -> String {
+pub(crate) fn overtaken(plan: &Plan, recommended: usize, faster: usize) -> String {
+    let (recommended, faster) = (&plan.configurations[recommended], &plan.configurations[faster]);
+    let better = plan.objective.word(Verdict::Faster);
     format!(
-        "{faster} was found faster than {recommended} after {recommended} was confirmed: measure {faster} against the baseline alone"
+        "{faster} was found {better} than {recommended} after {recommended} was confirmed: measure {faster} against the baseline alone"
     )
 }

@@ -22,6 +22,8 @@ mod demand;
 mod environment;
 mod here;
 mod intrusion;
+mod meanwhile;
+mod metric;
 mod nodes;
 mod obstacle;
 mod preparation;
@@ -38,12 +40,14 @@ mod vary;
 mod visitor;
 mod worker;
 mod workshop;
+mod written;
 
 pub use agent::{AgentError, FolderError, RefusedFolder, install};
 pub use alternatives::NotInstalled;
 pub use conditions::Conditions;
 pub use configurations::ChoiceError;
 pub use here::{Here, NotHere, kept_file};
+pub use metric::{MetricError, parse_metric};
 pub use preparation::WarmUp;
 pub use profile::NoProfile;
 pub use run::{Manner, Ran, RunError, Waiting, run_accompanied, run_once};
@@ -56,3 +60,4 @@ pub use tune::{
 pub use vary::{Dimension, VaryError};
 pub use worker::{WorkerAdvice, worker_advice};
 pub use workshop::Workshop;
+pub use written::Unwritten;

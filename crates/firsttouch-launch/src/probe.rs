@@ -2,11 +2,12 @@
 
 use crate::conditions::Conditions;
 use crate::demand;
+use crate::metric::Meter;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
 use firsttouch_linux::sysinfo;
 use firsttouch_machine::Root;
-use firsttouch_placement::{Pages, Placement, Receipt};
+use firsttouch_placement::{Pages, Placement, Receipt, pool_bytes};
 use firsttouch_process::Stream;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -21,6 +22,8 @@ pub(crate) struct Probe {
     pub(crate) receipt: Receipt,
     /// What the largest of its processes had, or what the machine had less meanwhile.
     pub(crate) memory_bytes: u64,
+    /// What of it is on pages of a pool, which are in no resident set.
+    pub(crate) pool_bytes: u64,
     /// The processor that OpenBLAS chose its code for, if the program uses it and says so.
     pub(crate) openblas_core: Option<String>,
 }
@@ -29,35 +32,43 @@ pub(crate) struct Probe {
 /// `stop` becomes true.
 ///
 /// # Errors
-/// Where the program did not start, or failed.
+/// Where the program did not start, or failed, or has nothing that could be judged.
 pub(crate) fn probe(
     start: &Start,
     conditions: &Conditions,
+    meter: &Meter,
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<Probe, RunError> {
     let words = folder.join("stderr");
+    let mut streams = [conditions.input(), Stream::Null, Stream::File(words.clone())];
+    let written = meter.prepare(&mut streams)?;
     let manner = Manner {
-        streams: [conditions.input(), Stream::Null, Stream::File(words.clone())],
+        streams,
         variables: vec![("OPENBLAS_VERBOSE", "2".into())],
-        waiting: Waiting::Measuring { events: &[], stop },
+        waiting: Waiting::Measuring { events: meter.events(), stop },
     };
     let available = || {
         let text = Root::live().read("proc/meminfo").ok()??;
         sysinfo::meminfo(&text).available_bytes
     };
     let (ran, taken_bytes) = demand::meanwhile(available, || run_once(start, &manner, true));
-    let ran = ran?;
+    let mut ran = ran?;
     let said = std::fs::read(&words).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let ending = ran.finished.ending;
     let last_words = tail(&said).trim_end();
     match ran.receipt {
-        Some(receipt) if conditions.accepts(ending) => Ok(Probe {
-            receipt,
-            memory_bytes: ran.finished.used.max_rss_bytes.max(taken_bytes.unwrap_or(0)),
-            openblas_core: openblas_core(&said),
-        }),
+        Some(receipt) if conditions.accepts(ending) => {
+            let pool_bytes = pool_bytes(start.asked(), Some(&receipt));
+            meter.judge(&mut ran.finished.used, written, pool_bytes)?;
+            Ok(Probe {
+                receipt,
+                memory_bytes: ran.finished.used.max_rss_bytes.max(taken_bytes.unwrap_or(0)),
+                pool_bytes,
+                openblas_core: openblas_core(&said),
+            })
+        }
         _ if last_words.is_empty() => Err(RunError::Program(ending)),
         _ => Err(RunError::ProgramSaid { ending, last_words: last_words.to_owned() }),
     }

@@ -8,10 +8,10 @@ use firsttouch_placement::{Evidence, MachineKey, Profile, SCHEMA_VERSION, TuneRe
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoProfile {
     /// Nothing is recommended.
-    #[error("nothing was found faster than the baseline")]
+    #[error("nothing was found better than the baseline")]
     NothingFaster,
     /// The fresh runs did not say that it is faster.
-    #[error("no placement was confirmed to be faster than the baseline")]
+    #[error("no placement was confirmed to be better than the baseline")]
     NotConfirmed,
     /// What is recommended is the program without a placement.
     #[error("what is recommended is the program without a placement")]
@@ -50,6 +50,7 @@ pub(crate) fn profile(
         evidence: Some(Evidence {
             command: command.to_vec(),
             ratio: confirmation.ratio,
+            judged: report.objective.clone(),
             runs: u32::try_from(runs).unwrap_or(u32::MAX),
             date: report.started.clone(),
             command_hash: Evidence::hash_of(command),
@@ -62,13 +63,14 @@ pub(crate) fn profile(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_experiment::Ratio;
+    use firsttouch_experiment::{Objective, Ratio};
 
     fn report(recommended: Option<&str>, state: Option<ConfirmationState>) -> TuneReport {
         TuneReport {
             command: vec!["a".to_owned()],
             seed: 1,
             started: "2026-01-01T00:00:00Z".to_owned(),
+            objective: Objective::default(),
             machine: serde_json::Value::Null,
             configurations: Vec::new(),
             skipped: Vec::new(),

@@ -1,5 +1,6 @@
 //! One run of a program.
 
+use crate::metric::MetricError;
 use crate::receipt::{Ended, RecordPlace};
 use crate::start::Start;
 use crate::visitor::Visitor;
@@ -39,6 +40,9 @@ pub enum RunError {
         /// How it ended.
         ending: Ending,
     },
+    /// It has nothing that could be judged.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
     /// There is no place for the records.
     #[error("cannot make a folder for the agent's records")]
     Folder(#[source] io::Error),

@@ -1,10 +1,13 @@
 //! The way out to the world for the scheduler of an experiment.
 
 use crate::conditions::Conditions;
+use crate::meanwhile::Moment;
+use crate::metric::Meter;
 use crate::preparation::Preparation;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
 use firsttouch_experiment::{Launcher, RunRequest, TimedRun};
+use firsttouch_machine::Root;
 use firsttouch_process::{Environment, Event, Stream};
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
@@ -51,6 +54,12 @@ pub(crate) struct Session<'a, I> {
     pub(crate) environment: &'a Environment,
     /// Where the program's output and error output go.
     pub(crate) output: Stream,
+    /// Where the machine is read around each run.
+    pub(crate) root: Root,
+    /// Reads what is judged.
+    pub(crate) meter: &'a Meter,
+    /// What each configuration has on pages of a pool, by its untimed run.
+    pub(crate) pool_bytes: Vec<u64>,
     /// What is counted, where the kernel can.
     pub(crate) events: Vec<Event>,
     /// When the session began.
@@ -65,20 +74,24 @@ impl<I: Interruption> Session<'_, I> {
         variables: Vec<(&'static str, OsString)>,
     ) -> Result<TimedRun, RunError> {
         let conditions = self.conditions[configuration];
-        let manner = Manner {
-            streams: [conditions.input(), self.output.clone(), self.output.clone()],
-            variables,
-            waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
-        };
-        let ran = conditions.around(self.environment, || {
-            self.preparation.prepare();
-            run_once(&self.starts[configuration], &manner, false)
-        });
-        let finished = ran?.finished;
-        if !conditions.accepts(finished.ending) {
-            return Err(RunError::Program(finished.ending));
-        }
-        Ok(finished.used)
+        let mut streams = [conditions.input(), self.output.clone(), self.output.clone()];
+        let (preparation, meter, root) = (&mut self.preparation, self.meter, &self.root);
+        let (start, events, stop) = (&self.starts[configuration], &self.events, self.interruption.kill());
+        let used = conditions.around(self.environment, || {
+            preparation.prepare();
+            let written = meter.prepare(&mut streams)?;
+            let manner = Manner { streams, variables, waiting: Waiting::Measuring { events, stop } };
+            let before = Moment::read(root);
+            let mut finished = run_once(start, &manner, false)?.finished;
+            finished.used.meanwhile = before.until_now(root, &finished.used);
+            if !conditions.accepts(finished.ending) {
+                return Err(RunError::Program(finished.ending));
+            }
+            // Before --conclude, which may take away what the program wrote.
+            meter.judge(&mut finished.used, written, self.pool_bytes[configuration])?;
+            Ok(finished.used)
+        })?;
+        Ok(used)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::configurations::{self, Configuration};
 use crate::environment::free_openblas;
 use crate::here::Here;
 use crate::intrusion::{Intrusion, spared};
+use crate::metric::Meter;
 use crate::nodes::ONE_NODE;
 use crate::preparation::{Preparation, WarmUp};
 use crate::probe::obtained_enough;
@@ -24,9 +25,10 @@ use crate::profile::{NoProfile, profile};
 use crate::session::{Interruption, Session};
 use crate::surroundings::{Supplies, key};
 use crate::vary::Dimension;
-use firsttouch_experiment::{Observer, Plan};
+use crate::workshop::Workshop;
+use firsttouch_experiment::{Objective, Observer, Plan};
 use firsttouch_linux::program::text_of;
-use firsttouch_machine::StatusReport;
+use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
 use probing::Probed;
@@ -61,6 +63,8 @@ pub struct TuneRequest<'a> {
     pub seed: Option<u64>,
     /// Do not spend time on telling those apart that are faster than the baseline.
     pub quick: bool,
+    /// What is judged, and which direction is better.
+    pub objective: &'a Objective,
     /// Half-width of the band around 1 in which a ratio counts as the same.
     pub same_band: f64,
     /// Go on until each ratio is known this well, too: half the width of its interval as a share of it.
@@ -136,6 +140,9 @@ fn compare(
         File::open(path).map_err(|source| TuneError::Input { path: path.clone(), source })?;
     }
     let machine = &request.status.machine;
+    let folder = Workshop::new(environment).map_err(TuneError::Folder)?;
+    let shows_output = !matches!(request.output, Stream::Null);
+    let meter = Meter::new(request.objective, folder.path(), shows_output)?;
     let mut warnings: Vec<String> = warning.into_iter().collect();
     let here = Here::on(machine.clone(), request.kept);
     warnings.extend(warnings::of_unread(&here));
@@ -144,10 +151,19 @@ fn compare(
     observer::announce(observer, &variants, &skipped, seed);
 
     let supplies = Supplies::of(machine);
-    let looks = probing::Looks { interruption, environment, combinations, thp_mode: machine.thp_mode() };
+    let looks = probing::Looks {
+        interruption,
+        environment,
+        combinations,
+        meter: &meter,
+        folder: folder.path(),
+        thp_mode: machine.thp_mode(),
+    };
     let probed = looks.at_all(variants, &mut skipped, &mut warnings, observer)?;
     let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
     let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
+    let pool_bytes =
+        probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.pool_bytes)).collect();
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
@@ -162,6 +178,9 @@ fn compare(
         conditions: programs.iter().map(|program| &program.conditions).collect(),
         environment,
         output: request.output.clone(),
+        root: Root::live(),
+        meter: &meter,
+        pool_bytes,
         events: Event::ALL.to_vec(),
         began: request.began,
     };
@@ -187,6 +206,7 @@ fn compare(
         command: request.command.iter().map(|word| text_of(word.as_bytes())).collect(),
         seed,
         started: request.started.clone(),
+        objective: plan.objective,
         // All its keys are text: nothing can be wrong with it.
         machine: serde_json::to_value(machine).unwrap_or_default(),
         configurations: reports.collect(),
@@ -258,6 +278,7 @@ fn plan(request: &TuneRequest<'_>, configurations: &[Configuration], seed: u64) 
     let names = configurations.iter().map(|configuration| configuration.name.clone()).collect();
     let plan = Plan::new(names, seed);
     Plan {
+        objective: request.objective.clone(),
         same_band: request.same_band,
         precision: request.precision,
         max_runs: request.max_runs,

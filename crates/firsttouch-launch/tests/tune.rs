@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use firsttouch_experiment::{ConfirmationState, Observer, RunRequest};
+use firsttouch_experiment::{ConfirmationState, Objective, Observer, RunRequest};
 use firsttouch_launch::{Conditions, Interruption, Stage, TuneError, TuneObserver, TuneRequest, Tuned, tune};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
@@ -87,6 +87,7 @@ fn session_under(
         alternatives: false,
         seed: Some(7),
         quick: true,
+        objective: &Objective::default(),
         same_band: 0.02,
         precision: None,
         max_runs: Some(2),

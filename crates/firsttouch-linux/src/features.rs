@@ -173,7 +173,8 @@ fn owned(answered: sys::Answer) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-fn page_bytes() -> usize {
+/// Bytes of a base page of this machine.
+pub fn page_bytes() -> usize {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }

@@ -45,6 +45,25 @@ fn kilobytes(value: &str) -> Option<u64> {
     }
 }
 
+/// Processor time of all CPUs together since the start, in ticks of [`TICKS_PER_S`](crate::process::TICKS_PER_S).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// In programs and in the kernel, interrupts included; neither idle nor waiting for I/O.
+    pub busy: u64,
+    /// Wanted, and given to others by the host of a virtual machine (Linux 2.6.11).
+    pub steal: Option<u64>,
+}
+
+/// Reads the first line of `/proc/stat` (proc_stat(5)). Time of guests is in that of the programs that run them.
+pub fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [user, nice, system, _idle, _iowait, irq, softirq, rest @ ..] = &ticks[..] else { return None };
+    let busy =
+        [user, nice, system, irq, softirq].into_iter().fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
+    Some(CpuTicks { busy, steal: rest.first().copied() })
+}
+
 /// The chosen word of a setting such as `always [madvise] never`; a single bare word is its own choice.
 pub fn chosen(text: &str) -> Option<&str> {
     if let Some((_, rest)) = text.split_once('[') {
@@ -319,6 +338,16 @@ mod tests {
         assert_eq!(cgroup_limit("max\n"), Some(Limit::Unlimited));
         assert_eq!(cgroup_limit("9223372036854771712\n"), Some(Limit::Unlimited));
         assert_eq!(cgroup_limit("4096\n"), Some(Limit::At(4096)));
+    }
+
+    #[test]
+    fn processor_time_of_all() {
+        let text = "cpu  10 1 5 900 7 2 3 4 5 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        assert_eq!(cpu_ticks(text), Some(CpuTicks { busy: 21, steal: Some(4) }));
+        assert_eq!(cpu_ticks("cpu 1 2 3 4 5 6 7\n"), Some(CpuTicks { busy: 19, steal: None }));
+        for odd in ["", "cpu0 1 2 3 4 5 6 7 8\n", "cpu  1 2 3\n", "cpu  a b c d e f g\n"] {
+            assert_eq!(cpu_ticks(odd), None, "{odd}");
+        }
     }
 
     #[test]

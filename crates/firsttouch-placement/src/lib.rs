@@ -50,7 +50,7 @@ pub use resolve::{Policies, ResolveError, Resolved, ResolvedMemory, Surroundings
 pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
 pub use tree::{ProcessMemory, ProcessTree, Resident, ResidentMemory, Worker};
-pub use tune::{ConfigurationReport, SkippedConfiguration, TuneReport};
+pub use tune::{ConfigurationReport, SkippedConfiguration, TuneReport, pool_bytes};
 
 /// Version of all JSON documents, and of profiles: an older reader would misunderstand what is of a higher one.
 pub const SCHEMA_VERSION: u32 = 1;

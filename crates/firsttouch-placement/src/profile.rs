@@ -1,7 +1,7 @@
 //! Profiles: a placement that was proved, kept as an explicit TOML file.
 
 use crate::{Placement, PlacementError, SCHEMA_VERSION};
-use firsttouch_experiment::Ratio;
+use firsttouch_experiment::{Objective, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,6 +13,9 @@ pub struct Evidence {
     pub command: Vec<String>,
     /// Ratio to the baseline, from the confirmation phase.
     pub ratio: Option<Ratio>,
+    /// What the ratio is of, where that is not the wall time.
+    #[serde(default, skip_serializing_if = "Objective::is_wall")]
+    pub judged: Objective,
     /// Number of timed runs behind the ratio (of the baseline and of this placement).
     pub runs: u32,
     /// Date of the session, RFC 3339.
@@ -107,6 +110,7 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_experiment::Metric;
 
     #[test]
     fn what_is_saved_reads_back() {
@@ -118,6 +122,7 @@ mod tests {
             evidence: Some(Evidence {
                 command: vec!["Rscript".into(), "lm.R".into()],
                 ratio: Some(Ratio { value: 2.9, low: 2.8, high: 3.0 }),
+                judged: Objective { metric: Metric::Stdout("rate (.*)".into()), higher_is_better: true },
                 runs: 20,
                 date: "2026-01-01T00:00:00Z".into(),
                 command_hash: Evidence::hash_of(&["Rscript".into(), "lm.R".into()]),

@@ -1,7 +1,7 @@
 //! Proved: the document `tune` writes. Every raw run is in it, in order.
 
 use crate::{Pages, Placement, Receipt, Via};
-use firsttouch_experiment::{ConfigurationResult, Confirmation, SessionRun};
+use firsttouch_experiment::{ConfigurationResult, Confirmation, Metric, Objective, SessionRun};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -36,19 +36,21 @@ impl ConfigurationReport {
         peaks.sort_unstable();
         let upper = *peaks.get(peaks.len() / 2)?;
         let lower = peaks[(peaks.len() - 1) / 2];
-        Some((lower + (upper - lower) / 2).saturating_add(self.pool_bytes()))
+        let pool_bytes = pool_bytes(self.asked.as_ref(), self.obtained.as_ref());
+        Some((lower + (upper - lower) / 2).saturating_add(pool_bytes))
     }
+}
 
-    fn pool_bytes(&self) -> u64 {
-        let obtained = self.obtained.as_ref().and_then(|receipt| receipt.obtained.as_ref());
-        let (Some(asked), Some(obtained)) = (&self.asked, obtained) else { return 0 };
-        let of_a_pool = asked.pages.is_reserved() && asked.via != Via::Supervise;
-        if asked.is_placed_by_agent() || !of_a_pool {
-            return obtained.pool_bytes;
-        }
-        let huge = obtained.bytes_by_page_size.range(Pages::Huge2M.bytes() as u64..);
-        huge.fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+/// Bytes on pages of a pool, by the receipt of the untimed run.
+pub fn pool_bytes(asked: Option<&Placement>, obtained: Option<&Receipt>) -> u64 {
+    let obtained = obtained.and_then(|receipt| receipt.obtained.as_ref());
+    let (Some(asked), Some(obtained)) = (asked, obtained) else { return 0 };
+    let of_a_pool = asked.pages.is_reserved() && asked.via != Via::Supervise;
+    if asked.is_placed_by_agent() || !of_a_pool {
+        return obtained.pool_bytes;
     }
+    let huge = obtained.bytes_by_page_size.range(Pages::Huge2M.bytes() as u64..);
+    huge.fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
 }
 
 /// A configuration that was not run, and why.
@@ -73,6 +75,9 @@ pub struct TuneReport {
     pub seed: u64,
     /// When the session started, RFC 3339 in UTC.
     pub started: String,
+    /// What is judged, and which direction is better; the wall time in documents that do not say.
+    #[serde(flatten)]
+    pub objective: Objective,
     /// The machine, as `status --json` prints it under `machine`.
     pub machine: serde_json::Value,
     /// The baseline first, then the others in the order asked.
@@ -115,8 +120,12 @@ impl TuneReport {
             .zip(baseline.peak_memory_bytes(&confirmation.baseline_runs))
     }
 
-    /// How much more memory the recommended one needs, as a share of the baseline's; `None` where that is not worth telling.
+    /// How much more memory the recommended one needs, as a share of the baseline's; `None` where that is not worth telling, or is what
+    /// is judged.
     pub fn more_memory(&self) -> Option<f64> {
+        if self.objective.metric == Metric::Rss {
+            return None;
+        }
         let (recommended, baseline) = self.confirmed_memory_bytes()?;
         let (recommended, baseline) = (recommended as f64, baseline as f64);
         let is_worth_telling = baseline > 0.0 && recommended > baseline * (1.0 + Self::MEMORY_WORTH_TELLING);
@@ -194,6 +203,7 @@ mod tests {
                 command: Vec::new(),
                 seed: 0,
                 started: String::new(),
+                objective: Objective::default(),
                 machine: serde_json::Value::Null,
                 configurations,
                 skipped: Vec::new(),

@@ -1,6 +1,6 @@
 //! How a program ended and what it used.
 
-use firsttouch_experiment::TimedRun;
+use firsttouch_experiment::{Meanwhile, TimedRun};
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 
@@ -117,6 +117,8 @@ impl Finished {
             major_faults: count(|usage| usage.ru_majflt),
             context_switches: count(|usage| usage.ru_nvcsw + usage.ru_nivcsw),
             counters,
+            judged: None,
+            meanwhile: Meanwhile::default(),
         };
         Finished { ending, used, max_rss_floor_bytes: kibibytes(before) }
     }

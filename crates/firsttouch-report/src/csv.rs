@@ -2,19 +2,21 @@
 //! in a newline).
 
 use crate::series::{Panel, Series, panels};
-use crate::summary::{Metric, counters, peak_memory, raw_runs, varied};
+use crate::summary::{MEANWHILE, Metric, counters, peak_memory, raw_runs, varied};
 use csv::{Writer, WriterBuilder};
 use firsttouch_documents::{DecisionReport, Recording};
 use firsttouch_placement::TuneReport;
 
-/// The raw runs of both phases. Counters stand in columns `counter.NAME`, empty where a run has none, and what was varied in columns
-/// `varied.NAME`. `peak_memory_bytes` and its ratio to the baseline's are of the configuration in that phase, the same in each of
-/// its rows.
+/// The raw runs of both phases, with what the machine did meanwhile. `judged` is what was judged, where that is not the wall time. Counters
+/// stand in columns `counter.NAME`, empty where a run has none, and what was varied in columns `varied.NAME`. `peak_memory_bytes` and
+/// its ratio to the baseline's are of the configuration in that phase, the same in each of its rows.
 pub fn tune(report: &TuneReport) -> String {
     let (counters, varied) = (counters(report), varied(report));
     let titles = ["configuration", "phase", "block", "order"].into_iter();
     let titles = titles.chain(Metric::PLAIN.map(|metric| metric.key));
-    let titles = titles.chain(["outlier", "peak_memory_bytes", "peak_memory_ratio"]).map(str::to_owned);
+    let titles = titles.chain((!report.objective.is_wall()).then_some("judged"));
+    let titles = titles.chain(["outlier", "peak_memory_bytes", "peak_memory_ratio"]);
+    let titles = titles.chain(MEANWHILE.map(|(key, _)| key)).map(str::to_owned);
     let titles = titles.chain(counters.iter().map(|counter| format!("counter.{}", counter.key)));
     let mut table = Table::new(titles.chain(varied.iter().map(|(name, _)| format!("varied.{name}"))));
     for (name, phase, run) in raw_runs(report) {
@@ -27,7 +29,10 @@ pub fn tune(report: &TuneReport) -> String {
             or_empty(memory.map(|memory| memory.bytes)),
             or_empty(ratio.map(|ratio| format!("{ratio:.4}"))),
         ];
-        let fields = whose.into_iter().chain(Metric::PLAIN.map(|metric| metric.cell(run))).chain(judged);
+        let value = (!report.objective.is_wall()).then(|| or_empty(report.objective.value(&run.timed)));
+        let fields = whose.into_iter().chain(Metric::PLAIN.map(|metric| metric.cell(run)));
+        let meanwhile = MEANWHILE.map(|(_, told)| told(&run.timed.meanwhile));
+        let fields = fields.chain(value).chain(judged).chain(meanwhile);
         let values = varied.iter().map(|(name, _)| or_empty(configuration.and_then(|c| c.varied.get(*name))));
         table.row(fields.chain(counters.iter().map(|counter| counter.cell(run))).chain(values));
     }

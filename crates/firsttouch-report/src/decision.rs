@@ -2,7 +2,7 @@
 
 use crate::number::{self, UNKNOWN, percent, plural, ratio, ratio_words};
 use crate::sentence::Sentence;
-use crate::verdict::{Headline, inverse, within, word};
+use crate::verdict::{Headline, inverse, within, without_verdict};
 use firsttouch_documents::DecisionReport;
 use firsttouch_experiment::{
     AcrossSessions, ComparedConfiguration, ComparedSession, Comparison, Ratio, Verdict,
@@ -151,7 +151,7 @@ fn ratio_title(comparison: &Comparison) -> &'static str {
 fn verdict_cell(comparison: &Comparison, verdict: Option<Verdict>, is_baseline: bool) -> String {
     match verdict {
         Some(verdict) => direction(verdict, comparison.rules.higher_is_better),
-        None => word(None, is_baseline),
+        None => without_verdict(is_baseline).to_owned(),
     }
 }
 

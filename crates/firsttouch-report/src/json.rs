@@ -1,7 +1,7 @@
 //! The JSON of sessions, whose numbers may be none that JSON can hold, and of the data blocks in pages.
 
 use firsttouch_documents::{Document, to_json, to_line};
-use firsttouch_experiment::{Decided, Forecast, Ratio};
+use firsttouch_experiment::{Decided, Forecast, Judged, Ratio};
 use firsttouch_placement::TuneReport;
 use std::borrow::Cow;
 
@@ -25,11 +25,13 @@ pub(crate) fn block(document: &impl Document) -> String {
 /// it. A mean without runs is no figure, whatever stands there.
 fn finite(report: &TuneReport) -> Cow<'_, TuneReport> {
     let sound = |ratio: &Ratio| [ratio.value, ratio.low, ratio.high].iter().all(|value| value.is_finite());
+    let described = |judged: Judged| judged.mean.is_finite() && judged.deviation.is_none_or(f64::is_finite);
     let timed = |forecast: &Forecast| forecast.seconds.is_finite();
     let decided = |decided: &Decided| sound(&decided.ratio) && decided.e_value.is_finite();
     let fine = report.configurations.iter().map(|configuration| &configuration.proved).all(|proved| {
         proved.mean_wall_s.is_finite()
             && proved.deviation_wall_s.is_none_or(f64::is_finite)
+            && proved.judged.is_none_or(described)
             && proved.ratio.as_ref().is_none_or(sound)
             && proved.decided.as_ref().is_none_or(decided)
             && proved.forecast.as_ref().is_none_or(timed)
@@ -45,6 +47,7 @@ fn finite(report: &TuneReport) -> Cow<'_, TuneReport> {
             proved.mean_wall_s = 0.0;
         }
         proved.deviation_wall_s = proved.deviation_wall_s.filter(|deviation| deviation.is_finite());
+        proved.judged = proved.judged.filter(|judged| described(*judged));
         proved.ratio = proved.ratio.filter(sound);
         proved.decided = proved.decided.filter(decided);
         proved.forecast = proved.forecast.filter(timed);

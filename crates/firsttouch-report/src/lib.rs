@@ -27,6 +27,7 @@ mod escape;
 mod heat;
 pub mod html;
 pub mod json;
+mod judged;
 pub mod live;
 pub mod markdown;
 pub mod measured;
@@ -47,6 +48,7 @@ mod verdict;
 mod visible;
 
 pub use error::OpenError;
+pub use judged::amount;
 pub use number::{seconds, span};
 pub use show::{Format, formats, show};
 pub use style::Style;

@@ -2,10 +2,11 @@
 
 use crate::cells::{asked, obtained, shortfalls};
 use crate::decision;
+use crate::judged::Judged;
 use crate::number;
 use crate::remarks::{method, remarks};
 use crate::sentence::Sentence;
-use crate::summary::{Cost, PeakMemory, Phase, counters, mean_wall, peak_memory};
+use crate::summary::{Cost, PeakMemory, Phase, counters, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
 use firsttouch_documents::DecisionReport;
@@ -94,11 +95,17 @@ pub fn decision(report: &DecisionReport) -> String {
 }
 
 fn summary_table(page: &mut String, report: &TuneReport) {
-    let titles: Vec<&str> = Cost::main().map(Cost::title).collect();
+    let judged = Judged::of(report);
+    let costs = |runs: &[SessionRun], memory: Option<PeakMemory>| -> Vec<String> {
+        Cost::main(report).map(|cost| cost.cell(runs, memory)).collect()
+    };
+    let titles: Vec<&str> = Cost::main(report).map(Cost::title).collect();
     let _ = writeln!(
         page,
-        "| configuration | asked | obtained | runs | mean ± sd | times faster [95 %] | verdict | {} |\n\
+        "| configuration | asked | obtained | runs | {} | {} | verdict | {} |\n\
          |:--|:--|:--|--:|--:|--:|:--|{}",
+        escaped(&judged.mean_title()),
+        judged.ratio_title(),
         titles.join(" | "),
         "--:|".repeat(titles.len())
     );
@@ -107,33 +114,30 @@ fn summary_table(page: &mut String, report: &TuneReport) {
             page,
             &cell_code(&configuration.name),
             configuration,
-            &configuration.proved.runs,
             [
                 configuration.proved.runs.len().to_string(),
-                mean_wall(configuration),
+                judged.mean(configuration),
                 ratio_cell(configuration.proved.ratio.as_ref(), index == 0),
             ],
-            &verdict::word(configuration.proved.verdict(), index == 0),
-            peak_memory(report, configuration, Phase::Search),
+            verdict::word(report, configuration.proved.verdict(), index == 0),
+            &costs(&configuration.proved.runs, peak_memory(report, configuration, Phase::Search)),
         );
     }
     let recommended = report.recommended.as_deref().and_then(|recommended| report.configuration(recommended));
     if let (Some(confirmation), Some(recommended)) = (&report.confirmation, recommended) {
         let runs = &confirmation.recommended_runs;
-        let mean = crate::summary::mean(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<_>>());
         let label = verdict::fresh_label(confirmation.state);
         row(
             page,
             &format!("**{label}: {}**", cell_code(&recommended.name)),
             recommended,
-            runs,
             [
                 (runs.len() + confirmation.baseline_runs.len()).to_string(),
-                mean.map_or(number::UNKNOWN.to_owned(), number::seconds),
+                judged.mean_of(runs),
                 ratio_cell(confirmation.ratio.as_ref(), false),
             ],
             &format!("**{}**", verdict::state_word(confirmation.state)),
-            peak_memory(report, recommended, Phase::Confirmation),
+            &costs(runs, peak_memory(report, recommended, Phase::Confirmation)),
         );
     }
     page.push('\n');
@@ -151,12 +155,10 @@ fn row(
     page: &mut String,
     name: &str,
     configuration: &ConfigurationReport,
-    runs: &[SessionRun],
     proved: [String; 3],
     verdict: &str,
-    memory: Option<PeakMemory>,
+    costs: &[String],
 ) {
-    let costs: Vec<String> = Cost::main().map(|cost| cost.cell(runs, memory)).collect();
     let [number_of_runs, wall, ratio] = proved.map(|cell| escaped(&cell));
     let _ = writeln!(
         page,

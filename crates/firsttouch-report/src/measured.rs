@@ -75,6 +75,8 @@ pub struct MeasuredFile {
     pub format: MeasuredFormat,
     /// The unit of its values, where it says one.
     pub unit: Option<String>,
+    /// It says that more is better.
+    pub higher_is_better: bool,
     /// Its sessions; one without a name is the file itself. A configuration without a name is for the caller to name ([`MeasuredFile::name`]).
     pub sessions: Vec<MeasuredSession>,
     /// What was left out, and what is odd.
@@ -91,6 +93,7 @@ impl MeasuredFile {
         MeasuredFile {
             format,
             unit: unit.map(str::to_owned),
+            higher_is_better: false,
             sessions: vec![MeasuredSession { name: String::new(), configurations }],
             notes: Vec::new(),
         }

@@ -71,6 +71,33 @@ pub(crate) fn mean_seconds(mean: f64, half_width: Option<f64>) -> String {
     }
 }
 
+/// The same of bytes: `813 ± 12 MiB`.
+pub(crate) fn mean_bytes(mean: f64, half_width: Option<f64>) -> String {
+    const UNITS: [(&str, f64); 4] =
+        [("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0), ("B", 1.0)];
+    let (unit, size) = UNITS.into_iter().find(|(_, size)| mean >= *size).unwrap_or(UNITS[3]);
+    match half_width.filter(|half| half.is_finite()) {
+        Some(half) if mean.is_finite() => {
+            let decimals = if half > 0.0 {
+                decimals_for(half / size, 2).min(decimals_for(mean / size, 4))
+            } else {
+                decimals_for(mean / size, 3)
+            };
+            format!("{:.decimals$} ± {:.decimals$} {unit}", mean / size, half / size)
+        }
+        _ => bytes(mean),
+    }
+}
+
+/// The same of what has no unit, or is counted: `0.082 ± 0.053`, `1.20G ± 3.40M`.
+pub(crate) fn mean_number(mean: f64, half_width: f64) -> String {
+    if mean.abs() >= 1e6 || half_width.abs() >= 1e6 {
+        return format!("{} ± {}", count(mean), count(half_width));
+    }
+    let decimals = if half_width > 0.0 { decimals_for(half_width, 2) } else { decimals_for(mean, 4) };
+    format!("{mean:.decimals$} ± {half_width:.decimals$}")
+}
+
 /// A factor: `2.85`, `12.4`, `120`; three decimals where the ratio hugs 1 and two would say nothing.
 pub(crate) fn times(value: f64, fine: bool) -> String {
     match value {
@@ -162,6 +189,15 @@ mod tests {
         assert_eq!(mean_seconds(3.5, Some(0.0)), "3.50 ± 0.00 s");
         assert_eq!(mean_seconds(3.5, None), "3.50 s");
         assert_eq!(mean_seconds(f64::NAN, None), UNKNOWN);
+        assert_eq!(mean_number(0.08197, 0.0534), "0.082 ± 0.053");
+        assert_eq!(mean_number(2799.4, 168.2), "2799 ± 168");
+        assert_eq!(mean_number(1.2e9, 3.4e6), "1.20G ± 3.40M");
+        assert_eq!(mean_bytes(852_492_288.0, Some(12_582_912.0)), "813 ± 12 MiB");
+        assert_eq!(mean_bytes(1536.0, Some(0.0)), "1.50 ± 0.00 KiB");
+        assert_eq!(
+            (mean_bytes(2048.0, None).as_str(), mean_bytes(f64::NAN, Some(1.0)).as_str()),
+            ("2 KiB", UNKNOWN)
+        );
     }
 
     #[test]

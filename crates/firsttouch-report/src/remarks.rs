@@ -1,6 +1,7 @@
 //! What has to be said about the figures besides the verdict: how they were made, and what is odd about them.
 
 use crate::cells::other_means;
+use crate::judged::Judged;
 use crate::number::plural;
 use crate::sentence::Sentence;
 use crate::summary::{baseline_name, fresh_blocks, raw_runs, search_blocks, varied};
@@ -14,10 +15,11 @@ pub(crate) fn remarks(report: &TuneReport) -> Vec<Sentence> {
     for configuration in &report.configurations {
         let named = || Sentence::new().name(&configuration.name);
         if configuration.proved.bimodal {
-            remarks.push(named().words(
-                " is bimodal: its times fall into more than one group, so its mean describes neither (dip test, \
+            remarks.push(named().words(format!(
+                " is bimodal: its {} fall into more than one group, so its mean describes neither (dip test, \
                  5 % level).",
-            ));
+                report.objective.values()
+            )));
         }
         if let Some(forecast) = &configuration.proved.forecast {
             remarks.push(
@@ -47,10 +49,22 @@ pub(crate) fn remarks(report: &TuneReport) -> Vec<Sentence> {
 
 /// How the session was made, in one paragraph; also the place where the seed stands.
 pub(crate) fn method(report: &TuneReport) -> Sentence {
+    let better = Judged::of(report).better();
+    let (judged, ratios) = match (report.objective.is_wall(), report.objective.higher_is_better) {
+        (true, _) => ("Times are".to_owned(), "baseline time over time"),
+        (false, more) => (
+            format!(
+                "Judged is {}, of which {} is better. Values are",
+                report.objective.metric.label(),
+                if more { "more" } else { "less" }
+            ),
+            if more { "value over the baseline's" } else { "baseline's value over value" },
+        ),
+    };
     let quick = if report.quick {
-        "The session used --quick: those that are faster than the baseline were not told apart. "
+        format!("The session used --quick: those that are {better} than the baseline were not told apart. ")
     } else {
-        ""
+        String::new()
     };
     let each = varied(report).into_iter().map(|(name, values)| format!("{name} ({})", values.join(", ")));
     let varied = match each.collect::<Vec<_>>() {
@@ -72,8 +86,8 @@ pub(crate) fn method(report: &TuneReport) -> Sentence {
         ))
         .name(baseline_name(report))
         .words(format!(
-            ") included; one that is decided leaves. {quick}Times are means with the standard deviation of a run. Ratios are \
-             baseline time over time: geometric means of the ratios within each block, so what drifts over the session \
+            ") included; one that is decided leaves. {quick}{judged} means with the standard deviation of a run. Ratios are \
+             {ratios}: geometric means of the ratios within each block, so what drifts over the session \
              cancels, with an interval that holds at 95 % however often it is looked at. Verdicts count all configurations \
              (a closed test of e-values). The verdict sentence rests on the confirmation phase alone: fresh blocks of what is \
              recommended and of the baseline, {fresh}"

@@ -1,7 +1,7 @@
 //! What the raw runs of a configuration come to: means for the tables and ratios to the baseline for the plots.
 
 use crate::number;
-use firsttouch_experiment::{SessionRun, TimedRun};
+use firsttouch_experiment::{Meanwhile, SessionRun, TimedRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport, format_bytes};
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ const MEMORY: Option<&str> = Some("memory");
 impl<'a> Metric<'a> {
     /// Those that every run has, in the order of all tables; the wall time first.
     pub(crate) const PLAIN: [Self; 7] = [
-        Metric::new(["wall_s", "wall time", "wall s"], None, Seconds(|run| run.wall_s)),
+        Metric::new(["wall_s", "wall time", "wall s"], COST, Seconds(|run| run.wall_s)),
         Metric::new(["user_s", "user time", "user s"], COST, Seconds(|run| run.user_s)),
         Metric::new(["system_s", "system time", "system s"], COST, Seconds(|run| run.system_s)),
         Metric::new(["max_rss_bytes", "peak RSS", "peak RSS bytes"], None, Bytes(|run| run.max_rss_bytes)),
@@ -53,8 +53,9 @@ impl<'a> Metric<'a> {
         Metric { key, label, title, group, read }
     }
 
-    fn besides_wall_time() -> impl Iterator<Item = Self> {
-        Metric::PLAIN.into_iter().skip(1)
+    /// Those that stand beside what was judged: the wall time, too, where it is something else.
+    fn beside(report: &TuneReport) -> impl Iterator<Item = Self> {
+        Metric::PLAIN.into_iter().skip(usize::from(report.objective.is_wall()))
     }
 
     /// The value of one run in full, as tables of raw runs have it; empty where the kernel did not count.
@@ -86,9 +87,28 @@ impl<'a> Metric<'a> {
     }
 }
 
-/// What runs cost besides wall time: the plain metrics, then the counters.
+/// How what the machine did meanwhile is read; empty where it is not known.
+type Told = fn(&Meanwhile) -> String;
+
+/// What the machine did meanwhile: the key in a document, which is the column in CSV, and what a table of raw runs has.
+pub(crate) const MEANWHILE: [(&str, Told); 8] = [
+    ("steal_s", |it| known(it.steal_s)),
+    ("other_cpu_s", |it| known(it.other_cpu_s.map(|seconds| (seconds * 1e4).round() / 1e4))),
+    ("frequency_mhz", |it| known(it.frequency_mhz)),
+    ("governor", |it| known(it.governor.as_ref())),
+    ("aslr", |it| known(it.aslr)),
+    ("host_taken_bytes", |it| known(it.host_taken_bytes)),
+    ("host_given_bytes", |it| known(it.host_given_bytes)),
+    ("free_change_bytes", |it| known(it.free_change_bytes)),
+];
+
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+/// What runs cost beside what was judged: the plain metrics, then the counters.
 pub(crate) fn costs(report: &TuneReport) -> Vec<Metric<'_>> {
-    Metric::besides_wall_time().chain(counters(report)).collect()
+    Metric::beside(report).chain(counters(report)).collect()
 }
 
 /// The counters of the session, by name.
@@ -108,8 +128,8 @@ pub(crate) enum Cost {
 
 impl Cost {
     /// Every column, in order.
-    pub(crate) fn all() -> impl Iterator<Item = Cost> {
-        Metric::besides_wall_time().flat_map(|metric| match metric.read {
+    pub(crate) fn all(report: &TuneReport) -> impl Iterator<Item = Cost> {
+        Metric::beside(report).flat_map(|metric| match metric.read {
             // Pages of a pool are in no resident set: what stands for it has them, too.
             Bytes(_) => vec![Cost::PeakMemory, Cost::PeakToBaseline],
             _ => vec![Cost::Mean(metric)],
@@ -117,8 +137,8 @@ impl Cost {
     }
 
     /// Those for which the terminal has room.
-    pub(crate) fn main() -> impl Iterator<Item = Cost> {
-        Cost::all().filter(|cost| cost.group().is_some())
+    pub(crate) fn main(report: &TuneReport) -> impl Iterator<Item = Cost> {
+        Cost::all(report).filter(|cost| cost.group().is_some())
     }
 
     pub(crate) fn group(self) -> Option<&'static str> {
@@ -239,14 +259,6 @@ pub(crate) fn search_blocks(report: &TuneReport) -> usize {
     runs.map(|run| run.block).collect::<BTreeSet<u32>>().len()
 }
 
-/// The mean wall time as the tables show it; unknown without a run.
-pub(crate) fn mean_wall(configuration: &ConfigurationReport) -> String {
-    if configuration.proved.runs.is_empty() {
-        return number::UNKNOWN.to_owned();
-    }
-    number::mean_seconds(configuration.proved.mean_wall_s, configuration.proved.deviation_wall_s)
-}
-
 /// What a configuration had in memory at its peak, beside what the baseline had in the same phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PeakMemory {
@@ -279,6 +291,7 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_experiment::Aslr;
 
     #[test]
     fn every_key_of_a_run_is_a_metric() {
@@ -286,5 +299,18 @@ mod tests {
         let keys: BTreeSet<&str> = run.as_object().unwrap().keys().map(String::as_str).collect();
         let metrics = Metric::PLAIN.iter().map(|metric| metric.key);
         assert_eq!(keys, metrics.chain(["counters"]).collect());
+        let meanwhile = Meanwhile {
+            steal_s: Some(0.0),
+            other_cpu_s: Some(0.0),
+            frequency_mhz: Some(0.0),
+            governor: Some(String::new()),
+            aslr: Some(Aslr::Full),
+            host_taken_bytes: Some(0),
+            host_given_bytes: Some(0),
+            free_change_bytes: Some(0),
+        };
+        let told = serde_json::to_value(meanwhile).unwrap();
+        let keys: BTreeSet<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, MEANWHILE.iter().map(|(key, _)| *key).collect());
     }
 }

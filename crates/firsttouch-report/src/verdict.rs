@@ -1,5 +1,6 @@
 //! The verdict sentence: the one number printed large, or the honest sentence where there is none.
 
+use crate::judged::Judged;
 use crate::number::{self, plural, ratio_words};
 use crate::sentence::Sentence;
 use crate::shell;
@@ -52,10 +53,11 @@ pub(crate) fn headline(report: &TuneReport) -> Headline {
             } else {
                 "no fresh runs confirmed it"
             };
-            Headline::new(None)
-                .words("Not confirmed yet: ")
-                .name(recommended)
-                .words(format!(" is faster than the baseline in the search, but {why}."))
+            Headline::new(None).words("Not confirmed yet: ").name(recommended).words(format!(
+                " is {} than the baseline in the search{}, but {why}.",
+                Judged::of(report).better(),
+                Judged::of(report).by()
+            ))
         }
         (None, _) => without_recommended(report),
     }
@@ -63,6 +65,8 @@ pub(crate) fn headline(report: &TuneReport) -> Headline {
 
 fn confirmed(report: &TuneReport, recommended: &str, confirmation: &Confirmation) -> Headline {
     let blocks = plural(fresh_blocks(report), "fresh block");
+    let judged = Judged::of(report);
+    let (better, worse, by) = (judged.better(), judged.worse(), judged.by());
     let figures = |ratio: &Ratio| {
         let (value, low, high) = ratio_words(ratio);
         format!("{value}, 95 % interval {low} to {high}")
@@ -71,7 +75,7 @@ fn confirmed(report: &TuneReport, recommended: &str, confirmation: &Confirmation
         (ConfirmationState::Confirmed, Some(ratio)) => {
             let (value, low, high) = ratio_words(ratio);
             let headline = Headline::new(Some(Verdict::Faster)).name(recommended).words(format!(
-                " is {value} times faster than the baseline, 95 % interval {low} to {high} ({blocks})."
+                " is {value} times {better} than the baseline{by}, 95 % interval {low} to {high} ({blocks})."
             ));
             with_cost(with_spared(headline, report, recommended), report, recommended)
         }
@@ -79,14 +83,15 @@ fn confirmed(report: &TuneReport, recommended: &str, confirmation: &Confirmation
             .words("Refuted: ")
             .name(recommended)
             .words(format!(
-                " is faster in the search, but slower than the baseline on fresh runs: {} times slower ({blocks}). \
+                " is {better} in the search{by}, but {worse} than the baseline on fresh runs: {} times {worse} ({blocks}). \
                  Keep the baseline.",
                 figures(&inverse(ratio))
             )),
         (ConfirmationState::Refuted, Some(ratio)) => {
             Headline::new(Some(Verdict::Same)).words("Refuted: ").name(recommended).words(format!(
-                " is faster in the search, but takes the same time as the baseline on fresh runs: ratio {}, \
+                " is {better} in the search, but {} on fresh runs: ratio {}, \
                  inside {} ({blocks}). Keep the baseline.",
+                as_the_baseline(judged),
                 figures(ratio),
                 band(report)
             ))
@@ -94,7 +99,9 @@ fn confirmed(report: &TuneReport, recommended: &str, confirmation: &Confirmation
         (_, ratio) => Headline::new(None)
             .words("Not confirmed yet: ")
             .name(recommended)
-            .words(" is faster than the baseline in the search, but fresh runs have not decided that")
+            .words(format!(
+                " is {better} than the baseline in the search{by}, but fresh runs have not decided that"
+            ))
             .words(ratio.as_ref().map_or(String::new(), |ratio| format!(": ratio {}", figures(ratio))))
             .words(format!(" ({blocks})."))
             .words(confirmation.forecast.map_or(String::new(), |forecast| {
@@ -102,6 +109,14 @@ fn confirmed(report: &TuneReport, recommended: &str, confirmation: &Confirmation
             })),
     };
     headline.words(if report.interrupted { " The session was interrupted." } else { "" })
+}
+
+/// What is said of those that are the same.
+fn as_the_baseline(judged: Judged<'_>) -> String {
+    match judged.by() {
+        by if by.is_empty() => "takes the same time as the baseline".to_owned(),
+        by => format!("is the same as the baseline{by}"),
+    }
 }
 
 /// Why what is recommended is not the fastest.
@@ -158,6 +173,8 @@ fn without_recommended(report: &TuneReport) -> Headline {
     if report.interrupted {
         return Headline::new(None).words("Nothing is proved: the session was interrupted before a verdict.");
     }
+    let judged = Judged::of(report);
+    let (better, by) = (judged.better(), judged.by());
     let with = |verdict| others.iter().filter(move |configuration| configuration.proved.verdict() == verdict);
     let open: Vec<_> = with(None).collect();
     if open.is_empty() && with(Some(Verdict::Same)).count() == others.len() {
@@ -166,12 +183,12 @@ fn without_recommended(report: &TuneReport) -> Headline {
             [only] => headline.name(&only.name),
             _ => headline.words("every configuration"),
         }
-        .words(format!(" takes the same time as the baseline, within {}.", band(report)));
+        .words(format!(" {}, within {}.", as_the_baseline(judged), band(report)));
     }
     if open.is_empty() {
         let verdicts: Vec<String> = [
             (Verdict::Same, format!("the same within {}", band(report))),
-            (Verdict::Slower, "slower".to_owned()),
+            (Verdict::Slower, judged.worse().to_owned()),
         ]
         .into_iter()
         .map(|(verdict, words)| (with(Some(verdict)).count(), words))
@@ -180,10 +197,10 @@ fn without_recommended(report: &TuneReport) -> Headline {
         .collect();
         let listed = if verdicts.is_empty() { String::new() } else { format!(" ({})", verdicts.join(", ")) };
         return Headline::new(Some(Verdict::Same))
-            .words(format!("Nothing helps: no configuration is faster than the baseline{listed}."));
+            .words(format!("Nothing helps: no configuration is {better} than the baseline{by}{listed}."));
     }
-    let headline =
-        Headline::new(None).words("Undecided: no configuration is proved faster than the baseline yet.");
+    let headline = Headline::new(None)
+        .words(format!("Undecided: no configuration is proved {better} than the baseline{by} yet."));
     let first = open.iter().filter_map(|one| one.proved.forecast.map(|forecast| (forecast, &one.name)));
     match first.min_by_key(|(forecast, _)| forecast.runs) {
         Some((forecast, name)) => headline
@@ -229,12 +246,16 @@ pub(crate) fn advice(report: &TuneReport) -> Advice {
 }
 
 /// The word for what was decided about a configuration.
-pub(crate) fn word(verdict: Option<Verdict>, is_baseline: bool) -> String {
+pub(crate) fn word(report: &TuneReport, verdict: Option<Verdict>, is_baseline: bool) -> &'static str {
     match verdict {
-        Some(verdict) => verdict.to_string(),
-        None if is_baseline => "baseline".to_owned(),
-        None => "undecided".to_owned(),
+        Some(verdict) => report.objective.word(verdict),
+        None => without_verdict(is_baseline),
     }
+}
+
+/// The word where there is no verdict.
+pub(crate) fn without_verdict(is_baseline: bool) -> &'static str {
+    if is_baseline { "baseline" } else { "undecided" }
 }
 
 /// The word for what fresh runs say.

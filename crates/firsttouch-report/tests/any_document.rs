@@ -5,8 +5,8 @@ mod common;
 
 use common::markup;
 use firsttouch_experiment::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Ratio, SessionRun, TimedRun,
-    Verdict,
+    Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
+    Objective, Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Pages, Placement, ProcessMemory, ProcessTree, Reason,
@@ -63,16 +63,32 @@ fn state() -> impl Strategy<Value = ConfirmationState> {
 }
 
 prop_compose! {
+    fn meanwhile()(
+        steal_s in proptest::option::of(number()),
+        (other_cpu_s, frequency_mhz) in (proptest::option::of(number()), proptest::option::of(number())),
+        governor in proptest::option::of(words()),
+        aslr in proptest::option::of(proptest::sample::select(vec![Aslr::Off, Aslr::Partial, Aslr::Full])),
+        (host_taken_bytes, host_given_bytes, free_change_bytes) in any::<(Option<u64>, Option<u64>, Option<i64>)>(),
+    ) -> Meanwhile {
+        Meanwhile {
+            steal_s, other_cpu_s, frequency_mhz, governor, aslr, host_taken_bytes, host_given_bytes, free_change_bytes,
+        }
+    }
+}
+
+prop_compose! {
     fn run()(
         (block, order, outlier) in any::<(u32, u32, bool)>(),
         (wall_s, user_s, system_s) in (number(), number(), number()),
         (max_rss_bytes, minor_faults, major_faults, context_switches) in any::<(u64, u64, u64, u64)>(),
         counters in btree_map(words(), any::<u64>(), 0..3),
+        judged in proptest::option::of(number()),
+        meanwhile in meanwhile(),
     ) -> SessionRun {
         SessionRun {
             block, order, outlier,
             timed: TimedRun {
-                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters,
+                wall_s, user_s, system_s, max_rss_bytes, minor_faults, major_faults, context_switches, counters, judged, meanwhile,
             },
         }
     }
@@ -188,18 +204,21 @@ prop_compose! {
         varied in btree_map(words(), words(), 0..3),
         command in proptest::option::of(vec(words(), 0..3)),
         asked in proptest::option::of(placement()),
-        obtained in proptest::option::of(receipt()),
-        runs in vec(run(), 0..4),
+        // On the heap: what makes them is larger than a test's stack.
+        obtained in proptest::option::of(receipt().boxed()),
+        runs in vec(run().boxed(), 0..4),
         (mean_wall_s, deviation_wall_s) in (number(), proptest::option::of(number())),
+        judged in proptest::option::of((number(), proptest::option::of(number()))),
         ratio in proptest::option::of(ratio()),
         decided in proptest::option::of(decided()),
         forecast in proptest::option::of(forecast()),
         bimodal in any::<bool>(),
     ) -> ConfigurationReport {
+        let judged = judged.map(|(mean, deviation)| Judged { mean, deviation });
         ConfigurationReport {
             name, varied, command, asked, obtained,
             proved: ConfigurationResult {
-                runs, mean_wall_s, deviation_wall_s, ratio, decided, forecast, bimodal,
+                runs, mean_wall_s, deviation_wall_s, judged, ratio, decided, forecast, bimodal,
             },
         }
     }
@@ -236,17 +255,33 @@ fn machine() -> impl Strategy<Value = Value> {
     })
 }
 
+fn objective() -> impl Strategy<Value = Objective> {
+    let metric = prop_oneof![
+        proptest::sample::select(
+            Metric::words().map(|word| word.parse().expect("a word of the list")).collect::<Vec<Metric>>()
+        ),
+        Just(Metric::Counter("cycles".to_owned())),
+        words().prop_map(|regex| Metric::Stdout(format!("({regex})"))),
+        (words(), words()).prop_map(|(file, key)| Metric::Json {
+            file: format!("{file}."),
+            pointer: format!("/{}", key.replace('/', "~1")),
+        }),
+    ];
+    (metric, any::<bool>()).prop_map(|(metric, higher_is_better)| Objective { metric, higher_is_better })
+}
+
 prop_compose! {
     fn document()(
         (command, started, warnings) in (vec(words(), 0..4), words(), vec(words(), 0..3)),
         (seed, interrupted, quick) in any::<(u64, bool, bool)>(),
+        objective in objective(),
         machine in machine(),
-        configurations in vec(configuration(), 0..4),
+        configurations in vec(configuration().boxed(), 0..4),
         skipped in vec((words(), words(), proptest::option::of(words())), 0..2),
         (recommended, stranger) in (proptest::option::of(0usize..4), words()),
         (best, spares, same_band) in (vec(words(), 0..3), proptest::option::of(words()), number()),
         confirmation in proptest::option::of((
-            proptest::option::of(ratio()), state(), proptest::option::of(forecast()), vec(run(), 0..3), vec(run(), 0..3),
+            proptest::option::of(ratio()), state(), proptest::option::of(forecast()), vec(run().boxed(), 0..3), vec(run().boxed(), 0..3),
         )),
     ) -> TuneReport {
         // One that is one of the configurations where there is one, or nobody's name.
@@ -254,7 +289,7 @@ prop_compose! {
         TuneReport {
             recommended: recommended.map(name),
             best, spares, same_band,
-            command, seed, started, machine, configurations, interrupted, quick, warnings,
+            command, seed, started, objective, machine, configurations, interrupted, quick, warnings,
             skipped: skipped
                 .into_iter()
                 .map(|(name, reason, remedy)| SkippedConfiguration { name, reason, remedy })

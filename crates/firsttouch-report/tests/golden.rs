@@ -55,6 +55,7 @@ fn decisions_are_as_they_were() {
 #[test]
 fn markdown_is_as_it_was() {
     expect("usual.md", &markdown::tune(&common::usual()));
+    expect("judged.md", &markdown::tune(&common::judged()));
 }
 
 /// What was varied stands in every format, and the command to type holds the values.
@@ -86,6 +87,7 @@ fn varied_values_are_as_they_were() {
 fn csv_is_as_it_was() {
     expect("awkward.csv", &csv::tune(&common::awkward()));
     expect("no-runs.csv", &csv::tune(&common::no_runs()));
+    expect("judged.csv", &csv::tune(&common::judged()));
 }
 
 #[test]
@@ -99,6 +101,7 @@ fn csv_has_one_line_per_run_in_their_order() {
 #[test]
 fn html_is_as_it_was() {
     expect("usual.html", &html::tune(&common::usual()));
+    expect("judged.html", &html::tune(&common::judged()));
 }
 
 #[test]

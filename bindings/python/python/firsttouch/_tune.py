@@ -34,14 +34,14 @@ class Tuned:
 
     @property
     def recommended(self) -> Optional[str]:
-        """The name of the configuration that was found faster than the baseline and asks least of those that cannot be told
+        """The name of the configuration that was found better than the baseline and asks least of those that cannot be told
         apart from the best; `None` if nothing was."""
         recommended: Optional[str] = self.document["recommended"]
         return recommended
 
     @property
     def best(self) -> list[str]:
-        """The names of all that are faster than the baseline and cannot be told apart from the best, the fastest first."""
+        """The names of all that are better than the baseline and cannot be told apart from the best, the best first."""
         best: list[str] = self.document["best"]
         return best
 
@@ -53,7 +53,8 @@ class Tuned:
 
     @property
     def ratio(self) -> Optional[tuple[float, float, float]]:
-        """How many times faster than the baseline the recommended one was in fresh runs, and the 95 % interval: value, low, high."""
+        """How many times faster than the baseline the recommended one was in fresh runs, or better in what was judged, and the 95 %
+        interval: value, low, high. Above 1 is better."""
         ratio = (self.document["confirmation"] or {}).get("ratio")
         return (ratio["value"], ratio["low"], ratio["high"]) if ratio else None
 
@@ -79,6 +80,8 @@ def tune(
     baseline: Optional[str] = None,
     alternatives: bool = False,
     quick: bool = False,
+    metric: str = "wall",
+    higher_is_better: bool = False,
     same: Optional[str] = None,
     precision: Optional[str] = None,
     max_runs: Optional[int] = None,
@@ -101,8 +104,11 @@ def tune(
 
     The arguments are the options of `firsttouch tune`: `vary` holds values for names in braces, in `command` and in the lines
     (`vary={"threads": [1, 2, 4]}` for `["env", "OMP_NUM_THREADS={threads}", "./model"]`), and all combinations are compared; `configs`
-    are placements in the short form (`"thp"`, `"2m,min-size=4M"`, `"mine:thp,heap"` with a name of its own); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the confirmed placement as a profile
-    for `firsttouch run --profile`. `setup`, `prepare`, `conclude` and `cleanup` are lines for the shell. With `progress`, what the session does goes to `sys.stderr`.
+    are placements in the short form (`"thp"`, `"2m,min-size=4M"`, `"mine:thp,heap"` with a name of its own); `metric` is what is
+    judged, less being better unless `higher_is_better`: `"cpu"`, `"rss"`, or what the program says (`r"stdout:elapsed ([0-9.]+)"`,
+    `"json:out.json:/seconds"`); `budget` is seconds, or a time such as `"1h"`, or `"none"` (without it ten minutes); `save` keeps the
+    confirmed placement as a profile for `firsttouch run --profile`. `setup`, `prepare`, `conclude` and `cleanup` are lines for the
+    shell. With `progress`, what the session does goes to `sys.stderr`.
     """
     if isinstance(command, (str, bytes)) or not command:
         raise ArgumentError("a command is a list of words", 'tune(["python3", "model.py"]); shlex.split() cuts a line')
@@ -117,6 +123,8 @@ def tune(
         "baseline": "plain" if baseline is None else baseline,
         "alternatives": alternatives,
         "quick": quick,
+        "metric": metric,
+        "higher_is_better": higher_is_better,
         "same": "2%" if same is None else str(same),
         "precision": None if precision is None else str(precision),
         "max_runs": None if max_runs is None else str(max_runs),

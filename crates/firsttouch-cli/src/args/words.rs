@@ -1,6 +1,7 @@
 //! Words that several commands understand: kinds of pages, sizes, times, shares.
 
-use firsttouch_launch::{Budget, parse_budget, parse_share, parse_time};
+use firsttouch_experiment::Metric;
+use firsttouch_launch::{Budget, parse_budget, parse_metric, parse_share, parse_time};
 use firsttouch_measure::Engine;
 use firsttouch_placement::{Pages, parse_size};
 use std::str::FromStr;
@@ -36,6 +37,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 pub(super) fn budget(text: &str) -> Result<Budget, String> {
     parse_budget(text).ok_or_else(|| "expected a time, for example 90s, 10m, 1h, or none".to_owned())
+}
+
+pub(super) fn metric(text: &str) -> Result<Metric, String> {
+    parse_metric(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         began,
         interrupt: interrupt.clone(),
     };
-    let mut display = Display::new(names.clone(), interrupt);
+    let mut display = Display::new(names.clone(), &plan.objective, interrupt);
     let outcome = firsttouch_experiment::run(&plan, &mut launcher, &mut display);
     display.clear();
     let reports = names.iter().zip(outcome.configurations).map(|(name, proved)| ConfigurationReport {
@@ -90,6 +90,7 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         command: vec!["firsttouch".into(), "bench".into(), "sssp".into(), name.clone()],
         seed: args.seed,
         started,
+        objective: plan.objective,
         machine: serde_json::to_value(&machine)?,
         configurations: reports.collect(),
         skipped,

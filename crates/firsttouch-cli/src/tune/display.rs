@@ -3,9 +3,9 @@
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress_lines::ProgressLines;
-use firsttouch_experiment::{LiveSummary, Observer, Phase, PhaseProgress, RunRequest, TimedRun};
+use firsttouch_experiment::{LiveSummary, Objective, Observer, Phase, PhaseProgress, RunRequest, TimedRun};
 use firsttouch_launch::{Stage, TuneObserver};
-use firsttouch_report::{seconds, span};
+use firsttouch_report::{amount, span};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ const UNTELLING: f64 = 100.0;
 #[derive(Debug)]
 pub(crate) struct Display {
     names: Vec<String>,
+    objective: Objective,
     /// What is drawn for each configuration; empty before its first block ends.
     lines: Vec<String>,
-    /// Wall time of the last run, in seconds.
-    last_s: Vec<Option<f64>>,
+    /// What was judged of the last run.
+    last: Vec<Option<f64>>,
     taking_part: Vec<usize>,
     heading: String,
     remaining: Option<Duration>,
@@ -28,12 +29,13 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    pub(crate) fn new(names: Vec<String>, interrupt: Interrupt) -> Display {
+    pub(crate) fn new(names: Vec<String>, objective: &Objective, interrupt: Interrupt) -> Display {
         let count = names.len();
         Display {
             names,
+            objective: objective.clone(),
             lines: vec![String::new(); count],
-            last_s: vec![None; count],
+            last: vec![None; count],
             taking_part: (0..count).collect(),
             heading: String::new(),
             remaining: None,
@@ -63,9 +65,9 @@ impl Display {
             let mark = if running == Some(index) { '>' } else { ' ' };
             let _ = write!(rows, "\n{mark} {:width$}  {}", self.names[index], self.lines[index]);
             if self.lines[index].is_empty()
-                && let Some(last_s) = self.last_s[index]
+                && let Some(last) = self.last[index]
             {
-                rows.push_str(&seconds(last_s));
+                rows.push_str(&amount(&self.objective.metric, last));
             }
         }
         self.shown.show(&rows);
@@ -90,14 +92,14 @@ impl Observer for Display {
     }
 
     fn run_finished(&mut self, request: &RunRequest, timed: &TimedRun) {
-        self.last_s[request.configuration] = Some(timed.wall_s);
+        self.last[request.configuration] = self.objective.value(timed);
         self.draw(None);
     }
 
     fn block_finished(&mut self, progress: &PhaseProgress) {
         self.taking_part = progress.configurations.iter().map(|summary| summary.configuration).collect();
         for summary in &progress.configurations {
-            self.lines[summary.configuration] = line(summary);
+            self.lines[summary.configuration] = line(summary, &self.objective);
         }
         self.remaining = progress.remaining;
         self.draw(None);
@@ -109,13 +111,14 @@ impl Observer for Display {
 pub(crate) struct Told {
     interrupt: Interrupt,
     shows_output: bool,
+    objective: Objective,
     display: Option<Display>,
 }
 
 impl Told {
     /// `shows_output`: the program writes to the terminal.
-    pub(crate) fn new(interrupt: Interrupt, shows_output: bool) -> Told {
-        Told { interrupt, shows_output, display: None }
+    pub(crate) fn new(interrupt: Interrupt, shows_output: bool, objective: &Objective) -> Told {
+        Told { interrupt, shows_output, objective: objective.clone(), display: None }
     }
 
     /// Removes what is drawn, so that results can take its place.
@@ -132,7 +135,7 @@ impl TuneObserver for Told {
     }
 
     fn timing(&mut self, names: &[String]) {
-        let display = Display::new(names.to_vec(), self.interrupt.clone());
+        let display = Display::new(names.to_vec(), &self.objective, self.interrupt.clone());
         if self.shows_output {
             display.leave();
         }
@@ -160,15 +163,15 @@ impl Observer for Told {
     }
 }
 
-fn line(summary: &LiveSummary) -> String {
-    let mut text = summary.mean_wall_s.map_or_else(|| "?".to_owned(), seconds);
+fn line(summary: &LiveSummary, objective: &Objective) -> String {
+    let mut text = summary.mean.map_or_else(|| "?".to_owned(), |mean| amount(&objective.metric, mean));
     // Two blocks alone leave the interval open for anything.
     if let Some(ratio) = summary.ratio.as_ref().filter(|ratio| ratio.high < UNTELLING) {
         let _ = write!(text, ", {:.2}x [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high);
     }
     match (summary.decided, summary.forecast) {
         (Some((verdict, blocks)), _) => {
-            let _ = write!(text, " {verdict} after {blocks} blocks");
+            let _ = write!(text, " {} after {blocks} blocks", objective.word(verdict));
             if summary.is_live {
                 text.push_str(", compared with the best");
             }
@@ -191,12 +194,13 @@ mod tests {
         let mut summary = LiveSummary {
             configuration: 1,
             runs: 5,
-            mean_wall_s: Some(0.834),
+            mean: Some(0.834),
             ratio: Some(Ratio { value: 1.479, low: 0.94, high: 2.32 }),
             decided: None,
             forecast: Some(Forecast { runs: 6, seconds: 120.0 }),
             is_live: true,
         };
+        let line = |summary: &LiveSummary| line(summary, &Objective::default());
         assert_eq!(line(&summary), "834 ms, 1.48x [0.94, 2.32] about 6 more blocks, 2 min 0 s");
         (summary.decided, summary.forecast) = (Some((Verdict::Faster, 7)), None);
         assert_eq!(

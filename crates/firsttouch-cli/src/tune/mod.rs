@@ -10,6 +10,7 @@ use crate::{clock, export, measure, program};
 use anyhow::Context;
 use display::Told;
 use firsttouch_documents::AnyDocument;
+use firsttouch_experiment::Objective;
 use firsttouch_launch::{Budget, Conditions, Interruption, NoProfile, TuneError, TuneRequest, WarmUp};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::Profile;
@@ -37,6 +38,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
     let kept = measure::kept_file();
+    let objective = Objective { metric: tune.metric.clone(), higher_is_better: tune.higher_is_better };
     let request = TuneRequest {
         command: &words,
         vary: &tune.vary,
@@ -48,6 +50,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         alternatives: tune.alternatives,
         seed: tune.seed,
         quick: tune.quick || tune.demo,
+        objective: &objective,
         same_band: tune.same,
         precision: tune.precision,
         max_runs: tune.max_runs,
@@ -66,7 +69,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         began,
         started,
     };
-    let mut told = Told::new(interrupt.clone(), tune.show_output);
+    let mut told = Told::new(interrupt.clone(), tune.show_output, &objective);
     let tuned = firsttouch_launch::tune(&request, &interrupt, &mut told);
     told.clear();
     let tuned = tuned.map_err(|error| match interrupt.asked() {
@@ -130,9 +133,12 @@ fn failed(error: TuneError) -> Failure {
             let hint = error.hint();
             Failure::new(error).usage().hint_if_some(hint)
         }
-        error if error.is_of_usage() => Failure::new(error)
-            .usage()
-            .hint("firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' -- PROGRAM"),
+        error if error.is_of_usage() => {
+            let hint = error.hint();
+            let example =
+                || "firsttouch tune --configs 'thp thp,prefault 2m,min-size=4M' -- PROGRAM".to_owned();
+            Failure::new(error).usage().hint(hint.unwrap_or_else(example))
+        }
         error => Failure::hinted(error),
     }
 }

@@ -17,6 +17,7 @@ mod inside;
 mod lab;
 mod leftovers;
 mod measure;
+mod metric;
 mod place;
 mod progress;
 mod report;

@@ -43,8 +43,32 @@ fn the_document_has_its_keys() {
     for run in configurations.iter().flat_map(|configuration| configuration["runs"].as_array().unwrap()) {
         assert!(run["wall_s"].as_f64().unwrap() > 0.0, "{run}");
         assert!(run["max_rss_bytes"].as_u64().unwrap() > 0, "{run}");
+        let meanwhile = &run["meanwhile"];
+        assert!(
+            meanwhile["other_cpu_s"].as_f64().unwrap() >= 0.0 && meanwhile["free_change_bytes"].is_i64(),
+            "{run}"
+        );
+        assert!(["off", "partial", "full"].contains(&meanwhile["aslr"].as_str().unwrap()), "{run}");
     }
     assert_eq!(configurations[1]["runs"].as_array().unwrap().len(), 2);
+}
+
+/// What every run inherits from us is told of it.
+#[test]
+fn one_layout_for_all_runs_is_told() {
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let words = [&["-R", own][..], &TINY, &["thp", "--json", "--", "true"]].concat();
+    let output = match Command::new("setarch").args(words).output() {
+        Ok(output) if output.status.success() => output,
+        _ => return skipped("setarch -R is not possible here"),
+    };
+    let document = json(&stdout(&output));
+    assert_eq!(document["configurations"][1]["runs"][0]["meanwhile"]["aslr"], "off");
+    assert!(
+        document["warnings"].to_string().contains("all runs have one layout"),
+        "{}",
+        document["warnings"]
+    );
 }
 
 #[test]

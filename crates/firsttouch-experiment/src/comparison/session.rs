@@ -8,7 +8,9 @@ use crate::statistics::contrast::{Contrast, contrasts};
 use crate::statistics::forecast::{Question, blocks_to_decide};
 use crate::statistics::sample::{mean, standard_deviation};
 use crate::statistics::unpaired::unpaired_contrasts;
-use crate::{Decided, Decider, MeasuredRun, MeasuredSession, Plan, Ratio, SessionRun, TimedRun, warnings};
+use crate::{
+    Decided, Decider, MeasuredRun, MeasuredSession, Objective, Plan, Ratio, SessionRun, TimedRun, warnings,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -82,19 +84,21 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
     let mut configurations: Vec<_> = session.configurations.iter().collect();
     configurations.sort_by_key(|configuration| configuration.name != rules.baseline);
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
-    let plan = Plan { same_band: rules.same_band, ..Plan::new(names, 0) };
+    // What is measured elsewhere is said to be faster and slower, whatever it is.
+    let objective = Objective { higher_is_better: rules.higher_is_better, ..Objective::default() };
+    let plan = Plan { objective, same_band: rules.same_band, ..Plan::new(names, 0) };
     let paired = session.is_paired();
     let all: Vec<&[MeasuredRun]> = configurations.iter().map(|one| &one.runs[..]).collect();
-    let mut history = history(&all, paired, session.is_ordered(), rules.higher_is_better);
+    let mut history = history(&plan, &all, paired, session.is_ordered());
     let mut told = Vec::new();
     let judged = if paired {
-        told.extend(warnings::drifting("session", &history, rules.same_band));
+        told.extend(warnings::drifting(&plan, "session", &history));
         told.extend(warnings::persistent(&plan, &history));
         told.extend(session.is_ordered().then(|| warnings::carried(&plan, &history)).flatten());
         in_blocks(&history, rules.same_band)
     } else {
-        told.extend(warnings::drifting_in_series(&history.runs, rules.same_band));
-        let series: Vec<Vec<f64>> = (0..all.len()).map(|place| logarithms(&history, place)).collect();
+        told.extend(warnings::drifting_in_series(&plan, &history.runs));
+        let series: Vec<Vec<f64>> = (0..all.len()).map(|place| log_losses(&plan, &history, place)).collect();
         told.extend(warnings::persistent_in_series(&plan.configurations, &series));
         in_series(&history, &series, rules.same_band)
     };
@@ -117,10 +121,10 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
                 let typical = (paired && values.len() <= MOST_EXAMINED)
                     .then(|| warnings::far_from_normal(name, ratio, &history.log_ratios(place)));
                 told.extend(typical.flatten());
-                told.extend(warnings::means_disagree(name, ratio, means, rules.same_band));
+                told.extend(warnings::means_disagree(&plan, name, ratio, means));
             }
             if values.len() <= MOST_EXAMINED {
-                bimodal = inspect(name, &mut history.runs[place], rules.same_band, &mut told);
+                bimodal = inspect(&plan, name, &mut history.runs[place], &mut told);
             }
             ComparedConfiguration {
                 name: name.clone(),
@@ -137,7 +141,7 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
         })
         .collect();
     let runs: Vec<&[SessionRun]> = history.runs.iter().map(|runs| &runs[..]).collect();
-    told.extend(warnings::slow_in_one(&plan.configurations, &runs));
+    told.extend(warnings::slow_in_one(&plan, &runs));
     let seen = |place: usize| {
         let log_ratio = judged.log_ratios[place].filter(|_| has_baseline && place != BASELINE)?;
         let standard_error = judged.contrasts[place].map(|contrast| contrast.standard_error);
@@ -147,9 +151,9 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
     (ComparedSession { name: session.name.clone(), paired, configurations: compared, warnings: told }, seen)
 }
 
-/// The runs as those of a session of `tune`. What is compared is a cost: where more is better, its inverse.
-fn history(all: &[&[MeasuredRun]], paired: bool, ordered: bool, higher_is_better: bool) -> History {
-    let mut history = History::new(all.len(), (0..all.len()).collect());
+/// The runs as those of a session of `tune`.
+fn history(plan: &Plan, all: &[&[MeasuredRun]], paired: bool, ordered: bool) -> History {
+    let mut history = History::new(plan, (0..all.len()).collect());
     let blocks = all.iter().copied().flatten().filter_map(|run| run.block);
     // Numbers without gaps.
     let mut numbers: BTreeMap<u32, u32> = blocks.map(|block| (block, 0)).collect();
@@ -160,26 +164,25 @@ fn history(all: &[&[MeasuredRun]], paired: bool, ordered: bool, higher_is_better
     let mut series = 0;
     for (place, runs) in all.iter().enumerate() {
         for (run, at) in runs.iter().zip(0..) {
-            let cost = if higher_is_better { run.value.recip() } else { run.value };
             let block = run.block.and_then(|block| numbers.get(&block).copied()).unwrap_or(at);
             let order = match run.order.filter(|_| ordered) {
                 Some(order) => order,
                 None if paired => block,
                 None => series + at,
             };
-            let timed = TimedRun { wall_s: cost, ..TimedRun::default() };
-            history.runs[place].push(SessionRun { block, order, timed, outlier: false });
+            let timed = TimedRun { judged: Some(run.value), ..TimedRun::default() };
             if let Some(entries) = history.blocks.get_mut(block as usize).filter(|_| paired) {
-                entries[place] = Some(cost.ln());
+                entries[place] = plan.objective.log_loss(&timed);
             }
+            history.runs[place].push(SessionRun { block, order, timed, outlier: false });
         }
         series += runs.len() as u32;
     }
     history
 }
 
-fn logarithms(history: &History, place: usize) -> Vec<f64> {
-    history.wall_s(place).into_iter().map(f64::ln).collect()
+fn log_losses(plan: &Plan, history: &History, place: usize) -> Vec<f64> {
+    history.runs[place].iter().filter_map(|run| plan.objective.log_loss(&run.timed)).collect()
 }
 
 fn in_blocks(history: &History, same_band: f64) -> Judged {
@@ -210,7 +213,7 @@ fn in_series(history: &History, series: &[Vec<f64>], same_band: f64) -> Judged {
         log_ratios: (0..series.len())
             .map(|place| beside(place, &|place| mean(&series[place])).map(|(base, own)| base - own))
             .collect(),
-        means: (0..series.len()).map(|place| beside(place, &|place| mean(&history.wall_s(place)))).collect(),
+        means: (0..series.len()).map(|place| beside(place, &|place| mean(&history.values(place)))).collect(),
         contrasts,
         decider,
     }

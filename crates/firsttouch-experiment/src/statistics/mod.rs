@@ -2,6 +2,7 @@
 //!
 //! None of them panics or returns NaN for finite samples; what cannot be known from so few values is `None`.
 
+pub mod association;
 pub mod best;
 pub mod closure;
 pub mod contrast;

@@ -2,8 +2,8 @@
 
 use crate::random::Random;
 use firsttouch_experiment::{
-    ConfirmationState, Launcher, Observer, Phase, PhaseProgress, Plan, RunRequest, SessionResult, TimedRun,
-    Verdict, run,
+    ConfirmationState, Launcher, Meanwhile, Observer, Phase, PhaseProgress, Plan, RunRequest, SessionResult,
+    TimedRun, Verdict, run,
 };
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(crate) struct Machine {
     pub(crate) mood: Option<(usize, f64, f64)>,
     /// Configuration, and by how much runs directly after it are slower.
     pub(crate) spoiler: Option<(usize, f64)>,
+    /// Probability of steal during a run, and by how much it makes that slower; how much a run has is drawn as well.
+    pub(crate) steal: Option<(f64, f64)>,
     /// After this phase all configurations are as slow as the baseline.
     pub(crate) gains_end_with: Option<Phase>,
     /// Interruption is reported once so many runs were made.
@@ -55,6 +57,7 @@ impl Machine {
             slow_mode: None,
             mood: None,
             spoiler: None,
+            steal: None,
             gains_end_with: None,
             interrupt_after: None,
             fail_at: None,
@@ -93,6 +96,24 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// What the kernel tells of a run. Only steal makes it slow; without any, nothing is known of that.
+    fn meanwhile(&mut self) -> Meanwhile {
+        let Some((probability, _)) = self.steal else { return Meanwhile::default() };
+        let strikes = self.random.uniform() < probability;
+        let share = if strikes { self.random.uniform() } else { 0.0 };
+        let ticks = |share: f64| (share * 100.0).round() / 100.0;
+        Meanwhile {
+            steal_s: Some(ticks(share)),
+            other_cpu_s: Some(ticks(0.1 * self.random.uniform())),
+            frequency_mhz: Some(3000.0 + 100.0 * self.random.normal()),
+            host_taken_bytes: Some(0),
+            host_given_bytes: Some(0),
+            ..Meanwhile::default()
+        }
+    }
+}
+
 impl Launcher for Machine {
     type Error = Broken;
 
@@ -102,12 +123,17 @@ impl Launcher for Machine {
             return Err(Broken(request.order));
         }
         let is_over = self.gains_end_with.is_some_and(|phase| phase != request.phase);
-        let wall_s = self.wall_s(if is_over { 0 } else { request.configuration }, request.order);
+        let mut wall_s = self.wall_s(if is_over { 0 } else { request.configuration }, request.order);
+        let meanwhile = self.meanwhile();
+        if let Some(((_, slower), share)) = self.steal.zip(meanwhile.steal_s) {
+            wall_s *= 1.0 + slower * share;
+        }
         self.elapsed_s += wall_s;
         Ok(TimedRun {
             wall_s,
             user_s: wall_s,
             minor_faults: 1 + u64::from(request.order),
+            meanwhile,
             ..TimedRun::default()
         })
     }

@@ -4,6 +4,7 @@ mod best;
 mod design;
 mod elsewhere;
 mod endings;
+mod judged;
 mod machine;
 mod operating;
 mod properties;

@@ -56,3 +56,26 @@ fn slow_runs_of_one_configuration_are_told() {
     assert!(warned(sums, 4, 100, moody) * 100 >= 80 * SESSIONS);
     assert_eq!(warned(sums, 4, 100, |_| {}), 0);
 }
+
+#[test]
+fn what_the_slow_runs_had_more_of_is_told() {
+    let words = "runs of a configuration were those with";
+    for configurations in [2, 8] {
+        // Steal in one run of five, which takes up to a fifth longer; load and frequency come and go, and do nothing.
+        let struck = |machine: &mut Machine| machine.steal = Some((0.2, 0.2));
+        assert!(warned("more steal", configurations, 40, struck) * 100 >= 90 * SESSIONS);
+        assert!(warned("more load by others", configurations, 40, struck) <= FIVE_PERCENT_AT_MOST);
+        assert!(warned("lower clock", configurations, 40, struck) <= FIVE_PERCENT_AT_MOST);
+        let harmless = |machine: &mut Machine| machine.steal = Some((0.2, 0.0));
+        assert!(warned(words, configurations, 40, harmless) <= FIVE_PERCENT_AT_MOST);
+        // Nor where runs are slow by something else.
+        let moody = |machine: &mut Machine| {
+            (machine.steal, machine.slow_mode) = (Some((0.2, 0.0)), Some((1, 0.1, 2.0)));
+        };
+        assert!(warned(words, configurations, 40, moody) <= FIVE_PERCENT_AT_MOST);
+        let drifting = |machine: &mut Machine| {
+            (machine.steal, machine.slow_noise) = (Some((0.2, 0.0)), 0.1);
+        };
+        assert!(warned(words, configurations, 40, drifting) <= FIVE_PERCENT_AT_MOST);
+    }
+}

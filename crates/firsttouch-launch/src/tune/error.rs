@@ -2,6 +2,7 @@
 
 use crate::agent::AgentError;
 use crate::configurations::ChoiceError;
+use crate::metric::MetricError;
 use crate::run::RunError;
 use crate::vary::VaryError;
 use firsttouch_placement::SkippedConfiguration;
@@ -55,6 +56,17 @@ pub enum TuneError {
     /// A line that was to run before or after the program failed.
     #[error(transparent)]
     Line(RunError),
+    /// What is to be judged cannot be.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// A run had nothing that could be judged.
+    #[error("there is nothing to judge of a run under `{name}`")]
+    Unjudged {
+        /// The configuration.
+        name: String,
+        /// Why.
+        source: MetricError,
+    },
     /// A run failed.
     #[error("the program failed under `{name}`")]
     Run {
@@ -75,6 +87,7 @@ impl TuneError {
         match error {
             RunError::Launch(error) => TuneError::Launch(error),
             line @ RunError::Line { .. } => TuneError::Line(line),
+            RunError::Metric(source) => TuneError::Unjudged { name: name.to_owned(), source },
             source => TuneError::Run { name: name.to_owned(), source },
         }
     }
@@ -89,6 +102,7 @@ impl TuneError {
             TuneError::Choice(_) | TuneError::Folder(_) | TuneError::Input { .. } => None,
             TuneError::Vary(error) => error.hint(),
             TuneError::Program(error) => Some(error.hint()),
+            TuneError::Metric(error) | TuneError::Unjudged { source: error, .. } => Some(error.hint()),
             TuneError::Line(_) => Some("try it in a shell; what it says is above".to_owned()),
             TuneError::Baseline { remedy, .. } => Some(remedy.clone()),
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
@@ -106,6 +120,7 @@ impl TuneError {
         match self {
             TuneError::Choice(error) => !matches!(error, ChoiceError::Nothing { .. }),
             TuneError::Vary(_) => true,
+            TuneError::Metric(error) => error.is_of_usage(),
             _ => false,
         }
     }

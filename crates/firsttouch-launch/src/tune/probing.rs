@@ -3,13 +3,14 @@
 use super::variants::Variant;
 use super::{Stage, TuneError, TuneObserver, warnings};
 use crate::combination::Combination;
+use crate::metric::Meter;
 use crate::probe::{Probe, probe};
 use crate::run::RunError;
 use crate::session::Interruption;
 use crate::worker::{WorkerAdvice, worker_advice};
-use crate::workshop::Workshop;
 use firsttouch_placement::{Placement, Receipt, SkippedConfiguration};
 use firsttouch_process::Environment;
+use std::path::Path;
 
 /// A configuration and what its untimed run showed; `None` if the session was interrupted before.
 pub(super) struct Probed {
@@ -35,6 +36,9 @@ pub(super) struct Looks<'a> {
     pub(super) interruption: &'a dyn Interruption,
     pub(super) environment: &'a Environment,
     pub(super) combinations: &'a [Combination],
+    pub(super) meter: &'a Meter,
+    /// What the program says lies there meanwhile.
+    pub(super) folder: &'a Path,
     pub(super) thp_mode: Option<&'a str>,
 }
 
@@ -47,7 +51,6 @@ impl Looks<'_> {
         warnings: &mut Vec<String>,
         observer: &mut dyn TuneObserver,
     ) -> Result<Vec<Probed>, TuneError> {
-        let folder = Workshop::new(self.environment).map_err(TuneError::Folder)?;
         let mut probed: Vec<Probed> = Vec::new();
         // Of each combination, once it was seen: whether the agent has to follow.
         let mut follows: Vec<Option<bool>> = vec![None; self.combinations.len()];
@@ -65,7 +68,7 @@ impl Looks<'_> {
             }
             observer.stage(&Stage::LookingAt { name: &name });
             let probing = conditions.around(self.environment, || {
-                probe(&variant.start, conditions, folder.path(), self.interruption.kill())
+                probe(&variant.start, conditions, self.meter, self.folder, self.interruption.kill())
             });
             match probing {
                 Ok(probe) => {
@@ -92,7 +95,10 @@ impl Looks<'_> {
                 }
                 Err(error) => {
                     warnings.push(format!("{name} is left out: {error}"));
-                    let reason = "the program failed in its untimed run".to_owned();
+                    let reason = match error {
+                        RunError::Metric(_) => "its untimed run had nothing to judge".to_owned(),
+                        _ => "the program failed in its untimed run".to_owned(),
+                    };
                     skipped.push(SkippedConfiguration { name, reason, remedy: None });
                 }
             }

@@ -3,12 +3,13 @@
 use super::page::written;
 use crate::cells::{SharedShortfall, asked, obtained};
 use crate::escape::escape;
+use crate::judged::Judged;
 use crate::number;
 use crate::summary::{
-    Cost, Metric, PeakMemory, Phase, counters, mean_wall, peak_memory, raw_runs as runs_in_order,
+    Cost, MEANWHILE, Metric, PeakMemory, Phase, counters, peak_memory, raw_runs as runs_in_order,
 };
 use crate::verdict;
-use firsttouch_experiment::{ConfirmationState, SessionRun};
+use firsttouch_experiment::{ConfirmationState, Meanwhile, SessionRun};
 use firsttouch_placement::{SkippedConfiguration, TuneReport};
 use std::fmt::Write as _;
 use std::iter;
@@ -68,13 +69,14 @@ fn code(text: &str) -> String {
 
 /// Asked, obtained and proved: one row per configuration, and one for the confirmation.
 pub(super) fn summary(report: &TuneReport) -> String {
+    let judged = Judged::of(report);
     let mut table = Table::new(&[
         ("configuration", Words),
         ("asked", Words),
         ("obtained", Words),
         ("runs", Number),
-        ("mean ± sd", Number),
-        ("times faster [95 %]", Number),
+        (&judged.mean_title(), Number),
+        (&judged.ratio_title(), Number),
         ("verdict", Words),
     ]);
     for (index, configuration) in report.configurations.iter().enumerate() {
@@ -88,21 +90,20 @@ pub(super) fn summary(report: &TuneReport) -> String {
             escape(&asked(configuration.asked.as_ref())),
             escape(&obtained(configuration)),
             configuration.proved.runs.len().to_string(),
-            mean_wall(configuration),
+            escape(&judged.mean(configuration)),
             ratio,
-            verdict::word(configuration.proved.verdict(), index == 0),
+            verdict::word(report, configuration.proved.verdict(), index == 0).to_owned(),
         ];
         table.row(row_class(report, &configuration.name), &cells);
     }
     if let (Some(confirmation), Some(recommended)) = (&report.confirmation, &report.recommended) {
         let runs = &confirmation.recommended_runs;
-        let mean = crate::summary::mean(&runs.iter().map(|run| run.timed.wall_s).collect::<Vec<_>>());
         let cells = [
             fresh_label(confirmation.state, recommended),
             escape(&asked(report.configuration(recommended).and_then(|c| c.asked.as_ref()))),
             number::UNKNOWN.to_owned(),
             (runs.len() + confirmation.baseline_runs.len()).to_string(),
-            mean.map_or(number::UNKNOWN.to_owned(), number::seconds),
+            judged.mean_of(runs),
             confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio),
             format!("<strong>{}</strong>", verdict::state_word(confirmation.state)),
         ];
@@ -111,9 +112,9 @@ pub(super) fn summary(report: &TuneReport) -> String {
     table.finish()
 }
 
-/// What the runs cost besides time: one row per configuration, and one for the recommended's fresh runs.
+/// What the runs cost beside what was judged: one row per configuration, and one for the recommended's fresh runs.
 pub(super) fn cost(report: &TuneReport) -> String {
-    let costs: Vec<(Cost, String)> = Cost::all().map(|cost| (cost, cost.long_title())).collect();
+    let costs: Vec<(Cost, String)> = Cost::all(report).map(|cost| (cost, cost.long_title())).collect();
     let titles = costs.iter().map(|(_, title)| (title.as_str(), Number));
     let mut table = Table::new(&iter::once(("configuration", Words)).chain(titles).collect::<Vec<_>>());
     let mut row = |class: &str, label: String, runs: &[SessionRun], memory: Option<PeakMemory>| {
@@ -179,8 +180,18 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
     let counters = counters(report);
     let mut titles = vec![("order", Number), ("block", Number), ("phase", Words), ("configuration", Words)];
     titles.extend(Metric::PLAIN.map(|metric| (metric.title, Number)));
+    let judged = Judged::of(report);
+    // What the kernel tells has a column of its own already.
+    let is_said = runs.iter().any(|(_, _, run)| run.timed.judged.is_some());
+    let label = report.objective.metric.label();
+    titles.extend(is_said.then_some((label.as_str(), Number)));
     titles.push(("outlier", Words));
     titles.extend(counters.iter().map(|counter| (counter.title, Number)));
+    let is_known =
+        |told: fn(&Meanwhile) -> String| runs.iter().any(|(.., run)| !told(&run.timed.meanwhile).is_empty());
+    let meanwhile: Vec<_> = MEANWHILE.into_iter().filter(|(_, told)| is_known(*told)).collect();
+    let words: Vec<String> = meanwhile.iter().map(|(key, _)| key.replace('_', " ")).collect();
+    titles.extend(words.iter().map(|title| (title.as_str(), Number)));
     // One class for the table instead of one per cell: there are thousands of them.
     let mut table = Table::new(&titles);
     table.text = table.text.replacen("<table>", "<table class=\"raw\">", 1);
@@ -189,8 +200,12 @@ pub(super) fn raw_runs(report: &TuneReport) -> Option<String> {
         let mut cells =
             vec![run.order.to_string(), run.block.to_string(), phase.word().to_owned(), escape(name)];
         cells.extend(Metric::PLAIN.map(|metric| metric.cell(run)));
+        if is_said {
+            cells.push(judged.value(run).map_or(String::new(), |value| value.to_string()));
+        }
         cells.push(if run.outlier { "×".to_owned() } else { String::new() });
         cells.extend(counters.iter().map(|counter| counter.cell(run)));
+        cells.extend(meanwhile.iter().map(|(_, told)| escape(&told(&run.timed.meanwhile))));
         table.row("", &cells);
     }
     Some(format!(

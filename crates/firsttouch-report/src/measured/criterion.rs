@@ -82,7 +82,13 @@ pub(super) fn messages(text: &str) -> Result<MeasuredFile, MeasuredError> {
     for (session, number) in sessions.iter_mut().zip(1..) {
         session.name = if several { format!("run {number}") } else { String::new() };
     }
-    Ok(MeasuredFile { format: MeasuredFormat::CargoCriterion, unit, sessions, notes: Vec::new() })
+    Ok(MeasuredFile {
+        format: MeasuredFormat::CargoCriterion,
+        unit,
+        higher_is_better: false,
+        sessions,
+        notes: Vec::new(),
+    })
 }
 
 fn by_iteration(times: &[f64], iterations: &[f64], scale: f64) -> Result<Vec<f64>, String> {

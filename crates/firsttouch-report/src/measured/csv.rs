@@ -72,6 +72,7 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
     Ok(MeasuredFile {
         format: MeasuredFormat::Csv,
         unit: None,
+        higher_is_better: false,
         sessions: sessions.into_iter().map(Rows::session).collect(),
         notes: Vec::new(),
     })

@@ -104,6 +104,7 @@ pub fn decide(
                 .to_owned(),
         );
     }
+    let higher_is_better = options.higher_is_better || files.iter().any(|(_, file)| file.higher_is_better);
     let sessions = all_sessions(files);
     let names: Vec<&str> = {
         let mut names = Vec::new();
@@ -136,11 +137,7 @@ pub fn decide(
             notes.push(format!("{} has no runs of the baseline, and compares nothing", session.name));
         }
     }
-    let rules = ComparisonRules {
-        baseline,
-        higher_is_better: options.higher_is_better,
-        same_band: options.same_band,
-    };
+    let rules = ComparisonRules { baseline, higher_is_better, same_band: options.same_band };
     let mut comparison = compare(&sessions, rules);
     comparison.notes.extend(notes);
     Ok(DecisionReport { sources, unit, comparison })

@@ -3,7 +3,7 @@
 use super::{MeasuredError, MeasuredFile, MeasuredFormat};
 use crate::summary::{Phase, raw_runs};
 use firsttouch_documents::AnyDocument;
-use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
+use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession, Metric};
 use firsttouch_placement::TuneReport;
 
 pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
@@ -36,13 +36,19 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
                     reason: format!("it has the value {}", run.value),
                 });
             }
-            Ok(MeasuredFile { format, unit: report.unit.clone(), sessions, notes: Vec::new() })
+            Ok(MeasuredFile {
+                format,
+                unit: report.unit.clone(),
+                higher_is_better: report.comparison.rules.higher_is_better,
+                sessions,
+                notes: Vec::new(),
+            })
         }
         other => Err(MeasuredError::NoRuns { kind: other.kind() }),
     }
 }
 
-/// The wall times of the search; then those of the confirmation, whose blocks come after.
+/// What the session judged of the runs of the search; then of those of the confirmation, whose blocks come after.
 fn session(format: MeasuredFormat, report: &TuneReport) -> Result<MeasuredFile, MeasuredError> {
     let runs = raw_runs(report);
     let searched = runs.iter().filter(|(_, phase, _)| *phase == Phase::Search);
@@ -53,11 +59,11 @@ fn session(format: MeasuredFormat, report: &TuneReport) -> Result<MeasuredFile, 
         .map(|one| MeasuredConfiguration { name: one.name.clone(), runs: Vec::new() })
         .collect();
     for (name, phase, run) in runs {
-        let value = run.timed.wall_s;
-        if !MeasuredRun::is_sound(value) {
-            let reason = format!("a run of `{name}` took {value} seconds");
+        let value = report.objective.value(&run.timed).filter(|value| MeasuredRun::is_sound(*value));
+        let Some(value) = value else {
+            let reason = format!("a run of `{name}` has no positive number for {}", report.objective.metric);
             return Err(MeasuredError::Shape { format, reason });
-        }
+        };
         let block = if phase == Phase::Search { run.block } else { run.block.saturating_add(fresh) };
         let run = MeasuredRun { block: Some(block), order: Some(run.order), value };
         if let Some(own) = configurations.iter_mut().find(|one| one.name == name) {
@@ -65,5 +71,12 @@ fn session(format: MeasuredFormat, report: &TuneReport) -> Result<MeasuredFile, 
         }
     }
     configurations.retain(|one| !one.runs.is_empty());
-    Ok(MeasuredFile::of_session(format, Some("s"), configurations))
+    let metric = &report.objective.metric;
+    let unit = match metric {
+        Metric::Rss => Some("bytes".to_owned()),
+        metric if metric.is_seconds() => Some("s".to_owned()),
+        metric => (!metric.is_said()).then(|| metric.to_string()),
+    };
+    let file = MeasuredFile::of_session(format, unit.as_deref(), configurations);
+    Ok(MeasuredFile { higher_is_better: report.objective.higher_is_better, ..file })
 }

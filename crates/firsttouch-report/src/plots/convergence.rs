@@ -82,13 +82,13 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     })
 }
 
-/// The blocks of the search, as the rule saw them: logarithms of the wall times.
+/// The blocks of the search, as the rule saw them.
 fn blocks(report: &TuneReport) -> Vec<Block> {
     let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
     for (at, configuration) in report.configurations.iter().enumerate() {
         for run in &configuration.proved.runs {
             let block = blocks.entry(run.block).or_insert_with(|| vec![None; report.configurations.len()]);
-            block[at] = Some(run.timed.wall_s.ln()).filter(|logarithm| logarithm.is_finite());
+            block[at] = report.objective.log_loss(&run.timed);
         }
     }
     blocks.into_values().collect()

@@ -37,7 +37,11 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
         draw(&mut svg, columns, &others, panel * index as f64);
     }
     Some(Plot {
-        title: "Faults, counters and processor time",
+        title: if report.objective.is_wall() {
+            "Faults, counters and processor time"
+        } else {
+            "Times, faults and counters beside it"
+        },
         caption: "Means per run as a multiple of the baseline's mean (given under each title). Bars to the left: less \
                   than the baseline; to the right: more (logarithmic, each column with a scale of its own)."
             .to_owned(),

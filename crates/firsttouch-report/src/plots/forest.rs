@@ -1,10 +1,12 @@
 //! Forest plot: the ratio of every configuration to the baseline with its interval, the confirmation on its own.
 
 use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, look_of, range_of, row_name};
+use crate::judged::Judged;
 use crate::number;
 use crate::scale::Scale;
 use crate::svg::{Anchor, Shape, Svg, colour};
 use crate::verdict;
+use crate::visible::visible;
 use firsttouch_experiment::{ConfirmationState, Ratio, Verdict};
 use firsttouch_placement::TuneReport;
 
@@ -39,20 +41,23 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
         "0.12",
         "±2 %: the same",
     );
-    let title = if scale.is_log() {
-        "times as fast as the baseline (logarithmic)"
-    } else {
-        "times as fast as the baseline"
-    };
-    bottom_axis(&mut svg, &scale, &scale.ticks(7), (TOP - 8.0, bottom), title);
+    let judged = Judged::of(report);
+    let (better, worse) = (judged.better(), judged.worse());
+    let title = format!(
+        "times {} as the baseline{}{}",
+        if report.objective.is_wall() { "as fast" } else { "as good" },
+        visible(&judged.by()),
+        if scale.is_log() { " (logarithmic)" } else { "" }
+    );
+    bottom_axis(&mut svg, &scale, &scale.ticks(7), (TOP - 8.0, bottom), &title);
     let one = scale.at(1.0);
     svg.line((one, TOP - 8.0), (one, bottom), colour::INK, 1.5);
     svg.note((one, TOP - 14.0), Anchor::Middle, "baseline");
     if one - LEFT > 110.0 {
-        svg.note((one - 34.0, TOP - 14.0), Anchor::End, "◂ slower");
+        svg.note((one - 34.0, TOP - 14.0), Anchor::End, &format!("◂ {worse}"));
     }
     if RIGHT - one > 110.0 {
-        svg.note((one + 34.0, TOP - 14.0), Anchor::Start, "faster ▸");
+        svg.note((one + 34.0, TOP - 14.0), Anchor::Start, &format!("{better} ▸"));
     }
 
     let mut y = TOP + ROW / 2.0;
@@ -66,10 +71,12 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     }
     Some(Plot {
         title: "Ratios to the baseline",
-        caption: "How many times faster than the baseline, with 95 % intervals. The confirmation (diamond) is made \
-                  of fresh runs only. ▲ faster, ▼ slower, ■ same (whole interval in the shaded ±2 %), ○ undecided; an \
-                  arrow marks an interval that goes on beyond the axis."
-            .to_owned(),
+        caption: format!(
+            "How many times {better} than the baseline{}, with 95 % intervals. The confirmation (diamond) is made \
+             of fresh runs only. ▲ {better}, ▼ {worse}, ■ same (whole interval in the shaded ±2 %), ○ undecided; an \
+             arrow marks an interval that goes on beyond the axis.",
+            judged.by()
+        ),
         svg: svg.finish("Forest plot of the ratios to the baseline"),
     })
 }
@@ -90,7 +97,7 @@ fn rows(report: &TuneReport) -> Vec<Row<'_>> {
         name: configuration.name.clone(),
         ratio: configuration.proved.ratio.as_ref(),
         look: look_of(configuration.proved.verdict()),
-        word: verdict::word(configuration.proved.verdict(), false),
+        word: verdict::word(report, configuration.proved.verdict(), false).to_owned(),
         confirmation: false,
     });
     fresh.chain(search).collect()

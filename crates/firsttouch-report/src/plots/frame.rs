@@ -1,6 +1,7 @@
 //! What figures of the report share: their measures, the names of rows, axes and the looks of verdicts.
 
-use crate::number::seconds;
+use crate::judged::Judged;
+use crate::number::UNKNOWN;
 use crate::scale::Scale;
 use crate::svg::{Anchor, Shape, Svg, colour, text_at};
 use crate::visible::{shortened, visible};
@@ -51,9 +52,10 @@ pub(super) fn bottom_axis(
 }
 
 /// The tooltip of a run.
-pub(super) fn run_words(run: &SessionRun, phase: &str) -> String {
+pub(super) fn run_words(judged: Judged<'_>, run: &SessionRun, phase: &str) -> String {
     let outlier = if run.outlier { ", outlier" } else { "" };
-    format!("{} (block {}, run {}, {phase}{outlier})", seconds(run.timed.wall_s), run.block, run.order)
+    let value = judged.value(run).map_or(UNKNOWN.to_owned(), |value| judged.show(value));
+    format!("{value} (block {}, run {}, {phase}{outlier})", run.block, run.order)
 }
 
 /// How a verdict is drawn: its form and its colour.

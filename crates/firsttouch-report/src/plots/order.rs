@@ -1,7 +1,8 @@
-//! Time against the order of the runs: drift, warm-up and groups of times show here.
+//! What was judged against the order of the runs: drift, warm-up and groups of times show here.
 
 use super::frame::{LEFT, Plot, RIGHT, WIDTH, bottom_axis, range_of, row_name, run_words};
-use crate::number::{percent, seconds};
+use crate::judged::Judged;
+use crate::number::percent;
 use crate::scale::Scale;
 use crate::summary::{Phase, fresh_runs};
 use crate::svg::{Anchor, Shape, Svg, colour};
@@ -42,26 +43,30 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
         let (anchor, offset) = if RIGHT - at > 90.0 { (Anchor::Start, 4.0) } else { (Anchor::End, -4.0) };
         svg.note((at + offset, TOP - 8.0), anchor, "confirmation");
     }
+    let what = Judged::of(report).caption();
     Some(Plot {
-        title: "Time against order",
-        caption: "Wall time in the order the runs were made. Each strip has a scale of its own (its span is at the \
-                  right), so that drift, warm-up and groups show for fast and slow configurations alike; the faint \
-                  line is the median. ● search, ○ confirmation, × outlier."
-            .to_owned(),
-        svg: svg.finish("Wall time against the order of the runs"),
+        title: if report.objective.is_wall() { "Time against order" } else { "Values against order" },
+        caption: format!(
+            "{what} in the order the runs were made. Each strip has a scale of its own (its span is at the \
+             right), so that drift, warm-up and groups show for fast and slow configurations alike; the faint \
+             line is the median. ● search, ○ confirmation, × outlier."
+        ),
+        svg: svg.finish(&format!("{what} against the order of the runs")),
     })
 }
 
 fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &ConfigurationReport, top: f64) {
     let fresh = fresh_runs(report, &configuration.name);
-    let mut runs: Vec<(&SessionRun, Phase)> =
-        configuration.proved.runs.iter().map(|run| (run, Phase::Search)).collect();
-    runs.extend(fresh.iter().map(|run| (run, Phase::Confirmation)));
-    runs.sort_by_key(|(run, _)| run.order);
-    let mut walls: Vec<f64> = runs.iter().map(|(run, _)| run.timed.wall_s).collect();
-    walls.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (walls.first().copied(), walls.last().copied()) else { return };
-    let median = walls[walls.len() / 2];
+    let judged = Judged::of(report);
+    let search = configuration.proved.runs.iter().map(|run| (run, Phase::Search));
+    let all = search.chain(fresh.iter().map(|run| (run, Phase::Confirmation)));
+    let mut runs: Vec<(&SessionRun, Phase, f64)> =
+        all.filter_map(|(run, phase)| Some((run, phase, judged.value(run)?))).collect();
+    runs.sort_by_key(|(run, ..)| run.order);
+    let mut values: Vec<f64> = runs.iter().map(|(.., value)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    let (Some(low), Some(high)) = (values.first().copied(), values.last().copied()) else { return };
+    let median = values[values.len() / 2];
     let missing = (median.abs() * LEAST_SPAN - (high - low)).max(0.0) / 2.0;
     let y = Scale::linear(low - missing, high + missing, (top + ROW - 9.0, top + 9.0));
 
@@ -74,26 +79,26 @@ fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &Configur
         report.recommended.as_deref() == Some(&configuration.name),
     );
     let points: Vec<(f64, f64)> =
-        runs.iter().map(|(run, _)| (x.at(f64::from(run.order)), y.at(run.timed.wall_s))).collect();
+        runs.iter().map(|(run, _, value)| (x.at(f64::from(run.order)), y.at(*value))).collect();
     if points.len() > 1 {
         svg.polyline(&points, colour::GREY, 1.0, 0.6, "");
     }
-    for ((run, phase), point) in runs.iter().zip(points) {
+    for ((run, phase, _), point) in runs.iter().zip(points) {
         let (shape, ink) = match (run.outlier, phase) {
             (true, _) => (Shape::Cross, colour::VERMILION),
             (false, Phase::Search) => (Shape::Disc, colour::BLUE),
             (false, Phase::Confirmation) => (Shape::Ring, colour::BLUE),
         };
-        svg.mark(shape, point, 2.8, ink, &run_words(run, phase.word()));
+        svg.mark(shape, point, 2.8, ink, &run_words(judged, run, phase.word()));
     }
     if runs.len() == 1 {
-        svg.note((RIGHT + 14.0, top + ROW / 2.0 + 4.0), Anchor::Start, &seconds(low));
+        svg.note((RIGHT + 14.0, top + ROW / 2.0 + 4.0), Anchor::Start, &judged.show(low));
         return;
     }
     svg.note(
         (RIGHT + 14.0, top + ROW / 2.0 - 3.0),
         Anchor::Start,
-        &format!("{} to {}", seconds(low), seconds(high)),
+        &format!("{} to {}", judged.show(low), judged.show(high)),
     );
     let spread =
         percent((high - low) / median).replace("100 %", &format!("{:.0} %", (high - low) / median * 100.0));

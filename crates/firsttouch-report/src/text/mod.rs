@@ -42,13 +42,12 @@ pub use status::status;
 
 use crate::cells;
 use crate::cells::{asked, obtained, shortfalls};
+use crate::judged::Judged;
 use crate::number;
 use crate::remarks::remarks;
 use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
-use crate::summary::{
-    Cost, PeakMemory, Phase, fresh_blocks, mean_wall, peak_memory, raw_runs, search_blocks,
-};
+use crate::summary::{Cost, PeakMemory, Phase, fresh_blocks, peak_memory, raw_runs, search_blocks};
 use crate::verdict::{self, Advice};
 use crate::visible::{columns, visible, wrapped};
 use firsttouch_experiment::{ConfirmationState, SessionRun, Verdict};
@@ -108,27 +107,40 @@ fn footer(report: &TuneReport) -> String {
     let fresh = fresh_blocks(report);
     let and_fresh = if fresh == 0 { String::new() } else { format!(" + {fresh} fresh") };
     format!(
-        "{} in {}{and_fresh}, seed {}, started {}{}",
+        "{} in {}{and_fresh}, seed {}, started {}{}{}",
         number::plural(raw_runs(report).len(), "run"),
         number::plural(search_blocks(report), "block"),
         report.seed,
         visible(&report.started),
         if report.quick { ", --quick" } else { "" },
+        judged_words(report),
     )
 }
 
+/// What was judged, where that is not the wall time.
+fn judged_words(report: &TuneReport) -> String {
+    match report.objective.is_wall() {
+        true => String::new(),
+        false if report.objective.higher_is_better => {
+            format!(", judged{}, more is better", visible(&Judged::of(report).by()))
+        }
+        false => format!(", judged{}", visible(&Judged::of(report).by())),
+    }
+}
+
 fn summary_table(report: &TuneReport) -> Table {
+    let judged = Judged::of(report);
     let mut columns = vec![
         Column::new("", "configuration", Align::Left),
         Column::new("asked, obtained", "asked", Align::Left),
         Column::new("asked, obtained", "obtained", Align::Left),
         Column::new("proved", "runs", Align::Right),
-        Column::new("proved", "mean ± sd", Align::Right),
-        Column::new("proved", "times faster [95 %]", Align::Right),
+        Column::new("proved", judged.mean_title(), Align::Right),
+        Column::new("proved", judged.ratio_title(), Align::Right),
         Column::new("proved", "verdict", Align::Left),
     ];
     columns.extend(
-        cost_columns().filter_map(|cost| Some(Column::new(cost.group()?, cost.title(), Align::Right))),
+        cost_columns(report).filter_map(|cost| Some(Column::new(cost.group()?, cost.title(), Align::Right))),
     );
     let mut table = Table::new(columns);
     for (index, configuration) in report.configurations.iter().enumerate() {
@@ -137,9 +149,6 @@ fn summary_table(report: &TuneReport) -> Table {
     }
     if let (Some(confirmation), Some(recommended)) = (&report.confirmation, &report.recommended) {
         let runs = confirmation.recommended_runs.len() + confirmation.baseline_runs.len();
-        let mean = crate::summary::mean(
-            &confirmation.recommended_runs.iter().map(|r| r.timed.wall_s).collect::<Vec<_>>(),
-        );
         let configuration = report.configuration(recommended);
         let asked = configuration.and_then(|c| c.asked.as_ref());
         let memory = configuration.and_then(|c| peak_memory(report, c, Phase::Confirmation));
@@ -148,11 +157,11 @@ fn summary_table(report: &TuneReport) -> Table {
             Cell::new(cells::asked(asked)),
             Cell::new(number::UNKNOWN),
             Cell::new(runs.to_string()),
-            Cell::new(mean.map_or(number::UNKNOWN.to_owned(), number::seconds)),
+            Cell::new(judged.mean_of(&confirmation.recommended_runs)),
             Cell::new(confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio)),
             state_cell(confirmation.state),
         ];
-        cells.extend(cost_cells(&confirmation.recommended_runs, memory));
+        cells.extend(cost_cells(report, &confirmation.recommended_runs, memory));
         table.row(cells);
     }
     table
@@ -170,20 +179,21 @@ fn row(
         Cell::new(asked(configuration.asked.as_ref())),
         Cell::new(obtained(configuration)),
         Cell::new(configuration.proved.runs.len().to_string()),
-        Cell::new(mean_wall(configuration)),
+        Cell::new(Judged::of(report).mean(configuration)),
         Cell::new(match &configuration.proved.ratio {
             Some(ratio) => number::ratio(ratio),
             None if is_baseline => "1".to_owned(),
             None => number::UNKNOWN.to_owned(),
         }),
-        verdict_cell(configuration.proved.verdict(), is_baseline),
+        verdict_cell(report, configuration.proved.verdict(), is_baseline),
     ];
-    cells.extend(cost_cells(&configuration.proved.runs, peak_memory(report, configuration, Phase::Search)));
+    let memory = peak_memory(report, configuration, Phase::Search);
+    cells.extend(cost_cells(report, &configuration.proved.runs, memory));
     cells
 }
 
-fn verdict_cell(verdict: Option<Verdict>, is_baseline: bool) -> Cell {
-    let words = verdict::word(verdict, is_baseline);
+fn verdict_cell(report: &TuneReport, verdict: Option<Verdict>, is_baseline: bool) -> Cell {
+    let words = verdict::word(report, verdict, is_baseline);
     match verdict {
         Some(Verdict::Faster) => Cell::toned(words, Tone::Good),
         Some(Verdict::Slower) => Cell::toned(words, Tone::Bad),
@@ -203,12 +213,16 @@ fn state_cell(state: ConfirmationState) -> Cell {
 }
 
 /// Peak memory and how it compares are one column here: with one more the table would be too wide for a terminal of 80.
-fn cost_columns() -> impl Iterator<Item = Cost> {
-    Cost::main().filter(|cost| !matches!(cost, Cost::PeakToBaseline))
+fn cost_columns(report: &TuneReport) -> impl Iterator<Item = Cost> {
+    Cost::main(report).filter(|cost| !matches!(cost, Cost::PeakToBaseline))
 }
 
-fn cost_cells(runs: &[SessionRun], memory: Option<PeakMemory>) -> impl Iterator<Item = Cell> {
-    cost_columns().map(move |cost| {
+fn cost_cells(
+    report: &TuneReport,
+    runs: &[SessionRun],
+    memory: Option<PeakMemory>,
+) -> impl Iterator<Item = Cell> {
+    cost_columns(report).map(move |cost| {
         let cell = cost.cell(runs, memory);
         Cell::new(match cost {
             Cost::PeakMemory if memory.is_some() => {

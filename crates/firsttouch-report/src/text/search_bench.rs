@@ -44,7 +44,7 @@ pub fn search_bench(report: &SearchBench, width: usize, style: Style) -> String 
             Cell::new(if index == 0 {
                 "what others are compared with".to_owned()
             } else {
-                verdict::word(proved.verdict(), false)
+                verdict::word(&report.session, proved.verdict(), false).to_owned()
             }),
             Cell::new(proved.runs.len().to_string()),
         ]);

@@ -11,8 +11,8 @@ pub mod varied;
 
 use firsttouch_documents::AnyDocument;
 use firsttouch_experiment::{
-    ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Ratio, SessionRun, TimedRun,
-    Verdict,
+    Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
+    Objective, Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
     BlockReport, ConfigurationReport, Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt,
@@ -74,6 +74,8 @@ pub fn run(noise: &mut Noise, shape: &Shape, block: u32, order: u32) -> SessionR
             major_faults: u64::from(block == 0),
             context_switches: 40 + u64::from(block) * 3,
             counters,
+            judged: None,
+            meanwhile: Meanwhile::default(),
         },
         outlier: false,
     }
@@ -311,6 +313,7 @@ pub fn empty() -> TuneReport {
         command: vec!["Rscript".to_owned(), "lm.R".to_owned()],
         seed: 42,
         started: "2026-07-29T09:30:00Z".to_owned(),
+        objective: Objective::default(),
         machine: machine(),
         configurations: Vec::new(),
         skipped: Vec::new(),
@@ -323,6 +326,38 @@ pub fn empty() -> TuneReport {
         quick: false,
         warnings: Vec::new(),
     }
+}
+
+/// The usual session, judged by what the program says of itself: more is better.
+pub fn judged() -> TuneReport {
+    let mut report = usual();
+    let metric = Metric::Stdout("rate: ([0-9.]+)".to_owned());
+    report.objective = Objective { metric, higher_is_better: true };
+    let say = |runs: &mut Vec<SessionRun>| {
+        for run in runs {
+            run.timed.judged = Some((1e6 / run.timed.wall_s).round() / 100.0);
+            run.timed.meanwhile = Meanwhile {
+                steal_s: Some(f64::from(run.order % 7) / 100.0),
+                other_cpu_s: Some(0.25),
+                aslr: Some(Aslr::Full),
+                host_taken_bytes: Some(0),
+                host_given_bytes: Some(u64::from(run.block) * MIB),
+                free_change_bytes: Some(-4096),
+                ..Meanwhile::default()
+            };
+        }
+    };
+    for proved in report.configurations.iter_mut().map(|configuration| &mut configuration.proved) {
+        say(&mut proved.runs);
+        let values: Vec<f64> = proved.runs.iter().filter_map(|run| run.timed.judged).collect();
+        let (mean, deviation) = described(&values);
+        proved.judged = (!values.is_empty()).then_some(Judged { mean, deviation });
+    }
+    if let Some(confirmation) = &mut report.confirmation {
+        say(&mut confirmation.baseline_runs);
+        say(&mut confirmation.recommended_runs);
+    }
+    report
 }
 
 /// A session as they usually are: one clear gain, something skipped, one warning.
@@ -588,6 +623,7 @@ pub fn all() -> Vec<(&'static str, TuneReport)> {
     vec![
         ("usual", usual()),
         ("awkward", awkward()),
+        ("judged", judged()),
         ("tied", tied()),
         ("empty", empty()),
         ("no-runs", no_runs()),
