@@ -217,7 +217,7 @@ pub(crate) struct Tune {
     /// Without this the placements are chosen by what the machine can do.
     #[arg(long, value_name = "LIST")]
     pub(crate) configs: Vec<String>,
-    /// Try the ways others have, too: glibc on pages of a pool, mimalloc, jemalloc, numactl
+    /// Try the ways others have, too: glibc on pages of a pool, mimalloc and jemalloc, as they come and keeping freed memory
     #[arg(long)]
     pub(crate) alternatives: bool,
     /// What to compare with: `plain`, or a placement in the short form

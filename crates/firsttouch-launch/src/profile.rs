@@ -89,10 +89,7 @@ mod tests {
         let configurations = [
             Configuration { name: "baseline".to_owned(), means: Means::Plain },
             Configuration { name: "2m".to_owned(), means: Means::Placed(placement.clone()) },
-            Configuration {
-                name: "numactl-local".to_owned(),
-                means: Means::Numactl("--localalloc".to_owned()),
-            },
+            Configuration { name: "plain".to_owned(), means: Means::Plain },
         ];
         let of = |recommended, state| profile(&report(recommended, state), &configurations, None);
         let confirmed = Some(ConfirmationState::Confirmed);
@@ -102,6 +99,6 @@ mod tests {
         assert!(of(None, None).is_err());
         assert!(of(Some("2m"), None).is_err());
         assert!(of(Some("2m"), Some(ConfirmationState::NotYet)).is_err());
-        assert!(of(Some("numactl-local"), confirmed).is_err());
+        assert!(of(Some("plain"), confirmed).is_err());
     }
 }

@@ -2,15 +2,13 @@
 //! found it.
 
 use crate::configurations::{Abilities, words};
-use crate::nodes::{candidates, usable_nodes};
+use crate::nodes::candidates;
 use crate::obstacle::Obstacle;
 use firsttouch_machine::{Machine, Root, StatusReport};
 use firsttouch_placement::MachineKey;
-use firsttouch_process::{Environment, resolve};
 
-/// What can be done on a machine. `measured`: the bandwidth between the nodes is known; commands are looked for on the search path of
-/// `environment`.
-pub(crate) fn abilities(status: &StatusReport, measured: bool, environment: &Environment) -> Abilities {
+/// What can be done on a machine. `measured`: the bandwidth between the nodes is known.
+pub(crate) fn abilities(status: &StatusReport, measured: bool) -> Abilities {
     let obstacles = words().filter_map(|word| {
         let obstacle = match status.can(word) {
             Some(ability) if ability.possible == Some(true) => return None,
@@ -19,13 +17,9 @@ pub(crate) fn abilities(status: &StatusReport, measured: bool, environment: &Env
         };
         Some((word.to_owned(), obstacle))
     });
-    let nodes = usable_nodes(&status.machine);
     Abilities {
         obstacles: obstacles.collect(),
-        first_node: nodes.iter().find(|node| !node.cpus.is_empty()).map(|node| node.id),
-        nodes: nodes.iter().map(|node| node.id).collect(),
         over_nodes: candidates(&status.machine, measured),
-        numactl: resolve("numactl".as_ref(), environment.get("PATH")).is_ok(),
         unreachable: None,
         jvm: false,
     }
@@ -133,7 +127,7 @@ mod tests {
         write(pool.join("nr_hugepages"), "8\n");
         write(pool.join("free_hugepages"), "5\n");
         let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
-        let abilities = abilities(&status, false, &Environment::default());
+        let abilities = abilities(&status, false);
         let obstacle = |word: &str| abilities.obstacles.get(word).map(|obstacle| obstacle.remedy.is_some());
         assert_eq!([obstacle("thp"), obstacle("64k"), obstacle("2m")], [None, Some(true), None]);
         assert_eq!(key(&status.machine), None);
@@ -146,11 +140,14 @@ mod tests {
         std::fs::create_dir_all(root.path().join("proc")).unwrap();
         std::fs::write(root.path().join("proc/cpuinfo"), "").unwrap();
         let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
-        let mut abilities = abilities(&status, false, &Environment::default());
+        let mut abilities = abilities(&status, false);
         abilities.jvm = true;
         let tried = choose("plain", &[], true, &abilities).unwrap().configurations;
         let names: Vec<&str> = tried.iter().map(|tried| tried.name.as_str()).collect();
-        assert_eq!(names, ["baseline", "mimalloc", "mimalloc-large"]);
+        // With what is kept on small pages, and mimalloc, which takes what there is.
+        let small =
+            ["baseline", "4k", "glibc-keep", "mimalloc", "mimalloc-large", "mimalloc-large-keep", "jemalloc"];
+        assert_eq!(names, small);
         abilities.unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         assert!(choose("plain", &[], true, &abilities).is_err());
     }

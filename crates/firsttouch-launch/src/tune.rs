@@ -106,7 +106,7 @@ pub fn tune(
         warnings::of_openblas(&free_openblas(&mut environment)).into_iter().collect();
     let here = Here::on(machine.clone(), request.kept);
     warnings.extend(warnings::of_unread(&here));
-    let mut choice = variants::choose(request, &here, &environment)?;
+    let mut choice = variants::choose(request, &here)?;
     let variants = variants::prepare(&mut choice, request.subject, &environment, &here)?;
     let seed = request.seed.unwrap_or_else(random_seed);
     observer::announce(observer, &variants, &choice.skipped, seed);

@@ -16,12 +16,8 @@ pub(super) struct Variant {
     pub(super) start: Start,
 }
 
-pub(super) fn choose(
-    request: &TuneRequest<'_>,
-    here: &Here,
-    environment: &Environment,
-) -> Result<Choice, TuneError> {
-    let mut abilities = abilities(request.status, here.is_measured(), environment);
+pub(super) fn choose(request: &TuneRequest<'_>, here: &Here) -> Result<Choice, TuneError> {
+    let mut abilities = abilities(request.status, here.is_measured());
     let beyond = request.subject.beyond(&Placement::default());
     abilities.unreachable = beyond.map(|(reason, explanation)| Obstacle {
         reason: explanation,
