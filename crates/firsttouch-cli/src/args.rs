@@ -100,7 +100,7 @@ pub(crate) enum Command {
     /// The program of `tune --demo`
     #[command(hide = true)]
     DemoWorkload(DemoWorkload),
-    /// Touches and releases memory: the warm-up before a timed run
+    /// Touches memory and releases it step by step: the warm-up of a timed run
     #[command(hide = true)]
     Warm(Warm),
     /// Print completions for a shell

@@ -62,13 +62,14 @@ impl<I: Interruption> Launcher for Session<'_, I> {
 
     fn launch(&mut self, request: &RunRequest) -> Result<TimedRun, RunError> {
         self.conditions.prepare(self.environment)?;
-        self.preparation.prepare();
+        let warmth = self.preparation.prepare();
         let manner = Manner {
             streams: [self.conditions.input(), self.output.clone(), self.output.clone()],
             variables: vec![padding(request)],
             waiting: Waiting::Measuring { events: &self.events, stop: self.interruption.kill() },
         };
         let finished = run_once(&self.starts[request.configuration], &manner, false)?.finished;
+        drop(warmth);
         if !self.conditions.accepts(finished.ending) {
             return Err(RunError::Program(finished.ending));
         }

@@ -37,15 +37,18 @@ pub(crate) fn key(machine: &Machine) -> Option<MachineKey> {
     })
 }
 
-/// Memory freed here may be gone from the host by the next run.
+/// Memory freed here may be gone from the host by the next run. Without free page reporting a guest keeps what it has touched
+/// once, as the untimed runs do; where it cannot be seen whether there is any, there may be.
 pub(crate) fn needs_warming(machine: &Machine) -> bool {
-    machine.free_page_reporting == Some(true) || machine.virtual_machine == Some(true)
+    machine.free_page_reporting.unwrap_or(machine.virtual_machine == Some(true))
 }
 
 /// What a run must leave as it found it, or the next one starts from a worse place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Supplies {
     available_bytes: Option<u64>,
+    /// What the control group still lets us have.
+    group_bytes: Option<u64>,
     total_bytes: Option<u64>,
     /// Page size and free pages of each pool.
     pools: Vec<(u64, Option<u64>)>,
@@ -61,14 +64,15 @@ impl Supplies {
     pub(crate) fn of(machine: &Machine) -> Supplies {
         Supplies {
             available_bytes: machine.memory_available_bytes,
+            group_bytes: machine.limits.cgroup_headroom_bytes(),
             total_bytes: machine.memory_bytes,
             pools: machine.pools.iter().map(|pool| (pool.page_bytes, pool.free)).collect(),
         }
     }
 
     /// Memory that a program could have.
-    pub(crate) fn available_bytes(&self) -> Option<u64> {
-        self.available_bytes
+    pub(crate) fn room_bytes(&self) -> Option<u64> {
+        self.available_bytes.map(|bytes| self.group_bytes.map_or(bytes, |group| group.min(bytes)))
     }
 
     /// What is missing against `before`, in words; `None` when all is back. Ordinary memory may vary by a
@@ -97,6 +101,7 @@ mod tests {
     fn supplies(available: u64, free: u64) -> Supplies {
         Supplies {
             available_bytes: Some(available),
+            group_bytes: None,
             total_bytes: Some(32 << 30),
             pools: vec![(2 << 20, Some(free))],
         }
@@ -109,6 +114,23 @@ mod tests {
         assert_eq!(supplies((20 << 30) - 1000, 101).missing(&before), None);
         assert_eq!(supplies(20 << 30, 97).missing(&before).unwrap(), "3 of 100 free pages of 2 MiB");
         assert_eq!(supplies(18 << 30, 100).missing(&before).unwrap(), "2 GiB of memory");
+    }
+
+    #[test]
+    fn a_control_group_leaves_less_room() {
+        let with = |group_bytes| Supplies { group_bytes, ..supplies(100, 0) }.room_bytes();
+        assert_eq!([None, Some(30), Some(300)].map(with), [Some(100), Some(30), Some(100)]);
+    }
+
+    #[test]
+    fn warming_is_for_machines_that_give_memory_back() {
+        let mut machine = Machine::from_source("core:1 pu:1").unwrap();
+        let mut needs = |reporting, guest| {
+            (machine.free_page_reporting, machine.virtual_machine) = (reporting, guest);
+            needs_warming(&machine)
+        };
+        assert!(needs(Some(true), Some(true)) && needs(None, Some(true)));
+        assert!(!needs(Some(false), Some(true)) && !needs(None, Some(false)) && !needs(None, None));
     }
 
     #[test]

@@ -379,3 +379,21 @@ fn recycling_is_compared_without_huge_pages() {
         assert!(known(name).is_some(), "{name}");
     }
 }
+
+#[test]
+fn memory_is_kept_warm_where_a_host_takes_it() {
+    let arguments = ["tune", "--quick", "--max-runs", "2", "--configs", "4k", "--json", "--", "true"];
+    let document = json(&stdout(&run(&arguments)));
+    let reports = document["machine"]["free_page_reporting"] == true;
+    let warnings = document["warnings"].to_string();
+    assert_eq!(warnings.contains("were kept warm for every run"), reports, "{warnings}");
+    assert!(!warnings.contains("the warm-up before a run failed"), "{warnings}");
+    // The helper: it tells that memory is warm, and is gone with its input.
+    let mut helper =
+        firsttouch().args(["warm", "8388608"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = [0; 5];
+    helper.stdout.as_mut().unwrap().read_exact(&mut told).unwrap();
+    assert_eq!(told, *b"warm\n");
+    drop(helper.stdin.take());
+    assert!(helper.wait().unwrap().success());
+}
