@@ -44,5 +44,5 @@ mod _core {
     #[pymodule_export]
     use super::session::{place_nothing, place_whole_process, ration, whole_process};
     #[pymodule_export]
-    use super::tune::session;
+    use super::tune::{session, warm};
 }

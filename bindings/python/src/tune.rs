@@ -9,6 +9,7 @@ use firsttouch_launch::{
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
 use firsttouch_report::{Style, html, json, text};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::error::Error;
 use std::ffi::OsString;
@@ -119,6 +120,13 @@ pub(crate) fn session(
         Err(reason) => (None, Some(reason.to_string())),
     };
     Ok((json::tune(report), html::tune(report), text::tune(report, columns, Style::Plain), profile, why))
+}
+
+/// Keeps so many bytes warm until standard input ends, and tells it by a line on standard output.
+#[pyfunction]
+pub(crate) fn warm(py: Python<'_>, bytes: usize) -> PyResult<()> {
+    py.detach(|| firsttouch_launch::warm(bytes, io::stdin(), io::stdout()))
+        .map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<Tuned, Failure> {

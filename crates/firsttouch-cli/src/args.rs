@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// The program of `tune --demo`
     #[command(hide = true)]
     DemoWorkload(DemoWorkload),
-    /// Touches and releases memory: the warm-up before a timed run
+    /// Touches memory and releases it step by step: the warm-up of a timed run
     #[command(hide = true)]
     Warm(Warm),
     /// Print completions for a shell
@@ -233,7 +233,7 @@ pub(crate) struct Tune {
     /// alone. A word that is `{NAME}` and nothing else goes where the value is empty.
     #[arg(long, value_name = "NAME=VALUES", value_parser = OsStringValueParser::new().try_map(|text| Dimension::parse(&text)))]
     pub(crate) vary: Vec<Dimension>,
-    /// Try the ways others have, too: glibc on pages of a pool, mimalloc, jemalloc, numactl
+    /// Try the ways others have, too: glibc on pages of a pool, mimalloc and jemalloc, as they come and keeping freed memory
     #[arg(long)]
     pub(crate) alternatives: bool,
     /// What to compare with: `plain`, or a placement in the short form

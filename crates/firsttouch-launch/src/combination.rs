@@ -1,7 +1,7 @@
 //! The programs of a session: one for each combination of varied values, each looked at as the program that it is.
 
 use crate::conditions::Conditions;
-use crate::configurations::{BASELINE, Configuration, Means};
+use crate::configurations::BASELINE;
 use crate::run::RunError;
 use crate::subject::Subject;
 use crate::vary::{Dimension, Values, VaryError, combinations, holds};
@@ -78,12 +78,6 @@ impl<'a> Template<'a> {
 }
 
 impl Combination {
-    /// The program's words as a configuration starts them; `None` where it starts the program in a way of its own.
-    pub(crate) fn command_of(&self, configuration: &Configuration) -> Option<Vec<String>> {
-        let is_ours = matches!(configuration.means, Means::Plain | Means::Placed(_));
-        is_ours.then(|| self.subject.command())
-    }
-
     /// What a configuration of it is called: its placement, then the values. The baseline's placement is said of the first alone.
     pub(crate) fn name(&self, placement: &str, is_first: bool) -> String {
         match (self.values.is_empty(), placement) {

@@ -1,8 +1,8 @@
 //! Which configurations a session compares, and which it cannot and why.
 
-use crate::nodes::{Candidate, ONE_NODE};
+use crate::nodes::Candidate;
 use crate::obstacle::Obstacle;
-use firsttouch_placement::{Pages, Placement, PlacementError, SkippedConfiguration, Via};
+use firsttouch_placement::{Placement, PlacementError, SkippedConfiguration};
 use std::collections::BTreeMap;
 
 /// How a configuration starts the program.
@@ -12,10 +12,6 @@ pub(crate) enum Means {
     Plain,
     /// With a placement.
     Placed(Placement),
-    /// With mimalloc as it comes, without its large-page settings.
-    PlainMimalloc,
-    /// Through `numactl` with these options.
-    Numactl(String),
 }
 
 /// One way of running the program.
@@ -41,22 +37,38 @@ impl Configuration {
     pub(crate) fn placement(&self) -> Option<&Placement> {
         match &self.means {
             Means::Placed(placement) => Some(placement),
-            Means::Plain | Means::PlainMimalloc | Means::Numactl(_) => None,
+            Means::Plain => None,
         }
     }
 }
 
 /// What is tried of kinds of pages: the name, the placement, and the word of the ability it depends on.
-const BY_PAGES: [(&str, &str, Option<&str>); 8] = [
+const BY_PAGES: [(&str, &str, Option<&str>); 10] = [
     ("plain", "plain", None),
+    // The agent alone: what it brings by using large blocks again is not credited to huge pages.
+    ("4k", "4k", None),
     ("thp", "thp", Some("thp")),
     ("thp-prefault", "thp,prefault", Some("thp")),
     ("thp-heap", "thp,heap", Some("thp")),
     // Needs no library in front of malloc: where it does as well, it is what is recommended.
     ("glibc-thp", "thp,via=glibc", Some("thp")),
+    // And on the agent's terms, who keeps freed memory, too.
+    ("glibc-thp-keep", "thp,keep,via=glibc", Some("thp")),
     ("64k", "64k", Some("64k")),
     ("2m", "2m", Some("2m")),
     ("1g", "1g", Some("1g")),
+];
+
+/// What others offer beside that, in the same form: each as it comes, on huge pages, and keeping freed memory as the agent does.
+const ALTERNATIVES: [(&str, &str, Option<&str>); 8] = [
+    ("glibc-keep", "plain,keep,via=glibc", None),
+    ("glibc-2m", "2m,via=glibc", Some("2m")),
+    ("mimalloc", "plain,via=mimalloc", None),
+    ("mimalloc-large", "thp,via=mimalloc", None),
+    ("mimalloc-large-keep", "thp,keep,via=mimalloc", None),
+    ("jemalloc", "plain,via=jemalloc", None),
+    ("jemalloc-thp", "thp,via=jemalloc", Some("thp")),
+    ("jemalloc-thp-keep", "thp,keep,via=jemalloc", Some("thp")),
 ];
 
 /// The ability to collapse pages of a running program, and the configuration by it.
@@ -64,7 +76,7 @@ const SUPERVISE: &str = "supervise";
 
 /// The words of the abilities that configurations depend on; some are there more than once.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    BY_PAGES.into_iter().filter_map(|(_, _, word)| word).chain([SUPERVISE])
+    BY_PAGES.into_iter().chain(ALTERNATIVES).filter_map(|(_, _, word)| word).chain([SUPERVISE])
 }
 
 /// What the first configuration is called.
@@ -84,25 +96,12 @@ pub(crate) struct Choice {
 pub(crate) struct Abilities {
     /// What cannot be done, by its word, one of [`words`].
     pub(crate) obstacles: BTreeMap<String, Obstacle>,
-    /// Nodes with memory that may be used.
-    pub(crate) nodes: Vec<u32>,
-    /// The first of them that has CPUs.
-    pub(crate) first_node: Option<u32>,
     /// What to try over nodes and CPUs.
     pub(crate) over_nodes: Vec<Candidate>,
-    /// `numactl` is on the search path.
-    pub(crate) numactl: bool,
     /// Why no library can be loaded into the program; `None` if one can.
     pub(crate) unreachable: Option<Obstacle>,
     /// The program is a Java virtual machine, whose heap only its own switches place.
     pub(crate) jvm: bool,
-}
-
-impl Abilities {
-    /// What stands against placing memory from within the program by the ability of this word.
-    fn against(&self, word: &str) -> Option<&Obstacle> {
-        self.unreachable.as_ref().or_else(|| self.obstacles.get(word))
-    }
 }
 
 /// A list that cannot be read.
@@ -227,12 +226,10 @@ impl Choice {
     }
 
     fn by_default(&mut self, abilities: &Abilities) {
-        let placed = |text| means(text).unwrap_or(Means::Plain);
         let baseline = self.configurations.first().map(|baseline| baseline.means.clone());
         for (name, placement, word) in BY_PAGES {
-            let means = placed(placement);
-            if baseline.as_ref() != Some(&means) {
-                self.try_it(name, means, word.and_then(|word| abilities.against(word)));
+            if baseline.as_ref() != Some(&placed(placement)) {
+                self.within(name, placement, word, abilities);
             }
         }
         for Candidate { name, placement, obstacle } in &abilities.over_nodes {
@@ -255,30 +252,27 @@ impl Choice {
 
     /// Adds the ways others have.
     pub(crate) fn alternatives(&mut self, abilities: &Abilities) {
-        let by = |pages, via| Means::Placed(Placement { pages, via, ..Placement::default() });
-        self.try_it("glibc-2m", by(Pages::Huge2M, Via::Glibc), abilities.against("2m"));
-        self.try_it("mimalloc", Means::PlainMimalloc, abilities.unreachable.as_ref());
-        self.try_it("mimalloc-large", by(Pages::Transparent, Via::Mimalloc), abilities.unreachable.as_ref());
-        self.try_it("jemalloc-thp", by(Pages::Transparent, Via::Jemalloc), abilities.against("thp"));
-        let obstacle = |reason: &str, remedy: Option<&str>| Obstacle {
-            reason: reason.to_owned(),
-            remedy: remedy.map(str::to_owned),
-        };
-        let obstacle = if abilities.nodes.len() < 2 {
-            Some(obstacle(ONE_NODE, None))
-        } else if !abilities.numactl {
-            Some(obstacle("numactl is not installed", Some("sudo apt install numactl")))
-        } else {
-            None
-        };
-        let numactl = |options: &str| Means::Numactl(options.to_owned());
-        self.try_it("numactl-local", numactl("--localalloc"), obstacle.as_ref());
-        self.try_it("numactl-interleave", numactl("--interleave=all"), obstacle.as_ref());
-        let node = abilities.first_node.unwrap_or(0);
-        // Preferred and not bound: a node that is too small must not bring down the machine's other programs.
-        let bound = format!("--cpunodebind={node} --preferred={node}");
-        self.try_it("numactl-bind", Means::Numactl(bound), obstacle.as_ref());
+        for (name, placement, word) in ALTERNATIVES {
+            self.within(name, placement, word, abilities);
+        }
     }
+
+    /// Tries a placement that works from within the program, by an ability where it needs one.
+    fn within(&mut self, name: &str, placement: &str, word: Option<&str>, abilities: &Abilities) {
+        let means = placed(placement);
+        let obstacle = match &means {
+            Means::Plain => None,
+            Means::Placed(_) => {
+                abilities.unreachable.as_ref().or_else(|| abilities.obstacles.get(word.unwrap_or_default()))
+            }
+        };
+        self.try_it(name, means, obstacle);
+    }
+}
+
+/// The means of one of our own placements, which all read.
+fn placed(text: &str) -> Means {
+    means(text).unwrap_or(Means::Plain)
 }
 
 #[cfg(test)]
@@ -286,7 +280,7 @@ mod tests {
     use super::*;
 
     fn able() -> Abilities {
-        Abilities { nodes: vec![0, 1], numactl: true, ..Abilities::default() }
+        Abilities::default()
     }
 
     fn unable(words: &[(&str, Option<&str>)]) -> Abilities {
@@ -308,23 +302,28 @@ mod tests {
             names(&choice),
             [
                 "baseline",
+                "4k",
                 "thp",
                 "thp-prefault",
                 "thp-heap",
                 "glibc-thp",
+                "glibc-thp-keep",
                 "64k",
                 "2m",
                 "1g",
+                "glibc-keep",
                 "glibc-2m",
                 "mimalloc",
                 "mimalloc-large",
+                "mimalloc-large-keep",
+                "jemalloc",
                 "jemalloc-thp",
-                "numactl-local",
-                "numactl-interleave",
-                "numactl-bind"
+                "jemalloc-thp-keep"
             ]
         );
         assert!(choice.skipped.is_empty());
+        // None of them is what cannot be read.
+        assert!(choice.configurations[1..].iter().all(|one| one.placement().is_some()));
         for placement in choice.configurations.iter().filter_map(Configuration::placement) {
             placement.check().unwrap();
         }
@@ -334,7 +333,10 @@ mod tests {
     fn what_cannot_run_is_listed_with_its_remedy() {
         let poor = unable(&[("64k", Some("echo")), ("2m", Some("echo")), ("1g", None)]);
         let choice = choose("plain", &[], false, &poor).unwrap();
-        assert_eq!(names(&choice), ["baseline", "thp", "thp-prefault", "thp-heap", "glibc-thp"]);
+        assert_eq!(
+            names(&choice),
+            ["baseline", "4k", "thp", "thp-prefault", "thp-heap", "glibc-thp", "glibc-thp-keep"]
+        );
         let skipped: Vec<_> =
             choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
         assert_eq!(skipped, [("64k", true), ("2m", true), ("1g", false)]);
@@ -343,7 +345,7 @@ mod tests {
     #[test]
     fn java_is_tried_with_its_own_switches() {
         let choice = choose("plain", &[], false, &Abilities { jvm: true, ..able() }).unwrap();
-        assert_eq!(names(&choice)[8..], ["jvm-thp", "jvm-2m"]);
+        assert_eq!(names(&choice)[10..], ["jvm-thp", "jvm-2m"]);
         for placement in choice.configurations.iter().filter_map(Configuration::placement) {
             placement.check().unwrap();
         }
@@ -353,16 +355,13 @@ mod tests {
     fn a_program_no_library_reaches_is_supervised() {
         let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         let choice = choose("plain", &[], true, &Abilities { unreachable, ..able() }).unwrap();
-        assert_eq!(
-            names(&choice),
-            ["baseline", "supervise", "numactl-local", "numactl-interleave", "numactl-bind"]
-        );
+        assert_eq!(names(&choice), ["baseline", "supervise"]);
         let unreachable = choice.skipped[0].reason.clone();
         assert_eq!(unreachable, "statically linked");
         let nothing = unable(&[("supervise", None)]);
         let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
         let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
-        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 8));
+        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 10));
     }
 
     #[test]
@@ -375,7 +374,7 @@ mod tests {
         });
         let several = Abilities { over_nodes: over_nodes.into(), ..able() };
         let choice = choose("plain", &[], false, &several).unwrap();
-        assert_eq!(names(&choice)[8..], ["interleave", "compact"]);
+        assert_eq!(names(&choice)[10..], ["interleave", "compact"]);
         // Threads take the agent, a memory policy does not.
         let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         let choice = choose("plain", &[], false, &Abilities { unreachable, ..several }).unwrap();
@@ -388,7 +387,7 @@ mod tests {
         let lists = ["thp 2m,min-size=4M".to_owned(), "plain;4k".to_owned()];
         let choice = choose("thp,via=glibc", &lists, false, &Abilities::default()).unwrap();
         assert_eq!(names(&choice), ["baseline", "thp", "2m,min-size=4M", "plain", "4k"]);
-        assert_eq!(choice.configurations[0].placement().unwrap().via, Via::Glibc);
+        assert_eq!(choice.configurations[0].placement().unwrap().via, firsttouch_placement::Via::Glibc);
     }
 
     #[test]
@@ -418,6 +417,9 @@ mod tests {
     #[test]
     fn a_default_that_is_the_baseline_is_not_compared_with_itself() {
         let choice = choose("thp", &[], false, &unable(&[("2m", None), ("1g", None)])).unwrap();
-        assert_eq!(names(&choice), ["baseline", "plain", "thp-prefault", "thp-heap", "glibc-thp", "64k"]);
+        assert_eq!(
+            names(&choice),
+            ["baseline", "plain", "4k", "thp-prefault", "thp-heap", "glibc-thp", "glibc-thp-keep", "64k"]
+        );
     }
 }

@@ -42,8 +42,6 @@ impl Intrusion {
             prefault: placement.is_some_and(|placement| placement.prefault),
             means: match &configuration.means {
                 Means::Plain => Intruder::Nothing,
-                Means::Numactl(_) => Intruder::Inherited,
-                Means::PlainMimalloc => Intruder::Allocator,
                 Means::Placed(placement) => Intruder::of_placement(placement),
             },
         }
@@ -57,7 +55,7 @@ impl Intrusion {
 
 impl Intruder {
     fn of_placement(placement: &Placement) -> Intruder {
-        let places_pages = placement.pages != Pages::Plain;
+        let places_pages = placement.pages != Pages::Plain || placement.keep;
         match placement.via {
             Via::Mimalloc | Via::Jemalloc => Intruder::Allocator,
             // Threads are bound by the agent, whoever places the memory.
@@ -98,14 +96,18 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_the_method() {
-        let other = |means| Configuration { name: String::new(), means };
         let ascending = [
-            vec![other(Means::Plain)],
-            vec![other(Means::Numactl("--localalloc".to_owned())), placed("plain,interleave=all")],
-            vec![placed("thp,via=glibc"), placed("thp,via=jvm")],
+            vec![Configuration { name: String::new(), means: Means::Plain }],
+            vec![placed("plain,interleave=all"), placed("plain,prefer=0,cpus=nodes=0")],
+            vec![placed("thp,via=glibc"), placed("plain,keep,via=glibc"), placed("thp,via=jvm")],
             vec![placed("thp,via=supervise")],
-            vec![placed("thp"), placed("plain,threads=compact"), placed("thp,via=glibc,threads=compact")],
-            vec![placed("thp,via=jemalloc"), placed("thp,via=mimalloc"), other(Means::PlainMimalloc)],
+            vec![
+                placed("thp"),
+                placed("4k"),
+                placed("plain,threads=compact"),
+                placed("thp,via=glibc,threads=compact"),
+            ],
+            vec![placed("thp,via=jemalloc"), placed("thp,keep,via=mimalloc"), placed("plain,via=mimalloc")],
             vec![placed("thp,prefault")],
             vec![placed("2m,via=glibc"), placed("2m,via=jvm")],
             vec![placed("2m")],

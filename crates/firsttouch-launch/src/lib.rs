@@ -5,6 +5,7 @@
 //!   ready to be started as often as wanted.
 //! - [`run_once`] is how a program is run here: it decides who looks on (nobody, a visitor, a supervisor), where the agents
 //!   leave their records, how the run is waited for, and makes the receipt. [`run_accompanied`] is for those who look on themselves.
+//! - [`warm()`] is the helper that keeps memory warm beside a timed run.
 //! - [`tune()`] is a session: chooses configurations, looks at each, has `firsttouch-experiment` compare them, each run by
 //!   [`run_once`], and makes the tune document.
 //!
@@ -38,6 +39,7 @@ mod surroundings;
 mod tune;
 mod vary;
 mod visitor;
+mod warm;
 mod worker;
 mod workshop;
 mod written;
@@ -58,6 +60,7 @@ pub use tune::{
     Budget, Stage, TuneError, TuneObserver, TuneRequest, Tuned, parse_budget, parse_share, parse_time, tune,
 };
 pub use vary::{Dimension, VaryError};
+pub use warm::{WarmError, warm};
 pub use worker::{WorkerAdvice, worker_advice};
 pub use workshop::Workshop;
 pub use written::Unwritten;

@@ -5,8 +5,7 @@
 
 use crate::obstacle::Obstacle;
 use firsttouch_machine::{Machine, Node};
-use firsttouch_placement::format_order;
-use firsttouch_threads::{compact, groups};
+use firsttouch_threads::groups;
 
 /// Why these are not tried on a machine with one node.
 pub(crate) const ONE_NODE: &str = "there is only one node with memory";
@@ -41,14 +40,11 @@ pub(crate) fn candidates(machine: &Machine, measured: bool) -> Vec<Candidate> {
     };
     add("interleave", "plain,interleave=all");
     let cpus = usable_cpus(machine);
-    let of_node = |node: &Node| -> Vec<u32> {
-        compact(machine, &cpus).into_iter().filter(|cpu| node.cpus.contains(cpu)).collect()
-    };
-    // As numactl is used most: a program that fits into one node.
-    let first = nodes.iter().map(|node| (node.id, of_node(node))).find(|(_, cpus)| !cpus.is_empty());
-    if let Some((node, cpus)) = first {
-        let cpus = format_order(&cpus).replace(',', "+");
-        add(&format!("node-{node}"), &format!("plain,prefer={node},threads={cpus}"));
+    // As numactl is used most: a program that fits into one node. Preferred and not bound: a node that is too small must not bring
+    // down the machine's other programs.
+    let has_cpus = |node: &&&Node| node.cpus.iter().any(|cpu| cpus.contains(cpu));
+    if let Some(Node { id, .. }) = nodes.iter().find(has_cpus) {
+        add(&format!("node-{id}"), &format!("plain,prefer={id},cpus=nodes={id}"));
     }
     let orders = orders(machine, &cpus);
     for (name, order) in &orders {
@@ -159,7 +155,7 @@ mod tests {
             ]
         );
         let node = candidates.iter().find(|one| one.name == "node-0").unwrap();
-        assert_eq!(node.placement, "plain,prefer=0,threads=0-5");
+        assert_eq!(node.placement, "plain,prefer=0,cpus=nodes=0");
         let weighted = candidates.last().unwrap();
         assert_eq!(weighted.obstacle.as_ref().unwrap().remedy.as_deref(), Some("firsttouch measure"));
         assert_eq!(

@@ -2,13 +2,15 @@
 
 use crate::surroundings::Supplies;
 use firsttouch_machine::Root;
-use firsttouch_process::{Environment, Launch, Stream};
+use firsttouch_process::{Environment, Launch, Running, Stream};
 use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, PipeWriter};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Share of the available memory that a warm-up may take.
+/// Share of the memory that could be had that a warm-up may take, with what the program takes meanwhile.
 const WARM_SHARE: (u64, u64) = (4, 5);
 /// Memory comes back within milliseconds after the end of a program; a second covers the slowest machines.
 const TRIES: u32 = 20;
@@ -24,13 +26,30 @@ pub(crate) struct Preparation {
     warnings: Vec<String>,
 }
 
-/// A program that touches as much memory as it is told, and releases it by ending.
+/// A program that touches as much memory as it is told and writes a line then. It gives the memory back as others take some, and
+/// ends when its input does ([`crate::warm()`]).
 #[derive(Clone, Debug)]
 pub struct WarmUp {
     /// The program.
     pub program: PathBuf,
     /// Its arguments; one more follows, the number of bytes.
     pub arguments: Vec<OsString>,
+}
+
+/// Memory that is kept warm for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Warmth {
+    /// The helper's input and the helper; both go together.
+    helper: Option<(Option<PipeWriter>, Running)>,
+}
+
+impl Drop for Warmth {
+    fn drop(&mut self) {
+        if let Some((input, running)) = self.helper.take() {
+            drop(input);
+            let _ = running.wait();
+        }
+    }
 }
 
 impl Preparation {
@@ -40,31 +59,24 @@ impl Preparation {
         warm: Option<(WarmUp, u64)>,
         environment: &Environment,
     ) -> Preparation {
-        // In large pages, where they can be had: the sooner it is done, the less cools down meanwhile.
-        let mut environment = environment.clone();
-        environment.set("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-        Preparation { before, warm, environment, warnings: Vec::new() }
+        Preparation { before, warm, environment: environment.clone(), warnings: Vec::new() }
     }
 
-    /// Does what is due before a run.
-    pub(crate) fn prepare(&mut self) {
-        let available = self.settle();
-        if let Some((warm, bytes)) = &self.warm {
-            let limit = available.map(|bytes| bytes / WARM_SHARE.1 * WARM_SHARE.0);
-            let bytes = limit.map_or(*bytes, |limit| limit.min(*bytes));
-            let words = warm.arguments.iter().cloned().chain([OsString::from(bytes.to_string())]);
-            let mut launch = Launch::new(&warm.program, words, self.environment.clone());
-            launch.streams = [Stream::Null, Stream::Null, Stream::Null];
-            let done = launch.measure(&[], None).is_ok_and(|finished| finished.ending.is_success());
-            if !done {
-                self.warn(
-                    "the warm-up before a run failed: first touch may be slow by chance; free some memory",
-                );
-            }
+    /// Does what is due before a run. The answer is to be kept until the run has ended.
+    pub(crate) fn prepare(&mut self) -> Option<Warmth> {
+        let room = self.settle().map(|bytes| bytes / WARM_SHARE.1 * WARM_SHARE.0);
+        let (warm, bytes) = self.warm.as_ref()?;
+        let bytes = room.map_or(*bytes, |room| room.min(*bytes));
+        // Beside what the program takes until the helper has noticed it: that is never a reason for the kernel to look for memory.
+        let held = room.is_some_and(|room| bytes.saturating_mul(2) <= room);
+        let warmed = warm.start(bytes, held, &self.environment);
+        if !warmed.as_ref().is_ok_and(Option::is_some) {
+            self.warn("the warm-up before a run failed: first touch may be slow by chance; free some memory");
         }
+        warmed.ok().flatten().filter(|_| held)
     }
 
-    /// Waits, within bounds, until memory and pools are as they were; answers the memory available then.
+    /// Waits, within bounds, until memory and pools are as they were; answers how much memory could be had then.
     fn settle(&mut self) -> Option<u64> {
         let before = self.before.as_ref()?;
         let mut missing = None;
@@ -72,7 +84,7 @@ impl Preparation {
             let now = Supplies::read(&Root::live())?;
             missing = now.missing(before);
             if missing.is_none() {
-                return now.available_bytes();
+                return now.room_bytes();
             }
             thread::sleep(PAUSE);
         }
@@ -84,7 +96,7 @@ impl Preparation {
         }
         // From here on this is what there is: the same loss is told once.
         self.before = Supplies::read(&Root::live());
-        self.before.as_ref()?.available_bytes()
+        self.before.as_ref()?.room_bytes()
     }
 
     fn warn(&mut self, warning: &str) {
@@ -96,5 +108,71 @@ impl Preparation {
     /// What went wrong on the way.
     pub(crate) fn into_warnings(self) -> Vec<String> {
         self.warnings
+    }
+}
+
+impl WarmUp {
+    /// Starts it and waits until it has touched so many bytes; it holds them then, or gives them all back at once. `None` if it
+    /// says nothing.
+    fn start(&self, bytes: u64, held: bool, environment: &Environment) -> io::Result<Option<Warmth>> {
+        let words = self.arguments.iter().cloned().chain([OsString::from(bytes.to_string())]);
+        let mut launch = Launch::new(&self.program, words, environment.clone());
+        let (output, told) = io::pipe()?;
+        let stream = |end| Stream::Descriptor(Arc::new(end));
+        launch.streams = [Stream::Null, stream(told.into()), Stream::Null];
+        let mut input = None;
+        if held {
+            let (read, write) = io::pipe()?;
+            launch.streams[0] = stream(read.into());
+            input = Some(write);
+        }
+        let running = launch.hold().and_then(firsttouch_process::Held::release).map_err(io::Error::other)?;
+        // Our copies of its ends go, so that its output ends with it.
+        drop(launch);
+        let warmth = Warmth { helper: Some((input, running)) };
+        let mut line = String::new();
+        let said = BufReader::new(output).read_line(&mut line)?;
+        Ok((said > 0).then_some(warmth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn helper(script: &str) -> WarmUp {
+        WarmUp { program: "/bin/sh".into(), arguments: ["-c", script, "helper"].map(OsString::from).into() }
+    }
+
+    #[test]
+    fn a_helper_is_there_until_the_run_has_ended() {
+        let scratch = tempfile::tempdir().unwrap();
+        let ended = scratch.path().join("ended");
+        let script = format!("echo warm; cat; echo $1 > {}", ended.display());
+        let environment = Environment::default();
+        let warmth = helper(&script).start(4096, true, &environment).unwrap().unwrap();
+        assert!(!ended.exists());
+        drop(warmth);
+        assert_eq!(std::fs::read_to_string(&ended).unwrap(), "4096\n");
+        assert!(helper("exit 1").start(4096, false, &environment).unwrap().is_none());
+    }
+
+    /// A helper that held what the program needs would be in its way: it gives everything back before.
+    #[test]
+    fn only_memory_that_nobody_needs_is_held() {
+        let warmed = |bytes| {
+            let mut preparation = Preparation::new(
+                Supplies::read(&Root::live()),
+                Some((helper("echo warm; cat"), bytes)),
+                &Environment::default(),
+            );
+            let warmth = preparation.prepare();
+            (warmth.is_some(), preparation.into_warnings())
+        };
+        assert_eq!(warmed(1 << 20), (true, Vec::new()));
+        assert_eq!(warmed(u64::MAX), (false, Vec::new()));
+        let mut failing = Preparation::new(None, Some((helper("exit 1"), 1)), &Environment::default());
+        assert!(failing.prepare().is_none());
+        assert!(failing.into_warnings()[0].contains("warm-up before a run failed"));
     }
 }

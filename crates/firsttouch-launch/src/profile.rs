@@ -16,9 +16,6 @@ pub enum NoProfile {
     /// What is recommended is the program without a placement.
     #[error("what is recommended is the program without a placement")]
     Plain,
-    /// What is recommended is no placement.
-    #[error("what is recommended is another program's own way and not a placement")]
-    NoPlacement,
 }
 
 /// The recommended placement as a profile, if the confirmation says that it is faster.
@@ -36,11 +33,7 @@ pub(crate) fn profile(
         return Err(NoProfile::NotConfirmed);
     };
     let means = configurations.iter().find(|it| it.name == *recommended).map(|it| &it.means);
-    let placement = match means {
-        Some(Means::Placed(placement)) => placement,
-        Some(Means::Plain) => return Err(NoProfile::Plain),
-        _ => return Err(NoProfile::NoPlacement),
-    };
+    let Some(Means::Placed(placement)) = means else { return Err(NoProfile::Plain) };
     let configuration = report.configuration(recommended);
     let command = configuration.map_or(&report.command[..], |it| report.command_of(it));
     let runs = confirmation.baseline_runs.len() + confirmation.recommended_runs.len();
@@ -97,10 +90,7 @@ mod tests {
         let configurations = [
             Configuration { name: "baseline".to_owned(), means: Means::Plain },
             Configuration { name: "2m".to_owned(), means: Means::Placed(placement.clone()) },
-            Configuration {
-                name: "numactl-local".to_owned(),
-                means: Means::Numactl("--localalloc".to_owned()),
-            },
+            Configuration { name: "plain".to_owned(), means: Means::Plain },
         ];
         let of = |recommended, state| profile(&report(recommended, state), &configurations, None);
         let confirmed = Some(ConfirmationState::Confirmed);
@@ -110,6 +100,6 @@ mod tests {
         assert!(of(None, None).is_err());
         assert!(of(Some("2m"), None).is_err());
         assert!(of(Some("2m"), Some(ConfirmationState::NotYet)).is_err());
-        assert!(of(Some("numactl-local"), confirmed).is_err());
+        assert!(of(Some("plain"), confirmed).is_err());
     }
 }

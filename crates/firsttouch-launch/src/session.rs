@@ -77,21 +77,22 @@ impl<I: Interruption> Session<'_, I> {
         let mut streams = [conditions.input(), self.output.clone(), self.output.clone()];
         let (preparation, meter, root) = (&mut self.preparation, self.meter, &self.root);
         let (start, events, stop) = (&self.starts[configuration], &self.events, self.interruption.kill());
-        let used = conditions.around(self.environment, || {
-            preparation.prepare();
+        conditions.around(self.environment, || {
+            let warmth = preparation.prepare();
             let written = meter.prepare(&mut streams)?;
             let manner = Manner { streams, variables, waiting: Waiting::Measuring { events, stop } };
             let before = Moment::read(root);
             let mut finished = run_once(start, &manner, false)?.finished;
             finished.used.meanwhile = before.until_now(root, &finished.used);
+            // What it has to give back takes time of the machine that is not the program's.
+            drop(warmth);
             if !conditions.accepts(finished.ending) {
                 return Err(RunError::Program(finished.ending));
             }
             // Before --conclude, which may take away what the program wrote.
             meter.judge(&mut finished.used, written, self.pool_bytes[configuration])?;
             Ok(finished.used)
-        })?;
-        Ok(used)
+        })
     }
 }
 

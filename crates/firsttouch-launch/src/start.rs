@@ -9,7 +9,7 @@ use crate::subject::Subject;
 use firsttouch_memory::agent_settings::AgentSettings;
 use firsttouch_placement::{Placement, Reason, Resolved, Via};
 use firsttouch_process::{Environment, Launch, LaunchError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why a placement cannot be prepared here.
 #[derive(Debug, thiserror::Error)]
@@ -108,18 +108,9 @@ impl Start {
         environment: &Environment,
         here: &Here,
     ) -> Result<Start, NotReady> {
-        let mut environment = environment.clone();
+        let environment = environment.clone();
         match &configuration.means {
             Means::Plain => Ok(Start::plain(subject, environment)),
-            Means::PlainMimalloc => {
-                let variables = alternatives::plain_mimalloc(&alternatives::library_directories());
-                environment::set_up_alternative(&mut environment, variables)?;
-                Ok(Start::plain(subject, environment))
-            }
-            Means::Numactl(options) => {
-                let plain = Start::plain(subject, environment);
-                Ok(Start { launch: through_numactl(&plain.launch, options), ..plain })
-            }
             Means::Placed(placement) => {
                 Start::placed(subject, environment, placement, here.resolve(placement)?, false)
             }
@@ -176,15 +167,4 @@ impl Start {
         }
         launch
     }
-}
-
-/// The same program, started by numactl with these options.
-fn through_numactl(launch: &Launch, options: &str) -> Launch {
-    let path = launch.environment.get("PATH").map(std::ffi::OsStr::to_owned);
-    let numactl = firsttouch_process::resolve("numactl".as_ref(), path.as_deref())
-        .unwrap_or_else(|_| PathBuf::from("/usr/bin/numactl"));
-    let options = options.split(' ').map(std::ffi::OsString::from);
-    let words = options.chain(["--".into(), launch.program.clone().into_os_string()]);
-    let words = words.chain(launch.arguments[1..].iter().cloned());
-    Launch::new(numactl, words, launch.environment.clone())
 }

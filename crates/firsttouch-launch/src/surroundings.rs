@@ -2,15 +2,13 @@
 //! found it.
 
 use crate::configurations::{Abilities, words};
-use crate::nodes::{candidates, usable_nodes};
+use crate::nodes::candidates;
 use crate::obstacle::Obstacle;
 use firsttouch_machine::{Machine, Root, StatusReport};
 use firsttouch_placement::MachineKey;
-use firsttouch_process::{Environment, resolve};
 
-/// What can be done on a machine. `measured`: the bandwidth between the nodes is known; commands are looked for on the search path of
-/// `environment`.
-pub(crate) fn abilities(status: &StatusReport, measured: bool, environment: &Environment) -> Abilities {
+/// What can be done on a machine. `measured`: the bandwidth between the nodes is known.
+pub(crate) fn abilities(status: &StatusReport, measured: bool) -> Abilities {
     let obstacles = words().filter_map(|word| {
         let obstacle = match status.can(word) {
             Some(ability) if ability.possible == Some(true) => return None,
@@ -19,13 +17,9 @@ pub(crate) fn abilities(status: &StatusReport, measured: bool, environment: &Env
         };
         Some((word.to_owned(), obstacle))
     });
-    let nodes = usable_nodes(&status.machine);
     Abilities {
         obstacles: obstacles.collect(),
-        first_node: nodes.iter().find(|node| !node.cpus.is_empty()).map(|node| node.id),
-        nodes: nodes.iter().map(|node| node.id).collect(),
         over_nodes: candidates(&status.machine, measured),
-        numactl: resolve("numactl".as_ref(), environment.get("PATH")).is_ok(),
         unreachable: None,
         jvm: false,
     }
@@ -43,15 +37,18 @@ pub(crate) fn key(machine: &Machine) -> Option<MachineKey> {
     })
 }
 
-/// Memory freed here may be gone from the host by the next run.
+/// Memory freed here may be gone from the host by the next run. Without free page reporting a guest keeps what it has touched
+/// once, as the untimed runs do; where it cannot be seen whether there is any, there may be.
 pub(crate) fn needs_warming(machine: &Machine) -> bool {
-    machine.free_page_reporting == Some(true) || machine.virtual_machine == Some(true)
+    machine.free_page_reporting.unwrap_or(machine.virtual_machine == Some(true))
 }
 
 /// What a run must leave as it found it, or the next one starts from a worse place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Supplies {
     available_bytes: Option<u64>,
+    /// What the control group still lets us have.
+    group_bytes: Option<u64>,
     total_bytes: Option<u64>,
     /// Page size and free pages of each pool.
     pools: Vec<(u64, Option<u64>)>,
@@ -67,14 +64,15 @@ impl Supplies {
     pub(crate) fn of(machine: &Machine) -> Supplies {
         Supplies {
             available_bytes: machine.memory_available_bytes,
+            group_bytes: machine.limits.cgroup_headroom_bytes(),
             total_bytes: machine.memory_bytes,
             pools: machine.pools.iter().map(|pool| (pool.page_bytes, pool.free)).collect(),
         }
     }
 
     /// Memory that a program could have.
-    pub(crate) fn available_bytes(&self) -> Option<u64> {
-        self.available_bytes
+    pub(crate) fn room_bytes(&self) -> Option<u64> {
+        self.available_bytes.map(|bytes| self.group_bytes.map_or(bytes, |group| group.min(bytes)))
     }
 
     /// What is missing against `before`, in words; `None` when all is back. Ordinary memory may vary by a
@@ -103,6 +101,7 @@ mod tests {
     fn supplies(available: u64, free: u64) -> Supplies {
         Supplies {
             available_bytes: Some(available),
+            group_bytes: None,
             total_bytes: Some(32 << 30),
             pools: vec![(2 << 20, Some(free))],
         }
@@ -115,6 +114,23 @@ mod tests {
         assert_eq!(supplies((20 << 30) - 1000, 101).missing(&before), None);
         assert_eq!(supplies(20 << 30, 97).missing(&before).unwrap(), "3 of 100 free pages of 2 MiB");
         assert_eq!(supplies(18 << 30, 100).missing(&before).unwrap(), "2 GiB of memory");
+    }
+
+    #[test]
+    fn a_control_group_leaves_less_room() {
+        let with = |group_bytes| Supplies { group_bytes, ..supplies(100, 0) }.room_bytes();
+        assert_eq!([None, Some(30), Some(300)].map(with), [Some(100), Some(30), Some(100)]);
+    }
+
+    #[test]
+    fn warming_is_for_machines_that_give_memory_back() {
+        let mut machine = Machine::from_source("core:1 pu:1").unwrap();
+        let mut needs = |reporting, guest| {
+            (machine.free_page_reporting, machine.virtual_machine) = (reporting, guest);
+            needs_warming(&machine)
+        };
+        assert!(needs(Some(true), Some(true)) && needs(None, Some(true)));
+        assert!(!needs(Some(false), Some(true)) && !needs(None, Some(false)) && !needs(None, None));
     }
 
     #[test]
@@ -133,7 +149,7 @@ mod tests {
         write(pool.join("nr_hugepages"), "8\n");
         write(pool.join("free_hugepages"), "5\n");
         let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
-        let abilities = abilities(&status, false, &Environment::default());
+        let abilities = abilities(&status, false);
         let obstacle = |word: &str| abilities.obstacles.get(word).map(|obstacle| obstacle.remedy.is_some());
         assert_eq!([obstacle("thp"), obstacle("64k"), obstacle("2m")], [None, Some(true), None]);
         assert_eq!(key(&status.machine), None);
@@ -146,11 +162,14 @@ mod tests {
         std::fs::create_dir_all(root.path().join("proc")).unwrap();
         std::fs::write(root.path().join("proc/cpuinfo"), "").unwrap();
         let status = StatusReport::of(Machine::read(&Root::at(root.path())).unwrap());
-        let mut abilities = abilities(&status, false, &Environment::default());
+        let mut abilities = abilities(&status, false);
         abilities.jvm = true;
         let tried = choose("plain", &[], true, &abilities).unwrap().configurations;
         let names: Vec<&str> = tried.iter().map(|tried| tried.name.as_str()).collect();
-        assert_eq!(names, ["baseline", "mimalloc", "mimalloc-large"]);
+        // With what is kept on small pages, and mimalloc, which takes what there is.
+        let small =
+            ["baseline", "4k", "glibc-keep", "mimalloc", "mimalloc-large", "mimalloc-large-keep", "jemalloc"];
+        assert_eq!(names, small);
         abilities.unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         assert!(choose("plain", &[], true, &abilities).is_err());
     }

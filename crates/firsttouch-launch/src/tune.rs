@@ -196,7 +196,7 @@ fn compare(
         |(((configuration, program), obtained), proved)| ConfigurationReport {
             name: configuration.name.clone(),
             varied: program.values.texts(),
-            command: program.command_of(configuration),
+            command: Some(program.subject.command()),
             asked: configuration.placement().cloned(),
             obtained,
             proved,

@@ -10,6 +10,10 @@ pub struct Meminfo {
     pub free_bytes: Option<u64>,
     /// Memory that can be had without swapping (whole machine only).
     pub available_bytes: Option<u64>,
+    /// Memory of processes that belongs to no file.
+    pub anonymous_bytes: Option<u64>,
+    /// Pages of files in memory, and memory that processes share (whole machine only).
+    pub cached_bytes: Option<u64>,
     /// Swap space (whole machine only).
     pub swap_total_bytes: Option<u64>,
 }
@@ -27,6 +31,8 @@ pub fn meminfo(text: &str) -> Meminfo {
             "MemTotal" => &mut found.total_bytes,
             "MemFree" => &mut found.free_bytes,
             "MemAvailable" => &mut found.available_bytes,
+            "AnonPages" => &mut found.anonymous_bytes,
+            "Cached" => &mut found.cached_bytes,
             "SwapTotal" => &mut found.swap_total_bytes,
             _ => continue,
         };

@@ -81,6 +81,9 @@ pub struct Placement {
     /// Put what the C library allocates itself, below `min_size`, on transparent huge pages too, by its tunable
     /// `glibc.malloc.hugetlb` (glibc 2.35). Programs that the program starts inherit it.
     pub heap: bool,
+    /// An allocator that gives freed memory back to the kernel keeps it for reuse instead, as the agent does with what it
+    /// places: with `via` glibc, mimalloc or jemalloc, on `plain` pages too.
+    pub keep: bool,
     /// The means.
     pub via: Via,
     /// Place the program's children (other programs it starts) too.
@@ -108,6 +111,7 @@ impl Default for Placement {
             prefault: false,
             zero: false,
             heap: false,
+            keep: false,
             via: Via::Agent,
             follow: false,
             memory: MemoryPolicy::None,
@@ -166,7 +170,7 @@ pub enum PlacementError {
     Threads(#[from] ThreadPlacementError),
     /// A key or word of the short form is unknown.
     #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=)"
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=)"
     )]
     UnknownWord {
         /// The offending word.
@@ -187,11 +191,11 @@ impl Placement {
         }
         let possible = match self.via {
             Via::Agent => true,
-            Via::Supervise => matches!(self.pages, Pages::Transparent | Pages::Auto),
-            Via::Glibc | Via::Mimalloc | Via::Jvm => {
-                self.pages.is_reserved() || matches!(self.pages, Pages::Transparent | Pages::Auto)
-            }
-            Via::Jemalloc => matches!(self.pages, Pages::Transparent | Pages::Auto),
+            Via::Glibc | Via::Mimalloc | Via::Jvm if self.pages.is_reserved() => true,
+            // An allocator as it comes; of what is in the program anyway, that would be nothing.
+            Via::Mimalloc | Via::Jemalloc if self.pages == Pages::Plain => true,
+            Via::Glibc if self.pages == Pages::Plain => self.keep,
+            _ => matches!(self.pages, Pages::Transparent | Pages::Auto),
         };
         if !possible {
             return Err(PlacementError::PagesNotBy { via: self.via, pages: self.pages.to_string() });
@@ -203,11 +207,12 @@ impl Placement {
             ("--prefault", self.prefault, prefaults),
             ("--zero", self.zero, is_ours),
             ("--heap", self.heap, is_ours),
+            ("--keep", self.keep, matches!(self.via, Via::Glibc | Via::Mimalloc | Via::Jemalloc)),
         ] {
             if asked && !possible {
                 return Err(PlacementError::SettingNotBy { via: self.via, setting });
             }
-            if asked && self.pages == Pages::Plain {
+            if asked && is_ours && self.pages == Pages::Plain {
                 return Err(PlacementError::NothingPlaced { setting });
             }
         }
@@ -249,6 +254,9 @@ impl Placement {
         }
         if self.heap {
             words.push("--heap".to_owned());
+        }
+        if self.keep {
+            words.push("--keep".to_owned());
         }
         if self.via != default.via {
             words.extend(["--via".to_owned(), self.via.to_string()]);
@@ -304,6 +312,9 @@ impl fmt::Display for Placement {
         }
         if self.heap {
             f.write_str(",heap")?;
+        }
+        if self.keep {
+            f.write_str(",keep")?;
         }
         if self.via != default.via {
             write!(f, ",via={}", self.via)?;
@@ -369,6 +380,7 @@ impl FromStr for Placement {
                 None if word == "prefault" => placement.prefault = true,
                 None if word == "zero" => placement.zero = true,
                 None if word == "heap" => placement.heap = true,
+                None if word == "keep" => placement.keep = true,
                 None if word == "follow" => placement.follow = true,
                 None if matches!(word, "local" | "weighted") => placement.memory = word.parse()?,
                 None => placement.pages = Pages::parse(word).ok_or_else(unknown)?,
@@ -462,6 +474,9 @@ mod tests {
             "thp",
             "2m,min-size=4M,max-size=1G,prefault,zero,heap,follow",
             "thp,min-size=1500K,via=glibc,threads=scatter",
+            "thp,keep,via=jemalloc",
+            "plain,keep,via=glibc",
+            "plain,via=mimalloc",
             "plain,local",
             "plain,weighted",
             "4k,weighted=dram+cxl,threads=compact,skip-threads=1+3",
@@ -488,6 +503,10 @@ mod tests {
             "plain,zero",
             "plain,heap",
             "plain,via=glibc",
+            "plain,via=supervise",
+            "thp,keep",
+            "thp,keep,via=jvm",
+            "4k,keep,via=glibc",
             "thp,skip-threads=1",
             "thp,bind",
             "thp,threads=close",
@@ -500,6 +519,7 @@ mod tests {
             assert!(text.parse::<Placement>().is_err(), "{text}");
         }
         assert!("thp,via=glibc,threads=compact".parse::<Placement>().unwrap().needs_agent());
+        assert!(!"plain,keep,via=glibc".parse::<Placement>().unwrap().needs_agent());
         assert!(!"plain,node=0".parse::<Placement>().unwrap().needs_agent());
         assert!(!"plain,bind=0".parse::<Placement>().unwrap().needs_agent());
     }

@@ -24,6 +24,7 @@ __all__ = [
     "summaries",
     "table",
     "unpin",
+    "warm",
     "whole_process",
 ]
 
@@ -113,6 +114,7 @@ def choose_node(words: str) -> int: ...
 def session(
     request: dict[str, Any], environment: list[tuple[str, str]], tell: Callable[[str], None]
 ) -> tuple[str, str, str, Optional[str], Optional[str]]: ...
+def warm(bytes: int) -> None: ...
 def distances(
     graph: Graph, sources: object, limit: Optional[int], out: object, parents: Optional[object], threads: int
 ) -> None: ...

@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 from . import _core
 from ._errors import TuneError
 
-#: Touches as many bytes as its last word says.
-WARM_UP = "import sys; b'\\1' * int(sys.argv[1])"
+#: Keeps as many bytes warm as its last word says; the word before is where this package is.
+WARM_UP = "import sys; sys.path.insert(0, sys.argv[1]); from firsttouch import _core; _core.warm(int(sys.argv[2]))"
 
 
 def main() -> None:
     request = json.loads(sys.stdin.buffer.readline())
-    request["warm_up"] = (sys.executable, ["-I", "-S", "-c", WARM_UP])
+    here = Path(__file__).resolve().parent.parent
+    request["warm_up"] = (sys.executable, ["-I", "-S", "-c", WARM_UP, str(here)])
     try:
         found = _core.session(request, list(os.environ.items()), lambda words: _write(said=words))
     except TuneError as error:

@@ -33,6 +33,9 @@ pub(crate) struct PlacementArgs {
     /// inherit.
     #[arg(long)]
     pub(crate) heap: bool,
+    /// With --via glibc, mimalloc or jemalloc: keep freed memory for reuse, as the agent does, instead of giving it back
+    #[arg(long)]
+    pub(crate) keep: bool,
     /// The means: agent, supervise, glibc, mimalloc or jemalloc [default: agent]
     #[arg(long, value_parser = via, value_name = "MEANS")]
     pub(crate) via: Option<Via>,
@@ -105,6 +108,7 @@ impl PlacementArgs {
             prefault: self.prefault || start.prefault,
             zero: self.zero || start.zero,
             heap: self.heap || start.heap,
+            keep: self.keep || start.keep,
             via: self.via.unwrap_or(start.via),
             follow: self.follow || start.follow,
             memory: self.memory().unwrap_or_else(|| start.memory.clone()),

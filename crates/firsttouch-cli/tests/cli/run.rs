@@ -302,3 +302,25 @@ fn the_alternatives_own_ways_are_set_up_where_they_are_installed() {
         assert_eq!(json(&stdout(&receipt))["via"], via);
     }
 }
+
+#[test]
+fn an_allocator_keeps_memory_where_that_is_asked() {
+    for (via, variable, set) in [
+        ("glibc", "GLIBC_TUNABLES", "glibc.malloc.mmap_max=0"),
+        ("mimalloc", "MIMALLOC_PURGE_DELAY", "-1"),
+        ("jemalloc", "MALLOC_CONF", "dirty_decay_ms:-1"),
+    ] {
+        let shown = format!("echo ${variable}");
+        let words = ["run", "--pages", "plain", "--keep", "--via", via, "--", "sh", "-c", &shown];
+        let output = run(&words);
+        if output.status.code() == Some(125) {
+            skipped(&format!("{via} is not installed"));
+            continue;
+        }
+        assert_code(&output, 0);
+        assert!(stdout(&output).contains(set), "{via}: {}", stdout(&output));
+    }
+    let refused = run(&["run", "--keep", "--", "true"]);
+    assert_code(&refused, 125);
+    assert!(stderr(&refused).contains("--via agent has no --keep"), "{}", stderr(&refused));
+}

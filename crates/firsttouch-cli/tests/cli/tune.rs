@@ -3,6 +3,7 @@
 use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// As little as a session can be.
@@ -355,4 +356,68 @@ fn nodes_and_threads_are_placements_like_others() {
     let skipped = &document["skipped"][0];
     assert_eq!(skipped["name"], "plain,bind=999");
     assert!(skipped["reason"].as_str().unwrap().contains("no node 999"), "{skipped}");
+}
+
+/// What they save is faults: a block of 64 MiB that is allocated anew eight times is touched once by whoever keeps it.
+#[test]
+fn what_keeps_freed_memory_touches_it_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let churn = scratch.path().join("churn");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/churn.c");
+    let compiled = Command::new("cc").arg("-o").args([&churn, &source]).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return skipped("there is no compiler `cc`");
+    }
+    let keep = ["4k", "plain,keep,via=glibc", "plain,keep,via=jemalloc", "plain,keep,via=mimalloc"];
+    let output = tiny(&[&keep.join(" "), "--json", "--", churn.to_str().unwrap(), "8", "64"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let faults =
+        |configuration: &serde_json::Value| configuration["runs"][0]["minor_faults"].as_u64().unwrap();
+    let configurations = document["configurations"].as_array().unwrap();
+    let all = 8 * (64 << 20) / 4096;
+    assert!(faults(&configurations[0]) >= all, "the program alone touches every block anew: {document}");
+    for name in keep {
+        match configurations.iter().find(|one| one["name"] == name) {
+            Some(one) => assert!(faults(one) < all / 4, "{name}: {one}"),
+            None => skipped(&format!("{name}: not installed")),
+        }
+    }
+}
+
+/// Recycling on small pages is an arm of its own, so that it is not credited to huge pages.
+#[test]
+fn recycling_is_compared_without_huge_pages() {
+    let arguments =
+        ["tune", "--quick", "--max-runs", "2", "--no-warm", "--alternatives", "--json", "--", "true"];
+    let document = json(&stdout(&run(&arguments)));
+    let known = |name: &str| {
+        let mut all =
+            ["configurations", "skipped"].into_iter().flat_map(|key| document[key].as_array().unwrap());
+        all.find(|one| one["name"] == name)
+    };
+    assert_eq!(known("4k").unwrap()["asked"]["pages"], "4k");
+    let kept = &known("glibc-thp-keep").unwrap()["asked"];
+    assert_eq!((&kept["via"], &kept["keep"]), (&"glibc".into(), &true.into()));
+    for name in ["glibc-keep", "mimalloc", "mimalloc-large-keep", "jemalloc", "jemalloc-thp-keep"] {
+        assert!(known(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn memory_is_kept_warm_where_a_host_takes_it() {
+    let arguments = ["tune", "--quick", "--max-runs", "2", "--configs", "4k", "--json", "--", "true"];
+    let document = json(&stdout(&run(&arguments)));
+    let reports = document["machine"]["free_page_reporting"] == true;
+    let warnings = document["warnings"].to_string();
+    assert_eq!(warnings.contains("were kept warm for every run"), reports, "{warnings}");
+    assert!(!warnings.contains("the warm-up before a run failed"), "{warnings}");
+    // The helper: it tells that memory is warm, and is gone with its input.
+    let mut helper =
+        firsttouch().args(["warm", "8388608"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = [0; 5];
+    helper.stdout.as_mut().unwrap().read_exact(&mut told).unwrap();
+    assert_eq!(told, *b"warm\n");
+    drop(helper.stdin.take());
+    assert!(helper.wait().unwrap().success());
 }

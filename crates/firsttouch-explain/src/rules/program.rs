@@ -42,7 +42,8 @@ fn reach(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let program = &evidence.program;
     let image = program.image.display().to_string();
     let what = match (evidence.wanted.pages, evidence.asks_threads()) {
-        (Pages::Plain, _) => "threads are",
+        (Pages::Plain, true) => "threads are",
+        (Pages::Plain, false) => "memory is",
         (_, true) => "pages and threads are",
         (_, false) => "pages are",
     };

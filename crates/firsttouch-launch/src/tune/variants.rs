@@ -33,7 +33,7 @@ impl Compared {
         here: &Here,
         environment: &Environment,
     ) -> Result<Compared, TuneError> {
-        let mut abilities = abilities(request.status, here.is_measured(), environment);
+        let mut abilities = abilities(request.status, here.is_measured());
         let (mut variants, mut left_out) = (Vec::new(), Vec::new());
         for (index, combination) in combinations.iter().enumerate() {
             let beyond = combination.subject.beyond(&Placement::default());

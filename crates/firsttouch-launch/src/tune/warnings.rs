@@ -70,7 +70,7 @@ pub(super) fn warm_up(
     if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
         let done = match warm_up {
             Some((_, bytes)) => {
-                format!("{} were touched and released before every run", format_bytes(bytes))
+                format!("{} were kept warm for every run", format_bytes(bytes))
             }
             None => "runs were not warmed up; leave --no-warm out".to_owned(),
         };
