@@ -14,7 +14,7 @@ pub struct ConfigurationReport {
     /// The value of each name that was varied; empty where nothing was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
-    /// The program and its arguments with those values; absent of an alternative's own launcher.
+    /// The program and its arguments with those values; absent of a variant of a benchmark of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// What was asked; `None` for a plain run (the baseline) or an alternative's own launcher.
