@@ -48,13 +48,10 @@ pub use memory_estimate::Size;
 pub use ranks::{MessageError, Ranks};
 pub use report::{Figure, figures_of, merge_report};
 pub use rows::{
-    Arc, BorrowedArc, BorrowedArcs, BorrowedCsr, Copies, CoreGroup, Graph, GraphError, Graphs, Ids, Node,
-    Order, OutArc, OwnRows, Place, Reordering, Rows, Stretch, UNREACHED, ValidatedCsr, View, Weight,
-    core_groups,
+    BorrowedCsr, Copies, CoreGroup, CsrArrays, Graph, GraphError, Graphs, Ids, Index, Node, Order, OutArc,
+    Place, Reordering, Rows, UNREACHED, ValidatedCsr, Weights, core_groups,
 };
-#[doc(hidden)]
-pub use search::Work;
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, ParallelSearch, STRETCH,
-    Search, Searchable, Task, Tree, Width, choose, leads_on, search_each,
+    Search, Task, Tree, Width, choose, leads_on, search_each,
 };

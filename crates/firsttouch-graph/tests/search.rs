@@ -4,8 +4,8 @@
 mod skipped;
 
 use firsttouch_graph::{
-    BorrowedCsr, Goal, Graph, NO_PARENT, Node, ParallelSearch, ReadOptions, Search, Searchable, Tree, Width,
-    read, search_each,
+    BorrowedCsr, CsrArrays, Goal, Graph, NO_PARENT, Node, ParallelSearch, ReadOptions, Rows, Search, Tree,
+    Width, read, search_each,
 };
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -37,12 +37,12 @@ fn reference(nodes: usize, arcs: &Arcs, source: Node) -> Vec<Option<u64>> {
     distances
 }
 
-fn distances<G: Searchable>(tree: &Tree<'_, G>) -> Vec<Option<u64>> {
+fn distances(tree: &Tree<'_>) -> Vec<Option<u64>> {
     (0..tree.distances().len() as Node).map(|node| tree.distances().of(node)).collect()
 }
 
 /// Parents lead to the source, along arcs that are as long as the distances differ.
-fn check_parents<G: Searchable>(graph: &Graph, tree: &Tree<'_, G>, parents: &[Node]) {
+fn check_parents(graph: &Graph, tree: &Tree<'_>, parents: &[Node]) {
     for node in 0..graph.nodes() as Node {
         let parent = parents[node as usize];
         let distance = tree.distances().of(node);
@@ -59,13 +59,7 @@ fn check_parents<G: Searchable>(graph: &Graph, tree: &Tree<'_, G>, parents: &[No
 }
 
 /// Compares a tree with the reference, within a limit if there was one.
-fn check<G: Searchable>(
-    name: &str,
-    graph: &Graph,
-    tree: &Tree<'_, G>,
-    wanted: &[Option<u64>],
-    limit: Option<u64>,
-) {
+fn check(name: &str, graph: &Graph, tree: &Tree<'_>, wanted: &[Option<u64>], limit: Option<u64>) {
     let limit = limit.unwrap_or(u64::MAX);
     let wanted: Vec<Option<u64>> =
         wanted.iter().map(|wanted| wanted.filter(|wanted| *wanted <= limit)).collect();
@@ -164,17 +158,19 @@ fn compare_lent(nodes: usize, arcs: &Arcs, source: Node, limit: u64, teams: &mut
     let offsets: Vec<u32> = graph.offsets().iter().map(|offset| *offset as u32).collect();
     let heads: Vec<u32> = graph.all_arcs().iter().map(|arc| arc.head).collect();
     let weights: Vec<u32> = graph.all_arcs().iter().map(|arc| arc.weight).collect();
-    let rows = BorrowedCsr::new(&offsets, &heads, &weights).expect("they are a graph's");
-    check_rows(&graph, &rows, source, limit, &wanted, teams);
+    let narrow = CsrArrays { index: (&offsets[..], &heads[..]).into(), weights: weights[..].into() };
     let fractions: Vec<f64> = weights.iter().map(|weight| f64::from(*weight)).collect();
     let wide: Vec<u64> = heads.iter().map(|head| u64::from(*head)).collect();
-    let rows = BorrowedCsr::new(graph.offsets(), &wide, &fractions).expect("they are a graph's");
-    check_rows(&graph, &rows, source, limit, &wanted, teams);
+    let wide = CsrArrays { index: (graph.offsets(), &wide[..]).into(), weights: fractions[..].into() };
+    for rows in [narrow, wide] {
+        let rows = BorrowedCsr::new(rows).expect("they are a graph's");
+        check_rows(&graph, rows.into(), source, limit, &wanted, teams);
+    }
 }
 
-fn check_rows<G: Searchable>(
+fn check_rows(
     graph: &Graph,
-    rows: &G,
+    rows: Rows<'_>,
     source: Node,
     limit: u64,
     wanted: &[Option<u64>],

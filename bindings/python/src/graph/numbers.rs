@@ -5,6 +5,7 @@
 //! reads lends it to nobody who writes; an array that is borrowed already is refused. Python itself knows nothing of that: as with
 //! all functions that work on arrays without its lock, other threads must leave the arrays alone meanwhile.
 
+use firsttouch_graph::{Index, Weights};
 use numpy::{
     Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
 };
@@ -18,12 +19,6 @@ pub(super) trait Number: Element + Copy {
 
     /// The elements, if they are of this type.
     fn elements_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [Self]>;
-}
-
-/// An unsigned type, whose bits those of the signed type as wide may be taken for.
-pub(super) trait Unsigned: Number {
-    /// The elements, if they are of either type.
-    fn bits_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [Self]>;
 }
 
 macro_rules! numbers {
@@ -41,9 +36,9 @@ macro_rules! numbers {
                 Ok(None)
             }
 
-            fn len(&self) -> usize {
+            fn weights(&self) -> Option<Weights<'_>> {
                 match self {
-                    $(Storage::$kind(array) => array.len()),*
+                    $(Storage::$kind(array) => array.as_slice().ok().map(Weights::$kind)),*
                 }
             }
 
@@ -70,18 +65,6 @@ macro_rules! numbers {
 
 numbers! { I32, i32, "i4"; U32, u32, "u4"; I64, i64, "i8"; U64, u64, "u8"; F32, f32, "f4"; F64, f64, "f8" }
 
-impl Unsigned for u32 {
-    fn bits_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [u32]> {
-        u32::elements_of(storage).or_else(|| i32::elements_of(storage).map(bytemuck::cast_slice))
-    }
-}
-
-impl Unsigned for u64 {
-    fn bits_of<'a>(storage: &'a Storage<'_>) -> Option<&'a [u64]> {
-        u64::elements_of(storage).or_else(|| i64::elements_of(storage).map(bytemuck::cast_slice))
-    }
-}
-
 fn wrong() -> PyErr {
     PyTypeError::new_err("a contiguous array of numbers was expected")
 }
@@ -106,11 +89,6 @@ impl<'py> Numbers<'py> {
         Storage::of(array)?.map(Numbers).ok_or_else(wrong)
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// NumPy's word for the type of its elements.
     pub(super) fn word(&self) -> &'static str {
         self.0.word()
@@ -121,9 +99,19 @@ impl<'py> Numbers<'py> {
         T::elements_of(&self.0).ok_or_else(|| self.of_another_type(T::WORD))
     }
 
-    /// Its elements as integers of the unsigned type `T`: also those of the signed type as wide, by their bits.
-    pub(super) fn unsigned<T: Unsigned>(&self) -> PyResult<&[T]> {
-        T::bits_of(&self.0).ok_or_else(|| self.of_another_type(T::WORD))
+    /// Its elements as the weights of arcs.
+    pub(super) fn weights(&self) -> PyResult<Weights<'_>> {
+        self.0.weights().ok_or_else(wrong)
+    }
+
+    /// Its elements as the offsets of rows with these heads, which are integers of the same type.
+    pub(super) fn index<'a>(&'a self, heads: &'a Numbers<'_>) -> PyResult<Index<'a>> {
+        match &self.0 {
+            Storage::I32(_) => Ok((self.slice::<i32>()?, heads.slice::<i32>()?).into()),
+            Storage::U32(_) => Ok((self.slice::<u32>()?, heads.slice::<u32>()?).into()),
+            Storage::U64(_) => Ok((self.slice::<u64>()?, heads.slice::<u64>()?).into()),
+            _ => Ok((self.slice::<i64>()?, heads.slice::<i64>()?).into()),
+        }
     }
 
     fn of_another_type(&self, wanted: &str) -> PyErr {

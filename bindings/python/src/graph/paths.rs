@@ -1,15 +1,13 @@
 //! Distances and predecessors by searching, as SciPy tells them.
 
-use super::borrowed::{Searched, for_rows};
 use super::failure::{Failure, team};
 use super::held::Held;
 use super::numbers::{Numbers, Writable};
-use super::output::{DistanceType, Found, NONE, Out, Rows, for_distance_type};
+use super::output::{self, DistanceType, Found, NONE, Out, for_distance_type};
 use super::patience::patiently;
 use super::places::nodes;
 use firsttouch_graph::{
-    Algorithm, Goal, GraphShape, Node, ParallelSearch, Search, Searchable, Task, Tree, Width, choose,
-    search_each,
+    Algorithm, Goal, GraphShape, Node, ParallelSearch, Rows, Search, Task, Tree, Width, choose, search_each,
 };
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,19 +24,7 @@ pub(super) type Tell<'a> = dyn Fn(usize, &Found<'_>) + Sync + 'a;
 
 /// Searches from every source, by as many threads as help, and tells what is found.
 pub(super) fn search(
-    rows: Searched<'_>,
-    sources: &[Node],
-    goal: Goal<'_>,
-    want_parents: bool,
-    threads: usize,
-    stop: &AtomicBool,
-    tell: &Tell<'_>,
-) -> Result<(), Failure> {
-    for_rows!(rows, rows => search_rows(rows, sources, goal, want_parents, threads, stop, tell))
-}
-
-fn search_rows<G: Searchable>(
-    graph: &G,
+    rows: Rows<'_>,
     sources: &[Node],
     goal: Goal<'_>,
     want_parents: bool,
@@ -47,21 +33,21 @@ fn search_rows<G: Searchable>(
     tell: &Tell<'_>,
 ) -> Result<(), Failure> {
     let ends = || stop.load(Ordering::Relaxed);
-    let each = |at: usize, tree: &Tree<'_, G>| {
+    let each = |at: usize, tree: &Tree<'_>| {
         let parents = want_parents.then(|| tree.parents());
         tell(at, &Found { distances: tree.distances(), within: tree.within_limit(), parents });
     };
     let width = width(sources.len(), threads);
-    if threads > 1 && !is_small(graph.nodes() + graph.arcs(), sources.len()) {
+    if threads > 1 && !is_small(rows.nodes() + rows.arcs(), sources.len()) {
         let ends_early = goal != Goal::default();
         let task = Task { sources: sources.len(), threads, has_hierarchy: false, ends_early };
-        let algorithm = choose(&GraphShape::of(graph), task).algorithm;
+        let algorithm = choose(&GraphShape::of(rows), task).algorithm;
         let is_shared = matches!(algorithm, Algorithm::Delta | Algorithm::Partitions);
-        if is_shared && graph.arcs() >= WORTH_A_TEAM {
+        if is_shared && rows.arcs() >= WORTH_A_TEAM {
             let mut team = team(threads)?;
             let mut search = match algorithm {
-                Algorithm::Delta => ParallelSearch::new(graph, &team, None),
-                _ => ParallelSearch::owner_partitioned(graph, &team, None),
+                Algorithm::Delta => ParallelSearch::new(rows, &team, None),
+                _ => ParallelSearch::owner_partitioned(rows, &team, None),
             };
             for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
                 each(at, &search.run(&mut team, *source, goal));
@@ -70,12 +56,12 @@ fn search_rows<G: Searchable>(
         }
         if sources.len() > 1 {
             let mut team = team(threads.min(sources.len()))?;
-            let make = |_: &firsttouch_threads::Member<'_>| Search::with_buckets(graph, width);
+            let make = |_: &firsttouch_threads::Member<'_>| Search::with_buckets(rows, width);
             search_each(&mut team, sources, goal, ends, make, |at, tree, _| each(at, tree));
             return Ok(());
         }
     }
-    let mut search = Search::with_buckets(graph, width);
+    let mut search = Search::with_buckets(rows, width);
     for (at, source) in sources.iter().enumerate().take_while(|_| !ends()) {
         each(at, &search.run(*source, goal));
     }
@@ -111,20 +97,20 @@ pub(crate) fn distances(
     let mut parents = parents.map(Writable::of).transpose()?;
     let parents = parents.as_mut().map(Writable::slice).transpose()?;
     for_distance_type!(out, out => {
-        let reported = Rows::new(held.node_count(), out, parents, held.order_inside());
+        let reported = output::Rows::new(held.node_count(), out, parents, held.order_inside());
         fill(py, rows.searched()?, &sources, limit, threads, reported)
     })
 }
 
 fn fill<T: DistanceType>(
     py: Python<'_>,
-    rows: Searched<'_>,
+    rows: Rows<'_>,
     sources: &[Node],
     limit: Option<u64>,
     threads: usize,
-    reported: Rows<'_, T>,
+    reported: output::Rows<'_, T>,
 ) -> PyResult<()> {
-    let size = rows.size();
+    let size = rows.nodes() + rows.arcs();
     let work = |stop: &AtomicBool| {
         let tell = |at: usize, found: &Found<'_>| reported.tell(at, found);
         search(rows, sources, limit.into(), reported.want_parents(), threads, stop, &tell)?;
@@ -162,8 +148,8 @@ pub(crate) fn nearest(
     let mut origins = origins.map(Writable::of).transpose()?;
     let row = parents.as_mut().map(Writable::slice).transpose()?;
     for_distance_type!(out, out => {
-        let reported = Rows::new(hub, out, row, held.order_inside());
-        fill(py, Searched::Own(&with_hub), &[hub as Node], limit, threads, reported)
+        let reported = output::Rows::new(hub, out, row, held.order_inside());
+        fill(py, Rows::Own(&with_hub), &[hub as Node], limit, threads, reported)
     })?;
     if let (Some(parents), Some(origins)) = (&mut parents, &mut origins) {
         let (parents, places, origins) = (parents.slice()?, places.slice()?, origins.slice()?);
@@ -201,6 +187,6 @@ pub(crate) fn suits_index(
     let rows = graph.get().rows(py)?;
     let rows = rows.searched()?;
     let task = Task { sources, threads, has_hierarchy: false, ends_early: false };
-    let choice = py.detach(|| choose(&for_rows!(rows, rows => GraphShape::of(rows)), task));
+    let choice = py.detach(|| choose(&GraphShape::of(rows), task));
     Ok((choice.algorithm == Algorithm::Phast, choice.reason))
 }

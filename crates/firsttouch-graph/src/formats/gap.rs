@@ -92,8 +92,13 @@ pub(super) fn read(
         (Array::first_of(offsets, entries), Array::first_of(memory, arcs));
     // Both are signed there.
     let signed = |number: u32| (number <= i32::MAX as u32).then_some(number);
-    let validated =
-        ValidatedCsr::check_each(&offsets, arcs.len(), |arc| arcs[arc].head, |arc| signed(arcs[arc].weight))?;
+    let validated = ValidatedCsr::check_each(
+        entries - 1,
+        arcs.len(),
+        |node| offsets[node].try_into().unwrap_or(-1),
+        |arc| arcs[arc].head,
+        |arc| signed(arcs[arc].weight),
+    )?;
     Ok(Loaded {
         graph: Graph::of_arrays(offsets, arcs, validated.extent()),
         ids: Ids::from_first(0, header.nodes as usize),

@@ -2,6 +2,7 @@
 
 use super::arc::{Extent, Node, OutArc};
 use super::array::{Array, Owner, Place};
+use super::csr::CsrArrays;
 use super::error::GraphError;
 use super::validated::ValidatedCsr;
 use firsttouch_memory::RegionError;
@@ -46,60 +47,27 @@ impl Graph {
         Ok(Graph::of_words(offsets, placed))
     }
 
-    /// The graph of compressed sparse rows as other programs keep them: `offsets` has one entry more than there are nodes,
-    /// the arcs of node `v` are those from `offsets[v]` up to `offsets[v + 1]`, heads and weights lie apart. Offsets and
-    /// heads may be of 32 or 64 bits, signed or not. Without weights every arc has weight 1.
+    /// The graph of compressed sparse rows as other programs keep them, in memory of that place.
     ///
     /// The arrays are copied: here head and weight lie side by side, so that reading an arc costs one cache line, not two.
     ///
     /// # Errors
     ///
-    /// Rows that do not follow each other, heads that are not there, another number of weights than of heads.
-    pub fn from_rows<O, H>(offsets: &[O], heads: &[H], weights: Option<&[u32]>) -> Result<Graph, GraphError>
-    where
-        O: Copy + TryInto<i64>,
-        H: Copy + TryInto<u32>,
-    {
-        if let Some(weights) = weights.filter(|weights| weights.len() != heads.len()) {
-            return Err(GraphError::UnequalLengths { heads: heads.len(), weights: weights.len() });
-        }
-        Graph::from_weighed_rows(
-            offsets,
-            heads,
-            |arc| Some(weights.map_or(1, |weights| weights[arc])),
-            Place::HEAP,
-        )
-    }
-
-    /// As [`Graph::from_rows`], for weights of any type, into memory of that place: `weight` tells that of each arc, by its
-    /// place among the heads, or `None` where it is no weight.
-    ///
-    /// # Errors
-    ///
-    /// As [`Graph::from_rows`]; a weight that is none; no memory.
-    pub fn from_weighed_rows<O, H>(
-        offsets: &[O],
-        heads: &[H],
-        weight: impl Fn(usize) -> Option<u32>,
-        place: Place,
-    ) -> Result<Graph, GraphError>
-    where
-        O: Copy + TryInto<i64>,
-        H: Copy + TryInto<u32>,
-    {
-        let validated = ValidatedCsr::check(offsets, heads, &weight)?;
-        let nodes = validated.nodes();
+    /// As [`ValidatedCsr::check`]; no memory.
+    pub fn from_rows(arrays: CsrArrays<'_>, place: Place) -> Result<Graph, GraphError> {
+        let validated = ValidatedCsr::check(arrays)?;
+        let (CsrArrays { index, weights }, nodes, length) = (arrays, validated.nodes(), validated.arcs());
         let mut starts = Owner::zeroed(nodes + 1, place).map_err(GraphError::Memory)?;
-        let mut arcs = Owner::zeroed(heads.len(), place).map_err(GraphError::Memory)?;
-        for (start, offset) in starts.words_mut(nodes + 1).iter_mut().zip(offsets) {
-            *start = (*offset).try_into().unwrap_or_default() as u64;
+        let mut arcs = Owner::zeroed(length, place).map_err(GraphError::Memory)?;
+        for (node, start) in starts.words_mut(nodes + 1).iter_mut().enumerate().take(index.offsets()) {
+            *start = index.offset(node);
         }
-        for (at, (word, head)) in arcs.words_mut(heads.len()).iter_mut().zip(heads).enumerate() {
-            let head = (*head).try_into().unwrap_or_default();
-            *word = bytemuck::cast(OutArc { head, weight: weight(at).unwrap_or_default() });
+        for (arc, word) in arcs.words_mut(length).iter_mut().enumerate() {
+            let weight = weights.length(arc).unwrap_or_default();
+            *word = bytemuck::cast(OutArc { head: index.head(arc), weight });
         }
-        let extent = validated.extent();
-        Ok(Graph::of_arrays(Array::first_of(starts, nodes + 1), Array::first_of(arcs, heads.len()), extent))
+        let (starts, arcs) = (Array::first_of(starts, nodes + 1), Array::first_of(arcs, length));
+        Ok(Graph::of_arrays(starts, arcs, validated.extent()))
     }
 
     pub(crate) fn of_words(offsets: Vec<u64>, arcs: Vec<u64>) -> Graph {
@@ -203,6 +171,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::Weights;
 
     #[test]
     fn arcs_lie_behind_their_tails_in_the_order_given() {
@@ -225,35 +194,21 @@ mod tests {
     #[test]
     fn rows_of_others_are_taken_over_and_checked() {
         let wanted = Graph::from_arcs(3, &[(0, 1, 5), (0, 2, 6), (2, 0, 7)]).unwrap();
-        let rows = |offsets: &[i32], heads: &[i64], weights| Graph::from_rows(offsets, heads, weights);
-        assert_eq!(rows(&[0, 2, 2, 3], &[1, 2, 0], Some(&[5, 6, 7])), Ok(wanted));
-        assert_eq!(Graph::from_rows::<u64, u32>(&[], &[], None).unwrap().nodes(), 0);
-        let bad_row = |node, begins, ends| Err(GraphError::BadRow { node, begins, ends, arcs: 3 });
-        assert_eq!(rows(&[0, 2, 1, 3], &[1, 2, 0], None), bad_row(1, 2, 1));
-        assert_eq!(rows(&[1, 2, 2, 3], &[1, 2, 0], None), bad_row(0, 1, 2));
-        assert_eq!(rows(&[0, 2, 2, 2], &[1, 2, 0], None), bad_row(2, 2, 2));
-        assert_eq!(rows(&[0, 2, 2, 4], &[1, 2, 0], None), bad_row(2, 2, 4));
-        for head in [3, -1] {
-            let error = rows(&[0, 2, 2, 3], &[1, 2, head], None).unwrap_err();
-            assert!(matches!(error, GraphError::NoSuchNode { arc: 2, tail: 2, .. }), "{error}");
-        }
-        let error = rows(&[0, 2, 2, 3], &[1, 2, 0], Some(&[1])).unwrap_err();
-        assert_eq!(error, GraphError::UnequalLengths { heads: 3, weights: 1 });
-    }
-
-    #[test]
-    fn weights_of_other_types_are_asked_for_one_by_one() {
-        let rows = |weights: &[f64], place| {
-            let whole = |arc: usize| (weights[arc].fract() == 0.0).then_some(weights[arc] as u32);
-            Graph::from_weighed_rows(&[0_i32, 2, 2, 3], &[1_i32, 2, 0], whole, place)
-        };
-        let wanted = Graph::from_rows(&[0, 2, 2, 3], &[1, 2, 0], Some(&[5, 6, 7])).unwrap();
+        let index = (&[0_i32, 2, 2, 3][..], &[1_i32, 2, 0][..]).into();
+        let rows = |weights| CsrArrays { index, weights };
         for place in [Place::HEAP, Place::default()] {
-            let graph = rows(&[5.0, 6.0, 7.0], place).unwrap();
+            let graph = Graph::from_rows(rows([5.0, 6.0, 7.0][..].into()), place).unwrap();
             assert_eq!((&graph, graph.distance_bound()), (&wanted, 13));
+            assert_eq!(
+                Graph::from_rows(rows(Weights::One), place),
+                wanted.unweighted(place).map_err(GraphError::Memory)
+            );
         }
-        let error = rows(&[5.0, 6.5, 7.0], Place::HEAP).unwrap_err();
+        let error = Graph::from_rows(rows([5.0, 6.5, 7.0][..].into()), Place::HEAP).unwrap_err();
         assert_eq!(error, GraphError::BadWeight { arc: 1, tail: 0, head: 2 });
+        let nothing: &[u32] = &[];
+        let empty = CsrArrays { index: (nothing, nothing).into(), weights: Weights::One };
+        assert_eq!(Graph::from_rows(empty, Place::HEAP).unwrap().nodes(), 0);
     }
 
     #[test]

@@ -1,44 +1,13 @@
-//! Compressed sparse rows to be searched, wherever they lie: those of a [`Graph`], or arrays that somebody else keeps.
-//!
-//! Searches are compiled for each kind of rows by itself ([`Rows`]).
+//! Where the arrays of compressed sparse rows are: what a loop keeps in registers, since the compiler cannot know that nobody
+//! moves them.
 
 use super::arc::{Node, OutArc};
 use super::graph::Graph;
 use super::prefetch::prefetch;
-use std::fmt;
 use std::ops::Range;
 
-/// Compressed sparse rows that can be searched.
-pub trait Rows: fmt::Debug + Sync {
-    /// The same, as a value.
-    type View<'a>: View
-    where
-        Self: 'a;
-
-    /// How many nodes there are.
-    fn nodes(&self) -> usize;
-    /// How many arcs there are.
-    fn arcs(&self) -> usize;
-    /// The largest weight; 0 where there is no arc.
-    fn max_weight(&self) -> u32;
-    /// Where the arrays are: what a loop keeps in registers, since the compiler cannot know that nobody moves them.
-    fn view(&self) -> Self::View<'_>;
-
-    /// The arcs that leave a node.
-    ///
-    /// # Panics
-    /// If there is no such node.
-    #[inline(always)]
-    fn out(&self, node: Node) -> <Self::View<'_> as View>::Out {
-        self.view().out(node)
-    }
-}
-
-/// Where the arrays of rows are.
-pub trait View: Copy {
-    /// Arcs side by side.
-    type Out: Stretch;
-
+/// Where the arrays of rows are, which are of types that the compiler knows.
+pub(crate) trait View: Copy + Sync {
     /// The first of the arcs that leave a node, if any does.
     ///
     /// # Panics
@@ -50,7 +19,7 @@ pub trait View: Copy {
     /// If there is no such node.
     fn row(self, node: Node) -> Range<usize>;
     /// These arcs; `None` if there are not so many.
-    fn stretch(self, arcs: Range<usize>) -> Option<Self::Out>;
+    fn stretch(self, arcs: Range<usize>) -> Option<impl Stretch>;
     /// Asks for the cache lines that [`View::row`] will read.
     fn prefetch_row(self, node: Node);
     /// Asks for the cache lines of an arc, which need not be there.
@@ -61,75 +30,33 @@ pub trait View: Copy {
     /// # Panics
     /// If there is no such node.
     #[inline(always)]
-    fn out(self, node: Node) -> Self::Out {
-        self.stretch(self.row(node)).expect("rows end where the arcs do")
+    fn out(self, node: Node) -> impl Iterator<Item = OutArc> {
+        self.stretch(self.row(node)).expect("rows end where the arcs do").each()
     }
 }
 
 /// Arcs that lie side by side.
-pub trait Stretch: Copy {
-    /// One of them.
-    type Arc: Arc;
-
+pub(crate) trait Stretch: Copy {
     /// Each of them.
-    fn each(self) -> impl Iterator<Item = Self::Arc>;
+    fn each(self) -> impl Iterator<Item = OutArc>;
     /// The node that the one at this place leads to; `None` if there are not so many.
     fn head(self, place: usize) -> Option<Node>;
-    /// How many there are.
-    fn count(self) -> usize;
 }
 
-/// An arc where it lies. Its parts are read when they are asked for: a loop over several would run out of registers for them.
-pub trait Arc: Copy {
-    /// The node it leads to.
-    fn head(self) -> Node;
-    /// Its length.
-    fn weight(self) -> u32;
-}
-
-impl Arc for &OutArc {
-    #[inline(always)]
-    fn head(self) -> Node {
-        self.head
-    }
-
-    #[inline(always)]
-    fn weight(self) -> u32 {
-        self.weight
-    }
-}
-
-impl Rows for Graph {
-    type View<'a> = OwnRows<'a>;
-
-    fn nodes(&self) -> usize {
-        Graph::nodes(self)
-    }
-
-    fn arcs(&self) -> usize {
-        Graph::arcs(self)
-    }
-
-    fn max_weight(&self) -> u32 {
-        Graph::max_weight(self)
-    }
-
-    #[inline(always)]
-    fn view(&self) -> OwnRows<'_> {
-        OwnRows { offsets: self.offsets(), arcs: self.all_arcs() }
-    }
-}
-
-/// The arrays of a [`Graph`].
+/// The arrays of a graph of our own.
 #[derive(Clone, Copy, Debug)]
-pub struct OwnRows<'a> {
+pub(crate) struct OwnRows<'a> {
     offsets: &'a [u64],
     arcs: &'a [OutArc],
 }
 
-impl<'a> View for OwnRows<'a> {
-    type Out = &'a [OutArc];
+impl<'a> OwnRows<'a> {
+    pub(crate) fn of(graph: &'a Graph) -> OwnRows<'a> {
+        OwnRows { offsets: graph.offsets(), arcs: graph.all_arcs() }
+    }
+}
 
+impl View for OwnRows<'_> {
     #[inline(always)]
     fn begin(self, node: Node) -> usize {
         self.offsets[node as usize] as usize
@@ -141,7 +68,7 @@ impl<'a> View for OwnRows<'a> {
     }
 
     #[inline(always)]
-    fn stretch(self, arcs: Range<usize>) -> Option<&'a [OutArc]> {
+    fn stretch(self, arcs: Range<usize>) -> Option<impl Stretch> {
         self.arcs.get(arcs)
     }
 
@@ -156,20 +83,106 @@ impl<'a> View for OwnRows<'a> {
     }
 }
 
-impl<'a> Stretch for &'a [OutArc] {
-    type Arc = &'a OutArc;
-
+impl Stretch for &[OutArc] {
     #[inline(always)]
-    fn each(self) -> impl Iterator<Item = &'a OutArc> {
-        self.iter()
+    fn each(self) -> impl Iterator<Item = OutArc> {
+        self.iter().copied()
     }
 
     #[inline(always)]
     fn head(self, place: usize) -> Option<Node> {
         self.get(place).map(|arc| arc.head)
     }
+}
 
-    fn count(self) -> usize {
-        self.len()
+/// Arrays of somebody else's, with heads and weights apart, that were found to be rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BorrowedRows<'a, I, W> {
+    offsets: &'a [I],
+    heads: &'a [I],
+    weights: &'a [W],
+}
+
+impl<'a, I, W> BorrowedRows<'a, I, W> {
+    /// Of arrays with at least as many weights as heads.
+    pub(crate) fn of(offsets: &'a [I], heads: &'a [I], weights: &'a [W]) -> BorrowedRows<'a, I, W> {
+        BorrowedRows { offsets, heads, weights: &weights[..heads.len()] }
     }
 }
+
+impl<I: Copy + Into<u64> + Sync, W: Weight> View for BorrowedRows<'_, I, W> {
+    #[inline(always)]
+    fn begin(self, node: Node) -> usize {
+        self.offsets[node as usize].into() as usize
+    }
+
+    #[inline(always)]
+    fn row(self, node: Node) -> Range<usize> {
+        self.begin(node)..self.offsets[node as usize + 1].into() as usize
+    }
+
+    #[inline(always)]
+    fn stretch(self, arcs: Range<usize>) -> Option<impl Stretch> {
+        Some(BorrowedArcs { heads: self.heads.get(arcs.clone())?, weights: self.weights.get(arcs)? })
+    }
+
+    #[inline(always)]
+    fn prefetch_row(self, node: Node) {
+        prefetch(self.offsets, node as usize);
+    }
+
+    #[inline(always)]
+    fn prefetch_arc(self, arc: usize) {
+        prefetch(self.heads, arc);
+        if size_of::<W>() > 0 {
+            prefetch(self.weights, arc);
+        }
+    }
+}
+
+/// Arcs of somebody else's.
+#[derive(Clone, Copy, Debug)]
+struct BorrowedArcs<'a, I, W> {
+    heads: &'a [I],
+    weights: &'a [W],
+}
+
+impl<I: Copy + Into<u64>, W: Weight> Stretch for BorrowedArcs<'_, I, W> {
+    #[inline(always)]
+    fn each(self) -> impl Iterator<Item = OutArc> {
+        let arcs = self.heads.iter().zip(self.weights);
+        arcs.map(|(head, weight)| OutArc { head: (*head).into() as Node, weight: weight.length() })
+    }
+
+    #[inline(always)]
+    fn head(self, place: usize) -> Option<Node> {
+        self.heads.get(place).map(|head| (*head).into() as Node)
+    }
+}
+
+/// A type that others keep weights in.
+pub(crate) trait Weight: Copy + Sync {
+    /// The weight of one that was looked at.
+    fn length(self) -> u32;
+}
+
+/// No weights: every arc has weight 1.
+impl Weight for () {
+    #[inline(always)]
+    fn length(self) -> u32 {
+        1
+    }
+}
+
+macro_rules! weights {
+    ($($type:ty),*) => {
+        $(impl Weight for $type {
+            #[inline(always)]
+            fn length(self) -> u32 {
+                self as u32
+            }
+        })*
+    };
+}
+
+weights!(u32, u64, f32, f64);

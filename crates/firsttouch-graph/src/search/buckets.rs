@@ -19,8 +19,8 @@ pub(super) struct Buckets<D> {
 }
 
 impl<D: Distance> Buckets<D> {
-    pub(super) fn new(shift: u32, graph: &impl Rows) -> Buckets<D> {
-        let queue = BucketQueue::new(shift, graph.max_weight(), 1);
+    pub(super) fn new(shift: u32, rows: Rows<'_>) -> Buckets<D> {
+        let queue = BucketQueue::new(shift, rows.max_weight(), 1);
         Buckets { shift, queue, batch: Vec::new(), notes: Notes::new() }
     }
 
@@ -30,17 +30,18 @@ impl<D: Distance> Buckets<D> {
     }
 
     /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
-    pub(super) fn search<G: Rows>(
+    pub(super) fn search(
         &mut self,
-        graph: &G,
+        rows: Rows<'_>,
         source: Node,
         mut pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         self.queue.clear();
         self.queue.enter(D::default(), source);
-        let relax = relax::<D, G, ALONE>(labels.limited);
-        let field = Field::of(graph, labels, Owners::NOBODY);
+        let limited = labels.limited;
+        let field = Field::of(rows, labels, Owners::NOBODY);
+        let relax = relax::<D, ALONE>(&field, limited);
         let mut number = 0;
         let mut outcome = Ok(());
         let mut end = None;
@@ -50,7 +51,7 @@ impl<D: Distance> Buckets<D> {
                 end = Some(number << self.shift);
                 break;
             }
-            outcome = fits::<D>((number + 1) << self.shift, graph.max_weight());
+            outcome = fits::<D>((number + 1) << self.shift, rows.max_weight());
             if outcome.is_err() {
                 break;
             }
@@ -59,8 +60,9 @@ impl<D: Distance> Buckets<D> {
             self.batch.clear();
             // What is entered into this bucket meanwhile comes out with the next turn.
             self.queue.take(number, &mut self.batch);
-            relax(&field, &self.batch, &mut self.queue, &mut self.notes);
+            relax(&self.batch, &mut self.queue, &mut self.notes);
         }
+        drop(relax);
         labels.reached.append(&mut self.notes.reached);
         if let Some(end) = end {
             labels.cut(end);

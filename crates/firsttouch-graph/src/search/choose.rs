@@ -1,6 +1,6 @@
 //! Which algorithm suits a graph and a number of sources, and why.
 
-use crate::rows::{Arc, Node, Rows, Stretch};
+use crate::rows::{Node, Rows};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -89,19 +89,20 @@ const ARCS_FOR_A_TEAM: usize = 1 << 18;
 impl GraphShape {
     /// That of a graph. Takes one pass over its offsets and a short walk.
     #[must_use]
-    pub fn of(graph: &impl Rows) -> GraphShape {
-        let degrees = (0..graph.nodes()).map(|node| graph.out(node as Node).count());
-        let stride = (graph.nodes() / SAMPLES).max(1);
-        let nodes = (0..graph.nodes()).step_by(stride);
-        let mut hops: Vec<usize> = nodes.filter_map(|node| hops(graph, node as Node)).collect();
+    pub fn of<'a>(rows: impl Into<Rows<'a>>) -> GraphShape {
+        let rows = rows.into();
+        let degrees = (0..rows.nodes()).map(|node| rows.degree(node as Node));
+        let stride = (rows.nodes() / SAMPLES).max(1);
+        let nodes = (0..rows.nodes()).step_by(stride);
+        let mut hops: Vec<usize> = nodes.filter_map(|node| hops(rows, node as Node)).collect();
         hops.sort_unstable();
         GraphShape {
-            nodes: graph.nodes(),
-            arcs: graph.arcs(),
-            mean_degree: graph.arcs() as f64 / graph.nodes().max(1) as f64,
+            nodes: rows.nodes(),
+            arcs: rows.arcs(),
+            mean_degree: rows.arcs() as f64 / rows.nodes().max(1) as f64,
             greatest_degree: degrees.max().unwrap_or(0),
             hops: hops.get(hops.len() / 2).copied(),
-            cross_partition: cross_partition(graph),
+            cross_partition: cross_partition(rows),
         }
     }
 
@@ -113,13 +114,14 @@ impl GraphShape {
 }
 
 /// The share of arcs that lead out of their stretch, of some nodes.
-fn cross_partition(graph: &impl Rows) -> f64 {
-    let stride = (graph.nodes() / CROSS_SAMPLES).max(1);
+fn cross_partition(rows: Rows<'_>) -> f64 {
+    let stride = (rows.nodes() / CROSS_SAMPLES).max(1);
     let (mut arcs, mut cross_partition) = (0_usize, 0_usize);
-    for tail in (0..graph.nodes()).step_by(stride) {
-        let out = graph.out(tail as Node);
-        arcs += out.count();
-        cross_partition += out.each().filter(|arc| arc.head() as usize / STRETCH != tail / STRETCH).count();
+    for tail in (0..rows.nodes()).step_by(stride) {
+        arcs += rows.degree(tail as Node);
+        rows.each_out(tail as Node, |arc| {
+            cross_partition += usize::from(arc.head as usize / STRETCH != tail / STRETCH);
+        });
     }
     cross_partition as f64 / arcs.max(1) as f64
 }
@@ -128,12 +130,12 @@ fn cross_partition(graph: &impl Rows) -> f64 {
 /// nothing, which is why Graph500 draws its sources from nodes with arcs (J. Ang et al., Introducing the Graph 500, 2010); where
 /// arcs have directions, having one is not enough.
 #[must_use]
-pub fn leads_on(graph: &impl Rows, node: Node) -> bool {
-    hops(graph, node).is_some()
+pub fn leads_on<'a>(rows: impl Into<Rows<'a>>, node: Node) -> bool {
+    hops(rows.into(), node).is_some()
 }
 
 /// How many arcs in a row lead from `node` to [`NEIGHBOURHOOD`] others.
-fn hops(graph: &impl Rows, node: Node) -> Option<usize> {
+fn hops(rows: Rows<'_>, node: Node) -> Option<usize> {
     let mut seen = HashSet::from([node]);
     let mut ring = vec![node];
     for hops in 0.. {
@@ -141,10 +143,12 @@ fn hops(graph: &impl Rows, node: Node) -> Option<usize> {
             return Some(hops);
         }
         let mut next = Vec::new();
-        for arc in ring.iter().flat_map(|tail| graph.out(*tail).each()) {
-            if seen.len() <= NEIGHBOURHOOD && seen.insert(arc.head()) {
-                next.push(arc.head());
-            }
+        for tail in &ring {
+            rows.each_out(*tail, |arc| {
+                if seen.len() <= NEIGHBOURHOOD && seen.insert(arc.head) {
+                    next.push(arc.head);
+                }
+            });
         }
         if next.is_empty() {
             return None;

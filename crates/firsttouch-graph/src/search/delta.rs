@@ -80,12 +80,12 @@ impl Round {
 
 impl<D: Distance> Delta<D> {
     /// For the members of a team, with buckets 2^`shift` wide.
-    pub(super) fn new(shift: u32, step: Step, graph: &impl Rows, members: usize) -> Delta<D> {
+    pub(super) fn new(shift: u32, step: Step, rows: Rows<'_>, members: usize) -> Delta<D> {
         let together = if step == Step::Adapts { MOST_BUCKETS } else { 1 };
         Delta {
             shift,
             step,
-            members: Members::new(shift, graph, together, members),
+            members: Members::new(shift, rows, together, members),
             shared: (0..members)
                 .map(|_| Shared { entries: RwLock::default(), taken: AtomicUsize::new(0) })
                 .collect(),
@@ -98,10 +98,10 @@ impl<D: Distance> Delta<D> {
     /// # Panics
     ///
     /// If the team has another number of members.
-    pub(super) fn search<G: Rows>(
+    pub(super) fn search(
         &mut self,
         team: &mut Team,
-        graph: &G,
+        rows: Rows<'_>,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -118,10 +118,12 @@ impl<D: Distance> Delta<D> {
             .push(Entry { distance: D::default(), node: source });
         self.rounds.iter().for_each(Round::reset);
         self.members.begin();
-        let relax = relax::<D, G, TEAM>(labels.limited);
-        let field = Field::of(graph, labels, Owners::NOBODY);
-        let search = Search { field, relax, pending, delta: self };
+        let limited = labels.limited;
+        let field = Field::of(rows, labels, Owners::NOBODY);
+        let relax = relax::<D, TEAM>(&field, limited);
+        let search = Search { field: &field, relax, pending, delta: self };
         team.run(|member| search.take_part(member));
+        drop(search);
         // All members have ended at the same place.
         let fits = self.members.finish(self.shift, labels);
         // Two threads may have reached a node at the same time.
@@ -132,14 +134,14 @@ impl<D: Distance> Delta<D> {
 }
 
 /// One search, as all members see it.
-struct Search<'a, D: Distance, G> {
-    field: Field<'a, D, G>,
-    relax: Relax<D, G>,
+struct Search<'a, D: Distance> {
+    field: &'a Field<'a, D>,
+    relax: Relax<'a, D>,
     pending: Pending<'a>,
     delta: &'a Delta<D>,
 }
 
-impl<D: Distance, G: Rows> Search<'_, D, G> {
+impl<D: Distance> Search<'_, D> {
     /// The work of one member.
     fn take_part(&self, member: &Member<'_>) {
         let me = member.index();
@@ -155,7 +157,7 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
                 return;
             }
             let end = first + buckets;
-            own.fits = fits::<D>(end << self.delta.shift, self.field.graph.max_weight());
+            own.fits = fits::<D>(end << self.delta.shift, self.field.rows.max_weight());
             if own.fits.is_err() {
                 return;
             }
@@ -226,7 +228,7 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
                     break;
                 }
                 let part = &entries[from..entries.len().min(from + PART)];
-                (self.relax)(&self.field, part, &mut own.queue, &mut own.notes);
+                (self.relax)(part, &mut own.queue, &mut own.notes);
             }
         }
     }
@@ -239,7 +241,7 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
             if own.batch.len() > MOST_KEPT {
                 return true;
             }
-            (self.relax)(&self.field, &own.batch, &mut own.queue, &mut own.notes);
+            (self.relax)(&own.batch, &mut own.queue, &mut own.notes);
             own.batch.clear();
         }
         false

@@ -13,7 +13,7 @@ pub(super) trait Method<D: Distance, T> {
     fn search(
         &mut self,
         team: &mut T,
-        graph: &impl Rows,
+        rows: Rows<'_>,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -78,10 +78,10 @@ impl<N, W> Engine<N, W> {
     /// # Panics
     ///
     /// If there is no such node, or target.
-    pub(super) fn run<T, G: Rows>(
+    pub(super) fn run<T>(
         &mut self,
         team: &mut T,
-        graph: &G,
+        rows: Rows<'_>,
         source: Node,
         goal: &Goal<'_>,
         widen: impl FnOnce() -> W,
@@ -90,12 +90,12 @@ impl<N, W> Engine<N, W> {
         W: Method<u64, T>,
     {
         if let Parts::Narrow(labels, method) = &mut self.parts
-            && search(method, team, graph, source, goal, labels) == Err(TooFar)
+            && search(method, team, rows, source, goal, labels) == Err(TooFar)
         {
-            self.parts = Parts::Wide(Labels::new(graph.nodes(), self.place), widen());
+            self.parts = Parts::Wide(Labels::new(rows.nodes(), self.place), widen());
         }
         if let Parts::Wide(labels, method) = &mut self.parts {
-            let found = search(method, team, graph, source, goal, labels);
+            let found = search(method, team, rows, source, goal, labels);
             found.expect("2^32 arcs of 32 bits are no longer than 64 bits");
         }
     }
@@ -112,11 +112,11 @@ impl<N, W> Engine<N, W> {
 fn search<D: Distance, T>(
     method: &mut impl Method<D, T>,
     team: &mut T,
-    graph: &impl Rows,
+    rows: Rows<'_>,
     source: Node,
     goal: &Goal<'_>,
     labels: &mut Labels<D>,
 ) -> Result<(), TooFar> {
     labels.begin(source, goal);
-    method.search(team, graph, source, Pending::new(goal), labels)
+    method.search(team, rows, source, Pending::new(goal), labels)
 }

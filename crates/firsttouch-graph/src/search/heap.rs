@@ -8,7 +8,7 @@ use super::distance::{Distance, TooFar, fits};
 use super::goal::Pending;
 use super::labels::Labels;
 use super::queue::Entry;
-use crate::rows::{Arc, Node, Rows, Stretch};
+use crate::rows::{Node, OutArc, Rows};
 
 /// Entries with the least on top.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl<D: Distance> Heap<D> {
     /// Finds the distances of all nodes within the limit of `labels`, which hold the source, until none is pending.
     pub(super) fn search(
         &mut self,
-        graph: &impl Rows,
+        rows: Rows<'_>,
         source: Node,
         mut pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -41,13 +41,13 @@ impl<D: Distance> Heap<D> {
                 labels.cut(distance.wide());
                 break;
             }
-            fits::<D>(distance.wide(), graph.max_weight())?;
-            for arc in graph.out(node).each() {
-                let distance = distance.plus(arc.weight());
-                if labels.lower(arc.head(), distance) {
-                    self.push(Entry { distance, node: arc.head() });
+            fits::<D>(distance.wide(), rows.max_weight())?;
+            rows.each_out(node, |OutArc { head, weight }| {
+                let distance = distance.plus(weight);
+                if labels.lower(head, distance) {
+                    self.push(Entry { distance, node: head });
                 }
-            }
+            });
         }
         Ok(())
     }

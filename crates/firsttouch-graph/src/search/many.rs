@@ -3,7 +3,6 @@
 use super::goal::Goal;
 use super::one::Search;
 use super::tree::Tree;
-use super::work::Searchable;
 use crate::rows::Node;
 use firsttouch_threads::{Member, Team};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +12,13 @@ use std::time::{Duration, Instant};
 /// are used, takes the next source that nobody has taken, and shows the result to `each` with the source's place in the list
 /// and the time that the search took.
 /// When `stop` says so, searches that have begun are finished, and no more begin.
-pub fn search_each<'g, 't, G: Searchable + 'g>(
+pub fn search_each<'g, 't>(
     team: &mut Team,
     sources: &[Node],
     goal: impl Into<Goal<'t>>,
     stop: impl Fn() -> bool + Sync,
-    make: impl Fn(&Member<'_>) -> Search<'g, G> + Sync,
-    each: impl Fn(usize, &Tree<'_, G>, Duration) + Sync,
+    make: impl Fn(&Member<'_>) -> Search<'g> + Sync,
+    each: impl Fn(usize, &Tree<'_>, Duration) + Sync,
 ) {
     let goal = goal.into();
     let next = AtomicUsize::new(0);

@@ -25,9 +25,9 @@ pub(super) struct Members<D>(Vec<Mutex<Own<D>>>);
 
 impl<D: Distance> Members<D> {
     /// For `members` of a team; each with buckets 2^`shift` wide, of which it keeps so many besides the one that is worked on.
-    pub(super) fn new(shift: u32, graph: &impl Rows, kept: u64, members: usize) -> Members<D> {
+    pub(super) fn new(shift: u32, rows: Rows<'_>, kept: u64, members: usize) -> Members<D> {
         let own = |me| Own {
-            queue: BucketQueue::new(shift, graph.max_weight(), kept),
+            queue: BucketQueue::new(shift, rows.max_weight(), kept),
             batch: Vec::new(),
             notes: Notes::of(me as u16),
             fits: Ok(()),

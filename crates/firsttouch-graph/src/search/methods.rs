@@ -20,19 +20,19 @@ pub(super) enum Queue<D> {
 }
 
 impl<D: Distance> Queue<D> {
-    pub(super) fn new(graph: &impl Rows, tuner: Option<&Tuner>) -> Queue<D> {
+    pub(super) fn new(rows: Rows<'_>, tuner: Option<&Tuner>) -> Queue<D> {
         match tuner {
-            Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), graph))),
+            Some(tuner) => Queue::Buckets(Box::new(Buckets::new(tuner.shift(), rows))),
             None => Queue::Heap(Heap::new()),
         }
     }
 
     /// Makes buckets anew, if they have another width.
-    pub(super) fn widen(&mut self, graph: &impl Rows, shift: u32) {
+    pub(super) fn widen(&mut self, rows: Rows<'_>, shift: u32) {
         if let Queue::Buckets(buckets) = self
             && buckets.shift() != shift
         {
-            **buckets = Buckets::new(shift, graph);
+            **buckets = Buckets::new(shift, rows);
         }
     }
 }
@@ -41,14 +41,14 @@ impl<D: Distance> Method<D, ()> for Queue<D> {
     fn search(
         &mut self,
         (): &mut (),
-        graph: &impl Rows,
+        rows: Rows<'_>,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         match self {
-            Queue::Heap(heap) => heap.search(graph, source, pending, labels),
-            Queue::Buckets(buckets) => buckets.search(graph, source, pending, labels),
+            Queue::Heap(heap) => heap.search(rows, source, pending, labels),
+            Queue::Buckets(buckets) => buckets.search(rows, source, pending, labels),
         }
     }
 }
@@ -68,12 +68,10 @@ pub(super) enum Shared<D: Distance> {
 }
 
 impl<D: Distance> Shared<D> {
-    pub(super) fn new(variant: Variant, graph: &impl Rows, members: usize) -> Shared<D> {
+    pub(super) fn new(variant: Variant, rows: Rows<'_>, members: usize) -> Shared<D> {
         match variant {
-            Variant::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, graph, members))),
-            Variant::Partitions(shift) => {
-                Shared::Partitions(Box::new(Partitions::new(shift, graph, members)))
-            }
+            Variant::Delta(shift, step) => Shared::Delta(Box::new(Delta::new(shift, step, rows, members))),
+            Variant::Partitions(shift) => Shared::Partitions(Box::new(Partitions::new(shift, rows, members))),
         }
     }
 }
@@ -82,14 +80,14 @@ impl<D: Distance> Method<D, Team> for Shared<D> {
     fn search(
         &mut self,
         team: &mut Team,
-        graph: &impl Rows,
+        rows: Rows<'_>,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
     ) -> Result<(), TooFar> {
         match self {
-            Shared::Delta(delta) => delta.search(team, graph, source, pending, labels),
-            Shared::Partitions(partitions) => partitions.search(team, graph, source, pending, labels),
+            Shared::Delta(delta) => delta.search(team, rows, source, pending, labels),
+            Shared::Partitions(partitions) => partitions.search(team, rows, source, pending, labels),
         }
     }
 }

@@ -32,7 +32,6 @@ mod queue;
 mod relax;
 mod tree;
 mod width;
-mod work;
 
 pub use choose::{Algorithm, Choice, GraphShape, NEIGHBOURHOOD, STRETCH, Task, choose, leads_on};
 pub use distances::Distances;
@@ -42,6 +41,3 @@ pub use one::{Search, Width};
 pub use parallel::ParallelSearch;
 pub use parents::NO_PARENT;
 pub use tree::Tree;
-pub use work::Searchable;
-#[doc(hidden)]
-pub use work::Work;

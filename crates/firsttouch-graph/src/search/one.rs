@@ -5,8 +5,7 @@ use super::goal::Goal;
 use super::methods::Queue;
 use super::tree::Tree;
 use super::width::{Tuner, guess};
-use super::work::{Kind, Searchable, Work};
-use crate::rows::{Graph, Node, Place};
+use crate::rows::{Node, Place, Rows};
 use firsttouch_documents::GraphReceipt;
 use std::time::{Duration, Instant};
 
@@ -38,8 +37,8 @@ pub enum Width {
 /// # Ok::<(), firsttouch_graph::GraphError>(())
 /// ```
 #[derive(Debug)]
-pub struct Search<'g, G = Graph> {
-    graph: &'g G,
+pub struct Search<'g> {
+    rows: Rows<'g>,
     /// `None`: a heap in place of buckets.
     tuner: Option<Tuner>,
     engine: Engine<Queue<u32>, Queue<u64>>,
@@ -48,34 +47,35 @@ pub struct Search<'g, G = Graph> {
     most_reached: u64,
 }
 
-impl<'g, G: Searchable> Search<'g, G> {
+impl<'g> Search<'g> {
     /// A search with a bucket queue.
     #[must_use]
-    pub fn with_buckets(graph: &'g G, width: Width) -> Search<'g, G> {
+    pub fn with_buckets(rows: impl Into<Rows<'g>>, width: Width) -> Search<'g> {
+        let rows = rows.into();
         let tuner = match width {
-            Width::Measured => Tuner::from(guess(graph)),
-            Width::Guessed => Tuner::fixed(guess(graph)),
+            Width::Measured => Tuner::from(guess(rows)),
+            Width::Guessed => Tuner::fixed(guess(rows)),
             Width::Fixed(width) => Tuner::fixed(width.max(1).ilog2()),
         };
-        Search::new(graph, Some(tuner))
+        Search::new(rows, Some(tuner))
     }
 
     /// A search with a heap of four children to a parent: the reference.
     #[must_use]
-    pub fn with_heap(graph: &'g G) -> Search<'g, G> {
-        Search::new(graph, None)
+    pub fn with_heap(rows: impl Into<Rows<'g>>) -> Search<'g> {
+        Search::new(rows.into(), None)
     }
 
-    fn new(graph: &'g G, tuner: Option<Tuner>) -> Search<'g, G> {
-        let engine = Engine::new(graph.nodes(), Queue::new(graph, tuner.as_ref()));
-        Search { graph, tuner, engine, last: None, most_reached: 0 }
+    fn new(rows: Rows<'g>, tuner: Option<Tuner>) -> Search<'g> {
+        let engine = Engine::new(rows.nodes(), Queue::new(rows, tuner.as_ref()));
+        Search { rows, tuner, engine, last: None, most_reached: 0 }
     }
 
     /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
     /// the receipt tells.
     #[must_use]
-    pub fn on(self, place: Place) -> Search<'g, G> {
-        Search { engine: self.engine.on(self.graph.nodes(), place), ..self }
+    pub fn on(self, place: Place) -> Search<'g> {
+        Search { engine: self.engine.on(self.rows.nodes(), place), ..self }
     }
 
     /// What the memory of the distances has obtained.
@@ -96,16 +96,20 @@ impl<'g, G: Searchable> Search<'g, G> {
     /// # Panics
     ///
     /// If there is no such node, or target.
-    pub fn run<'t>(&mut self, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
-        let goal = goal.into();
+    pub fn run<'t>(&mut self, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
+        self.find(source, goal.into())
+    }
+
+    /// Not generic, so that it is compiled here and not by everybody who searches.
+    fn find(&mut self, source: Node, goal: Goal<'_>) -> Tree<'_> {
         self.learn();
         let began = Instant::now();
-        let (engine, tuner) = (&mut self.engine, self.tuner.as_ref());
-        self.graph.perform(Work(Kind::One { engine, tuner, source, goal: &goal }));
+        let (rows, tuner) = (self.rows, self.tuner.as_ref());
+        self.engine.run(&mut (), rows, source, &goal, || Queue::new(rows, tuner));
         // Searches with a limit or targets are too short and too different to learn from.
         self.last = (goal == Goal::default()).then(|| began.elapsed());
         let (distances, reached) = self.engine.found();
-        Tree::of_distances(self.graph, source, distances, reached)
+        Tree::of_distances(rows, source, distances, reached)
     }
 
     /// Judges the width by the last run, whose distances are still there.
@@ -125,10 +129,10 @@ impl<'g, G: Searchable> Search<'g, G> {
         let shift = tuner.shift();
         let (narrow, wide) = self.engine.method();
         if let Some(queue) = narrow {
-            queue.widen(self.graph, shift);
+            queue.widen(self.rows, shift);
         }
         if let Some(queue) = wide {
-            queue.widen(self.graph, shift);
+            queue.widen(self.rows, shift);
         }
     }
 }

@@ -6,8 +6,7 @@ use super::goal::Goal;
 use super::methods::{Shared, Variant};
 use super::tree::Tree;
 use super::width::guess;
-use super::work::{Kind, Searchable, Work};
-use crate::rows::{Graph, Node, Place};
+use crate::rows::{Node, Place, Rows};
 use firsttouch_documents::GraphReceipt;
 use firsttouch_threads::Team;
 
@@ -24,8 +23,8 @@ use firsttouch_threads::Team;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct ParallelSearch<'g, G = Graph> {
-    graph: &'g G,
+pub struct ParallelSearch<'g> {
+    rows: Rows<'g>,
     variant: Variant,
     engine: Engine<Shared<u32>, Shared<u64>>,
 }
@@ -34,37 +33,43 @@ pub struct ParallelSearch<'g, G = Graph> {
 /// they are, the less threads wait for each other.
 const WIDER: u32 = 2;
 
-impl<'g, G: Searchable> ParallelSearch<'g, G> {
+impl<'g> ParallelSearch<'g> {
     /// By delta-stepping, for this team, or one with as many members. `delta`, rounded down to a power of two, is the
     /// stretch of distances that is worked on at a time; without it, the stretch follows the search.
     #[must_use]
-    pub fn new(graph: &'g G, team: &Team, delta: Option<u64>) -> ParallelSearch<'g, G> {
+    pub fn new(rows: impl Into<Rows<'g>>, team: &Team, delta: Option<u64>) -> ParallelSearch<'g> {
+        let rows = rows.into();
         let variant = match delta {
             Some(delta) => Variant::Delta(delta.max(1).ilog2(), Step::OneBucket),
-            None => Variant::Delta(guess(graph), Step::Adapts),
+            None => Variant::Delta(guess(rows), Step::Adapts),
         };
-        ParallelSearch::by(variant, graph, team)
+        ParallelSearch::by(variant, rows, team)
     }
 
     /// Owner-partitioned delta-stepping, for this team, or one with as many members: each member has nodes of its own, some of every part of the
     /// numbers. For graphs in which most arcs lead to nodes with numbers close by ([`crate::GraphShape::cross_partition`]). Buckets are
     /// `width` wide, rounded down to a power of two, or as wide as seems right.
     #[must_use]
-    pub fn owner_partitioned(graph: &'g G, team: &Team, width: Option<u64>) -> ParallelSearch<'g, G> {
-        let shift = width.map_or_else(|| guess(graph) + WIDER, |width| width.max(1).ilog2());
-        ParallelSearch::by(Variant::Partitions(shift), graph, team)
+    pub fn owner_partitioned(
+        rows: impl Into<Rows<'g>>,
+        team: &Team,
+        width: Option<u64>,
+    ) -> ParallelSearch<'g> {
+        let rows = rows.into();
+        let shift = width.map_or_else(|| guess(rows) + WIDER, |width| width.max(1).ilog2());
+        ParallelSearch::by(Variant::Partitions(shift), rows, team)
     }
 
-    fn by(variant: Variant, graph: &'g G, team: &Team) -> ParallelSearch<'g, G> {
-        let engine = Engine::new(graph.nodes(), Shared::new(variant, graph, team.size()));
-        ParallelSearch { graph, variant, engine }
+    fn by(variant: Variant, rows: Rows<'g>, team: &Team) -> ParallelSearch<'g> {
+        let engine = Engine::new(rows.nodes(), Shared::new(variant, rows, team.size()));
+        ParallelSearch { rows, variant, engine }
     }
 
     /// With distances on these pages, touched first by the thread that calls; on the heap where they cannot be had, which
     /// the receipt tells.
     #[must_use]
-    pub fn on(self, place: Place) -> ParallelSearch<'g, G> {
-        ParallelSearch { engine: self.engine.on(self.graph.nodes(), place), ..self }
+    pub fn on(self, place: Place) -> ParallelSearch<'g> {
+        ParallelSearch { engine: self.engine.on(self.rows.nodes(), place), ..self }
     }
 
     /// What the memory of the distances has obtained.
@@ -79,10 +84,15 @@ impl<'g, G: Searchable> ParallelSearch<'g, G> {
     /// # Panics
     ///
     /// If there is no such node, or target, or the team has another size.
-    pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_, G> {
-        let (engine, variant, goal) = (&mut self.engine, self.variant, goal.into());
-        self.graph.perform(Work(Kind::Together { engine, team, variant, source, goal: &goal }));
+    pub fn run<'t>(&mut self, team: &mut Team, source: Node, goal: impl Into<Goal<'t>>) -> Tree<'_> {
+        self.find(team, source, goal.into())
+    }
+
+    /// Not generic, so that it is compiled here and not by everybody who searches.
+    fn find(&mut self, team: &mut Team, source: Node, goal: Goal<'_>) -> Tree<'_> {
+        let (rows, variant, members) = (self.rows, self.variant, team.size());
+        self.engine.run(team, rows, source, &goal, || Shared::new(variant, rows, members));
         let (distances, reached) = self.engine.found();
-        Tree::of_distances(self.graph, source, distances, reached)
+        Tree::of_distances(rows, source, distances, reached)
     }
 }

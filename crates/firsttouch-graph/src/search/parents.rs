@@ -4,7 +4,7 @@
 //! answer is the same for all algorithms and widths, however many threads searched.
 
 use super::distance::Distance;
-use crate::rows::{Arc, Node, Rows, Stretch};
+use crate::rows::{Node, OutArc, Rows};
 
 /// Stands for "no parent": the source has none, nor have nodes that no path leads to.
 pub const NO_PARENT: Node = Node::MAX;
@@ -13,7 +13,7 @@ pub const NO_PARENT: Node = Node::MAX;
 /// give a node its distance the one with the least tail counts; where all such arcs weigh nothing, one that begins nearer to
 /// the source by count of arcs.
 pub(super) fn parents<D: Distance>(
-    graph: &impl Rows,
+    rows: Rows<'_>,
     source: Node,
     distances: &[D],
     reached: &[Node],
@@ -21,13 +21,13 @@ pub(super) fn parents<D: Distance>(
     let mut parents = vec![NO_PARENT; distances.len()];
     for &tail in reached {
         let from = distances[tail as usize].wide();
-        for arc in graph.out(tail).each() {
-            let parent = &mut parents[arc.head() as usize];
-            let tight = from + u64::from(arc.weight()) == distances[arc.head() as usize].wide();
-            if tight && arc.weight() > 0 && *parent == NO_PARENT && arc.head() != source {
+        rows.each_out(tail, |OutArc { head, weight }| {
+            let parent = &mut parents[head as usize];
+            let tight = from + u64::from(weight) == distances[head as usize].wide();
+            if tight && weight > 0 && *parent == NO_PARENT && head != source {
                 *parent = tail;
             }
-        }
+        });
     }
     let has_place = |parents: &[Node], node: Node| node == source || parents[node as usize] != NO_PARENT;
     if reached.iter().all(|&node| has_place(&parents, node)) {
@@ -38,13 +38,13 @@ pub(super) fn parents<D: Distance>(
     let mut at = 0;
     while let Some(&tail) = placed.get(at) {
         at += 1;
-        for arc in graph.out(tail).each().filter(|arc| arc.weight() == 0) {
-            let tight = distances[tail as usize] == distances[arc.head() as usize];
-            if tight && !has_place(&parents, arc.head()) {
-                parents[arc.head() as usize] = tail;
-                placed.push(arc.head());
+        rows.each_out(tail, |OutArc { head, weight }| {
+            let tight = weight == 0 && distances[tail as usize] == distances[head as usize];
+            if tight && !has_place(&parents, head) {
+                parents[head as usize] = tail;
+                placed.push(head);
             }
-        }
+        });
     }
     parents
 }

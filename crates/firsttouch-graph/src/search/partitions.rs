@@ -66,11 +66,11 @@ struct MemberProgress {
 
 impl<D: Distance> Partitions<D> {
     /// For the members of a team, with buckets 2^`shift` wide.
-    pub(super) fn new(shift: u32, graph: &impl Rows, members: usize) -> Partitions<D> {
+    pub(super) fn new(shift: u32, rows: Rows<'_>, members: usize) -> Partitions<D> {
         Partitions {
             shift,
-            owners: Owners::new(graph.nodes(), members),
-            members: Members::new(shift, graph, BEHIND, members),
+            owners: Owners::new(rows.nodes(), members),
+            members: Members::new(shift, rows, BEHIND, members),
             progress: (0..members).map(|_| MemberProgress::default()).collect(),
             mail: (0..members * members).map(|_| Mailbox::new()).collect(),
             failed: AtomicBool::new(false),
@@ -82,10 +82,10 @@ impl<D: Distance> Partitions<D> {
     /// # Panics
     ///
     /// If the team has another number of members.
-    pub(super) fn search<G: Rows>(
+    pub(super) fn search(
         &mut self,
         team: &mut Team,
-        graph: &G,
+        rows: Rows<'_>,
         source: Node,
         pending: Pending<'_>,
         labels: &mut Labels<D>,
@@ -100,18 +100,19 @@ impl<D: Distance> Partitions<D> {
             own.queue.enter(D::default(), source);
         }
         let limited = labels.limited;
-        let field = Field::of(graph, labels, &self.owners);
-        let relax = relax::<D, G, PARTITIONED>(limited);
-        let search = Search { field, relax, pending, limited, partitions: self };
+        let field = Field::of(rows, labels, &self.owners);
+        let relax = relax::<D, PARTITIONED>(&field, limited);
+        let search = Search { field: &field, relax, pending, limited, partitions: self };
         team.run(|member| search.take_part(member));
+        drop(search);
         self.members.finish(self.shift, labels)
     }
 }
 
 /// One search, as all members see it.
-struct Search<'a, D: Distance, G> {
-    field: Field<'a, D, G>,
-    relax: Relax<D, G>,
+struct Search<'a, D: Distance> {
+    field: &'a Field<'a, D>,
+    relax: Relax<'a, D>,
     pending: Pending<'a>,
     limited: bool,
     partitions: &'a Partitions<D>,
@@ -128,7 +129,7 @@ impl Drop for Leaver<'_> {
     }
 }
 
-impl<D: Distance, G: Rows> Search<'_, D, G> {
+impl<D: Distance> Search<'_, D> {
     /// The work of one member.
     fn take_part(&self, member: &Member<'_>) {
         let (me, shift) = (member.index(), self.partitions.shift);
@@ -176,14 +177,14 @@ impl<D: Distance, G: Rows> Search<'_, D, G> {
                 D::read(&self.field.distances[entry.node as usize]) >= entry.distance
             });
             // Mail that was very late may have turned the circle of buckets round: nothing in it is farther than this.
-            own.fits = fits::<D>(own.queue.far_from() << shift, self.field.graph.max_weight());
+            own.fits = fits::<D>(own.queue.far_from() << shift, self.field.rows.max_weight());
             if own.fits.is_err() {
                 self.partitions.failed.store(true, Ordering::Relaxed);
                 return;
             }
             own.batch.clear();
             own.queue.take(number, &mut own.batch);
-            (self.relax)(&self.field, &own.batch, &mut own.queue, &mut own.notes);
+            (self.relax)(&own.batch, &mut own.queue, &mut own.notes);
             self.send(me, own);
         }
     }

@@ -19,7 +19,7 @@ use super::distance::Distance;
 use super::labels::Labels;
 use super::owners::Owners;
 use super::queue::{BucketQueue, Entry};
-use crate::rows::{Arc, Node, Rows, Stretch, View, prefetch};
+use crate::rows::{Node, Rows, Stretch, View, for_views, prefetch};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -43,8 +43,8 @@ const FOUND: usize = 512;
 
 /// What all threads of a search see.
 #[derive(Debug)]
-pub(super) struct Field<'a, D: Distance, G> {
-    pub(super) graph: &'a G,
+pub(super) struct Field<'a, D: Distance> {
+    pub(super) rows: Rows<'a>,
     pub(super) distances: &'a [D::Shared],
     /// No distance beyond this one is noted; looked at only in a search with a limit.
     pub(super) limit: D,
@@ -52,10 +52,10 @@ pub(super) struct Field<'a, D: Distance, G> {
     pub(super) owners: &'a Owners,
 }
 
-impl<'a, D: Distance, G> Field<'a, D, G> {
+impl<'a, D: Distance> Field<'a, D> {
     /// For a search that fills these labels.
-    pub(super) fn of(graph: &'a G, labels: &'a mut Labels<D>, owners: &'a Owners) -> Field<'a, D, G> {
-        Field { graph, distances: D::share(&mut labels.distances), limit: labels.limit, owners }
+    pub(super) fn of(rows: Rows<'a>, labels: &'a mut Labels<D>, owners: &'a Owners) -> Field<'a, D> {
+        Field { rows, distances: D::share(&mut labels.distances), limit: labels.limit, owners }
     }
 }
 
@@ -97,22 +97,29 @@ impl<D: Distance> Notes<D> {
     }
 }
 
-/// The loop over arcs, with or without a limit.
-pub(super) type Relax<D, G> = fn(&Field<'_, D, G>, &[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>);
+/// The loop over arcs: relaxes those of some nodes, which were not improved since they were entered.
+pub(super) type Relax<'a, D> = Box<dyn Fn(&[Entry<D>], &mut BucketQueue<D>, &mut Notes<D>) + Sync + 'a>;
 
-/// The loop of a search with a limit, or without.
-pub(super) fn relax<D: Distance, G: Rows, const WRITERS: u8>(limited: bool) -> Relax<D, G> {
-    if limited { relax_all::<D, G, true, WRITERS> } else { relax_all::<D, G, false, WRITERS> }
+/// The loop of a search with a limit, or without: the only part of searches that is compiled for each kind of rows.
+pub(super) fn relax<'a, D: Distance, const WRITERS: u8>(
+    field: &'a Field<'a, D>,
+    limited: bool,
+) -> Relax<'a, D> {
+    for_views!(field.rows, view => if limited {
+        Box::new(move |batch, queue, notes| relax_all::<D, _, true, WRITERS>(field, view, batch, queue, notes))
+    } else {
+        Box::new(move |batch, queue, notes| relax_all::<D, _, false, WRITERS>(field, view, batch, queue, notes))
+    })
 }
 
-/// Relaxes the arcs of these nodes, those that were not improved since they were entered.
-fn relax_all<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
-    field: &Field<'_, D, G>,
+fn relax_all<D: Distance, V: View, const LIMITED: bool, const WRITERS: u8>(
+    field: &Field<'_, D>,
+    rows: V,
     batch: &[Entry<D>],
     queue: &mut BucketQueue<D>,
     notes: &mut Notes<D>,
 ) {
-    let (rows, distances) = (field.graph.view(), field.distances);
+    let distances = field.distances;
     let nowhere = D::cell();
     let mut found = 0;
     for step in 0..batch.len() + 3 * AHEAD {
@@ -127,7 +134,7 @@ fn relax_all<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
             let begin = rows.begin(entry.node);
             if let Some(few) = rows.stretch(begin..begin + FEW) {
                 for arc in few.each() {
-                    prefetch(distances, arc.head() as usize);
+                    prefetch(distances, arc.head as usize);
                 }
             }
         }
@@ -150,9 +157,9 @@ fn relax_all<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
         match rows.stretch(begin..begin + FEW) {
             Some(few) if end - begin <= FEW => {
                 for (at, arc) in few.each().enumerate() {
-                    let entry = Entry { distance: from.plus(arc.weight()), node: arc.head() };
+                    let entry = Entry { distance: from.plus(arc.weight), node: arc.head };
                     let is_there = begin + at < end;
-                    let wanted = offer::<D, G, LIMITED, WRITERS>(field, &nowhere, notes, entry, is_there);
+                    let wanted = offer::<D, LIMITED, WRITERS>(field, &nowhere, notes, entry, is_there);
                     notes.found[found % FOUND] = entry;
                     found += usize::from(wanted);
                 }
@@ -164,9 +171,9 @@ fn relax_all<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
                         prefetch(distances, later as usize);
                     }
                     // Most arcs of a node with many lead to nodes that are near already, which can be guessed.
-                    let entry = Entry { distance: from.plus(arc.weight()), node: arc.head() };
+                    let entry = Entry { distance: from.plus(arc.weight), node: arc.head };
                     if entry.distance < D::read(&distances[entry.node as usize])
-                        && offer::<D, G, LIMITED, WRITERS>(field, &nowhere, notes, entry, true)
+                        && offer::<D, LIMITED, WRITERS>(field, &nowhere, notes, entry, true)
                     {
                         notes.found[found % FOUND] = entry;
                         found += 1;
@@ -184,8 +191,8 @@ fn relax_all<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
 
 /// Notes a path to a node if it `is_there` and the shortest so far; true if the node must be entered into the queue then.
 #[inline(always)]
-fn offer<D: Distance, G: Rows, const LIMITED: bool, const WRITERS: u8>(
-    field: &Field<'_, D, G>,
+fn offer<D: Distance, const LIMITED: bool, const WRITERS: u8>(
+    field: &Field<'_, D>,
     nowhere: &D::Shared,
     notes: &mut Notes<D>,
     Entry { distance, node: head }: Entry<D>,

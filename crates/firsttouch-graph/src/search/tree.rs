@@ -1,28 +1,20 @@
 //! What a search has found.
 
 use super::distances::Distances;
-use super::work::{Kind, Searchable, Work};
-use crate::rows::{Graph, Node};
+use super::parents::parents;
+use crate::rows::{Node, Rows};
 use firsttouch_documents::Summary;
 
 /// The shortest paths from one source: a view of the search's own arrays, until its next run.
-#[derive(Debug)]
-pub struct Tree<'a, G = Graph> {
-    graph: &'a G,
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a> {
+    rows: Rows<'a>,
     source: Node,
     distances: Distances<'a>,
     reached: Option<&'a [Node]>,
 }
 
-impl<G> Clone for Tree<'_, G> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<G> Copy for Tree<'_, G> {}
-
-impl<'a, G: Searchable> Tree<'a, G> {
+impl<'a> Tree<'a> {
     /// Distances of all nodes from `source`, as a tree. `reached` are the nodes that have one, where it is known.
     ///
     /// # Panics
@@ -30,13 +22,14 @@ impl<'a, G: Searchable> Tree<'a, G> {
     /// If there are more or fewer distances than nodes.
     #[must_use]
     pub fn of_distances(
-        graph: &'a G,
+        rows: impl Into<Rows<'a>>,
         source: Node,
         distances: Distances<'a>,
         reached: Option<&'a [Node]>,
-    ) -> Tree<'a, G> {
-        assert_eq!(distances.len(), graph.nodes(), "a distance for each node");
-        Tree { graph, source, distances, reached }
+    ) -> Tree<'a> {
+        let rows = rows.into();
+        assert_eq!(distances.len(), rows.nodes(), "a distance for each node");
+        Tree { rows, source, distances, reached }
     }
 
     /// Where the paths begin.
@@ -73,11 +66,11 @@ impl<'a, G: Searchable> Tree<'a, G> {
     /// The node before each node on a shortest path, or [`NO_PARENT`](super::NO_PARENT). The same for every algorithm.
     #[must_use]
     pub fn parents(&self) -> Vec<Node> {
-        let Tree { source, distances, .. } = *self;
-        let (reached, mut found) = (self.reached(), Vec::new());
-        let work = Kind::Parents { source, distances, reached: &reached, found: &mut found };
-        self.graph.perform(Work(work));
-        found
+        let Tree { rows, source, distances, .. } = *self;
+        match distances {
+            Distances::Narrow(all) => parents(rows, source, all, &self.reached()),
+            Distances::Wide(all) => parents(rows, source, all, &self.reached()),
+        }
     }
 
     /// What the distances of all nodes come to.

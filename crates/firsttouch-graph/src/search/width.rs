@@ -4,7 +4,7 @@
 //! worked on before they have their last distance. Where the best lies depends on the graph, its order and the caches, so
 //! it is measured: the first searches run with widths around the guess, and the fastest stays.
 
-use crate::rows::{Arc, Node, Rows, Stretch};
+use crate::rows::{Node, Rows};
 
 /// Searches with each width; the fastest of them counts, since a disturbance only ever makes one slower.
 const RUNS_EACH: u32 = 3;
@@ -16,14 +16,13 @@ const SAMPLE: usize = 4096;
 const WIDEST: u32 = 31;
 
 /// The width that fits the graph, as a power of two.
-pub(super) fn guess(graph: &impl Rows) -> u32 {
-    let stride = (graph.nodes() / SAMPLE).max(1);
+pub(super) fn guess(rows: Rows<'_>) -> u32 {
+    let stride = (rows.nodes() / SAMPLE).max(1);
     let (mut arcs, mut nodes, mut sum) = (0_u64, 0_u64, 0_u64);
-    for node in (0..graph.nodes()).step_by(stride) {
-        let out = graph.out(node as Node);
+    for node in (0..rows.nodes()).step_by(stride) {
         nodes += 1;
-        arcs += out.count() as u64;
-        sum += out.each().map(|arc| u64::from(arc.weight())).sum::<u64>();
+        arcs += rows.degree(node as Node) as u64;
+        rows.each_out(node as Node, |arc| sum += u64::from(arc.weight));
     }
     if arcs == 0 {
         return 0;
@@ -146,10 +145,10 @@ mod tests {
         let ring = |weight, degree: u32| {
             let arcs = (0..1000_u32)
                 .flat_map(|tail| (1..=degree).map(move |step| (tail, (tail + step) % 1000, weight)));
-            guess(&Graph::from_arcs(1000, &arcs.collect::<Vec<_>>()).unwrap())
+            guess((&Graph::from_arcs(1000, &arcs.collect::<Vec<_>>()).unwrap()).into())
         };
         assert!(ring(10_000, 2) > ring(100, 2) && ring(10_000, 2) > ring(10_000, 30));
         assert_eq!(ring(0, 2), 0);
-        assert_eq!(guess(&Graph::from_arcs(2, &[]).unwrap()), 0);
+        assert_eq!(guess((&Graph::from_arcs(2, &[]).unwrap()).into()), 0);
     }
 }
