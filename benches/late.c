@@ -1,6 +1,6 @@
 /* Computes first and touches its memory late, a block after the other, as a program does that reads or prepares before it works.
  *
- *   late [MILLISECONDS [MIB]]      default 3000 ms, then 512 MiB in blocks of 64 MiB
+ *   late [MILLISECONDS [MIB]]      default 5000 ms, then 1024 MiB in blocks of 64 MiB
  *
  * Prints the milliseconds that touching took.
  */
@@ -16,8 +16,8 @@ static double now(void) {
 }
 
 int main(int count, char **words) {
-    double wait = count > 1 ? atof(words[1]) : 3000, began = now();
-    int blocks = (count > 2 ? atoi(words[2]) : 512) / 64;
+    double wait = count > 1 ? atof(words[1]) : 5000, began = now();
+    int blocks = (count > 2 ? atoi(words[2]) : 1024) / 64;
     volatile unsigned long sum = 0;
     while (now() - began < wait)
         for (int i = 0; i < 100000; i++) sum += i;

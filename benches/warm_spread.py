@@ -5,7 +5,7 @@
 
 Each word list is a firsttouch to be compared, with options of `tune` (`--no-warm`, say): two builds, or one with and without its warm-up. They
 take turns: each makes a session of `tune` of every program, N runs of each configuration, in as many rounds as `--rounds` says. Programs:
-`fft` (Rscript benches/fft.R), `demo` (the workload of `tune --demo`), `late` (benches/late.c, memory that is touched after three seconds). A row is:
+`fft` (Rscript benches/fft.R), `demo` (the workload of `tune --demo`), `late` (benches/late.c, memory that is touched after five seconds). A row is:
 
 - the median of wall and system time;
 - noise: the standard deviation of the logarithms of wall times, less what the block has in common: what `tune` decides by;
