@@ -39,4 +39,4 @@ pub(crate) use prefetch::prefetch;
 pub use searched::Rows;
 pub(crate) use searched::for_views;
 pub use validated::ValidatedCsr;
-pub(crate) use view::{BorrowedRows, OwnRows, Stretch, View};
+pub(crate) use view::{Arc, BorrowedRows, OwnRows, Stretch, View};

@@ -31,16 +31,37 @@ pub(crate) trait View: Copy + Sync {
     /// If there is no such node.
     #[inline(always)]
     fn out(self, node: Node) -> impl Iterator<Item = OutArc> {
-        self.stretch(self.row(node)).expect("rows end where the arcs do").each()
+        let arcs = self.stretch(self.row(node)).expect("rows end where the arcs do");
+        arcs.each().map(|arc| OutArc { head: arc.head(), weight: arc.weight() })
     }
 }
 
 /// Arcs that lie side by side.
 pub(crate) trait Stretch: Copy {
     /// Each of them.
-    fn each(self) -> impl Iterator<Item = OutArc>;
+    fn each(self) -> impl Iterator<Item = impl Arc>;
     /// The node that the one at this place leads to; `None` if there are not so many.
     fn head(self, place: usize) -> Option<Node>;
+}
+
+/// An arc where it lies. Its parts are read when they are asked for: a loop over several would run out of registers for them.
+pub(crate) trait Arc: Copy {
+    /// The node it leads to.
+    fn head(self) -> Node;
+    /// Its length.
+    fn weight(self) -> u32;
+}
+
+impl Arc for &OutArc {
+    #[inline(always)]
+    fn head(self) -> Node {
+        self.head
+    }
+
+    #[inline(always)]
+    fn weight(self) -> u32 {
+        self.weight
+    }
 }
 
 /// The arrays of a graph of our own.
@@ -85,8 +106,8 @@ impl View for OwnRows<'_> {
 
 impl Stretch for &[OutArc] {
     #[inline(always)]
-    fn each(self) -> impl Iterator<Item = OutArc> {
-        self.iter().copied()
+    fn each(self) -> impl Iterator<Item = impl Arc> {
+        self.iter()
     }
 
     #[inline(always)]
@@ -149,14 +170,25 @@ struct BorrowedArcs<'a, I, W> {
 
 impl<I: Copy + Into<u64>, W: Weight> Stretch for BorrowedArcs<'_, I, W> {
     #[inline(always)]
-    fn each(self) -> impl Iterator<Item = OutArc> {
-        let arcs = self.heads.iter().zip(self.weights);
-        arcs.map(|(head, weight)| OutArc { head: (*head).into() as Node, weight: weight.length() })
+    fn each(self) -> impl Iterator<Item = impl Arc> {
+        self.heads.iter().zip(self.weights)
     }
 
     #[inline(always)]
     fn head(self, place: usize) -> Option<Node> {
         self.heads.get(place).map(|head| (*head).into() as Node)
+    }
+}
+
+impl<I: Copy + Into<u64>, W: Weight> Arc for (&I, &W) {
+    #[inline(always)]
+    fn head(self) -> Node {
+        (*self.0).into() as Node
+    }
+
+    #[inline(always)]
+    fn weight(self) -> u32 {
+        self.1.length()
     }
 }
 

@@ -19,7 +19,7 @@ use super::distance::Distance;
 use super::labels::Labels;
 use super::owners::Owners;
 use super::queue::{BucketQueue, Entry};
-use crate::rows::{Node, Rows, Stretch, View, for_views, prefetch};
+use crate::rows::{Arc, Node, Rows, Stretch, View, for_views, prefetch};
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ fn relax_all<D: Distance, V: View, const LIMITED: bool, const WRITERS: u8>(
             let begin = rows.begin(entry.node);
             if let Some(few) = rows.stretch(begin..begin + FEW) {
                 for arc in few.each() {
-                    prefetch(distances, arc.head as usize);
+                    prefetch(distances, arc.head() as usize);
                 }
             }
         }
@@ -157,7 +157,7 @@ fn relax_all<D: Distance, V: View, const LIMITED: bool, const WRITERS: u8>(
         match rows.stretch(begin..begin + FEW) {
             Some(few) if end - begin <= FEW => {
                 for (at, arc) in few.each().enumerate() {
-                    let entry = Entry { distance: from.plus(arc.weight), node: arc.head };
+                    let entry = Entry { distance: from.plus(arc.weight()), node: arc.head() };
                     let is_there = begin + at < end;
                     let wanted = offer::<D, LIMITED, WRITERS>(field, &nowhere, notes, entry, is_there);
                     notes.found[found % FOUND] = entry;
@@ -171,7 +171,7 @@ fn relax_all<D: Distance, V: View, const LIMITED: bool, const WRITERS: u8>(
                         prefetch(distances, later as usize);
                     }
                     // Most arcs of a node with many lead to nodes that are near already, which can be guessed.
-                    let entry = Entry { distance: from.plus(arc.weight), node: arc.head };
+                    let entry = Entry { distance: from.plus(arc.weight()), node: arc.head() };
                     if entry.distance < D::read(&distances[entry.node as usize])
                         && offer::<D, LIMITED, WRITERS>(field, &nowhere, notes, entry, true)
                     {
