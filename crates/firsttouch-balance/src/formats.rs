@@ -5,6 +5,7 @@
 
 mod charm;
 mod csv;
+mod csv_rows;
 mod hopbyte;
 mod launch;
 mod matrix;
@@ -16,6 +17,7 @@ mod vt;
 
 pub use charm::charm_dump;
 pub use csv::{csv_mapping, csv_messages, csv_problem, csv_tasks, csv_tasks_of};
+pub use csv_rows::CsvRows;
 pub use hopbyte::hopbyte;
 pub use launch::{JobLayout, LaunchError, cpu_bind, cpusets, rankfile, slurm_hostfile};
 pub use matrix::matrices;

@@ -4,10 +4,11 @@
 //! `to`, `bytes` and where it is known `count`. Columns may be in any order; an empty field is a value that is not there.
 
 use super::FormatError;
-use super::table::{COMMENT, table};
+use super::csv_rows::CsvRows;
+use super::table::table;
 use super::text::{amount, text, whole};
 use crate::{Mapping, Message, Problem, Task};
-use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
 use std::collections::HashMap;
 
 const TASK_COLUMNS: [&str; 6] = ["id", "load", "home", "pinned", "bytes", "memory"];
@@ -15,22 +16,16 @@ const MESSAGE_COLUMNS: [&str; 4] = ["from", "to", "count", "bytes"];
 
 /// A table: the rows after the first, and where each known column is.
 struct Table<'a> {
-    text: &'a str,
     places: Vec<Option<usize>>,
-    rows: Reader<&'a [u8]>,
+    rows: CsvRows<'a>,
 }
 
 impl<'a> Table<'a> {
     fn read(bytes: &'a [u8], known: &[&str], required: &[&str]) -> Result<Table<'a>, FormatError> {
         let text = text(bytes)?;
-        let mut rows = ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(Trim::All)
-            .comment(Some(COMMENT))
-            .from_reader(text.as_bytes());
+        let mut rows = CsvRows::new(text);
         let mut names = StringRecord::new();
-        let line = next(text, &mut rows, &mut names)?.ok_or_else(|| {
+        let line = rows.next(&mut names).map_err(broken)?.ok_or_else(|| {
             FormatError::Whole(format!("an empty table; its columns are {}", known.join(",")))
         })?;
         let names: Vec<&str> = names.iter().collect();
@@ -47,7 +42,7 @@ impl<'a> Table<'a> {
             return Err(FormatError::line(line, format!("the column `{missing}` is missing")));
         }
         let places = known.iter().map(|name| names.iter().position(|other| other == name)).collect();
-        Ok(Table { text, places, rows })
+        Ok(Table { places, rows })
     }
 
     /// Does something with every row: its line, and the fields of the known columns, empty where there are none.
@@ -57,7 +52,7 @@ impl<'a> Table<'a> {
     ) -> Result<(), FormatError> {
         let width = self.places.iter().flatten().count();
         let mut fields = StringRecord::new();
-        while let Some(line) = next(self.text, &mut self.rows, &mut fields)? {
+        while let Some(line) = self.rows.next(&mut fields).map_err(broken)? {
             if fields.len() != width {
                 let reason = format!("{} fields under {width} columns", fields.len());
                 return Err(FormatError::line(line, reason));
@@ -69,23 +64,10 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The next row that says something, and the line it begins in.
-fn next(
-    text: &str,
-    rows: &mut Reader<&[u8]>,
-    fields: &mut StringRecord,
-) -> Result<Option<usize>, FormatError> {
-    loop {
-        let read = rows.read_record(fields).map_err(|error| FormatError::Whole(error.to_string()))?;
-        let Some(position) = fields.position().filter(|_| read) else { return Ok(None) };
-        if fields.len() == 1 && fields[0].is_empty() {
-            continue;
-        }
-        // Rows begin where the one before ended, with the lines between that say nothing.
-        let rest = text.get(position.byte() as usize..).unwrap_or_default();
-        let silent = |line: &&str| line.trim().is_empty() || line.as_bytes()[0] == COMMENT;
-        return Ok(Some(position.line() as usize + rest.split_inclusive('\n').take_while(silent).count()));
-    }
+// Handed to `map_err`, which gives it away.
+#[allow(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn broken(error: csv::Error) -> FormatError {
+    FormatError::Whole(error.to_string())
 }
 
 /// The tasks of a table.

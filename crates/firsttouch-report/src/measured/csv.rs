@@ -3,11 +3,10 @@
 //! Columns may be in any order, others beside them say nothing; lines that begin with `#` are comments.
 
 use super::{MeasuredError, MeasuredFile, MeasuredFormat};
-use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
+use firsttouch_balance::formats::CsvRows;
 use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
 use std::collections::HashMap;
-
-const COMMENT: u8 = b'#';
 
 /// Where the columns are.
 struct Columns {
@@ -41,20 +40,16 @@ struct Row {
 }
 
 pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .trim(Trim::All)
-        .comment(Some(COMMENT))
-        .from_reader(text.as_bytes());
+    let mut rows = CsvRows::new(text);
+    let broken = |error: csv::Error| MeasuredError::Line { line: 0, reason: error.to_string() };
     let mut fields = StringRecord::new();
-    if next(text, &mut reader, &mut fields)?.is_none() {
+    if rows.next(&mut fields).map_err(broken)?.is_none() {
         return Err(MeasuredError::Empty);
     }
     let columns = columns(&fields)?;
     let mut sessions: Vec<Rows> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
-    while let Some(line) = next(text, &mut reader, &mut fields)? {
+    while let Some(line) = rows.next(&mut fields).map_err(broken)? {
         let wrong = |reason: String| MeasuredError::Line { line, reason };
         if fields.len() != columns.all {
             return Err(wrong(format!("{} fields under {} columns", fields.len(), columns.all)));
@@ -163,26 +158,5 @@ impl Rows {
             .into_iter()
             .map(|(name, rows)| MeasuredConfiguration { name, runs: rows.into_iter().map(run).collect() });
         MeasuredSession { name: self.name, configurations: configurations.collect() }
-    }
-}
-
-/// The next row that says something, and the line it begins in.
-fn next(
-    text: &str,
-    reader: &mut Reader<&[u8]>,
-    fields: &mut StringRecord,
-) -> Result<Option<usize>, MeasuredError> {
-    loop {
-        let read = reader
-            .read_record(fields)
-            .map_err(|error| MeasuredError::Line { line: 0, reason: error.to_string() })?;
-        let Some(position) = fields.position().filter(|_| read) else { return Ok(None) };
-        if fields.len() == 1 && fields[0].is_empty() {
-            continue;
-        }
-        // Rows begin where the one before ended, with the lines between that say nothing.
-        let rest = text.get(position.byte() as usize..).unwrap_or_default();
-        let silent = |line: &&str| line.trim().is_empty() || line.as_bytes()[0] == COMMENT;
-        return Ok(Some(position.line() as usize + rest.split_inclusive('\n').take_while(silent).count()));
     }
 }
