@@ -5,7 +5,14 @@
 //! cover the table. [`gather`] lets the processor overlap the misses; [`chase`] makes each read wait for the
 //! one before, as in linked data.
 
+use crate::array::Array;
+use crate::case::{About, Bound, Case, Given, Prepared, Unit, Variant, Work, Workload};
+use crate::checksum::Checksum;
+use crate::error::CaseError;
+use crate::parameter::{Kind, Parameter};
+use crate::share::{cut, cut_slice, each};
 use firsttouch_measure::mix;
+use firsttouch_threads::Team;
 
 /// The table: a power of two of 8-byte values, each a mix of its place.
 #[derive(Clone, Debug)]
@@ -39,6 +46,87 @@ pub fn gather(table: &Table, reads: u64, seed: u64) -> u64 {
 pub fn chase(table: &Table, reads: u64, seed: u64) -> u64 {
     (0..reads).fold(seed, |place, read| mix(table.at(place) ^ read))
 }
+
+/// Random reads that do not wait for one another.
+#[derive(Debug)]
+pub struct Gather;
+
+static ABOUT: About = About {
+    name: "gather",
+    summary: "sum of values at random places of a table",
+    source: "GUPS of the HPC Challenge, read-only",
+    parameters: &[
+        Parameter {
+            name: "table",
+            meaning: "size of the table, rounded down to a power of two",
+            kind: Kind::Bytes(64, 1 << 40),
+            default: "1G",
+            quick: "256M",
+        },
+        Parameter {
+            name: "reads",
+            meaning: "reads of a step, of all threads together",
+            kind: Kind::Count(1, 1 << 40),
+            default: "32000000",
+            quick: "8000000",
+        },
+    ],
+    variants: &[Variant {
+        name: "gather",
+        meaning: "each thread its share of the reads",
+        alternative: false,
+    }],
+    steps: 2,
+    unit: Unit::Rate("Greads/s"),
+    bound: Bound::None,
+    published: &[],
+};
+
+impl Case for Gather {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
+        let entries = 1_usize << (given.arguments.number("table") / size_of::<u64>()).ilog2();
+        let mut table = given.arrays.zeroed::<u64>("table", entries)?;
+        let members = given.team.size();
+        let starts = cut(entries, members, 8).into_iter().map(|part| part.start);
+        let parts = starts.zip(cut_slice(&mut table, members, 8)).collect();
+        each(given.team, parts, |_, (start, part)| {
+            (start..).zip(part).for_each(|(place, value)| *value = mix(place as u64));
+        });
+        Ok(Prepared::Here(Box::new(Gathering { table, reads: given.arguments.number("reads"), sum: 0 })))
+    }
+}
+
+struct Gathering {
+    table: Array<u64>,
+    reads: usize,
+    sum: u64,
+}
+
+impl Workload for Gathering {
+    fn step(&mut self, team: &mut Team) {
+        let (table, mask) = (&*self.table, self.table.len() - 1);
+        let parts = cut(self.reads, team.size(), 1);
+        let sums = each(team, parts, |_, reads| {
+            reads.fold(0_u64, |sum, read| sum.wrapping_add(table[mix(read as u64) as usize & mask]))
+        });
+        self.sum = sums.into_iter().fold(0, u64::wrapping_add);
+    }
+
+    fn checksum(&self) -> Checksum {
+        Checksum::Exact(self.sum)
+    }
+
+    fn work(&self) -> Work {
+        Work { bytes: self.reads as u64 * LINE_BYTES, operations: self.reads as u64 }
+    }
+}
+
+/// Memory hands out whole lines.
+const LINE_BYTES: u64 = 64;
 
 #[cfg(test)]
 mod tests {

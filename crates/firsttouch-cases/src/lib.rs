@@ -1,9 +1,32 @@
-//! Workloads that live on memory, so that a placement has something to prove itself on.
+//! Workloads that live on memory, so that a placement has something to prove itself on: kernels and mini-apps of published
+//! articles, each with its parameters, its variants, its work in bytes and operations, a checksum, and the limit that bounds it.
 //!
-//! Each is deterministic and returns what it computed, so that runs under different placements are compared to the last
-//! bit: a placement must never change a result. None places memory, measures time or does I/O.
+//! A [`Case`] is prepared once with [`Given`] parameters, memory and threads, and then does one step after another. What others
+//! would use instead (a library, NumPy, R) is a variant as well: a library that is loaded at run time, or a program of its own
+//! ([`Outside`]).
+//!
+//! Architecture invariants: memory and threads are handed in; a case neither places nor times nor prints, and does no I/O but
+//! what its workload is about. Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
+//! `unsafe` is for vector instructions and foreign functions, in modules that say so.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod array;
+mod case;
+mod catalogue;
+mod checksum;
+mod error;
 pub mod gather;
 pub mod hilbert;
+mod library;
+mod outside;
+mod parameter;
+mod share;
+
+pub use array::{Array, ArrayPlace, Arrays, Element};
+pub use case::{About, Amount, Bound, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+pub use catalogue::{ALL, find};
+pub use checksum::Checksum;
+pub use error::{CaseError, Missing};
+pub use outside::Outside;
+pub use parameter::{Arguments, Kind, Parameter};

@@ -1,0 +1,114 @@
+//! Arrays of a case: named, zeroed, and where somebody else decided.
+
+use crate::error::CaseError;
+use firsttouch_memory::{NodePolicy, Pages, PlainData, Region};
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+
+/// Arrays begin with a cache line, as vector instructions like it.
+const LINE_BYTES: usize = 64;
+
+/// What arrays can be of.
+pub trait Element: PlainData + Default {}
+
+impl<T: PlainData + Default> Element for T {}
+
+/// Where an array lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayPlace {
+    /// Its pages.
+    pub pages: Pages,
+    /// The nodes that they come from.
+    pub memory: NodePolicy,
+}
+
+/// Where the arrays of a case come from: those with a place of their own from there, all others from the allocator, as in any
+/// program. An allocator that places large blocks so places them as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrays {
+    places: BTreeMap<String, ArrayPlace>,
+}
+
+impl Arrays {
+    /// These have a place of their own.
+    pub fn with_places(places: BTreeMap<String, ArrayPlace>) -> Arrays {
+        Arrays { places }
+    }
+
+    /// An array of zeroes. Whoever writes to a page first decides where it comes from, if no place was named for it.
+    ///
+    /// # Errors
+    /// Where its place cannot give that much.
+    pub fn zeroed<T: Element>(&self, name: &'static str, elements: usize) -> Result<Array<T>, CaseError> {
+        let memory = match self.places.get(name) {
+            Some(place) => {
+                let region = Region::of(elements.max(1) * size_of::<T>()).pages(place.pages);
+                let region = region.memory(place.memory).name(name).map();
+                Storage::Placed(Box::new(region.map_err(|source| CaseError::Array { name, source })?))
+            }
+            None => {
+                let spare = LINE_BYTES / size_of::<T>();
+                let values = vec![T::default(); elements + spare];
+                let begin = values.as_ptr().align_offset(LINE_BYTES).min(spare);
+                Storage::Allocated { values, begin }
+            }
+        };
+        Ok(Array { memory, elements })
+    }
+}
+
+/// An array that begins with a cache line.
+#[derive(Debug)]
+pub struct Array<T> {
+    memory: Storage<T>,
+    elements: usize,
+}
+
+#[derive(Debug)]
+enum Storage<T> {
+    Allocated { values: Vec<T>, begin: usize },
+    Placed(Box<Region>),
+}
+
+impl<T: Element> Deref for Array<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.memory {
+            Storage::Allocated { values, begin } => &values[*begin..*begin + self.elements],
+            Storage::Placed(region) => &region.as_slice_of::<T>()[..self.elements],
+        }
+    }
+}
+
+impl<T: Element> DerefMut for Array<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match &mut self.memory {
+            Storage::Allocated { values, begin } => &mut values[*begin..*begin + self.elements],
+            Storage::Placed(region) => &mut region.as_mut_slice_of::<T>()[..self.elements],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_are_zeroed_aligned_and_of_their_length() {
+        let place = ArrayPlace { pages: Pages::Transparent, memory: NodePolicy::Inherited };
+        let arrays = Arrays::with_places(BTreeMap::from([("placed".to_owned(), place)]));
+        for name in ["placed", "allocated"] {
+            for elements in [0, 1, 7, 1000, 300_001] {
+                let mut bytes = arrays.zeroed::<u8>(name, elements).unwrap();
+                let mut numbers = arrays.zeroed::<f64>(name, elements).unwrap();
+                assert_eq!((bytes.len(), numbers.len()), (elements, elements));
+                assert!(bytes.iter().all(|byte| *byte == 0) && numbers.iter().all(|number| *number == 0.0));
+                assert_eq!((bytes.as_ptr() as usize % 64, numbers.as_ptr() as usize % 64), (0, 0));
+                bytes.fill(1);
+                numbers.fill(1.0);
+                assert_eq!(numbers.iter().sum::<f64>(), elements as f64);
+            }
+        }
+    }
+}

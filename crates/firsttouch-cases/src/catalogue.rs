@@ -1,0 +1,68 @@
+//! All cases there are.
+
+use crate::case::Case;
+use crate::gather::Gather;
+
+/// Every case, in the order of lists.
+pub const ALL: &[&dyn Case] = &[&Gather];
+
+/// The case of that name.
+pub fn find(name: &str) -> Option<&'static dyn Case> {
+    ALL.iter().copied().find(|case| case.about().name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Arguments;
+    use crate::{Arrays, Given, Prepared};
+    use firsttouch_threads::Team;
+
+    #[test]
+    fn cases_are_told_apart_and_their_defaults_are_values() {
+        for (index, case) in ALL.iter().enumerate() {
+            let about = case.about();
+            assert!(ALL[..index].iter().all(|other| other.about().name != about.name), "{}", about.name);
+            for quick in [false, true] {
+                Arguments::of(about, &[], quick).unwrap();
+            }
+            assert!(about.variants.first().is_some_and(|variant| !variant.alternative), "{}", about.name);
+            for (index, variant) in about.variants.iter().enumerate() {
+                assert!(about.variants[..index].iter().all(|other| other.name != variant.name));
+            }
+        }
+    }
+
+    /// Every variant that runs here, on one thread and on all, comes to the same result and the same work, again and again.
+    #[test]
+    fn variants_agree_on_quick_sizes() {
+        let path = std::env::var_os("PATH");
+        for case in ALL {
+            let about = case.about();
+            let arguments = Arguments::of(about, &[], true).unwrap();
+            let mut first = None;
+            let variants = about.variants.iter();
+            for variant in variants.filter(|variant| case.missing(variant, path.as_deref()).is_none()) {
+                for threads in [1, 2] {
+                    let mut team = Team::of_this_process(threads).unwrap();
+                    let arrays = Arrays::default();
+                    let mut given =
+                        Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
+                    let Prepared::Here(mut workload) = case.prepare(&mut given).unwrap() else { continue };
+                    for _ in 0..2 {
+                        workload.step(&mut team);
+                        let seen = (workload.checksum(), workload.work());
+                        let (checksum, work) = *first.get_or_insert(seen);
+                        assert!(
+                            checksum.agrees(seen.0),
+                            "{} {}: {seen:?}, {first:?}",
+                            about.name,
+                            variant.name
+                        );
+                        assert_eq!(work, seen.1, "{} {}", about.name, variant.name);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Why a case cannot be made.
+
+use firsttouch_memory::RegionError;
+
+/// A case that cannot be made as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// No parameter of the case has this name.
+    #[error("`{case}` has no parameter `{name}`")]
+    NoParameter {
+        /// The case.
+        case: &'static str,
+        /// What was asked for.
+        name: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// A value that the parameter cannot have.
+    #[error("`{name}` cannot be `{text}`: expected {expected}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// What was asked for.
+        text: String,
+        /// What it can be.
+        expected: String,
+    },
+    /// Values that do not go together.
+    #[error("{0}")]
+    Together(String),
+    /// What a variant needs is not here.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// An array cannot be had.
+    #[error("cannot make the array `{name}`")]
+    Array {
+        /// Its name.
+        name: &'static str,
+        /// Why.
+        source: RegionError,
+    },
+}
+
+impl CaseError {
+    /// What mends it, where something does.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            CaseError::NoParameter { known, .. } => Some(format!("it has {known}")),
+            CaseError::Missing(missing) => Some(missing.remedy.clone()),
+            CaseError::Array { source, .. } => Some(source.hint().to_owned()),
+            CaseError::Value { .. } | CaseError::Together(_) => None,
+        }
+    }
+}
+
+/// What is not on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Missing {
+    /// What, as a sentence: `libopenblas.so.0 is not installed`.
+    pub what: String,
+    /// The command or the machine that has it.
+    pub remedy: String,
+}

@@ -1,0 +1,84 @@
+//! Variants that are programs of somebody else's.
+
+use crate::error::Missing;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that computes a case in its own way.
+///
+/// It is started with [`Outside::words`] after its name, and writes to the file that [`Outside::RESULT`] names in its environment
+/// what a run of ours writes: a JSON object of at least `seconds`, the time of a step by its own clock, and `checksum`, either
+/// `{"exact": "HEX"}` or `{"value": NUMBER, "within": SHARE}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// Its name, looked for on the search path.
+    pub program: &'static str,
+    /// Its arguments.
+    pub words: Vec<String>,
+    /// Variables that it needs.
+    pub variables: Vec<(&'static str, String)>,
+}
+
+impl Outside {
+    /// The variable that names the file of the result.
+    pub const RESULT: &'static str = "FIRSTTOUCH_CASE_RESULT";
+
+    /// The variable that says how many steps are to be done.
+    pub const STEPS: &'static str = "FIRSTTOUCH_CASE_STEPS";
+}
+
+/// Runs a script of R, which finds `arguments` by `commandArgs(TRUE)`.
+#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
+pub(crate) fn r_script(script: &str, arguments: Vec<String>) -> Outside {
+    let words = ["--vanilla", "-e", script].map(str::to_owned).into_iter().chain(arguments);
+    Outside { program: "Rscript", words: words.collect(), variables: Vec::new() }
+}
+
+/// Runs a script of Python, which finds `arguments` from `sys.argv[1]` on.
+#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
+pub(crate) fn python_script(script: &str, arguments: Vec<String>) -> Outside {
+    let words = ["-c", script].map(str::to_owned).into_iter().chain(arguments);
+    Outside { program: "python3", words: words.collect(), variables: Vec::new() }
+}
+
+/// What is missing of a program on a search path.
+pub(crate) fn missing_program(program: &str, path: Option<&OsStr>, remedy: &str) -> Option<Missing> {
+    on_path(program, path)
+        .is_none()
+        .then(|| Missing { what: format!("{program} is not installed"), remedy: remedy.to_owned() })
+}
+
+/// What is missing of a module of Python: found by a look at where modules lie, without loading it.
+#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
+pub(crate) fn missing_module(module: &str, path: Option<&OsStr>, remedy: &str) -> Option<Missing> {
+    if let Some(missing) = missing_program("python3", path, "sudo apt install python3") {
+        return Some(missing);
+    }
+    let look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+    let python = Command::new(on_path("python3", path)?).args(["-c", look, module]).output();
+    let found = python.is_ok_and(|output| output.status.success());
+    (!found).then(|| Missing { what: format!("python3 has no module {module}"), remedy: remedy.to_owned() })
+}
+
+/// The program of that name; `None` if there is none.
+fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let folders = path?.as_bytes().split(|byte| *byte == b':').map(OsStr::from_bytes);
+    folders.map(|folder| Path::new(folder).join(program)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_said_with_what_brings_it() {
+        let path = OsStr::new("/nowhere");
+        let missing = missing_program("Rscript", Some(path), "sudo apt install r-base-core").unwrap();
+        assert_eq!(missing.to_string(), "Rscript is not installed");
+        assert_eq!(missing_module("numpy", Some(path), "").unwrap().what, "python3 is not installed");
+        assert_eq!(python_script("x", vec!["1".into()]).words, ["-c", "x", "1"]);
+        assert_eq!(r_script("x", vec!["1".into()]).words, ["--vanilla", "-e", "x", "1"]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Work shared by a team, each member with a part of its own.
+
+use firsttouch_threads::{Member, Team};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Cuts `length` into so many consecutive parts, all but the last multiples of `granule`, as equal as that allows.
+pub(crate) fn cut(length: usize, parts: usize, granule: usize) -> Vec<Range<usize>> {
+    let granules = length.div_ceil(granule);
+    let end = |part: usize| (granules * part / parts * granule).min(length);
+    (0..parts).map(|part| end(part)..end(part + 1)).collect()
+}
+
+/// The parts of a slice that [`cut`] makes of its length.
+pub(crate) fn cut_slice<T>(mut slice: &mut [T], parts: usize, granule: usize) -> Vec<&mut [T]> {
+    let ranges = cut(slice.len(), parts, granule);
+    let take = |range: Range<usize>| {
+        let (part, rest) = std::mem::take(&mut slice).split_at_mut(range.len());
+        slice = rest;
+        part
+    };
+    ranges.into_iter().map(take).collect()
+}
+
+/// Gives each member its part, all at the same time, and answers what each made of it, in order.
+///
+/// # Panics
+/// If there are not as many parts as members, and with the panic of a member.
+pub(crate) fn each<P: Send, T: Send>(
+    team: &mut Team,
+    parts: Vec<P>,
+    work: impl Fn(&Member<'_>, P) -> T + Sync,
+) -> Vec<T> {
+    assert_eq!(parts.len(), team.size(), "a part for each member");
+    let parts: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+    team.map(|member| {
+        let part = parts[member.index()].lock().unwrap_or_else(PoisonError::into_inner).take();
+        work(member, part.expect("each member takes its part once"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_everything_once_and_begin_with_a_granule() {
+        for length in [0, 1, 7, 64, 1000] {
+            for parts in [1, 2, 3, 7] {
+                for granule in [1, 8, 64] {
+                    let ranges = cut(length, parts, granule);
+                    assert_eq!(ranges.len(), parts);
+                    assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, length));
+                    assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+                    assert!(ranges.iter().all(|range| range.is_empty() || range.start % granule == 0));
+                    let mut numbers: Vec<usize> = (0..length).collect();
+                    let slices = cut_slice(&mut numbers, parts, granule);
+                    assert!(
+                        slices
+                            .iter()
+                            .zip(&ranges)
+                            .all(|(slice, range)| slice.iter().copied().eq(range.clone()))
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn members_work_on_their_own_parts() {
+        let mut team = Team::of_this_process(2).unwrap();
+        let mut numbers = [1, 2, 3, 4, 5];
+        let parts = cut_slice(&mut numbers, team.size(), 1);
+        let sums = each(&mut team, parts, |_, part| {
+            part.iter_mut().for_each(|number| *number *= 2);
+            part.iter().sum::<i32>()
+        });
+        assert_eq!((numbers, sums.iter().sum::<i32>()), ([2, 4, 6, 8, 10], 30));
+    }
+}
