@@ -17,6 +17,7 @@ mod catalogue;
 mod checksum;
 mod error;
 pub mod gather;
+mod hash;
 pub mod hilbert;
 mod library;
 mod outside;
