@@ -155,6 +155,11 @@ pub trait Workload {
 
     /// The work of a step.
     fn work(&self) -> Work;
+
+    /// What else is worth telling of it, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What a step has to do at least, whatever the variant: counted, not measured.

@@ -1,10 +1,11 @@
 //! All cases there are.
 
 use crate::case::Case;
+use crate::demo::Demo;
 use crate::gather::Gather;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Gather];
+pub const ALL: &[&dyn Case] = &[&Gather, &Demo];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

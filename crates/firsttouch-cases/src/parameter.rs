@@ -44,7 +44,8 @@ impl Kind {
         }
     }
 
-    fn expected(self) -> String {
+    /// The values in words.
+    pub fn expected(self) -> String {
         match self {
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Bytes(least, most) => {

@@ -1,6 +1,6 @@
 //! A measurement as one HTML file, its document inside.
 
-use super::page::{DATA_CLOSES, DATA_OPENS, STYLE, items, section};
+use super::page::{closed, items, opened, section};
 use crate::escape::escape;
 use crate::heat;
 use crate::json;
@@ -12,13 +12,7 @@ use std::fmt::Write as _;
 /// A measurement as one HTML file: a heat map for each kind of value.
 pub fn measurement(measurement: &Measurement) -> String {
     let processor = measurement.machine.cpu_model.as_deref().unwrap_or("unknown processor");
-    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    let _ = writeln!(
-        page,
-        "<title>firsttouch measure: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>firsttouch measure</h1>",
-        escape(processor)
-    );
+    let mut page = opened(&format!("firsttouch measure: {}", processor), "firsttouch measure");
     let nodes = plural(measurement.nodes.len(), "node");
     let _ = writeln!(
         page,
@@ -52,6 +46,6 @@ pub fn measurement(measurement: &Measurement) -> String {
     section(&mut page, "Method", &method);
     // No string of the document can end the block: `<` stands in JSON strings only.
     let data = json::block(measurement);
-    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+    closed(&mut page, &data);
     page
 }
