@@ -25,9 +25,10 @@ mod parameter;
 mod share;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
-pub use case::{About, Amount, Bound, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
 pub use catalogue::{ALL, find};
 pub use checksum::Checksum;
 pub use error::{CaseError, Missing};
+pub use firsttouch_measure::Limit;
 pub use outside::Outside;
 pub use parameter::{Arguments, Kind, Parameter};

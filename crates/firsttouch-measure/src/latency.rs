@@ -1,7 +1,11 @@
 //! Dependent reads: each names the place of the next, so that nothing can be overlapped or foreseen.
 
+use std::thread;
+
 /// Words of a cache line of 64 bytes; the chain visits one word of each.
 const LINE: usize = 8;
+/// Any number: the order of the reads is the same in every run.
+const SEED: u64 = 0x666f_7563_6869;
 
 /// One cycle through every cache line of a piece of memory, in random order.
 #[derive(Debug)]
@@ -37,6 +41,17 @@ impl<'a> Chain<'a> {
         self.at = at;
         at
     }
+}
+
+/// A chain through each piece of memory, made by one thread for each: of large ones that takes a while.
+pub(crate) fn chains<'a>(pieces: impl Iterator<Item = &'a mut [u64]>) -> Vec<Chain<'a>> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = pieces.map(|piece| scope.spawn(move || Chain::new(piece, SEED))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 /// Scatters a number over all 64 bits: multiply and shift, with the odd constant of the golden ratio. Always the same, so that

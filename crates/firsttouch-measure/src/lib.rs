@@ -9,7 +9,8 @@
 //! Memory is created, written and read back before anything is timed, and stays mapped until the end: memory that a
 //! guest frees may go back to the host, and is slow when it comes again.
 //!
-//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every engine there is.
+//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every engine there is;
+//! [`measure_limit`] in a fraction of a second what a set of CPUs can do at most, to hold a program's figure against.
 //!
 //! Architecture invariants: a value that was not measured is `None`; no thread of the caller is moved (all work is done
 //! by threads of our own); nothing of the machine is changed; this crate prints nothing and reads no clock but the
@@ -22,6 +23,7 @@ mod compare;
 mod error;
 mod filling;
 mod latency;
+mod limits;
 mod memory;
 mod plan;
 mod progress;
@@ -35,6 +37,7 @@ mod team;
 pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
 pub use latency::mix;
+pub use limits::{Limit, measure_limit};
 pub use plan::MeasureOptions;
 pub use progress::MeasureProgress;
 
