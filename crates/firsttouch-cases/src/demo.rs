@@ -1,6 +1,6 @@
 //! The workload of `tune --demo`: what makes programs slow that live in memory, in a few seconds and without anything but this binary.
 
-use crate::case::{About, Bound, Case, Given, Prepared, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::CaseError;
 use crate::gather::{Table, chase, gather};
@@ -48,7 +48,7 @@ static ABOUT: About = About {
     variants: &[Variant { name: "demo", meaning: "one thread", alternative: false }],
     steps: 2,
     unit: Unit::Time,
-    bound: Bound::None,
+    bound: None,
     published: &[],
 };
 

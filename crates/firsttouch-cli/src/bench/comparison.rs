@@ -3,12 +3,13 @@
 use super::case_run::CaseRun;
 use super::followed::{Followed, Halt, Reference};
 use crate::interrupt::Interrupt;
-use crate::output::{Failure, Outcome};
+use crate::output::Outcome;
 use crate::tune::display::Told;
 use crate::{clock, tune};
 use firsttouch_cases::{About, Arguments, Unit, Variant, Work};
 use firsttouch_documents::{CaseComparison, ComparisonAxis};
-use firsttouch_experiment::statistics::{MeanInterval, median};
+use firsttouch_experiment::statistics::sample::median;
+use firsttouch_experiment::statistics::student::MeanInterval;
 use firsttouch_experiment::{Metric, Objective, SessionRun};
 use firsttouch_launch::{Conditions, Dimension, TuneRequest};
 use firsttouch_machine::StatusReport;
@@ -178,11 +179,11 @@ impl Family<'_> {
         let seconds: Vec<f64> = configuration.proved.runs.iter().filter_map(judged).collect();
         let share = |run: &CaseRun| {
             let limit = run.limit.or_else(|| median(limits).filter(|_| self.vary.is_empty()))?;
-            self.about.bound.share(counted, run.seconds, limit)
+            Some(counted.share(self.about.bound?, limit, run.seconds))
         };
         let shares: Vec<f64> = runs.iter().filter_map(share).collect();
         let own: Vec<f64> = runs.iter().filter_map(|run| run.limit).collect();
-        let limit = median(&own).or_else(|| median(limits)).zip(self.about.bound.what());
+        let limit = median(&own).or_else(|| median(limits)).zip(self.about.bound);
         CaseFigures {
             name: self.about.name.to_owned(),
             variant: variant.name.to_owned(),
@@ -193,8 +194,8 @@ impl Family<'_> {
             higher_is_better: self.about.unit.higher_is_better(),
             figure: figure(self.about.unit, counted, &seconds),
             checksum: runs.first().map(|run| run.checksum.to_string()),
-            limit: limit.map(|(value, what)| CaseLimit {
-                what: what.to_owned(),
+            limit: limit.map(|(value, bound)| CaseLimit {
+                what: bound.what().to_owned(),
                 value,
                 share: median(&shares),
             }),
@@ -233,10 +234,4 @@ fn text(word: &OsString) -> String {
 pub(super) fn share_of(budget: Option<Duration>, began: Instant, left: usize) -> Option<Duration> {
     budget
         .map(|budget| budget.saturating_sub(began.elapsed()) / u32::try_from(left.max(1)).unwrap_or(u32::MAX))
-}
-
-impl From<firsttouch_launch::VaryError> for Failure {
-    fn from(error: firsttouch_launch::VaryError) -> Failure {
-        Failure::new(anyhow::Error::new(error)).usage()
-    }
 }

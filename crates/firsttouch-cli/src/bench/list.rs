@@ -27,7 +27,7 @@ fn listed(case: &dyn Case) -> ListedCase {
         summary: about.summary.to_owned(),
         source: about.source.to_owned(),
         unit: about.unit.word().to_owned(),
-        limit: about.bound.what().map(str::to_owned),
+        limit: about.bound.map(|bound| bound.what().to_owned()),
         parameters: about
             .parameters
             .iter()

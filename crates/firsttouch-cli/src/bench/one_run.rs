@@ -5,13 +5,17 @@ use crate::args::RunCase;
 use crate::output::{self, Failure, Outcome};
 use crate::reading;
 use anyhow::Context;
-use firsttouch_cases::{Arguments, Arrays, Bound, Case, CaseError, Given, Outside, Prepared, Variant, find};
+use firsttouch_cases::{Arguments, Arrays, Case, CaseError, Given, Outside, Prepared, Variant, find};
+use firsttouch_measure::{Limit, measure_limit};
 use firsttouch_placement::CaseWork;
 use firsttouch_threads::Team;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
+
+/// Memory that limits are measured on: more than caches hold, and little enough to be created in no time.
+const LIMIT_BYTES: u64 = 128 << 20;
 
 pub(crate) fn run(args: &RunCase) -> Outcome {
     let (case, variant) = chosen(&args.name, args.variant.as_deref())?;
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
         seconds,
         checksum: checksum.into(),
         work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
-        limit: limit(about.bound, team)?,
+        limit: limit(about.bound, &mut team)?,
         notes,
     };
     run.write(result).with_context(|| format!("cannot write {}", result.display()))?;
@@ -74,11 +78,11 @@ pub(super) fn failed(error: CaseError) -> Failure {
     if is_usage { failure.usage() } else { failure }
 }
 
-/// What bounds the case, measured by the threads that ran it; its memory is free by now.
-fn limit(bound: Bound, team: Team) -> Outcome<Option<f64>> {
-    drop(team);
-    let _ = bound;
-    Ok(None)
+/// What bounds the case, measured on the CPUs that ran it; its memory is free by now.
+fn limit(bound: Option<Limit>, team: &mut Team) -> Outcome<Option<f64>> {
+    let Some(bound) = bound else { return Ok(None) };
+    let cpus = team.map(|member| member.cpu());
+    Ok(Some(measure_limit(bound, &cpus, LIMIT_BYTES).map_err(Failure::hinted)?))
 }
 
 /// Becomes somebody else's program; returns only where that fails.

@@ -3,7 +3,6 @@
 use super::{NARROWEST, Page};
 use crate::bench::{about, remarks, sheets};
 use crate::sentence::Sentence;
-use crate::sheet::{Sheet, SheetRow, column};
 use crate::style::{Style, Tone};
 use firsttouch_documents::{BenchReport, CaseList};
 
@@ -30,31 +29,25 @@ pub fn case_list(list: &CaseList, width: usize, style: Style) -> String {
         page.paragraph("", &format!("{}: {}", case.name, case.summary), Some(Tone::Strong));
         page.paragraph("  ", &format!("{}; in {}{limit}", case.source, case.unit), None);
         page.blank();
-        if !case.parameters.is_empty() {
-            let rows = case.parameters.iter().map(|it| {
-                row(
-                    &it.name,
-                    vec![it.default.clone(), it.quick.clone(), format!("{}: {}", it.meaning, it.expected)],
-                )
-            });
-            let columns = vec![
-                column("", "parameter", false),
-                column("value", "default", true),
-                column("value", "quick", true),
-                column("meaning", "what it is", false),
-            ];
-            page.sheet(&Sheet { caption: None, columns, rows: rows.collect() });
+        for parameter in &case.parameters {
+            let quick = match parameter.quick == parameter.default {
+                true => String::new(),
+                false => format!(", with --quick {}", parameter.quick),
+            };
+            let words = format!("{}: {}{quick}", parameter.meaning, parameter.expected);
+            page.paragraph(&format!("  --set {}={}  ", parameter.name, parameter.default), &words, None);
         }
-        let rows = case.variants.iter().map(|variant| {
+        page.blank();
+        for variant in &case.variants {
             let missing = variant.missing.as_ref().map_or(String::new(), |missing| format!(" ({missing})"));
-            row(&variant.name, vec![format!("{}{missing}", variant.meaning)])
-        });
-        let columns = vec![column("", "variant", false), column("meaning", "what it is", false)];
-        page.sheet(&Sheet { caption: None, columns, rows: rows.collect() });
+            let whose = if variant.alternative { "alternative: " } else { "" };
+            page.paragraph(
+                &format!("  {}  ", variant.name),
+                &format!("{whose}{}{missing}", variant.meaning),
+                None,
+            );
+        }
+        page.blank();
     }
     page.text
-}
-
-fn row(name: &str, cells: Vec<String>) -> SheetRow {
-    SheetRow { name: name.to_owned(), cells, verdict: None, is_baseline: true }
 }
