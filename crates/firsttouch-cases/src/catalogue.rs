@@ -3,9 +3,10 @@
 use crate::case::Case;
 use crate::demo::Demo;
 use crate::gather::Gather;
+use crate::r::{FFT, Hilbert, LM, SORT};
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Gather, &Demo];
+pub const ALL: &[&dyn Case] = &[&Gather, &Hilbert, &FFT, &LM, &SORT, &Demo];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

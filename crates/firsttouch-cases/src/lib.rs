@@ -22,6 +22,7 @@ pub mod hilbert;
 mod library;
 mod outside;
 mod parameter;
+pub mod r;
 mod share;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
