@@ -158,6 +158,26 @@ mod tests {
         assert_eq!(described("pack:2 [numa] l3:2 core:2 pu:2", CpuSelection::Cpus).cores().len(), 16);
     }
 
+    /// Two EPYC 7713 as their firmware tells of them with one node for each package: eight caches of eight cores on each.
+    #[test]
+    fn caches_within_a_node_make_other_nodes_no_farther() {
+        let epyc = "pack:2 [numa] l3:8 core:8 pu:2";
+        let mut machine = firsttouch_machine::Machine::from_source(epyc).unwrap();
+        for (own, node) in machine.nodes.iter_mut().enumerate() {
+            node.distances = Some([(own as u32, 10), (1 - own as u32, 32)].into());
+        }
+        for selection in [CpuSelection::Cores, CpuSelection::Cpus] {
+            let epyc = Machine::of(&machine, None, selection, |_| true).unwrap();
+            assert_eq!(epyc.domains(), 16);
+            assert_eq!(epyc.numa_factors(), [1.0, 3.2, 3.2, 1.0]);
+            assert_eq!((epyc.numa_factor(0, 1), epyc.numa_factor(1, 1)), (3.2, 1.0));
+        }
+        // Of one cache on a node the same is told.
+        machine.caches.clear();
+        let plain = Machine::of(&machine, None, CpuSelection::Cores, |_| true).unwrap();
+        assert_eq!((plain.domains(), plain.numa_factor(0, 1)), (2, 3.2));
+    }
+
     #[test]
     fn only_allowed_cpus_are_selected() {
         let machine = firsttouch_machine::Machine::from_source("pack:2 [numa] core:4 pu:1").unwrap();

@@ -34,9 +34,9 @@ impl Strategy for Numa {
             Alpha::Auto => (0.0, |arc| arc.count),
         };
         let nodes = machine.nodes().len();
-        let pairs = (0..nodes as u32).flat_map(|from| (0..nodes as u32).map(move |to| (from, to)));
-        let factors: Vec<f64> =
-            pairs.map(|(from, to)| if from == to { -1.0 } else { machine.numa_factor(from, to) }).collect();
+        // A message of the own node is taken off the cost.
+        let mut factors = machine.numa_factors();
+        factors.iter_mut().step_by(nodes + 1).for_each(|own| *own = -1.0);
         let node_of: Vec<u32> = machine.cores().iter().map(|core| core.node).collect();
         let mut finish = Finish::of(problem, machine, start, |_| true);
         let mut mapping = start.clone();
