@@ -72,8 +72,10 @@ impl Strategy for Numa {
 
 fn automatic(problem: &Problem, machine: &Machine, tolerance: f64) -> Alpha {
     let cores = machine.cores();
-    let neighbour = (1..cores.len()).find(|core| cores[*core].node == cores[0].node);
-    let own = neighbour.map(|core| &machine.levels()[machine.level(0, core as u32)]);
+    // The farthest of the own node: a cache that some share is known by its distance alone.
+    let neighbours = (1..cores.len()).filter(|core| cores[*core].node == cores[0].node);
+    let own =
+        neighbours.map(|core| machine.level(0, core as u32)).max().map(|level| &machine.levels()[level]);
     let messages: f64 = problem.messages().map(|message| message.count).sum();
     let bytes: f64 = problem.messages().map(|message| message.bytes).sum();
     let carried = own.and_then(|level| level.bandwidth).map_or(0.0, |bandwidth| 1.0 / bandwidth);

@@ -13,7 +13,7 @@ pub(crate) mod timeline;
 pub(crate) mod workers;
 
 use firsttouch_placement::TuneReport;
-use frame::Plot;
+pub(crate) use frame::Plot;
 
 /// Every figure the document has something for.
 pub(crate) fn all(report: &TuneReport) -> Vec<Plot> {
