@@ -160,6 +160,16 @@ impl About {
     }
 }
 
+impl Arguments {
+    /// Takes the values that were chosen; others are the defaults, `quick` ones where that is wished.
+    ///
+    /// # Errors
+    /// Where there is no such parameter, or it cannot have the value.
+    pub fn of(about: &About, chosen: &[(String, String)], quick: bool) -> Result<Arguments, CaseError> {
+        Arguments::chosen(about.name, about.parameters, chosen, quick)
+    }
+}
+
 impl Unit {
     /// Its word.
     pub fn word(self) -> &'static str {

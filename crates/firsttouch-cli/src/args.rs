@@ -363,6 +363,7 @@ pub(crate) struct Report {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch measure
+  firsttouch measure --cores                        and how far apart the CPUs are
   firsttouch measure --quick --json | jq .numa_factor
   firsttouch measure --export-html machine.html     heat maps in one file")]
 pub(crate) struct Measure {
@@ -378,6 +379,11 @@ pub(crate) struct Measure {
     /// Size of each region; two or three are taken on every node [default: 1G, or 4 times the caches]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
+    /// Measure core to core, too: how long a cache line takes that two CPUs write in turn, of all pairs of up to 64 CPUs
+    /// (a minute then), of more some pairs of each class (same core, last-level cache, node, other node). Tried on a virtual
+    /// machine with two CPUs on one cache, and on emulated ones with two nodes; never on one with several caches in a node
+    #[arg(long)]
+    pub(crate) cores: bool,
     /// Keep the result in FILE [default: firsttouch/measured.json in the user's cache folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,

@@ -9,6 +9,8 @@
 //! Memory is created, written and read back before anything is timed, and stays mapped until the end: memory that a
 //! guest frees may go back to the host, and is slow when it comes again.
 //!
+//! Between CPUs ([`MeasureOptions::cores`]) it is a cache line that both write in turn.
+//!
 //! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every engine there is;
 //! [`measure_limit`] in a fraction of a second what a set of CPUs can do at most, to hold a program's figure against.
 //!
@@ -20,6 +22,7 @@
 
 mod bandwidth;
 mod compare;
+mod cores;
 mod error;
 mod filling;
 mod latency;
@@ -59,6 +62,10 @@ pub fn measure(
     let (results, means) = rounds::measure(&plan, memory, progress)?;
 
     let latency_ns = results.latency_ns.median();
+    let cores = match options.cores {
+        true => Some(cores::measure(machine, options.quick, date.clone(), progress)?),
+        false => None,
+    };
     let numa_factor = compare::numa_factor(&latency_ns);
     let (read_gbps, write_gbps) = (results.all.read.median(), results.all.write.median());
     let disagreements = compare::with_firmware(machine, &plan.nodes, &latency_ns, &read_gbps, &write_gbps);
@@ -87,6 +94,7 @@ pub fn measure(
             bandwidth_bytes: plan.region_bytes as u64,
         },
         page_latency,
+        cores,
         method: Method {
             repetitions: plan.repetitions,
             reads: plan.reads,

@@ -1,8 +1,9 @@
 //! `firsttouch bench`: cases through the launcher of `tune`, each run a process of its own that says what it came to.
 
-use crate::{assert_code, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// A case as small as it gets, and as few runs.
 const TINY: [&str; 11] = [
@@ -124,4 +125,34 @@ fn what_there_is_not_is_refused_with_what_there_is() {
     refused(&["gather", "--vary", "order=1,2"], &["no parameter `order`", "threads"]);
     refused(&["gather", "--only", "variants"], &["nothing can be compared here"]);
     refused(&["gather", "--list", "--vary", "reads=1,2"], &["--list"]);
+}
+
+/// Somebody else's program that says a result of its own, under the name of one that a variant needs.
+#[test]
+fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = r#"echo '{"seconds": 0.001, "checksum": {"value": 12345, "within": 1e-9}}' > "$FIRSTTOUCH_CASE_RESULT""#;
+    let program = folder.path().join("Rscript");
+    fs::write(&program, format!("#!/bin/sh\n{said}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let mut command = firsttouch();
+    command.args([
+        "bench",
+        "hilbert",
+        "--quick",
+        "--set",
+        "order=20",
+        "--variants",
+        "householder,r",
+        "--only",
+        "variants",
+    ]);
+    let output = command.args(["--max-runs", "2", "--json"]).env("PATH", path).output().unwrap();
+    assert_code(&output, 1);
+    let told = stderr(&output);
+    assert!(told.contains("came to 12345") || told.contains("came to 0.001"), "{told}");
+    assert!(told.contains("one of them is wrong"), "{told}");
+    // What there is of other comparisons is shown all the same.
+    assert_eq!(json(&stdout(&output))["cases"][0]["comparisons"], json!([]));
 }

@@ -2,12 +2,19 @@
 
 use super::page::{closed, items, opened, section};
 use crate::escape::escape;
-use crate::heat;
+use crate::heat::{self, Axis};
 use crate::json;
 use crate::number::plural;
+use crate::plots::Plot;
 use crate::plots::matrix;
 use firsttouch_machine::Measurement;
 use std::fmt::Write as _;
+
+fn figure(page: &mut String, plot: &Plot) {
+    let figure =
+        format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", plot.svg, escape(&plot.caption));
+    section(page, plot.title, &figure);
+}
 
 /// A measurement as one HTML file: a heat map for each kind of value.
 pub fn measurement(measurement: &Measurement) -> String {
@@ -26,10 +33,13 @@ pub fn measurement(measurement: &Measurement) -> String {
         &heat::disagreements(measurement),
     );
     for sheet in heat::sheets(measurement) {
-        let plot = matrix::plot(&measurement.nodes, &sheet);
-        let figure =
-            format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", plot.svg, escape(&plot.caption));
-        section(&mut page, plot.title, &figure);
+        figure(&mut page, &matrix::plot(&Axis::Nodes(&measurement.nodes), &sheet));
+    }
+    if let Some(cores) = &measurement.cores {
+        items(&mut page, "Core to core, a cache line one way", "", &heat::core_classes(cores));
+        if let Some(values) = heat::core_matrix(cores) {
+            figure(&mut page, &matrix::plot(&Axis::Cpus(&cores.cpus), &heat::core_sheet(&values)));
+        }
     }
     if let Some(latency) = &measurement.page_latency {
         let words = format!(

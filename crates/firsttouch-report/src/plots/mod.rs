@@ -13,7 +13,7 @@ pub(crate) mod timeline;
 pub(crate) mod workers;
 
 use firsttouch_placement::TuneReport;
-use frame::Plot;
+pub(crate) use frame::Plot;
 
 /// How the configurations compare to the baseline.
 pub(crate) fn ratios(report: &TuneReport) -> Option<Plot> {
