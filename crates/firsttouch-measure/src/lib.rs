@@ -34,7 +34,7 @@ mod team;
 
 pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
-pub use latency::mix;
+pub use latency::{Chain, mix};
 pub use plan::MeasureOptions;
 pub use progress::MeasureProgress;
 

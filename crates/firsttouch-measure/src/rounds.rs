@@ -146,7 +146,7 @@ pub(crate) fn measure(
 }
 
 /// A chain through each region, made by one thread for each: with many nodes that takes a while.
-fn chains<'a>(regions: impl Iterator<Item = &'a mut Region>) -> Vec<Chain<'a>> {
+fn chains<'a>(regions: impl Iterator<Item = &'a mut Region>) -> Vec<Chain<&'a mut [u64]>> {
     thread::scope(|scope| {
         let threads: Vec<_> = regions
             .map(|region| scope.spawn(move || Chain::new(words(region.as_mut_slice()), SEED)))
@@ -159,7 +159,7 @@ fn chains<'a>(regions: impl Iterator<Item = &'a mut Region>) -> Vec<Chain<'a>> {
 }
 
 /// Nanoseconds of a dependent read by the first CPU of a node, nothing else running.
-fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
+fn latency(chain: &mut Chain<&mut [u64]>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
     let seconds = timed([(node.cpus[0], || {
         black_box(chain.walk(reads));
     })])?;
@@ -168,7 +168,7 @@ fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, Mea
 
 /// The same while the load CPUs read a region, and what they read meanwhile in 10^9 bytes a second.
 fn loaded(
-    chain: &mut Chain<'_>,
+    chain: &mut Chain<&mut [u64]>,
     node: &CpuNode,
     reads: u64,
     stream: Stream,
