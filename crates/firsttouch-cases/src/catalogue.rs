@@ -2,9 +2,12 @@
 
 use crate::case::Case;
 use crate::gather::Gather;
+use crate::gups::Gups;
+use crate::latency::Latency;
+use crate::stream::Stream;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Gather];
+pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {
@@ -50,6 +53,7 @@ mod tests {
                         Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
                     let Prepared::Here(mut workload) = case.prepare(&mut given).unwrap() else { continue };
                     for _ in 0..2 {
+                        workload.reset(&mut team);
                         workload.step(&mut team);
                         let seen = (workload.checksum(), workload.work());
                         let (checksum, work) = *first.get_or_insert(seen);

@@ -17,11 +17,14 @@ mod catalogue;
 mod checksum;
 mod error;
 pub mod gather;
+mod gups;
 pub mod hilbert;
+mod latency;
 mod library;
 mod outside;
 mod parameter;
 mod share;
+mod stream;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Bound, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};

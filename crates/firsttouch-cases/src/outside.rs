@@ -37,7 +37,6 @@ pub(crate) fn r_script(script: &str, arguments: Vec<String>) -> Outside {
 }
 
 /// Runs a script of Python, which finds `arguments` from `sys.argv[1]` on.
-#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
 pub(crate) fn python_script(script: &str, arguments: Vec<String>) -> Outside {
     let words = ["-c", script].map(str::to_owned).into_iter().chain(arguments);
     Outside { program: "python3", words: words.collect(), variables: Vec::new() }
@@ -51,7 +50,6 @@ pub(crate) fn missing_program(program: &str, path: Option<&OsStr>, remedy: &str)
 }
 
 /// What is missing of a module of Python: found by a look at where modules lie, without loading it.
-#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
 pub(crate) fn missing_module(module: &str, path: Option<&OsStr>, remedy: &str) -> Option<Missing> {
     if let Some(missing) = missing_program("python3", path, "sudo apt install python3") {
         return Some(missing);
