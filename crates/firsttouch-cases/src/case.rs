@@ -129,6 +129,11 @@ impl std::fmt::Debug for Prepared {
 
 /// What is timed.
 pub trait Workload {
+    /// Puts back what a step changes and the next one begins with; untimed, before every step.
+    fn reset(&mut self, team: &mut Team) {
+        let _ = team;
+    }
+
     /// Does the work once. Every step does the same.
     fn step(&mut self, team: &mut Team);
 

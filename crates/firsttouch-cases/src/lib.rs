@@ -18,12 +18,15 @@ mod checksum;
 mod demo;
 mod error;
 pub mod gather;
+mod gups;
 pub mod hilbert;
+mod latency;
 mod library;
 mod outside;
 mod parameter;
 pub mod r;
 mod share;
+mod stream;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};

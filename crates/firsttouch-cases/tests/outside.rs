@@ -130,3 +130,17 @@ fn transforms_and_fits_of_odd_sizes_agree() {
     }
     agree(find("lm").unwrap(), &[("responses", "3"), ("rows", "17"), ("predictors", "4")]);
 }
+
+#[test]
+fn programs_know_every_kernel_of_stream() {
+    for kernel in ["copy", "scale", "add", "triad"] {
+        agree(find("stream").unwrap(), &[("kernel", kernel), ("array", "80008")]);
+    }
+}
+
+#[test]
+fn programs_draw_the_numbers_of_gups() {
+    for updates in ["1", "1025", "100000"] {
+        agree(find("gups").unwrap(), &[("table", "64K"), ("updates", updates)]);
+    }
+}

@@ -39,7 +39,7 @@ mod team;
 
 pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
-pub use latency::mix;
+pub use latency::{Chain, mix};
 pub use limits::{Limit, measure_limit};
 pub use plan::MeasureOptions;
 pub use progress::MeasureProgress;

@@ -144,7 +144,7 @@ pub(crate) fn measure(
 }
 
 /// Nanoseconds of a dependent read by the first CPU of a node, nothing else running.
-fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
+fn latency(chain: &mut Chain<&mut [u64]>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
     let seconds = timed([(node.cpus[0], || {
         black_box(chain.walk(reads));
     })])?;
@@ -153,7 +153,7 @@ fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, Mea
 
 /// The same while the load CPUs read a region, and what they read meanwhile in 10^9 bytes a second.
 fn loaded(
-    chain: &mut Chain<'_>,
+    chain: &mut Chain<&mut [u64]>,
     node: &CpuNode,
     reads: u64,
     stream: Stream,

@@ -5,14 +5,16 @@ use crate::args::RunCase;
 use crate::output::{self, Failure, Outcome};
 use crate::reading;
 use anyhow::Context;
-use firsttouch_cases::{Arguments, Arrays, Case, CaseError, Given, Outside, Prepared, Variant, find};
+use firsttouch_cases::{
+    Arguments, Arrays, Case, CaseError, Given, Outside, Prepared, Variant, Workload, find,
+};
 use firsttouch_measure::{Limit, measure_limit};
 use firsttouch_placement::CaseWork;
 use firsttouch_threads::Team;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Memory that limits are measured on: more than caches hold, and little enough to be created in no time.
 const LIMIT_BYTES: u64 = 128 << 20;
@@ -30,12 +32,9 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
         Prepared::Outside(outside) => return Err(become_other(&outside, args.result.as_deref(), steps)),
     };
     // The first step finds caches and pages as no other does.
-    workload.step(&mut team);
-    let begun = Instant::now();
-    for _ in 0..steps {
-        workload.step(&mut team);
-    }
-    let seconds = begun.elapsed().as_secs_f64() / f64::from(steps);
+    step(&mut *workload, &mut team);
+    let all: Duration = (0..steps).map(|_| step(&mut *workload, &mut team)).sum();
+    let seconds = all.as_secs_f64() / f64::from(steps);
     let (checksum, work, notes) = (workload.checksum(), workload.work(), workload.notes());
     drop(workload);
     let Some(result) = &args.result else {
@@ -51,6 +50,14 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     };
     run.write(result).with_context(|| format!("cannot write {}", result.display()))?;
     Ok(0)
+}
+
+/// Does a step, and answers how long it took.
+fn step(workload: &mut dyn Workload, team: &mut Team) -> Duration {
+    workload.reset(team);
+    let begun = Instant::now();
+    workload.step(team);
+    begun.elapsed()
 }
 
 /// The case and the variant of these names; without a name its first.
