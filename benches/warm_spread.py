@@ -31,7 +31,7 @@ def programs(folder: Path, firsttouch: str) -> dict[str, list[str]]:
     subprocess.run(["cc", "-O2", "-o", late, BENCHES / "late.c"], check=True)
     return {
         "fft": ["Rscript", str(BENCHES / "fft.R")],
-        "demo": [firsttouch, "demo-workload"],
+        "demo": [firsttouch, "case", "demo"],
         "late": [str(late)],
     }
 

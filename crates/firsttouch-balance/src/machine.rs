@@ -9,7 +9,7 @@ mod tables;
 
 pub use live::CpuSelection;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most distances between domains that are kept: 4096 domains, 128 MiB.
 const MOST_DISTANCES: usize = 1 << 24;
@@ -223,16 +223,52 @@ impl Machine {
 
     /// The NUMA factor of a pair of nodes: the distance between them over the distance within the first; 1 for a node to
     /// itself. Where the distance within is 0, as with hops, the distance between itself.
+    ///
+    /// Within a node of several domains, as of cores that share a cache each, is between them: what is nearer than the node's
+    /// memory makes other nodes no farther.
     #[must_use]
     pub fn numa_factor(&self, from: u32, to: u32) -> f64 {
+        self.factor_of(&self.domains_by_node(), from, to)
+    }
+
+    /// The NUMA factors of all pairs of nodes, by row.
+    #[must_use]
+    pub fn numa_factors(&self) -> Vec<f64> {
+        let by_node = self.domains_by_node();
+        let nodes = 0..self.nodes.len() as u32;
+        let factors = |from| nodes.clone().map(move |to| (from, to));
+        nodes.clone().flat_map(factors).map(|(from, to)| self.factor_of(&by_node, from, to)).collect()
+    }
+
+    fn domains_by_node(&self) -> Vec<Vec<u32>> {
+        let mut by_node: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.nodes.len()];
+        self.cores.iter().for_each(|core| {
+            by_node[core.node as usize].insert(core.domain);
+        });
+        by_node.into_iter().map(|domains| domains.into_iter().collect()).collect()
+    }
+
+    fn factor_of(&self, by_node: &[Vec<u32>], from: u32, to: u32) -> f64 {
         if from == to {
             return 1.0;
         }
-        let domain = |node: u32| self.cores.iter().find(|core| core.node == node).map(|core| core.domain);
-        let (Some(from), Some(to)) = (domain(from), domain(to)) else { return 1.0 };
-        match self.domain_distance(from, from) {
-            within if within > 0.0 => self.domain_distance(from, to) / within,
-            _ => self.domain_distance(from, to),
+        let (Some(from), Some(to)) = (by_node.get(from as usize), by_node.get(to as usize)) else {
+            return 1.0;
+        };
+        // A running mean, which is exact where all are the same.
+        let mean = |to: &[u32], other: bool| {
+            let pairs = from.iter().flat_map(|a| to.iter().map(move |b| (*a, *b)));
+            let distances = pairs.filter(|(a, b)| !other || a != b).map(|(a, b)| self.domain_distance(a, b));
+            distances.zip(1_u32..).fold(None, |mean: Option<f64>, (distance, number)| {
+                let mean = mean.unwrap_or(distance);
+                Some(mean + (distance - mean) / f64::from(number))
+            })
+        };
+        match (mean(to, false), mean(from, from.len() > 1)) {
+            (Some(between), Some(within)) if within > 0.0 => between / within,
+            (Some(between), _) => between,
+            // A node without cores.
+            (None, _) => 1.0,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::outside::Outside;
 use crate::parameter::{Arguments, Parameter};
+use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 
@@ -44,8 +45,8 @@ pub struct About {
     pub steps: u32,
     /// What its figure is in.
     pub unit: Unit,
-    /// What bounds it.
-    pub bound: Bound,
+    /// What no variant can beat on a machine; `None` where nothing bounds it that could be measured by itself.
+    pub bound: Option<Limit>,
     /// Figures that others have published.
     pub published: &'static [Published],
 }
@@ -72,25 +73,6 @@ pub enum Unit {
     Latency(&'static str),
     /// Time of a step in seconds.
     Time,
-}
-
-/// What no variant can beat on a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// Reading memory.
-    Read,
-    /// Copying memory: as many bytes are read as written.
-    Copy,
-    /// Writing memory.
-    Write,
-    /// The latency of memory: operations wait for one another.
-    Latency,
-    /// Fused multiplications and additions of double precision; each is two operations.
-    MultiplyAdd,
-    /// The same in single precision.
-    MultiplyAddSingle,
-    /// Nothing that could be measured by itself.
-    None,
 }
 
 /// Which of the amounts of [`Work`] a figure is about.
@@ -147,6 +129,11 @@ impl std::fmt::Debug for Prepared {
 
 /// What is timed.
 pub trait Workload {
+    /// Puts back what a step changes and the next one begins with; untimed, before every step.
+    fn reset(&mut self, team: &mut Team) {
+        let _ = team;
+    }
+
     /// Does the work once. Every step does the same.
     fn step(&mut self, team: &mut Team);
 
@@ -156,7 +143,7 @@ pub trait Workload {
     /// The work of a step.
     fn work(&self) -> Work;
 
-    /// What else is worth telling of the last step: `consumer thread usage: 42.0 %`.
+    /// What else is worth telling of it, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -175,6 +162,16 @@ impl About {
     /// The variant of that name.
     pub fn variant(&self, name: &str) -> Option<&'static Variant> {
         self.variants.iter().find(|variant| variant.name == name)
+    }
+}
+
+impl Arguments {
+    /// Takes the values that were chosen; others are the defaults, `quick` ones where that is wished.
+    ///
+    /// # Errors
+    /// Where there is no such parameter, or it cannot have the value.
+    pub fn of(about: &About, chosen: &[(String, String)], quick: bool) -> Result<Arguments, CaseError> {
+        Arguments::chosen(about.name, about.parameters, chosen, quick)
     }
 }
 
@@ -204,36 +201,38 @@ impl Unit {
     }
 }
 
-impl Bound {
-    /// What it is, for people and documents; `None` where there is none.
-    pub fn what(self) -> Option<&'static str> {
-        Some(match self {
-            Bound::Read => "read bandwidth",
-            Bound::Copy => "copy bandwidth",
-            Bound::Write => "write bandwidth",
-            Bound::Latency => "latency of dependent reads",
-            Bound::MultiplyAdd => "multiply-add peak, double precision",
-            Bound::MultiplyAddSingle => "multiply-add peak, single precision",
-            Bound::None => return None,
-        })
-    }
-
-    /// What it limits; `None` where there is no limit.
-    pub fn amount(self) -> Option<Amount> {
-        match self {
-            Bound::Read | Bound::Copy | Bound::Write => Some(Amount::Bytes),
-            Bound::Latency | Bound::MultiplyAdd | Bound::MultiplyAddSingle => Some(Amount::Operations),
-            Bound::None => None,
+impl Amount {
+    /// The amount that a limit is about.
+    pub fn of(limit: Limit) -> Amount {
+        match limit {
+            Limit::Read | Limit::Copy | Limit::Write => Amount::Bytes,
+            Limit::Latency | Limit::MultiplyAdd | Limit::MultiplyAddSingle => Amount::Operations,
         }
     }
+}
 
-    /// The share of the limit that a step reached; `limit`: bytes or operations by second, for latency seconds of one read.
-    /// `None` where there is no limit.
-    pub fn share(self, work: Work, seconds: f64, limit: f64) -> Option<f64> {
-        Some(match (self, self.amount()?) {
-            (Bound::Latency, _) => limit * work.operations as f64 / seconds,
-            (_, Amount::Bytes) => work.bytes as f64 / seconds / limit,
-            (_, Amount::Operations) => work.operations as f64 / seconds / limit,
-        })
+impl Work {
+    /// The share of a limit that a step reached which took so many seconds; `most`: the limit as
+    /// [`measure_limit`](firsttouch_measure::measure_limit) answers it.
+    pub fn share(self, limit: Limit, most: f64, seconds: f64) -> f64 {
+        let amount = match Amount::of(limit) {
+            Amount::Bytes => self.bytes,
+            Amount::Operations => self.operations,
+        };
+        let least_seconds = if limit == Limit::Latency { amount as f64 * most } else { amount as f64 / most };
+        least_seconds / seconds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_what_a_limit_is_about() {
+        let work = Work { bytes: 6_000_000_000, operations: 100_000_000 };
+        assert_eq!(work.share(Limit::Read, 12e9, 1.0), 0.5);
+        assert_eq!(work.share(Limit::MultiplyAdd, 1e9, 0.4), 0.25);
+        assert_eq!(work.share(Limit::Latency, 100e-9, 20.0), 0.5);
     }
 }

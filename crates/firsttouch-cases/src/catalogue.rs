@@ -1,11 +1,16 @@
 //! All cases there are.
 
 use crate::case::Case;
+use crate::demo::Demo;
 use crate::gather::Gather;
+use crate::gups::Gups;
 use crate::hash::Hash;
+use crate::latency::Latency;
+use crate::r::{FFT, Hilbert, LM, SORT};
+use crate::stream::Stream;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Gather, &Hash];
+pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Hash, &Demo];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {
@@ -51,6 +56,7 @@ mod tests {
                         Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
                     let Prepared::Here(mut workload) = case.prepare(&mut given).unwrap() else { continue };
                     for _ in 0..2 {
+                        workload.reset(&mut team);
                         workload.step(&mut team);
                         let seen = (workload.checksum(), workload.work());
                         let (checksum, work) = *first.get_or_insert(seen);

@@ -15,6 +15,13 @@ pub enum Checksum {
 }
 
 impl Checksum {
+    /// Of all words of a result: each counts with an odd weight of its own, so that one that is wrong, missing or at another's
+    /// place changes it.
+    pub(crate) fn of_words(words: impl IntoIterator<Item = u64>) -> Checksum {
+        let weighted = (1_u64..).step_by(2).zip(words).map(|(weight, word)| weight.wrapping_mul(word));
+        Checksum::Exact(weighted.fold(0, u64::wrapping_add))
+    }
+
     /// Whether two of one case are of the same result.
     pub fn agrees(self, other: Checksum) -> bool {
         match (self, other) {
@@ -29,7 +36,14 @@ impl Checksum {
 
 #[cfg(test)]
 mod tests {
-    use super::Checksum::{Exact, Near};
+    use super::Checksum::{self, Exact, Near};
+
+    #[test]
+    fn words_count_at_their_places() {
+        assert_eq!(Checksum::of_words([5, 7, u64::MAX]), Exact(5 + 3 * 7 - 5));
+        assert_ne!(Checksum::of_words([5, 7]), Checksum::of_words([7, 5]));
+        assert_ne!(Checksum::of_words([0, 1]), Checksum::of_words([0, 1, 1]));
+    }
 
     #[test]
     fn results_agree_within_what_rounding_does() {

@@ -6,7 +6,7 @@
 //! one before, as in linked data.
 
 use crate::array::Array;
-use crate::case::{About, Bound, Case, Given, Prepared, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::CaseError;
 use crate::parameter::{Kind, Parameter};
@@ -78,7 +78,7 @@ static ABOUT: About = About {
     }],
     steps: 2,
     unit: Unit::Rate("Greads/s"),
-    bound: Bound::None,
+    bound: None,
     published: &[],
 };
 

@@ -22,7 +22,7 @@ mod tests;
 mod vectors;
 
 use crate::array::Array;
-use crate::case::{About, Bound, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::parameter::{Kind, Parameter};
@@ -108,7 +108,7 @@ static ABOUT: About = About {
     ],
     steps: 2,
     unit: Unit::Bandwidth,
-    bound: Bound::None,
+    bound: None,
     published: &[
         Published {
             source: "Intel ISA-L: Cryptographic Hashes for Cloud Storage, \u{201c}The results\u{201d}",

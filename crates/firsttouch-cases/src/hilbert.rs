@@ -76,13 +76,12 @@ impl Qr {
         if i <= j { self.compact.get(i, j) } else { 0.0 }
     }
 
-    /// One number that changes when any step of the decomposition did: the sum of the magnitudes of R's rows
-    /// up to the rank.
+    /// One number that changes when any step of the decomposition did: the rank, and the magnitudes of R's rows up to it, each
+    /// as often as its column's place in the input says, as a share of all columns.
     pub fn checksum(&self) -> f64 {
-        (0..self.rank)
-            .flat_map(|i| (i..self.compact.columns).map(move |j| (i, j)))
-            .map(|(i, j)| self.r(i, j).abs())
-            .sum()
+        let elements = (0..self.rank).flat_map(|i| (i..self.compact.columns).map(move |j| (i, j)));
+        let weighted = elements.map(|(i, j)| self.r(i, j).abs() * (self.pivot[j] + 1) as f64).sum::<f64>();
+        self.rank as f64 + weighted / self.compact.columns.max(1) as f64
     }
 }
 

@@ -27,20 +27,32 @@ impl Outside {
 
     /// The variable that says how many steps are to be done.
     pub const STEPS: &'static str = "FIRSTTOUCH_CASE_STEPS";
+
+    /// With so many threads: what OpenMP and the usual libraries of linear algebra obey.
+    pub(crate) fn threads(mut self, threads: usize) -> Outside {
+        let names = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"];
+        self.variables.extend(names.map(|name| (name, threads.to_string())));
+        self
+    }
 }
 
-/// Runs a script of R, which finds `arguments` by `commandArgs(TRUE)`.
-#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
+/// Runs a script of R after `outside/case.R`, which gives it `arguments`, and `report` to time and write with.
 pub(crate) fn r_script(script: &str, arguments: Vec<String>) -> Outside {
-    let words = ["--vanilla", "-e", script].map(str::to_owned).into_iter().chain(arguments);
+    let script = format!("{}\n{script}", include_str!("outside/case.R"));
+    let words = ["--vanilla", "-e", &script].map(str::to_owned).into_iter().chain(arguments);
     Outside { program: "Rscript", words: words.collect(), variables: Vec::new() }
 }
 
-/// Runs a script of Python, which finds `arguments` from `sys.argv[1]` on.
-#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
+/// Runs a script of Python after `outside/case.py`, which gives it `arguments`, and `report` to time and write with.
 pub(crate) fn python_script(script: &str, arguments: Vec<String>) -> Outside {
-    let words = ["-c", script].map(str::to_owned).into_iter().chain(arguments);
+    let script = format!("{}\n{script}", include_str!("outside/case.py"));
+    let words = ["-c", &script].map(str::to_owned).into_iter().chain(arguments);
     Outside { program: "python3", words: words.collect(), variables: Vec::new() }
+}
+
+/// What is missing of R.
+pub(crate) fn missing_r(path: Option<&OsStr>) -> Option<Missing> {
+    missing_program("Rscript", path, "sudo apt install r-base-core")
 }
 
 /// What is missing of a program on a search path.
@@ -51,7 +63,6 @@ pub(crate) fn missing_program(program: &str, path: Option<&OsStr>, remedy: &str)
 }
 
 /// What is missing of a module of Python: found by a look at where modules lie, without loading it.
-#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
 pub(crate) fn missing_module(module: &str, path: Option<&OsStr>, remedy: &str) -> Option<Missing> {
     if let Some(missing) = missing_program("python3", path, "sudo apt install python3") {
         return Some(missing);
@@ -78,7 +89,17 @@ mod tests {
         let missing = missing_program("Rscript", Some(path), "sudo apt install r-base-core").unwrap();
         assert_eq!(missing.to_string(), "Rscript is not installed");
         assert_eq!(missing_module("numpy", Some(path), "").unwrap().what, "python3 is not installed");
-        assert_eq!(python_script("x", vec!["1".into()]).words, ["-c", "x", "1"]);
-        assert_eq!(r_script("x", vec!["1".into()]).words, ["--vanilla", "-e", "x", "1"]);
+        assert_eq!(missing_r(Some(path)).unwrap().remedy, "sudo apt install r-base-core");
+    }
+
+    #[test]
+    fn scripts_come_after_what_they_have_in_common() {
+        let python = python_script("x", vec!["1".into()]).threads(3);
+        assert_eq!((python.words[0].as_str(), python.words[2].as_str()), ("-c", "1"));
+        assert!(python.words[1].starts_with("# What scripts") && python.words[1].ends_with("\nx"));
+        assert!(python.variables.contains(&("OMP_NUM_THREADS", "3".to_owned())));
+        let r = r_script("x", vec!["1".into()]);
+        assert_eq!((r.words[..2].join(" "), r.words[3].as_str()), ("--vanilla -e".to_owned(), "1"));
+        assert!(r.words[2].starts_with("# What scripts") && r.words[2].ends_with("\nx"));
     }
 }

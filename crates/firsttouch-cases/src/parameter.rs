@@ -1,6 +1,5 @@
 //! What can be chosen of a case, and what was.
 
-use crate::case::About;
 use crate::error::CaseError;
 use firsttouch_placement::{format_bytes, parse_size};
 use std::collections::BTreeMap;
@@ -44,7 +43,8 @@ impl Kind {
         }
     }
 
-    fn expected(self) -> String {
+    /// The values in words.
+    pub fn expected(self) -> String {
         match self {
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Bytes(least, most) => {
@@ -63,16 +63,18 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Takes the values that were chosen; others are the defaults, `quick` ones where that is wished.
-    ///
-    /// # Errors
-    /// Where there is no such parameter, or it cannot have the value.
-    pub fn of(about: &About, chosen: &[(String, String)], quick: bool) -> Result<Arguments, CaseError> {
-        let names = || about.parameters.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
+    /// The values of these parameters of a case: those that were chosen, and the defaults of the others.
+    pub(crate) fn chosen(
+        case: &'static str,
+        parameters: &[Parameter],
+        chosen: &[(String, String)],
+        quick: bool,
+    ) -> Result<Arguments, CaseError> {
+        let names = || parameters.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
         for (name, _) in chosen {
-            if !about.parameters.iter().any(|parameter| parameter.name == name) {
-                let known = if about.parameters.is_empty() { "none".to_owned() } else { names() };
-                return Err(CaseError::NoParameter { case: about.name, name: name.clone(), known });
+            if !parameters.iter().any(|parameter| parameter.name == name) {
+                let known = if parameters.is_empty() { "none".to_owned() } else { names() };
+                return Err(CaseError::NoParameter { case, name: name.clone(), known });
             }
         }
         let value = |parameter: &Parameter| {
@@ -86,7 +88,7 @@ impl Arguments {
                 }
             }
         };
-        Ok(Arguments { values: about.parameters.iter().map(value).collect::<Result<_, _>>()? })
+        Ok(Arguments { values: parameters.iter().map(value).collect::<Result<_, _>>()? })
     }
 
     /// The number of a parameter that is a count or bytes.

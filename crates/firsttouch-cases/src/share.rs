@@ -39,6 +39,13 @@ pub(crate) fn each<P: Send, T: Send>(
     })
 }
 
+/// Lets the first member alone work on something, while the others have nothing to do.
+pub(crate) fn alone<P: Send, T: Send>(team: &mut Team, part: P, work: impl Fn(P) -> T + Sync) -> T {
+    let parts = std::iter::once(Some(part)).chain(std::iter::repeat_with(|| None)).take(team.size());
+    let made = each(team, parts.collect(), |_, part| part.map(&work));
+    made.into_iter().flatten().next().expect("every team has a first member")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +71,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_member_works_alone() {
+        let mut team = Team::of_this_process(2).unwrap();
+        let mut numbers = vec![1, 2];
+        alone(&mut team, &mut numbers, |numbers| numbers.push(3));
+        assert_eq!(alone(&mut team, numbers, |numbers| numbers.len()), 3);
     }
 
     #[test]

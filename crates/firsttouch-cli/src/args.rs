@@ -20,7 +20,7 @@ pub(crate) use balance::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Simulate, Solve,
     TaskFormat,
 };
-pub(crate) use bench::{Bench, BenchSearch, BenchSssp, BenchWhat};
+pub(crate) use bench::{Bench, BenchSearch, BenchSssp, BenchWhat, OnlyWhat, RunCase};
 pub(crate) use export::Export;
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Fill(Fill),
     Explain(Explain),
     Balance(Balance),
-    Bench(Bench),
+    Bench(Box<Bench>),
     Attach(Box<Attach>),
     Watch(Watch),
     Graph(Graph),
@@ -99,9 +99,9 @@ pub(crate) enum Command {
         #[arg(last = true)]
         words: Vec<OsString>,
     },
-    /// The program of `tune --demo`
+    /// One run of a case of `bench`, and the program of `tune --demo`
     #[command(hide = true)]
-    DemoWorkload(DemoWorkload),
+    Case(RunCase),
     /// Touches memory and releases it step by step: the warm-up of a timed run
     #[command(hide = true)]
     Warm(Warm),
@@ -363,6 +363,7 @@ pub(crate) struct Report {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch measure
+  firsttouch measure --cores                        and how far apart the CPUs are
   firsttouch measure --quick --json | jq .numa_factor
   firsttouch measure --export-html machine.html     heat maps in one file")]
 pub(crate) struct Measure {
@@ -378,6 +379,11 @@ pub(crate) struct Measure {
     /// Size of each region; two or three are taken on every node [default: 1G, or 4 times the caches]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
+    /// Measure core to core, too: how long a cache line takes that two CPUs write in turn, of all pairs of up to 64 CPUs
+    /// (a minute then), of more some pairs of each class (same core, last-level cache, node, other node). Tried on a virtual
+    /// machine with two CPUs on one cache, and on emulated ones with two nodes; never on one with several caches in a node
+    #[arg(long)]
+    pub(crate) cores: bool,
     /// Keep the result in FILE [default: firsttouch/measured.json in the user's cache folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
@@ -439,19 +445,6 @@ pub(crate) struct Explain {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct DemoWorkload {
-    /// Size of the table of the random reads
-    #[arg(long, value_parser = size, default_value = "512M", value_name = "SIZE")]
-    pub(crate) table: u64,
-    /// Number of random reads
-    #[arg(long, default_value_t = 20_000_000, value_name = "N")]
-    pub(crate) reads: u64,
-    /// Order of the Hilbert matrix
-    #[arg(long, default_value_t = 500, value_name = "N")]
-    pub(crate) order: usize,
 }
 
 #[derive(Args, Debug)]

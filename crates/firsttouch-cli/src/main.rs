@@ -11,7 +11,6 @@ mod attach;
 mod balance;
 mod bench;
 mod clock;
-mod demo;
 mod exit;
 mod explain;
 mod export;
@@ -85,7 +84,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::LabEmulator { words } => Err(lab::did_not_become(firsttouch_lab::become_emulator(&words))),
         Command::GuestInit => Err(lab::did_not_become(firsttouch_lab::guest::init())),
         Command::GuestShell => Err(lab::did_not_become(firsttouch_lab::guest::shell())),
-        Command::DemoWorkload(workload) => demo::run(&workload),
+        Command::Case(case) => bench::run_case(&case),
         Command::Warm(warm) => warm::run(&warm),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(command.as_deref()),

@@ -19,7 +19,8 @@ pub(crate) fn run(args: &Measure) -> Outcome {
     if let Some(file) = &args.save {
         load_measurement(file, &machine).map_err(Failure::hinted)?;
     }
-    let options = MeasureOptions { pages: args.pages, region_bytes: args.size, quick: args.quick };
+    let options =
+        MeasureOptions { pages: args.pages, region_bytes: args.size, quick: args.quick, cores: args.cores };
     let lines = ProgressLines::new();
     let measured = measure(&machine, &options, clock::now(), &mut |progress| lines.show(&words(progress)));
     lines.clear();
@@ -118,5 +119,6 @@ fn words(progress: MeasureProgress) -> String {
         }
         MeasureProgress::Choosing => "looking for the fastest instructions".to_owned(),
         MeasureProgress::Measuring { done, of } => format!("measuring, {} % done", done * 100 / of.max(1)),
+        MeasureProgress::Cores { done, of } => format!("core to core, {} % done", done * 100 / of.max(1)),
     }
 }

@@ -77,14 +77,18 @@ pub fn load_measurement(path: &Path, machine: &Machine) -> Result<Option<Measure
 }
 
 /// Puts a measurement into a file, in place of an older one of the same machine. The file is replaced as a whole: a reader
-/// sees the old content or the new one.
+/// sees the old content or the new one. Core to core, where it was left out, stays as it was measured before.
 ///
 /// # Errors
 /// A file that cannot be read or written, or holds something else, which stays.
 pub fn save_measurement(measurement: &Measurement, path: &Path) -> Result<(), MeasurementError> {
     let mut measurements = read(path)?;
-    measurements.retain(|other| !other.is_of_same_machine(measurement));
-    measurements.push(measurement.clone());
+    let mut measurement = measurement.clone();
+    // What takes longest and changes least is not lost to a measurement that left it out.
+    let older = measurements.iter().rfind(|other| other.is_of_same_machine(&measurement));
+    measurement.cores = measurement.cores.or_else(|| older.and_then(|older| older.cores.clone()));
+    measurements.retain(|other| !other.is_of_same_machine(&measurement));
+    measurements.push(measurement);
     write(path, &Measurements { measurements })
         .map_err(|source| MeasurementError::Write { path: path.to_owned(), source })
 }

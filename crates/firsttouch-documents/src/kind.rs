@@ -2,9 +2,10 @@
 
 use crate::open::OpenError;
 use crate::{
-    Account, AttachForgotten, AttachList, DecisionReport, Document, Explanation, GraphReport, JournalEntry,
-    LabList, LabReport, Measurements, MemoryEstimateReport, MergeReport, ObservationReport, Recording,
-    RegionReceipt, SearchBench, SearchReport, WatchEnd, WatchHeader, WatchSample,
+    Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, Document, Explanation,
+    GraphReport, JournalEntry, LabList, LabReport, Measurements, MemoryEstimateReport, MergeReport,
+    ObservationReport, Recording, RegionReceipt, SearchBench, SearchReport, WatchEnd, WatchHeader,
+    WatchSample,
 };
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
@@ -111,6 +112,10 @@ kinds! {
         Receipt(Receipt) = "receipt", "firsttouch run --receipt FILE -- PROGRAM";
         /// A session of `tune`.
         Tune(TuneReport) = "tune", "firsttouch tune --export-json FILE -- PROGRAM";
+        /// Cases in their variants and under their placements.
+        Bench(BenchReport) = "bench", "firsttouch bench CASE --export-json FILE";
+        /// The cases that there are.
+        CaseList(CaseList) = "case-list", "firsttouch bench --list --json";
         /// Verdicts about what was measured elsewhere.
         Decision(DecisionReport) = "decision", "firsttouch report --decide FILE --export-json FILE";
         /// What was done to a running process.

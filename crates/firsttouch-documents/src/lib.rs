@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod attached;
+mod bench;
 mod decision;
 mod distances;
 mod envelope;
@@ -28,6 +29,10 @@ mod schema;
 mod search;
 
 pub use attached::{AttachForgotten, AttachList, ObservationReport};
+pub use bench::{
+    BenchReport, CaseComparison, CaseList, CaseReport, ComparisonAxis, ListedCase, ListedParameter,
+    ListedVariant, MissingVariant, PublishedFigure,
+};
 pub use decision::{DecisionReport, DecisionSource};
 pub use distances::{Summary, Totals};
 pub use envelope::{Document, to_json, to_line};

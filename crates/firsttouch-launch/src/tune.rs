@@ -197,6 +197,7 @@ fn compare(
             name: configuration.name.clone(),
             varied: program.values.texts(),
             command: Some(program.subject.command()),
+            case: None,
             asked: configuration.placement().cloned(),
             obtained,
             proved,

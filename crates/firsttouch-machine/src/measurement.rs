@@ -1,6 +1,6 @@
 //! What `firsttouch measure` found: latency and bandwidth between every pair of nodes.
 
-use crate::Machine;
+use crate::{CoreLatency, Machine};
 use serde::{Deserialize, Serialize};
 
 /// A value for each pair of nodes, by their places in [`Measurement::nodes`]: `[from the CPUs of][memory of]`.
@@ -174,6 +174,9 @@ pub struct Measurement {
     pub pages: MeasuredPages,
     /// 4 KiB pages against huge pages.
     pub page_latency: Option<PageLatency>,
+    /// Core to core, where it was asked for.
+    #[serde(default)]
+    pub cores: Option<CoreLatency>,
     /// How.
     pub method: Method,
     /// Where the firmware's tables say something else.

@@ -25,6 +25,11 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// Plain code, which every processor has.
+    pub(crate) fn plain() -> Stream {
+        Stream { width: Width::Plain, stores: Stores::Regular }
+    }
+
     /// Every means this processor has, for reading (where stores make no difference).
     pub(crate) fn readers() -> Vec<Stream> {
         widths().into_iter().map(|width| Stream { width, stores: Stores::Regular }).collect()

@@ -24,6 +24,9 @@ pub enum MeasureError {
         /// What the kernel answered.
         source: RegionError,
     },
+    /// Memory of whatever node was refused.
+    #[error(transparent)]
+    Region(#[from] RegionError),
     /// Memory that was bound to a node lies on another.
     #[error("{bytes} bytes bound to node {node} lie on node {elsewhere}")]
     Elsewhere {
@@ -54,7 +57,7 @@ impl MeasureError {
             MeasureError::NotEnoughMemory { .. } => {
                 "end what uses the memory, or: firsttouch measure --size 64M (closer to the caches, so less exact)"
             }
-            MeasureError::Memory { source, .. } => source.hint(),
+            MeasureError::Memory { source, .. } | MeasureError::Region(source) => source.hint(),
             MeasureError::Elsewhere { .. } => {
                 "something moves memory between nodes; `firsttouch status` shows what may"
             }

@@ -9,7 +9,10 @@
 //! Memory is created, written and read back before anything is timed, and stays mapped until the end: memory that a
 //! guest frees may go back to the host, and is slow when it comes again.
 //!
-//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every engine there is.
+//! Between CPUs ([`MeasureOptions::cores`]) it is a cache line that both write in turn.
+//!
+//! [`measure_filling`] finds what creating, clearing and handing out memory costs, by every engine there is;
+//! [`measure_limit`] in a fraction of a second what a set of CPUs can do at most, to hold a program's figure against.
 //!
 //! Architecture invariants: a value that was not measured is `None`; no thread of the caller is moved (all work is done
 //! by threads of our own); nothing of the machine is changed; this crate prints nothing and reads no clock but the
@@ -19,9 +22,11 @@
 
 mod bandwidth;
 mod compare;
+mod cores;
 mod error;
 mod filling;
 mod latency;
+mod limits;
 mod memory;
 mod plan;
 mod progress;
@@ -34,7 +39,8 @@ mod team;
 
 pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
-pub use latency::mix;
+pub use latency::{Chain, mix};
+pub use limits::{Limit, measure_limit};
 pub use plan::MeasureOptions;
 pub use progress::MeasureProgress;
 
@@ -56,6 +62,10 @@ pub fn measure(
     let (results, means) = rounds::measure(&plan, memory, progress)?;
 
     let latency_ns = results.latency_ns.median();
+    let cores = match options.cores {
+        true => Some(cores::measure(machine, options.quick, date.clone(), progress)?),
+        false => None,
+    };
     let numa_factor = compare::numa_factor(&latency_ns);
     let (read_gbps, write_gbps) = (results.all.read.median(), results.all.write.median());
     let disagreements = compare::with_firmware(machine, &plan.nodes, &latency_ns, &read_gbps, &write_gbps);
@@ -84,6 +94,7 @@ pub fn measure(
             bandwidth_bytes: plan.region_bytes as u64,
         },
         page_latency,
+        cores,
         method: Method {
             repetitions: plan.repetitions,
             reads: plan.reads,

@@ -13,11 +13,13 @@ pub struct MeasureOptions {
     pub region_bytes: Option<u64>,
     /// Fewer and shorter repetitions.
     pub quick: bool,
+    /// Core to core, too.
+    pub cores: bool,
 }
 
 impl Default for MeasureOptions {
     fn default() -> MeasureOptions {
-        MeasureOptions { pages: Pages::Transparent, region_bytes: None, quick: false }
+        MeasureOptions { pages: Pages::Transparent, region_bytes: None, quick: false, cores: false }
     }
 }
 

@@ -19,4 +19,11 @@ pub enum MeasureProgress {
         /// Pairs to do.
         of: usize,
     },
+    /// Pairs of CPUs pass a cache line back and forth.
+    Cores {
+        /// Pairs done, over all repetitions.
+        done: usize,
+        /// Pairs to do.
+        of: usize,
+    },
 }

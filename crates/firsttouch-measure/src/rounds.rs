@@ -1,7 +1,7 @@
 //! The repetitions: every pair of nodes once, then all again, so that a change of speed meets all pairs alike.
 
 use crate::bandwidth::Stream;
-use crate::latency::Chain;
+use crate::latency::{Chain, chains};
 use crate::memory::Memory;
 use crate::plan::{CpuNode, Plan};
 use crate::series::{Grid, Series};
@@ -10,14 +10,11 @@ use crate::streams::{self, Choice};
 use crate::team::{self, Start, timed};
 use crate::{MeasureError, MeasureProgress};
 use firsttouch_machine::{SingleCpu, Spread, StreamInstructions};
-use firsttouch_memory::Region;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Any number: the order of the reads is the same in every run.
-const SEED: u64 = 0x666f_7563_6869;
 /// Words that load is made of before the makers look whether to go on (1 MiB).
 const LOAD_WORDS: usize = 1 << 17;
 
@@ -105,7 +102,8 @@ pub(crate) fn measure(
     progress: &mut dyn FnMut(MeasureProgress),
 ) -> Result<(Results, ChosenInstructions), MeasureError> {
     let has_small = memory.small.is_some();
-    let mut chains = chains(memory.chains.iter_mut().chain(&mut memory.small));
+    let regions = memory.chains.iter_mut().chain(&mut memory.small);
+    let mut chains = chains(regions.map(|region| words(region.as_mut_slice())));
     let mut small = if has_small { chains.pop() } else { None };
     let mut regions: Vec<&mut [u64]> =
         memory.streams.iter_mut().map(|region| words(region.as_mut_slice())).collect();
@@ -145,21 +143,8 @@ pub(crate) fn measure(
     Ok((results, ChosenInstructions { all: all.means(), one: one.means() }))
 }
 
-/// A chain through each region, made by one thread for each: with many nodes that takes a while.
-fn chains<'a>(regions: impl Iterator<Item = &'a mut Region>) -> Vec<Chain<'a>> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = regions
-            .map(|region| scope.spawn(move || Chain::new(words(region.as_mut_slice()), SEED)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
-}
-
 /// Nanoseconds of a dependent read by the first CPU of a node, nothing else running.
-fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
+fn latency(chain: &mut Chain<&mut [u64]>, node: &CpuNode, reads: u64) -> Result<f64, MeasureError> {
     let seconds = timed([(node.cpus[0], || {
         black_box(chain.walk(reads));
     })])?;
@@ -168,7 +153,7 @@ fn latency(chain: &mut Chain<'_>, node: &CpuNode, reads: u64) -> Result<f64, Mea
 
 /// The same while the load CPUs read a region, and what they read meanwhile in 10^9 bytes a second.
 fn loaded(
-    chain: &mut Chain<'_>,
+    chain: &mut Chain<&mut [u64]>,
     node: &CpuNode,
     reads: u64,
     stream: Stream,

@@ -28,11 +28,11 @@ impl Series {
         }
     }
 
-    fn low(&self) -> Option<f64> {
+    pub(crate) fn low(&self) -> Option<f64> {
         self.values.iter().copied().reduce(f64::min)
     }
 
-    fn high(&self) -> Option<f64> {
+    pub(crate) fn high(&self) -> Option<f64> {
         self.values.iter().copied().reduce(f64::max)
     }
 }

@@ -1,8 +1,10 @@
-//! The streams of [`crate::Stream`] in vector instructions, and memory seen as words.
+//! The streams of [`crate::Stream`] in vector instructions, memory seen as words, and chains of multiplications.
 //!
 //! This is the only module of the crate with `unsafe`. Its functions are safe to call: those that need an extension of
 //! the processor look whether it is there (a load of a flag), ends that make no whole block are done by plain code, and
 //! stores past the caches, which must be aligned, begin where they are.
+
+pub(crate) mod multiply_add;
 
 /// How stores reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,9 +23,9 @@ impl Choice {
     /// Tries all on these CPUs and this memory.
     pub(crate) fn find(cpus: &[u32], words: &mut [u64]) -> Result<Choice, MeasureError> {
         Ok(Choice {
-            read: fastest(&Stream::readers(), |stream| read(stream, cpus, words))?,
-            write: fastest(&Stream::writers(), |stream| write(stream, cpus, words))?,
-            copy: fastest(&Stream::writers(), |stream| copy(stream, cpus, words))?,
+            read: fastest(&Stream::readers(), |stream| read(stream, cpus, words))?.0,
+            write: fastest(&Stream::writers(), |stream| write(stream, cpus, words))?.0,
+            copy: fastest(&Stream::writers(), |stream| copy(stream, cpus, words))?.0,
         })
     }
 
@@ -35,21 +35,21 @@ impl Choice {
     }
 }
 
-/// The candidate with the best pass: what is slowed down by somebody else in one pass is not in all.
-fn fastest(
-    candidates: &[Stream],
-    mut gbps: impl FnMut(Stream) -> Result<f64, MeasureError>,
-) -> Result<Stream, MeasureError> {
+/// The candidate with the best pass, and the rate of that: what is slowed down by somebody else in one pass is not in all.
+pub(crate) fn fastest<C: Copy>(
+    candidates: &[C],
+    mut rate: impl FnMut(C) -> Result<f64, MeasureError>,
+) -> Result<(C, f64), MeasureError> {
     let mut best = (candidates[0], 0.0);
     for _ in 0..TRIALS {
         for &candidate in candidates {
-            let rate = gbps(candidate)?;
+            let rate = rate(candidate)?;
             if rate > best.1 {
                 best = (candidate, rate);
             }
         }
     }
-    Ok(best.0)
+    Ok(best)
 }
 
 /// One pass of reading, in 10^9 bytes a second.
@@ -83,7 +83,7 @@ pub(crate) fn copy(stream: Stream, cpus: &[u32], words: &mut [u64]) -> Result<f6
 }
 
 /// Words of each CPU's part: whole pages.
-fn part(words: usize, cpus: usize) -> usize {
+pub(crate) fn part(words: usize, cpus: usize) -> usize {
     words.div_ceil(cpus.max(1)).next_multiple_of(PAGE_WORDS)
 }
 
@@ -121,6 +121,6 @@ mod tests {
             // The last candidate is slow but for one pass.
             Ok(if Some(&stream) == candidates.last() && calls > candidates.len() { 9.0 } else { 5.0 })
         });
-        assert_eq!(Some(&chosen.unwrap()), candidates.last());
+        assert_eq!(chosen.unwrap(), (*candidates.last().unwrap(), 9.0));
     }
 }

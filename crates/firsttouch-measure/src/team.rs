@@ -33,14 +33,22 @@ impl Start {
             spin_loop();
         }
         self.missing.fetch_sub(1, Ordering::AcqRel);
-        let mut looks = 0_u32;
-        while self.missing.load(Ordering::Acquire) > 0 {
-            looks += 1;
-            if looks.is_multiple_of(PATIENCE) {
-                thread::yield_now();
-            } else {
-                spin_loop();
-            }
+        wait_until(|| (self.missing.load(Ordering::Acquire) == 0).then_some(()));
+    }
+}
+
+/// Looks until there is something to be seen, without going to sleep.
+pub(crate) fn wait_until<T>(look: impl Fn() -> Option<T>) -> T {
+    let mut looks = 0_u32;
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        looks += 1;
+        if looks.is_multiple_of(PATIENCE) {
+            thread::yield_now();
+        } else {
+            spin_loop();
         }
     }
 }

@@ -18,6 +18,7 @@
 mod text;
 
 mod attach;
+mod case;
 mod cpus;
 mod memory;
 mod observation;
@@ -36,6 +37,7 @@ mod tune;
 pub use attach::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachedProcess, ExecutorKind,
 };
+pub use case::{CaseFigure, CaseFigures, CaseLimit, CaseWork};
 pub use cpus::{ProgramCpus, ProgramCpusError};
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};

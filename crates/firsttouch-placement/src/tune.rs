@@ -1,6 +1,6 @@
 //! Proved: the document `tune` writes. Every raw run is in it, in order.
 
-use crate::{Pages, Placement, Receipt, Via};
+use crate::{CaseFigures, Pages, Placement, Receipt, Via};
 use firsttouch_experiment::{ConfigurationResult, Confirmation, Metric, Objective, SessionRun};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +17,9 @@ pub struct ConfigurationReport {
     /// The program and its arguments with those values; absent of a variant of a benchmark of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// The case that it ran; absent of what is no benchmark of cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<Box<CaseFigures>>,
     /// What was asked; `None` for a plain run (the baseline) or an alternative's own launcher.
     pub asked: Option<Placement>,
     /// What was obtained, from the untimed probe run.
@@ -168,6 +171,7 @@ mod tests {
             name: asked.to_string(),
             varied: BTreeMap::new(),
             command: None,
+            case: None,
             obtained: Some(receipt(asked.clone(), obtained)),
             asked: Some(asked),
             proved: ConfigurationResult::default(),

@@ -1,10 +1,11 @@
 //! CSV: one line per raw run, in the order they were made, or per sample of a recording (RFC 4180 quoting, lines ending
 //! in a newline).
 
+use crate::bench;
 use crate::series::{Panel, Series, panels};
 use crate::summary::{MEANWHILE, Metric, counters, peak_memory, raw_runs, varied};
 use csv::{Writer, WriterBuilder};
-use firsttouch_documents::{DecisionReport, Recording};
+use firsttouch_documents::{BenchReport, DecisionReport, Recording};
 use firsttouch_placement::TuneReport;
 
 /// The raw runs of both phases, with what the machine did meanwhile. `judged` is what was judged, where that is not the wall time. Counters
@@ -35,6 +36,34 @@ pub fn tune(report: &TuneReport) -> String {
         let fields = fields.chain(value).chain(judged).chain(meanwhile);
         let values = varied.iter().map(|(name, _)| or_empty(configuration.and_then(|c| c.varied.get(*name))));
         table.row(fields.chain(counters.iter().map(|counter| counter.cell(run))).chain(values));
+    }
+    table.text()
+}
+
+/// The raw runs of all comparisons of cases: the time of a step of each, and its case, variant and placement.
+pub fn bench(report: &BenchReport) -> String {
+    let titles =
+        ["case", "comparison", "configuration", "variant", "placement", "phase", "block", "order", "seconds"];
+    let mut table = Table::new(titles.map(str::to_owned));
+    for (case, comparison) in
+        report.cases.iter().flat_map(|case| case.comparisons.iter().map(move |one| (case, one)))
+    {
+        for (name, phase, run) in raw_runs(&comparison.session) {
+            let configuration = comparison.session.configuration(name);
+            let variant = configuration.and_then(|one| one.case.as_ref()).map(|case| case.variant.clone());
+            let asked = configuration.and_then(|one| one.asked.as_ref());
+            table.row([
+                case.name.clone(),
+                bench::axis_word(comparison.of).to_owned(),
+                name.to_owned(),
+                or_empty(variant),
+                or_empty(asked),
+                phase.word().to_owned(),
+                run.block.to_string(),
+                run.order.to_string(),
+                or_empty(comparison.session.objective.value(&run.timed)),
+            ]);
+        }
     }
     table.text()
 }

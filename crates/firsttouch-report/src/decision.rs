@@ -2,41 +2,12 @@
 
 use crate::number::{self, UNKNOWN, percent, plural, ratio, ratio_words};
 use crate::sentence::Sentence;
+use crate::sheet::{Sheet, SheetRow, column};
 use crate::verdict::{Headline, inverse, within, without_verdict};
 use firsttouch_documents::DecisionReport;
 use firsttouch_experiment::{
     AcrossSessions, ComparedConfiguration, ComparedSession, Comparison, Ratio, Verdict,
 };
-
-/// A table; its first column holds names.
-#[derive(Debug)]
-pub(crate) struct Sheet {
-    /// What it is of, where there are several.
-    pub(crate) caption: Option<Sentence>,
-    pub(crate) columns: Vec<SheetColumn>,
-    pub(crate) rows: Vec<SheetRow>,
-}
-
-/// A column, and the ones that it stays with where a table is split.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SheetColumn {
-    pub(crate) group: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) numeric: bool,
-}
-
-/// A configuration, and what stands in the columns after the first.
-#[derive(Debug)]
-pub(crate) struct SheetRow {
-    pub(crate) name: String,
-    pub(crate) cells: Vec<String>,
-    pub(crate) verdict: Option<Verdict>,
-    pub(crate) is_baseline: bool,
-}
-
-const fn column(group: &'static str, title: &'static str, numeric: bool) -> SheetColumn {
-    SheetColumn { group, title, numeric }
-}
 
 /// A sentence for each configuration beside the baseline: over all sessions, where there are several.
 pub(crate) fn headlines(report: &DecisionReport) -> Vec<Headline> {

@@ -1,6 +1,6 @@
 //! What is common to the pictures of a measurement: which matrices are shown, and how far each value is from the best.
 
-use firsttouch_machine::{Matrix, Measurement};
+use firsttouch_machine::{CoreLatency, CpuPairs, Matrix, MeasuredNode, Measurement};
 
 /// A matrix with its words.
 #[derive(Debug)]
@@ -11,6 +11,15 @@ pub(crate) struct Sheet<'a> {
     /// More is better (bandwidth), or less (latency).
     pub(crate) more_is_better: bool,
     pub(crate) digits: usize,
+}
+
+/// What the rows and columns of a matrix are.
+#[derive(Debug)]
+pub(crate) enum Axis<'a> {
+    /// CPUs of nodes, and memory of nodes.
+    Nodes(&'a [MeasuredNode]),
+    /// CPUs, and CPUs.
+    Cpus(&'a [u32]),
 }
 
 /// How far a value is from the best of its matrix.
@@ -50,6 +59,88 @@ pub(crate) fn sheets(measurement: &Measurement) -> Vec<Sheet<'_>> {
     ];
     sheets.retain(|sheet| sheet.matrix.iter().flatten().any(Option::is_some));
     sheets
+}
+
+/// Core to core, where every pair was measured.
+pub(crate) fn core_matrix(cores: &CoreLatency) -> Option<Matrix> {
+    let mut matrix = vec![vec![None; cores.cpus.len()]; cores.cpus.len()];
+    for pair in cores.pairs.iter().filter(|_| cores.is_complete()) {
+        let [a, b] = pair.cpus.map(|cpu| cores.cpus.iter().position(|other| *other == cpu));
+        let (a, b) = a.zip(b)?;
+        (matrix[a][b], matrix[b][a]) = (Some(pair.latency_ns), Some(pair.latency_ns));
+    }
+    cores.is_complete().then_some(matrix)
+}
+
+/// The figure of that matrix.
+pub(crate) fn core_sheet(matrix: &Matrix) -> Sheet<'_> {
+    Sheet { title: "core to core", unit: "ns", matrix, more_is_better: false, digits: 1 }
+}
+
+/// A line for each class of pairs of CPUs.
+pub(crate) fn core_classes(cores: &CoreLatency) -> Vec<String> {
+    let line = |class: &CpuPairs| {
+        format!(
+            "{}: {:.1} ns ({:.1} to {:.1}, {})",
+            class.class.words(),
+            class.latency_ns,
+            class.low_ns,
+            class.high_ns,
+            crate::number::plural(class.pairs, "pair")
+        )
+    };
+    cores.classes.iter().map(line).collect()
+}
+
+impl Axis<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Axis::Nodes(nodes) => nodes.len(),
+            Axis::Cpus(cpus) => cpus.len(),
+        }
+    }
+
+    /// The name of a row or column.
+    pub(crate) fn name(&self, place: usize) -> String {
+        match self {
+            Axis::Nodes(nodes) => format!("node {}", nodes[place].id),
+            Axis::Cpus(cpus) => format!("CPU {}", cpus[place]),
+        }
+    }
+
+    /// The name of a row, where columns are named above.
+    pub(crate) fn row_name(&self, place: usize) -> String {
+        match self {
+            Axis::Nodes(nodes) => format!("from {}", nodes[place].id),
+            Axis::Cpus(_) => self.name(place),
+        }
+    }
+
+    /// What they are, in the plural.
+    pub(crate) fn members(&self) -> &'static str {
+        match self {
+            Axis::Nodes(_) => "nodes",
+            Axis::Cpus(_) => "CPUs",
+        }
+    }
+
+    /// What stands where names of rows and columns meet.
+    pub(crate) fn corner(&self) -> &'static str {
+        match self {
+            Axis::Nodes(_) => "CPUs \\ memory",
+            Axis::Cpus(_) => "",
+        }
+    }
+
+    /// A pair, in words.
+    pub(crate) fn pair(&self, row: usize, column: usize) -> String {
+        match self {
+            Axis::Nodes(nodes) => {
+                format!("CPUs of node {}, memory of node {}", nodes[row].id, nodes[column].id)
+            }
+            Axis::Cpus(cpus) => format!("CPU {} and CPU {}", cpus[row], cpus[column]),
+        }
+    }
 }
 
 impl Sheet<'_> {

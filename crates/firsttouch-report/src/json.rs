@@ -1,6 +1,6 @@
 //! The JSON of sessions, whose numbers may be none that JSON can hold, and of the data blocks in pages.
 
-use firsttouch_documents::{Document, to_json, to_line};
+use firsttouch_documents::{BenchReport, Document, to_json, to_line};
 use firsttouch_experiment::{Decided, Forecast, Judged, Ratio};
 use firsttouch_placement::TuneReport;
 use std::borrow::Cow;
@@ -13,6 +13,23 @@ pub fn tune(report: &TuneReport) -> String {
 /// A session on one line, for the data block of a page.
 pub(crate) fn tune_block(report: &TuneReport) -> String {
     block(finite(report).as_ref())
+}
+
+/// Cases as indented JSON, ending in a newline.
+pub fn bench(report: &BenchReport) -> String {
+    to_json(&finite_bench(report))
+}
+
+/// Cases on one line, for the data block of a page.
+pub(crate) fn bench_block(report: &BenchReport) -> String {
+    block(&finite_bench(report))
+}
+
+fn finite_bench(report: &BenchReport) -> BenchReport {
+    let mut report = report.clone();
+    let sessions = report.cases.iter_mut().flat_map(|case| &mut case.comparisons);
+    sessions.for_each(|comparison| comparison.session = finite(&comparison.session).into_owned());
+    report
 }
 
 /// A document on one line, such that no string in it can end the data block of a page: `<` stands in JSON strings only,

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod bench;
 mod cells;
 pub mod csv;
 mod decision;
@@ -38,6 +39,7 @@ mod remarks;
 mod scale;
 mod sentence;
 mod series;
+mod sheet;
 pub mod shell;
 mod show;
 mod style;

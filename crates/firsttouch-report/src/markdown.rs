@@ -1,15 +1,17 @@
 //! Markdown, as issues and pull requests take it.
 
+use crate::bench;
 use crate::cells::{asked, obtained, shortfalls};
 use crate::decision;
 use crate::judged::Judged;
 use crate::number;
 use crate::remarks::{method, remarks};
 use crate::sentence::Sentence;
+use crate::sheet::Sheet;
 use crate::summary::{Cost, PeakMemory, Phase, counters, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
-use firsttouch_documents::DecisionReport;
+use firsttouch_documents::{BenchReport, DecisionReport};
 use firsttouch_experiment::{Ratio, SessionRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use std::fmt::Write as _;
@@ -75,22 +77,39 @@ pub fn decision(report: &DecisionReport) -> String {
         let _ = writeln!(page, "**{}**\n", written(&headline.sentence));
     }
     for sheet in decision::sheets(report) {
-        if let Some(caption) = &sheet.caption {
-            let _ = writeln!(page, "## {}\n", written(caption));
-        }
-        let titles: String =
-            sheet.columns.iter().map(|column| format!(" {} |", escaped(column.title))).collect();
-        let rules: String =
-            sheet.columns.iter().map(|column| if column.numeric { "--:|" } else { ":--|" }).collect();
-        let _ = writeln!(page, "|{titles}\n|{rules}");
-        for row in &sheet.rows {
-            let others: String = row.cells.iter().map(|cell| format!(" {} |", escaped(cell))).collect();
-            let _ = writeln!(page, "| {} |{others}", cell_code(&row.name));
-        }
-        page.push('\n');
+        table(&mut page, &sheet);
     }
     list(&mut page, "Warnings", &decision::warnings(report));
     list(&mut page, "Notes", &report.comparison.notes.iter().map(Sentence::from).collect::<Vec<_>>());
+    page
+}
+
+/// A table under its caption.
+fn table(page: &mut String, sheet: &Sheet) {
+    if let Some(caption) = &sheet.caption {
+        let _ = writeln!(page, "## {}\n", written(caption));
+    }
+    let titles: String = sheet.columns.iter().map(|column| format!(" {} |", escaped(column.title))).collect();
+    let rules: String =
+        sheet.columns.iter().map(|column| if column.numeric { "--:|" } else { ":--|" }).collect();
+    let _ = writeln!(page, "|{titles}\n|{rules}");
+    for row in &sheet.rows {
+        let others: String = row.cells.iter().map(|cell| format!(" {} |", escaped(cell))).collect();
+        let _ = writeln!(page, "| {} |{others}", cell_code(&row.name));
+    }
+    page.push('\n');
+}
+
+/// Cases: each with its figures, then what others published.
+pub fn bench(report: &BenchReport) -> String {
+    let mut page = String::from("# firsttouch bench\n\n");
+    for case in &report.cases {
+        let _ = writeln!(page, "## {}\n\n{}\n", escaped(&case.name), written(&bench::about(case)));
+        for sheet in bench::sheets(case) {
+            table(&mut page, &sheet);
+        }
+        list(&mut page, "Remarks", &bench::remarks(case));
+    }
     page
 }
 

@@ -48,6 +48,11 @@ fn exports(document: &AnyDocument) -> Vec<(Format, Render<'_>)> {
     match document {
         AnyDocument::Tune(report) => of_session(report),
         AnyDocument::ShortestPathsBench(report) => of_session(&report.session),
+        AnyDocument::Bench(report) => vec![
+            (Format::Csv, Box::new(|| csv::bench(report))),
+            (Format::Markdown, Box::new(|| markdown::bench(report))),
+            (Format::Html, Box::new(|| html::bench(report))),
+        ],
         AnyDocument::Decision(report) => vec![
             (Format::Csv, Box::new(|| csv::decision(report))),
             (Format::Markdown, Box::new(|| markdown::decision(report))),
@@ -86,6 +91,7 @@ pub fn show(document: &AnyDocument, format: Format) -> Option<String> {
     match (format, document) {
         (Format::Text { width, style }, _) => Some(as_text(document, width, style)),
         (Format::Json, AnyDocument::Tune(report)) => Some(json::tune(report)),
+        (Format::Json, AnyDocument::Bench(report)) => Some(json::bench(report)),
         (Format::Json, _) => Some(document.to_json()),
         _ => exports(document).into_iter().find(|(one, _)| *one == format).map(|(_, render)| render()),
     }
@@ -95,6 +101,8 @@ fn as_text(document: &AnyDocument, width: usize, style: Style) -> String {
     match document {
         AnyDocument::Receipt(receipt) => text::receipt(receipt, width, style),
         AnyDocument::Tune(report) => text::tune(report, width, style),
+        AnyDocument::Bench(report) => text::bench(report, width, style),
+        AnyDocument::CaseList(list) => text::case_list(list, width, style),
         AnyDocument::Decision(report) => text::decision(report, width, style),
         AnyDocument::Attach(report) => text::attach(report, width, style),
         AnyDocument::AttachList(list) => text::attached(&list.journals),

@@ -4,13 +4,17 @@
 mod common;
 
 use common::markup;
+use firsttouch_documents::{
+    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PublishedFigure,
+};
 use firsttouch_experiment::{
     Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
     Objective, Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
-    BlockReport, ConfigurationReport, Obtained, Pages, Placement, ProcessMemory, ProcessTree, Reason,
-    Receipt, Resident, ResidentMemory, Shortfall, SkippedConfiguration, ThreadReport, TuneReport, Via,
+    BlockReport, CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, Obtained, Pages,
+    Placement, ProcessMemory, ProcessTree, Reason, Receipt, Resident, ResidentMemory, Shortfall,
+    SkippedConfiguration, ThreadReport, TuneReport, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -199,7 +203,31 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn case_figures()(
+        (name, variant, unit) in (words(), words(), words()),
+        (alternative, higher_is_better) in any::<(bool, bool)>(),
+        parameters in btree_map(words(), words(), 0..3),
+        work in proptest::option::of(any::<(u64, u64)>()),
+        figure in proptest::option::of((1e-9..1e9f64, proptest::option::of((1e-9..1e9f64, 1e-9..1e9f64)))),
+        (checksum, notes) in (proptest::option::of(words()), vec(words(), 0..2)),
+        limit in proptest::option::of((words(), 1e-9..1e12f64, proptest::option::of(0.0..2.0f64))),
+    ) -> CaseFigures {
+        CaseFigures {
+            name, variant, unit, alternative, higher_is_better, parameters, checksum, notes,
+            work: work.map(|(bytes, operations)| CaseWork { bytes, operations }),
+            figure: figure.map(|(value, ends)| CaseFigure {
+                value,
+                low: ends.map(|ends| ends.0),
+                high: ends.map(|ends| ends.1),
+            }),
+            limit: limit.map(|(what, value, share)| CaseLimit { what, value, share }),
+        }
+    }
+}
+
+prop_compose! {
     fn configuration()(
+        case in proptest::option::of(case_figures().boxed()),
         name in words(),
         varied in btree_map(words(), words(), 0..3),
         command in proptest::option::of(vec(words(), 0..3)),
@@ -217,6 +245,7 @@ prop_compose! {
         let judged = judged.map(|(mean, deviation)| Judged { mean, deviation });
         ConfigurationReport {
             name, varied, command, asked, obtained,
+            case: case.map(Box::new),
             proved: ConfigurationResult {
                 runs, mean_wall_s, deviation_wall_s, judged, ratio, decided, forecast, bimodal,
             },
@@ -301,6 +330,42 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn case()(
+        (name, summary, source) in (words(), words(), words()),
+        parameters in btree_map(words(), words(), 0..3),
+        published in vec((words(), words(), 1e-9..1e9f64, words()), 0..3),
+        missing in vec((words(), words(), words()), 0..3),
+        comparisons in vec((0..3usize, document().boxed()), 0..3),
+    ) -> CaseReport {
+        let axes = [ComparisonAxis::Variants, ComparisonAxis::Placements, ComparisonAxis::Varied];
+        let published = published.into_iter();
+        let missing = missing.into_iter();
+        CaseReport {
+            name, summary, source, parameters,
+            published: published
+                .map(|(source, what, value, unit)| PublishedFigure { source, what, value, unit })
+                .collect(),
+            comparisons: comparisons
+                .into_iter()
+                .map(|(axis, session)| CaseComparison { of: axes[axis], session })
+                .collect(),
+            missing: missing
+                .map(|(variant, reason, remedy)| MissingVariant { variant, reason, remedy })
+                .collect(),
+        }
+    }
+}
+
+prop_compose! {
+    fn bench()(
+        cases in vec(case().boxed(), 0..3),
+        (started, machine, quick, interrupted) in (words(), machine(), any::<bool>(), any::<bool>()),
+    ) -> BenchReport {
+        BenchReport { started, quick, machine, cases, interrupted }
+    }
+}
+
 fn is_harmless(text: &str) -> bool {
     !text.contains(|c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c))
 }
@@ -328,6 +393,20 @@ proptest! {
         for receipt in report.configurations.iter().filter_map(|configuration| configuration.obtained.as_ref()) {
             prop_assert!(is_harmless(&text::receipt(receipt, width, Style::Plain)));
         }
+    }
+
+    #[test]
+    fn cases_open_again_and_nothing_in_them_is_obeyed(report in bench(), width in 0usize..300) {
+        let page = html::bench(&report);
+        if let Err(error) = markup::tags(&page) {
+            return Err(TestCaseError::fail(error));
+        }
+        let opened = open(&page).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(&opened, &AnyDocument::Bench(Box::new(report.clone())));
+        prop_assert_eq!(&open(&json::bench(&report)).unwrap(), &opened);
+        prop_assert!(is_harmless(&text::bench(&report, width, Style::Plain)));
+        prop_assert!(is_harmless(&markdown::bench(&report)));
+        prop_assert!(csv::bench(&report).starts_with("case,comparison,"));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The machine model of the project, live, recorded or described, as cores with distances.
 
 use super::{Core, Level, Machine, MachineError, Node, Parts};
-use firsttouch_machine::Measurement;
+use firsttouch_machine::{CoreLatency, CpuPairClass, Measurement};
 use std::collections::BTreeMap;
 
 /// The distance of cores that share a last-level cache which others of their node do not share, where a byte to another
-/// core of the node costs 1. An assumption: no kernel tells it, and `firsttouch measure` measures memory.
+/// core of the node costs 1. An assumption, for machines that `firsttouch measure --cores` did not measure.
 const SHARED_CACHE: f64 = 0.5;
 /// What the fastest kind of core has, in the kernel's words.
 const FULL_CAPACITY: f64 = 1024.0;
@@ -25,7 +25,8 @@ pub enum CpuSelection {
 
 impl Machine {
     /// The cores of a machine with their caches and nodes, of the CPUs that `allowed` lets through. Distances between nodes
-    /// are the measured NUMA factors where there are some, else the firmware's.
+    /// are the measured NUMA factors where there are some, else the firmware's; within a node of several caches they are what
+    /// a cache line takes between cores over what it takes between caches, where that was measured.
     ///
     /// # Errors
     ///
@@ -61,14 +62,23 @@ impl Machine {
         let several = |node: usize| domains.keys().filter(|(other, _)| *other == node).count() > 1;
         let mut order: Vec<((usize, Option<usize>), u32)> = domains.iter().map(|(k, v)| (*k, *v)).collect();
         order.sort_by_key(|(_, domain)| *domain);
+        let latencies = measurement.and_then(|found| found.cores.as_ref());
+        let cpus_of = |domain: (usize, Option<usize>)| -> Vec<u32> {
+            cpus.iter().copied().filter(|cpu| (node_of(*cpu), cache_of(*cpu)) == domain).collect()
+        };
+        let domain_cpus: Vec<Vec<u32>> = order.iter().map(|(domain, _)| cpus_of(*domain)).collect();
+        let within = |from: u32, to: u32| {
+            let default = if from == to { SHARED_CACHE } else { 1.0 };
+            latencies.and_then(|found| core_distance(found, &domain_cpus, from, to)).unwrap_or(default)
+        };
         let (mut distances, mut classes) = (Vec::new(), Vec::new());
-        for ((from, from_cache), _) in &order {
-            for ((to, to_cache), _) in &order {
-                let shared = from_cache.is_some() && from_cache == to_cache && several(*from);
-                let (distance, class) = match (from == to, shared) {
-                    (true, true) => (SHARED_CACHE, 1),
-                    (true, false) => (1.0, 2),
-                    (false, _) => (between(machine, measurement, *from, *to), 3),
+        for ((from, cache), from_domain) in &order {
+            for ((to, _), to_domain) in &order {
+                let (distance, class) = match (from == to, several(*from), from_domain == to_domain) {
+                    (true, true, true) if cache.is_some() => (within(*from_domain, *to_domain), 1),
+                    (true, true, false) => (within(*from_domain, *to_domain), 2),
+                    (true, ..) => (1.0, 2),
+                    (false, ..) => (between(machine, measurement, *from, *to), 3),
                 };
                 distances.push(distance);
                 classes.push(class);
@@ -121,6 +131,16 @@ impl Machine {
     }
 }
 
+/// The distance between cores of two domains of a node, where one between any two caches of a node is 1 on average; within a
+/// domain nobody measured the mean of all caches stands for it.
+fn core_distance(latencies: &CoreLatency, domains: &[Vec<u32>], from: u32, to: u32) -> Option<f64> {
+    let across = latencies.of_class(CpuPairClass::Node)?;
+    let class = if from == to { CpuPairClass::Cache } else { CpuPairClass::Node };
+    let of_domain = |domain: u32| domains.get(domain as usize).map_or(&[][..], Vec::as_slice);
+    let found = latencies.between(of_domain(from), of_domain(to)).or_else(|| latencies.of_class(class))?;
+    (across > 0.0 && found > 0.0).then_some(found / across)
+}
+
 /// The NUMA factor between two nodes, by their places in the machine.
 fn between(
     machine: &firsttouch_machine::Machine,
@@ -141,6 +161,9 @@ fn between(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_machine::{
+        CpuPair, MeasuredMachine, MeasuredNode, MeasuredPages, Method, SingleCpu, Spread,
+    };
 
     fn described(text: &str, selection: CpuSelection) -> Machine {
         let machine = firsttouch_machine::Machine::from_source(text).unwrap();
@@ -156,6 +179,83 @@ mod tests {
         assert!(machine.distance(0, 1) < machine.distance(0, 2));
         assert!(machine.distance(0, 2) < machine.distance(0, 4));
         assert_eq!(described("pack:2 [numa] l3:2 core:2 pu:2", CpuSelection::Cpus).cores().len(), 16);
+    }
+
+    /// Two EPYC 7713 as their firmware tells of them with one node for each package: eight caches of eight cores on each.
+    #[test]
+    fn caches_within_a_node_make_other_nodes_no_farther() {
+        let epyc = "pack:2 [numa] l3:8 core:8 pu:2";
+        let mut machine = firsttouch_machine::Machine::from_source(epyc).unwrap();
+        for (own, node) in machine.nodes.iter_mut().enumerate() {
+            node.distances = Some([(own as u32, 10), (1 - own as u32, 32)].into());
+        }
+        for selection in [CpuSelection::Cores, CpuSelection::Cpus] {
+            let epyc = Machine::of(&machine, None, selection, |_| true).unwrap();
+            assert_eq!(epyc.domains(), 16);
+            assert_eq!(epyc.numa_factors(), [1.0, 3.2, 3.2, 1.0]);
+            assert_eq!((epyc.numa_factor(0, 1), epyc.numa_factor(1, 1)), (3.2, 1.0));
+        }
+        // Of one cache on a node the same is told.
+        machine.caches.clear();
+        let plain = Machine::of(&machine, None, CpuSelection::Cores, |_| true).unwrap();
+        assert_eq!((plain.domains(), plain.numa_factor(0, 1)), (2, 3.2));
+    }
+
+    #[test]
+    fn what_was_measured_between_cores_takes_the_place_of_the_assumption() {
+        let machine = firsttouch_machine::Machine::from_source("pack:2 [numa] l3:2 core:2 pu:1").unwrap();
+        let pair = |a, b, latency_ns| CpuPair {
+            cpus: [a, b],
+            class: CpuPairClass::of(&machine, a, b),
+            latency_ns,
+            low_ns: latency_ns,
+            high_ns: latency_ns,
+        };
+        // Nothing of the last cache (6, 7): the others' mean stands for it.
+        let pairs =
+            vec![pair(0, 1, 20.0), pair(2, 3, 30.0), pair(4, 5, 25.0), pair(0, 2, 100.0), pair(1, 4, 250.0)];
+        let cores = CoreLatency::of(String::new(), (0..8).collect(), pairs, 3, 100);
+        let measured = |cores| Measurement { cores, ..measured_of(&machine) };
+        let built = |measurement: &Measurement| {
+            Machine::of(&machine, Some(measurement), CpuSelection::Cores, |_| true).unwrap()
+        };
+        let found = built(&measured(Some(cores)));
+        let distance = |a, b| found.distance(a, b);
+        assert_eq!([distance(0, 1), distance(2, 3), distance(6, 7)], [0.2, 0.3, 0.25]);
+        assert_eq!((distance(0, 2), distance(4, 6)), (1.0, 1.0));
+        // Other nodes stay as far as their memory.
+        assert_eq!((distance(1, 4), found.numa_factor(0, 1)), (2.0, 2.0));
+        let assumed = built(&measured(None));
+        assert_eq!((assumed.distance(0, 1), assumed.distance(0, 2)), (SHARED_CACHE, 1.0));
+    }
+
+    fn measured_of(machine: &firsttouch_machine::Machine) -> Measurement {
+        let nothing = vec![vec![None; machine.nodes.len()]; machine.nodes.len()];
+        Measurement {
+            date: String::new(),
+            machine: MeasuredMachine::of(machine),
+            nodes: MeasuredNode::all_of(machine),
+            latency_ns: nothing.clone(),
+            loaded_latency_ns: nothing.clone(),
+            load_gbps: nothing.clone(),
+            read_gbps: nothing.clone(),
+            write_gbps: nothing.clone(),
+            copy_gbps: nothing.clone(),
+            numa_factor: nothing,
+            single_cpu: SingleCpu::default(),
+            spread: Spread::default(),
+            pages: MeasuredPages {
+                asked: "thp".to_owned(),
+                huge_share: None,
+                latency_bytes: 0,
+                bandwidth_bytes: 0,
+            },
+            page_latency: None,
+            cores: None,
+            method: Method::default(),
+            disagreements: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     #[test]

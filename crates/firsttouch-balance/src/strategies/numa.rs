@@ -34,9 +34,9 @@ impl Strategy for Numa {
             Alpha::Auto => (0.0, |arc| arc.count),
         };
         let nodes = machine.nodes().len();
-        let pairs = (0..nodes as u32).flat_map(|from| (0..nodes as u32).map(move |to| (from, to)));
-        let factors: Vec<f64> =
-            pairs.map(|(from, to)| if from == to { -1.0 } else { machine.numa_factor(from, to) }).collect();
+        // A message of the own node is taken off the cost.
+        let mut factors = machine.numa_factors();
+        factors.iter_mut().step_by(nodes + 1).for_each(|own| *own = -1.0);
         let node_of: Vec<u32> = machine.cores().iter().map(|core| core.node).collect();
         let mut finish = Finish::of(problem, machine, start, |_| true);
         let mut mapping = start.clone();
@@ -72,8 +72,10 @@ impl Strategy for Numa {
 
 fn automatic(problem: &Problem, machine: &Machine, tolerance: f64) -> Alpha {
     let cores = machine.cores();
-    let neighbour = (1..cores.len()).find(|core| cores[*core].node == cores[0].node);
-    let own = neighbour.map(|core| &machine.levels()[machine.level(0, core as u32)]);
+    // The farthest of the own node: a cache that some share is known by its distance alone.
+    let neighbours = (1..cores.len()).filter(|core| cores[*core].node == cores[0].node);
+    let own =
+        neighbours.map(|core| machine.level(0, core as u32)).max().map(|level| &machine.levels()[level]);
     let messages: f64 = problem.messages().map(|message| message.count).sum();
     let bytes: f64 = problem.messages().map(|message| message.bytes).sum();
     let carried = own.and_then(|level| level.bandwidth).map_or(0.0, |bandwidth| 1.0 / bandwidth);

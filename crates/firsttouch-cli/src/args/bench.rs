@@ -2,19 +2,102 @@
 
 use super::words::{budget, pages};
 use super::{Export, GroupsWord};
-use clap::{Args, Subcommand};
-use firsttouch_launch::Budget;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{Args, Subcommand, ValueEnum};
+use firsttouch_launch::{Budget, Dimension};
 use firsttouch_placement::Pages;
 use std::path::PathBuf;
 
-/// Run reference workloads in the variants that others published, and prove what each is worth
+/// Run reference workloads in their variants and under placements, and prove what each is worth
+///
+/// Without CASE all of them. Each case says what it computes, in which parameters, and which limit of the machine bounds it; each run
+/// is a process of its own that times the workload alone, and measures that limit when it is done. The variants of a case, with what
+/// others would take instead (libraries, NumPy, R), are one family of comparisons, and the placements of its first variant
+/// another. All runs of a case have to come to the same result. Exit codes as those of `tune`.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  firsttouch bench --list                      the cases, what can be chosen of them, and what is missing here
+  firsttouch bench --quick                     all of them on small sizes, within some minutes
+  firsttouch bench dgemm --set n=2048          with its alternatives, and under placements
+  firsttouch bench stream --vary kernel=copy,triad --vary threads=1,2
+  firsttouch bench wave3d --configs 'thp 2m' --export-html wave3d.html
   firsttouch bench sssp                        naive threads, huge pages, affinity, groups of cores, on streets made for it
-  firsttouch bench sssp NY.gr.gz --export-html sssp.html")]
+  firsttouch bench sssp NY.gr.gz --export-html sssp.html"
+)]
 pub(crate) struct Bench {
+    /// The cases [default: all]
+    #[arg(value_name = "CASE")]
+    pub(crate) cases: Vec<String>,
+    /// List the cases, their parameters and their variants
+    #[arg(long, conflicts_with_all = ["configs", "vary", "only"])]
+    pub(crate) list: bool,
+    /// Small sizes, and five and a half minutes for all together
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// A parameter of the cases that have it: `n=2048`; of a single case: `dgemm.n=2048`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Compare nothing but the values of this: `threads`, or a parameter of the case; as `tune --vary`
+    #[arg(long, value_name = "NAME=VALUES", value_parser = OsStringValueParser::new().try_map(|text| Dimension::parse(&text)))]
+    pub(crate) vary: Vec<Dimension>,
+    /// Placements to try, as `tune --configs` [default: thp, and 2m and 1g where the pools have pages]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) configs: Vec<String>,
+    /// Compare variants alone, or placements alone
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) only: Option<OnlyWhat>,
+    /// Variants to compare [default: all that can run here]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) variants: Vec<String>,
+    /// Threads of each run [default: one for every CPU that may be used]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// Steps of each run that are timed [default: the case's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) steps: Option<u32>,
+    /// At most this much time for all together; `none` for as long as it takes to decide [default: 5m for each comparison]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub(crate) budget: Option<Budget>,
+    /// At most N timed runs of each configuration
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) max_runs: Option<u32>,
+    /// Seed of the random orders, to repeat a session [default: a new one]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) export: Export,
     #[command(subcommand)]
-    pub(crate) what: BenchWhat,
+    pub(crate) what: Option<BenchWhat>,
+}
+
+/// What of a case is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnlyWhat {
+    /// Ways to compute it, under one placement
+    Variants,
+    /// Placements of its first variant
+    Placements,
+}
+
+/// One run of a case, in a process of its own.
+#[derive(Args, Debug)]
+pub(crate) struct RunCase {
+    pub(crate) name: String,
+    #[arg(long)]
+    pub(crate) variant: Option<String>,
+    #[arg(long, value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[arg(long)]
+    pub(crate) threads: Option<u32>,
+    #[arg(long)]
+    pub(crate) steps: Option<u32>,
+    /// Where time and result go; without it stdout gets the result alone
+    #[arg(long)]
+    pub(crate) result: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -81,4 +164,10 @@ pub(crate) struct BenchSearch {
 fn share(text: &str) -> Result<(usize, usize), String> {
     let numbers = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     numbers.filter(|(part, of)| part < of).ok_or_else(|| "expected K/N with K below N".to_owned())
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .ok_or_else(|| "expected NAME=VALUE, for example n=2048".to_owned())
 }

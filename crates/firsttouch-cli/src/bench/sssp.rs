@@ -82,6 +82,7 @@ pub(crate) fn run(args: &BenchSssp) -> Outcome {
         name: name.clone(),
         varied: BTreeMap::new(),
         command: None,
+        case: None,
         asked: None,
         obtained: None,
         proved,

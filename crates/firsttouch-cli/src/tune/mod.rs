@@ -30,7 +30,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let environment = program::environment();
     let own_file = std::env::current_exe().context("cannot find this program's own file");
     let words = match &tune.shell {
-        _ if tune.demo => vec![own_file?.into_os_string(), "demo-workload".into()],
+        _ if tune.demo => vec![own_file?.into_os_string(), "case".into(), "demo".into()],
         Some(shell) => line_of(&tune.program, shell)?,
         None => tune.program.clone(),
     };
@@ -120,12 +120,12 @@ fn save(file: &Path, profile: &Result<Profile, NoProfile>) -> Outcome<()> {
 }
 
 /// This program, which touches memory when it is told to.
-fn warm_up() -> anyhow::Result<WarmUp> {
+pub(crate) fn warm_up() -> anyhow::Result<WarmUp> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     Ok(WarmUp { program, arguments: vec!["warm".into()] })
 }
 
-fn failed(error: TuneError) -> Failure {
+pub(crate) fn failed(error: TuneError) -> Failure {
     match error {
         TuneError::Launch(error) => program::not_started(error).code(FAILED),
         TuneError::Program(error) => program::not_runnable(error).code(FAILED),

@@ -138,6 +138,21 @@ fn written(folder: &Path) -> Written {
     let variants = vec![SearchVariant { name: "one".to_owned(), threads: 1, teps: None }];
     written.of(&SearchBench { name: "g".to_owned(), graph, queries: 1, variants, session: session.clone() });
     written.of(&session);
+    let bench = [
+        "bench",
+        "gather",
+        "--set",
+        "table=64K",
+        "--set",
+        "reads=100",
+        "--max-runs",
+        "2",
+        "--steps",
+        "1",
+        "--json",
+    ];
+    written.by(Kind::Bench, &bench);
+    written.by(Kind::CaseList, &["bench", "--list", "--json"]);
     let times = file("times.csv");
     fs::write(&times, "configuration,value\nold,2\nold,2.1\nold,2.05\nnew,1\nnew,1.1\nnew,1.05\n").unwrap();
     written.by(Kind::Decision, &["report", "--decide", &times, "--json"]);

@@ -7,6 +7,7 @@ mod apsp;
 mod architecture;
 mod attach;
 mod balance;
+mod bench;
 mod circles;
 mod dependencies;
 mod documents;

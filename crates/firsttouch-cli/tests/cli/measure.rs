@@ -38,6 +38,36 @@ fn the_document_has_the_keys_of_the_contract() {
     assert!((low..=high).contains(&document["latency_ns"][0][0].as_f64().unwrap()), "{spread}");
 }
 
+/// Every pair of the CPUs that we may use, once; and a later measurement of memory alone does not lose them.
+#[test]
+fn core_to_core_is_measured_and_kept() {
+    let scratch = tempfile::tempdir().unwrap();
+    let kept = scratch.path().join("kept.json");
+    let named = kept.to_str().unwrap();
+    let output = small(&["--cores", "--json", "--save", named]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let cores = &document["cores"];
+    let (cpus, pairs) = (cores["cpus"].as_array().unwrap().len(), cores["pairs"].as_array().unwrap());
+    if cpus <= 64 {
+        assert_eq!(pairs.len(), cpus * (cpus - 1) / 2, "{cores}");
+    }
+    for pair in pairs {
+        let ns = ["low_ns", "latency_ns", "high_ns"].map(|key| pair[key].as_f64().unwrap());
+        assert!(ns[0] > 0.0 && ns.is_sorted() && pair["cpus"][0] != pair["cpus"][1], "{pair}");
+    }
+    let classes = cores["classes"].as_array().unwrap();
+    let of_classes: u64 = classes.iter().map(|class| class["pairs"].as_u64().unwrap()).sum();
+    assert_eq!(of_classes as usize, pairs.len(), "{cores}");
+    let again = small(&["--save", named]);
+    assert_code(&again, 0);
+    assert!(!stdout(&again).contains("core to core"), "{}", stdout(&again));
+    assert_eq!(&json_file(&kept)["measurements"][0]["cores"], cores);
+    let shown = run(&["report", named]);
+    assert_code(&shown, 0);
+    assert!(pairs.is_empty() || stdout(&shown).contains("core to core"), "{}", stdout(&shown));
+}
+
 #[test]
 fn what_was_asked_on_small_pages_is_measured_on_small_pages() {
     let output = small(&["--json", "--no-save", "--pages", "4k"]);

@@ -81,13 +81,14 @@ fn the_receipt_tells_nodes_asked_and_obtained() {
             file.to_str().unwrap(),
             "--",
             own,
-            "demo-workload",
-            "--table",
-            "64M",
-            "--reads",
-            reads,
-            "--order",
-            "20",
+            "case",
+            "demo",
+            "--set",
+            "table=64M",
+            "--set",
+            &format!("reads={reads}"),
+            "--set",
+            "order=20",
         ]);
         assert_code(&output, 0);
         let receipt = json_file(&file);

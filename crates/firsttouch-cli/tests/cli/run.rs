@@ -168,7 +168,7 @@ fn a_program_is_called_as_its_user_calls_it() {
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_firsttouch"), &link).unwrap();
     let mut command = firsttouch();
     let command = command.args(["run", "--receipt", "-", "--"]).arg(&link);
-    let output = command.args(["demo-workload", "--table", "8M", "--reads", "10"]).output().unwrap();
+    let output = command.args(["case", "demo", "--set", "table=8M", "--set", "reads=10"]).output().unwrap();
     assert_code(&output, 0);
     let text = stdout(&output);
     let receipt = json(&text[text.find("{\n").unwrap()..]);
@@ -187,7 +187,7 @@ fn pages_that_the_machine_does_not_have_are_told_before_the_program_runs() {
         return;
     }
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let workload = ["demo-workload", "--table", "64M", "--reads", "1000", "--order", "20"];
+    let workload = ["case", "demo", "--set", "table=64M", "--set", "reads=1000", "--set", "order=20"];
     let output = run(&[&["run", "--pages", "1g", "--receipt", "-", "--", own][..], &workload].concat());
     assert_code(&output, 0);
     let told = stderr(&output);
@@ -222,7 +222,7 @@ fn the_receipt_comes_after_the_programs_output() {
 
 #[test]
 fn placed_memory_shows_in_the_receipt() {
-    let workload = ["demo-workload", "--table", "64M", "--reads", "1000", "--order", "20"];
+    let workload = ["case", "demo", "--set", "table=64M", "--set", "reads=1000", "--set", "order=20"];
     let own = env!("CARGO_BIN_EXE_firsttouch");
     let plain = run(&workload);
     let scratch = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ fn the_work_of_a_script_is_told_and_followed() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("receipt.json");
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let script = format!("'{own}' demo-workload --table 64M --reads 3000000 --order 20; true");
+    let script = format!("'{own}' case demo --set table=64M --set reads=3000000 --set order=20; true");
     let ran = |option: &str| {
         let mut words = vec!["run", "--receipt", file.to_str().unwrap()];
         words.extend(Some(option).filter(|option| !option.is_empty()));

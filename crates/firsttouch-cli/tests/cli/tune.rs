@@ -145,7 +145,7 @@ fn a_line_for_the_shell_is_given_to_one() {
 #[test]
 fn the_work_of_a_script_is_followed() {
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let script = format!("'{own}' demo-workload --table 64M --reads 3000000 --order 20; true");
+    let script = format!("'{own}' case demo --set table=64M --set reads=3000000 --set order=20; true");
     let output = tiny(&["thp", "--json", "--", "sh", "-c", &script]);
     assert_code(&output, 0);
     let report = json(&stdout(&output));
@@ -276,8 +276,19 @@ fn strict_is_not_met_by_what_cannot_be_decided() {
 #[test]
 fn the_demo_is_a_program_like_any_other() {
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let workload =
-        ["--json", "--", own, "demo-workload", "--table", "8M", "--reads", "1000", "--order", "20"];
+    let workload = [
+        "--json",
+        "--",
+        own,
+        "case",
+        "demo",
+        "--set",
+        "table=8M",
+        "--set",
+        "reads=1000",
+        "--set",
+        "order=20",
+    ];
     let output = tiny(&[&["thp"][..], &workload].concat());
     assert_code(&output, 0);
     let document = json(&stdout(&output));
@@ -309,7 +320,20 @@ fn choices_of_openblas_are_taken_away_and_told() {
 fn huge_pages_of_the_baseline_are_told_with_who_asked_for_them() {
     let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let asks = [own, "run", "--", own, "demo-workload", "--table", "64M", "--reads", "1000", "--order", "20"];
+    let asks = [
+        own,
+        "run",
+        "--",
+        own,
+        "case",
+        "demo",
+        "--set",
+        "table=64M",
+        "--set",
+        "reads=1000",
+        "--set",
+        "order=20",
+    ];
     let output = tiny(&[&["4k", "--json", "--"][..], &asks].concat());
     assert_code(&output, 0);
     let warnings = json(&stdout(&output))["warnings"].to_string();

@@ -208,7 +208,7 @@ fn whole_programs_are_values_and_looked_at_one_by_one() {
 #[test]
 fn the_work_of_one_of_several_programs_is_followed() {
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let work = format!("'{own}' demo-workload --table 64M --reads 3000000 --order 20; true");
+    let work = format!("'{own}' case demo --set table=64M --set reads=3000000 --set order=20; true");
     let report =
         document(&["--configs", "thp", "--shell", "--vary", &format!("line=true,{work}"), "--", "{line}"]);
     let follows: Vec<Value> = each(&report, "asked").iter().map(|asked| asked["follow"].clone()).collect();

@@ -10,7 +10,30 @@ pub(crate) fn tests() -> Vec<Test> {
     vec![
         pairs("two-node", "measure finds every pair of nodes", &[&[0, 1], &[0, 1]]),
         pairs("knl-flat", "measure knows memory without CPUs", &[&[0, 1], &[]]),
+        cores(),
     ]
+}
+
+/// Every pair of CPUs, by what they share.
+fn cores() -> Test {
+    let measure = ["firsttouch", "measure", "--quick", "--size", "2M", "--cores", "--no-save", "--json"];
+    let run = command(&measure);
+    Test::new("measure knows what CPUs share (two-node)", Setting::of("two-node"), vec![run], |_, ran| {
+        let document = document(&ran[0]);
+        let node_of = |cpu: &Value| {
+            let nodes = document["nodes"].as_array().unwrap();
+            nodes.iter().position(|node| node["cpus"].as_array().unwrap().contains(cpu)).unwrap()
+        };
+        let cores = &document["cores"];
+        let cpus = cores["cpus"].as_array().unwrap().len();
+        let pairs = cores["pairs"].as_array().unwrap();
+        assert_eq!(pairs.len(), cpus * (cpus - 1) / 2, "{document}");
+        for pair in pairs {
+            let is_remote = node_of(&pair["cpus"][0]) != node_of(&pair["cpus"][1]);
+            assert_eq!(pair["class"] == "remote", is_remote, "{pair}");
+            assert!(pair["latency_ns"].as_f64().unwrap() > 0.0, "{pair}");
+        }
+    })
 }
 
 /// The memory nodes, by place, that the CPUs of each node are measured with.

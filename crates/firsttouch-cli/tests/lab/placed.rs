@@ -11,7 +11,7 @@ const MIB: u64 = 256;
 /// A program that touches 16 MiB of small pages wherever its policy says.
 const TOUCH: &str = "none - 16 small";
 /// The demo with a table of 64 MiB, which the agent places.
-const TABLE: &str = "demo-workload --table 64M --reads 1000 --order 8";
+const TABLE: &str = "case demo --set table=64M --set reads=1000 --set order=8";
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = memory();
@@ -96,7 +96,7 @@ fn table(release: Release) -> Test {
 
 /// Fast memory of 256 MiB is preferred for 512: the rest is ordinary, and the receipt says so.
 fn full() -> Test {
-    let table = "demo-workload --table 512M --reads 1000 --order 8";
+    let table = "case demo --set table=512M --set reads=1000 --set order=8";
     let run = placed("--memory prefer=hbm", "firsttouch", table);
     Test::new("run tells that fast memory was full", Setting::of("knl-flat"), vec![run], |_, ran| {
         let (receipt, mib) = (receipt(&ran[0]), 1 << 20);

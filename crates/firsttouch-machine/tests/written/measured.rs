@@ -43,6 +43,7 @@ pub(crate) fn measured(machine: &Machine, read_gbps: Matrix) -> Measurement {
             bandwidth_bytes: 1 << 29,
         },
         page_latency: None,
+        cores: None,
         method: Method::default(),
         disagreements: Vec::new(),
         notes: Vec::new(),

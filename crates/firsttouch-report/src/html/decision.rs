@@ -1,8 +1,8 @@
 //! What was measured elsewhere, decided, as one HTML file with its document inside.
 
-use super::page::{DATA_CLOSES, DATA_OPENS, STYLE, items, list, section, written};
-use crate::decision::{Sheet, headlines, sheets, warnings};
-use crate::escape::escape;
+use super::page::{closed, items, list, opened, section, written};
+use super::sheet::table;
+use crate::decision::{headlines, sheets, warnings};
 use crate::json;
 use firsttouch_documents::DecisionReport;
 use firsttouch_experiment::Verdict;
@@ -10,13 +10,7 @@ use std::fmt::Write as _;
 
 /// A decision as one HTML file.
 pub fn decision(report: &DecisionReport) -> String {
-    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    let _ = writeln!(
-        page,
-        "<title>firsttouch report --decide</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>firsttouch report --decide</h1>"
-    );
+    let mut page = opened("firsttouch report --decide", "firsttouch report --decide");
     for headline in headlines(report) {
         let class = match headline.outcome {
             Some(Verdict::Faster) => " faster",
@@ -40,30 +34,6 @@ pub fn decision(report: &DecisionReport) -> String {
     let files: Vec<String> =
         report.sources.iter().map(|source| format!("{} ({})", source.file, source.format)).collect();
     items(&mut page, "Files", "", &files);
-    // No string of the document can end the block: `<` stands in JSON strings only.
-    let data = json::block(report);
-    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+    closed(&mut page, &json::block(report));
     page
-}
-
-fn table(sheet: &Sheet) -> String {
-    let class = |numeric: bool| if numeric { " class=\"n\"" } else { "" };
-    let titles: String = sheet
-        .columns
-        .iter()
-        .map(|column| format!("<th scope=\"col\"{}>{}</th>", class(column.numeric), escape(column.title)))
-        .collect();
-    let mut table = format!("<div class=\"scroll\"><table>\n<thead><tr>{titles}</tr></thead>\n<tbody>\n");
-    for row in &sheet.rows {
-        let cells: String = sheet
-            .columns
-            .iter()
-            .skip(1)
-            .zip(&row.cells)
-            .map(|(column, cell)| format!("<td{}>{}</td>", class(column.numeric), escape(cell)))
-            .collect();
-        let _ = writeln!(table, "<tr><th scope=\"row\"><code>{}</code></th>{cells}</tr>", escape(&row.name));
-    }
-    table.push_str("</tbody>\n</table></div>\n");
-    table
 }

@@ -1,24 +1,25 @@
 //! A measurement as one HTML file, its document inside.
 
-use super::page::{DATA_CLOSES, DATA_OPENS, STYLE, items, section};
+use super::page::{closed, items, opened, section};
 use crate::escape::escape;
-use crate::heat;
+use crate::heat::{self, Axis};
 use crate::json;
 use crate::number::plural;
+use crate::plots::Plot;
 use crate::plots::matrix;
 use firsttouch_machine::Measurement;
 use std::fmt::Write as _;
 
+fn figure(page: &mut String, plot: &Plot) {
+    let figure =
+        format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", plot.svg, escape(&plot.caption));
+    section(page, plot.title, &figure);
+}
+
 /// A measurement as one HTML file: a heat map for each kind of value.
 pub fn measurement(measurement: &Measurement) -> String {
     let processor = measurement.machine.cpu_model.as_deref().unwrap_or("unknown processor");
-    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    let _ = writeln!(
-        page,
-        "<title>firsttouch measure: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>firsttouch measure</h1>",
-        escape(processor)
-    );
+    let mut page = opened(&format!("firsttouch measure: {}", processor), "firsttouch measure");
     let nodes = plural(measurement.nodes.len(), "node");
     let _ = writeln!(
         page,
@@ -32,10 +33,13 @@ pub fn measurement(measurement: &Measurement) -> String {
         &heat::disagreements(measurement),
     );
     for sheet in heat::sheets(measurement) {
-        let plot = matrix::plot(&measurement.nodes, &sheet);
-        let figure =
-            format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", plot.svg, escape(&plot.caption));
-        section(&mut page, plot.title, &figure);
+        figure(&mut page, &matrix::plot(&Axis::Nodes(&measurement.nodes), &sheet));
+    }
+    if let Some(cores) = &measurement.cores {
+        items(&mut page, "Core to core, a cache line one way", "", &heat::core_classes(cores));
+        if let Some(values) = heat::core_matrix(cores) {
+            figure(&mut page, &matrix::plot(&Axis::Cpus(&cores.cpus), &heat::core_sheet(&values)));
+        }
     }
     if let Some(latency) = &measurement.page_latency {
         let words = format!(
@@ -52,6 +56,6 @@ pub fn measurement(measurement: &Measurement) -> String {
     section(&mut page, "Method", &method);
     // No string of the document can end the block: `<` stands in JSON strings only.
     let data = json::block(measurement);
-    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+    closed(&mut page, &data);
     page
 }

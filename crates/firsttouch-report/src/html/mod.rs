@@ -3,13 +3,16 @@
 //! It needs no network and runs no script, reads without its style sheet, in light and dark and on paper. The data
 //! block at its end is the whole document, so the file can be opened again.
 
+mod bench;
 mod decision;
 mod machine;
 mod measurement;
 mod page;
 mod recording;
+mod sheet;
 mod tables;
 
+pub use bench::bench;
 pub use decision::decision;
 pub use measurement::measurement;
 pub use recording::recording;
@@ -22,23 +25,15 @@ use crate::verdict::{self, Advice};
 use crate::{OpenError, json, plots, shell};
 use firsttouch_experiment::Verdict;
 use firsttouch_placement::TuneReport;
-use page::{DATA_CLOSES, DATA_OPENS, STYLE, list, section, section_of, written};
+use page::{DATA_CLOSES, DATA_OPENS, closed, list, opened, section, section_of, written};
 use std::fmt::Write as _;
 
 /// A session as one HTML file.
 pub fn tune(report: &TuneReport) -> String {
     let headline = verdict::headline(report);
     let program = shell::command(&report.command);
-    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    let title = crate::visible::shortened(&program, 80);
-    let _ = writeln!(
-        page,
-        "<title>firsttouch tune: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>",
-        escape(&title)
-    );
-    page.push_str("<header>\n<h1>firsttouch tune</h1>\n");
+    let title = format!("firsttouch tune: {}", crate::visible::shortened(&program, 80));
+    let mut page = opened(&title, "firsttouch tune");
     let _ = writeln!(page, "<pre><code>{}</code></pre>", escape(&program));
     let class = match headline.outcome {
         Some(Verdict::Faster) => " faster",
@@ -74,8 +69,7 @@ pub fn tune(report: &TuneReport) -> String {
     section(&mut page, "Method", &format!("<p>{}</p>\n", written(&method(report))));
     section_of(&mut page, "Machine", machine::sheet(&report.machine));
     section_of(&mut page, "Raw runs", tables::raw_runs(report));
-    let _ =
-        writeln!(page, "</main>\n{DATA_OPENS}{}{DATA_CLOSES}\n</body>\n</html>", json::tune_block(report));
+    closed(&mut page, &json::tune_block(report));
     page
 }
 

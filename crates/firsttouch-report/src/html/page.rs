@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub(super) const DATA_OPENS: &str = "<script type=\"application/json\" id=\"firsttouch-data\">";
 pub(super) const DATA_CLOSES: &str = "</script>";
 
-pub(super) const STYLE: &str = "
+const STYLE: &str = "
 :root{color-scheme:light dark}
 body{max-width:60rem;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}
 h1{font-size:1rem;font-weight:600;opacity:.75;margin:0}
@@ -34,6 +34,24 @@ summary{cursor:pointer}
 @media (prefers-color-scheme:dark){body{color:#e4e6e9;background:#14171c}}
 @media print{body{max-width:none;margin:0;font-size:11pt;color:#000;background:#fff}pre{border:1px solid #888}h2{break-after:avoid}}
 ";
+
+/// The beginning of a page, up to the verdicts in its header.
+pub(super) fn opened(title: &str, heading: &str) -> String {
+    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    let (title, heading) = (escape(title), escape(heading));
+    let _ = writeln!(
+        page,
+        "<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{heading}</h1>"
+    );
+    page
+}
+
+/// The end of a page, with its document: `data`, in which no string can end the block.
+pub(super) fn closed(page: &mut String, data: &str) {
+    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+}
 
 /// A sentence, names as code.
 pub(super) fn written(sentence: &Sentence) -> String {

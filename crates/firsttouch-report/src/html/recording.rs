@@ -1,6 +1,6 @@
 //! A recording as one HTML file, its document inside.
 
-use super::page::{DATA_CLOSES, DATA_OPENS, STYLE, items, section, section_of};
+use super::page::{closed, items, opened, section, section_of};
 use crate::account::Account;
 use crate::escape::escape;
 use crate::json;
@@ -15,14 +15,7 @@ use std::fmt::Write as _;
 pub fn recording(recording: &Recording) -> String {
     let program = shell::command(&recording.header.command);
     let account = Account::of(recording);
-    let mut page = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    let _ = writeln!(
-        page,
-        "<title>firsttouch watch: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>firsttouch watch</h1>",
-        escape(&shortened(&program, 80))
-    );
+    let mut page = opened(&format!("firsttouch watch: {}", &shortened(&program, 80)), "firsttouch watch");
     let _ = writeln!(page, "<pre><code>{}</code></pre>", escape(&program));
     let _ = writeln!(
         page,
@@ -38,7 +31,7 @@ pub fn recording(recording: &Recording) -> String {
     }
     section(&mut page, "Method", &format!("<p>{}.</p>\n", escape(&account.footer)));
     let data = json::block(recording);
-    let _ = writeln!(page, "</main>\n{DATA_OPENS}{data}{DATA_CLOSES}\n</body>\n</html>");
+    closed(&mut page, &data);
     page
 }
 

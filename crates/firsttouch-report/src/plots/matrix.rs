@@ -1,9 +1,8 @@
-//! Heat maps: one square for each pair of nodes, with its value in it.
+//! Heat maps: one square for each pair of nodes or CPUs, with its value in it.
 
 use super::frame::{Plot, WIDTH};
-use crate::heat::{Heat, Sheet};
+use crate::heat::{Axis, Heat, Sheet};
 use crate::svg::{Anchor, Svg, colour};
-use firsttouch_machine::MeasuredNode;
 
 const LEFT: f64 = 90.0;
 const TOP: f64 = 34.0;
@@ -13,8 +12,8 @@ const NARROWEST: f64 = 30.0;
 const HEIGHT: f64 = 30.0;
 
 /// The figure of one matrix.
-pub(crate) fn plot(nodes: &[MeasuredNode], sheet: &Sheet<'_>) -> Plot {
-    let all: Vec<usize> = (0..nodes.len()).collect();
+pub(crate) fn plot(axis: &Axis<'_>, sheet: &Sheet<'_>) -> Plot {
+    let all: Vec<usize> = (0..axis.len()).collect();
     let has_row = |row: &usize| all.iter().any(|column| sheet.value(*row, *column).is_some());
     let has_column = |column: &usize| all.iter().any(|row| sheet.value(*row, *column).is_some());
     let rows: Vec<usize> = all.iter().copied().filter(has_row).collect();
@@ -22,28 +21,25 @@ pub(crate) fn plot(nodes: &[MeasuredNode], sheet: &Sheet<'_>) -> Plot {
     let side = ((WIDTH - LEFT) / columns.len().max(1) as f64).clamp(NARROWEST, WIDEST);
     let mut svg =
         Svg::new(LEFT + side * columns.len() as f64 + 10.0, TOP + HEIGHT * rows.len() as f64 + 10.0);
-    svg.note((LEFT - 12.0, 18.0), Anchor::End, "CPUs \\ memory");
+    svg.note((LEFT - 12.0, 18.0), Anchor::End, axis.corner());
     for (place, &column) in columns.iter().enumerate() {
         let x = LEFT + side * (place as f64 + 0.5);
-        svg.note((x, 18.0), Anchor::Middle, &format!("node {}", nodes[column].id));
+        svg.note((x, 18.0), Anchor::Middle, &axis.name(column));
     }
     for (line, &row) in rows.iter().enumerate() {
         let y = TOP + HEIGHT * line as f64;
-        svg.note((LEFT - 12.0, y + HEIGHT / 2.0 + 4.0), Anchor::End, &format!("node {}", nodes[row].id));
+        svg.note((LEFT - 12.0, y + HEIGHT / 2.0 + 4.0), Anchor::End, &axis.name(row));
         for (place, &column) in columns.iter().enumerate() {
             let Some(value) = sheet.value(row, column) else { continue };
             let x = LEFT + side * place as f64;
             let (ink, opacity) = look(sheet.heat(value));
             let words = sheet.words(value);
-            let tooltip = format!(
-                "CPUs of node {}, memory of node {}: {words} {}",
-                nodes[row].id, nodes[column].id, sheet.unit
-            );
+            let tooltip = format!("{}: {words} {}", axis.pair(row, column), sheet.unit);
             svg.bar((x + 1.0, y + 1.0), (side - 2.0, HEIGHT - 2.0), ink, opacity, &tooltip);
             svg.text((x + side / 2.0, y + HEIGHT / 2.0 + 4.0), Anchor::Middle, &words);
         }
     }
-    let label = format!("{} by pair of nodes, in {}", sheet.title, sheet.unit);
+    let label = format!("{} by pair of {}, in {}", sheet.title, axis.members(), sheet.unit);
     Plot { title: sheet.title, caption: format!("In {}.", sheet.unit), svg: svg.finish(&label) }
 }
 

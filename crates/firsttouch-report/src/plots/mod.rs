@@ -13,7 +13,12 @@ pub(crate) mod timeline;
 pub(crate) mod workers;
 
 use firsttouch_placement::TuneReport;
-use frame::Plot;
+pub(crate) use frame::Plot;
+
+/// How the configurations compare to the baseline.
+pub(crate) fn ratios(report: &TuneReport) -> Option<Plot> {
+    forest::plot(report)
+}
 
 /// Every figure the document has something for.
 pub(crate) fn all(report: &TuneReport) -> Vec<Plot> {

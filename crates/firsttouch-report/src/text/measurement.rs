@@ -1,11 +1,11 @@
 //! A measurement in the terminal: a list for one pair of nodes, a matrix for each kind of value otherwise.
 
 use super::{NARROWEST, Page};
-use crate::heat::{self, Heat, Sheet};
+use crate::heat::{self, Axis, Heat, Sheet};
 use crate::number::{UNKNOWN, plural};
 use crate::style::{Style, Tone};
 use crate::visible::visible;
-use firsttouch_machine::{Measurement, Range};
+use firsttouch_machine::{CoreLatency, Measurement, Range};
 
 /// Columns of a matrix's row names, and of each value with its shade.
 const NAME: usize = 12;
@@ -25,9 +25,12 @@ pub fn measurement(measurement: &Measurement, width: usize, style: Style) -> Str
         Some(pair) => list(&mut page, measurement, &sheets, pair),
         None => {
             for sheet in &sheets {
-                matrix(&mut page, measurement, sheet);
+                matrix(&mut page, &Axis::Nodes(&measurement.nodes), sheet);
             }
         }
+    }
+    if let Some(cores) = &measurement.cores {
+        core_to_core(&mut page, cores);
     }
     page_sizes(&mut page, measurement);
     page.list("disagreements with the firmware", &heat::disagreements(measurement), "!", Some(Tone::Caution));
@@ -84,13 +87,21 @@ fn range_of<'a>(measurement: &'a Measurement, title: &str) -> Option<&'a Range> 
     }
 }
 
+/// By class, and as a matrix where every pair was measured and there is more than one.
+fn core_to_core(page: &mut Page, cores: &CoreLatency) {
+    page.list("core to core, a cache line one way", &heat::core_classes(cores), "-", None);
+    if let Some(values) = heat::core_matrix(cores).filter(|_| cores.pairs.len() > 1) {
+        matrix(page, &Axis::Cpus(&cores.cpus), &heat::core_sheet(&values));
+    }
+}
+
 /// A matrix, in several parts where the terminal is narrow.
-fn matrix(page: &mut Page, measurement: &Measurement, sheet: &Sheet<'_>) {
+fn matrix(page: &mut Page, axis: &Axis<'_>, sheet: &Sheet<'_>) {
     let style = page.style;
     let title = format!("{} ({})", sheet.title, sheet.unit);
     page.text.push_str(&style.paint(Tone::Strong, &title));
     page.text.push('\n');
-    let all: Vec<usize> = (0..measurement.nodes.len()).collect();
+    let all: Vec<usize> = (0..axis.len()).collect();
     let (rows, columns): (Vec<usize>, Vec<usize>) = (
         all.iter()
             .copied()
@@ -103,14 +114,12 @@ fn matrix(page: &mut Page, measurement: &Measurement, sheet: &Sheet<'_>) {
     );
     let fit = (page.width.saturating_sub(NAME) / CELL).max(1);
     for part in columns.chunks(fit) {
-        let titles: String = part
-            .iter()
-            .map(|column| format!("{:>CELL$}", format!("node {} ", measurement.nodes[*column].id)))
-            .collect();
+        let titles: String =
+            part.iter().map(|column| format!("{:>CELL$}", format!("{} ", axis.name(*column)))).collect();
         page.text.push_str(&style.paint(Tone::Faint, format!("{:NAME$}{titles}", "").trim_end()));
         page.text.push('\n');
         for &row in &rows {
-            let mut line = format!("{:NAME$}", format!("from {}", measurement.nodes[row].id));
+            let mut line = format!("{:NAME$}", axis.row_name(row));
             for &column in part {
                 let cell = match sheet.value(row, column) {
                     None => format!("{:>width$}  ", UNKNOWN, width = CELL - 2),

@@ -1,8 +1,8 @@
 //! Measurements made by hand: two sockets with slow memory beside them, and one node.
 
 use firsttouch_machine::{
-    Disagreement, Matrix, MeasuredMachine, MeasuredNode, MeasuredPages, Measurement, Method, PageLatency,
-    Range, SingleCpu, Spread, StreamInstructions,
+    CoreLatency, CpuPair, CpuPairClass, Disagreement, Matrix, MeasuredMachine, MeasuredNode, MeasuredPages,
+    Measurement, Method, PageLatency, Range, SingleCpu, Spread, StreamInstructions,
 };
 
 fn node(id: u32, cpus: &[u32]) -> MeasuredNode {
@@ -70,6 +70,7 @@ pub fn three_nodes() -> Measurement {
             latency_bytes: 1 << 30,
             bandwidth_bytes: 1 << 30,
         },
+        cores: Some(cores()),
         page_latency: Some(PageLatency { size_bytes: 1 << 30, small_ns: 133.4, huge_ns: 92.0 }),
         method: Method { repetitions: 7, reads: 1 << 20, all_cpus: means(), one_cpu: means(), quick: false },
         disagreements: vec![
@@ -94,6 +95,26 @@ pub fn three_nodes() -> Measurement {
     }
 }
 
+/// Two CPUs of each node, which share a cache.
+fn cores() -> CoreLatency {
+    let pair = |a: u32, b: u32, latency_ns| CpuPair {
+        cpus: [a, b],
+        class: if a / 4 == b / 4 { CpuPairClass::Cache } else { CpuPairClass::Remote },
+        latency_ns,
+        low_ns: latency_ns - 1.0,
+        high_ns: latency_ns + 20.0,
+    };
+    let pairs = vec![
+        pair(0, 1, 24.4),
+        pair(0, 4, 141.0),
+        pair(0, 5, 139.5),
+        pair(1, 4, 140.2),
+        pair(1, 5, 138.0),
+        pair(4, 5, 25.0),
+    ];
+    CoreLatency::of("2026-01-01T00:00:00Z".to_owned(), vec![0, 1, 4, 5], pairs, 45, 200)
+}
+
 /// One node with one CPU: no loaded latency, nothing to compare.
 pub fn one_node() -> Measurement {
     let one = |value| vec![vec![value]];
@@ -101,6 +122,7 @@ pub fn one_node() -> Measurement {
     let three = three_nodes();
     Measurement {
         nodes: vec![node(0, &[0])],
+        cores: None,
         latency_ns: one(Some(92.4)),
         loaded_latency_ns: one(None),
         load_gbps: one(None),

@@ -166,6 +166,7 @@ pub fn configuration(name: &str, asked: Option<&str>) -> ConfigurationReport {
         name: name.to_owned(),
         varied: BTreeMap::new(),
         command: None,
+        case: None,
         obtained: asked.as_ref().map(|asked| receipt(asked, 400_000_000, 0.991)),
         asked,
         proved: ConfigurationResult::default(),

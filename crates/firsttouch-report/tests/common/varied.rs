@@ -15,6 +15,7 @@ pub fn threads(recommended: &str) -> TuneReport {
     let one = |name: &str, asked, threads: &str| ConfigurationReport {
         varied: BTreeMap::from([("threads".to_owned(), threads.to_owned())]),
         command: Some(words(threads)),
+        case: None,
         ..configuration(name, asked)
     };
     let mut report = TuneReport { command: words("{threads}"), ..empty() };

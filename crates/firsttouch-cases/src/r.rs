@@ -1,0 +1,156 @@
+//! Benchmarks of R's users, in R: what an unmodified session does, which is what there is to place.
+//!
+//! Nakano and Nakama, *Speeding up by using ISM-like calls*, print them with their times. They call what R has from LINPACK and
+//! others; written anew they would be other programs. Each step is the call that the article times, the first of its kind in a
+//! session: creating its pages is half of what it costs.
+
+mod hilbert;
+mod published;
+
+pub use hilbert::Hilbert;
+
+use crate::case::{About, Case, Given, Prepared, Unit, Variant};
+use crate::error::{CaseError, Missing};
+use crate::outside::{missing_module, missing_r, python_script, r_script};
+use crate::parameter::{Kind, Parameter};
+use std::ffi::OsStr;
+
+/// A workload that is a script of R; its arguments are the values of the case's parameters, in their order, and the variant's
+/// name.
+#[derive(Debug)]
+pub struct InR {
+    about: &'static About,
+    script: &'static str,
+    /// The same in Python, for the variant `numpy`.
+    numpy: Option<&'static str>,
+}
+
+const R: Variant = Variant { name: "r", meaning: "R, as the article has it", alternative: false };
+const NUMPY: Variant = Variant { name: "numpy", meaning: "NumPy", alternative: true };
+
+/// A transform and its inverse.
+pub const FFT: InR = InR {
+    about: &About {
+        name: "fft",
+        summary: "Fourier transform of complex numbers, there and back, and whether they are what they were",
+        source: published::SOURCE,
+        parameters: &[Parameter {
+            name: "length",
+            meaning: "complex numbers; the article has 10000000 and 2^24, 16777216",
+            kind: Kind::Count(1, 1 << 31),
+            default: "10000000",
+            quick: "1000000",
+        }],
+        variants: &[R, NUMPY],
+        steps: 1,
+        unit: Unit::Time,
+        bound: None,
+        published: published::FFT,
+    },
+    script: include_str!("r/fft.R"),
+    numpy: Some(include_str!("r/fft.py")),
+};
+
+/// Least squares of many responses.
+pub const LM: InR = InR {
+    about: &About {
+        name: "lm",
+        summary: "least squares of many responses on the same predictors: lm(y~x)",
+        source: published::SOURCE,
+        parameters: &[
+            Parameter {
+                name: "responses",
+                meaning: "columns of y",
+                kind: Kind::Count(1, 1 << 31),
+                default: "10000",
+                quick: "500",
+            },
+            Parameter {
+                name: "rows",
+                meaning: "observations",
+                kind: Kind::Count(2, 1 << 31),
+                default: "5000",
+                quick: "5000",
+            },
+            Parameter {
+                name: "predictors",
+                meaning: "columns of x, to which a constant comes",
+                kind: Kind::Count(1, 1 << 20),
+                default: "100",
+                quick: "10",
+            },
+        ],
+        variants: &[
+            R,
+            Variant {
+                name: "r-lm.fit",
+                meaning: "R's .lm.fit, the same decomposition without formula and model frame",
+                alternative: true,
+            },
+        ],
+        steps: 1,
+        unit: Unit::Time,
+        bound: None,
+        published: published::LM,
+    },
+    script: include_str!("r/lm.R"),
+    numpy: None,
+};
+
+/// Sorting.
+///
+/// The article prints `sort(1:1e8)`. Since R 3.5 `1:1e8` is two numbers, known to be sorted, and sorting them takes no time; what
+/// the article's R did is now `sort(sample.int(1e8))`.
+pub const SORT: InR = InR {
+    about: &About {
+        name: "sort",
+        summary: "sorting whole numbers",
+        source: published::SOURCE,
+        parameters: &[
+            Parameter {
+                name: "length",
+                meaning: "numbers, from 1 on",
+                kind: Kind::Count(1, (1 << 31) - 1),
+                default: "100000000",
+                quick: "4000000",
+            },
+            Parameter {
+                name: "input",
+                meaning: "`shuffled`: sort(sample.int(N)); `compact`: sort(1:N) as printed, which R has not stored since 3.5 and need not sort",
+                kind: Kind::Word(&["shuffled", "compact"]),
+                default: "shuffled",
+                quick: "shuffled",
+            },
+        ],
+        variants: &[R, NUMPY],
+        steps: 1,
+        unit: Unit::Time,
+        bound: None,
+        published: &[],
+    },
+    script: include_str!("r/sort.R"),
+    numpy: Some(include_str!("r/sort.py")),
+};
+
+impl Case for InR {
+    fn about(&self) -> &'static About {
+        self.about
+    }
+
+    fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
+        match variant.name {
+            "numpy" => missing_module("numpy", path, "sudo apt install python3-numpy"),
+            _ => missing_r(path),
+        }
+    }
+
+    fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
+        let values = self.about.parameters.iter().map(|parameter| given.arguments.word(parameter.name));
+        let words = values.chain([given.variant.name]).map(str::to_owned).collect();
+        let outside = match (given.variant.name, self.numpy) {
+            ("numpy", Some(script)) => python_script(script, words),
+            _ => r_script(self.script, words),
+        };
+        Ok(Prepared::Outside(outside.threads(given.team.size())))
+    }
+}

@@ -1,0 +1,130 @@
+//! Follows a session of runs of a case: reads what each says before the next begins, and ends the session where two runs do not come
+//! to the same result.
+
+use super::case_run::{CaseRun, RunChecksum};
+use crate::interrupt::Interrupt;
+use crate::output::{Failure, Outcome};
+use crate::tune::display::Told;
+use anyhow::Context;
+use firsttouch_experiment::{Observer, Phase, PhaseProgress, RunRequest, TimedRun};
+use firsttouch_launch::{Interruption, Stage, TuneObserver};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a case came to first, and under which configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Reference {
+    checksum: RunChecksum,
+    name: String,
+}
+
+/// Ends a session: somebody asked for it, or its runs disagree.
+#[derive(Debug)]
+pub(super) struct Halt {
+    interrupt: Interrupt,
+    disagreed: AtomicBool,
+}
+
+impl Halt {
+    pub(super) fn new(interrupt: Interrupt) -> Halt {
+        Halt { interrupt, disagreed: AtomicBool::new(false) }
+    }
+}
+
+impl Interruption for Halt {
+    fn asked(&self) -> bool {
+        self.interrupt.asked() || self.disagreed.load(Ordering::Relaxed)
+    }
+
+    fn kill(&self) -> &AtomicBool {
+        self.interrupt.kill()
+    }
+}
+
+/// Draws what a session does, and keeps what its runs say.
+#[derive(Debug)]
+pub(super) struct Followed<'a> {
+    told: Told,
+    result: PathBuf,
+    halt: &'a Halt,
+    /// By what decides the result: the parameters that are varied.
+    references: &'a mut BTreeMap<String, Reference>,
+    names: Vec<String>,
+    runs: BTreeMap<String, Vec<CaseRun>>,
+    failure: Option<Failure>,
+}
+
+impl<'a> Followed<'a> {
+    pub(super) fn new(
+        told: Told,
+        result: PathBuf,
+        halt: &'a Halt,
+        references: &'a mut BTreeMap<String, Reference>,
+    ) -> Followed<'a> {
+        let (names, runs) = (Vec::new(), BTreeMap::new());
+        Followed { told, result, halt, references, names, runs, failure: None }
+    }
+
+    /// The runs of the search, by the names of their configurations.
+    pub(super) fn end(self) -> Outcome<BTreeMap<String, Vec<CaseRun>>> {
+        self.told.clear();
+        self.failure.map_or(Ok(self.runs), Err)
+    }
+
+    fn keep(&mut self, request: &RunRequest) -> Outcome<()> {
+        let run = CaseRun::read(&self.result).context("cannot read what a run said")?;
+        let name = &self.names[request.configuration];
+        let reference = self
+            .references
+            .entry(what_decides(name))
+            .or_insert_with(|| Reference { checksum: run.checksum.clone(), name: name.clone() });
+        if !reference.checksum.agrees(&run.checksum) {
+            let (first, one, other) = (&reference.name, &reference.checksum, &run.checksum);
+            return Err(Failure::message(format!(
+                "`{name}` came to {other} where `{first}` came to {one}: one of them is wrong"
+            )));
+        }
+        if request.phase == Phase::Search {
+            self.runs.entry(name.clone()).or_default().push(run);
+        }
+        Ok(())
+    }
+}
+
+/// What of a configuration decides its result: of its name, `thp variant=x n=4 threads=2`, the values that are parameters.
+fn what_decides(name: &str) -> String {
+    let words = name.split(' ').filter(|word| {
+        word.split_once('=').is_some_and(|(name, _)| !matches!(name, "variant" | super::comparison::THREADS))
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+impl TuneObserver for Followed<'_> {
+    fn stage(&mut self, stage: &Stage<'_>) {
+        self.told.stage(stage);
+    }
+
+    fn timing(&mut self, names: &[String]) {
+        self.names = names.to_vec();
+        self.told.timing(names);
+    }
+}
+
+impl Observer for Followed<'_> {
+    fn run_started(&mut self, request: &RunRequest) {
+        self.told.run_started(request);
+    }
+
+    fn run_finished(&mut self, request: &RunRequest, timed: &TimedRun) {
+        if let Err(failure) = self.keep(request) {
+            self.failure.get_or_insert(failure);
+            self.halt.disagreed.store(true, Ordering::Relaxed);
+        }
+        self.told.run_finished(request, timed);
+    }
+
+    fn block_finished(&mut self, progress: &PhaseProgress) {
+        self.told.block_finished(progress);
+    }
+}

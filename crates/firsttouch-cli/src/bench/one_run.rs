@@ -1,0 +1,102 @@
+//! One run of a case, in a process of its own: makes it ready, times its steps, and then measures the limit that bounds it.
+
+use super::case_run::{CaseRun, RunChecksum};
+use crate::args::RunCase;
+use crate::output::{self, Failure, Outcome};
+use crate::reading;
+use anyhow::Context;
+use firsttouch_cases::{
+    Arguments, Arrays, Case, CaseError, Given, Outside, Prepared, Variant, Workload, find,
+};
+use firsttouch_measure::{Limit, measure_limit};
+use firsttouch_placement::CaseWork;
+use firsttouch_threads::Team;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Memory that limits are measured on: more than caches hold, and little enough to be created in no time.
+const LIMIT_BYTES: u64 = 128 << 20;
+
+pub(crate) fn run(args: &RunCase) -> Outcome {
+    let (case, variant) = chosen(&args.name, args.variant.as_deref())?;
+    let about = case.about();
+    let arguments = Arguments::of(about, &args.set, args.quick).map_err(failed)?;
+    let steps = args.steps.unwrap_or(about.steps);
+    let mut team = reading::team(args.threads)?;
+    let arrays = Arrays::default();
+    let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
+    let mut workload = match case.prepare(&mut given).map_err(failed)? {
+        Prepared::Here(workload) => workload,
+        Prepared::Outside(outside) => return Err(become_other(&outside, args.result.as_deref(), steps)),
+    };
+    // The first step finds caches and pages as no other does.
+    step(&mut *workload, &mut team);
+    let all: Duration = (0..steps).map(|_| step(&mut *workload, &mut team)).sum();
+    let seconds = all.as_secs_f64() / f64::from(steps);
+    let (checksum, work, notes) = (workload.checksum(), workload.work(), workload.notes());
+    drop(workload);
+    let Some(result) = &args.result else {
+        output::data(&format!("{} {}\n", about.name, RunChecksum::from(checksum)))?;
+        return Ok(0);
+    };
+    let run = CaseRun {
+        seconds,
+        checksum: checksum.into(),
+        work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
+        limit: limit(about.bound, &mut team)?,
+        notes,
+    };
+    run.write(result).with_context(|| format!("cannot write {}", result.display()))?;
+    Ok(0)
+}
+
+/// Does a step, and answers how long it took.
+fn step(workload: &mut dyn Workload, team: &mut Team) -> Duration {
+    workload.reset(team);
+    let begun = Instant::now();
+    workload.step(team);
+    begun.elapsed()
+}
+
+/// The case and the variant of these names; without a name its first.
+pub(super) fn chosen(name: &str, variant: Option<&str>) -> Outcome<(&'static dyn Case, &'static Variant)> {
+    let case = find(name).ok_or_else(|| {
+        Failure::message(format!("there is no case `{name}`")).usage().hint("firsttouch bench --list")
+    })?;
+    let about = case.about();
+    let found = variant.map_or(about.variants.first(), |variant| about.variant(variant));
+    let found = found.ok_or_else(|| {
+        let known: Vec<&str> = about.variants.iter().map(|variant| variant.name).collect();
+        let unknown = variant.unwrap_or_default();
+        Failure::message(format!("`{name}` has no variant `{unknown}`"))
+            .usage()
+            .hint(format!("it has {}", known.join(", ")))
+    })?;
+    Ok((case, found))
+}
+
+/// A case that cannot be made, as an error of ours.
+pub(super) fn failed(error: CaseError) -> Failure {
+    let hint = error.hint();
+    let is_usage = !matches!(error, CaseError::Missing(_) | CaseError::Array { .. });
+    let failure = Failure::new(error).hint_if_some(hint);
+    if is_usage { failure.usage() } else { failure }
+}
+
+/// What bounds the case, measured on the CPUs that ran it; its memory is free by now.
+fn limit(bound: Option<Limit>, team: &mut Team) -> Outcome<Option<f64>> {
+    let Some(bound) = bound else { return Ok(None) };
+    let cpus = team.map(|member| member.cpu());
+    Ok(Some(measure_limit(bound, &cpus, LIMIT_BYTES).map_err(Failure::hinted)?))
+}
+
+/// Becomes somebody else's program; returns only where that fails.
+fn become_other(outside: &Outside, result: Option<&Path>, steps: u32) -> Failure {
+    let mut command = Command::new(outside.program);
+    command.args(&outside.words).env(Outside::STEPS, steps.to_string());
+    command.envs(outside.variables.iter().map(|(name, value)| (name, value)));
+    command.env(Outside::RESULT, result.unwrap_or(Path::new("/dev/stdout")));
+    Failure::new(anyhow::Error::new(command.exec()).context(format!("cannot start {}", outside.program)))
+}

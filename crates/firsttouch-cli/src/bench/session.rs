@@ -1,0 +1,245 @@
+//! `bench CASE…`: the families of comparisons of each case, one after the other.
+
+use super::comparison::{Bench, Family, THREADS, share_of};
+use super::followed::Reference;
+use super::one_run::{chosen, failed};
+use crate::args::{self, OnlyWhat};
+use crate::exit::{FAILED, INTERRUPTED};
+use crate::interrupt::Interrupt;
+use crate::output::{self, Failure, Outcome};
+use crate::{clock, export, program};
+use anyhow::Context;
+use firsttouch_cases::{ALL, About, Arguments, Case, Missing, Variant};
+use firsttouch_documents::{
+    AnyDocument, BenchReport, CaseReport, ComparisonAxis, MissingVariant, PublishedFigure,
+};
+use firsttouch_launch::{Dimension, Workshop};
+use firsttouch_machine::{Root, StatusReport};
+use firsttouch_placement::SkippedConfiguration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What a quick look at all cases may take.
+const QUICK: Duration = Duration::from_secs(330);
+/// What a comparison may take otherwise.
+const EACH: Duration = Duration::from_secs(300);
+
+/// Placements that are tried, by the words of the abilities that they depend on.
+const PLACEMENTS: [&str; 3] = ["thp", "2m", "1g"];
+
+/// A case, and what is to be compared of it.
+struct Job<'a> {
+    about: &'static About,
+    arguments: Arguments,
+    families: Vec<Family<'a>>,
+    missing: Vec<(&'static Variant, Missing)>,
+}
+
+pub(super) fn run(args: &args::Bench) -> Outcome {
+    export::check(args.export.json, args.export.files())?;
+    let (began, started) = (Instant::now(), clock::now());
+    let status = StatusReport::examine(&Root::live())?;
+    let cases = match args.cases.as_slice() {
+        [] => ALL.to_vec(),
+        names => names.iter().map(|name| chosen(name, None).map(|(case, _)| case)).collect::<Outcome<_>>()?,
+    };
+    let settings = settings(args, &cases)?;
+    let jobs = cases.iter().zip(&settings).map(|(case, set)| job(args, *case, set, &status));
+    let jobs: Vec<Job<'_>> = jobs.collect::<Outcome<_>>()?;
+    let environment = program::environment();
+    let folder = Workshop::new(&environment).context("cannot make a folder")?;
+    let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
+    let bench = Bench {
+        program: std::env::current_exe().context("cannot find this program's own file")?,
+        environment: &environment,
+        status: &status,
+        folder: folder.path(),
+        seed: args.seed,
+        max_runs: args.max_runs,
+        interrupt: &interrupt,
+    };
+    let mut left: usize = jobs.iter().map(|job| job.families.len()).sum();
+    if left == 0 {
+        let missing = jobs.iter().flat_map(|job| &job.missing).map(|(_, missing)| missing).next();
+        let error = Failure::message("nothing can be compared here");
+        return Err(match missing {
+            Some(missing) => error.context(missing.what.clone()).hint(missing.remedy.clone()),
+            None => error.hint("more variants, placements (--configs) or values (--vary)").usage(),
+        });
+    }
+    let each = u32::try_from(left).unwrap_or(u32::MAX);
+    let budget = args.budget.map_or_else(|| Some(if args.quick { QUICK } else { EACH * each }), |it| it.0);
+    let (mut reports, mut code) = (Vec::new(), 0);
+    for job in jobs {
+        let mut references: BTreeMap<String, Reference> = BTreeMap::new();
+        let mut comparisons = Vec::new();
+        for family in job.families {
+            let budget = share_of(budget, began, left);
+            left -= 1;
+            if interrupt.asked() {
+                continue;
+            }
+            output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
+            match family.compare(&bench, budget, &mut references) {
+                Ok(comparison) => comparisons.push(comparison),
+                // What other cases found is not lost.
+                Err(failure) => {
+                    failure.context(job.about.name).print();
+                    code = FAILED;
+                }
+            }
+        }
+        reports.push(report(job.about, &job.arguments, comparisons, &job.missing));
+    }
+    let document = BenchReport {
+        started,
+        quick: args.quick,
+        machine: serde_json::to_value(&status.machine)?,
+        cases: reports,
+        interrupted: interrupt.asked(),
+    };
+    let interrupted = document.interrupted;
+    export::show(&AnyDocument::Bench(Box::new(document)), args.export.json, &args.export.chosen())?;
+    Ok(if interrupted { INTERRUPTED } else { code })
+}
+
+/// The settings of each case: `NAME=VALUE` for all that have the parameter, `CASE.NAME=VALUE` for one.
+fn settings(args: &args::Bench, cases: &[&'static dyn Case]) -> Outcome<Vec<Vec<(String, String)>>> {
+    let mut settings = vec![Vec::new(); cases.len()];
+    for (name, value) in &args.set {
+        let (only, name) =
+            name.split_once('.').map_or((None, name.as_str()), |(case, name)| (Some(case), name));
+        let mut is_used = false;
+        for (case, own) in cases.iter().zip(&mut settings) {
+            let about = case.about();
+            let has = about.parameters.iter().any(|parameter| parameter.name == name);
+            if has && only.is_none_or(|only| only == about.name) {
+                own.push((name.to_owned(), value.clone()));
+                is_used = true;
+            }
+        }
+        if !is_used {
+            let all: Vec<String> = cases.iter().flat_map(|case| parameters(case.about())).collect();
+            return Err(Failure::message(format!("none of the cases has a parameter `{name}`"))
+                .usage()
+                .hint(format!("they have {}", all.join(", "))));
+        }
+    }
+    Ok(settings)
+}
+
+fn parameters(about: &About) -> impl Iterator<Item = String> {
+    about.parameters.iter().map(|parameter| format!("{}.{}", about.name, parameter.name))
+}
+
+/// What is to be compared of a case, as far as it can be had here.
+fn job<'a>(
+    args: &'a args::Bench,
+    case: &'static dyn Case,
+    settings: &'a [(String, String)],
+    status: &StatusReport,
+) -> Outcome<Job<'a>> {
+    let about = case.about();
+    let arguments = Arguments::of(about, settings, args.quick).map_err(failed)?;
+    for name in args.vary.iter().map(Dimension::name) {
+        if name != THREADS && !about.parameters.iter().any(|parameter| parameter.name == name) {
+            let known: Vec<String> = parameters(about).collect();
+            return Err(Failure::message(format!("`{}` has no parameter `{name}`", about.name))
+                .usage()
+                .hint(format!("--vary takes {THREADS}, and of it {}", known.join(", "))));
+        }
+    }
+    let wanted = match args.variants.as_slice() {
+        [] => about.variants.iter().collect(),
+        names => {
+            let find = |name: &String| chosen(about.name, Some(name)).map(|(_, variant)| variant);
+            names.iter().map(find).collect::<Outcome<Vec<_>>>()?
+        }
+    };
+    let path = std::env::var_os("PATH");
+    let (mut variants, mut missing) = (Vec::new(), Vec::new());
+    for variant in wanted {
+        match case.missing(variant, path.as_deref()) {
+            None => variants.push(variant),
+            Some(what) => missing.push((variant, what)),
+        }
+    }
+    let family = |axis, variants: &[&'static Variant], (placements, skipped)| Family {
+        about,
+        axis,
+        variants: variants.to_vec(),
+        placements,
+        skipped,
+        vary: &args.vary,
+        settings,
+        arguments: arguments.clone(),
+        quick: args.quick,
+        threads: args.threads,
+        steps: args.steps,
+    };
+    let none = || (Vec::new(), Vec::new());
+    let mut families = Vec::new();
+    if let Some(first) = variants.first() {
+        if !args.vary.is_empty() {
+            let varied = if args.variants.is_empty() { std::slice::from_ref(first) } else { &variants };
+            families.push(family(ComparisonAxis::Varied, varied, (args.configs.clone(), Vec::new())));
+        } else {
+            if variants.len() > 1 && args.only != Some(OnlyWhat::Placements) {
+                families.push(family(ComparisonAxis::Variants, &variants, none()));
+            }
+            let tried = placements(args, status);
+            if !tried.0.is_empty() && args.only != Some(OnlyWhat::Variants) {
+                families.push(family(ComparisonAxis::Placements, std::slice::from_ref(first), tried));
+            }
+        }
+    }
+    Ok(Job { about, arguments, families, missing })
+}
+
+/// The placements to try, and those that this machine does not give at this moment.
+fn placements(args: &args::Bench, status: &StatusReport) -> (Vec<String>, Vec<SkippedConfiguration>) {
+    if !args.configs.is_empty() {
+        return (args.configs.clone(), Vec::new());
+    }
+    let abilities = status.can.iter().filter(|ability| PLACEMENTS.contains(&ability.what.as_str()));
+    let (possible, not): (Vec<_>, Vec<_>) = abilities.partition(|ability| ability.possible == Some(true));
+    let skipped = not.into_iter().map(|ability| SkippedConfiguration {
+        name: ability.what.clone(),
+        reason: ability.why.clone(),
+        remedy: ability.remedy.clone(),
+    });
+    (possible.into_iter().map(|ability| ability.what.clone()).collect(), skipped.collect())
+}
+
+fn report(
+    about: &About,
+    arguments: &Arguments,
+    comparisons: Vec<firsttouch_documents::CaseComparison>,
+    missing: &[(&'static Variant, Missing)],
+) -> CaseReport {
+    CaseReport {
+        name: about.name.to_owned(),
+        summary: about.summary.to_owned(),
+        source: about.source.to_owned(),
+        parameters: arguments.texts().map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
+        published: about
+            .published
+            .iter()
+            .map(|one| PublishedFigure {
+                source: one.source.to_owned(),
+                what: one.what.to_owned(),
+                value: one.value,
+                unit: one.unit.to_owned(),
+            })
+            .collect(),
+        comparisons,
+        missing: missing
+            .iter()
+            .map(|(variant, missing)| MissingVariant {
+                variant: variant.name.to_owned(),
+                reason: missing.what.clone(),
+                remedy: missing.remedy.clone(),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,158 @@
+//! `firsttouch bench`: cases through the launcher of `tune`, each run a process of its own that says what it came to.
+
+use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// A case as small as it gets, and as few runs.
+const TINY: [&str; 11] = [
+    "bench",
+    "gather",
+    "--set",
+    "table=64K",
+    "--set",
+    "reads=1000",
+    "--max-runs",
+    "2",
+    "--steps",
+    "1",
+    "--json",
+];
+
+fn tiny(rest: &[&str]) -> Value {
+    let output = run(&[&TINY[..], rest].concat());
+    assert_code(&output, 0);
+    json(&stdout(&output))
+}
+
+/// The configurations of the only comparison of the only case.
+fn configurations(document: &Value) -> &[Value] {
+    assert_eq!(document["cases"].as_array().unwrap().len(), 1, "{document}");
+    let comparisons = document["cases"][0]["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 1, "{document}");
+    comparisons[0]["session"]["configurations"].as_array().unwrap()
+}
+
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = run(&[&["bench"], arguments].concat());
+    assert_code(&output, 2);
+    let told = stderr(&output);
+    assert!(parts.iter().all(|part| told.contains(part)), "{arguments:?}: {told}");
+}
+
+#[test]
+fn a_case_is_run_under_placements_and_says_what_it_came_to() {
+    let document = tiny(&["--configs", "thp 4k"]);
+    assert_eq!((&document["kind"], &document["quick"]), (&json!("bench"), &json!(false)));
+    assert_eq!(document["cases"][0]["comparisons"][0]["of"], "placements");
+    let configurations = configurations(&document);
+    let asked: Vec<&Value> = configurations.iter().map(|one| &one["asked"]["pages"]).collect();
+    assert_eq!(asked, [&Value::Null, &json!("thp"), &json!("4k")]);
+    for one in configurations {
+        let case = &one["case"];
+        assert_eq!(case["work"], json!({"bytes": 64_000, "operations": 1000}), "{one}");
+        assert_eq!(case["parameters"], json!({"table": "64K", "reads": "1000"}));
+        // By hand: 64 bytes and one read each, by the time of a step that every run says.
+        let seconds: Vec<f64> =
+            one["runs"].as_array().unwrap().iter().map(|run| run["judged"].as_f64().unwrap()).collect();
+        let mean = seconds.iter().product::<f64>().powf(1.0 / seconds.len() as f64);
+        let figure = case["figure"]["value"].as_f64().unwrap();
+        assert!((figure * mean * 1e9 / 1000.0 - 1.0).abs() < 1e-9, "{one}");
+        assert_eq!(case["checksum"], configurations[0]["case"]["checksum"]);
+    }
+    // Nobody has to know where the results lay.
+    let text = document.to_string();
+    assert!(!text.contains("/tmp/") && text.contains("json:result:/seconds"), "{text}");
+}
+
+#[test]
+fn values_are_compared_in_place_of_placements() {
+    let document = tiny(&["--vary", "threads=1,2", "--vary", "reads=1000,2000"]);
+    assert_eq!(document["cases"][0]["comparisons"][0]["of"], "varied");
+    let seen: Vec<(&Value, &Value)> = configurations(&document)
+        .iter()
+        .map(|one| (&one["varied"], &one["case"]["work"]["operations"]))
+        .collect();
+    let value = |threads: &str, reads: &str| json!({"threads": threads, "reads": reads});
+    let wanted = [
+        (value("1", "1000"), json!(1000)),
+        (value("1", "2000"), json!(2000)),
+        (value("2", "1000"), json!(1000)),
+        (value("2", "2000"), json!(2000)),
+    ];
+    assert_eq!(seen, wanted.iter().map(|(varied, work)| (varied, work)).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_form_of_the_document_opens_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (page, table, list) = (file("page.html"), file("table.md"), file("runs.csv"));
+    let document =
+        tiny(&["--configs", "thp", "--export-html", &page, "--export-md", &table, "--export-csv", &list]);
+    let reopened = run(&["report", &page, "--json"]);
+    assert_code(&reopened, 0);
+    assert_eq!(json(&stdout(&reopened)), document);
+    assert!(fs::read_to_string(&table).unwrap().contains("## gather"));
+    let rows = fs::read_to_string(&list).unwrap();
+    assert!(rows.lines().count() > 4 && rows.contains("\ngather,placements,"), "{rows}");
+    let shown = run(&["report", &page]);
+    assert!(stdout(&shown).contains("Placements of `gather`"), "{}", stdout(&shown));
+}
+
+#[test]
+fn cases_are_listed_with_what_can_be_chosen() {
+    let text = run(&["bench", "--list", "gather"]);
+    assert_code(&text, 0);
+    assert!(stdout(&text).contains("--set table=1G"), "{}", stdout(&text));
+    let all = run(&["bench", "--list", "--json"]);
+    let list = json(&stdout(&all));
+    assert_eq!(list["kind"], "case-list");
+    let names: Vec<&str> =
+        list["cases"].as_array().unwrap().iter().map(|case| case["name"].as_str().unwrap()).collect();
+    assert!(["gather", "demo"].iter().all(|name| names.contains(name)), "{names:?}");
+}
+
+#[test]
+fn what_there_is_not_is_refused_with_what_there_is() {
+    refused(&["nothing"], &["there is no case `nothing`", "--list"]);
+    refused(&["gather", "--set", "size=1"], &["parameter `size`", "gather.table"]);
+    refused(&["gather", "--set", "demo.order=3"], &["parameter `order`"]);
+    refused(&["gather", "--set", "reads=none"], &["`reads` cannot be `none`", "a whole number"]);
+    refused(&["gather", "--set", "reads"], &["expected NAME=VALUE"]);
+    refused(&["gather", "--variants", "other"], &["no variant `other`", "it has gather"]);
+    refused(&["gather", "--vary", "order=1,2"], &["no parameter `order`", "threads"]);
+    refused(&["gather", "--only", "variants"], &["nothing can be compared here"]);
+    refused(&["gather", "--list", "--vary", "reads=1,2"], &["--list"]);
+}
+
+/// Somebody else's program that says a result of its own, under the name of one that a variant needs.
+#[test]
+fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = r#"echo '{"seconds": 0.001, "checksum": {"value": 12345, "within": 1e-9}}' > "$FIRSTTOUCH_CASE_RESULT""#;
+    let program = folder.path().join("Rscript");
+    fs::write(&program, format!("#!/bin/sh\n{said}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let mut command = firsttouch();
+    command.args([
+        "bench",
+        "hilbert",
+        "--quick",
+        "--set",
+        "order=20",
+        "--variants",
+        "householder,r",
+        "--only",
+        "variants",
+    ]);
+    let output = command.args(["--max-runs", "2", "--json"]).env("PATH", path).output().unwrap();
+    assert_code(&output, 1);
+    let told = stderr(&output);
+    assert!(told.contains("came to 12345") || told.contains("came to 0.001"), "{told}");
+    assert!(told.contains("one of them is wrong"), "{told}");
+    // What there is of other comparisons is shown all the same.
+    assert_eq!(json(&stdout(&output))["cases"][0]["comparisons"], json!([]));
+}
