@@ -8,9 +8,11 @@ use crate::hash::Hash;
 use crate::latency::Latency;
 use crate::r::{FFT, Hilbert, LM, SORT};
 use crate::stream::Stream;
+use crate::vecmath::VecMath;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Hash, &Demo];
+pub const ALL: &[&dyn Case] =
+    &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Hash, &VecMath, &Demo];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

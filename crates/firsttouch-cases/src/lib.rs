@@ -28,6 +28,7 @@ mod parameter;
 pub mod r;
 mod share;
 mod stream;
+mod vecmath;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
