@@ -1,6 +1,7 @@
 //! All cases there are.
 
 use crate::case::Case;
+use crate::deflate::Deflate;
 use crate::demo::Demo;
 use crate::gather::Gather;
 use crate::gups::Gups;
@@ -12,7 +13,7 @@ use crate::vecmath::VecMath;
 
 /// Every case, in the order of lists.
 pub const ALL: &[&dyn Case] =
-    &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Hash, &VecMath, &Demo];
+    &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Hash, &VecMath, &Deflate, &Demo];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

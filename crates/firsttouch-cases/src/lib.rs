@@ -15,6 +15,7 @@ mod array;
 mod case;
 mod catalogue;
 mod checksum;
+mod deflate;
 mod demo;
 mod error;
 pub mod gather;
