@@ -152,9 +152,9 @@ impl Case for Hash {
         };
         let plan = Plan { producers, chunks: number("total-size").div_ceil(chunk), pace };
         let hashing = hashing(algorithm, given.variant.name)?;
-        let mut chunks = given.arrays.zeroed::<u8>("chunks", producers * chunk)?;
+        let mut chunks = given.arrays.zeroed::<u8>("chunks", producers * apart(chunk))?;
         // Producers touch their chunks first.
-        let parts = roles(plan, given.team.size(), chunks.chunks_exact_mut(chunk).collect());
+        let parts = roles(plan, given.team.size(), cut_apart(&mut chunks, chunk));
         each(given.team, parts, |_, role| {
             if let Role::Producers(mut producers, ..) | Role::Both(mut producers) = role {
                 producers.touch();
@@ -162,6 +162,18 @@ impl Case for Hash {
         });
         Ok(Prepared::Here(Box::new(Pipeline { plan, hashing, chunk, chunks, consumed: Consumed::default() })))
     }
+}
+
+/// Bytes from one chunk to the next. Lanes read all chunks at the same place; if that were the same place of a page, too, sixteen
+/// lines would compete for the eight ways of one set of the caches.
+fn apart(chunk: usize) -> usize {
+    const LINE_BYTES: usize = 64;
+    chunk.next_multiple_of(LINE_BYTES) + 5 * LINE_BYTES
+}
+
+/// The chunks of the producers.
+fn cut_apart(chunks: &mut [u8], chunk: usize) -> Vec<&mut [u8]> {
+    chunks.chunks_exact_mut(apart(chunk)).map(|both| &mut both[..chunk]).collect()
 }
 
 /// What digests are computed by.
@@ -207,7 +219,7 @@ impl Workload for Pipeline {
     fn step(&mut self, team: &mut Team) {
         let (plan, hashing) = (self.plan, std::sync::Mutex::new(Some(&mut self.hashing)));
         let hasher = || hashing.lock().ok().and_then(|mut it| it.take()).map(Hashing::hasher);
-        let parts = roles(plan, team.size(), self.chunks.chunks_exact_mut(self.chunk).collect());
+        let parts = roles(plan, team.size(), cut_apart(&mut self.chunks, self.chunk));
         let consumed = each(team, parts, |_, role| match role {
             Role::Consumer(ready, back) => hasher().map(|hasher| consume(plan, hasher, &ready, &back)),
             Role::Both(producers) => hasher().map(|hasher| produce_and_consume(plan, producers, hasher)),

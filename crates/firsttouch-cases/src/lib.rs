@@ -6,7 +6,7 @@
 //! ([`Outside`]).
 //!
 //! Architecture invariants: memory and threads are handed in; a case neither places nor times nor prints, and does no I/O but
-//! what its workload is about. Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
+//! what its workload is about (`hash`, whose producers have a speed, has a clock for the same reason). Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
 //! `unsafe` is for vector instructions and foreign functions, in modules that say so.
 
 #![deny(unsafe_code)]
