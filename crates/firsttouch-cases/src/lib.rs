@@ -28,7 +28,7 @@ pub mod r;
 mod share;
 mod stream;
 
-pub use array::{Array, ArrayPlace, Arrays, Element};
+pub use array::{Array, ArrayObtained, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
 pub use catalogue::{ALL, find};
 pub use checksum::Checksum;
