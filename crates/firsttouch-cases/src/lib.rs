@@ -12,10 +12,13 @@
 #![deny(unsafe_code)]
 
 mod array;
+#[expect(unsafe_code, reason = "foreign functions")]
+mod blas;
 mod case;
 mod catalogue;
 mod checksum;
 mod demo;
+mod dgemm;
 mod error;
 pub mod gather;
 mod gups;
