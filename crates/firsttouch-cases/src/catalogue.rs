@@ -5,9 +5,10 @@ use crate::gather::Gather;
 use crate::gups::Gups;
 use crate::latency::Latency;
 use crate::stream::Stream;
+use crate::wave3d::Wave;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather];
+pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Wave];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

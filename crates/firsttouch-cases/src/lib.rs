@@ -25,6 +25,7 @@ mod outside;
 mod parameter;
 mod share;
 mod stream;
+mod wave3d;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Bound, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
