@@ -4,11 +4,13 @@ use crate::case::Case;
 use crate::gather::Gather;
 use crate::gups::Gups;
 use crate::latency::Latency;
+use crate::parity::Parity;
+use crate::reed_solomon::ReedSolomon;
 use crate::stream::Stream;
 use crate::wave3d::Wave;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Wave];
+pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Wave, &Parity, &ReedSolomon];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

@@ -19,10 +19,14 @@ mod error;
 pub mod gather;
 mod gups;
 pub mod hilbert;
+#[expect(unsafe_code, reason = "foreign functions")]
+mod isal;
 mod latency;
 mod library;
 mod outside;
 mod parameter;
+mod parity;
+mod reed_solomon;
 mod share;
 mod stream;
 mod wave3d;

@@ -8,7 +8,6 @@ use libloading::Library;
 /// # Errors
 /// Where there is none; `remedy` is what brings it.
 #[expect(unsafe_code, reason = "a library's initialisers run")]
-#[cfg_attr(not(test), expect(dead_code, reason = "cases to come"))]
 pub(crate) fn open(files: &[&str], remedy: &str) -> Result<Library, Missing> {
     // SAFETY: these are libraries of computation, which do nothing when they are loaded but look at the processor.
     let opened = files.iter().find_map(|file| unsafe { Library::new(*file) }.ok());

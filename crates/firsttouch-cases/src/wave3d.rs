@@ -34,7 +34,7 @@ static ABOUT: About = About {
             meaning: "points along each side of the cube",
             kind: Kind::Count(1, 1 << 14),
             default: "512",
-            quick: "256",
+            quick: "192",
         },
         Parameter {
             name: "times",
