@@ -18,6 +18,7 @@ use firsttouch_measure::mix;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 use std::ops::Range;
+use xor::Ahead;
 
 /// Parity by exclusive-or.
 #[derive(Debug)]
@@ -109,8 +110,8 @@ impl Case for Parity {
         let bytes = given.arguments.number("block");
         let sector = bytes / size_of::<u64>() / (BLOCKS * LINE) * LINE;
         let form = match given.variant.name {
-            "one-pass" => Form::Array { words: PAGE },
-            "array" => Form::Array { words: sector },
+            "one-pass" => Form::Array { by_page: true },
+            "array" => Form::Array { by_page: false },
             "pairs" => Form::Pairs(xor::pair()),
             "galois" => Form::Pairs(xor::plain_pair),
             _ => Form::Isal(Isal::open()?),
@@ -167,9 +168,9 @@ fn rebuilding(vertical: bool) -> Vec<Equation> {
 
 /// How sectors are combined.
 enum Form {
-    /// All sources at once, so many words of each target before as many of the next.
+    /// All sources at once; by page, those of all targets that have sources in common.
     Array {
-        words: usize,
+        by_page: bool,
     },
     /// The first is copied, and the others are added to it.
     Pairs(xor::Pair),
@@ -216,14 +217,17 @@ fn combine(
         let of = |equation: &Equation, range: Range<usize>| {
             equation.map(|number| &sources[number * sector..][range.clone()])
         };
-        if let Form::Array { words } = form {
-            for start in range.clone().step_by(*words) {
+        if let Form::Array { by_page } = form {
+            // Each word is a source of so many targets. What is read after this page is asked for in equal shares.
+            let every = equations.len() / BLOCKS;
+            let paged = *by_page && every > 1;
+            let words = if paged { PAGE } else { sector };
+            for start in range.clone().step_by(words) {
                 let part = start..(start + words).min(range.end);
-                for (equation, strip) in equations.iter().zip(&mut strips) {
-                    all(
-                        &mut strip[part.start - range.start..part.end - range.start],
-                        &of(equation, part.clone()),
-                    );
+                for (number, (equation, strip)) in equations.iter().zip(&mut strips).enumerate() {
+                    let ahead = paged.then_some(Ahead { words, every, first: number / BLOCKS });
+                    let strip = &mut strip[part.start - range.start..part.end - range.start];
+                    all(strip, &of(equation, part.clone()), ahead);
                 }
             }
             return;
@@ -312,7 +316,8 @@ mod tests {
             let sources: [&[u64]; BLOCKS] = std::array::from_fn(|number| &words[1 + number * length..][..length]);
             let mut seen = vec![7; before + length + 1];
             let mut pairs = seen.clone();
-            xor::all()(&mut seen[before..before + length], &sources);
+            let ahead = Some(Ahead { words: 3, every: 2, first: 1 });
+            xor::all()(&mut seen[before..before + length], &sources, ahead);
             pairs[before..before + length].fill(0);
             sources.iter().for_each(|source| xor::pair()(&mut pairs[before..before + length], source));
             let sums = (0..length).map(|place| sources.iter().fold(0, |sum, source| sum ^ source[place]));
