@@ -154,6 +154,11 @@ pub trait Workload {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// What the last step came to, for people to look at: a Portable Graymap (`pgm(5)`). `None` where there is nothing to see.
+    fn picture(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// What a step has to do at least, whatever the variant: counted, not measured.

@@ -6,11 +6,28 @@ use crate::dgemm::Dgemm;
 use crate::gather::Gather;
 use crate::gups::Gups;
 use crate::latency::Latency;
+use crate::parity::Parity;
 use crate::r::{FFT, Hilbert, LM, SORT};
+use crate::reed_solomon::ReedSolomon;
 use crate::stream::Stream;
+use crate::wave3d::Wave;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Dgemm, &Demo];
+pub const ALL: &[&dyn Case] = &[
+    &Stream,
+    &Latency,
+    &Gups,
+    &Gather,
+    &Hilbert,
+    &FFT,
+    &LM,
+    &SORT,
+    &Dgemm,
+    &Wave,
+    &Parity,
+    &ReedSolomon,
+    &Demo,
+];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

@@ -23,13 +23,18 @@ mod error;
 pub mod gather;
 mod gups;
 pub mod hilbert;
+#[expect(unsafe_code, reason = "foreign functions")]
+mod isal;
 mod latency;
 mod library;
 mod outside;
 mod parameter;
+mod parity;
 pub mod r;
+mod reed_solomon;
 mod share;
 mod stream;
+mod wave3d;
 
 pub use array::{Array, ArrayObtained, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};

@@ -144,3 +144,8 @@ fn programs_draw_the_numbers_of_gups() {
         agree(find("gups").unwrap(), &[("table", "64K"), ("updates", updates)]);
     }
 }
+
+#[test]
+fn programs_follow_the_wave() {
+    agree(find("wave3d").unwrap(), &[("n", "40"), ("times", "30"), ("border", "8")]);
+}
