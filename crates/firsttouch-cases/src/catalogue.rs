@@ -5,11 +5,13 @@ use crate::demo::Demo;
 use crate::dgemm::Dgemm;
 use crate::gather::Gather;
 use crate::gups::Gups;
+use crate::hash::Hash;
 use crate::latency::Latency;
 use crate::parity::Parity;
 use crate::r::{FFT, Hilbert, LM, SORT};
 use crate::reed_solomon::ReedSolomon;
 use crate::stream::Stream;
+use crate::vecmath::VecMath;
 use crate::wave3d::Wave;
 
 /// Every case, in the order of lists.
@@ -26,6 +28,8 @@ pub const ALL: &[&dyn Case] = &[
     &Wave,
     &Parity,
     &ReedSolomon,
+    &Hash,
+    &VecMath,
     &Demo,
 ];
 

@@ -22,6 +22,7 @@ mod dgemm;
 mod error;
 pub mod gather;
 mod gups;
+mod hash;
 pub mod hilbert;
 #[expect(unsafe_code, reason = "foreign functions")]
 mod isal;
@@ -34,6 +35,7 @@ pub mod r;
 mod reed_solomon;
 mod share;
 mod stream;
+mod vecmath;
 mod wave3d;
 
 pub use array::{Array, ArrayObtained, ArrayPlace, Arrays, Element};

@@ -1,0 +1,135 @@
+//! Words of several messages side by side: what the rounds of hash functions compute with, on any processor.
+
+use super::algorithm::State;
+
+/// A word of as many messages as there are lanes.
+///
+/// A vector's operations need an extension of the processor. Whoever has a value has been asked for that when the first was made
+/// ([`Lanes::of`]); all others come from values. So the rounds themselves are safe code.
+pub(super) trait Lanes: Copy {
+    /// Messages side by side.
+    const LANES: usize;
+    /// Words are of 64 bits; otherwise of 32.
+    const WIDE: bool;
+
+    /// A word of each state.
+    ///
+    /// # Safety
+    /// The processor has the extensions that the operations are made of.
+    #[expect(unsafe_code, reason = "vectors need extensions")]
+    unsafe fn of(states: &[State], word: usize) -> Self;
+
+    /// Puts the word of each lane into its state.
+    fn put(self, states: &mut [State], word: usize);
+
+    /// The same word in each lane: the lower bits of that number.
+    fn every(self, word: u64) -> Self;
+
+    /// The 16 words of the block that begins `at` this byte of each message.
+    fn load(self, data: &[&[u8]], at: usize, big_endian: bool) -> [Self; 16];
+
+    /// The sum, modulo two to the word's bits.
+    fn add(self, other: Self) -> Self;
+
+    /// Rotated to the right by so many bits.
+    fn rotated(self, bits: u32) -> Self;
+
+    /// Shifted to the right by so many bits.
+    fn shifted(self, bits: u32) -> Self;
+
+    /// Where a bit of this is set, that of `yes`, otherwise that of `no`.
+    fn choose(self, yes: Self, no: Self) -> Self;
+
+    /// The bits that two at least of the three have.
+    fn majority(self, second: Self, third: Self) -> Self;
+
+    /// The bits that one of both has and the other has not.
+    fn exclusive(self, other: Self) -> Self;
+
+    /// The bits that an odd number of the three have.
+    fn parity(self, second: Self, third: Self) -> Self;
+
+    /// `self ^ (second | !third)`, the fourth function of MD5.
+    fn crossed(self, second: Self, third: Self) -> Self;
+}
+
+/// A lane that any processor has.
+pub(super) trait Plain: Lanes {}
+
+impl Plain for u32 {}
+impl Plain for u64 {}
+
+macro_rules! one_lane {
+    ($word:ty, $wide:literal) => {
+        #[expect(unsafe_code, reason = "the trait asks for what vectors need")]
+        impl Lanes for $word {
+            const LANES: usize = 1;
+            const WIDE: bool = $wide;
+
+            #[inline(always)]
+            unsafe fn of(states: &[State], word: usize) -> $word {
+                states[0][word] as $word
+            }
+
+            #[inline(always)]
+            fn put(self, states: &mut [State], word: usize) {
+                states[0][word] = self.into();
+            }
+
+            #[inline(always)]
+            fn every(self, word: u64) -> $word {
+                word as $word
+            }
+
+            #[inline(always)]
+            fn load(self, data: &[&[u8]], at: usize, big_endian: bool) -> [$word; 16] {
+                let (words, _) = data[0][at..][..16 * size_of::<$word>()].as_chunks();
+                let read = if big_endian { <$word>::from_be_bytes } else { <$word>::from_le_bytes };
+                std::array::from_fn(|word| read(words[word]))
+            }
+
+            #[inline(always)]
+            fn add(self, other: $word) -> $word {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn rotated(self, bits: u32) -> $word {
+                self.rotate_right(bits)
+            }
+
+            #[inline(always)]
+            fn shifted(self, bits: u32) -> $word {
+                self >> bits
+            }
+
+            #[inline(always)]
+            fn choose(self, yes: $word, no: $word) -> $word {
+                no ^ (self & (yes ^ no))
+            }
+
+            #[inline(always)]
+            fn majority(self, second: $word, third: $word) -> $word {
+                (self & second) | (third & (self | second))
+            }
+
+            #[inline(always)]
+            fn exclusive(self, other: $word) -> $word {
+                self ^ other
+            }
+
+            #[inline(always)]
+            fn parity(self, second: $word, third: $word) -> $word {
+                self ^ second ^ third
+            }
+
+            #[inline(always)]
+            fn crossed(self, second: $word, third: $word) -> $word {
+                self ^ (second | !third)
+            }
+        }
+    };
+}
+
+one_lane!(u32, false);
+one_lane!(u64, true);
