@@ -18,11 +18,13 @@ mod checksum;
 mod error;
 pub mod gather;
 pub mod hilbert;
+mod k_means;
 mod library;
 mod outside;
 mod parameter;
-pub mod r;
+mod r;
 mod share;
+mod simd;
 
 pub use array::{Array, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Bound, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};

@@ -130,3 +130,14 @@ fn transforms_and_fits_of_odd_sizes_agree() {
     }
     agree(find("lm").unwrap(), &[("responses", "3"), ("rows", "17"), ("predictors", "4")]);
 }
+
+#[test]
+fn libraries_cluster_as_ours_does() {
+    let k_means = find("k-means").unwrap();
+    for chosen in [
+        [("points", "3000"), ("clusters", "77"), ("centres", "still")],
+        [("points", "3000"), ("clusters", "7"), ("centres", "moving")],
+    ] {
+        agree(k_means, &chosen);
+    }
+}
