@@ -3,10 +3,11 @@
 use crate::case::Case;
 use crate::gather::Gather;
 use crate::k_means::KMeans;
+use crate::pca::Pca;
 use crate::r::{FFT, Hilbert, LM, SORT};
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Gather, &Hilbert, &FFT, &LM, &SORT, &KMeans];
+pub const ALL: &[&dyn Case] = &[&Gather, &Hilbert, &FFT, &LM, &SORT, &KMeans, &Pca];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

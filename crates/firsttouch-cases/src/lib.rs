@@ -22,6 +22,7 @@ mod k_means;
 mod library;
 mod outside;
 mod parameter;
+mod pca;
 mod r;
 mod share;
 mod simd;

@@ -44,6 +44,8 @@ impl Instructions {
 pub(crate) trait MultiplyAdd {
     /// `a * b + c` in single precision.
     fn single(a: f32, b: f32, c: f32) -> f32;
+    /// `a * b + c` in double precision.
+    fn double(a: f64, b: f64, c: f64) -> f64;
 }
 
 /// By one instruction that rounds once.
@@ -57,11 +59,21 @@ impl MultiplyAdd for Fused {
     fn single(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
     }
+
+    #[inline(always)]
+    fn double(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
 }
 
 impl MultiplyAdd for Separate {
     #[inline(always)]
     fn single(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+
+    #[inline(always)]
+    fn double(a: f64, b: f64, c: f64) -> f64 {
         a * b + c
     }
 }

@@ -141,3 +141,10 @@ fn libraries_cluster_as_ours_does() {
         agree(k_means, &chosen);
     }
 }
+
+#[test]
+fn libraries_find_the_components_that_ours_does() {
+    for matrix in ["correlation", "covariance"] {
+        agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", matrix)]);
+    }
+}
