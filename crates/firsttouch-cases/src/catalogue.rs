@@ -6,8 +6,10 @@ use crate::dgemm::Dgemm;
 use crate::gather::Gather;
 use crate::gups::Gups;
 use crate::hash::Hash;
+use crate::k_means::KMeans;
 use crate::latency::Latency;
 use crate::parity::Parity;
+use crate::pca::Pca;
 use crate::r::{FFT, Hilbert, LM, SORT};
 use crate::reed_solomon::ReedSolomon;
 use crate::stream::Stream;
@@ -30,6 +32,8 @@ pub const ALL: &[&dyn Case] = &[
     &ReedSolomon,
     &Hash,
     &VecMath,
+    &KMeans,
+    &Pca,
     &Demo,
 ];
 

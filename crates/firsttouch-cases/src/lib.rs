@@ -26,14 +26,17 @@ mod hash;
 pub mod hilbert;
 #[expect(unsafe_code, reason = "foreign functions")]
 mod isal;
+mod k_means;
 mod latency;
 mod library;
 mod outside;
 mod parameter;
 mod parity;
+mod pca;
 pub mod r;
 mod reed_solomon;
 mod share;
+mod simd;
 mod stream;
 mod vecmath;
 mod wave3d;

@@ -149,3 +149,21 @@ fn programs_draw_the_numbers_of_gups() {
 fn programs_follow_the_wave() {
     agree(find("wave3d").unwrap(), &[("n", "40"), ("times", "30"), ("border", "8")]);
 }
+
+#[test]
+fn libraries_cluster_as_ours_does() {
+    let k_means = find("k-means").unwrap();
+    for chosen in [
+        [("points", "3000"), ("clusters", "77"), ("centres", "still")],
+        [("points", "3000"), ("clusters", "7"), ("centres", "moving")],
+    ] {
+        agree(k_means, &chosen);
+    }
+}
+
+#[test]
+fn libraries_find_the_components_that_ours_does() {
+    for matrix in ["correlation", "covariance"] {
+        agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", matrix)]);
+    }
+}
