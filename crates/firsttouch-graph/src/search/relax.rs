@@ -7,7 +7,7 @@
 //! a distance is no improvement the old one is written again, or, with several threads, the new one to where nobody reads it.
 //! What is an improvement is collected first, by a store that counts or does not, and entered into the queue some hundred at
 //! a time: less than half of the arcs are one, and a loop that does both runs out of registers. One thread by itself enters
-//! those of nodes with many arcs at once: there the branch is guessed anyway, and collecting cost up to 8 %.
+//! those of nodes with many arcs at once: there the branch is guessed anyway, and collecting cost some percent.
 //!
 //! Several threads may do this at the same time. Where each has nodes of its own, it writes the distances of no others, and
 //! reads those of others as a hint only. Otherwise they read, compare and write, without an instruction that would make
