@@ -101,6 +101,9 @@ pub(crate) struct RunCase {
     /// Where time and result go; without it stdout gets the result alone
     #[arg(long)]
     pub(crate) result: Option<PathBuf>,
+    /// Where a picture of the result goes (`wave3d`)
+    #[arg(long)]
+    pub(crate) picture: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

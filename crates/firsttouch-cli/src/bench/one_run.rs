@@ -13,6 +13,7 @@ use firsttouch_measure::{Limit, measure_limit};
 use firsttouch_memory::object_places::{self, ObjectPlace};
 use firsttouch_placement::{CaseWork, ObjectObtained};
 use firsttouch_threads::Team;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -38,6 +39,11 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     let all: Duration = (0..steps).map(|_| step(&mut *workload, &mut team)).sum();
     let seconds = all.as_secs_f64() / f64::from(steps);
     let (checksum, work, notes) = (workload.checksum(), workload.work(), workload.notes());
+    if let Some(file) = &args.picture {
+        let picture = workload.picture();
+        let picture = picture.ok_or_else(|| Failure::message("there is no picture of this case").usage())?;
+        fs::write(file, picture).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     let objects = arrays.obtained().into_iter().map(obtained).collect();
     drop(workload);
     let Some(result) = &args.result else {
