@@ -6,6 +6,7 @@ use super::BLOCKS;
 pub(super) type All = fn(&mut [u64], &[&[u64]; BLOCKS], Option<Ahead>);
 
 /// Lines of the sources that are asked for meanwhile, for later: prefetchers do not foresee a hundred streams.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "plain loops leave it to the processor"))]
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
     /// How many words later than what is read.

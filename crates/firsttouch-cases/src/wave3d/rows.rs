@@ -59,11 +59,10 @@ pub(super) fn plain(block: &Block<'_>, plane: &mut [f32]) {
 /// Every way that this processor has, the widest vectors first.
 pub(super) fn all() -> Vec<Rows> {
     #[cfg(target_arch = "x86_64")]
-    let mut ways = vectors::all();
+    let vectors = vectors::all();
     #[cfg(not(target_arch = "x86_64"))]
-    let mut ways = Vec::new();
-    ways.push(plain as Rows);
-    ways
+    let vectors = Vec::new();
+    vectors.into_iter().chain([plain as Rows]).collect()
 }
 
 #[cfg(target_arch = "x86_64")]
