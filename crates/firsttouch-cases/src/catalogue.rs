@@ -4,13 +4,15 @@ use crate::case::Case;
 use crate::demo::Demo;
 use crate::dgemm::Dgemm;
 use crate::gather::Gather;
+use crate::gram_schmidt::GramSchmidt;
 use crate::gups::Gups;
 use crate::latency::Latency;
 use crate::r::{FFT, Hilbert, LM, SORT};
 use crate::stream::Stream;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] = &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Dgemm, &Demo];
+pub const ALL: &[&dyn Case] =
+    &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Dgemm, &GramSchmidt, &Demo];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

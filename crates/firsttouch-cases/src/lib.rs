@@ -21,6 +21,7 @@ mod demo;
 mod dgemm;
 mod error;
 pub mod gather;
+mod gram_schmidt;
 mod gups;
 pub mod hilbert;
 mod latency;
