@@ -4,6 +4,7 @@ use crate::case::Case;
 use crate::demo::Demo;
 use crate::dgemm::Dgemm;
 use crate::gather::Gather;
+use crate::gram_schmidt::GramSchmidt;
 use crate::gups::Gups;
 use crate::hash::Hash;
 use crate::k_means::KMeans;
@@ -27,6 +28,7 @@ pub const ALL: &[&dyn Case] = &[
     &LM,
     &SORT,
     &Dgemm,
+    &GramSchmidt,
     &Wave,
     &Parity,
     &ReedSolomon,

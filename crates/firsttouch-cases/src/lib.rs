@@ -21,6 +21,7 @@ mod demo;
 mod dgemm;
 mod error;
 pub mod gather;
+mod gram_schmidt;
 mod gups;
 mod hash;
 pub mod hilbert;

@@ -18,8 +18,10 @@ use crate::parameter::{Arguments, Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::{Schedule, Team};
-use kernels::{Ahead, Kernel};
+use kernels::Ahead;
+pub(crate) use kernels::Kernel;
 use packed::{Blocks, Packed};
+pub(crate) use packed::{pack_a, pack_b};
 use std::ffi::OsStr;
 
 /// Multiplication of matrices.
@@ -36,7 +38,7 @@ static ABOUT: About = About {
             meaning: "rows and columns of each matrix",
             kind: Kind::Count(1, 1 << 20),
             default: "4096",
-            quick: "1280",
+            quick: "1024",
         },
         Parameter {
             name: "depth",
@@ -212,12 +214,19 @@ impl Workload for Multiplying {
     }
 
     fn checksum(&self) -> Checksum {
-        Checksum::Near { value: weighted_sum(&self.c), within: 1e-12 }
+        Checksum::Near { value: weighted_sum(self.c.iter().copied()), within: 1e-12 }
     }
 
     fn work(&self) -> Work {
         let n = self.n as u64;
         Work { bytes: 3 * n * n * size_of::<f64>() as u64, operations: 2 * n * n * n }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![match &self.way {
+            Way::Packed(packed) => packed.note(),
+            Way::Library(library) => format!("kernels for {}", library.kernels),
+        }]
     }
 }
 
@@ -241,7 +250,11 @@ mod tests {
             (0..3).map(|k| unit(3 * k + row) * unit(9 + 3 * column + k)).sum()
         };
         let product: Vec<f64> = (0..9).map(|place| value(place % 3, place / 3)).collect();
-        assert!(workload.checksum().agrees(Checksum::Near { value: weighted_sum(&product), within: 1e-12 }));
+        assert!(
+            workload
+                .checksum()
+                .agrees(Checksum::Near { value: weighted_sum(product.iter().copied()), within: 1e-12 })
+        );
     }
 
     #[test]

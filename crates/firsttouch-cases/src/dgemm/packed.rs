@@ -57,6 +57,12 @@ impl Packed {
         Ok(Packed { n, kernel, blocks, a, b })
     }
 
+    /// What it is made of, for people.
+    pub(super) fn note(&self) -> String {
+        let (kernel, schedule) = (self.kernel, self.blocks.schedule);
+        format!("tiles of {} x {}, blocks handed out as {schedule:?}", kernel.rows, kernel.columns)
+    }
+
     /// C = A B.
     pub(super) fn multiply(&mut self, a: &[f64], b: &[f64], c: &mut [f64], team: &mut Team) {
         let Packed { n, kernel, blocks, .. } = *self;
@@ -84,7 +90,10 @@ impl Packed {
         let parts_of_a = strips(&mut self.a, n, rows, steps.len(), members);
         let parts = parts_of_a.zip(strips(&mut self.b, n, columns, steps.len(), members)).collect();
         each(team, parts, |_, ((row, strips_of_a), (column, strips_of_b))| {
-            pack_a(&a[steps.start * n..steps.end * n], n, row, rows, strips_of_a);
+            if !strips_of_a.is_empty() {
+                let columns = a[steps.start * n..steps.end * n].chunks_exact(n);
+                pack_a(&columns.map(|column| &column[row..]), rows, strips_of_a);
+            }
             pack_b(b, n, steps, column, columns, strips_of_b);
         });
     }
@@ -150,14 +159,16 @@ impl Target<'_> {
 #[expect(unsafe_code, reason = "blocks of a matrix by columns are no slices")]
 unsafe impl Sync for Target<'_> {}
 
-/// Copies rows of columns of A into strips of `width` rows, column after column; `row` is the first of them. Rows that are
-/// not there are 0.
-fn pack_a(columns: &[f64], n: usize, row: usize, width: usize, strips: &mut [f64]) {
-    let steps = columns.len() / n;
+/// Copies columns into strips of `width` rows, column after column of each. Rows that are not there are 0.
+pub(crate) fn pack_a<'a>(
+    columns: &(impl Iterator<Item = &'a [f64]> + Clone),
+    width: usize,
+    strips: &mut [f64],
+) {
+    let steps = columns.clone().count();
     for (group, strips) in strips.chunks_mut(STRIPS * width * steps).enumerate() {
-        let row = row + group * STRIPS * width;
-        for (step, column) in columns.chunks_exact(n).enumerate() {
-            let values = column[row..].chunks(width);
+        for (step, column) in columns.clone().enumerate() {
+            let values = column[group * STRIPS * width..].chunks(width);
             for (strip, values) in strips.chunks_exact_mut(width * steps).zip(values) {
                 let (target, missing) = strip[step * width..][..width].split_at_mut(values.len());
                 // By eights: no calls for a line or three.
@@ -173,7 +184,14 @@ fn pack_a(columns: &[f64], n: usize, row: usize, width: usize, strips: &mut [f64
 
 /// Copies rows of B into strips of `width` columns, row after row; `column` is the first of them. Columns that are not
 /// there are 0.
-fn pack_b(b: &[f64], n: usize, steps: &Range<usize>, column: usize, width: usize, strips: &mut [f64]) {
+pub(crate) fn pack_b(
+    b: &[f64],
+    n: usize,
+    steps: &Range<usize>,
+    column: usize,
+    width: usize,
+    strips: &mut [f64],
+) {
     for (strip, target) in strips.chunks_exact_mut(width * steps.len()).enumerate() {
         for offset in 0..width {
             let column = column + strip * width + offset;
