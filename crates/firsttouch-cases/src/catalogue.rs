@@ -1,6 +1,7 @@
 //! All cases there are.
 
 use crate::case::Case;
+use crate::deflate::Deflate;
 use crate::demo::Demo;
 use crate::dgemm::Dgemm;
 use crate::gather::Gather;
@@ -34,6 +35,7 @@ pub const ALL: &[&dyn Case] = &[
     &ReedSolomon,
     &Hash,
     &VecMath,
+    &Deflate,
     &KMeans,
     &Pca,
     &Demo,

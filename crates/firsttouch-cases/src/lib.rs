@@ -17,6 +17,7 @@ mod blas;
 mod case;
 mod catalogue;
 mod checksum;
+mod deflate;
 mod demo;
 mod dgemm;
 mod error;
