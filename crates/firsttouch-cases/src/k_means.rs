@@ -136,7 +136,7 @@ impl Case for KMeans {
             "branching" => Method::Branching,
             "printed" if moving => {
                 return Err(CaseError::Together(
-                    "centres cannot move to points that no form as printed labels".to_owned(),
+                    "the form as printed labels no points that centres could move to".to_owned(),
                 ));
             }
             "printed" => Method::Printed(Instructions::best()),
@@ -255,8 +255,9 @@ impl Workload for Clustering {
         }
     }
 
-    /// Distances of all points to the centres that they were given. Rounding decides between two centres at the same distance, and
-    /// forms of the distance round in their own ways; the sum knows nothing of that, while moved centres may.
+    /// Distances of all points to the centres that they were given. Between two centres at nearly the same distance rounding decides,
+    /// and each form of the distance rounds in its own way: labels of such points differ, the sum does not. Moved
+    /// centres differ a little more.
     fn checksum(&self) -> Checksum {
         let within = if self.moving { 1e-5 } else { 1e-7 };
         if let Method::Printed(_) = self.method {

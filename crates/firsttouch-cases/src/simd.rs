@@ -51,7 +51,7 @@ pub(crate) trait MultiplyAdd {
 /// By one instruction that rounds once.
 pub(crate) struct Fused;
 
-/// By two. Where processors lack the one, a function of the C library stands in for it, which takes a hundred times as long.
+/// By two: where a processor lacks the one, a function of the C library would stand in for it.
 pub(crate) struct Separate;
 
 impl MultiplyAdd for Fused {
@@ -110,7 +110,12 @@ macro_rules! by_instructions {
                 // SAFETY: as before.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Instructions::Avx2 => unsafe { compiled::avx2($($argument),*) },
-                _ => $portable($($argument),*),
+                // Never: they are not available.
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::simd::Instructions::Avx512 => $avx512($($argument),*),
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::simd::Instructions::Avx2 => $avx2($($argument),*),
+                $crate::simd::Instructions::Portable => $portable($($argument),*),
             }
         }
     };

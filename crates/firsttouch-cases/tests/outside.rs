@@ -131,6 +131,7 @@ fn transforms_and_fits_of_odd_sizes_agree() {
     agree(find("lm").unwrap(), &[("responses", "3"), ("rows", "17"), ("predictors", "4")]);
 }
 
+/// What quick looks leave out.
 #[test]
 fn programs_know_every_kernel_of_stream() {
     for kernel in ["copy", "scale", "add", "triad"] {
@@ -166,4 +167,7 @@ fn libraries_find_the_components_that_ours_does() {
     for matrix in ["correlation", "covariance"] {
         agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", matrix)]);
     }
+fn libraries_move_centres_and_take_covariances_as_ours_does() {
+    agree(find("k-means").unwrap(), &[("points", "3000"), ("clusters", "7"), ("centres", "moving")]);
+    agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", "covariance")]);
 }
