@@ -46,6 +46,7 @@ fn checksum(
     let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
     Some(match case.prepare(&mut given).unwrap() {
         Prepared::Here(mut workload) => {
+            workload.reset(&mut team);
             workload.step(&mut team);
             workload.checksum()
         }
@@ -131,7 +132,6 @@ fn transforms_and_fits_of_odd_sizes_agree() {
     agree(find("lm").unwrap(), &[("responses", "3"), ("rows", "17"), ("predictors", "4")]);
 }
 
-/// What quick looks leave out.
 #[test]
 fn programs_know_every_kernel_of_stream() {
     for kernel in ["copy", "scale", "add", "triad"] {
@@ -152,21 +152,6 @@ fn programs_follow_the_wave() {
 }
 
 #[test]
-fn libraries_cluster_as_ours_does() {
-    let k_means = find("k-means").unwrap();
-    for chosen in [
-        [("points", "3000"), ("clusters", "77"), ("centres", "still")],
-        [("points", "3000"), ("clusters", "7"), ("centres", "moving")],
-    ] {
-        agree(k_means, &chosen);
-    }
-}
-
-#[test]
-fn libraries_find_the_components_that_ours_does() {
-    for matrix in ["correlation", "covariance"] {
-        agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", matrix)]);
-    }
 fn libraries_move_centres_and_take_covariances_as_ours_does() {
     agree(find("k-means").unwrap(), &[("points", "3000"), ("clusters", "7"), ("centres", "moving")]);
     agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", "covariance")]);
