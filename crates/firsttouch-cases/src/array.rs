@@ -1,9 +1,10 @@
 //! Arrays of a case: named, zeroed, and where somebody else decided.
 
 use crate::error::CaseError;
-use firsttouch_memory::{NodePolicy, Pages, PlainData, Region};
+use firsttouch_memory::{Coverage, NodePolicy, Pages, PlainData, Region};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// Arrays begin with a cache line, as vector instructions like it.
 const LINE_BYTES: usize = 64;
@@ -27,12 +28,27 @@ pub struct ArrayPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrays {
     places: BTreeMap<String, ArrayPlace>,
+    /// Name and addresses of those that were made with a place of their own.
+    made: RefCell<Vec<(&'static str, Range<usize>)>>,
+}
+
+/// What an array with a place of its own has obtained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayObtained {
+    /// Its name.
+    pub name: &'static str,
+    /// Its bytes, in whole pages.
+    pub bytes: u64,
+    /// Bytes on huge pages; `None` where the kernel does not tell (before Linux 6.7).
+    pub huge_bytes: Option<u64>,
+    /// Resident bytes by node; empty where the kernel does not tell.
+    pub bytes_by_node: BTreeMap<u32, u64>,
 }
 
 impl Arrays {
     /// These have a place of their own.
     pub fn with_places(places: BTreeMap<String, ArrayPlace>) -> Arrays {
-        Arrays { places }
+        Arrays { places, made: RefCell::default() }
     }
 
     /// An array of zeroes. Whoever writes to a page first decides where it comes from, if no place was named for it.
@@ -44,7 +60,10 @@ impl Arrays {
             Some(place) => {
                 let region = Region::of(elements.max(1) * size_of::<T>()).pages(place.pages);
                 let region = region.memory(place.memory).name(name).map();
-                Storage::Placed(Box::new(region.map_err(|source| CaseError::Array { name, source })?))
+                let region = region.map_err(|source| CaseError::Array { name, source })?;
+                let addresses = region.as_slice().as_ptr_range();
+                self.made.borrow_mut().push((name, addresses.start as usize..addresses.end as usize));
+                Storage::Placed(Box::new(region))
             }
             None => {
                 let spare = LINE_BYTES / size_of::<T>();
@@ -54,6 +73,20 @@ impl Arrays {
             }
         };
         Ok(Array { memory, elements })
+    }
+
+    /// What those with a place of their own have obtained by now; to be asked while they live.
+    pub fn obtained(&self) -> Vec<ArrayObtained> {
+        let look = |(name, Range { start, end }): &(&'static str, Range<usize>)| {
+            let nodes = Coverage::by_node(*start, *end).into_iter().flatten();
+            ArrayObtained {
+                name,
+                bytes: (end - start) as u64,
+                huge_bytes: Coverage::of(*start, *end).map(|seen| seen.huge as u64),
+                bytes_by_node: nodes.map(|(node, bytes)| (node, bytes as u64)).collect(),
+            }
+        };
+        self.made.borrow().iter().map(look).collect()
     }
 }
 
@@ -110,5 +143,7 @@ mod tests {
                 assert_eq!(numbers.iter().sum::<f64>(), elements as f64);
             }
         }
+        let obtained = arrays.obtained();
+        assert!(obtained.len() == 10 && obtained.iter().all(|one| one.name == "placed"), "{obtained:?}");
     }
 }

@@ -21,6 +21,13 @@ pub trait Case: Sync {
         None
     }
 
+    /// Variables that the process of a variant is to have when it starts (name and value), or not to have (`None`): what libraries
+    /// of others read when they are loaded.
+    fn variables(&self, variant: &Variant) -> Vec<(&'static str, Option<String>)> {
+        let _ = variant;
+        Vec::new()
+    }
+
     /// Makes a variant ready: memory is allocated and filled here, so that steps do nothing but the workload.
     ///
     /// # Errors
@@ -146,6 +153,11 @@ pub trait Workload {
     /// What else is worth telling of it, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What the last step came to, for people to look at: a Portable Graymap (`pgm(5)`). `None` where there is nothing to see.
+    fn picture(&self) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -3,17 +3,43 @@
 use crate::case::Case;
 use crate::deflate::Deflate;
 use crate::demo::Demo;
+use crate::dgemm::Dgemm;
 use crate::gather::Gather;
+use crate::gram_schmidt::GramSchmidt;
 use crate::gups::Gups;
 use crate::hash::Hash;
+use crate::k_means::KMeans;
 use crate::latency::Latency;
+use crate::parity::Parity;
+use crate::pca::Pca;
 use crate::r::{FFT, Hilbert, LM, SORT};
+use crate::reed_solomon::ReedSolomon;
 use crate::stream::Stream;
 use crate::vecmath::VecMath;
+use crate::wave3d::Wave;
 
 /// Every case, in the order of lists.
-pub const ALL: &[&dyn Case] =
-    &[&Stream, &Latency, &Gups, &Gather, &Hilbert, &FFT, &LM, &SORT, &Hash, &VecMath, &Deflate, &Demo];
+pub const ALL: &[&dyn Case] = &[
+    &Stream,
+    &Latency,
+    &Gups,
+    &Gather,
+    &Hilbert,
+    &FFT,
+    &LM,
+    &SORT,
+    &Dgemm,
+    &GramSchmidt,
+    &Wave,
+    &Parity,
+    &ReedSolomon,
+    &Hash,
+    &VecMath,
+    &Deflate,
+    &KMeans,
+    &Pca,
+    &Demo,
+];
 
 /// The case of that name.
 pub fn find(name: &str) -> Option<&'static dyn Case> {

@@ -12,26 +12,38 @@
 #![deny(unsafe_code)]
 
 mod array;
+#[expect(unsafe_code, reason = "foreign functions")]
+mod blas;
 mod case;
 mod catalogue;
 mod checksum;
 mod deflate;
 mod demo;
+mod dgemm;
 mod error;
 pub mod gather;
+mod gram_schmidt;
 mod gups;
 mod hash;
 pub mod hilbert;
+#[expect(unsafe_code, reason = "foreign functions")]
+mod isal;
+mod k_means;
 mod latency;
 mod library;
 mod outside;
 mod parameter;
+mod parity;
+mod pca;
 pub mod r;
+mod reed_solomon;
 mod share;
+mod simd;
 mod stream;
 mod vecmath;
+mod wave3d;
 
-pub use array::{Array, ArrayPlace, Arrays, Element};
+pub use array::{Array, ArrayObtained, ArrayPlace, Arrays, Element};
 pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
 pub use catalogue::{ALL, find};
 pub use checksum::Checksum;

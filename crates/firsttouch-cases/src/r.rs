@@ -7,7 +7,7 @@
 mod hilbert;
 mod published;
 
-pub use hilbert::Hilbert;
+pub(crate) use hilbert::Hilbert;
 
 use crate::case::{About, Case, Given, Prepared, Unit, Variant};
 use crate::error::{CaseError, Missing};
@@ -18,7 +18,7 @@ use std::ffi::OsStr;
 /// A workload that is a script of R; its arguments are the values of the case's parameters, in their order, and the variant's
 /// name.
 #[derive(Debug)]
-pub struct InR {
+pub(crate) struct InR {
     about: &'static About,
     script: &'static str,
     /// The same in Python, for the variant `numpy`.
@@ -29,7 +29,7 @@ const R: Variant = Variant { name: "r", meaning: "R, as the article has it", alt
 const NUMPY: Variant = Variant { name: "numpy", meaning: "NumPy", alternative: true };
 
 /// A transform and its inverse.
-pub const FFT: InR = InR {
+pub(crate) const FFT: InR = InR {
     about: &About {
         name: "fft",
         summary: "Fourier transform of complex numbers, there and back, and whether they are what they were",
@@ -52,7 +52,7 @@ pub const FFT: InR = InR {
 };
 
 /// Least squares of many responses.
-pub const LM: InR = InR {
+pub(crate) const LM: InR = InR {
     about: &About {
         name: "lm",
         summary: "least squares of many responses on the same predictors: lm(y~x)",
@@ -101,7 +101,7 @@ pub const LM: InR = InR {
 ///
 /// The article prints `sort(1:1e8)`. Since R 3.5 `1:1e8` is two numbers, known to be sorted, and sorting them takes no time; what
 /// the article's R did is now `sort(sample.int(1e8))`.
-pub const SORT: InR = InR {
+pub(crate) const SORT: InR = InR {
     about: &About {
         name: "sort",
         summary: "sorting whole numbers",

@@ -22,6 +22,23 @@ pub(crate) fn cut_slice<T>(mut slice: &mut [T], parts: usize, granule: usize) ->
     ranges.into_iter().map(take).collect()
 }
 
+/// Cuts a slice into pieces of that length, and each of them into parts: for each part where it lies in its piece, and that of all
+/// pieces.
+pub(crate) fn cut_each<T>(
+    slice: &mut [T],
+    piece: usize,
+    parts: usize,
+    granule: usize,
+) -> Vec<(Range<usize>, Vec<&mut [T]>)> {
+    let mut all: Vec<_> = cut(piece, parts, granule).into_iter().map(|range| (range, Vec::new())).collect();
+    for piece in slice.chunks_exact_mut(piece) {
+        all.iter_mut()
+            .zip(cut_slice(piece, parts, granule))
+            .for_each(|((_, pieces), part)| pieces.push(part));
+    }
+    all
+}
+
 /// Gives each member its part, all at the same time, and answers what each made of it, in order.
 ///
 /// # Panics
@@ -71,6 +88,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn pieces_are_cut_alike() {
+        let mut numbers: Vec<usize> = (0..30).collect();
+        let parts = cut_each(&mut numbers, 10, 2, 4);
+        assert_eq!(parts.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>(), [0..4, 4..10]);
+        assert_eq!(parts[1].1, [&[4, 5, 6, 7, 8, 9], &[14, 15, 16, 17, 18, 19], &[24, 25, 26, 27, 28, 29]]);
     }
 
     #[test]

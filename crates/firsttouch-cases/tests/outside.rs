@@ -46,6 +46,7 @@ fn checksum(
     let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
     Some(match case.prepare(&mut given).unwrap() {
         Prepared::Here(mut workload) => {
+            workload.reset(&mut team);
             workload.step(&mut team);
             workload.checksum()
         }
@@ -143,4 +144,15 @@ fn programs_draw_the_numbers_of_gups() {
     for updates in ["1", "1025", "100000"] {
         agree(find("gups").unwrap(), &[("table", "64K"), ("updates", updates)]);
     }
+}
+
+#[test]
+fn programs_follow_the_wave() {
+    agree(find("wave3d").unwrap(), &[("n", "40"), ("times", "30"), ("border", "8")]);
+}
+
+#[test]
+fn libraries_move_centres_and_take_covariances_as_ours_does() {
+    agree(find("k-means").unwrap(), &[("points", "3000"), ("clusters", "7"), ("centres", "moving")]);
+    agree(find("pca").unwrap(), &[("rows", "901"), ("columns", "13"), ("matrix", "covariance")]);
 }

@@ -81,6 +81,11 @@ impl Failure {
         }
     }
 
+    /// Whether the command was used wrongly.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self.kind, Kind::Usage)
+    }
+
     /// Whoever read our output has seen enough: nothing failed.
     fn is_closed_pipe(&self) -> bool {
         self.error.downcast_ref::<ClosedPipe>().is_some()

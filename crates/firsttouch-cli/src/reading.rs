@@ -3,8 +3,8 @@
 use crate::args::{GraphInput, GroupsWord};
 use crate::output::{Failure, Outcome};
 use firsttouch_graph::{
-    Copies, Loaded, Order, Place, ReadError, ReadOptions, Reordering, Size, core_groups, read,
-    read_coordinates, read_from,
+    Copies, Loaded, Order, Place, ReadError, ReadOptions, Reordering, Size, core_groups, core_groups_across,
+    read, read_coordinates, read_from,
 };
 use firsttouch_linux::numa;
 use firsttouch_machine::{Machine, Root};
@@ -78,7 +78,8 @@ pub(crate) fn copies(loaded: &Loaded, pages: Pages, word: GroupsWord) -> Outcome
     let machine = Machine::read(&Root::live())?;
     let usable: Vec<u32> =
         numa::affinity(THIS_THREAD).map_err(io::Error::from_raw_os_error)?.iter().collect();
-    let groups = core_groups(&machine, &usable, word.cores, word.groups).map_err(|error| {
+    let made = if word.across { core_groups_across } else { core_groups };
+    let groups = made(&machine, &usable, word.cores, word.groups).map_err(|error| {
         Failure::new(error).hint("firsttouch status lists the cores of every node that may be used")
     })?;
     let nodes: Vec<Option<u32>> = groups.iter().map(|group| group.node).collect();

@@ -144,4 +144,7 @@ pub struct SearchVariant {
     pub threads: usize,
     /// Arcs times queries, by the mean time (traversed edges per second); `None` if it never ran.
     pub teps: Option<f64>,
+    /// What the memory of graph and searches asked for and obtained in its last run; `None` if it never ran.
+    #[serde(default)]
+    pub receipt: Option<GraphReceipt>,
 }

@@ -4,9 +4,7 @@ use crate::result::FirsttouchResult;
 use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
 use core::ptr;
-use firsttouch_linux::numa;
 use firsttouch_memory::{BASE, Coverage, HUGE, Reason};
-use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::OnceLock;
 
@@ -65,12 +63,11 @@ impl FirsttouchReceipt {
             reason: ptr::null(),
             remedy: ptr::null(),
         };
-        // A huge page is on one node.
-        let step = if coverage.is_some_and(|seen| seen.small == 0) { HUGE } else { BASE };
-        for (index, (node, bytes)) in by_node(start, end, step).into_iter().take(FIRSTTOUCH_NODES).enumerate()
-        {
+        let mut nodes: Vec<(u32, usize)> = Coverage::by_node(start, end).into_iter().flatten().collect();
+        nodes.sort_unstable();
+        for (index, (node, bytes)) in nodes.into_iter().take(FIRSTTOUCH_NODES).enumerate() {
             receipt.node[index] = node;
-            receipt.node_bytes[index] = bytes;
+            receipt.node_bytes[index] = bytes as u64;
             receipt.nodes += 1;
         }
         receipt
@@ -134,33 +131,6 @@ impl FirsttouchReceipt {
         }
         out.write_str("]}")
     }
-}
-
-/// Resident bytes of `[start, end)` by node, one look for each `step` bytes; empty if the kernel does not say.
-fn by_node(start: usize, end: usize, step: usize) -> BTreeMap<u32, u64> {
-    const AT_ONCE: usize = 512;
-    let mut bytes = BTreeMap::new();
-    let mut at = start;
-    while at < end {
-        let mut addresses = [0; AT_ONCE];
-        let mut sizes = [0; AT_ONCE];
-        let mut count = 0;
-        while count < AT_ONCE && at < end {
-            let next = (at + 1).next_multiple_of(step).min(end);
-            (addresses[count], sizes[count]) = (at, next - at);
-            (at, count) = (next, count + 1);
-        }
-        let mut nodes = [-1; AT_ONCE];
-        if numa::nodes_of(&addresses[..count], &mut nodes[..count]).is_err() {
-            return BTreeMap::new();
-        }
-        for (node, size) in nodes.into_iter().zip(sizes).take(count) {
-            if let Ok(node) = u32::try_from(node) {
-                *bytes.entry(node).or_default() += size as u64;
-            }
-        }
-    }
-    bytes
 }
 
 /// A reason's word and remedy as C strings that live for ever.

@@ -49,7 +49,7 @@ pub use ranks::{MessageError, Ranks};
 pub use report::{Figure, figures_of, merge_report};
 pub use rows::{
     BorrowedCsr, Copies, CoreGroup, CsrArrays, Graph, GraphError, Graphs, Ids, Index, Node, Order, OutArc,
-    Place, Reordering, Rows, UNREACHED, ValidatedCsr, Weights, core_groups,
+    Place, Reordering, Rows, UNREACHED, ValidatedCsr, Weights, core_groups, core_groups_across,
 };
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, ParallelSearch, STRETCH,

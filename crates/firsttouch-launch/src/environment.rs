@@ -1,8 +1,9 @@
 //! What a placement changes in the environment of the program.
 
 use crate::alternatives::{NotInstalled, Variable};
-use firsttouch_memory::Settings;
 use firsttouch_memory::agent_settings::{AgentSettings, Numbers, VARIABLE};
+use firsttouch_memory::object_places::{self, ObjectPlace};
+use firsttouch_memory::{NodePolicy, Settings};
 use firsttouch_placement::{Pages, Placement, Resolved};
 use firsttouch_process::Environment;
 use std::ffi::OsString;
@@ -67,6 +68,17 @@ pub(crate) fn set_up_alternative(
         }
     }
     Ok(())
+}
+
+/// Tells the program where memory of its own names goes.
+pub(crate) fn set_objects(environment: &mut Environment, objects: &[(String, Pages, NodePolicy)]) {
+    if objects.is_empty() {
+        return;
+    }
+    let entry = |(name, pages, memory): &(String, Pages, NodePolicy)| {
+        ObjectPlace { name, pages: *pages, memory: *memory }.to_string()
+    };
+    environment.set(object_places::VARIABLE, objects.iter().map(entry).collect::<Vec<_>>().join(";"));
 }
 
 /// Puts `value` and a separator in front of what the variable holds now.
@@ -140,6 +152,19 @@ mod tests {
         let settings = agent_settings(&placement, &resolved, None);
         assert_eq!((settings.memory.pages, settings.cpus.to_string()), (Pages::Plain, "4-7,0".to_owned()));
         assert!(settings.memory.shares == shares && settings.skip.iter().eq(1..=3));
+    }
+
+    #[test]
+    fn a_program_is_told_where_its_objects_go() {
+        let mut environment = Environment::default();
+        set_objects(&mut environment, &[]);
+        assert_eq!(environment.get(object_places::VARIABLE), None);
+        let table = ("table".to_owned(), Pages::Huge2M, NodePolicy::Local);
+        set_objects(&mut environment, &[("b".to_owned(), Pages::Transparent, NodePolicy::Inherited), table]);
+        assert_eq!(
+            environment.get(object_places::VARIABLE),
+            Some(OsStr::new("b=thp/inherit;table=2m/local"))
+        );
     }
 
     #[test]

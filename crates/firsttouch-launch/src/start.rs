@@ -74,6 +74,7 @@ impl Start {
         let variables = alternatives::variables(asked, &alternatives::library_directories());
         let home = environment.clone();
         environment::set_up_alternative(&mut environment, variables)?;
+        environment::set_objects(&mut environment, &resolved.objects);
         if asked.needs_agent() || attachable {
             let settings =
                 AgentSettings { attachable, ..environment::agent_settings(asked, &resolved, None) };

@@ -59,9 +59,12 @@ impl Workshop {
         for _ in 0..TRIES {
             let folder = builder.tempdir_in(place)?;
             // A reader's lock: over NFS a folder has no other. Without any, nobody else can lock it to remove it.
-            let lock = folder_at(folder.path())?;
+            let lock = match folder_at(folder.path()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                other => other?,
+            };
             let is_locked = retry_on_intr(|| flock(&lock, FlockOperation::LockShared)).is_ok();
-            // Before it was locked it looked like one that was left.
+            // Before it is locked it looks like one that was left, and may be gone at each of these steps.
             if is_at(&lock, folder.path()) {
                 return Ok(Workshop { folder, _lock: is_locked.then_some(lock) });
             }

@@ -5,7 +5,7 @@
 //! `/proc/kpageflags`, which only CAP_SYS_ADMIN may read.
 
 use crate::lines::{Lines, keyed_kib, number};
-use crate::pages::BASE;
+use crate::pages::{BASE, HUGE};
 use core::ffi::CStr;
 use firsttouch_linux::numa;
 use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
@@ -24,6 +24,15 @@ impl Coverage {
     /// parts of a mapping (before Linux 6.7, or without /proc).
     pub fn of(start: usize, end: usize) -> Option<Coverage> {
         Reader::open().filter(Reader::sees_blocks)?.read(start / BASE * BASE, end.next_multiple_of(BASE))
+    }
+
+    /// Resident bytes of the whole pages of `[start, end)` by node, in the order they are met; `None` where the kernel does not
+    /// tell.
+    pub fn by_node(start: usize, end: usize) -> Option<impl Iterator<Item = (u32, usize)> + use<>> {
+        let (start, end) = (start / BASE * BASE, end.next_multiple_of(BASE));
+        // A huge page is on one node.
+        let step = if Coverage::of(start, end).is_some_and(|seen| seen.small == 0) { HUGE } else { BASE };
+        Some(ByNode::look(start, end, step)?.iter().map(|(node, bytes)| (u32::from(node), bytes)))
     }
 }
 

@@ -32,9 +32,26 @@ pub struct CaseFigures {
     /// What bounds it; `None` where nothing could be measured by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<CaseLimit>,
+    /// What arrays with a place of their own obtained (`objects` of the placement), by the last run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub objects: BTreeMap<String, ObjectObtained>,
     /// What the workload said of itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What memory of a name obtained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct ObjectObtained {
+    /// Its bytes, in whole pages.
+    pub bytes: u64,
+    /// Bytes on huge pages; `None` where the kernel did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_bytes: Option<u64>,
+    /// Resident bytes by node; empty where the kernel did not tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bytes_by_node: BTreeMap<u32, u64>,
 }
 
 /// The work of a step of a case, counted and not measured.

@@ -21,6 +21,7 @@ mod attach;
 mod case;
 mod cpus;
 mod memory;
+mod objects;
 mod observation;
 mod placement;
 mod profile;
@@ -37,12 +38,13 @@ mod tune;
 pub use attach::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachedProcess, ExecutorKind,
 };
-pub use case::{CaseFigure, CaseFigures, CaseLimit, CaseWork};
+pub use case::{CaseFigure, CaseFigures, CaseLimit, CaseWork, ObjectObtained};
 pub use cpus::{ProgramCpus, ProgramCpusError};
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
+pub use objects::{ObjectPlacement, ObjectPlacementError};
 pub use observation::{Observation, ObservedThread};
-pub use placement::{Placement, PlacementError, Via};
+pub use placement::{Placement, PlacementError, Via, parse_object};
 pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};
 pub use record::{Record, RecordError};

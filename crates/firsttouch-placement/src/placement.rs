@@ -2,11 +2,13 @@
 
 use crate::threads::{format_order, parse_order};
 use crate::{
-    MemoryPolicy, MemoryPolicyError, NodeSet, ProgramCpus, ProgramCpusError, ThreadPlacement,
-    ThreadPlacementError, format_bytes, parse_size,
+    MemoryPolicy, MemoryPolicyError, NodeSet, ObjectPlacement, ObjectPlacementError, ProgramCpus,
+    ProgramCpusError, ThreadPlacement, ThreadPlacementError, format_bytes, parse_size,
 };
 use firsttouch_memory::Pages;
+use firsttouch_memory::object_places::is_name;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -100,6 +102,9 @@ pub struct Placement {
     /// A device: the program runs on the CPUs next to it, with memory from there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<String>,
+    /// Where memory goes that the program gives these names, apart from all other: regions, and the arrays of cases.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub objects: BTreeMap<String, ObjectPlacement>,
 }
 
 impl Default for Placement {
@@ -119,6 +124,7 @@ impl Default for Placement {
             threads: ThreadPlacement::None,
             skip_threads: Vec::new(),
             near: None,
+            objects: BTreeMap::new(),
         }
     }
 }
@@ -168,9 +174,18 @@ pub enum PlacementError {
     /// The placement of threads does not read.
     #[error(transparent)]
     Threads(#[from] ThreadPlacementError),
+    /// A name that no memory can have.
+    #[error("`{name}` cannot be the name of memory: letters, digits, `-`, `_` and `.` make one")]
+    ObjectName {
+        /// The name.
+        name: String,
+    },
+    /// The place of named memory does not read.
+    #[error(transparent)]
+    Object(#[from] ObjectPlacementError),
     /// A key or word of the short form is unknown.
     #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=)"
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=, object=)"
     )]
     UnknownWord {
         /// The offending word.
@@ -223,7 +238,10 @@ impl Placement {
         if self.threads == ThreadPlacement::None && !self.skip_threads.is_empty() {
             return Err(PlacementError::NothingToSkip);
         }
-        Ok(())
+        match self.objects.keys().find(|name| !is_name(name)) {
+            Some(name) => Err(PlacementError::ObjectName { name: name.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// Whether the agent has something to do in the program.
@@ -278,6 +296,9 @@ impl Placement {
         }
         if let Some(device) = &self.near {
             words.extend(["--near".to_owned(), device.clone()]);
+        }
+        for (name, place) in &self.objects {
+            words.extend(["--object".to_owned(), format!("{name}:{place}")]);
         }
         words
     }
@@ -339,6 +360,9 @@ impl fmt::Display for Placement {
         if let Some(device) = &self.near {
             write!(f, ",near={device}")?;
         }
+        for (name, place) in &self.objects {
+            write!(f, ",object={name}:{}", inside(place.to_string()))?;
+        }
         Ok(())
     }
 }
@@ -377,6 +401,10 @@ impl FromStr for Placement {
                     placement.skip_threads = parse_order(value).ok_or_else(unknown)?
                 }
                 Some(("near", device)) if !device.is_empty() => placement.near = Some(device.to_owned()),
+                Some(("object", value)) => {
+                    let (name, place) = parse_object(value)?;
+                    placement.objects.insert(name, place);
+                }
                 None if word == "prefault" => placement.prefault = true,
                 None if word == "zero" => placement.zero = true,
                 None if word == "heap" => placement.heap = true,
@@ -389,6 +417,18 @@ impl FromStr for Placement {
         }
         placement.check()?;
         Ok(placement)
+    }
+}
+
+/// `NAME:PAGES` or `NAME:PAGES:MEMORY`: where memory of that name goes.
+///
+/// # Errors
+/// Where it does not read so.
+pub fn parse_object(text: &str) -> Result<(String, ObjectPlacement), PlacementError> {
+    let (name, place) = text.split_once(':').unwrap_or((text, ""));
+    match is_name(name) {
+        true => Ok((name.to_owned(), place.parse()?)),
+        false => Err(PlacementError::ObjectName { name: name.to_owned() }),
     }
 }
 

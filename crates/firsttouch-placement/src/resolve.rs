@@ -15,7 +15,7 @@ use error::{nearest, no_such_kind};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::numa::{CpuBits, NodeBits};
 use firsttouch_machine::{Machine, Measurement, Near, Node, small_ratio};
-use firsttouch_memory::Shares;
+use firsttouch_memory::{NodePolicy, Pages, Shares};
 use firsttouch_threads::{compact, groups, scatter};
 
 /// The largest weight of a node: the kernel keeps weights in one byte, and small ones spread finer.
@@ -52,6 +52,8 @@ pub struct Resolved {
     pub cpus: Vec<u32>,
     /// The CPUs of the threads in the order of their creation; empty where threads are not bound one by one.
     pub order: Vec<u32>,
+    /// Where memory of these names goes.
+    pub objects: Vec<(String, Pages, NodePolicy)>,
     /// What was decided on the way and is not to be seen in the rest.
     pub notes: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl Placement {
             || !self.cpus.is_none()
             || self.threads != ThreadPlacement::None
             || self.near.is_some()
+            || !self.objects.is_empty()
     }
 
     /// What the kernel is to be told on this machine.
@@ -70,6 +73,9 @@ impl Placement {
         let mut resolved = Resolved::default();
         self.resolve_cpus(around, &mut resolved)?;
         self.resolve_memory(around, &mut resolved)?;
+        for (name, place) in &self.objects {
+            resolved.objects.push((name.clone(), place.pages, place.memory.for_region(around)?));
+        }
         for (what, numbers, end) in
             [("node", &resolved.memory.nodes(), NodeBits::END), ("CPU", &resolved.cpus, CpuBits::END)]
         {

@@ -6,7 +6,7 @@ use crate::sentence::Sentence;
 use crate::sheet::{Sheet, SheetColumn, SheetRow, column};
 use crate::verdict;
 use firsttouch_documents::{CaseComparison, CaseReport, ComparisonAxis};
-use firsttouch_placement::{CaseFigures, ConfigurationReport, TuneReport};
+use firsttouch_placement::{CaseFigures, ConfigurationReport, ObjectObtained, TuneReport};
 
 /// Significant digits of a figure.
 const DIGITS: usize = 3;
@@ -104,7 +104,7 @@ fn comparison(comparison: &CaseComparison) -> Sheet {
             verdict_word(session, one, is_baseline),
             one.proved.runs.len().to_string(),
         ]);
-        cells.extend(places.then(|| obtained(one)));
+        cells.extend(places.then(|| obtained_words(one)));
         SheetRow { name: name(comparison.of, one), cells, verdict: one.proved.verdict(), is_baseline }
     };
     Sheet {
@@ -112,6 +112,22 @@ fn comparison(comparison: &CaseComparison) -> Sheet {
         columns,
         rows: session.configurations.iter().enumerate().map(row).collect(),
     }
+}
+
+/// What it obtained; of arrays with places of their own what each of them did.
+fn obtained_words(one: &ConfigurationReport) -> String {
+    let Some(case) = one.case.as_deref().filter(|case| !case.objects.is_empty()) else {
+        return obtained(one);
+    };
+    let object = |(name, object): (&String, &ObjectObtained)| {
+        let huge = object.huge_bytes.map_or(String::new(), |huge| {
+            format!(", {} huge", percent(huge as f64 / object.bytes.max(1) as f64))
+        });
+        let nodes: Vec<String> = object.bytes_by_node.keys().map(u32::to_string).collect();
+        let nodes = if nodes.is_empty() { String::new() } else { format!(", node {}", nodes.join("+")) };
+        format!("{name}: {}{huge}{nodes}", number::bytes(object.bytes as f64))
+    };
+    case.objects.iter().map(object).collect::<Vec<_>>().join("; ")
 }
 
 /// What a configuration is called: by what differs alone.

@@ -12,8 +12,8 @@ use firsttouch_experiment::{
     Objective, Ratio, SessionRun, TimedRun, Verdict,
 };
 use firsttouch_placement::{
-    BlockReport, CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, Obtained, Pages,
-    Placement, ProcessMemory, ProcessTree, Reason, Receipt, Resident, ResidentMemory, Shortfall,
+    BlockReport, CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, ObjectObtained, Obtained,
+    Pages, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Resident, ResidentMemory, Shortfall,
     SkippedConfiguration, ThreadReport, TuneReport, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
@@ -210,10 +210,17 @@ prop_compose! {
         work in proptest::option::of(any::<(u64, u64)>()),
         figure in proptest::option::of((1e-9..1e9f64, proptest::option::of((1e-9..1e9f64, 1e-9..1e9f64)))),
         (checksum, notes) in (proptest::option::of(words()), vec(words(), 0..2)),
+        objects in btree_map(words(), any::<(u64, Option<u64>, u32, u64)>(), 0..2),
         limit in proptest::option::of((words(), 1e-9..1e12f64, proptest::option::of(0.0..2.0f64))),
     ) -> CaseFigures {
         CaseFigures {
             name, variant, unit, alternative, higher_is_better, parameters, checksum, notes,
+            objects: objects
+                .into_iter()
+                .map(|(name, (bytes, huge_bytes, node, there))| {
+                    (name, ObjectObtained { bytes, huge_bytes, bytes_by_node: [(node, there)].into() })
+                })
+                .collect(),
             work: work.map(|(bytes, operations)| CaseWork { bytes, operations }),
             figure: figure.map(|(value, ends)| CaseFigure {
                 value,

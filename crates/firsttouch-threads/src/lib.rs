@@ -19,6 +19,6 @@ mod sync;
 mod team;
 
 pub use bind::bind_this_thread;
-pub use order::{GroupsError, compact, groups, scatter};
+pub use order::{GroupsError, compact, groups, groups_across, scatter};
 pub use read::{ThreadState, thread_of, threads_of};
 pub use team::{Member, PerGroup, Schedule, Team, TeamError};

@@ -98,6 +98,30 @@ pub fn groups(machine: &Machine, allowed: &[u32], cores: u32, groups: u32) -> Re
     Ok(rooms.iter().zip(taken).flat_map(|(room, taken)| room[..taken].concat()).collect())
 }
 
+/// `groups` groups of `cores` cores each, one CPU per core, that reach over the nodes: the cores are taken in turn from all
+/// of them.
+///
+/// What a machine's CPUs in the order of their numbers often are, and what [`groups`] avoids: to be compared with it.
+pub fn groups_across(
+    machine: &Machine,
+    allowed: &[u32],
+    cores: u32,
+    groups: u32,
+) -> Result<Vec<u32>, GroupsError> {
+    let first: Vec<u32> = locations(machine, allowed)
+        .into_iter()
+        .filter(|location| location.rank == 0)
+        .map(|location| location.cpu)
+        .collect();
+    let possible = (first.len() as u32).checked_div(cores).unwrap_or(0);
+    if cores == 0 || groups > possible {
+        return Err(GroupsError::TooMany { cores, groups, possible });
+    }
+    let mut order = scatter(machine, &first);
+    order.truncate((cores * groups) as usize);
+    Ok(order)
+}
+
 /// Cuts the cores of a node into groups: within each cache first, then of what the caches have left over.
 fn cut(node: &[CpuLocation], cores: usize) -> Vec<Vec<u32>> {
     let mut groups = Vec::new();

@@ -6,7 +6,7 @@
 mod skipped;
 
 use firsttouch_machine::Machine;
-use firsttouch_threads::{GroupsError, compact, groups, scatter};
+use firsttouch_threads::{GroupsError, compact, groups, groups_across, scatter};
 use proptest::prelude::*;
 use skipped::skipped;
 use std::path::Path;
@@ -139,6 +139,25 @@ fn sparse_nodes_are_taken_by_their_numbers() {
     let mut sorted = nodes.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [0, 1, 2, 33, 34, 45, 72, 73], "{nodes:?}");
+}
+
+/// "NUMA-affinity @ Istanbul" (2010): CPUs 0 to 5, 6 to 11 and so on of four sockets whose CPUs are numbered in turn.
+#[test]
+fn groups_across_reach_over_all_sockets() {
+    let machine = machine("pack:4 [numa] l3:1 core:6 pu:2");
+    let order = groups_across(&machine, &online(&machine), 6, 4).unwrap();
+    assert_eq!(order.len(), 24);
+    for group in order.chunks(6) {
+        let of_node = |node| group.iter().filter(|cpu| node_of(&machine, **cpu) == Some(node)).count();
+        let mut counts: Vec<usize> = (0..4).map(of_node).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [1, 1, 2, 2], "{group:?}");
+    }
+    // One CPU of every core.
+    let cores: std::collections::BTreeSet<u32> = order.iter().map(|cpu| cpu / 2).collect();
+    assert_eq!(cores.len(), 24);
+    let error = groups_across(&machine, &online(&machine), 6, 5).unwrap_err();
+    assert_eq!(error, GroupsError::TooMany { cores: 6, groups: 5, possible: 4 });
 }
 
 proptest! {

@@ -19,7 +19,7 @@ const WITHIN: f64 = 1e-4;
 /// The QR decomposition of a Hilbert matrix. The matrix is allocated in each step, as `qr(hilbert(N))` does in R. The article's
 /// sizes are a quarter of what caches hold today; a matrix that exceeds them takes minutes.
 #[derive(Debug)]
-pub struct Hilbert;
+pub(crate) struct Hilbert;
 
 static ABOUT: About = About {
     name: "hilbert",

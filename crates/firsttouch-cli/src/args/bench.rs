@@ -6,7 +6,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Subcommand, ValueEnum};
 use firsttouch_launch::{Budget, Dimension};
 use firsttouch_placement::Pages;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Run reference workloads in their variants and under placements, and prove what each is worth
 ///
@@ -24,7 +26,8 @@ use std::path::PathBuf;
   firsttouch bench stream --vary kernel=copy,triad --vary threads=1,2
   firsttouch bench wave3d --configs 'thp 2m' --export-html wave3d.html
   firsttouch bench sssp                        naive threads, huge pages, affinity, groups of cores, on streets made for it
-  firsttouch bench sssp NY.gr.gz --export-html sssp.html"
+  firsttouch bench sssp NY.gr.gz --export-html sssp.html
+  firsttouch bench sssp NY.gr.gz --num-threads 1..4      the variants with 1, 2, 3 and 4 threads"
 )]
 pub(crate) struct Bench {
     /// The cases [default: all]
@@ -98,15 +101,19 @@ pub(crate) struct RunCase {
     /// Where time and result go; without it stdout gets the result alone
     #[arg(long)]
     pub(crate) result: Option<PathBuf>,
+    /// Where a picture of the result goes (`wave3d`)
+    #[arg(long)]
+    pub(crate) picture: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchWhat {
     /// Let many threads find shortest paths by the variants of "NUMA-affinity: APSP(NY)" (2010), and prove what each is worth
     ///
-    /// Naive threads, a process for each node as numactl would start them, huge pages, affinity, both, groups of cores with a
-    /// copy of the graph each, and one thread alone, all with the same bucket queue. Every run is a process of its own; only the
-    /// searches are timed.
+    /// Naive threads, a process for each node as numactl would start them, huge pages (transparent, and reserved where there are
+    /// some), affinity, both, groups of cores with a copy of the graph each, also such that reach over the nodes, and one thread
+    /// alone, naive or not, all with the same bucket queue. Every run is a process of its own; only the searches are timed, and
+    /// it is told what pages the memory of each variant obtained.
     Sssp(BenchSssp),
     /// One run of bench sssp
     #[command(hide = true)]
@@ -121,6 +128,10 @@ pub(crate) struct BenchSssp {
     /// Sources of a run, the same in all
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) queries: u32,
+    /// Numbers of threads to search with, 1..8, 1..8:2 or 1,2,4 [default: as many as there are CPUs]; the first is what others
+    /// are compared with
+    #[arg(long, alias = "threads", value_name = "LIST")]
+    pub(crate) num_threads: Option<ThreadNumbers>,
     /// Spend no time on telling those apart that are faster than the first
     #[arg(long)]
     pub(crate) quick: bool,
@@ -161,6 +172,34 @@ pub(crate) struct BenchSearch {
     pub(crate) groups: Option<GroupsWord>,
 }
 
+/// Numbers of threads, as they were named, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadNumbers(pub(crate) Vec<usize>);
+
+/// Most threads that a number may name.
+const MOST_THREADS: usize = 1 << 16;
+
+impl FromStr for ThreadNumbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ThreadNumbers, String> {
+        let number = |text: &str| text.parse().ok().filter(|number| (1..=MOST_THREADS).contains(number));
+        let range = |part: &str| -> Option<Vec<usize>> {
+            let Some((low, rest)) = part.split_once("..") else { return Some(vec![number(part)?]) };
+            let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+            Some((number(low)?..=number(high)?).step_by(number(step)?).collect())
+        };
+        let parts: Option<Vec<Vec<usize>>> = text.split(',').map(range).collect();
+        let mut numbers = parts.unwrap_or_default().concat();
+        let mut seen = BTreeSet::new();
+        numbers.retain(|number| seen.insert(*number));
+        if numbers.is_empty() {
+            return Err("numbers of threads: 1..8, 1..8:2 or 1,2,4".to_owned());
+        }
+        Ok(ThreadNumbers(numbers))
+    }
+}
+
 fn share(text: &str) -> Result<(usize, usize), String> {
     let numbers = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     numbers.filter(|(part, of)| part < of).ok_or_else(|| "expected K/N with K below N".to_owned())
@@ -170,4 +209,19 @@ fn setting(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
         .ok_or_else(|| "expected NAME=VALUE, for example n=2048".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads_are_ranges_and_lists() {
+        let numbers = |text: &str| text.parse::<ThreadNumbers>().map(|numbers| numbers.0);
+        assert_eq!(numbers("1..4"), Ok(vec![1, 2, 3, 4]));
+        assert_eq!(numbers("1,2..6:2,4,24"), Ok(vec![1, 2, 4, 6, 24]));
+        for wrong in ["", "0", "1..", "4..1", "1..4:0", "x", "1,,2", "1..99999999999"] {
+            assert!(numbers(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -139,23 +139,25 @@ pub(crate) struct GraphGenerate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Range(pub(crate) RangeInclusive<u32>);
 
-/// Groups of cores, as `6x4`: cores of a group, and groups.
+/// Groups of cores, as `6x4`: cores of a group, and groups; `6x4-across`: such that reach over the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupsWord {
     pub(crate) cores: u32,
     pub(crate) groups: u32,
+    pub(crate) across: bool,
 }
 
 impl FromStr for GroupsWord {
     type Err = String;
 
     fn from_str(text: &str) -> Result<GroupsWord, String> {
+        let (numbers, across) = text.strip_suffix("-across").map_or((text, false), |rest| (rest, true));
         let parse = || {
-            let (cores, groups) = text.split_once('x')?;
-            Some(GroupsWord { cores: cores.parse().ok()?, groups: groups.parse().ok()? })
+            let (cores, groups) = numbers.split_once('x')?;
+            Some(GroupsWord { cores: cores.parse().ok()?, groups: groups.parse().ok()?, across })
         };
         let valid = parse().filter(|groups| groups.cores > 0 && groups.groups > 0);
-        valid.ok_or_else(|| "cores per group and groups: 6x4".to_owned())
+        valid.ok_or_else(|| "cores per group and groups: 6x4, or 6x4-across".to_owned())
     }
 }
 

@@ -3,7 +3,8 @@
 use super::words::{pages, placement_word, size};
 use clap::Args;
 use firsttouch_placement::{
-    MemoryPolicy, NodeSet, Pages, Placement, ProgramCpus, ThreadPlacement, Via, parse_order,
+    MemoryPolicy, NodeSet, ObjectPlacement, Pages, Placement, ProgramCpus, ThreadPlacement, Via,
+    parse_object, parse_order,
 };
 use std::path::PathBuf;
 
@@ -92,6 +93,15 @@ pub(crate) struct PlacementArgs {
     /// Run on the CPUs next to a device, with memory from there: nvme0n1, eth0, md0, 0000:05:00.0, /dev/dri/renderD128
     #[arg(long, value_name = "DEVICE")]
     pub(crate) near: Option<String>,
+    /// Memory that the program gives a name: NAME:PAGES or NAME:PAGES:POLICY, as packed-b:thp:prefer=hbm
+    ///
+    /// For the arrays of the cases of `bench`. Other memory is not concerned: with --pages plain this is all that is placed.
+    #[arg(long = "object", value_name = "OBJECT", value_parser = object)]
+    pub(crate) objects: Vec<(String, ObjectPlacement)>,
+}
+
+fn object(text: &str) -> Result<(String, ObjectPlacement), String> {
+    parse_object(text).map_err(|error| error.to_string())
 }
 
 /// Numbers of threads; a type of its own, because clap takes a list for an option that is given several times.
@@ -120,6 +130,12 @@ impl PlacementArgs {
                 (None, _) => start.skip_threads.clone(),
             },
             near: self.near.as_ref().or(start.near.as_ref()).cloned(),
+            objects: start
+                .objects
+                .iter()
+                .map(|(name, place)| (name.clone(), place.clone()))
+                .chain(self.objects.clone())
+                .collect(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! What a run of a case says: written by it and read by the session that started it. Programs of others write the same.
 
 use firsttouch_cases::Checksum;
-use firsttouch_placement::CaseWork;
+use firsttouch_placement::{CaseWork, ObjectObtained};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fmt, fs, io};
 
@@ -20,6 +21,9 @@ pub(super) struct CaseRun {
     pub(super) limit: Option<f64>,
     #[serde(default)]
     pub(super) notes: Vec<String>,
+    /// What arrays with a place of their own obtained.
+    #[serde(default)]
+    pub(super) objects: BTreeMap<String, ObjectObtained>,
 }
 
 /// A checksum as JSON has it.
@@ -96,6 +100,7 @@ mod tests {
                 work: Some(CaseWork { bytes: 3, operations: u64::MAX }),
                 limit: Some(1e11),
                 notes: vec!["4 lanes".to_owned()],
+                objects: BTreeMap::new(),
             };
             run.write(&file).unwrap();
             assert_eq!(CaseRun::read(&file).unwrap(), run);

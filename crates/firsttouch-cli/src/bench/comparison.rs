@@ -199,6 +199,7 @@ impl Family<'_> {
                 value,
                 share: median(&shares),
             }),
+            objects: runs.last().map_or_else(BTreeMap::new, |run| run.objects.clone()),
             notes: runs.last().map_or_else(Vec::new, |run| run.notes.clone()),
         }
     }

@@ -6,11 +6,14 @@ use crate::output::{self, Failure, Outcome};
 use crate::reading;
 use anyhow::Context;
 use firsttouch_cases::{
-    Arguments, Arrays, Case, CaseError, Given, Outside, Prepared, Variant, Workload, find,
+    Arguments, ArrayObtained, ArrayPlace, Arrays, Case, CaseError, Given, Outside, Prepared, Variant,
+    Workload, find,
 };
 use firsttouch_measure::{Limit, measure_limit};
-use firsttouch_placement::CaseWork;
+use firsttouch_memory::object_places::{self, ObjectPlace};
+use firsttouch_placement::{CaseWork, ObjectObtained};
 use firsttouch_threads::Team;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +28,7 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     let arguments = Arguments::of(about, &args.set, args.quick).map_err(failed)?;
     let steps = args.steps.unwrap_or(about.steps);
     let mut team = reading::team(args.threads)?;
-    let arrays = Arrays::default();
+    let arrays = arrays()?;
     let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
     let mut workload = match case.prepare(&mut given).map_err(failed)? {
         Prepared::Here(workload) => workload,
@@ -36,6 +39,12 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     let all: Duration = (0..steps).map(|_| step(&mut *workload, &mut team)).sum();
     let seconds = all.as_secs_f64() / f64::from(steps);
     let (checksum, work, notes) = (workload.checksum(), workload.work(), workload.notes());
+    if let Some(file) = &args.picture {
+        let picture = workload.picture();
+        let picture = picture.ok_or_else(|| Failure::message("there is no picture of this case").usage())?;
+        fs::write(file, picture).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let objects = arrays.obtained().into_iter().map(obtained).collect();
     drop(workload);
     let Some(result) = &args.result else {
         output::data(&format!("{} {}\n", about.name, RunChecksum::from(checksum)))?;
@@ -47,9 +56,26 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
         work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
         limit: limit(about.bound, &mut team)?,
         notes,
+        objects,
     };
     run.write(result).with_context(|| format!("cannot write {}", result.display()))?;
     Ok(0)
+}
+
+/// The arrays of a case, with the places that whoever started us named for some of them.
+fn arrays() -> Outcome<Arrays> {
+    let Some(text) = std::env::var_os(object_places::VARIABLE) else { return Ok(Arrays::default()) };
+    let wrong = || Failure::message(format!("{} does not read", object_places::VARIABLE));
+    let text = text.to_str().ok_or_else(wrong)?;
+    let places = object_places::parse(text).ok_or_else(wrong)?;
+    let place = |it: ObjectPlace<'_>| (it.name.to_owned(), ArrayPlace { pages: it.pages, memory: it.memory });
+    Ok(Arrays::with_places(places.map(place).collect()))
+}
+
+/// What arrays of one name obtained, of which the last counts.
+fn obtained(array: ArrayObtained) -> (String, ObjectObtained) {
+    let ArrayObtained { name, bytes, huge_bytes, bytes_by_node } = array;
+    (name.to_owned(), ObjectObtained { bytes, huge_bytes, bytes_by_node })
 }
 
 /// Does a step, and answers how long it took.

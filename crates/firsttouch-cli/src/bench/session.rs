@@ -82,6 +82,7 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
             output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
             match family.compare(&bench, budget, &mut references) {
                 Ok(comparison) => comparisons.push(comparison),
+                Err(failure) if failure.is_usage() => return Err(failure),
                 // What other cases found is not lost.
                 Err(failure) => {
                     failure.context(job.about.name).print();

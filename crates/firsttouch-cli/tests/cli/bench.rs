@@ -156,3 +156,42 @@ fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {
     // What there is of other comparisons is shown all the same.
     assert_eq!(json(&stdout(&output))["cases"][0]["comparisons"], json!([]));
 }
+
+#[test]
+fn a_named_array_is_placed_alone_and_read_back() {
+    let arguments = [
+        "bench",
+        "gather",
+        "--set",
+        "table=32M",
+        "--set",
+        "reads=1000",
+        "--max-runs",
+        "2",
+        "--steps",
+        "1",
+        "--json",
+        "--configs",
+        "plain,object=table:thp plain,object=table:4k:local",
+    ];
+    let output = run(&arguments);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let configurations = configurations(&document);
+    assert_eq!(configurations[1]["asked"]["objects"], json!({"table": "thp"}));
+    assert_eq!(configurations[2]["asked"]["objects"], json!({"table": "4k:local"}));
+    assert_eq!(configurations[0]["case"]["objects"], Value::Null, "nothing was asked of it");
+    let bytes = 32_u64 << 20;
+    for (one, huge) in [(&configurations[1], bytes), (&configurations[2], 0)] {
+        let table = &one["case"]["objects"]["table"];
+        assert_eq!(table["bytes"], bytes, "{one}");
+        // Older kernels than 6.7 do not tell.
+        if !table["huge_bytes"].is_null() {
+            assert_eq!(table["huge_bytes"], huge, "{one}");
+        }
+        let by_node = table["bytes_by_node"].as_object().unwrap();
+        assert_eq!(by_node.values().map(|bytes| bytes.as_u64().unwrap()).sum::<u64>(), bytes, "{one}");
+    }
+    refused(&["gather", "--configs", "plain,object=ta/ble:thp"], &["cannot be the name of memory"]);
+    refused(&["gather", "--configs", "plain,object=table:large"], &["`large` is not a kind of pages"]);
+}

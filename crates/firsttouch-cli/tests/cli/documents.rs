@@ -135,7 +135,7 @@ fn written(folder: &Path) -> Written {
     let step = Step { step: 1, begun_s: 0.0, ended_s: 0.1, messages: 1, bytes: 8, workers: vec![worker] };
     written.of(&Account { cpus: vec![0], steps: vec![step], balancings: Vec::new() });
     let graph = GraphFigures { nodes: 2, arcs: 1, bytes: 24 };
-    let variants = vec![SearchVariant { name: "one".to_owned(), threads: 1, teps: None }];
+    let variants = vec![SearchVariant { name: "one".to_owned(), threads: 1, teps: None, receipt: None }];
     written.of(&SearchBench { name: "g".to_owned(), graph, queries: 1, variants, session: session.clone() });
     written.of(&session);
     let bench = [

@@ -150,11 +150,30 @@ fn the_ways_of_the_document_are_compared() {
         // Arcs times queries, by time.
         let (teps, mean) = (variant["teps"].as_f64().unwrap(), proved["mean_wall_s"].as_f64().unwrap());
         assert!((teps * mean - 12.0).abs() < 1e-6, "{variant}");
+        // What was obtained is told, and where huge pages were asked for and are not there, why.
+        let receipt = &variant["receipt"];
+        let small = receipt["obtained"]["bytes_by_page_size"]["4096"].as_u64().unwrap_or(0);
+        let is_short = !receipt["shortfalls"].as_array().unwrap().is_empty();
+        assert!(receipt["obtained"]["placed_bytes"].as_u64().unwrap() > 0, "{variant}");
+        assert_eq!(is_short, small > 0 && receipt["asked"]["pages"] != "4k", "{variant}");
     }
     let names: Vec<&str> = variants.iter().map(|variant| variant["name"].as_str().unwrap()).collect();
     assert_eq!((names[0], names[names.len() - 1]), ("naive threads", "one thread"));
+    // One thread for each core: with hardware threads, too, there are such groups.
     assert!(names.iter().any(|name| name.starts_with("groups ")), "{names:?}");
+    assert!(names.contains(&"one thread, naive"), "{names:?}");
     assert!(std::fs::read_to_string(&page).unwrap().contains("naive threads"));
+
+    let graph = graph.to_str().unwrap();
+    let output =
+        run(&["bench", "sssp", graph, "--queries", "3", "--max-runs", "2", "--json", "--num-threads", "1"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let first = &document["variants"][0];
+    assert_eq!((&first["name"], &first["threads"]), (&"naive threads, 1".into(), &1.into()), "{first}");
+    let output = run(&["bench", "sssp", graph, "--num-threads", "1..9999"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("hint: firsttouch bench sssp --num-threads"), "{}", stderr(&output));
 
     let output = run(&["bench", "sssp", "/nowhere.gr"]);
     assert_code(&output, 1);

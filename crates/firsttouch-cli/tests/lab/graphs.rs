@@ -31,7 +31,39 @@ const CASES: [Case; 3] =
     [("two-node", 2, &[0, 1]), ("two-node", 1, &[0, 0, 1, 1]), ("xeon4", 8, &[0, 1, 2, 3])];
 
 pub(crate) fn tests() -> Vec<Test> {
-    CASES.into_iter().flat_map(|case| [copies(case), command_line(case)]).collect()
+    let copies = CASES.into_iter().flat_map(|case| [copies(case), command_line(case)]);
+    copies.chain([variants()]).collect()
+}
+
+/// `bench sssp` where there are two nodes: a process for each, which has its copy there, and groups over both.
+fn variants() -> Test {
+    let make = "firsttouch graph generate streets 10 g.ftg > made";
+    let bench = "firsttouch bench sssp g.ftg --queries 4 --max-runs 2 --json";
+    let command = shell(&format!("{make} && {bench}"));
+    let name = "bench sssp has processes per node and groups across nodes (two-node)";
+    Test::new(name.to_owned(), Setting::of("two-node"), vec![command], |_, ran| {
+        succeeded(&ran[0]);
+        let document: Value = serde_json::from_str(&ran[0].stdout).unwrap();
+        let variant = |name: &str| {
+            let all = document["variants"].as_array().unwrap();
+            all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {document}"))
+        };
+        let nodes = |name: &str| {
+            let receipt = &variant(name)["receipt"];
+            assert_eq!(receipt["shortfalls"], Value::Array(Vec::new()), "{receipt}");
+            let by_node = receipt["obtained"]["bytes_by_node"].as_object().unwrap();
+            by_node.keys().cloned().collect::<Vec<_>>()
+        };
+        let processes = &variant("process per node")["receipt"];
+        assert_eq!((&processes["asked"]["nodes"], &processes["copies"]), (&Value::from([0, 1]), &2.into()));
+        assert_eq!(nodes("process per node"), ["0", "1"]);
+        // Within nodes as many as fit, over both, and all cores in one.
+        assert_eq!(variant("groups 2x2")["receipt"]["asked"]["nodes"], Value::from([0, 1]));
+        for across in ["groups 2x2 across", "groups 4x1 across"] {
+            let receipt = &variant(across)["receipt"];
+            assert!(receipt["asked"]["nodes"].as_array().unwrap().iter().all(|node| *node == 0), "{receipt}");
+        }
+    })
 }
 
 fn copies((machine, cores, nodes): Case) -> Test {

@@ -22,6 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(as_numactl());
     tests.extend([mask_without_memory(), masked_threads(), mask_of_a_cpuset()]);
     tests.extend([near_card(), near_disk()]);
+    tests.extend(named_arrays());
     tests.extend(refused());
     tests
 }
@@ -319,4 +320,23 @@ fn said(one: &Collected, why: &str) {
     assert_eq!(one.finished.ending, Ending::Exited(125), "{one:?}");
     assert!(one.stdout.is_empty(), "it was started: {one:?}");
     assert!(one.stderr.contains(why) && one.stderr.contains("\n\nhint: "), "{}", one.stderr);
+}
+
+/// An array of a case that was given a node of its own lies there, and its other memory does not.
+fn named_arrays() -> Vec<Test> {
+    const TABLE: &str =
+        "case gather --set table=64M --set reads=1000 --steps 1 --threads 1 --result /dev/stdout";
+    let cases = [("knl-flat", "prefer=hbm", 1), ("cxl", "bind=cxl", 2), ("two-node", "bind=1", 1)];
+    let test = |(machine, memory, node): (&'static str, &'static str, u32)| {
+        let run = placed(&format!("--pages plain --object table:thp:{memory}"), "firsttouch", TABLE);
+        let name = format!("run --object places a named array ({machine})");
+        Test::new(name, Setting::of(machine), vec![run], move |_, ran| {
+            let said: Value = serde_json::from_str(&ran[0].stdout).unwrap();
+            let nodes = said["objects"]["table"]["bytes_by_node"].as_object().unwrap();
+            assert_eq!(nodes.len(), 1, "{said}");
+            assert_eq!(nodes[&node.to_string()], 64 << 20, "{said}");
+            assert_eq!(receipt(&ran[0])["asked"]["objects"]["table"], format!("thp:{memory}"));
+        })
+    };
+    cases.into_iter().map(test).collect()
 }

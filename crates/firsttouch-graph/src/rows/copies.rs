@@ -6,7 +6,7 @@ use firsttouch_documents::{GraphAsked, GraphReceipt};
 use firsttouch_machine::Machine;
 use firsttouch_memory::{HUGE, Pages, RegionError};
 use firsttouch_placement::{Obtained, Shortfall};
-use firsttouch_threads::{GroupsError, Team, groups};
+use firsttouch_threads::{GroupsError, Team, groups, groups_across};
 use std::collections::BTreeMap;
 
 /// Cores that share a copy, and the node they are on.
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub struct CoreGroup {
     /// One CPU of every core.
     pub cpus: Vec<u32>,
-    /// Where their memory is; `None` where there is but one node, or it has no memory.
+    /// Where their memory is, or that of the first of them; `None` where there is but one node, or it has no memory.
     pub node: Option<u32>,
 }
 
@@ -28,13 +28,31 @@ pub fn core_groups(
     cores: u32,
     count: u32,
 ) -> Result<Vec<CoreGroup>, GroupsError> {
-    let cpus = groups(machine, usable, cores, count)?;
+    Ok(placed(machine, &groups(machine, usable, cores, count)?, cores))
+}
+
+/// The same with groups that reach over the nodes (see [`firsttouch_threads::groups_across`]): their copies lie where the first
+/// core of each is.
+///
+/// # Errors
+/// More groups than there are cores for.
+pub fn core_groups_across(
+    machine: &Machine,
+    usable: &[u32],
+    cores: u32,
+    count: u32,
+) -> Result<Vec<CoreGroup>, GroupsError> {
+    Ok(placed(machine, &groups_across(machine, usable, cores, count)?, cores))
+}
+
+/// The CPUs of groups, one after the other, with the node of each group.
+fn placed(machine: &Machine, cpus: &[u32], cores: u32) -> Vec<CoreGroup> {
     let node_of = |cpu: &u32| {
         let node = machine.nodes.iter().find(|node| node.cpus.contains(cpu))?;
         (machine.nodes.len() > 1 && node.size_bytes != Some(0)).then_some(node.id)
     };
     let group = |cpus: &[u32]| CoreGroup { cpus: cpus.to_vec(), node: cpus.first().and_then(node_of) };
-    Ok(cpus.chunks(cores as usize).map(group).collect())
+    cpus.chunks(cores as usize).map(group).collect()
 }
 
 /// Copies of a graph, as many as a team has groups. Cores that share a cache share a copy; the groups share nothing.
@@ -252,6 +270,12 @@ mod tests {
         assert_eq!(nodes, [Some(0), Some(0), Some(1), Some(1)]);
         assert!(found.iter().all(|group| group.cpus.len() == 2));
         assert!(core_groups(&machine, &usable, 5, 1).is_err());
+        // Across, a group may have as many cores as the machine.
+        let across = core_groups_across(&machine, &usable, 4, 2).unwrap();
+        let over = |group: &CoreGroup| group.cpus.iter().filter(|cpu| **cpu < 4).count();
+        assert!(across.iter().all(|group| over(group) == 2 && group.node == Some(0)), "{across:?}");
+        assert_eq!(core_groups_across(&machine, &usable, 8, 1).unwrap()[0].cpus.len(), 8);
+        assert!(core_groups_across(&machine, &usable, 8, 2).is_err());
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) use array::{Array, Cells, Owner, Pack, Store};
 pub use borrowed::BorrowedCsr;
 pub(crate) use build::{ArcSource, BuildError, build, in_parts};
 pub(crate) use copies::receipt_of;
-pub use copies::{Copies, CoreGroup, Graphs, core_groups};
+pub use copies::{Copies, CoreGroup, Graphs, core_groups, core_groups_across};
 pub use csr::{CsrArrays, Index, Weights};
 pub use error::GraphError;
 pub use graph::Graph;

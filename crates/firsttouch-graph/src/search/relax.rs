@@ -6,7 +6,8 @@
 //! on without a branch: always four arcs are read, the last of them perhaps those of the next node, and where
 //! a distance is no improvement the old one is written again, or, with several threads, the new one to where nobody reads it.
 //! What is an improvement is collected first, by a store that counts or does not, and entered into the queue some hundred at
-//! a time: less than half of the arcs are one, and a loop that does both runs out of registers.
+//! a time: less than half of the arcs are one, and a loop that does both runs out of registers. One thread by itself enters
+//! those of nodes with many arcs at once: there the branch is guessed anyway, and collecting cost some percent.
 //!
 //! Several threads may do this at the same time. Where each has nodes of its own, it writes the distances of no others, and
 //! reads those of others as a hint only. Otherwise they read, compare and write, without an instruction that would make
@@ -175,6 +176,10 @@ fn relax_all<D: Distance, V: View, const LIMITED: bool, const WRITERS: u8>(
                     if entry.distance < D::read(&distances[entry.node as usize])
                         && offer::<D, LIMITED, WRITERS>(field, &nowhere, notes, entry, true)
                     {
+                        if WRITERS == ALONE {
+                            queue.enter(entry.distance, entry.node);
+                            continue;
+                        }
                         notes.found[found % FOUND] = entry;
                         found += 1;
                         if found == FOUND {

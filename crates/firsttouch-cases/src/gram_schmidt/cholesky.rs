@@ -1,0 +1,164 @@
+//! CholeskyQR2: the products of all vectors with each other, their triangle R by Cholesky's decomposition, Q = V / R; and all of it once
+//! more, because what the first time loses of orthogonality the second restores. Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, *Roundoff
+//! error analysis of the CholeskyQR2 algorithm* (ETNA 44, 2015): as orthogonal as Householder's as long as the condition of the vectors is
+//! below 10^8.
+//!
+//! The first quotient is never stored: the second pass makes a chunk of it in the cache, for its products only, and the third divides by both
+//! triangles at once. So vectors are read three times and written once.
+
+use super::kernels::{LEFT, Pairs, SUMS};
+use super::methods::Directions;
+use super::triangle::Triangle;
+use super::vectors::Rows;
+use crate::dgemm::{Kernel, pack_a, pack_b};
+use crate::share::each;
+use firsttouch_threads::Team;
+use std::ops::Range;
+
+/// Rows of a chunk: of 32 vectors two chunks fit into half of a second-level cache. A multiple of the rows of every tile.
+const ROWS: usize = 960;
+
+/// What a member works in.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    pairs: Pairs,
+    kernel: Kernel,
+    count: usize,
+    /// A chunk of all vectors in strips.
+    packed: Vec<f64>,
+    /// A chunk by columns, with columns of zeroes for whole blocks of pairs.
+    columns: Vec<f64>,
+    triangle: Vec<f64>,
+    blocks: Vec<[f64; SUMS]>,
+}
+
+/// Makes `q` orthonormal, gives `d` the same combinations, and answers R.
+pub(super) fn cholesky_qr2<'b>(
+    q: &mut [Rows<'b>],
+    d: Directions<'_, 'b>,
+    scratch: &mut [Scratch],
+    team: &mut Team,
+) -> Triangle {
+    let products = each(team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
+        scratch.products(&rows.iter().map(|vector| &**vector), rows[0].len())
+    });
+    let first = Triangle::cholesky(&total(products));
+    let inverse = first.inverse();
+    let products = each(team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
+        scratch.divide_by(&inverse);
+        chunks(rows[0].len()).for_each(|chunk| {
+            let length = scratch.combine(rows, &chunk);
+            scratch.add_products(length);
+        });
+        scratch.take_products()
+    });
+    let second = Triangle::cholesky(&total(products));
+    let inverse = inverse.times(&second.inverse());
+    for set in [Some(q), d].into_iter().flatten() {
+        each(team, set.iter_mut().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
+            scratch.divide_by(&inverse);
+            for chunk in chunks(rows[0].len()) {
+                scratch.combine(rows, &chunk);
+                for (vector, column) in rows.iter_mut().zip(scratch.columns.chunks_exact(ROWS)) {
+                    vector[chunk.clone()].copy_from_slice(&column[..chunk.len()]);
+                }
+            }
+        });
+    }
+    second.times(&first)
+}
+
+fn chunks(length: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..length).step_by(ROWS).map(move |row| row..length.min(row + ROWS))
+}
+
+fn total(products: Vec<Triangle>) -> Triangle {
+    let add = |mut one: Triangle, other: Triangle| {
+        one.values.iter_mut().zip(other.values).for_each(|(value, more)| *value += more);
+        one
+    };
+    products.into_iter().reduce(add).expect("a team has members")
+}
+
+impl Scratch {
+    /// For so many vectors.
+    pub(super) fn new(count: usize, pairs: Pairs, kernel: Kernel) -> Scratch {
+        assert!(ROWS.is_multiple_of(kernel.rows) && kernel.rows.is_multiple_of(8), "whole tiles in a chunk");
+        let padded = count.next_multiple_of(LEFT);
+        Scratch {
+            pairs,
+            kernel,
+            count,
+            packed: vec![0.0; ROWS * count],
+            columns: vec![0.0; ROWS * padded],
+            triangle: vec![0.0; count.next_multiple_of(kernel.columns) * count],
+            blocks: vec![[0.0; SUMS]; padded / LEFT * (padded / pairs.right)],
+        }
+    }
+
+    /// What vectors are multiplied by from here on.
+    fn divide_by(&mut self, inverse: &Triangle) {
+        pack_b(&inverse.values, self.count, &(0..self.count), 0, self.kernel.columns, &mut self.triangle);
+    }
+
+    /// Makes a chunk of the quotient, and answers its rows: so many that tiles are whole, the last of zeroes.
+    fn combine(&mut self, rows: &[&mut [f64]], chunk: &Range<usize>) -> usize {
+        let Scratch { kernel, count, packed, columns, triangle, .. } = self;
+        let length = chunk.len().next_multiple_of(kernel.rows);
+        let packed = &mut packed[..length * *count];
+        pack_a(&rows.iter().map(|vector| &vector[chunk.clone()]), kernel.rows, packed);
+        for (strip_of_b, b) in triangle.chunks_exact(kernel.columns * *count).enumerate() {
+            let first = strip_of_b * kernel.columns;
+            let width = kernel.columns.min(*count - first);
+            // Below the diagonal there is nothing to add.
+            let steps = first + width;
+            for (strip_of_a, a) in packed.chunks_exact(kernel.rows * *count).enumerate() {
+                let strips = (&a[..steps * kernel.rows], &b[..steps * kernel.columns]);
+                let target = &mut columns[first * ROWS + strip_of_a * kernel.rows..];
+                kernel.write(strips, target, ROWS, width);
+            }
+        }
+        length
+    }
+
+    /// Adds the products of the first rows of the chunk, of each vector with those from it on.
+    fn add_products(&mut self, length: usize) {
+        let Scratch { pairs, columns, blocks, .. } = self;
+        let right_blocks = columns.len() / ROWS / pairs.right;
+        for (block, sums) in blocks.iter_mut().enumerate() {
+            let (left, right) = (block / right_blocks * LEFT, block % right_blocks * pairs.right);
+            if right + pairs.right > left {
+                pairs.add(&columns[left * ROWS..], &columns[right * ROWS..], ROWS, length, sums);
+            }
+        }
+    }
+
+    /// The products so far; they begin with nothing again.
+    fn take_products(&mut self) -> Triangle {
+        let right_blocks = self.columns.len() / ROWS / self.pairs.right;
+        let mut products = Triangle::zero(self.count);
+        for (row, column) in (0..self.count).flat_map(|column| (0..=column).map(move |row| (row, column))) {
+            let sums = &self.blocks[row / LEFT * right_blocks + column / self.pairs.right];
+            products.set(row, column, self.pairs.sum(sums, row % LEFT, column % self.pairs.right));
+        }
+        self.blocks.fill([0.0; SUMS]);
+        products
+    }
+
+    /// The products of all vectors with each other.
+    pub(super) fn products<'a>(
+        &mut self,
+        vectors: &(impl Iterator<Item = &'a [f64]> + Clone),
+        length: usize,
+    ) -> Triangle {
+        for chunk in chunks(length) {
+            let lines = chunk.len().next_multiple_of(8);
+            for (column, vector) in self.columns.chunks_exact_mut(ROWS).zip(vectors.clone()) {
+                column[..chunk.len()].copy_from_slice(&vector[chunk.clone()]);
+                column[chunk.len()..lines].fill(0.0);
+            }
+            self.add_products(lines);
+        }
+        self.take_products()
+    }
+}

@@ -1,0 +1,329 @@
+//! Parity of ten blocks by exclusive-or, as a store of cold pictures came to use it in place of a Reed-Solomon code.
+//!
+//! Ten blocks are cut into ten sectors each. The horizontal parity is a block whose sectors are the exclusive-or of those beside
+//! one another, of all blocks; the vertical parity is a block, too, whose sectors are the exclusive-or of those of one block. (The
+//! article says no more of it than that both are made of ten stripes: this is the form in which they are of one size, ten and two.)
+//! A lost block comes back by the one, sectors lost at one place of all blocks by the other.
+
+mod xor;
+
+use crate::array::Array;
+use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::checksum::Checksum;
+use crate::error::{CaseError, Missing};
+use crate::isal::Isal;
+use crate::parameter::{Kind, Parameter};
+use crate::share::{cut_each, each};
+use firsttouch_measure::{Limit, mix};
+use firsttouch_threads::Team;
+use std::ffi::OsStr;
+use std::ops::Range;
+use xor::Ahead;
+
+/// Parity by exclusive-or.
+#[derive(Debug)]
+pub(crate) struct Parity;
+
+static ABOUT: About = About {
+    name: "parity",
+    summary: "parity of ten blocks by exclusive-or, across them and within them",
+    source: ARTICLE,
+    parameters: &[
+        Parameter {
+            name: "block",
+            meaning: "size of a block, rounded down to a multiple of 640 bytes",
+            kind: Kind::Bytes(640, 1 << 30),
+            default: "64M",
+            quick: "8M",
+        },
+        Parameter {
+            name: "code",
+            meaning: "horizontal parity, or vertical parity as well",
+            kind: Kind::Word(&["10+1", "10+2"]),
+            default: "10+2",
+            quick: "10+2",
+        },
+        Parameter {
+            name: "work",
+            meaning: "makes the parity, or a lost block again (10+1), or a sector that all blocks lost (10+2)",
+            kind: Kind::Word(&["encode", "rebuild"]),
+            default: "encode",
+            quick: "encode",
+        },
+    ],
+    variants: &[
+        Variant {
+            name: "one-pass",
+            meaning: "all sources of a target at once, and all targets of a page before the next: memory is read once",
+            alternative: false,
+        },
+        Variant {
+            name: "array",
+            meaning: "all sources of a target at once, one target after the other",
+            alternative: false,
+        },
+        Variant { name: "pairs", meaning: "two operands at a time, in vectors", alternative: false },
+        Variant {
+            name: "galois",
+            meaning: "two operands at a time, in a plain loop over words",
+            alternative: false,
+        },
+        Variant {
+            name: "isa-l",
+            meaning: "xor_gen of Intel's library, in the form of an array",
+            alternative: true,
+        },
+    ],
+    steps: 5,
+    unit: Unit::Bandwidth,
+    bound: Some(Limit::Read),
+    published: &[
+        Published { source: RESULTS, what: "galois_xor", value: 0.8, unit: "GB/s" },
+        Published { source: RESULTS, what: "gen_xor_avx on non-array form", value: 1.2, unit: "GB/s" },
+        Published { source: RESULTS, what: "gen_xor_avx on array form", value: 2.0, unit: "GB/s" },
+    ],
+};
+
+const ARTICLE: &str = "Tencent Ultra-Cold Storage System Optimization with Intel ISA-L – A Case Study";
+const RESULTS: &str =
+    "Tencent Ultra-Cold Storage System Optimization with Intel ISA-L – A Case Study, Results";
+
+/// Blocks, sectors of each, and sources of each sector that is made.
+const BLOCKS: usize = 10;
+/// The block, and the sector of all blocks, that are lost.
+const LOST: usize = 3;
+/// Words of a cache line: sectors are whole lines.
+const LINE: usize = 8;
+/// Words of a page: what several targets are made of stays in a cache of the core between them.
+const PAGE: usize = 512;
+
+impl Case for Parity {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn missing(&self, variant: &Variant, _: Option<&OsStr>) -> Option<Missing> {
+        if variant.name == "isa-l" { Isal::open().err() } else { None }
+    }
+
+    fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
+        let bytes = given.arguments.number("block");
+        let sector = bytes / size_of::<u64>() / (BLOCKS * LINE) * LINE;
+        let form = match given.variant.name {
+            "one-pass" => Form::Array { by_page: true },
+            "array" => Form::Array { by_page: false },
+            "pairs" => Form::Pairs(xor::pair()),
+            "galois" => Form::Pairs(xor::plain_pair),
+            _ => Form::Isal(Isal::open()?),
+        };
+        let vertical = given.arguments.word("code") == "10+2";
+        let rebuild = given.arguments.word("work") == "rebuild";
+        let (all, made) = match (rebuild, vertical) {
+            (false, false) => (BLOCKS, 1),
+            (false, true) => (BLOCKS, 2),
+            (true, _) => (BLOCKS + 2, 1),
+        };
+        let mut sources = given.arrays.zeroed("data", all * BLOCKS * sector)?;
+        let targets = given.arrays.zeroed("parity", made * BLOCKS * sector)?;
+        let (data, parity) = sources.split_at_mut(BLOCKS * BLOCKS * sector);
+        each(given.team, cut_each(data, sector, given.team.size(), LINE), |_, (range, strips)| {
+            for (number, strip) in strips.into_iter().enumerate() {
+                let places = number * sector + range.start..;
+                strip.iter_mut().zip(places).for_each(|(word, place)| *word = mix(place as u64));
+            }
+        });
+        let mut equations = encoding(vertical);
+        if rebuild {
+            combine(&form, sector, &encoding(true), data, parity, given.team);
+            equations = rebuilding(vertical);
+        }
+        Ok(Prepared::Here(Box::new(Stripes { sources, targets, sector, form, equations })))
+    }
+}
+
+/// The sectors that make one: those of blocks one after the other, then the horizontal parity, then the vertical one.
+type Equation = [usize; BLOCKS];
+
+fn sector_of(block: usize, row: usize) -> usize {
+    block * BLOCKS + row
+}
+
+/// What the sectors of the parity are made of, in order.
+fn encoding(vertical: bool) -> Vec<Equation> {
+    let across = (0..BLOCKS).map(|row| std::array::from_fn(|block| sector_of(block, row)));
+    let within = (0..BLOCKS).map(|block| std::array::from_fn(|row| sector_of(block, row)));
+    across.chain(within.filter(|_| vertical)).collect()
+}
+
+/// What lost sectors are made of: those of a block with the horizontal parity, or one of each block with the vertical one.
+fn rebuilding(vertical: bool) -> Vec<Equation> {
+    let parity = if vertical { BLOCKS + 1 } else { BLOCKS };
+    let lost = encoding(vertical).into_iter().rev().take(BLOCKS).rev().zip(0..);
+    let put_parity_in = |(mut equation, number): (Equation, usize)| {
+        equation[LOST] = sector_of(parity, number);
+        equation
+    };
+    lost.map(put_parity_in).collect()
+}
+
+/// How sectors are combined.
+enum Form {
+    /// All sources at once; by page, those of all targets that have sources in common.
+    Array {
+        by_page: bool,
+    },
+    /// The first is copied, and the others are added to it.
+    Pairs(xor::Pair),
+    Isal(Isal),
+}
+
+struct Stripes {
+    sources: Array<u64>,
+    targets: Array<u64>,
+    /// Words of a sector.
+    sector: usize,
+    form: Form,
+    equations: Vec<Equation>,
+}
+
+impl Workload for Stripes {
+    fn step(&mut self, team: &mut Team) {
+        combine(&self.form, self.sector, &self.equations, &self.sources, &mut self.targets, team);
+    }
+
+    fn checksum(&self) -> Checksum {
+        Checksum::of_words(self.targets.iter().copied())
+    }
+
+    /// Ten blocks are read, and those made are written.
+    fn work(&self) -> Work {
+        let words = BLOCKS * BLOCKS * self.sector + self.targets.len();
+        let combined = self.equations.len() * (BLOCKS - 1) * self.sector;
+        Work { bytes: (words * size_of::<u64>()) as u64, operations: combined as u64 }
+    }
+}
+
+/// Makes sectors, each by its equation, each member a strip of all of them.
+fn combine(
+    form: &Form,
+    sector: usize,
+    equations: &[Equation],
+    sources: &[u64],
+    targets: &mut [u64],
+    team: &mut Team,
+) {
+    let all = xor::all();
+    each(team, cut_each(targets, sector, team.size(), LINE), |_, (range, mut strips)| {
+        let of = |equation: &Equation, range: Range<usize>| {
+            equation.map(|number| &sources[number * sector..][range.clone()])
+        };
+        if let Form::Array { by_page } = form {
+            // Each word is a source of so many targets. What is read after this page is asked for in equal shares.
+            let every = equations.len() / BLOCKS;
+            let paged = *by_page && every > 1;
+            let words = if paged { PAGE } else { sector };
+            for start in range.clone().step_by(words) {
+                let part = start..(start + words).min(range.end);
+                for (number, (equation, strip)) in equations.iter().zip(&mut strips).enumerate() {
+                    let ahead = paged.then_some(Ahead { words, every, first: number / BLOCKS });
+                    let strip = &mut strip[part.start - range.start..part.end - range.start];
+                    all(strip, &of(equation, part.clone()), ahead);
+                }
+            }
+            return;
+        }
+        for (equation, strip) in equations.iter().zip(strips) {
+            let sources = of(equation, range.clone());
+            match form {
+                Form::Isal(isal) => isal.xor(strip, &sources),
+                Form::Pairs(pair) => {
+                    strip.copy_from_slice(sources[0]);
+                    sources[1..].iter().for_each(|source| pair(strip, source));
+                }
+                Form::Array { .. } => {}
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arguments, Arrays};
+    use proptest::prelude::*;
+
+    fn run(
+        variant: &'static Variant,
+        bytes: usize,
+        code: &str,
+        work: &str,
+        threads: usize,
+    ) -> (Checksum, Work) {
+        let chosen = [("block", bytes.to_string()), ("code", code.to_owned()), ("work", work.to_owned())];
+        let chosen = chosen.map(|(name, value)| (name.to_owned(), value));
+        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
+        let (arrays, mut team) = (Arrays::default(), Team::of_this_process(threads).unwrap());
+        let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
+        let Prepared::Here(mut workload) = Parity.prepare(&mut given).unwrap() else { panic!("outside") };
+        workload.step(&mut team);
+        workload.step(&mut team);
+        (workload.checksum(), workload.work())
+    }
+
+    /// A word of a block, which has `sector` words in each of its ten sectors.
+    fn word(sector: usize, block: usize, row: usize, place: usize) -> u64 {
+        mix(((block * BLOCKS + row) * sector + place) as u64)
+    }
+
+    #[test]
+    fn parity_goes_across_and_within_and_brings_back_what_is_lost() {
+        for bytes in [640, 6400, 50_000] {
+            let sector = bytes / 640 * 8;
+            let words = || (0..BLOCKS).flat_map(|number| (0..sector).map(move |place| (number, place)));
+            let sum = |words: &dyn Fn(usize) -> u64| (0..BLOCKS).fold(0, |sum, number| sum ^ words(number));
+            let across: Vec<u64> =
+                words().map(|(row, place)| sum(&|block| word(sector, block, row, place))).collect();
+            let within: Vec<u64> =
+                words().map(|(block, place)| sum(&|row| word(sector, block, row, place))).collect();
+            let both = [across.clone(), within].concat();
+            let lost_block: Vec<u64> = words().map(|(row, place)| word(sector, LOST, row, place)).collect();
+            let lost_row: Vec<u64> = words().map(|(block, place)| word(sector, block, LOST, place)).collect();
+            let block = 80 * sector as u64;
+            let expected = [
+                ("10+1", "encode", across, 11, 9),
+                ("10+2", "encode", both, 12, 18),
+                ("10+1", "rebuild", lost_block, 11, 9),
+                ("10+2", "rebuild", lost_row, 11, 9),
+            ];
+            for (code, work, made, blocks, operations) in expected {
+                let done = Work { bytes: blocks * block, operations: operations * block / 8 };
+                let expected = (Checksum::of_words(made), done);
+                for variant in ABOUT.variants.iter().filter(|variant| Parity.missing(variant, None).is_none())
+                {
+                    for threads in [1, 2] {
+                        let seen = run(variant, bytes, code, work, threads);
+                        assert_eq!(seen, expected, "{} {code} {work} {bytes}", variant.name);
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_do_what_words_do(length in 0_usize..70, before in 0_usize..9, seed in any::<u64>()) {
+            let words: Vec<u64> = (0..=(BLOCKS * length) as u64).map(|place| mix(seed ^ place)).collect();
+            let sources: [&[u64]; BLOCKS] = std::array::from_fn(|number| &words[1 + number * length..][..length]);
+            let mut seen = vec![7; before + length + 1];
+            let mut pairs = seen.clone();
+            let ahead = Some(Ahead { words: 3, every: 2, first: 1 });
+            xor::all()(&mut seen[before..before + length], &sources, ahead);
+            pairs[before..before + length].fill(0);
+            sources.iter().for_each(|source| xor::pair()(&mut pairs[before..before + length], source));
+            let sums = (0..length).map(|place| sources.iter().fold(0, |sum, source| sum ^ source[place]));
+            let expected: Vec<u64> = std::iter::repeat_n(7, before).chain(sums).chain([7]).collect();
+            prop_assert_eq!(&seen, &expected);
+            prop_assert_eq!(&pairs, &expected);
+        }
+    }
+}

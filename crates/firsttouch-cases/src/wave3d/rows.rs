@@ -1,0 +1,193 @@
+//! One time step of some rows of a plane.
+
+use super::field::{Cube, REACH};
+use std::ops::Range;
+
+/// Rows of a plane, and what they are computed from.
+pub(super) struct Block<'a> {
+    pub(super) cube: &'a Cube,
+    /// The field of now.
+    pub(super) now: &'a [f32],
+    /// What the sum of differences counts.
+    pub(super) speed: &'a [f32],
+    /// The number of the plane.
+    pub(super) z: usize,
+    /// The rows.
+    pub(super) rows: Range<usize>,
+}
+
+/// Computes rows of a plane, which holds the field of one time step ago, in its place.
+pub(super) type Rows = fn(&Block<'_>, &mut [f32]);
+
+/// The second difference of eighth order: what a point counts, and those at distances 1 to 4.
+const DIFFERENCE: [f32; REACH + 1] = [-205.0 / 72.0, 8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
+
+impl Block<'_> {
+    /// What a movement loses at a row: at least what it loses there along x.
+    fn damping(&self, y: usize) -> f32 {
+        self.cube.damping[y].max(self.cube.damping[self.z])
+    }
+}
+
+/// As the compiler likes.
+pub(super) fn plain(block: &Block<'_>, plane: &mut [f32]) {
+    let Cube { width, stride, plane: depth, .. } = *block.cube;
+    for y in block.rows.clone() {
+        let at = block.cube.at([0, y, block.z]);
+        let neighbours = |step: usize, distance: usize| {
+            let beside = step * distance;
+            (&block.now[at - beside..][..width], &block.now[at + beside..][..width])
+        };
+        let by_distance: [_; REACH] =
+            std::array::from_fn(|index| [1, stride, depth].map(|step| neighbours(step, index + 1)));
+        let (now, speed) = (&block.now[at..][..width], &block.speed[at..][..width]);
+        let (row, along) = (&mut plane[block.cube.row(y)..][..width], &block.cube.damping[..width]);
+        let across = block.damping(y);
+        for x in 0..width {
+            let mut sum = 3.0 * DIFFERENCE[0] * now[x];
+            for (factor, [(left, right), (above, below), (before, behind)]) in
+                DIFFERENCE[1..].iter().zip(&by_distance)
+            {
+                sum += factor * ((left[x] + right[x]) + (above[x] + below[x]) + (before[x] + behind[x]));
+            }
+            let moved = now[x] - row[x];
+            row[x] = now[x] + moved + speed[x] * sum - along[x].max(across) * moved;
+        }
+    }
+}
+
+/// Every way that this processor has, the widest vectors first.
+pub(super) fn all() -> Vec<Rows> {
+    #[cfg(target_arch = "x86_64")]
+    let vectors = vectors::all();
+    #[cfg(not(target_arch = "x86_64"))]
+    let vectors = Vec::new();
+    vectors.into_iter().chain([plain as Rows]).collect()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "vector instructions")]
+mod vectors {
+    use super::{Block, Cube, DIFFERENCE, REACH, Rows};
+    use std::arch::is_x86_feature_detected;
+    use std::arch::x86_64::*;
+
+    pub(super) fn all() -> Vec<Rows> {
+        let wide = is_x86_feature_detected!("avx512f").then_some(avx512::rows as Rows);
+        let narrow = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        wide.into_iter().chain(narrow.then_some(avx2::rows as Rows)).collect()
+    }
+
+    macro_rules! rows {
+        ($module:ident, $lanes:literal, [$($feature:tt),*], $set:ident, $load:ident, $store:ident, $add:ident, $subtract:ident,
+         $multiply:ident, $multiply_add:ident, $negated_multiply_add:ident, $max:ident) => {
+            pub(super) mod $module {
+                use super::*;
+
+                pub(super) fn rows(block: &Block<'_>, plane: &mut [f32]) {
+                    assert!($(is_x86_feature_detected!($feature))&&*, "chosen from what the processor has");
+                    let cube = block.cube;
+                    let mut rows = block.rows.clone();
+                    let (first, last) = (cube.at([0, rows.start, block.z]), cube.at([0, rows.end, block.z]));
+                    assert!(first >= REACH * cube.plane && last + REACH * cube.plane <= block.now.len());
+                    assert!(last <= block.speed.len() && cube.row(rows.end) <= plane.len());
+                    assert!(rows.is_empty() || cube.width.is_multiple_of($lanes) && cube.width <= cube.damping.len());
+                    while !rows.is_empty() {
+                        // SAFETY: the processor has the extensions, and no row nor any of its neighbours lies outside.
+                        unsafe {
+                            if rows.len() >= BESIDE {
+                                some::<BESIDE>(block, rows.start, plane);
+                                rows.start += BESIDE;
+                            } else {
+                                some::<1>(block, rows.start, plane);
+                                rows.start += 1;
+                            }
+                        }
+                    }
+                }
+
+                /// So many rows from number `y` on: what neighbours above and below of one are those of others, too, is
+                /// loaded once.
+                ///
+                /// # Safety
+                /// The rows and their neighbours, as far as differences reach, lie within the arrays, and a row is whole
+                /// vectors.
+                #[target_feature($(enable = $feature),*)]
+                unsafe fn some<const ROWS: usize>(block: &Block<'_>, y: usize, plane: &mut [f32]) {
+                    let Cube { width, stride, plane: depth, .. } = *block.cube;
+                    let across: [_; ROWS] = std::array::from_fn(|row| $set(block.damping(y + row)));
+                    let factors = DIFFERENCE.map(|factor| $set(factor));
+                    let middle = $set(3.0 * DIFFERENCE[0]);
+                    let at = block.cube.at([0, y, block.z]);
+                    let before = plane[block.cube.row(y)..].as_mut_ptr();
+                    for x in (0..width).step_by($lanes) {
+                        // SAFETY: the caller has seen to it.
+                        unsafe {
+                            let (now, speed) = (block.now.as_ptr().add(at + x), block.speed.as_ptr().add(at + x));
+                            let along = $load(block.cube.damping.as_ptr().add(x));
+                            let above = now.sub(REACH * stride);
+                            let mut column = [along; ROWS_AND_NEIGHBOURS];
+                            for (row, vector) in column.iter_mut().enumerate().take(ROWS + 2 * REACH) {
+                                *vector = $load(above.add(row * stride));
+                            }
+                            for row in 0..ROWS {
+                                let now = now.add(row * stride);
+                                let point = column[REACH + row];
+                                let mut sum = $multiply(middle, point);
+                                for distance in 1..=REACH {
+                                    let x = $add($load(now.sub(distance)), $load(now.add(distance)));
+                                    let y = $add(column[REACH + row - distance], column[REACH + row + distance]);
+                                    let z = $add($load(now.sub(distance * depth)), $load(now.add(distance * depth)));
+                                    sum = $multiply_add(factors[distance], $add($add(x, y), z), sum);
+                                }
+                                let target = before.add(row * stride + x);
+                                // What the next plane reads first: nobody else foresees so many streams.
+                                let ahead = row * stride + depth;
+                                _mm_prefetch::<_MM_HINT_T1>(target.wrapping_add(depth).cast());
+                                _mm_prefetch::<_MM_HINT_T1>(speed.wrapping_add(ahead).cast());
+                                _mm_prefetch::<_MM_HINT_T1>(now.wrapping_add((REACH + 1) * depth).cast());
+                                let moved = $subtract(point, $load(target));
+                                let next = $multiply_add($load(speed.add(row * stride)), sum, $add(point, moved));
+                                let damping = $max(along, across[row]);
+                                $store(target, $negated_multiply_add(damping, moved, next));
+                            }
+                        }
+                    }
+                }
+            }
+        };
+    }
+
+    /// Rows that are computed at the same time.
+    const BESIDE: usize = 4;
+    const ROWS_AND_NEIGHBOURS: usize = BESIDE + 2 * REACH;
+
+    rows!(
+        avx512,
+        16,
+        ["avx512f"],
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_add_ps,
+        _mm512_sub_ps,
+        _mm512_mul_ps,
+        _mm512_fmadd_ps,
+        _mm512_fnmadd_ps,
+        _mm512_max_ps
+    );
+    rows!(
+        avx2,
+        8,
+        ["avx2", "fma"],
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_add_ps,
+        _mm256_sub_ps,
+        _mm256_mul_ps,
+        _mm256_fmadd_ps,
+        _mm256_fnmadd_ps,
+        _mm256_max_ps
+    );
+}
