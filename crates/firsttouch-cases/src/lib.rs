@@ -35,6 +35,8 @@ mod outside;
 mod parameter;
 mod parity;
 mod pca;
+#[expect(unsafe_code, reason = "prefetch instructions")]
+mod prefetch;
 pub mod r;
 mod reed_solomon;
 mod share;

@@ -11,6 +11,7 @@ use super::methods::Directions;
 use super::triangle::Triangle;
 use super::vectors::Rows;
 use crate::dgemm::{Kernel, pack_a, pack_b};
+use crate::prefetch::prefetch;
 use crate::share::each;
 use firsttouch_threads::Team;
 use std::ops::Range;
@@ -40,15 +41,17 @@ pub(super) fn cholesky_qr2<'b>(
     team: &mut Team,
 ) -> Triangle {
     let products = each(team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
-        scratch.products(&rows.iter().map(|vector| &**vector), rows[0].len())
+        scratch.products(&shared(rows))
     });
     let first = Triangle::cholesky(&total(products));
     let inverse = first.inverse();
     let products = each(team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
         scratch.divide_by(&inverse);
+        let vectors = shared(rows);
         chunks(rows[0].len()).for_each(|chunk| {
-            let length = scratch.combine(rows, &chunk);
-            scratch.add_products(length);
+            let next = &mut Next::after(&chunk, &vectors);
+            let length = scratch.combine(&vectors, &chunk, next);
+            scratch.add_products(length, next);
         });
         scratch.take_products()
     });
@@ -58,7 +61,8 @@ pub(super) fn cholesky_qr2<'b>(
         each(team, set.iter_mut().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
             scratch.divide_by(&inverse);
             for chunk in chunks(rows[0].len()) {
-                scratch.combine(rows, &chunk);
+                let vectors = shared(rows);
+                scratch.combine(&vectors, &chunk, &mut Next::after(&chunk, &vectors));
                 for (vector, column) in rows.iter_mut().zip(scratch.columns.chunks_exact(ROWS)) {
                     vector[chunk.clone()].copy_from_slice(&column[..chunk.len()]);
                 }
@@ -68,8 +72,39 @@ pub(super) fn cholesky_qr2<'b>(
     second.times(&first)
 }
 
+fn shared<'a>(rows: &'a [&mut [f64]]) -> Vec<&'a [f64]> {
+    rows.iter().map(|vector| &**vector).collect()
+}
+
 fn chunks(length: usize) -> impl Iterator<Item = Range<usize>> {
     (0..length).step_by(ROWS).map(move |row| row..length.min(row + ROWS))
+}
+
+/// The chunk after the one in work, asked for a few lines at a time while that is multiplied: otherwise memory would be idle while
+/// the processor multiplies, and the other way round.
+struct Next<'a> {
+    vectors: &'a [&'a [f64]],
+    row: usize,
+    lines: usize,
+}
+
+/// Lines of a chunk of a vector.
+const LINES: usize = ROWS / 8;
+
+impl<'a> Next<'a> {
+    fn after(chunk: &Range<usize>, vectors: &'a [&'a [f64]]) -> Next<'a> {
+        Next { vectors, row: chunk.end, lines: 0 }
+    }
+
+    /// Asks for one part of so many, if there is one left.
+    fn fetch(&mut self, parts: usize) {
+        let all = self.vectors.len() * LINES;
+        let end = (self.lines + all.div_ceil(parts)).min(all);
+        for line in self.lines..end {
+            prefetch(self.vectors[line / LINES], self.row + line % LINES * 8);
+        }
+        self.lines = end;
+    }
 }
 
 fn total(products: Vec<Triangle>) -> Triangle {
@@ -102,11 +137,12 @@ impl Scratch {
     }
 
     /// Makes a chunk of the quotient, and answers its rows: so many that tiles are whole, the last of zeroes.
-    fn combine(&mut self, rows: &[&mut [f64]], chunk: &Range<usize>) -> usize {
+    fn combine(&mut self, vectors: &[&[f64]], chunk: &Range<usize>, next: &mut Next<'_>) -> usize {
         let Scratch { kernel, count, packed, columns, triangle, .. } = self;
         let length = chunk.len().next_multiple_of(kernel.rows);
         let packed = &mut packed[..length * *count];
-        pack_a(&rows.iter().map(|vector| &vector[chunk.clone()]), kernel.rows, packed);
+        pack_a(&vectors.iter().map(|vector| &vector[chunk.clone()]), kernel.rows, packed);
+        let tiles = length / kernel.rows * count.div_ceil(kernel.columns);
         for (strip_of_b, b) in triangle.chunks_exact(kernel.columns * *count).enumerate() {
             let first = strip_of_b * kernel.columns;
             let width = kernel.columns.min(*count - first);
@@ -116,19 +152,22 @@ impl Scratch {
                 let strips = (&a[..steps * kernel.rows], &b[..steps * kernel.columns]);
                 let target = &mut columns[first * ROWS + strip_of_a * kernel.rows..];
                 kernel.write(strips, target, ROWS, width);
+                next.fetch(tiles);
             }
         }
         length
     }
 
     /// Adds the products of the first rows of the chunk, of each vector with those from it on.
-    fn add_products(&mut self, length: usize) {
+    fn add_products(&mut self, length: usize, next: &mut Next<'_>) {
         let Scratch { pairs, columns, blocks, .. } = self;
         let right_blocks = columns.len() / ROWS / pairs.right;
+        let half = blocks.len().div_ceil(2);
         for (block, sums) in blocks.iter_mut().enumerate() {
             let (left, right) = (block / right_blocks * LEFT, block % right_blocks * pairs.right);
             if right + pairs.right > left {
                 pairs.add(&columns[left * ROWS..], &columns[right * ROWS..], ROWS, length, sums);
+                next.fetch(half);
             }
         }
     }
@@ -146,18 +185,14 @@ impl Scratch {
     }
 
     /// The products of all vectors with each other.
-    pub(super) fn products<'a>(
-        &mut self,
-        vectors: &(impl Iterator<Item = &'a [f64]> + Clone),
-        length: usize,
-    ) -> Triangle {
-        for chunk in chunks(length) {
+    pub(super) fn products(&mut self, vectors: &[&[f64]]) -> Triangle {
+        for chunk in chunks(vectors[0].len()) {
             let lines = chunk.len().next_multiple_of(8);
-            for (column, vector) in self.columns.chunks_exact_mut(ROWS).zip(vectors.clone()) {
+            for (column, vector) in self.columns.chunks_exact_mut(ROWS).zip(vectors) {
                 column[..chunk.len()].copy_from_slice(&vector[chunk.clone()]);
                 column[chunk.len()..lines].fill(0.0);
             }
-            self.add_products(lines);
+            self.add_products(lines, &mut Next::after(&chunk, vectors));
         }
         self.take_products()
     }

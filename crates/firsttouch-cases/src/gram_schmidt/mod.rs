@@ -230,7 +230,7 @@ impl Workload for Orthogonalising {
 /// How far the products of vectors are from those of orthonormal ones, at most.
 fn orthogonality(q: &Vectors) -> f64 {
     let vectors: Vec<&[f64]> = q.iter().collect();
-    let products = scratch(q.count).products(&vectors.iter().copied(), q.length);
+    let products = scratch(q.count).products(&vectors);
     let places = (0..q.count).flat_map(|column| (0..=column).map(move |row| (row, column)));
     let off =
         places.map(|(row, column)| (products.at(row, column) - f64::from(u8::from(row == column))).abs());
