@@ -196,6 +196,41 @@ fn what_the_device_refuses_is_filled_all_the_same() {
     }
 }
 
+/// The device begins nothing before it has the second hand: who waits for the first before making the second waits in vain.
+#[test]
+fn the_next_is_handed_over_while_the_device_works() {
+    // Batches by the page, and single descriptors by writing.
+    for (name, submission, gathers) in
+        [("wq0.0", Submission::Page, 2), ("wq0.1", Submission::Page, 2), ("wq0.2", Submission::Write, 8)]
+    {
+        in_time(|| {
+            let machine = Machine::new(16, Temper { gathers, ..Temper::default() });
+            let mut queue = open(&machine, name, submission);
+            let mut region = used(19 * MIB);
+            queue.fill(&mut region.as_mut_slice()[5..], 6);
+            assert!(is_all(&region.as_slice()[5..], 6) && region.as_slice()[..5] == [0xaa; 5], "{name}");
+            let totals = [&queue.totals().device_bytes, &queue.totals().processor_bytes].map(get);
+            queue.is_alive() && totals == [19 * MIB as u64 - 5, 0]
+        });
+    }
+}
+
+/// With fewer entries than two hands need they are narrower, and with one entry the first is waited for.
+#[test]
+fn few_entries_are_never_exceeded() {
+    for entries in 1..=8 {
+        in_time(|| {
+            let machine = Machine::new(entries, Temper::default());
+            let mut queue = open(&machine, "wq0.1", Submission::Page);
+            let mut region = used(9 * MIB);
+            queue.fill(region.as_mut_slice(), 3);
+            assert!(is_all(region.as_slice(), 3), "{entries}");
+            // A queue of one's own loses without a word what it has no room for.
+            queue.is_alive() && get(&queue.totals().processor_bytes) == 0
+        });
+    }
+}
+
 #[test]
 fn a_device_that_never_answers_is_given_up() {
     let machine = Machine::new(16, Temper { is_silent: true, ..Temper::default() });

@@ -14,6 +14,9 @@ pub struct TrialRow {
     pub machine: String,
     /// The strategy.
     pub strategy: String,
+    /// How many executions it is the mean of.
+    #[serde(default)]
+    pub executions: u32,
     /// The mean time of an iteration, in seconds.
     pub iteration_s: f64,
     /// Where that mean lies, with this document's confidence; `None` of one execution.
@@ -55,6 +58,7 @@ impl TrialRow {
             benchmark: benchmark.name().to_owned(),
             machine: machine.to_owned(),
             strategy: strategy.to_owned(),
+            executions: trials.len() as u32,
             iteration_s,
             ci95: half.map(|half| [iteration_s - half, iteration_s + half]),
             speedup: None,
@@ -73,7 +77,7 @@ impl TrialRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TrialReport {
-    /// How many executions each row is the mean of.
+    /// The fewest executions that a row is the mean of.
     pub seeds: u32,
     /// How surely the intervals hold the means.
     pub confidence: f64,

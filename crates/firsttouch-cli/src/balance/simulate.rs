@@ -13,9 +13,14 @@ use firsttouch_report::{Style, text};
 
 /// Intervals miss with this probability: the paper's 95 %.
 const ALPHA: f64 = 0.05;
+/// Its rule for how many executions there are: so many, and then until the interval is within so much of the mean.
+const FEWEST: u32 = 25;
+const RELATIVE_ERROR: f64 = 0.05;
+/// What never settles ends, and shows its interval.
+const MOST: u32 = 1000;
 
 pub(super) fn run(args: &Simulate) -> Outcome {
-    let mut report = TrialReport::new(args.seeds, 1.0 - ALPHA);
+    let mut report = TrialReport::new(args.seeds.unwrap_or(FEWEST), 1.0 - ALPHA);
     let mut contestants = contestants();
     for benchmark in Benchmark::ALL {
         for name in MACHINES {
@@ -23,9 +28,7 @@ pub(super) fn run(args: &Simulate) -> Outcome {
             let machine = Machine::parse(name).map_err(Failure::new)?;
             // What is not installed is left out once, and said.
             contestants.retain(|one| {
-                let all: Result<Vec<Trial>, TrialError> =
-                    (0..args.seeds).map(|seed| trial(benchmark, &machine, one, seed)).collect();
-                match all {
+                match executions(args.seeds, |seed| trial(benchmark, &machine, one, seed)) {
                     Ok(trials) => report.add(row(benchmark, name, &one.name, &trials)),
                     Err(TrialError::Strategy(error @ StrategyError::Missing { .. })) => {
                         report.missing.push(error.to_string());
@@ -45,8 +48,32 @@ pub(super) fn run(args: &Simulate) -> Outcome {
     Ok(if report.failed.is_empty() { 0 } else { FAILED })
 }
 
-fn row(benchmark: Benchmark, machine: &'static str, strategy: &str, trials: &[Trial]) -> TrialRow {
+/// As many executions as were asked for, or as the paper's rule wants.
+fn executions(
+    asked: Option<u32>,
+    mut trial: impl FnMut(u32) -> Result<Trial, TrialError>,
+) -> Result<Vec<Trial>, TrialError> {
+    let (fewest, most) = asked.map_or((FEWEST, MOST), |asked| (asked, asked));
+    let mut trials = Vec::new();
+    for seed in 0..most {
+        trials.push(trial(seed)?);
+        if seed + 1 >= fewest && interval(&trials).is_some_and(|found| is_settled(&found)) {
+            break;
+        }
+    }
+    Ok(trials)
+}
+
+fn is_settled(interval: &MeanInterval) -> bool {
+    interval.half_width.is_some_and(|half| half <= RELATIVE_ERROR * interval.mean)
+}
+
+fn interval(trials: &[Trial]) -> Option<MeanInterval> {
     let times: Vec<f64> = trials.iter().map(|trial| trial.iteration_s).collect();
-    let half = MeanInterval::of(&times, ALPHA).and_then(|interval| interval.half_width);
+    MeanInterval::of(&times, ALPHA)
+}
+
+fn row(benchmark: Benchmark, machine: &'static str, strategy: &str, trials: &[Trial]) -> TrialRow {
+    let half = interval(trials).and_then(|interval| interval.half_width);
     TrialRow::of(benchmark, machine, strategy, trials, half)
 }

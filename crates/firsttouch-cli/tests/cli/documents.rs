@@ -114,6 +114,7 @@ fn written(folder: &Path) -> Written {
         copied_out: Vec::new(),
     });
     let trial = TrialRow {
+        executions: 2,
         benchmark: "lb_test".to_owned(),
         machine: "mesh".to_owned(),
         strategy: "none".to_owned(),

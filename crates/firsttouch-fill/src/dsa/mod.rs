@@ -17,7 +17,7 @@ mod queue;
 
 pub use discovery::{Obstacle, QueueInfo, find_queues};
 pub use portal::Submission;
-pub(crate) use queue::DEPTH;
+pub(crate) use queue::{Asked, DEPTH};
 pub use queue::{DeviceQueue, DeviceTotals, QueueError};
 
 /// What is said wherever the engine is used.

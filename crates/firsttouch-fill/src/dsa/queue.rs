@@ -13,9 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Descriptors that are under way at a time: of at most 2 MiB each, so that whoever cancels waits for fractions of a
-/// millisecond (the device cannot be told to stop).
+/// Descriptors that are handed over together: of at most 2 MiB each, and two such hands are under way at most, so that whoever
+/// cancels waits for fractions of a millisecond (the device cannot be told to stop).
 pub(crate) const DEPTH: usize = 4;
+/// While the device works on one, the next is made ready: as the halves of memory in "An Implementation of Fast memset() Using
+/// Hardware Accelerators" (Pusukuri, Gardner and Smolens 2018).
+const HANDS: usize = 2;
 /// Bytes of a descriptor, at most.
 const MOST_BYTES: usize = 2 << 20;
 /// A queue that is full is tried so often before the processor does the work.
@@ -83,18 +86,34 @@ pub struct DeviceQueue {
     /// `None` after the device did not answer.
     portal: Option<Portal>,
     process: u32,
-    work: Box<Work>,
+    hands: Box<[Hand; HANDS]>,
     totals: DeviceTotals,
     cost: Cost,
 }
 
-/// What the device reads and writes; it stays where it is.
+/// Descriptors that are handed over together. What the device reads and writes stays where it is.
 #[derive(Debug, Default)]
-struct Work {
+struct Hand {
     descriptors: [Descriptor; DEPTH],
     completions: [Completion; DEPTH],
     batch: Completion,
+    /// The batch itself was taken.
+    is_batched: bool,
+    /// Which were taken one by one.
+    taken: [bool; DEPTH],
+    pieces: [Range<usize>; DEPTH],
+    count: usize,
+    begun: Option<Instant>,
 }
+
+impl Hand {
+    fn bytes(&self) -> usize {
+        self.pieces[..self.count].iter().map(Range::len).sum()
+    }
+}
+
+/// Memory to be filled, and what to be told of when it is.
+pub(crate) type Asked<T> = (Range<usize>, Option<T>);
 
 impl DeviceQueue {
     /// Opens a queue.
@@ -109,7 +128,7 @@ impl DeviceQueue {
             info,
             portal: Some(portal),
             process: sys::process_id(),
-            work: Box::default(),
+            hands: Box::default(),
             totals: DeviceTotals::default(),
             cost: Cost::new(),
         })
@@ -144,53 +163,121 @@ impl DeviceQueue {
     pub fn fill(&mut self, memory: &mut [u8], value: u8) {
         let start = memory.as_mut_ptr() as usize;
         let range = start..start + memory.len();
-        // SAFETY: the memory is borrowed.
-        unsafe { self.fill_ranges(std::slice::from_ref(&range), value) };
+        let mut whole = Some((range, None::<()>));
+        // SAFETY: the memory is borrowed, and what comes next does not panic.
+        unsafe { self.fill_each(value, |_| whole.take(), |()| ()) };
     }
 
-    /// Fills ranges of memory with a byte.
+    /// Fills memory with a byte, range after range, as long as `next` names some, which is asked for more while the device works
+    /// on what it named before. `filled` is told of ranges when they are, in their order. When this returns all are.
     ///
     /// # Safety
-    /// They are writable, and nobody else accesses them meanwhile.
-    pub(crate) unsafe fn fill_ranges(&mut self, ranges: &[Range<usize>], value: u8) {
-        let most = self.most_bytes();
-        if most == 0 || !self.is_alive() {
-            ranges.iter().for_each(|range| self.by_processor(range.clone(), value));
-            return;
-        }
-        let mut pieces = ranges.iter().flat_map(|range| {
-            let starts = range.clone().step_by(most);
-            starts.map(|start| start..range.end.min(start + most))
-        });
+    /// The ranges are writable, and nobody else accesses them from when they are named until they are filled. Neither function panics.
+    pub(crate) unsafe fn fill_each<T>(
+        &mut self,
+        value: u8,
+        mut next: impl FnMut(&DeviceQueue) -> Option<Asked<T>>,
+        mut filled: impl FnMut(T),
+    ) {
+        // The first of what was named, as far as it is not in a hand.
+        let mut rest: Option<Asked<T>> = None;
+        let mut told: [[Option<T>; DEPTH]; HANDS] = Default::default();
+        let mut under_way: Option<usize> = None;
+        let mut last_done = None;
         loop {
-            let mut now: [Range<usize>; DEPTH] = Default::default();
+            // A queue of one's own loses what it has no entry for.
+            let entries = self.info.entries as usize;
+            let together = if entries >= HANDS { HANDS } else { 1 };
+            let wide = DEPTH.min(entries / together);
+            let most = if self.is_alive() { self.most_bytes() } else { 0 };
+            if let Some(hand) = under_way.filter(|_| together == 1) {
+                self.finish(hand, value, &mut last_done);
+                told[hand].iter_mut().filter_map(Option::take).for_each(&mut filled);
+                under_way = None;
+            }
+            let free = under_way.map_or(0, |hand| (hand + 1) % HANDS);
             let mut count = 0;
-            let wide = DEPTH.min(self.info.entries as usize);
-            while count < wide
-                && let Some(piece) = pieces.next()
-            {
-                now[count] = piece;
+            while count < wide.max(1) {
+                let Some((range, tag)) = rest.take().or_else(|| next(self)) else { break };
+                let end =
+                    range.end.min(range.start.saturating_add(if most == 0 { usize::MAX } else { most }));
+                let (piece, left) = (range.start..end, end..range.end);
+                self.hands[free].pieces[count] = piece;
+                if left.is_empty() {
+                    told[free][count] = tag;
+                } else {
+                    rest = Some((left, tag));
+                }
                 count += 1;
             }
-            if count == 0 {
+            self.hands[free].count = count;
+            if count > 0 {
+                self.begin(free, value, most > 0 && wide > 0);
+            }
+            if let Some(hand) = under_way {
+                self.finish(hand, value, &mut last_done);
+                told[hand].iter_mut().filter_map(Option::take).for_each(&mut filled);
+            }
+            if count == 0 && under_way.is_none() {
                 return;
             }
-            self.fill_together(&now[..count], value);
+            under_way = (count > 0).then_some(free);
         }
     }
 
-    fn fill_together(&mut self, pieces: &[Range<usize>], value: u8) {
-        let begun = Instant::now();
-        for (index, piece) in pieces.iter().enumerate() {
-            let completion = &self.work.completions[index];
-            completion.reset();
-            self.work.descriptors[index] =
-                Descriptor::fill(piece.start, piece.len() as u32, value, completion);
+    /// Hands a hand over, if the device is to have it: as a batch where that is possible.
+    fn begin(&mut self, hand: usize, value: u8, by_device: bool) {
+        let takes_batches = self.portal.as_ref().is_some_and(Portal::takes_batches);
+        let max_batch = self.info.max_batch as usize;
+        let Hand { descriptors, completions, batch, is_batched, taken, pieces, count, begun } =
+            &mut self.hands[hand];
+        (*is_batched, *taken, *begun) = (false, [false; DEPTH], Some(Instant::now()));
+        if !by_device {
+            return;
         }
-        let submitted = self.submit(pieces.len());
+        let count = *count;
+        for ((descriptor, completion), piece) in
+            descriptors.iter_mut().zip(&*completions).zip(&pieces[..count])
+        {
+            completion.reset();
+            *descriptor = Descriptor::fill(piece.start, piece.len() as u32, value, completion);
+        }
+        // A range of no bytes is only there to be told of.
+        if count >= 2
+            && takes_batches
+            && max_batch >= count
+            && pieces[..count].iter().all(|piece| !piece.is_empty())
+        {
+            batch.reset();
+            let all = Descriptor::batch(&descriptors[..count], batch);
+            let is_taken = self.hand_over(&all);
+            self.hands[hand].is_batched = is_taken;
+            return;
+        }
+        for index in 0..count {
+            let Hand { descriptors, pieces, .. } = &self.hands[hand];
+            let is_taken = !pieces[index].is_empty() && self.hand_over(&descriptors[index]);
+            self.hands[hand].taken[index] = is_taken;
+        }
+    }
+
+    /// Waits for a hand, and fills what the device did not.
+    fn finish(&mut self, hand: usize, value: u8, last_done: &mut Option<Instant>) {
+        if self.hands[hand].is_batched {
+            if self.wait_for(&self.hands[hand].batch).is_none() {
+                self.give_up();
+            }
+            // All parts are complete when the batch is, each with a completion of its own; if the batch was refused, none of
+            // them was begun.
+            let Hand { taken, completions, count, .. } = &mut self.hands[hand];
+            for (taken, completion) in taken[..*count].iter_mut().zip(&*completions) {
+                *taken = completion.ended().is_some();
+            }
+        }
         let mut by_device = 0;
-        for (index, piece) in pieces.iter().enumerate() {
-            let ended = if submitted[index] { self.wait(index) } else { None };
+        for index in 0..self.hands[hand].count {
+            let piece = self.hands[hand].pieces[index].clone();
+            let ended = if self.hands[hand].taken[index] { self.wait(hand, index) } else { None };
             let done = match ended {
                 Some(Ended::Whole) => piece.len(),
                 Some(Ended::Fault(bytes)) => {
@@ -208,33 +295,12 @@ impl DeviceQueue {
             self.by_processor(piece.start + done..piece.end, value);
         }
         self.totals.device_bytes.fetch_add(by_device as u64, Ordering::Relaxed);
-        let bytes: usize = pieces.iter().map(Range::len).sum();
-        self.cost.learn(bytes, begun.elapsed());
-    }
-
-    /// Hands so many descriptors over, as a batch where that is possible; says which were taken.
-    fn submit(&mut self, count: usize) -> [bool; DEPTH] {
-        let mut taken = [false; DEPTH];
-        let takes_batches = self.portal.as_ref().is_some_and(Portal::takes_batches);
-        if count < 2 || !takes_batches || (self.info.max_batch as usize) < count {
-            for (taken, descriptor) in taken[..count].iter_mut().zip(&self.work.descriptors) {
-                *taken = self.hand_over(descriptor);
-            }
-            return taken;
+        // Two are under way: the time of one begins when the other was done.
+        let (now, begun) = (Instant::now(), self.hands[hand].begun);
+        if let Some(since) = begun.max(*last_done) {
+            self.cost.learn(self.hands[hand].bytes(), now - since);
         }
-        self.work.batch.reset();
-        let batch = Descriptor::batch(&self.work.descriptors[..count], &self.work.batch);
-        if self.hand_over(&batch) {
-            if self.wait_for(&self.work.batch).is_none() {
-                self.give_up();
-            }
-            // All parts are complete when the batch is, each with a completion of its own; if the batch was refused, none of
-            // them was begun.
-            for (taken, completion) in taken[..count].iter_mut().zip(&self.work.completions) {
-                *taken = completion.ended().is_some();
-            }
-        }
-        taken
+        *last_done = Some(now);
     }
 
     fn hand_over(&self, descriptor: &Descriptor) -> bool {
@@ -252,8 +318,8 @@ impl DeviceQueue {
         false
     }
 
-    fn wait(&mut self, index: usize) -> Option<Ended> {
-        let ended = self.wait_for(&self.work.completions[index]);
+    fn wait(&mut self, hand: usize, index: usize) -> Option<Ended> {
+        let ended = self.wait_for(&self.hands[hand].completions[index]);
         if ended.is_none() {
             self.give_up();
         }
@@ -287,7 +353,7 @@ impl DeviceQueue {
             return;
         }
         self.totals.processor_bytes.fetch_add(range.len() as u64, Ordering::Relaxed);
-        // SAFETY: a part of what `fill_ranges` was given, which the device does not write (any more); every processor has
+        // SAFETY: a part of what `fill_each` was given, which the device does not write (any more); every processor has
         // the means.
         unsafe { FillMeans::String.fill(range.start as *mut u8, range.len(), value) };
     }

@@ -1,8 +1,9 @@
 //! What a device does of a fill.
 
 use super::{EngineLocation, Job, PATIENCE, PIECE, Piece, Queue, Tools, create};
-use crate::dsa::{DEPTH, DeviceQueue};
+use crate::dsa::{Asked, DEPTH, DeviceQueue};
 use firsttouch_memory::FillMeans;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 impl Job {
@@ -27,39 +28,49 @@ impl Job {
         };
         self.devices.fetch_add(1, Ordering::SeqCst);
         let mut has_worked = false;
-        while !self.stop.load(Ordering::SeqCst) && queue.is_alive() && self.is_worthwhile_for(queue, tools) {
-            let mut pieces: Vec<Piece> = Vec::with_capacity(DEPTH);
-            while pieces.len() < DEPTH
+        let mut ranges = VecDeque::new();
+        // What comes next is looked up, and pages are made that are not there, while the device works on what came before.
+        let next = |queue: &DeviceQueue| {
+            if ranges.is_empty()
+                && !self.stop.load(Ordering::SeqCst)
+                && queue.is_alive()
+                && self.is_worthwhile_for(queue, tools)
                 && let Some(piece) = self.take(Some(location))
             {
-                pieces.push(piece);
+                self.prepare(piece, tools, &mut ranges);
             }
-            if pieces.is_empty() {
-                break;
-            }
-            let mut ranges = Vec::new();
-            for piece in &pieces {
-                for (part, span) in self.queues[piece.queue].parts(piece.number) {
-                    // To the device pages that are not there are faults, whatever is to be stored.
-                    tools.residency.runs(part, |run, is_there| match is_there {
-                        true => ranges.push(run),
-                        false if self.value == 0 && span.is_anonymous => create(run),
-                        // SAFETY: as below; every processor has the means.
-                        false => unsafe {
-                            FillMeans::String.fill(run.start as *mut u8, run.len(), self.value);
-                        },
-                    });
-                }
-            }
-            // SAFETY: the ranges lie in buffers that were handed over for this fill, and every piece is taken once.
-            unsafe { queue.fill_ranges(&ranges, self.value) };
-            pieces.iter().for_each(|piece| self.is_filled(*piece, self.bytes_of(*piece)));
+            ranges.pop_front()
+        };
+        let filled = |piece: Piece| {
+            self.is_filled(piece, self.bytes_of(piece));
             has_worked = true;
-        }
+        };
+        // SAFETY: the ranges lie in buffers that were handed over for this fill, and every piece is taken once.
+        unsafe { queue.fill_each(self.value, next, filled) };
         self.devices.fetch_sub(1, Ordering::SeqCst);
         let _waiting = self.lock();
         self.changed.notify_all();
         has_worked
+    }
+
+    /// The ranges of a piece that a device can fill, the last of which is told to be the piece's; the others are filled.
+    fn prepare(&self, piece: Piece, tools: &Tools, ranges: &mut VecDeque<Asked<Piece>>) {
+        for (part, span) in self.queues[piece.queue].parts(piece.number) {
+            // To the device pages that are not there are faults, whatever is to be stored.
+            tools.residency.runs(part, |run, is_there| match is_there {
+                true => ranges.push_back((run, None)),
+                false if self.value == 0 && span.is_anonymous => create(run),
+                // SAFETY: in a buffer that was handed over for this fill, of a piece that was taken; every processor has the means.
+                false => unsafe {
+                    FillMeans::String.fill(run.start as *mut u8, run.len(), self.value);
+                },
+            });
+        }
+        match ranges.back_mut() {
+            Some((_, of)) => *of = Some(piece),
+            // Nothing of it was there.
+            None => ranges.push_back((0..0, Some(piece))),
+        }
     }
 
     /// What a device does not know yet it may try.

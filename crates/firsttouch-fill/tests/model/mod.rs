@@ -27,6 +27,8 @@ pub(crate) struct Temper {
     pub(crate) refuses_every: u32,
     /// Never answers.
     pub(crate) is_silent: bool,
+    /// Begins nothing before so many descriptors wait, once.
+    pub(crate) gathers: usize,
 }
 
 /// What came in.
@@ -317,12 +319,18 @@ impl Device {
         // SAFETY: takes numbers only.
         unsafe { libc::fcntl(self.written.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) };
         let mut queue = VecDeque::new();
+        let mut gathers = self.temper.gathers;
         while !stop.load(Ordering::SeqCst) {
             queue.extend(ENTRANCE.next());
             let mut descriptor = [0; 64];
             if matches!((&self.written).read(&mut descriptor), Ok(64)) {
                 queue.push_back(descriptor);
             }
+            if queue.len() < gathers {
+                thread::yield_now();
+                continue;
+            }
+            gathers = 0;
             match queue.pop_front().filter(|_| !self.temper.is_silent) {
                 Some(descriptor) => drop(self.perform(descriptor, true)),
                 None => thread::yield_now(),

@@ -24,8 +24,12 @@ pub fn balance_trials(report: &TrialReport, width: usize, style: Style) -> Strin
     page.text.push_str(&migrations(&report.rows).print(page.width, style));
     page.blank();
     let mut facts = vec![format!(
-        "simulated: {} of each, {} intervals of the mean; loads differ from one to the next",
+        "simulated: {} of each{}, {} intervals of the mean; loads differ from one to the next",
         plural(report.seeds as usize, "execution"),
+        match report.rows.iter().map(|row| row.executions).max() {
+            Some(most) if most > report.seeds => format!(" or more (up to {most})"),
+            _ => String::new(),
+        },
         percent(report.confidence)
     )];
     facts
