@@ -13,6 +13,7 @@ use firsttouch_measure::{Limit, measure_limit};
 use firsttouch_memory::object_places::{self, ObjectPlace};
 use firsttouch_placement::{CaseWork, ObjectObtained};
 use firsttouch_threads::Team;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     let (case, variant) = chosen(&args.name, args.variant.as_deref())?;
     let about = case.about();
     let arguments = Arguments::of(about, &args.set, args.quick).map_err(failed)?;
+    begin_again_with(&case.variables(variant))?;
     let steps = args.steps.unwrap_or(about.steps);
     let mut team = reading::team(args.threads)?;
     let arrays = arrays()?;
@@ -60,6 +62,26 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     };
     run.write(result).with_context(|| format!("cannot write {}", result.display()))?;
     Ok(0)
+}
+
+/// Starts this program anew where its environment is not what a library of the variant needs when it is loaded.
+fn begin_again_with(variables: &[(&'static str, Option<String>)]) -> Outcome<()> {
+    let differs = |(name, value): &&(&str, Option<String>)| {
+        std::env::var_os(name).as_deref() != value.as_deref().map(OsStr::new)
+    };
+    let differing: Vec<_> = variables.iter().filter(differs).collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program's own file")?);
+    command.args(std::env::args_os().skip(1));
+    for (name, value) in differing {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    Err(Failure::new(anyhow::Error::new(command.exec()).context("cannot start this program anew")))
 }
 
 /// The arrays of a case, with the places that whoever started us named for some of them.
@@ -114,7 +136,11 @@ pub(super) fn failed(error: CaseError) -> Failure {
 /// What bounds the case, measured on the CPUs that ran it; its memory is free by now.
 fn limit(bound: Option<Limit>, team: &mut Team) -> Outcome<Option<f64>> {
     let Some(bound) = bound else { return Ok(None) };
-    let cpus = team.map(|member| member.cpu());
+    let mut cpus = team.map(|member| member.cpu());
+    if bound == Limit::Latency {
+        // Who waits for each read is alone.
+        cpus.truncate(1);
+    }
     Ok(Some(measure_limit(bound, &cpus, LIMIT_BYTES).map_err(Failure::hinted)?))
 }
 
