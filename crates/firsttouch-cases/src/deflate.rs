@@ -58,7 +58,7 @@ static ABOUT: About = About {
             meaning: "bytes of generated text, or most bytes that are read of files",
             kind: Kind::Bytes(1, 1 << 40),
             default: "256M",
-            quick: "8M",
+            quick: "4M",
         },
         Parameter {
             name: "chunk-size",
@@ -79,7 +79,7 @@ static ABOUT: About = About {
         Variant { name: "libdeflate", meaning: "libdeflate", alternative: true },
         Variant { name: "isa-l", meaning: "ISA-L's igzip", alternative: true },
     ],
-    steps: 1,
+    steps: 2,
     unit: Unit::Bandwidth,
     bound: None,
     published: &[],

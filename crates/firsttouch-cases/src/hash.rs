@@ -72,7 +72,7 @@ static ABOUT: About = About {
             meaning: "bytes of a step, rounded up to whole chunks",
             kind: Kind::Bytes(1, 1 << 44),
             default: "2G",
-            quick: "128M",
+            quick: "64M",
         },
         Parameter {
             name: "algorithm",
@@ -106,7 +106,7 @@ static ABOUT: About = About {
         },
         Variant { name: "isa-l", meaning: "the job managers of ISA-L crypto", alternative: true },
     ],
-    steps: 2,
+    steps: 4,
     unit: Unit::Bandwidth,
     bound: None,
     published: &[

@@ -50,7 +50,7 @@ static ABOUT: About = About {
             meaning: "doubles of each array; the articles have 104857600 and 8388608",
             kind: Kind::Count(1, 1 << 37),
             default: "104857600",
-            quick: "8388608",
+            quick: "4194304",
         },
     ],
     variants: &[
@@ -84,7 +84,7 @@ static ABOUT: About = About {
         Variant { name: "numpy", meaning: "NumPy, one thread", alternative: true },
         Variant { name: "numba", meaning: "Numba's prange", alternative: true },
     ],
-    steps: 4,
+    steps: 8,
     unit: Unit::Latency("ns/element"),
     bound: Some(Limit::Copy),
     published: &[

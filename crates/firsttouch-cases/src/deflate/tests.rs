@@ -55,7 +55,7 @@ fn damage_is_noticed() {
     }
 }
 
-/// As source code: zlib at its level 6 makes a fourth to a sixth of it.
+/// Level 6 makes about a fifth of it, of source code a fifth or sixth.
 #[test]
 fn text_is_as_compressible_as_source_code() {
     let (mut data, mut again) = (vec![0; text::UNIT], vec![0; text::UNIT]);
@@ -67,7 +67,7 @@ fn text_is_as_compressible_as_source_code() {
     let mut packed = vec![0; room(data.len())];
     let length = Vendor::Flate2.codec(6).unwrap().compress(&data, &mut packed).unwrap();
     let ratio = data.len() as f64 / length as f64;
-    assert!((3.5..6.5).contains(&ratio), "{ratio}");
+    assert!((4.5..6.5).contains(&ratio), "{ratio}");
 }
 
 fn prepared(choices: &[(&str, &str)], variant: &str, team: &mut Team) -> Result<Prepared, CaseError> {

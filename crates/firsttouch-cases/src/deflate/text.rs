@@ -1,4 +1,4 @@
-//! Text as source code is: names that come again and again, indented, few of them often.
+//! Text as source code is: names that come again and again, indented, few of them often, and lines like others before.
 
 use firsttouch_measure::mix;
 
@@ -25,8 +25,15 @@ pub(super) fn fill(unit: usize, to: &mut [u8]) {
         // The product of two is small more often than large, as names are used.
         (mix(drawn) >> 32) % below
     };
-    let (mut text, mut depth) = (String::with_capacity(to.len() + 128), 0_usize);
+    let (mut text, mut depth) = (String::with_capacity(to.len() + 256), 0_usize);
+    let mut lines = vec![0];
     while text.len() < to.len() {
+        if lines.len() > 2 && draw(9) < 4 {
+            let line = draw(lines.len() as u64 - 1) as usize;
+            text.extend_from_within(lines[line]..lines[line + 1]);
+            lines.push(text.len());
+            continue;
+        }
         depth = (depth + draw(3) as usize).saturating_sub(1).min(5);
         text.extend(std::iter::repeat_n("    ", depth));
         for _ in 0..2 + draw(7) {
@@ -43,6 +50,7 @@ pub(super) fn fill(unit: usize, to: &mut [u8]) {
             text.push_str(MARKS[draw(12) as usize]);
         }
         text.push_str(if draw(4) == 0 { " {\n" } else { ";\n" });
+        lines.push(text.len());
     }
     to.copy_from_slice(&text.as_bytes()[..to.len()]);
 }

@@ -1,9 +1,9 @@
 //! Logarithm, exponential function and inverse hyperbolic cosine of vectors, wrong by one unit in the last place at most
 //! (the last by one and a half).
 //!
-//! Source: reduction of arguments and order of operations as in the library of Tang, *Table-Driven Implementation of the
-//! Logarithm/Exponential Function* (1989/1990), without tables: Muller, *Elementary Functions*, chapters 11 and 3. The
-//! polynomials are fits of ours, by weighted least squares that were repeated until the largest error was the least.
+//! Source: the reduction of arguments and the order of operations are those that the comments of fdlibm's `e_log.c` and `e_exp.c`
+//! (Sun Microsystems, 1993) describe. The polynomials are fits of ours: weighted least squares, repeated with the errors as weights
+//! until the largest was the least (Lawson's algorithm).
 
 use super::reals::Reals;
 
