@@ -4,9 +4,12 @@
 //! Cargo cannot yet depend on a `cdylib` artifact, so this calls Cargo once more, with a target directory of its
 //! own (the outer build holds the lock of the other one).
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,7 +66,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let library = fs::read(target_dir.join(&target).join("agent/libfirsttouch_preload.so"))?;
-    fs::write(out.join("libfirsttouch_preload.so"), &library)?;
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&library)?;
+    fs::write(out.join("libfirsttouch_preload.so.z"), packed.finish()?)?;
     println!("cargo:rustc-env=FIRSTTOUCH_AGENT_HASH={:016x}", fnv(&library));
     Ok(())
 }

@@ -116,7 +116,7 @@ impl Look {
                 chosen: None,
             });
         }
-        found.sort_by(|a, b| b.load().total_cmp(&a.load()).then(a.thread.cmp(&b.thread)));
+        found.sort_unstable_by(|a, b| b.load().total_cmp(&a.load()).then(a.thread.cmp(&b.thread)));
         Ok((found, passed))
     }
 }

@@ -390,7 +390,7 @@ impl Machine {
         }
         let mut order = domains.to_vec();
         let side = |domain: u32| far(domain, ends.0) - far(domain, ends.1);
-        order.sort_by(|a, b| side(*a).total_cmp(&side(*b)).then(a.cmp(b)));
+        order.sort_unstable_by(|a, b| side(*a).total_cmp(&side(*b)).then(a.cmp(b)));
         let upper = order.split_off(order.len() / 2);
         vec![order, upper]
     }

@@ -53,7 +53,7 @@ fn print_schema(word: &str) -> Outcome {
             .hint("firsttouch report --schema list   # the kinds, and what writes each")
             .usage()
     })?;
-    let schema: serde_json::Value = serde_json::from_str(kind.schema())?;
+    let schema: serde_json::Value = serde_json::from_str(&kind.schema())?;
     output::data(&format!("{schema:#}\n"))?;
     Ok(0)
 }

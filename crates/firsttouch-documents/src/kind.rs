@@ -11,7 +11,9 @@ use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
 use firsttouch_machine::{FillReport, Measurement, StatusReport};
 use firsttouch_placement::{AttachReport, Receipt, TuneReport};
+use flate2::read::ZlibDecoder;
 use std::fmt;
+use std::io::Read as _;
 
 /// One table for all that depends on the kind: its word, what writes it, its type, and how its text is read.
 macro_rules! kinds {
@@ -47,11 +49,11 @@ macro_rules! kinds {
             }
 
             /// The JSON Schema (draft 2020-12) of it: what a document holds, as it is written. One line.
-            pub fn schema(self) -> &'static str {
-                match self {
-                    $(Kind::$kind => include_str!(concat!("../schemas/", $word, ".json")),)*
-                    $(Kind::$line => include_str!(concat!("../schemas/", $line_word, ".json")),)*
-                }
+            pub fn schema(self) -> String {
+                unpacked(match self {
+                    $(Kind::$kind => include_bytes!(concat!(env!("OUT_DIR"), "/", $word, ".json")),)*
+                    $(Kind::$line => include_bytes!(concat!(env!("OUT_DIR"), "/", $line_word, ".json")),)*
+                })
             }
 
             /// The same, made of the type: what the files are held to.
@@ -171,6 +173,14 @@ kinds! {
         /// A line of the journal of an attach.
         AttachJournal(JournalEntry) = "attach-journal", "firsttouch attach PID";
     }
+}
+
+/// A schema as `build.rs` packed it.
+fn unpacked(packed: &[u8]) -> String {
+    let mut text = String::new();
+    let read = ZlibDecoder::new(packed).read_to_string(&mut text);
+    debug_assert!(read.is_ok(), "{read:?}");
+    text
 }
 
 impl Kind {

@@ -193,7 +193,7 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
         name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
     };
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(fits).collect();
-    files.sort();
+    files.sort_unstable();
     files
 }
 

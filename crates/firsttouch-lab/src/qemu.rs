@@ -359,7 +359,7 @@ mod tests {
                 .filter_map(|argument| Some(argument.strip_prefix("dist,")?.split_once(",val")?.0.to_owned()))
                 .collect();
             assert_eq!(pairs.len(), nodes * nodes, "{name}");
-            pairs.sort();
+            pairs.sort_unstable();
             pairs.dedup();
             assert_eq!(pairs.len(), nodes * nodes, "{name}");
         }

@@ -6,14 +6,22 @@ pub use folder::FolderError;
 
 use crate::environment::caches;
 use firsttouch_process::Environment;
+use flate2::read::ZlibDecoder;
 use folder::Owner;
 use std::fs::{self, Permissions};
-use std::io::Write;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+/// The agent's code, packed: unpacking takes about a millisecond.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libfirsttouch_preload.so.z"));
+
 /// The agent's code.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libfirsttouch_preload.so"));
+fn library() -> io::Result<Vec<u8>> {
+    let mut library = Vec::new();
+    ZlibDecoder::new(PACKED).read_to_end(&mut library)?;
+    Ok(library)
+}
 
 /// Where root's agent lies, and only there: whose folder root's XDG_CACHE_HOME and HOME name is another question (after `su`
 /// without a dash, or `sudo -E`, those of the user who became root). Services that become another user get to it, too.
@@ -110,7 +118,7 @@ fn install_in(folder: &Path, owner: &Owner) -> Result<PathBuf, FolderError> {
     if !holds(&path, owner) {
         // Under another name first: a program that starts meanwhile sees all of the file or nothing.
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(LIBRARY)?;
+        file.write_all(&library()?)?;
         file.as_file().set_permissions(Permissions::from_mode(0o644))?;
         file.persist(&path).map_err(|refused| refused.error)?;
     }
@@ -130,7 +138,7 @@ fn check_place(folder: &Path) -> Result<(), FolderError> {
 /// The file is there and is the agent, byte for byte, and nobody else writes to it.
 fn holds(path: &Path, owner: &Owner) -> bool {
     fs::symlink_metadata(path).is_ok_and(|about| owner.owns(&about))
-        && fs::read(path).is_ok_and(|content| content == LIBRARY)
+        && fs::read(path).is_ok_and(|content| library().is_ok_and(|library| content == library))
 }
 
 /// Whether the mount that `path` lies on has the option `noexec`, by the text of /proc/self/mountinfo.
@@ -176,12 +184,12 @@ mod tests {
         let scratch = scratch();
         let folder = scratch.path().join("a/b");
         let path = installed_in(&folder).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), LIBRARY);
+        assert_eq!(fs::read(&path).unwrap(), library().unwrap());
         let made = || fs::metadata(installed_in(&folder).unwrap()).unwrap().ino();
         let first = made();
         assert_eq!(made(), first);
         fs::write(&path, "something else").unwrap();
-        assert_eq!(fs::read(installed_in(&folder).unwrap()).unwrap(), LIBRARY);
+        assert_eq!(fs::read(installed_in(&folder).unwrap()).unwrap(), library().unwrap());
         // The same bytes, which others may change when we have looked.
         let second = made();
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();

@@ -105,7 +105,7 @@ impl Routes {
             .filter(|name| *name != "lo")
             .cloned()
             .collect();
-        names.sort();
+        names.sort_unstable();
         names.dedup();
         names
     }

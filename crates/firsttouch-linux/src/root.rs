@@ -101,7 +101,7 @@ impl Root {
         let text = |names: Vec<OsString>| {
             let mut names: Vec<String> =
                 names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-            names.sort();
+            names.sort_unstable();
             names
         };
         self.answer(folder, names.map(text))

@@ -115,7 +115,7 @@ impl CoreLatency {
         let class = |class: CpuPairClass| {
             let of_class = pairs.iter().filter(|pair| pair.class == class);
             let mut sorted: Vec<f64> = of_class.map(|pair| pair.latency_ns).collect();
-            sorted.sort_by(f64::total_cmp);
+            sorted.sort_unstable_by(f64::total_cmp);
             let (low_ns, high_ns) = (*sorted.first()?, *sorted.last()?);
             Some(CpuPairs { class, pairs: sorted.len(), latency_ns: median(&sorted)?, low_ns, high_ns })
         };
@@ -143,7 +143,7 @@ impl CoreLatency {
         };
         let pairs = self.pairs.iter().filter(|pair| pair.class != CpuPairClass::Core && joins(pair.cpus));
         let mut sorted: Vec<f64> = pairs.map(|pair| pair.latency_ns).collect();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         median(&sorted)
     }
 }

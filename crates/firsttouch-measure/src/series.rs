@@ -19,7 +19,7 @@ impl Series {
     /// The middle one, or the mean of the middle two; `None` without any.
     pub(crate) fn median(&self) -> Option<f64> {
         let mut sorted = self.values.clone();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let middle = sorted.len() / 2;
         match sorted.len() {
             0 => None,

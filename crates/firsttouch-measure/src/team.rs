@@ -110,7 +110,7 @@ mod tests {
         let seconds = timed(work).unwrap();
         assert!((0.0..60.0).contains(&seconds));
         let mut seen = seen.into_inner().unwrap();
-        seen.sort();
+        seen.sort_unstable();
         assert_eq!(seen.concat(), cpus);
         assert_eq!(own_cpus(), cpus, "the caller's own thread stays where it was");
     }

@@ -212,7 +212,7 @@ impl Phase {
 /// Every raw run with its configuration and phase, in the order they were made.
 pub(crate) fn raw_runs(report: &TuneReport) -> Vec<(&str, Phase, &SessionRun)> {
     let mut runs: Vec<_> = all_runs(report).collect();
-    runs.sort_by_key(|(_, _, run)| run.order);
+    runs.sort_unstable_by_key(|(_, _, run)| run.order);
     runs
 }
 

@@ -348,7 +348,7 @@ impl<P: Program> Runtime<P> {
                 bytes_by_node: living.state.bytes_by_node().map(Iterator::collect),
             }));
         }
-        all.sort_by_key(|one| one.task);
+        all.sort_unstable_by_key(|one| one.task);
         all
     }
 }

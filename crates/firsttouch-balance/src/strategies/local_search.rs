@@ -52,7 +52,7 @@ pub(super) fn relieve(context: &SearchContext<'_>, state: &mut State, cap: f64, 
         .map(|core| (core, state.work(context, core)))
         .filter(|(_, work)| *work > cap)
         .collect();
-    late.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    late.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     for (core, _) in late {
         let mut heap: BinaryHeap<Relief> = BinaryHeap::new();
         let mut tasks = state.tasks_on(core).to_vec();

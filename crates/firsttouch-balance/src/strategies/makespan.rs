@@ -328,7 +328,7 @@ impl<'a> MakespanRefinement<'a> {
         let strange = |other: &u32| self.is_away(*other) && !self.problem.tasks()[*other as usize].pinned;
         let mut others: Vec<u32> = self.on[alone.to as usize].iter().copied().filter(strange).collect();
         let differs = |other: &u32| (self.own[*other as usize] - own).abs();
-        others.sort_by(|a, b| differs(a).total_cmp(&differs(b)).then(a.cmp(b)));
+        others.sort_unstable_by(|a, b| differs(a).total_cmp(&differs(b)).then(a.cmp(b)));
         others.truncate(PARTNERS);
         let exchanges = others.iter().map(|other| (*other, from));
         let mut candidates: Vec<(u32, u32)> = exchanges.collect();
@@ -348,7 +348,7 @@ impl<'a> MakespanRefinement<'a> {
     fn idlest(&self) -> Vec<u32> {
         let mut cores: Vec<u32> = (0..self.busy.len() as u32).collect();
         let work = |core: &u32| self.busy[*core as usize];
-        cores.sort_by(|a, b| work(a).total_cmp(&work(b)).then(a.cmp(b)));
+        cores.sort_unstable_by(|a, b| work(a).total_cmp(&work(b)).then(a.cmp(b)));
         cores.truncate(IDLE);
         cores
     }

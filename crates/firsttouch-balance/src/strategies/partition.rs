@@ -181,7 +181,7 @@ impl Weighted {
         let mut pairs: Vec<usize> = (0..count * count)
             .filter(|pair| overlap[*pair] > 0.0 && alike(pair / count, pair % count))
             .collect();
-        pairs.sort_by(|a, b| overlap[*b].total_cmp(&overlap[*a]).then(a.cmp(b)));
+        pairs.sort_unstable_by(|a, b| overlap[*b].total_cmp(&overlap[*a]).then(a.cmp(b)));
         let (mut label, mut taken) = (vec![None; count], vec![false; count]);
         for (part, core) in pairs.into_iter().map(|pair| (pair / count, pair % count)) {
             if label[part].is_none() && !taken[core] {

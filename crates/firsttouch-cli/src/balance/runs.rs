@@ -30,7 +30,7 @@ fn json_files(folder: &Path) -> Outcome<Vec<PathBuf>> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| bare_name(path).is_some())
         .collect();
-    found.sort();
+    found.sort_unstable();
     Ok(found)
 }
 

@@ -220,7 +220,7 @@ fn schemas_are_printed_and_refuse_what_is_something_else() {
     for kind in Kind::ALL {
         assert!(all.lines().any(|line| line.split_whitespace().next() == Some(kind.word())), "{kind}");
         let shown = stdout(&run(&["report", "--schema", kind.word()]));
-        assert_eq!(json(&shown), json(kind.schema()));
+        assert_eq!(json(&shown), json(&kind.schema()));
     }
     let unknown = run(&["report", "--schema", "letter"]);
     assert_code(&unknown, 2);
@@ -251,7 +251,7 @@ fn is_valid(kind: Kind, document: &Value) {
 
 fn valid(kind: Kind, document: &Value) -> Result<(), String> {
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    compiler.add_resource("kind.json", json(kind.schema())).unwrap();
+    compiler.add_resource("kind.json", json(&kind.schema())).unwrap();
     let index: SchemaIndex = compiler.compile("kind.json", &mut schemas).unwrap();
     schemas.validate(document, index).map_err(|error| format!("{error:#}"))
 }

@@ -18,7 +18,7 @@ const EXCEEDANCES: u32 = 20;
 /// The dip of a sample, at least 1/(2n); `None` of nothing.
 pub fn dip(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     (!sorted.is_empty()).then(|| dip_of_sorted(&sorted))
 }
 
@@ -30,7 +30,7 @@ pub fn dip_p(values: &[f64]) -> Option<f64> {
     let mut exceedances = 0;
     for drawn in 1..=SAMPLES {
         let mut uniform: Vec<f64> = (0..values.len()).map(|_| unit_interval(&mut generator)).collect();
-        uniform.sort_by(f64::total_cmp);
+        uniform.sort_unstable_by(f64::total_cmp);
         if dip_of_sorted(&uniform) >= observed {
             exceedances += 1;
             if exceedances == EXCEEDANCES {
@@ -154,7 +154,7 @@ mod tests {
     /// up to some value and concave from there on? Slow, and shares nothing with the iteration above.
     fn dip_by_definition(values: &[f64]) -> f64 {
         let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let steps = Steps::of_sorted(&sorted);
         let (mut low, mut high) = (0.0, sorted.len() as f64);
         for _ in 0..60 {

@@ -272,7 +272,7 @@ fn in_parallel<T: Length, R: Send>(
             .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    done.sort_by_key(|(number, _)| *number);
+    done.sort_unstable_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, result)| result).collect()
 }
 

@@ -46,7 +46,7 @@ impl Core {
         let mut shares: Vec<f64> = (0..PROBES)
             .map(|probe| self.border_share((probe * self.nodes() / PROBES) as Node, AROUND))
             .collect();
-        shares.sort_by(f64::total_cmp);
+        shares.sort_unstable_by(f64::total_cmp);
         let border = shares[PROBES / 2];
         if border > 0.4 { Err(HierarchyError::NoSmallCuts { border }) } else { Ok(()) }
     }

@@ -264,7 +264,7 @@ impl Document<'_> {
             node.distances = distances.get(&node.id).cloned();
         }
         name_initiators(&mut nodes);
-        nodes.sort_by_key(|node| node.id);
+        nodes.sort_unstable_by_key(|node| node.id);
         nodes.dedup_by_key(|node| node.id);
         nodes
     }

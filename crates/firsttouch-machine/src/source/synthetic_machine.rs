@@ -18,9 +18,9 @@ pub(super) fn machine(text: &str) -> Result<Machine, SyntheticError> {
     builder.attach(&description.attached, &all);
     let Builder { mut topology, mut nodes, caches, .. } = builder;
     topology.caches = caches.into_iter().collect();
-    topology.cpus.sort_by_key(|cpu| cpu.id);
+    topology.cpus.sort_unstable_by_key(|cpu| cpu.id);
     topology.join();
-    nodes.sort_by_key(|node| node.id);
+    nodes.sort_unstable_by_key(|node| node.id);
     kinds_of_described(&mut nodes, None);
     Ok(Machine::described(topology, nodes))
 }

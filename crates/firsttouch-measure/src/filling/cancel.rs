@@ -31,7 +31,7 @@ pub(super) fn cancels(filler: &Filler, bytes: usize) -> Result<Vec<FillCancel>, 
         new.extend(seconds);
     }
     let found = |state, mut seconds: Vec<f64>| {
-        seconds.sort_by(f64::total_cmp);
+        seconds.sort_unstable_by(f64::total_cmp);
         let worst = *seconds.last()?;
         Some(FillCancel { state, median_us: seconds[seconds.len() / 2] * 1e6, worst_us: worst * 1e6 })
     };

@@ -152,7 +152,7 @@ fn core_lists(machine: &Machine) -> Vec<Vec<u32>> {
     let known: BTreeSet<u32> = lists.iter().flatten().copied().collect();
     let alone = machine.cpus.iter().filter(|cpu| cpu.online && !known.contains(&cpu.id));
     lists.extend(alone.map(|cpu| vec![cpu.id]));
-    lists.sort();
+    lists.sort_unstable();
     lists
 }
 

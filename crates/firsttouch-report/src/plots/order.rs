@@ -62,9 +62,9 @@ fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &Configur
     let all = search.chain(fresh.iter().map(|run| (run, Phase::Confirmation)));
     let mut runs: Vec<(&SessionRun, Phase, f64)> =
         all.filter_map(|(run, phase)| Some((run, phase, judged.value(run)?))).collect();
-    runs.sort_by_key(|(run, ..)| run.order);
+    runs.sort_unstable_by_key(|(run, ..)| run.order);
     let mut values: Vec<f64> = runs.iter().map(|(.., value)| *value).collect();
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     let (Some(low), Some(high)) = (values.first().copied(), values.last().copied()) else { return };
     let median = values[values.len() / 2];
     let missing = (median.abs() * LEAST_SPAN - (high - low)).max(0.0) / 2.0;

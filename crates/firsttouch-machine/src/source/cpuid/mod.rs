@@ -95,7 +95,7 @@ fn topology(processors: &[Processor]) -> Topology {
         ..Topology::default()
     };
     topology.cores.sort_by_key(|core| core.cpus.first().copied());
-    topology.caches.sort();
+    topology.caches.sort_unstable();
     topology.join();
     topology.leave_out_repetitions();
     topology
