@@ -206,6 +206,7 @@ impl Write for Text {
 mod tests {
     use super::*;
     use firsttouch_documents::{AnyDocument, RegionAsked, RegionReceipt, open};
+    use std::collections::BTreeMap;
 
     #[test]
     fn any_memory_has_a_receipt() {

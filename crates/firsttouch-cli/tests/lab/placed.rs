@@ -28,8 +28,13 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn receipt(one: &Collected) -> Value {
-    let file = one.finished.files.iter().find(|file| file.path.to_str() == Some(RECEIPT));
-    serde_json::from_slice(&file.unwrap_or_else(|| panic!("no receipt: {one:?}")).contents).unwrap()
+    file(one, RECEIPT)
+}
+
+/// A file of JSON that was copied out.
+fn file(one: &Collected, name: &str) -> Value {
+    let file = one.finished.files.iter().find(|file| file.path.to_str() == Some(name));
+    serde_json::from_slice(&file.unwrap_or_else(|| panic!("no {name}: {one:?}")).contents).unwrap()
 }
 
 /// Bytes by node of a receipt.
@@ -325,13 +330,14 @@ fn said(one: &Collected, why: &str) {
 /// An array of a case that was given a node of its own lies there, and its other memory does not.
 fn named_arrays() -> Vec<Test> {
     const TABLE: &str =
-        "case gather --set table=64M --set reads=1000 --steps 1 --threads 1 --result /dev/stdout";
+        "case gather --set table=64M --set reads=1000 --steps 1 --threads 1 --result said.json";
     let cases = [("knl-flat", "prefer=hbm", 1), ("cxl", "bind=cxl", 2), ("two-node", "bind=1", 1)];
     let test = |(machine, memory, node): (&'static str, &'static str, u32)| {
         let run = placed(&format!("--pages plain --object table:thp:{memory}"), "firsttouch", TABLE);
+        let run = run.copy_out("said.json");
         let name = format!("run --object places a named array ({machine})");
         Test::new(name, Setting::of(machine), vec![run], move |_, ran| {
-            let said: Value = serde_json::from_str(&ran[0].stdout).unwrap();
+            let said = file(&ran[0], "said.json");
             let nodes = said["objects"]["table"]["bytes_by_node"].as_object().unwrap();
             assert_eq!(nodes.len(), 1, "{said}");
             assert_eq!(nodes[&node.to_string()], 64 << 20, "{said}");
