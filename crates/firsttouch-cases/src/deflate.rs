@@ -4,6 +4,7 @@
 //! zlib, prints their ratios and times, and is bound to the cores next to the disk that has the files. Nothing here is ours but
 //! the chunks and their threads: what to place is what libraries read and write.
 
+mod codec;
 mod codecs;
 mod isal;
 #[cfg(test)]
@@ -16,7 +17,8 @@ use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
-use codecs::{Codec, Vendor};
+use codec::Codec;
+use codecs::Vendor;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 use std::fs;

@@ -14,9 +14,10 @@ use crate::error::{CaseError, Missing};
 use crate::isal::Isal;
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut_each, each};
+use field::Matrix;
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
-use product::{Matrix, Product};
+use product::Product;
 use std::ffi::OsStr;
 
 /// Reed-Solomon parity.

@@ -1,20 +1,12 @@
 //! Libraries that write and read streams of RFC 1950 (DEFLATE with zlib's header and checksum), each chunk at once.
 
+use super::codec::{Codec, function};
 use super::isal::IsaL;
 use crate::error::Missing;
 use crate::library;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use libloading::{Library, Symbol};
+use libloading::Library;
 use std::ffi::{c_int, c_ulong, c_void};
-
-/// What compresses and decompresses for one thread.
-pub(super) trait Codec: Send {
-    /// Compresses a chunk; answers how long it is then, `None` if it does not fit.
-    fn compress(&mut self, from: &[u8], to: &mut [u8]) -> Option<usize>;
-
-    /// Decompresses a chunk; answers how long it is then, `None` if it is damaged or does not fit.
-    fn decompress(&mut self, from: &[u8], to: &mut [u8]) -> Option<usize>;
-}
 
 /// The libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,18 +49,6 @@ impl Vendor {
             Vendor::IsaL => Box::new(IsaL::new(level)?),
         })
     }
-}
-
-/// A function of a library.
-#[expect(unsafe_code, reason = "a library in C")]
-pub(super) fn function<F: Copy>(library: &Library, name: &str) -> Result<F, Missing> {
-    let lacks = |_| Missing {
-        what: format!("the library has no {name}"),
-        remedy: "another version of the library".to_owned(),
-    };
-    // SAFETY: callers name the type that the library's manual gives the function, and call it as that.
-    let symbol: Symbol<'_, F> = unsafe { library.get(name) }.map_err(lacks)?;
-    Ok(*symbol)
 }
 
 /// The crate flate2 with the backend that this workspace builds.

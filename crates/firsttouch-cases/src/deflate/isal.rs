@@ -1,7 +1,7 @@
 //! ISA-L's igzip. Its states are structures of the caller's, laid out as in `isa-l/igzip_lib.h` of version 2.30.
 #![expect(unsafe_code, reason = "a library in C")]
 
-use super::codecs::{Codec, function};
+use super::codec::{Codec, function};
 use crate::error::Missing;
 use crate::library;
 use libloading::Library;

@@ -1,7 +1,9 @@
 //! The field of 256 elements: bytes are polynomials over the field of two, modulo x^8 + x^4 + x^3 + x^2 + 1.
 
-use super::product::Matrix;
 use super::{DATA, PARITY};
+
+/// What each block of data counts in each target.
+pub(super) type Matrix = [[u8; DATA]; PARITY];
 
 /// The polynomial without its highest term.
 const POLYNOMIAL: u8 = 0x1d;

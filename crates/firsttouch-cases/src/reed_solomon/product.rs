@@ -1,10 +1,7 @@
 //! Sums of products: a matrix times blocks of bytes, several of which lie in a word.
 
-use super::field::product;
+use super::field::{Matrix, product};
 use super::{DATA, PARITY};
-
-/// What each block of data counts in each target.
-pub(super) type Matrix = [[u8; DATA]; PARITY];
 
 /// Multiplies the matrix by blocks that are all of one length.
 pub(super) type Product = fn(&Matrix, &[&[u64]; DATA], &mut [&mut [u64]; PARITY]);
