@@ -55,7 +55,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) variants: Vec<String>,
     /// Threads of each run [default: one for every CPU that may be used]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "num-threads", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,
     /// Steps of each run that are timed [default: the case's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -94,7 +94,7 @@ pub(crate) struct RunCase {
     pub(crate) set: Vec<(String, String)>,
     #[arg(long)]
     pub(crate) quick: bool,
-    #[arg(long)]
+    #[arg(long = "num-threads")]
     pub(crate) threads: Option<u32>,
     #[arg(long)]
     pub(crate) steps: Option<u32>,
@@ -130,7 +130,7 @@ pub(crate) struct BenchSssp {
     pub(crate) queries: u32,
     /// Numbers of threads to search with, 1..8, 1..8:2 or 1,2,4 [default: as many as there are CPUs]; the first is what others
     /// are compared with
-    #[arg(long, alias = "threads", value_name = "LIST")]
+    #[arg(long, value_name = "LIST")]
     pub(crate) num_threads: Option<ThreadNumbers>,
     /// Spend no time on telling those apart that are faster than the first
     #[arg(long)]

@@ -13,7 +13,9 @@ use firsttouch_experiment::statistics::student::MeanInterval;
 use firsttouch_experiment::{Metric, Objective, SessionRun};
 use firsttouch_launch::{Conditions, Dimension, TuneRequest};
 use firsttouch_machine::StatusReport;
-use firsttouch_placement::{CaseFigure, CaseFigures, CaseLimit, ConfigurationReport, SkippedConfiguration};
+use firsttouch_placement::{
+    CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, SkippedConfiguration,
+};
 use firsttouch_process::{Environment, Stream};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -75,12 +77,12 @@ impl Family<'_> {
         }
         for name in &varied {
             match *name {
-                THREADS => option("--threads", format!("{{{THREADS}}}")),
+                THREADS => option("--num-threads", format!("{{{THREADS}}}")),
                 name => option("--set", format!("{name}={{{name}}}")),
             }
         }
         if let Some(threads) = self.threads.filter(|_| !varied.contains(&THREADS)) {
-            option("--threads", threads.to_string());
+            option("--num-threads", threads.to_string());
         }
         if let Some(steps) = self.steps {
             option("--steps", steps.to_string());
@@ -165,7 +167,7 @@ impl Family<'_> {
         configuration: &ConfigurationReport,
         runs: &[CaseRun],
         limits: &[f64],
-        work: Option<firsttouch_placement::CaseWork>,
+        work: Option<CaseWork>,
     ) -> CaseFigures {
         let name = configuration.varied.get(VARIANT);
         let variant = name.and_then(|name| self.about.variant(name)).unwrap_or(self.variants[0]);

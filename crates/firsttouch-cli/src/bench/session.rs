@@ -11,7 +11,7 @@ use crate::{clock, export, program};
 use anyhow::Context;
 use firsttouch_cases::{ALL, About, Arguments, Case, Missing, Variant};
 use firsttouch_documents::{
-    AnyDocument, BenchReport, CaseReport, ComparisonAxis, MissingVariant, PublishedFigure,
+    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PublishedFigure,
 };
 use firsttouch_launch::{Dimension, Workshop};
 use firsttouch_machine::{Root, StatusReport};
@@ -215,7 +215,7 @@ fn placements(args: &args::Bench, status: &StatusReport) -> (Vec<String>, Vec<Sk
 fn report(
     about: &About,
     arguments: &Arguments,
-    comparisons: Vec<firsttouch_documents::CaseComparison>,
+    comparisons: Vec<CaseComparison>,
     missing: &[(&'static Variant, Missing)],
 ) -> CaseReport {
     CaseReport {

@@ -151,7 +151,7 @@ fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {
     let output = command.args(["--max-runs", "2", "--json"]).env("PATH", path).output().unwrap();
     assert_code(&output, 1);
     let told = stderr(&output);
-    assert!(told.contains("came to 12345") || told.contains("came to 0.001"), "{told}");
+    assert!(told.contains("12345"), "{told}");
     assert!(told.contains("one of them is wrong"), "{told}");
     // What there is of other comparisons is shown all the same.
     assert_eq!(json(&stdout(&output))["cases"][0]["comparisons"], json!([]));

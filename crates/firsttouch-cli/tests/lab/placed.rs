@@ -330,7 +330,7 @@ fn said(one: &Collected, why: &str) {
 /// An array of a case that was given a node of its own lies there, and its other memory does not.
 fn named_arrays() -> Vec<Test> {
     const TABLE: &str =
-        "case gather --set table=64M --set reads=1000 --steps 1 --threads 1 --result said.json";
+        "case gather --set table=64M --set reads=1000 --steps 1 --num-threads 1 --result said.json";
     let cases = [("knl-flat", "prefer=hbm", 1), ("cxl", "bind=cxl", 2), ("two-node", "bind=1", 1)];
     let test = |(machine, memory, node): (&'static str, &'static str, u32)| {
         let run = placed(&format!("--pages plain --object table:thp:{memory}"), "firsttouch", TABLE);
