@@ -225,7 +225,8 @@ pub(crate) struct Tune {
     /// Without this the placements are chosen by what the machine can do.
     #[arg(long, value_name = "LIST")]
     pub(crate) configs: Vec<String>,
-    /// Try the program with each of these values for `{NAME}`: in its words, in --input and in the lines around its runs
+    /// Try the program with each of these values for `{NAME}`: in its words, in --input, in the lines around its runs, and in the file
+    /// of --metric json:FILE:/KEY
     ///
     /// VALUES have commas between them (`\,` is one within a value) and may be ranges, both ends included: `1..8`, `1..16:4`,
     /// `0.1..0.5:0.1`. Given several times, all combinations are tried. The first value of each, under the baseline's

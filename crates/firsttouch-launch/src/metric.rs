@@ -1,5 +1,6 @@
 //! What a session judges by: checked before any time is spent, and read of every run.
 
+use crate::vary::Values;
 use crate::written::{Unwritten, Written};
 use firsttouch_experiment::{Metric, NoMetric, Objective, TimedRun};
 use firsttouch_linux::perf::Event;
@@ -186,7 +187,7 @@ pub(crate) struct Meter {
     means: Means,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Means {
     /// The kernel tells it.
     Told,
@@ -224,6 +225,17 @@ impl Meter {
             _ => Means::Told,
         };
         Ok(Meter { objective: objective.clone(), means })
+    }
+
+    /// The same of a program with these values: their names may stand in the name of the file that it writes.
+    pub(crate) fn filled(&self, values: &Values) -> Meter {
+        let means = match &self.means {
+            Means::File { path, pointer } => {
+                Means::File { path: values.fill(path.as_os_str()).into(), pointer: pointer.clone() }
+            }
+            means => means.clone(),
+        };
+        Meter { objective: self.objective.clone(), means }
     }
 
     /// What has to be counted for it.

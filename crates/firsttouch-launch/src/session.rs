@@ -56,8 +56,8 @@ pub(crate) struct Session<'a, I> {
     pub(crate) output: Stream,
     /// Where the machine is read around each run.
     pub(crate) root: Root,
-    /// Reads what is judged.
-    pub(crate) meter: &'a Meter,
+    /// What reads what is judged, in the same order.
+    pub(crate) meters: Vec<&'a Meter>,
     /// What each configuration has on pages of a pool, by its untimed run.
     pub(crate) pool_bytes: Vec<u64>,
     /// What is counted, where the kernel can.
@@ -75,7 +75,7 @@ impl<I: Interruption> Session<'_, I> {
     ) -> Result<TimedRun, RunError> {
         let conditions = self.conditions[configuration];
         let mut streams = [conditions.input(), self.output.clone(), self.output.clone()];
-        let (preparation, meter, root) = (&mut self.preparation, self.meter, &self.root);
+        let (preparation, meter, root) = (&mut self.preparation, self.meters[configuration], &self.root);
         let (start, events, stop) = (&self.starts[configuration], &self.events, self.interruption.kill());
         conditions.around(self.environment, || {
             let warmth = preparation.prepare();

@@ -143,6 +143,7 @@ fn compare(
     let folder = Workshop::new(environment).map_err(TuneError::Folder)?;
     let shows_output = !matches!(request.output, Stream::Null);
     let meter = Meter::new(request.objective, folder.path(), shows_output)?;
+    let meters: Vec<Meter> = combinations.iter().map(|it| meter.filled(&it.values)).collect();
     let mut warnings: Vec<String> = warning.into_iter().collect();
     let here = Here::on(machine.clone(), request.kept);
     warnings.extend(warnings::of_unread(&here));
@@ -155,7 +156,7 @@ fn compare(
         interruption,
         environment,
         combinations,
-        meter: &meter,
+        meters: &meters,
         folder: folder.path(),
         thp_mode: machine.thp_mode(),
     };
@@ -167,8 +168,8 @@ fn compare(
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
-    let programs: Vec<&Combination> =
-        probed.iter().map(|probed| &combinations[probed.variant.combination]).collect();
+    let numbers: Vec<usize> = probed.iter().map(|probed| probed.variant.combination).collect();
+    let programs: Vec<&Combination> = numbers.iter().map(|&number| &combinations[number]).collect();
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
 
     let mut session = Session {
@@ -179,7 +180,7 @@ fn compare(
         environment,
         output: request.output.clone(),
         root: Root::live(),
-        meter: &meter,
+        meters: numbers.iter().map(|&number| &meters[number]).collect(),
         pool_bytes,
         events: Event::ALL.to_vec(),
         began: request.began,

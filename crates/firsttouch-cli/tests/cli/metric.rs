@@ -135,6 +135,25 @@ fn a_file_of_json_is_read_where_every_run_writes_it() {
     }
 }
 
+#[test]
+fn each_value_may_have_a_file_of_its_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    let metric = format!("json:{}/{{n}}.json:/took", scratch.path().display());
+    let script =
+        format!("echo \"{{\\\"took\\\": {{n}}00$(( $$ % 5 ))}}\" > {}/{{n}}.json", scratch.path().display());
+    let session =
+        ["tune", "--quick", "--no-warm", "--vary", "n=2,1", "--max-runs", "8", "--json", "--metric", &metric];
+    let output = run(&[&session[..], &["--", "sh", "-c", &script]].concat());
+    assert_code(&output, 0);
+    let report = json(&stdout(&output));
+    assert_eq!(verdict(&report), "faster", "{report}");
+    for (configuration, least) in [(0, 2000.0), (1, 1000.0)] {
+        for run in report["configurations"][configuration]["runs"].as_array().unwrap() {
+            assert!((least..least + 5.0).contains(&run["judged"].as_f64().unwrap()), "{report}");
+        }
+    }
+}
+
 /// Wrong words end with 2, what the program does not say with 1; both before any run is timed, and with a hint.
 #[test]
 fn what_cannot_be_judged_is_told_at_once() {

@@ -36,7 +36,8 @@ pub(super) struct Looks<'a> {
     pub(super) interruption: &'a dyn Interruption,
     pub(super) environment: &'a Environment,
     pub(super) combinations: &'a [Combination],
-    pub(super) meter: &'a Meter,
+    /// What reads what is judged, of each combination.
+    pub(super) meters: &'a [Meter],
     /// What the program says lies there meanwhile.
     pub(super) folder: &'a Path,
     pub(super) thp_mode: Option<&'a str>,
@@ -57,6 +58,7 @@ impl Looks<'_> {
         let mut is_told = false;
         for mut variant in variants {
             let Combination { conditions, .. } = &self.combinations[variant.combination];
+            let meter = &self.meters[variant.combination];
             if follows[variant.combination] == Some(true) {
                 variant.configuration.follow();
                 variant.start.follow();
@@ -68,7 +70,7 @@ impl Looks<'_> {
             }
             observer.stage(&Stage::LookingAt { name: &name });
             let probing = conditions.around(self.environment, || {
-                probe(&variant.start, conditions, self.meter, self.folder, self.interruption.kill())
+                probe(&variant.start, conditions, meter, self.folder, self.interruption.kill())
             });
             match probing {
                 Ok(probe) => {

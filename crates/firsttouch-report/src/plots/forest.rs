@@ -34,13 +34,10 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
     let scale = Scale::by_span(low, high, (LEFT, RIGHT));
     let mut svg = Svg::new(WIDTH, bottom + 44.0);
 
-    svg.bar(
-        (scale.at(0.98), TOP - 8.0),
-        (scale.at(1.02) - scale.at(0.98), bottom - TOP + 8.0),
-        colour::INK,
-        "0.12",
-        "±2 %: the same",
-    );
+    let (same, within) = (report.same_band, verdict::band(report));
+    let (from, to) = (scale.at((1.0 - same).max(low)), scale.at((1.0 + same).min(high)));
+    let of_same = format!("{within}: the same");
+    svg.bar((from, TOP - 8.0), (to - from, bottom - TOP + 8.0), colour::INK, "0.12", &of_same);
     let judged = Judged::of(report);
     let (better, worse) = (judged.better(), judged.worse());
     let title = format!(
@@ -73,7 +70,7 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
         title: "Ratios to the baseline",
         caption: format!(
             "How many times {better} than the baseline{}, with 95 % intervals. The confirmation (diamond) is made \
-             of fresh runs only. ▲ {better}, ▼ {worse}, ■ same (whole interval in the shaded ±2 %), ○ undecided; an \
+             of fresh runs only. ▲ {better}, ▼ {worse}, ■ same (whole interval in the shaded {within}), ○ undecided; an \
              arrow marks an interval that goes on beyond the axis.",
             judged.by()
         ),
