@@ -43,7 +43,12 @@ fn refused(arguments: &[&str], parts: &[&str]) {
 
 #[test]
 fn a_case_is_run_under_placements_and_says_what_it_came_to() {
-    let document = tiny(&["--configs", "thp 4k"]);
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = firsttouch();
+    command.args(TINY).args(["--configs", "thp 4k"]).env("TMPDIR", scratch.path());
+    let output = command.output().unwrap();
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
     assert_eq!((&document["kind"], &document["quick"]), (&json!("bench"), &json!(false)));
     assert_eq!(document["cases"][0]["comparisons"][0]["of"], "placements");
     let configurations = configurations(&document);
@@ -62,8 +67,8 @@ fn a_case_is_run_under_placements_and_says_what_it_came_to() {
         assert_eq!(case["checksum"], configurations[0]["case"]["checksum"]);
     }
     // Nobody has to know where the results lay.
-    let text = document.to_string();
-    assert!(!text.contains("/tmp/") && text.contains("json:result:/seconds"), "{text}");
+    let (text, place) = (document.to_string(), scratch.path().to_str().unwrap());
+    assert!(!text.contains(place) && text.contains("json:result:/seconds"), "{text}");
 }
 
 #[test]
