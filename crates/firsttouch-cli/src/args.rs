@@ -79,6 +79,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Fill(Fill),
     Explain(Explain),
+    Doctor(Doctor),
     Balance(Balance),
     Bench(Box<Bench>),
     Attach(Box<Attach>),
@@ -446,6 +447,38 @@ pub(crate) struct Explain {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
+}
+
+/// Tell what is wrong with this machine, what that does, and what mends it
+///
+/// Looks at huge pages and pools, limits, reclaim and balancing, CPUs and interrupts, nodes and modules, devices and
+/// links, containers, daemons, permissions and known defects of the kernel. Nothing is changed. What is found is no
+/// failure: the exit code is 0 without `--strict`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch doctor
+  firsttouch doctor --profile database            as a server of databases needs it
+  firsttouch doctor --profile mine.toml --strict  exit code 3 where something weighs more than a remark
+  firsttouch doctor --json | jq '.hosts[].findings[].id'
+  firsttouch doctor --root recorded/              a machine recorded as copies of its /proc and /sys
+  firsttouch doctor --machine recorded.tar.xz     the same in an archive; or XML of hwloc")]
+pub(crate) struct Doctor {
+    /// What the machine is for: hpc, database, data-science, low-latency, container, or a TOML file that weighs findings
+    /// and expects values
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) profile: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// End with exit code 3 when a finding weighs more than a remark
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Read proc/ and sys/ below DIR
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// Look at another machine, as `status --machine` names it
+    #[arg(long, value_name = "FILE|DESCRIPTION", conflicts_with = "root")]
+    pub(crate) machine: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -6,7 +6,7 @@ pub(crate) use firsttouch_process::exit_status::OURS;
 pub(crate) const FAILED: u8 = 1;
 /// The command line cannot be understood, or contradicts itself or a file it names.
 pub(crate) const USAGE: u8 = 2;
-/// `tune --strict` was not met.
+/// `--strict` of `tune` or `doctor` was not met.
 pub(crate) const NOT_MET: u8 = 3;
 /// Interrupted, after writing what was finished; as shells have it for SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;

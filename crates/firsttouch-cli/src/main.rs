@@ -11,6 +11,7 @@ mod attach;
 mod balance;
 mod bench;
 mod clock;
+mod doctor;
 mod exit;
 mod explain;
 mod export;
@@ -71,6 +72,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Tune(tune) => tune::run(&tune),
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Balance(balance) => balance::run(&balance),
         Command::Bench(bench) => bench::run(&bench),
         Command::Measure(measure) => measure::run(&measure),

@@ -4,12 +4,14 @@ use crate::args;
 use crate::export;
 use crate::output::{self, Failure, Outcome};
 use firsttouch_documents::to_json;
+use firsttouch_explain::{MachineEvidence, Profile, diagnose};
 use firsttouch_machine::{Machine, Root, Source, StatusReport};
 use firsttouch_report::{picture, text};
 use std::path::Path;
 
 pub(crate) fn run(status: &args::Status) -> Outcome {
-    let mut machine = machine(status)?;
+    let source = source(status.machine.as_deref(), &status.root)?;
+    let mut machine = source.machine().map_err(Failure::hinted)?;
     if status.apic {
         machine.ask_apic_ids().map_err(|error| {
             Failure::new(anyhow::Error::new(error).context("the processor cannot be asked for its APIC ids"))
@@ -19,18 +21,27 @@ pub(crate) fn run(status: &args::Status) -> Outcome {
         return draw(&machine, file.as_deref());
     }
     let report = StatusReport::of(machine);
-    let text = if status.json { to_json(&report) } else { text::status(&report, output::width()) };
+    let text = if status.json { to_json(&report) } else { shown(report, &source) };
     output::data(&text)?;
     Ok(0)
 }
 
-fn machine(status: &args::Status) -> Outcome<Machine> {
-    let source = match &status.machine {
-        Some(named) => Source::named(named),
-        None if status.root == Path::new("/") => Ok(Source::Files(Root::live())),
-        None => Ok(Source::Files(Root::at(&status.root))),
-    };
-    source.and_then(|source| source.machine()).map_err(Failure::hinted)
+/// The report, and what `doctor` would tell of the machine.
+fn shown(report: StatusReport, source: &Source) -> String {
+    let width = output::width();
+    let text = text::status(&report, width);
+    let root = if let Source::Files(root) = source { Some(root) } else { None };
+    let evidence = MachineEvidence::of(report.machine, root);
+    text + &text::findings_in_brief(&diagnose(&evidence, &Profile::default(), ""), width)
+}
+
+/// Where the machine comes from that `--machine` or `--root` names.
+pub(crate) fn source(machine: Option<&str>, root: &Path) -> Outcome<Source> {
+    match machine {
+        Some(named) => Source::named(named).map_err(Failure::hinted),
+        None if root == Path::new("/") => Ok(Source::Files(Root::live())),
+        None => Ok(Source::Files(Root::at(root))),
+    }
 }
 
 fn draw(machine: &Machine, file: Option<&Path>) -> Outcome {

@@ -1,4 +1,4 @@
-//! What `explain` finds out.
+//! What `explain` and `doctor` find out.
 
 use firsttouch_placement::Placement;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,9 @@ pub struct Finding {
     pub effect: String,
     /// The command or setting that mends it, where there is one.
     pub remedy: Option<String>,
+    /// The command that keeps the remedy over the next boot, where that takes another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<String>,
 }
 
 impl Finding {
@@ -77,6 +80,7 @@ impl Finding {
             evidence: Vec::new(),
             effect: effect.into(),
             remedy: None,
+            keep: None,
         }
     }
 
@@ -91,6 +95,28 @@ impl Finding {
     #[must_use]
     pub fn remedy(mut self, command: impl Into<String>) -> Finding {
         self.remedy = Some(command.into());
+        self
+    }
+
+    /// Says that writing a value to a file of `/proc/sys` or `/sys` mends it, and how to have that written at each boot.
+    #[must_use]
+    pub fn set(self, file: &str, value: &str) -> Finding {
+        let line = match file.strip_prefix("/proc/sys/") {
+            Some(name) => {
+                format!(
+                    "echo '{} = {value}' | sudo tee -a /etc/sysctl.d/90-firsttouch.conf",
+                    name.replace('/', ".")
+                )
+            }
+            None => format!("echo 'w {file} - - - - {value}' | sudo tee -a /etc/tmpfiles.d/firsttouch.conf"),
+        };
+        self.remedy(format!("echo {value} | sudo tee {file}")).keep(line)
+    }
+
+    /// Says what keeps the remedy over the next boot.
+    #[must_use]
+    pub fn keep(mut self, command: impl Into<String>) -> Finding {
+        self.keep = Some(command.into());
         self
     }
 }

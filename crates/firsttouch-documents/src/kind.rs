@@ -2,10 +2,10 @@
 
 use crate::open::OpenError;
 use crate::{
-    Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, Document, Explanation,
-    GraphReport, JournalEntry, LabList, LabReport, Measurements, MemoryEstimateReport, MergeReport,
-    ObservationReport, Recording, RegionReceipt, SearchBench, SearchReport, WatchEnd, WatchHeader,
-    WatchSample,
+    Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, DoctorReport, Document,
+    Explanation, GraphReport, JournalEntry, LabList, LabReport, Measurements, MemoryEstimateReport,
+    MergeReport, ObservationReport, Recording, RegionReceipt, SearchBench, SearchReport, WatchEnd,
+    WatchHeader, WatchSample,
 };
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
@@ -140,6 +140,8 @@ kinds! {
         Status(StatusReport) = "status", "firsttouch status --json";
         /// Who will override a placement.
         Explain(Explanation) = "explain", "firsttouch explain --json -- PROGRAM";
+        /// What is wrong with machines.
+        Doctor(DoctorReport) = "doctor", "firsttouch doctor --json";
         /// A program that ran on an emulated machine.
         Lab(LabReport) = "lab", "firsttouch lab --json -- PROGRAM";
         /// The machines that `lab` knows.

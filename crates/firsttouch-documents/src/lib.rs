@@ -13,6 +13,7 @@ mod attached;
 mod bench;
 mod decision;
 mod distances;
+mod doctor;
 mod envelope;
 mod explanation;
 mod graph;
@@ -35,6 +36,7 @@ pub use bench::{
 };
 pub use decision::{DecisionReport, DecisionSource};
 pub use distances::{Summary, Totals};
+pub use doctor::{DoctorHost, DoctorReport, Unseen};
 pub use envelope::{Document, to_json, to_line};
 pub use explanation::{Explanation, Finding, Proof, Weight};
 pub use firsttouch_placement::SCHEMA_VERSION;

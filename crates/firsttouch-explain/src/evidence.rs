@@ -2,7 +2,7 @@
 
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::trials::{self, Trial};
-use firsttouch_machine::{Machine, MachineError, Root, StatusReport};
+use firsttouch_machine::{Machine, MachineError, Root, Settings, StatusReport};
 use firsttouch_placement::{Pages, Via};
 use firsttouch_process::{Environment, ProgramKind};
 use std::path::PathBuf;
@@ -68,6 +68,8 @@ pub struct Evidence {
     pub wanted: Wanted,
     /// The machine, its limits, and what can be done on it.
     pub report: StatusReport,
+    /// The settings that the machine does not hold.
+    pub settings: Settings,
     /// The environment the program would get.
     pub environment: Environment,
     /// The program.
@@ -109,6 +111,7 @@ impl Evidence {
             trials: if root.is_live() { trials::placement_calls().unwrap_or_default() } else { Vec::new() },
             isolated: cpus("isolated"),
             tickless: cpus("nohz_full"),
+            settings: Settings::read(root),
             report,
         })
     }

@@ -9,9 +9,13 @@
 
 #![forbid(unsafe_code)]
 
+mod doctor;
 mod evidence;
+mod profile;
 mod rules;
 
+pub use doctor::{MachineEvidence, catalog, diagnose};
 pub use evidence::{Evidence, ExplainedProgram, Inherited, Resolution, Wanted};
 pub use firsttouch_documents::{Finding, Proof, Weight};
+pub use profile::{Profile, ProfileError};
 pub use rules::explain;

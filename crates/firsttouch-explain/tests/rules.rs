@@ -352,3 +352,18 @@ fn what_counts_for_threads_counts_for_the_cpus_of_a_program_too() {
     let sandbox: Change = |evidence| evidence.trials = vec![("sched_setaffinity", Trial::Refused(1))];
     assert_eq!(ids(&with(&[], &[], sandbox)), [("refused-call", Weight::Overrides)]);
 }
+
+/// What `doctor` says of the machine is told where it decides over what is asked, and only there.
+#[test]
+fn findings_about_the_machine_come_with_what_they_decide_over() {
+    let files = [
+        ("sys/kernel/mm/transparent_hugepage/defrag", "[always] defer defer+madvise madvise never\n"),
+        ("proc/sys/vm/zone_reclaim_mode", "1\n"),
+        ("proc/sys/vm/swappiness", "100\n"),
+    ];
+    let defrag = ("thp-defrag", Weight::Weakens);
+    assert_eq!(ids(&found(pages_only(), &files, &[], nothing)), [defrag]);
+    assert_eq!(ids(&found(placed(), &files, &[], nothing)), [defrag, ("zone-reclaim", Weight::Weakens)]);
+    let plain = Wanted { pages: Pages::Plain, ..placed() };
+    assert_eq!(ids(&found(plain, &files, &[], nothing)), [("zone-reclaim", Weight::Weakens)]);
+}

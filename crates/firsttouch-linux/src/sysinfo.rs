@@ -16,6 +16,8 @@ pub struct Meminfo {
     pub cached_bytes: Option<u64>,
     /// Swap space (whole machine only).
     pub swap_total_bytes: Option<u64>,
+    /// Swap space that nothing lies in (whole machine only).
+    pub swap_free_bytes: Option<u64>,
 }
 
 /// Reads meminfo, of the whole machine or of a node (whose lines begin with `Node 3 `).
@@ -34,6 +36,7 @@ pub fn meminfo(text: &str) -> Meminfo {
             "AnonPages" => &mut found.anonymous_bytes,
             "Cached" => &mut found.cached_bytes,
             "SwapTotal" => &mut found.swap_total_bytes,
+            "SwapFree" => &mut found.swap_free_bytes,
             _ => continue,
         };
         *field = kilobytes(value);

@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct Trap {
     /// A word for it.
     pub name: String,
-    /// What happens.
+    /// What it is.
     pub what: String,
+    /// What it does to programs and to whoever times them.
+    #[serde(default)]
+    pub effect: String,
     /// What to do.
     pub remedy: String,
 }

@@ -47,6 +47,7 @@ fn written(folder: &Path) -> Written {
     written.by(Kind::Receipt, &["run", "--receipt", "-", "--", "true"]);
     written.by(Kind::Status, &["status", "--json"]);
     written.by(Kind::Explain, &["explain", "--json", "--", "true"]);
+    written.by(Kind::Doctor, &["doctor", "--json"]);
     written.by(Kind::LabList, &["lab", "--list", "--json"]);
     written.by(Kind::Graph, &["graph", "generate", "streets", "8", &graph, "--json"]);
     written.by(Kind::MemoryEstimate, &["sssp", &graph, "--sources", "1", "--dry-run", "--json"]);

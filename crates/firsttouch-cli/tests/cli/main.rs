@@ -10,6 +10,7 @@ mod balance;
 mod bench;
 mod circles;
 mod dependencies;
+mod doctor;
 mod documents;
 mod explain;
 mod fill;

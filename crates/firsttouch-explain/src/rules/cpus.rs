@@ -2,6 +2,8 @@
 
 use crate::{Evidence, Finding, Weight};
 use firsttouch_linux::cpulist::format_list;
+use firsttouch_linux::sysinfo::status_field;
+use firsttouch_machine::{Machine, Node};
 
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     cpuset(evidence, findings);
@@ -11,55 +13,55 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
 }
 
 fn cpuset(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let limits = &evidence.machine().limits;
-    let online = evidence.online_cpus();
-    if let Some(cpus) = &limits.cpuset_cpus
-        && online.iter().any(|cpu| !cpus.contains(cpu))
-    {
-        let effect = if evidence.asks_threads() {
-            "threads are placed among the CPUs of the cpuset only"
-        } else {
-            "the program runs on the CPUs of the cpuset only"
-        };
-        let what = format!("a cpuset leaves CPUs {} of {}", format_list(cpus), format_list(&online));
-        findings.push(
-            Finding::new("cpuset-cpus", weight(evidence.asks_cpus()), what, effect)
-                .proof("/proc/self/cgroup", "the control group's cpuset.cpus.effective")
-                .proof("/proc/self/status", allowed_line(evidence, "Cpus_allowed_list"))
-                .remedy(format!(
-                    "widen it: docker run --cpuset-cpus={0}, or systemctl set-property UNIT AllowedCPUs={0}",
-                    format_list(&online)
-                )),
-        );
+    let effect = if evidence.asks_threads() {
+        "threads are placed among the CPUs of the cpuset only"
+    } else {
+        "the program runs on the CPUs of the cpuset only"
+    };
+    let (machine, status) = (evidence.machine(), evidence.inherited.status.as_deref());
+    let weighed = |finding: Finding, asked: bool| Finding { weight: weight(asked), ..finding };
+    findings.extend(cpuset_cpus(machine, status, effect).map(|found| weighed(found, evidence.asks_cpus())));
+    findings.extend(cpuset_mems(machine, status).map(|found| weighed(found, evidence.asks_memory())));
+}
+
+pub(super) fn cpuset_cpus(machine: &Machine, status: Option<&str>, effect: &str) -> Option<Finding> {
+    let cpus = machine.limits.cpuset_cpus.as_ref()?;
+    let online: Vec<u32> = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    if online.iter().all(|cpu| cpus.contains(cpu)) {
+        return None;
     }
-    let with_memory: Vec<u32> = evidence
-        .machine()
-        .nodes
-        .iter()
-        .filter(|node| node.size_bytes.is_some_and(|size| size > 0))
-        .map(|node| node.id)
-        .collect();
+    let left: Vec<u32> = online.iter().copied().filter(|cpu| cpus.contains(cpu)).collect();
+    let what = format!("a cpuset leaves CPUs {} of {}", format_list(&left), format_list(&online));
+    let finding = Finding::new("cpuset-cpus", Weight::Remark, what, effect)
+        .proof("/proc/self/cgroup", format!("the cpuset's CPUs: {}", format_list(cpus)));
+    let finding = match status.and_then(|text| status_field(text, "Cpus_allowed_list")) {
+        Some(list) => finding.proof("/proc/self/status", format!("Cpus_allowed_list: {list}")),
+        None => finding,
+    };
+    Some(finding.remedy(format!(
+        "widen it: docker run --cpuset-cpus={0}, or systemctl set-property UNIT AllowedCPUs={0}",
+        format_list(&online)
+    )))
+}
+
+pub(super) fn cpuset_mems(machine: &Machine, status: Option<&str>) -> Option<Finding> {
+    let nodes = machine.limits.allowed_nodes.as_ref()?;
     // The kernel's own word counts every node that could exist: only those with memory matter.
-    if let Some(nodes) = limits.allowed_nodes.as_ref()
-        && with_memory.iter().any(|node| !nodes.contains(node))
-    {
-        let left: Vec<u32> = with_memory.iter().copied().filter(|node| nodes.contains(node)).collect();
-        let what =
-            format!("a cpuset leaves memory nodes {} of {}", format_list(&left), format_list(&with_memory));
-        findings.push(
-            Finding::new(
-                "cpuset-mems",
-                weight(evidence.asks_memory()),
-                what,
-                "memory comes from these nodes only, whatever policy is set",
-            )
-            .proof("/proc/self/status", allowed_line(evidence, "Mems_allowed_list"))
-            .remedy(format!(
-                "widen it: docker run --cpuset-mems={0}, or systemctl set-property UNIT AllowedMemoryNodes={0}",
-                format_list(&with_memory)
-            )),
-        );
+    let has_memory = |node: &&Node| node.size_bytes.is_some_and(|size| size > 0);
+    let with_memory: Vec<u32> = machine.nodes.iter().filter(has_memory).map(|node| node.id).collect();
+    if with_memory.iter().all(|node| nodes.contains(node)) {
+        return None;
     }
+    let left: Vec<u32> = with_memory.iter().copied().filter(|node| nodes.contains(node)).collect();
+    let what =
+        format!("a cpuset leaves memory nodes {} of {}", format_list(&left), format_list(&with_memory));
+    let effect = "memory comes from these nodes only, whatever policy is set";
+    let finding = Finding::new("cpuset-mems", Weight::Remark, what, effect)
+        .proof("/proc/self/status", allowed_line(status, "Mems_allowed_list"));
+    Some(finding.remedy(format!(
+        "widen it: docker run --cpuset-mems={0}, or systemctl set-property UNIT AllowedMemoryNodes={0}",
+        format_list(&with_memory)
+    )))
 }
 
 /// A mask narrower than the cpuset: somebody set it on purpose, and everything started inherits it.
@@ -80,7 +82,10 @@ fn affinity(evidence: &Evidence, findings: &mut Vec<Finding>) {
                   numactl, srun or mpirun set it)";
     findings.push(
         Finding::new("affinity", weight(evidence.asks_cpus()), what, effect)
-            .proof("/proc/self/status", allowed_line(evidence, "Cpus_allowed_list"))
+            .proof(
+                "/proc/self/status",
+                allowed_line(evidence.inherited.status.as_deref(), "Cpus_allowed_list"),
+            )
             .remedy(format!(
                 "start firsttouch without it, or: taskset -c {} firsttouch …",
                 format_list(&online)
@@ -92,32 +97,32 @@ fn isolated(evidence: &Evidence, findings: &mut Vec<Finding>) {
     if evidence.isolated.is_empty() {
         return;
     }
-    let list = format_list(&evidence.isolated);
     let used: Vec<u32> =
         evidence.wanted_cpus().iter().copied().filter(|cpu| evidence.isolated.contains(cpu)).collect();
-    let what = format!("CPUs {list} are isolated from the scheduler");
-    let finding = if used.is_empty() {
+    let list = format_list(&used);
+    let (weight, effect) = if used.is_empty() {
         let effect =
             "no thread runs there unless it is bound there by number: for the program they do not exist";
-        Finding::new("isolcpus", Weight::Remark, what, effect)
+        (Weight::Remark, effect.to_owned())
     } else if !evidence.asks_threads() {
         let effect = format!(
-            "the scheduler spreads nothing over CPUs {}: threads stay where they start, and may share one of them",
-            format_list(&used)
+            "the scheduler spreads nothing over CPUs {list}: threads stay where they start, and may share one of them"
         );
-        Finding::new("isolcpus", Weight::Weakens, what, effect)
+        (Weight::Weakens, effect)
     } else {
         let effect = format!(
-            "threads bound to CPUs {} stay there, but two threads on one of them are never spread again",
-            format_list(&used)
+            "threads bound to CPUs {list} stay there, but two threads on one of them are never spread again"
         );
-        Finding::new("isolcpus", Weight::Weakens, what, effect)
+        (Weight::Weakens, effect)
     };
-    findings.push(
-        finding
-            .proof("/sys/devices/system/cpu/isolated", &list)
-            .remedy("take isolcpus= from the kernel's command line, or name the CPUs: --threads LIST"),
-    );
+    findings.push(Finding { weight, ..isolated_finding(&evidence.isolated, &effect) });
+}
+
+pub(super) fn isolated_finding(isolated: &[u32], effect: &str) -> Finding {
+    let list = format_list(isolated);
+    Finding::new("isolcpus", Weight::Remark, format!("CPUs {list} are isolated from the scheduler"), effect)
+        .proof("/sys/devices/system/cpu/isolated", &list)
+        .remedy("take isolcpus= from the kernel's command line, or name the CPUs: --threads LIST")
 }
 
 fn tickless(evidence: &Evidence, findings: &mut Vec<Finding>) {
@@ -139,6 +144,7 @@ fn weight(asked: bool) -> Weight {
     if asked { Weight::Weakens } else { Weight::Remark }
 }
 
-fn allowed_line(evidence: &Evidence, field: &str) -> String {
-    format!("{field}: {}", evidence.status(field).unwrap_or("(not there)"))
+fn allowed_line(status: Option<&str>, field: &str) -> String {
+    let value = status.and_then(|text| status_field(text, field));
+    format!("{field}: {}", value.unwrap_or("(not there)"))
 }

@@ -1,14 +1,15 @@
 //! Who decides over nodes and amounts of memory: an inherited policy, automatic balancing, limits.
 
+use super::machine::trap;
 use crate::{Evidence, Finding, Weight};
-use firsttouch_machine::Bound;
-use firsttouch_placement::{Pages, format_bytes};
+use firsttouch_machine::{Bound, Limits, Machine};
+use firsttouch_placement::{Pages, Reason, format_bytes};
 
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     inherited_policy(evidence, findings);
-    balancing(evidence, findings);
-    group_limit(evidence, findings);
-    address_space(evidence, findings);
+    asked_balancing(evidence, findings);
+    findings.extend(group_limit(&evidence.machine().limits));
+    asked_address_space(evidence, findings);
 }
 
 /// numactl and the like set a policy and start us: the program would inherit it.
@@ -33,13 +34,8 @@ fn inherited_policy(evidence: &Evidence, findings: &mut Vec<Finding>) {
     findings.push(finding.proof("/proc/self/numa_maps", line));
 }
 
-fn balancing(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let machine = evidence.machine();
-    let several =
-        machine.nodes.iter().filter(|node| node.size_bytes.is_some_and(|size| size > 0)).count() > 1;
-    if machine.numa_balancing != Some(true) || !several {
-        return;
-    }
+fn asked_balancing(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let Some(mut finding) = balancing(evidence.machine()) else { return };
     let (weight, effect) = match (evidence.asks_memory(), evidence.asks_cpus()) {
         (true, _) => (
             Weight::Weakens,
@@ -51,42 +47,48 @@ fn balancing(evidence: &Evidence, findings: &mut Vec<Finding>) {
         ),
         (false, false) => (Weight::Remark, "the kernel moves pages between nodes by its own judgement"),
     };
-    findings.push(
-        Finding::new("numa-balancing", weight, "automatic NUMA balancing is on", effect)
-            .proof("/proc/sys/kernel/numa_balancing", "1")
-            .remedy("echo 0 | sudo tee /proc/sys/kernel/numa_balancing"),
-    );
+    (finding.weight, finding.effect) = (weight, effect.to_owned());
+    findings.push(finding);
+}
+
+pub(super) fn balancing(machine: &Machine) -> Option<Finding> {
+    const FILE: &str = "/proc/sys/kernel/numa_balancing";
+    Some(trap(machine, "numa-balancing")?.proof(FILE, "1").set(FILE, "0"))
 }
 
 /// A control group that leaves less than a placement wants to have at hand.
-fn group_limit(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let limits = &evidence.machine().limits;
-    let Some(group) = &limits.cgroup_memory else { return };
-    let (Bound::Bytes(limit), Some(file)) = (group.limit_bytes, &group.file) else { return };
+pub(super) fn group_limit(limits: &Limits) -> Option<Finding> {
+    let group = limits.cgroup_memory.as_ref()?;
+    let (Bound::Bytes(limit), Some(file)) = (group.limit_bytes, &group.file) else { return None };
     let used = group.usage_bytes.map(|used| format!(", {} used", format_bytes(used))).unwrap_or_default();
-    findings.push(
-        Finding::new(
-            "cgroup-memory",
-            Weight::Remark,
-            format!("the control group may use {} of memory{used}", format_bytes(limit)),
-            "freed blocks that the agent keeps count against it; at the limit the program is killed",
-        )
-        .proof(file, limit.to_string())
-        .remedy(format!("echo max | sudo tee {file}")),
+    let finding = Finding::new(
+        "cgroup-memory",
+        Weight::Remark,
+        format!("the control group may use {} of memory{used}", format_bytes(limit)),
+        "freed blocks that the agent keeps count against it; at the limit the program is killed",
     );
+    Some(finding.proof(file, limit.to_string()).remedy(format!("echo max | sudo tee {file}")))
 }
 
-fn address_space(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let Some(Bound::Bytes(limit)) = evidence.machine().limits.address_space_bytes else { return };
+fn asked_address_space(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let Some(mut finding) = address_space(&evidence.machine().limits) else { return };
+    if evidence.wanted.pages == Pages::Base {
+        finding.weight = Weight::Remark;
+    }
+    findings.push(finding);
+}
+
+pub(super) fn address_space(limits: &Limits) -> Option<Finding> {
+    let Some(Bound::Bytes(limit)) = limits.address_space_bytes else { return None };
     let finding = Finding::new(
-        "address-space-limit",
-        if evidence.wanted.pages == Pages::Base { Weight::Remark } else { Weight::Weakens },
+        Reason::AddressSpaceLimit.word(),
+        Weight::Weakens,
         format!("address space is limited to {}", format_bytes(limit)),
         "the agent keeps no address space in reserve: blocks that find no place are left to the C library",
     );
-    findings.push(
+    Some(
         finding
             .proof("/proc/self/limits", format!("Max address space {limit}"))
             .remedy("ulimit -v unlimited"),
-    );
+    )
 }

@@ -2,13 +2,16 @@
 
 mod cpus;
 mod launchers;
+pub(crate) mod machine;
 mod memory;
 mod pages;
 mod program;
 mod runtimes;
 mod sandbox;
 
-use crate::{Evidence, Finding, Weight};
+use crate::{Evidence, Finding, MachineEvidence, Weight};
+use firsttouch_placement::Pages;
+use machine::Decides;
 
 /// Every finding, what overrides first.
 pub fn explain(evidence: &Evidence) -> Vec<Finding> {
@@ -21,9 +24,27 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     launchers::find(evidence, &mut findings);
     memory::find(evidence, &mut findings);
     pages::find(evidence, &mut findings);
+    of_the_machine(evidence, &mut findings);
     // A stable order: within one weight, as the rules come.
     findings.sort_by_key(|finding| finding.weight);
     findings
+}
+
+/// What `doctor` says of what was asked for, where no rule above looks at it more closely.
+fn of_the_machine(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let found = machine::find(&MachineEvidence {
+        report: evidence.report.clone(),
+        settings: evidence.settings.clone(),
+        trials: Vec::new(),
+    });
+    findings.extend(found.into_iter().filter(|finding| {
+        match machine::entry(&finding.id).map(|entry| entry.decides) {
+            Some(Decides::Pages) => !matches!(evidence.wanted.pages, Pages::Plain | Pages::Base),
+            Some(Decides::Nodes) => evidence.asks_memory(),
+            Some(Decides::Cpus) => evidence.asks_cpus(),
+            Some(Decides::Else) | None => false,
+        }
+    }));
 }
 
 /// The placement cannot be given on this machine at all.

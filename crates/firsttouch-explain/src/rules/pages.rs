@@ -1,7 +1,7 @@
 //! What stands between the program and the pages that were asked for.
 
 use crate::{Evidence, Finding, Weight};
-use firsttouch_machine::Bound;
+use firsttouch_machine::{Bound, HugetlbLimit};
 use firsttouch_placement::{Pages, format_bytes};
 
 const THP_FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -63,11 +63,13 @@ fn always(evidence: &Evidence, findings: &mut Vec<Finding>) {
         Pages::Base => "only memory of the agent is kept on 4 KiB pages; the C library's own gets huge ones",
         _ => "the program gets huge pages without us as well: expect little difference",
     };
-    findings.push(
-        Finding::new("thp-always", Weight::Remark, "all memory gets transparent huge pages", effect)
-            .proof(THP_FILE, "always")
-            .remedy(format!("echo madvise | sudo tee {THP_FILE}")),
-    );
+    findings.push(thp_always(effect));
+}
+
+pub(super) fn thp_always(effect: &str) -> Finding {
+    Finding::new("thp-always", Weight::Remark, "all memory gets transparent huge pages", effect)
+        .proof(THP_FILE, "always")
+        .set(THP_FILE, "madvise")
 }
 
 fn pool_limits(evidence: &Evidence, findings: &mut Vec<Finding>) {
@@ -76,24 +78,15 @@ fn pool_limits(evidence: &Evidence, findings: &mut Vec<Finding>) {
         return;
     }
     let page_bytes = pages.bytes() as u64;
-    for limit in &evidence.machine().limits.cgroup_hugetlb {
-        let Bound::Bytes(bytes) = limit.limit_bytes else { continue };
-        if limit.page_bytes != page_bytes {
-            continue;
-        }
-        findings.push(
-            Finding::new(
-                "cgroup-hugetlb",
-                Weight::Weakens,
-                format!(
-                    "the control group may use {} of {} pages",
-                    format_bytes(bytes),
-                    format_bytes(page_bytes)
-                ),
-                "blocks beyond that fall back to transparent pages",
-            )
-            .proof(&limit.file, bytes.to_string())
-            .remedy(format!("echo max | sudo tee {}", limit.file)),
-        );
-    }
+    let limits = &evidence.machine().limits.cgroup_hugetlb;
+    findings.extend(limits.iter().filter(|limit| limit.page_bytes == page_bytes).filter_map(pool_limit));
+}
+
+pub(super) fn pool_limit(limit: &HugetlbLimit) -> Option<Finding> {
+    let Bound::Bytes(bytes) = limit.limit_bytes else { return None };
+    let (bound, size) = (format_bytes(bytes), format_bytes(limit.page_bytes));
+    let what = format!("the control group may use {bound} of {size} pages");
+    let effect = "blocks beyond that fall back to transparent pages";
+    let finding = Finding::new("cgroup-hugetlb", Weight::Weakens, what, effect);
+    Some(finding.proof(&limit.file, bytes.to_string()).remedy(format!("echo max | sudo tee {}", limit.file)))
 }

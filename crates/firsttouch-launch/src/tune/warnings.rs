@@ -74,7 +74,7 @@ pub(super) fn warm_up(
             }
             None => "runs were not warmed up; leave --no-warm out".to_owned(),
         };
-        warnings.push(format!("on this machine {}; {done}", trap.what));
+        warnings.push(format!("on this machine {}: {}; {done}", trap.what, trap.effect));
     }
     warm_up
 }

@@ -13,33 +13,37 @@ pub fn explanation(findings: &[Finding], width: usize, style: Style) -> String {
     if findings.is_empty() {
         return "nothing here overrides what was asked\n".to_owned();
     }
+    let each = findings.iter().map(|one| finding(one, one.weight.word(), width, style));
+    each.collect::<Vec<_>>().join("\n")
+}
+
+/// One finding behind its lead: what it is, where that is written, what it does, and what mends it for now and for good.
+pub(super) fn finding(finding: &Finding, lead: &str, width: usize, style: Style) -> String {
     let room = width.max(NARROWEST) - INDENT;
     let mut text = String::new();
-    for (index, finding) in findings.iter().enumerate() {
-        if index > 0 {
-            text.push('\n');
-        }
-        let word = format!("{:<INDENT$}", finding.weight.word());
-        let mut lead = style.paint(tone(finding.weight), &word);
-        for line in wrapped(&visible(&finding.what), room) {
-            text.push_str(&format!("{lead}{line}\n"));
-            lead = " ".repeat(INDENT);
-        }
-        for proof in &finding.evidence {
-            text.push_str(&format!("{lead}{}: {}\n", visible(&proof.source), visible(&proof.text)));
-        }
-        for line in wrapped(&visible(&finding.effect), room) {
+    let mut lead = style.paint(tone(finding.weight), &format!("{lead:<INDENT$}"));
+    for line in wrapped(&visible(&finding.what), room) {
+        text.push_str(&format!("{lead}{line}\n"));
+        lead = " ".repeat(INDENT);
+    }
+    for proof in &finding.evidence {
+        for line in wrapped(&format!("{}: {}", visible(&proof.source), visible(&proof.text)), room) {
             text.push_str(&format!("{lead}{line}\n"));
         }
-        if let Some(remedy) = &finding.remedy {
-            // Never broken: it is there to be copied.
-            text.push_str(&format!("{lead}hint: {}\n", visible(remedy)));
+    }
+    for line in wrapped(&visible(&finding.effect), room) {
+        text.push_str(&format!("{lead}{line}\n"));
+    }
+    // Never broken: they are there to be copied.
+    for (word, command) in [("hint", &finding.remedy), ("keep", &finding.keep)] {
+        if let Some(command) = command {
+            text.push_str(&format!("{lead}{word}: {}\n", visible(command)));
         }
     }
     text
 }
 
-fn tone(weight: Weight) -> Tone {
+pub(super) fn tone(weight: Weight) -> Tone {
     match weight {
         Weight::Overrides => Tone::Bad,
         Weight::Weakens => Tone::Caution,
@@ -64,13 +68,14 @@ mod tests {
             }],
             effect: "its word is the last".to_owned(),
             remedy: Some("unset OMP_PROC_BIND".to_owned()),
+            keep: Some("edit ~/.profile".to_owned()),
         };
         let printed = explanation(&[finding], 50, Style::Plain);
         assert_eq!(
             printed,
             "overrides  OMP_PROC_BIND makes the program's\n           runtime bind its threads\n           \
              environment: OMP_PROC_BIND=a\\u{1b}[2Jb\n           its word is the last\n           \
-             hint: unset OMP_PROC_BIND\n"
+             hint: unset OMP_PROC_BIND\n           keep: edit ~/.profile\n"
         );
         assert_eq!(explanation(&[], 80, Style::Plain), "nothing here overrides what was asked\n");
     }

@@ -422,6 +422,7 @@ fn traps(page: &mut Page, machine: &Machine) {
     for trap in &machine.traps {
         page.line(&trap.name);
         page.row("  what", &trap.what);
+        page.row("  effect", &trap.effect);
         page.row("  hint", &trap.remedy);
     }
 }

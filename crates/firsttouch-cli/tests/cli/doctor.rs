@@ -1,0 +1,130 @@
+//! `doctor`: this machine, one that is written, profiles, and what it ends with.
+
+use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use std::fs;
+use std::path::Path;
+
+const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+
+/// A machine of which little is known, with a setting of transparent huge pages.
+fn written(folder: &Path, thp: &str) -> String {
+    let files = [
+        ("proc/cpuinfo", "processor : 0\nmodel name : Test\n"),
+        ("proc/sys/kernel/hostname", "planted\n"),
+        ("sys/devices/system/cpu/online", "0\n"),
+        (THP, thp),
+    ];
+    for (file, text) in files {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder.to_str().unwrap().to_owned()
+}
+
+fn ids(text: &str) -> Vec<String> {
+    let document = json(text);
+    assert_eq!((document["kind"].as_str(), document["schema_version"].as_u64()), (Some("doctor"), Some(1)));
+    let findings = document["hosts"][0]["findings"].as_array().unwrap();
+    findings.iter().map(|finding| finding["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn this_machine_is_judged_by_what_the_kernel_says() {
+    let output = run(&["doctor", "--json"]);
+    assert_code(&output, 0);
+    let (document, found) = (json(&stdout(&output)), ids(&stdout(&output)));
+    let setting = fs::read_to_string(Path::new("/").join(THP)).unwrap_or_default();
+    for (id, mode) in [("thp-never", "[never]"), ("thp-always", "[always]")] {
+        assert_eq!(found.iter().any(|one| one == id), setting.contains(mode), "{setting}: {found:?}");
+    }
+    // Every file that is named as evidence says what it is said to say.
+    for finding in document["hosts"][0]["findings"].as_array().unwrap() {
+        for proof in finding["evidence"].as_array().unwrap() {
+            let (file, text) = (proof["source"].as_str().unwrap(), proof["text"].as_str().unwrap());
+            if file.starts_with("/proc/sys/") {
+                assert_eq!(fs::read_to_string(file).unwrap().trim(), text, "{file}");
+            }
+        }
+    }
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert_eq!(document["hosts"][0]["name"].as_str(), Some(name.trim()));
+    // The same words end the text of status.
+    let status = stdout(&run(&["status"]));
+    for id in &found {
+        assert!(status.contains(id.as_str()), "{id}: {status}");
+    }
+}
+
+#[test]
+fn a_planted_fault_is_told_with_what_mends_it_for_good() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = written(scratch.path(), "always madvise [never]\n");
+    let output = run(&["doctor", "--root", &root]);
+    assert_code(&output, 0);
+    let text = stdout(&output);
+    assert!(text.starts_with("planted: 1 finding\n\noverrides placements\n\nthp-never\n"), "{text}");
+    for line in [
+        "/sys/kernel/mm/transparent_hugepage/enabled: never",
+        "hint: echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        "keep: echo 'w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise' | sudo tee -a /etc/tmpfiles.d/firsttouch.conf",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(text.contains("\nnot looked at\n"), "{text}");
+    let narrow = firsttouch().args(["doctor", "--root", &root]).env("COLUMNS", "80").output().unwrap();
+    let narrow = stdout(&narrow);
+    let wide = narrow.lines().filter(|line| line.chars().count() > 80);
+    assert!(
+        wide.clone().all(|line| line.contains("hint: ") || line.contains("keep: ")),
+        "{:?}",
+        wide.collect::<Vec<_>>()
+    );
+    // The same machine as document, and shown again.
+    let output = run(&["doctor", "--machine", &root, "--json"]);
+    assert_eq!(ids(&stdout(&output)), ["thp-never"]);
+    let file = scratch.path().join("doctor.json");
+    fs::write(&file, stdout(&output)).unwrap();
+    assert_eq!(stdout(&run(&["report", file.to_str().unwrap()])), text);
+}
+
+#[test]
+fn strict_ends_with_3_where_something_weighs_more_than_a_remark() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = written(scratch.path(), "always madvise [never]\n");
+    assert_code(&run(&["doctor", "--root", &root, "--strict"]), 3);
+    let profile = scratch.path().join("mine.toml");
+    let profile = profile.to_str().unwrap();
+    fs::write(profile, "[findings]\nthp-never = \"ignore\"\n").unwrap();
+    assert_code(&run(&["doctor", "--root", &root, "--strict", "--profile", profile]), 0);
+    written(scratch.path(), "[always] madvise never\n");
+    assert_code(&run(&["doctor", "--root", &root, "--strict"]), 0);
+    let output = run(&["doctor", "--root", &root, "--strict", "--profile", "database"]);
+    assert_code(&output, 3);
+    assert!(
+        stdout(&output).starts_with("planted: 1 finding, as the profile database weighs it\n"),
+        "{}",
+        stdout(&output)
+    );
+    assert_code(&run(&["doctor", "--root", &root, "--strict", "--profile", "hpc"]), 0);
+}
+
+#[test]
+fn what_is_no_profile_or_no_machine_is_refused_with_a_hint() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("mine.toml");
+    fs::write(&file, "[findings]\nthp-alwas = \"remark\"\n").unwrap();
+    let output = run(&["doctor", "--profile", file.to_str().unwrap()]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("there is no finding `thp-alwas`"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("thp-always"), "{}", stderr(&output));
+    let output = run(&["doctor", "--profile", "databases"]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("hpc, database, data-science, low-latency, container"),
+        "{}",
+        stderr(&output)
+    );
+    assert_code(&run(&["doctor", "--root", scratch.path().to_str().unwrap()]), 1);
+    assert_code(&run(&["doctor", "--machine", "/no/such/file.tar"]), 1);
+}

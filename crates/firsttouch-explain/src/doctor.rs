@@ -1,0 +1,68 @@
+//! What is wrong with a machine, whatever is placed on it.
+
+use crate::profile::PROFILE;
+use crate::rules::machine::{CATALOG, entry, find, unseen};
+use crate::{Finding, Profile, Weight};
+use firsttouch_documents::DoctorHost;
+use firsttouch_linux::trials::{self, Trial};
+use firsttouch_machine::{Machine, Root, Settings, Source, SourceError, StatusReport};
+use std::collections::BTreeMap;
+
+/// Everything that rules over the machine look at.
+#[derive(Clone, Debug)]
+pub struct MachineEvidence {
+    /// The machine, its limits, and what can be done on it.
+    pub report: StatusReport,
+    /// The settings that it does not hold.
+    pub settings: Settings,
+    /// Calls of placement, tried in children; empty for a recorded machine, whose kernel cannot be asked.
+    pub trials: Vec<(&'static str, Trial)>,
+}
+
+impl MachineEvidence {
+    /// Looks at everything that a source holds; of the live machine also at what only trying tells.
+    pub fn collect(source: &Source) -> Result<MachineEvidence, SourceError> {
+        let root = match source {
+            Source::Files(root) => Some(root),
+            _ => None,
+        };
+        Ok(MachineEvidence::of(source.machine()?, root))
+    }
+
+    /// The same for a machine that was read already, from below a root if it was.
+    pub fn of(machine: Machine, root: Option<&Root>) -> MachineEvidence {
+        let live = root.is_some_and(Root::is_live);
+        MachineEvidence {
+            settings: root.map(Settings::read).unwrap_or_default(),
+            trials: if live { trials::placement_calls().unwrap_or_default() } else { Vec::new() },
+            report: StatusReport::of(machine),
+        }
+    }
+
+    /// The name that the machine has for itself.
+    pub fn host_name(&self) -> Option<&str> {
+        self.settings.text("proc/sys/kernel/hostname").filter(|name| !name.is_empty())
+    }
+}
+
+/// Every finding about a machine that matters with a profile, the weightiest first.
+pub fn diagnose(evidence: &MachineEvidence, profile: &Profile, name: &str) -> DoctorHost {
+    let mut findings = find(evidence);
+    profile.check(evidence, &mut findings);
+    findings.retain_mut(|finding| {
+        let expected = finding.evidence.iter().any(|proof| proof.source == PROFILE);
+        let usual = expected || entry(&finding.id).is_none_or(|entry| entry.weight.is_some());
+        let asked = profile.weight(&finding.id);
+        finding.weight = asked.flatten().unwrap_or(finding.weight);
+        asked.map_or(usual, |weight| weight.is_some())
+    });
+    // A stable order: within one weight, as the rules come.
+    findings.sort_by_key(|finding: &Finding| finding.weight);
+    DoctorHost { name: name.to_owned(), findings, unseen: unseen(evidence), measured: BTreeMap::new() }
+}
+
+/// Every word that a finding about the machine may have, with its weight where no profile says otherwise; `None`: it is told only
+/// where a profile gives it one.
+pub fn catalog() -> impl Iterator<Item = (&'static str, Option<Weight>)> {
+    CATALOG.iter().map(|entry| (entry.id, entry.weight))
+}
