@@ -23,13 +23,16 @@ pub struct ArrayPlace {
     pub memory: NodePolicy,
 }
 
+/// The name of an array, and the addresses of its parts.
+type Made = (&'static str, Vec<Range<usize>>);
+
 /// Where the arrays of a case come from: those with a place of their own from there, all others from the allocator, as in any
 /// program. An allocator that places large blocks so places them as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrays {
     places: BTreeMap<String, ArrayPlace>,
     /// Name and addresses of those that were made with a place of their own.
-    made: RefCell<Vec<(&'static str, Range<usize>)>>,
+    made: RefCell<Vec<Made>>,
 }
 
 /// What an array with a place of its own has obtained.
@@ -62,7 +65,7 @@ impl Arrays {
                 let region = region.memory(place.memory).name(name).map();
                 let region = region.map_err(|source| CaseError::Array { name, source })?;
                 let addresses = region.as_slice().as_ptr_range();
-                self.made.borrow_mut().push((name, addresses.start as usize..addresses.end as usize));
+                self.note(name, std::iter::once(addresses.start as usize..addresses.end as usize));
                 Storage::Placed(Box::new(region))
             }
             None => {
@@ -75,16 +78,30 @@ impl Arrays {
         Ok(Array { memory, elements })
     }
 
+    /// The place of its own that an array has, for what is not made by [`zeroed`](Arrays::zeroed): whoever makes it
+    /// [`note`](Arrays::note)s where it lies.
+    pub(crate) fn place(&self, name: &str) -> Option<ArrayPlace> {
+        self.places.get(name).copied()
+    }
+
+    /// An array, or several of one name, with a place of its own lies at these addresses.
+    pub(crate) fn note(&self, name: &'static str, addresses: impl Iterator<Item = Range<usize>>) {
+        self.made.borrow_mut().push((name, addresses.collect()));
+    }
+
     /// What those with a place of their own have obtained by now; to be asked while they live.
     pub fn obtained(&self) -> Vec<ArrayObtained> {
-        let look = |(name, Range { start, end }): &(&'static str, Range<usize>)| {
-            let nodes = Coverage::by_node(*start, *end).into_iter().flatten();
-            ArrayObtained {
-                name,
-                bytes: (end - start) as u64,
-                huge_bytes: Coverage::of(*start, *end).map(|seen| seen.huge as u64),
-                bytes_by_node: nodes.map(|(node, bytes)| (node, bytes as u64)).collect(),
+        let look = |(name, addresses): &Made| {
+            let (mut bytes, mut huge_bytes, mut bytes_by_node) = (0, Some(0), BTreeMap::new());
+            for &Range { start, end } in addresses {
+                bytes += (end - start) as u64;
+                huge_bytes =
+                    huge_bytes.zip(Coverage::of(start, end)).map(|(sum, seen)| sum + seen.huge as u64);
+                for (node, bytes) in Coverage::by_node(start, end).into_iter().flatten() {
+                    *bytes_by_node.entry(node).or_default() += bytes as u64;
+                }
             }
+            ArrayObtained { name, bytes, huge_bytes, bytes_by_node }
         };
         self.made.borrow().iter().map(look).collect()
     }

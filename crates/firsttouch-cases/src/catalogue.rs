@@ -11,6 +11,7 @@ use crate::hash::Hash;
 use crate::k_means::KMeans;
 use crate::latency::Latency;
 use crate::parity::Parity;
+use crate::paths::{Apsp, Sssp};
 use crate::pca::Pca;
 use crate::r::{FFT, Hilbert, LM, SORT};
 use crate::reed_solomon::ReedSolomon;
@@ -38,6 +39,8 @@ pub const ALL: &[&dyn Case] = &[
     &Deflate,
     &KMeans,
     &Pca,
+    &Sssp,
+    &Apsp,
     &Demo,
 ];
 

@@ -28,6 +28,14 @@ pub enum CaseError {
     /// Values that do not go together.
     #[error("{0}")]
     Together(String),
+    /// What the case works on cannot be had.
+    #[error("{what}")]
+    Input {
+        /// What, and why.
+        what: String,
+        /// What mends it.
+        hint: Option<String>,
+    },
     /// What a variant needs is not here.
     #[error(transparent)]
     Missing(#[from] Missing),
@@ -46,6 +54,7 @@ impl CaseError {
     pub fn hint(&self) -> Option<String> {
         match self {
             CaseError::NoParameter { known, .. } => Some(format!("it has {known}")),
+            CaseError::Input { hint, .. } => hint.clone(),
             CaseError::Missing(missing) => Some(missing.remedy.clone()),
             CaseError::Array { source, .. } => Some(source.hint().to_owned()),
             CaseError::Value { .. } | CaseError::Together(_) => None,

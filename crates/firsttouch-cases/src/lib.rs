@@ -34,6 +34,7 @@ mod library;
 mod outside;
 mod parameter;
 mod parity;
+mod paths;
 mod pca;
 #[expect(unsafe_code, reason = "prefetch instructions")]
 mod prefetch;

@@ -20,7 +20,7 @@ pub(crate) use balance::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Simulate, Solve,
     TaskFormat,
 };
-pub(crate) use bench::{Bench, BenchSearch, BenchSssp, BenchWhat, OnlyWhat, RunCase, ThreadNumbers};
+pub(crate) use bench::{Bench, OnlyWhat, RunCase};
 pub(crate) use export::Export;
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,

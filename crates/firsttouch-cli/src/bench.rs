@@ -1,25 +1,22 @@
-//! `bench`: reference workloads. Cases are those of `firsttouch-cases`, run by the launcher of `tune`; shortest paths have variants of
-//! several processes, and a file of their own.
+//! `bench`: reference workloads, which are the cases of `firsttouch-cases`, run by the launcher of `tune`.
 
 mod case_run;
 mod comparison;
 mod followed;
 mod list;
 mod one_run;
-mod search;
 mod session;
-mod sssp;
 
 pub(crate) use one_run::run as run_case;
 
-use crate::args::{Bench, BenchWhat};
+use crate::args::Bench;
 use crate::output::Outcome;
 
+/// The name that variants are varied by.
+const VARIANT: &str = "variant";
+/// The names that threads and their groups are varied by; every other is a parameter.
+const TEAM: [&str; 2] = ["threads", "groups"];
+
 pub(crate) fn run(args: &Bench) -> Outcome {
-    match &args.what {
-        Some(BenchWhat::Sssp(args)) => sssp::run(args),
-        Some(BenchWhat::Search(args)) => search::run(args),
-        None if args.list => list::run(args),
-        None => session::run(args),
-    }
+    if args.list { list::run(args) } else { session::run(args) }
 }

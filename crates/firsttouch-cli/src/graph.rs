@@ -64,10 +64,7 @@ fn make(args: &GraphGenerate) -> Outcome {
     let weights = |usual| args.weights.as_ref().map_or(usual, |range| range.0.clone());
     let nodes = 1_u64 << args.scale;
     let recipe = match args.kind {
-        GraphKind::Streets => {
-            let width = 1 << args.scale.div_ceil(2);
-            Recipe::Streets { width, height: (nodes / u64::from(width)) as u32 }
-        }
+        GraphKind::Streets => Recipe::streets(args.scale),
         GraphKind::Random => Recipe::Random {
             nodes: nodes as u32,
             arcs: nodes * u64::from(args.degree.unwrap_or(2)),

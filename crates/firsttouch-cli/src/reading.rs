@@ -3,8 +3,7 @@
 use crate::args::{GraphInput, GroupsWord};
 use crate::output::{Failure, Outcome};
 use firsttouch_graph::{
-    Copies, Loaded, Order, Place, ReadError, ReadOptions, Reordering, Size, core_groups, core_groups_across,
-    read, read_coordinates, read_from,
+    Copies, Loaded, Order, Place, ReadError, ReadOptions, Reordering, Size, read, read_coordinates, read_from,
 };
 use firsttouch_linux::numa;
 use firsttouch_machine::{Machine, Root};
@@ -72,19 +71,32 @@ pub(crate) fn cannot_read(path: &Path, error: ReadError) -> Failure {
     Failure::hinted(error).context(format!("{} is not read as a graph", path.display()))
 }
 
-/// One copy for every group of cores, and a team on them.
-pub(crate) fn copies(loaded: &Loaded, pages: Pages, word: GroupsWord) -> Outcome<(Team, Copies)> {
-    const THIS_THREAD: u32 = 0;
+/// A team on groups of cores, and the node of each group.
+pub(crate) fn grouped(word: GroupsWord) -> Outcome<(Team, Vec<Option<u32>>)> {
     let machine = Machine::read(&Root::live())?;
-    let usable: Vec<u32> =
-        numa::affinity(THIS_THREAD).map_err(io::Error::from_raw_os_error)?.iter().collect();
-    let made = if word.across { core_groups_across } else { core_groups };
-    let groups = made(&machine, &usable, word.cores, word.groups).map_err(|error| {
+    let groups = word.on(&machine, &usable()?).map_err(|error| {
         Failure::new(error).hint("firsttouch status lists the cores of every node that may be used")
     })?;
     let nodes: Vec<Option<u32>> = groups.iter().map(|group| group.node).collect();
     let by_group: Vec<Vec<u32>> = groups.into_iter().map(|group| group.cpus).collect();
-    let mut team = Team::new(&by_group).map_err(Failure::hinted)?;
+    Ok((Team::new(&by_group).map_err(Failure::hinted)?, nodes))
+}
+
+/// CPUs of this process.
+fn usable() -> Outcome<Vec<u32>> {
+    const THIS_THREAD: u32 = 0;
+    Ok(numa::affinity(THIS_THREAD).map_err(io::Error::from_raw_os_error)?.iter().collect())
+}
+
+/// Groups of all cores, from many small ones to one: within nodes as long as they fit, and of these the largest across the nodes,
+/// too.
+pub(crate) fn all_groups(machine: &Machine) -> Outcome<Vec<GroupsWord>> {
+    Ok(GroupsWord::all(machine, &usable()?))
+}
+
+/// One copy for every group of cores, and a team on them.
+pub(crate) fn copies(loaded: &Loaded, pages: Pages, word: GroupsWord) -> Outcome<(Team, Copies)> {
+    let (mut team, nodes) = grouped(word)?;
     let copies = Copies::make(&loaded.graph, pages, &nodes, &mut team)
         .map_err(|error| Failure::hinted(error).context("there is no memory for the copies"))?;
     Ok((team, copies))

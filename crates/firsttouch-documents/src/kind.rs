@@ -4,8 +4,8 @@ use crate::open::OpenError;
 use crate::{
     Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, DoctorReport, Document,
     Explanation, GraphReport, JournalEntry, LabList, LabReport, Measurements, MemoryEstimateReport,
-    MergeReport, ObservationReport, Recording, RegionReceipt, SearchBench, SearchReport, WatchEnd,
-    WatchHeader, WatchSample,
+    MergeReport, ObservationReport, Recording, RegionReceipt, SearchReport, WatchEnd, WatchHeader,
+    WatchSample,
 };
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
@@ -154,8 +154,6 @@ kinds! {
         ShortestPaths(SearchReport) = "shortest-paths", "firsttouch sssp GRAPH --json";
         /// What several processes of one search have found.
         ShortestPathsMerge(MergeReport) = "shortest-paths-merge", "firsttouch apsp --merge FOLDER --json";
-        /// Variants of a search, compared.
-        ShortestPathsBench(SearchBench) = "shortest-paths-bench", "firsttouch bench sssp --export-json FILE";
         /// What a mapping of tasks to cores is worth.
         Balance(BalanceReport) = "balance", "firsttouch balance solve --json";
         /// Balancers compared on simulated machines.

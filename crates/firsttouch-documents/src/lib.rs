@@ -55,4 +55,4 @@ pub use recording::{
 };
 pub use region::{RegionAsked, RegionObtained, RegionReceipt};
 pub use runtime::{Account, Balancing, Span, Step, WorkerStep};
-pub use search::{DistanceHistogram, Figures, MergeReport, SearchBench, SearchReport, SearchVariant, Spread};
+pub use search::{DistanceHistogram, Figures, MergeReport, SearchReport, Spread};

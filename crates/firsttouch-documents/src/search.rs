@@ -1,7 +1,6 @@
 //! What a search from many sources came to.
 
 use crate::{GraphFigures, GraphReceipt, HierarchyShape, Totals};
-use firsttouch_placement::TuneReport;
 use serde::{Deserialize, Serialize};
 
 /// The least, the mean and the greatest of a figure that each source has.
@@ -116,35 +115,4 @@ pub struct MergeReport {
     pub figures: Figures,
     /// The first and the last source of every stretch that nobody has done, by their places in the file.
     pub missing: Vec<[usize; 2]>,
-}
-
-/// Variants of how many threads search from many sources, compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct SearchBench {
-    /// The file, or what was made.
-    pub name: String,
-    /// The graph.
-    pub graph: GraphFigures,
-    /// Sources that every run searches from.
-    pub queries: usize,
-    /// The variants, in the order of the session's configurations; the first is what the others are compared with.
-    pub variants: Vec<SearchVariant>,
-    /// All runs and what they prove.
-    pub session: TuneReport,
-}
-
-/// One of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct SearchVariant {
-    /// Its name.
-    pub name: String,
-    /// Threads that search.
-    pub threads: usize,
-    /// Arcs times queries, by the mean time (traversed edges per second); `None` if it never ran.
-    pub teps: Option<f64>,
-    /// What the memory of graph and searches asked for and obtained in its last run; `None` if it never ran.
-    #[serde(default)]
-    pub receipt: Option<GraphReceipt>,
 }

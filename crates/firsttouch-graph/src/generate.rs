@@ -45,6 +45,14 @@ pub enum Recipe {
     },
 }
 
+impl Recipe {
+    /// Streets of 2^scale crossings, about as many from west to east as from north to south. `scale` is at most 31.
+    #[must_use]
+    pub fn streets(scale: u32) -> Recipe {
+        Recipe::Streets { width: 1 << scale.div_ceil(2), height: 1 << (scale / 2) }
+    }
+}
+
 impl Size {
     /// That of a graph that is to be made. Of Kronecker graphs some arcs are left out later.
     #[must_use]

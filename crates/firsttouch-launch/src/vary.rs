@@ -141,6 +141,11 @@ impl Dimension {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// What it stands for, in turn.
+    pub fn values(&self) -> &[OsString] {
+        &self.values
+    }
 }
 
 /// The members of a list, as hyperfine splits one: by commas that no backslash stands before.

@@ -56,9 +56,6 @@ pub fn tune(report: &TuneReport) -> String {
             let _ = writeln!(page, "## From now on\n");
             fenced(&mut page, &command);
         }
-        Advice::OwnLauncher(name) => {
-            let _ = writeln!(page, "## From now on\n\nStart the program as {} does.\n", code(&name));
-        }
         // The command as it is stands at the top, unless that has names in the place of values.
         Advice::AsItIs(command) if command != crate::shell::command(&report.command) => {
             let _ = writeln!(page, "## From now on, as it is\n");

@@ -34,8 +34,6 @@ pub enum MeasuredFormat {
     CargoCriterion,
     /// A session of `tune`.
     Tune,
-    /// Variants of a search for shortest paths.
-    ShortestPathsBench,
     /// What was decided before.
     Decision,
 }
@@ -50,7 +48,6 @@ impl MeasuredFormat {
             MeasuredFormat::Criterion => "criterion",
             MeasuredFormat::CargoCriterion => "cargo-criterion",
             MeasuredFormat::Tune => "tune",
-            MeasuredFormat::ShortestPathsBench => "shortest-paths-bench",
             MeasuredFormat::Decision => "decision",
         }
     }

@@ -47,7 +47,6 @@ type Render<'a> = Box<dyn Fn() -> String + 'a>;
 fn exports(document: &AnyDocument) -> Vec<(Format, Render<'_>)> {
     match document {
         AnyDocument::Tune(report) => of_session(report),
-        AnyDocument::ShortestPathsBench(report) => of_session(&report.session),
         AnyDocument::Bench(report) => vec![
             (Format::Csv, Box::new(|| csv::bench(report))),
             (Format::Markdown, Box::new(|| markdown::bench(report))),
@@ -124,7 +123,6 @@ fn as_text(document: &AnyDocument, width: usize, style: Style) -> String {
         AnyDocument::MemoryEstimate(report) => text::memory_estimate(report),
         AnyDocument::ShortestPaths(report) => text::search(report, width, style),
         AnyDocument::ShortestPathsMerge(report) => text::merge(report, width, style),
-        AnyDocument::ShortestPathsBench(report) => text::search_bench(report, width, style),
         AnyDocument::Balance(report) => text::balance(report, width, style),
         AnyDocument::BalanceTrial(report) => text::balance_trials(report, width, style),
         AnyDocument::Runtime(account) => text::runtime(account, width, style),

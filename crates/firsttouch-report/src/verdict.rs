@@ -35,8 +35,6 @@ impl Headline {
 pub(crate) enum Advice {
     /// This command runs it as was confirmed.
     Use(String),
-    /// What was confirmed is not a placement: its own launcher was timed.
-    OwnLauncher(String),
     /// It is proved that nothing helps: this is the program's own command.
     AsItIs(String),
     /// Nothing is proved either way.
@@ -231,8 +229,7 @@ pub(crate) fn advice(report: &TuneReport) -> Advice {
         }
         _ => return Advice::Open,
     };
-    let own_launcher = || Advice::OwnLauncher(recommended.to_owned());
-    let Some(configuration) = report.configuration(recommended) else { return own_launcher() };
+    let Some(configuration) = report.configuration(recommended) else { return Advice::Open };
     let command = report.command_of(configuration).iter().cloned();
     match &configuration.asked {
         Some(placement) => {
@@ -240,8 +237,7 @@ pub(crate) fn advice(report: &TuneReport) -> Advice {
             let words: Vec<String> = words.chain(["--".to_owned()]).chain(command).collect();
             Advice::Use(shell::command(&words))
         }
-        None if configuration.command.is_some() => Advice::Use(shell::command(&command.collect::<Vec<_>>())),
-        None => own_launcher(),
+        None => Advice::Use(shell::command(&command.collect::<Vec<_>>())),
     }
 }
 

@@ -219,11 +219,3 @@ fn the_figure_and_the_advice_come_from_the_confirmation_only() {
         assert_eq!(text::command_to_use(&report), None);
     }
 }
-
-#[test]
-fn what_has_its_own_launcher_is_not_given_a_command_of_ours() {
-    let mut report = common::usual();
-    report.configurations[2].asked = None;
-    assert_eq!(text::command_to_use(&report), None);
-    assert!(text::tune(&report, 80, Style::Plain).contains("launcher of its own"));
-}

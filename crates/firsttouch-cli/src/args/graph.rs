@@ -2,8 +2,11 @@
 
 use super::words::{pages, size};
 use clap::{Args, Subcommand};
-use firsttouch_graph::Format;
+use firsttouch_graph::{CoreGroup, Format, core_groups, core_groups_across};
+use firsttouch_machine::Machine;
 use firsttouch_placement::Pages;
+use firsttouch_threads::GroupsError;
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -161,6 +164,37 @@ impl FromStr for GroupsWord {
     }
 }
 
+impl fmt::Display for GroupsWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}{}", self.cores, self.groups, if self.across { "-across" } else { "" })
+    }
+}
+
+impl GroupsWord {
+    /// The groups, of CPUs that may be used.
+    pub(crate) fn on(self, machine: &Machine, usable: &[u32]) -> Result<Vec<CoreGroup>, GroupsError> {
+        let made = if self.across { core_groups_across } else { core_groups };
+        made(machine, usable, self.cores, self.groups)
+    }
+
+    /// Groups of all cores, from many small ones to one: within nodes as long as they fit, and of these the largest across the
+    /// nodes, too.
+    pub(crate) fn all(machine: &Machine, usable: &[u32]) -> Vec<GroupsWord> {
+        let fits = |word: &GroupsWord| word.on(machine, usable).is_ok();
+        let word = |cores, groups, across| GroupsWord { cores, groups, across };
+        // Groups of one core have room wherever there are so many cores.
+        let most = (1..=usable.len() as u32).rev().find(|cores| fits(&word(1, *cores, false))).unwrap_or(0);
+        let each = (1..=most).filter(|cores| most.is_multiple_of(*cores));
+        let within: Vec<_> = each.map(|cores| word(cores, most / cores, false)).filter(fits).collect();
+        let last = within.last().copied();
+        let across = last
+            .filter(|last| machine.nodes.len() > 1 && last.cores > 1)
+            .map(|last| word(last.cores, last.groups, true));
+        let whole = last.filter(|last| last.groups > 1).map(|_| word(most, 1, true));
+        within.into_iter().chain(across).chain(whole).collect()
+    }
+}
+
 /// An order of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReorderWord(pub(crate) firsttouch_graph::Reordering);
@@ -192,4 +226,35 @@ fn weights(text: &str) -> Result<Range, String> {
         .filter(|range| !range.is_empty())
         .map(Range)
         .ok_or_else(|| "the least and the largest weight: 1-65535".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_machine::Source;
+
+    /// The groups of a machine that is described so.
+    fn groups(description: &str, cpus: u32) -> Vec<String> {
+        let machine = Source::Synthetic(description.to_owned()).machine().unwrap();
+        let usable: Vec<u32> = (0..cpus).collect();
+        GroupsWord::all(&machine, &usable).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn groups_are_of_cores_within_nodes_and_across() {
+        // Hardware threads are no cores.
+        assert_eq!(groups("pack:1 [numa] l3:1 core:6 pu:2", 12), ["1x6", "2x3", "3x2", "6x1"]);
+        let wanted = ["1x8", "2x4", "4x2", "4x2-across", "8x1-across"];
+        assert_eq!(groups("pack:2 [numa] l3:1 core:4 pu:2", 16), wanted);
+        assert_eq!(groups("pack:2 [numa] l3:1 core:1 pu:1", 2), ["1x2", "2x1-across"]);
+        assert_eq!(groups("pack:1 [numa] l3:1 core:1 pu:2", 2), ["1x1"]);
+    }
+
+    #[test]
+    fn words_of_groups_read_as_they_are_written() {
+        for text in ["6x4", "24x1-across"] {
+            assert_eq!(text.parse::<GroupsWord>().unwrap().to_string(), text);
+        }
+        assert!(["6x", "0x4", "6x4-over"].iter().all(|text| text.parse::<GroupsWord>().is_err()));
+    }
 }

@@ -2,6 +2,8 @@
 
 use super::case_run::CaseRun;
 use super::followed::{Followed, Halt, Reference};
+use super::{TEAM, VARIANT};
+use crate::args::GroupsWord;
 use crate::interrupt::Interrupt;
 use crate::output::Outcome;
 use crate::tune::display::Told;
@@ -22,10 +24,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The name that variants are varied by.
-const VARIANT: &str = "variant";
-/// The name that threads are varied by; every other is a parameter.
-pub(super) const THREADS: &str = "threads";
+/// The options of what teams are varied by.
+const TEAM_OPTIONS: [&str; 2] = ["--num-threads", "--groups"];
 
 /// Misses of an interval.
 const ALPHA: f64 = 0.05;
@@ -46,6 +46,7 @@ pub(super) struct Family<'a> {
     pub(super) arguments: Arguments,
     pub(super) quick: bool,
     pub(super) threads: Option<u32>,
+    pub(super) groups: Option<GroupsWord>,
     pub(super) steps: Option<u32>,
 }
 
@@ -76,13 +77,16 @@ impl Family<'_> {
             option("--set", format!("{name}={value}"));
         }
         for name in &varied {
-            match *name {
-                THREADS => option("--num-threads", format!("{{{THREADS}}}")),
-                name => option("--set", format!("{name}={{{name}}}")),
+            match TEAM.iter().position(|of| of == name) {
+                Some(at) => option(TEAM_OPTIONS[at], format!("{{{name}}}")),
+                None => option("--set", format!("{name}={{{name}}}")),
             }
         }
-        if let Some(threads) = self.threads.filter(|_| !varied.contains(&THREADS)) {
-            option("--num-threads", threads.to_string());
+        if !varied.iter().any(|name| TEAM.contains(name)) {
+            let chosen = [self.threads.map(|it| it.to_string()), self.groups.map(|it| it.to_string())];
+            for (name, value) in TEAM_OPTIONS.iter().zip(chosen) {
+                value.into_iter().for_each(|value| option(name, value));
+            }
         }
         if let Some(steps) = self.steps {
             option("--steps", steps.to_string());

@@ -2,6 +2,7 @@
 //! to the same result.
 
 use super::case_run::{CaseRun, RunChecksum};
+use super::{TEAM, VARIANT};
 use crate::interrupt::Interrupt;
 use crate::output::{Failure, Outcome};
 use crate::tune::display::Told;
@@ -95,7 +96,7 @@ impl<'a> Followed<'a> {
 /// What of a configuration decides its result: of its name, `thp variant=x n=4 threads=2`, the values that are parameters.
 fn what_decides(name: &str) -> String {
     let words = name.split(' ').filter(|word| {
-        word.split_once('=').is_some_and(|(name, _)| !matches!(name, "variant" | super::comparison::THREADS))
+        word.split_once('=').is_some_and(|(name, _)| name != VARIANT && !TEAM.contains(&name))
     });
     words.collect::<Vec<_>>().join(" ")
 }

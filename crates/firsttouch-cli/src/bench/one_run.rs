@@ -29,7 +29,10 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
     let arguments = Arguments::of(about, &args.set, args.quick).map_err(failed)?;
     begin_again_with(&case.variables(variant))?;
     let steps = args.steps.unwrap_or(about.steps);
-    let mut team = reading::team(args.threads)?;
+    let mut team = match args.groups {
+        Some(word) => reading::grouped(word)?.0,
+        None => reading::team(args.threads)?,
+    };
     let arrays = arrays()?;
     let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
     let mut workload = match case.prepare(&mut given).map_err(failed)? {

@@ -1,13 +1,14 @@
 //! `bench CASE…`: the families of comparisons of each case, one after the other.
 
-use super::comparison::{Bench, Family, THREADS, share_of};
+use super::TEAM;
+use super::comparison::{Bench, Family, share_of};
 use super::followed::Reference;
 use super::one_run::{chosen, failed};
-use crate::args::{self, OnlyWhat};
+use crate::args::{self, GroupsWord, OnlyWhat};
 use crate::exit::{FAILED, INTERRUPTED};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
-use crate::{clock, export, program};
+use crate::{clock, export, program, reading};
 use anyhow::Context;
 use firsttouch_cases::{ALL, About, Arguments, Case, Missing, Variant};
 use firsttouch_documents::{
@@ -44,7 +45,8 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
         names => names.iter().map(|name| chosen(name, None).map(|(case, _)| case)).collect::<Outcome<_>>()?,
     };
     let settings = settings(args, &cases)?;
-    let jobs = cases.iter().zip(&settings).map(|(case, set)| job(args, *case, set, &status));
+    let vary = varied(args, &status)?;
+    let jobs = cases.iter().zip(&settings).map(|(case, set)| job(args, *case, set, &vary, &status));
     let jobs: Vec<Job<'_>> = jobs.collect::<Outcome<_>>()?;
     let environment = program::environment();
     let folder = Workshop::new(&environment).context("cannot make a folder")?;
@@ -133,21 +135,47 @@ fn parameters(about: &About) -> impl Iterator<Item = String> {
     about.parameters.iter().map(|parameter| format!("{}.{}", about.name, parameter.name))
 }
 
+/// What is varied; of groups `all` are those that this machine has.
+fn varied(args: &args::Bench, status: &StatusReport) -> Outcome<Vec<Dimension>> {
+    let is_there = |name: &str| args.vary.iter().any(|one| one.name() == name);
+    if TEAM.iter().all(|name| is_there(name)) {
+        let error = Failure::message("groups say how many threads there are: both cannot be varied").usage();
+        return Err(error.hint("one --vary threads=…, or one --vary groups=…"));
+    }
+    let one = |dimension: &Dimension| {
+        if dimension.name() != TEAM[1] {
+            return Ok(dimension.clone());
+        }
+        if dimension.values() != ["all"] {
+            for value in dimension.values().iter().map(|value| value.to_string_lossy()) {
+                value
+                    .parse::<GroupsWord>()
+                    .map_err(|what| Failure::message(format!("groups={value}: expected {what}")).usage())?;
+            }
+            return Ok(dimension.clone());
+        }
+        let groups = reading::all_groups(&status.machine)?;
+        Ok(Dimension::new(TEAM[1], groups.iter().map(|word| word.to_string().into()).collect())?)
+    };
+    args.vary.iter().map(one).collect()
+}
+
 /// What is to be compared of a case, as far as it can be had here.
 fn job<'a>(
     args: &'a args::Bench,
     case: &'static dyn Case,
     settings: &'a [(String, String)],
+    vary: &'a [Dimension],
     status: &StatusReport,
 ) -> Outcome<Job<'a>> {
     let about = case.about();
     let arguments = Arguments::of(about, settings, args.quick).map_err(failed)?;
-    for name in args.vary.iter().map(Dimension::name) {
-        if name != THREADS && !about.parameters.iter().any(|parameter| parameter.name == name) {
+    for name in vary.iter().map(Dimension::name) {
+        if !TEAM.contains(&name) && !about.parameters.iter().any(|parameter| parameter.name == name) {
             let known: Vec<String> = parameters(about).collect();
             return Err(Failure::message(format!("`{}` has no parameter `{name}`", about.name))
                 .usage()
-                .hint(format!("--vary takes {THREADS}, and of it {}", known.join(", "))));
+                .hint(format!("--vary takes {}, and of it {}", TEAM.join(", "), known.join(", "))));
         }
     }
     let wanted = match args.variants.as_slice() {
@@ -171,17 +199,18 @@ fn job<'a>(
         variants: variants.to_vec(),
         placements,
         skipped,
-        vary: &args.vary,
+        vary,
         settings,
         arguments: arguments.clone(),
         quick: args.quick,
         threads: args.threads,
+        groups: args.groups,
         steps: args.steps,
     };
     let none = || (Vec::new(), Vec::new());
     let mut families = Vec::new();
     if let Some(first) = variants.first() {
-        if !args.vary.is_empty() {
+        if !vary.is_empty() {
             let varied = if args.variants.is_empty() { std::slice::from_ref(first) } else { &variants };
             families.push(family(ComparisonAxis::Varied, varied, (args.configs.clone(), Vec::new())));
         } else {

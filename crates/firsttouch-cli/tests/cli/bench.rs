@@ -200,3 +200,71 @@ fn a_named_array_is_placed_alone_and_read_back() {
     refused(&["gather", "--configs", "plain,object=ta/ble:thp"], &["cannot be the name of memory"]);
     refused(&["gather", "--configs", "plain,object=table:large"], &["`large` is not a kind of pages"]);
 }
+
+/// Arcs of nodes in both directions, one of them of weight 0, and a node that nothing leads to.
+const GRAPH: &str = "p sp 5 6\na 1 2 4\na 2 1 4\na 2 3 0\na 3 2 0\na 3 4 7\na 4 1 1\n";
+
+/// The threads and the values of the only comparison that some options of `bench sssp` give on that graph.
+fn searched(options: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("graph.gr");
+    fs::write(&file, GRAPH).unwrap();
+    let graph = format!("graph={}", file.display());
+    let words =
+        ["bench", "sssp", "--set", &graph, "--set", "from=1:3", "--max-runs", "2", "--steps", "1", "--json"];
+    let output = run(&[&words[..], options].concat());
+    assert_code(&output, 0);
+    json(&stdout(&output))
+}
+
+#[test]
+fn shortest_paths_are_found_alike_by_all_variants() {
+    let document = searched(&["--only", "variants"]);
+    let configurations = configurations(&document);
+    let variants: Vec<&Value> = configurations.iter().map(|one| &one["case"]["variant"]).collect();
+    assert_eq!(variants, ["buckets", "unbound", "heap", "delta", "partitions"]);
+    for one in configurations {
+        let case = &one["case"];
+        assert_eq!(case["checksum"], configurations[0]["case"]["checksum"], "{one}");
+        // From each of both sources four nodes with all six arcs; five distances, there and back.
+        assert_eq!(case["work"], json!({"operations": 12, "bytes": 2 * (8 * 4 + 8 * 6) + 2 * 2 * 4 * 5}));
+        assert_eq!((&case["unit"], &case["limit"]["what"]), (&json!("Garcs/s"), &json!("read bandwidth")));
+        assert_eq!(case["notes"], json!(["5 nodes, 6 arcs"]));
+    }
+}
+
+#[test]
+fn shortest_paths_are_searched_under_placements_with_receipts() {
+    let document = searched(&["--configs", "thp 4k", "--only", "placements"]);
+    for (one, pages) in configurations(&document)[1..].iter().zip(["thp", "4k"]) {
+        assert_eq!(one["asked"]["pages"], pages);
+        assert!(one["obtained"].is_object(), "{one}");
+    }
+}
+
+#[test]
+fn groups_of_cores_are_varied_as_this_machine_has_them() {
+    let document = searched(&["--vary", "groups=1x1,1x1-across"]);
+    let notes: Vec<&Value> = configurations(&document).iter().map(|one| &one["case"]["notes"][0]).collect();
+    assert_eq!(notes, ["5 nodes, 6 arcs"; 2]);
+    let machine = json(&stdout(&run(&["status", "--json"])));
+    if machine["machine"]["cores"].as_array().unwrap().len() > 1 {
+        let document = searched(&["--vary", "groups=all"]);
+        let configurations = configurations(&document);
+        let groups = configurations[0]["varied"]["groups"].as_str().unwrap().strip_prefix("1x").unwrap();
+        let note = format!("5 nodes, 6 arcs, a copy for each of {groups} groups");
+        assert_eq!(configurations[0]["case"]["notes"][0], json!(note));
+        assert_eq!(configurations[0]["case"]["checksum"], configurations[1]["case"]["checksum"]);
+    }
+    refused(&["sssp", "--vary", "groups=2x"], &["groups=2x", "6x4-across"]);
+    refused(&["sssp", "--vary", "groups=1x1,2x1", "--vary", "threads=1,2"], &["both cannot be varied"]);
+    refused(&["sssp", "--groups", "1x1", "--num-threads", "1"], &["cannot be used with"]);
+}
+
+#[test]
+fn a_graph_that_does_not_read_is_said() {
+    let output =
+        run(&["bench", "sssp", "--set", "graph=/nowhere.gr", "--only", "variants", "--max-runs", "2"]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("/nowhere.gr is not read as a graph"), "{}", stderr(&output));
+}

@@ -4,8 +4,8 @@ use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use boon::{Compiler, SchemaIndex, Schemas};
 use firsttouch_balance::trial::{TrialReport, TrialRow};
 use firsttouch_documents::{
-    Account, Document, GraphFigures, JournalEntry, Kind, LabReport, Measurements, ObservationReport,
-    RegionAsked, RegionReceipt, SearchBench, SearchVariant, Step, WorkerStep, to_json, to_line,
+    Account, Document, JournalEntry, Kind, LabReport, Measurements, ObservationReport, RegionAsked,
+    RegionReceipt, Step, WorkerStep, to_json, to_line,
 };
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, ExecutorKind, Observation, Reason,
@@ -136,9 +136,6 @@ fn written(folder: &Path) -> Written {
     let worker = WorkerStep { begun_s: 0.0, ended_s: 0.1, task_s: 0.1 };
     let step = Step { step: 1, begun_s: 0.0, ended_s: 0.1, messages: 1, bytes: 8, workers: vec![worker] };
     written.of(&Account { cpus: vec![0], steps: vec![step], balancings: Vec::new() });
-    let graph = GraphFigures { nodes: 2, arcs: 1, bytes: 24 };
-    let variants = vec![SearchVariant { name: "one".to_owned(), threads: 1, teps: None, receipt: None }];
-    written.of(&SearchBench { name: "g".to_owned(), graph, queries: 1, variants, session: session.clone() });
     written.of(&session);
     let bench = [
         "bench",

@@ -35,34 +35,30 @@ pub(crate) fn tests() -> Vec<Test> {
     copies.chain([variants()]).collect()
 }
 
-/// `bench sssp` where there are two nodes: a process for each, which has its copy there, and groups over both.
+/// The case `sssp` where there are two nodes: with a group for each, as a process for each would be, its copies lie on both; groups over
+/// both lie where the first core of each is, and all come to the same.
 fn variants() -> Test {
-    let make = "firsttouch graph generate streets 10 g.ftg > made";
-    let bench = "firsttouch bench sssp g.ftg --queries 4 --max-runs 2 --json";
-    let command = shell(&format!("{make} && {bench}"));
-    let name = "bench sssp has processes per node and groups across nodes (two-node)";
-    Test::new(name.to_owned(), Setting::of("two-node"), vec![command], |_, ran| {
+    let objects = "--configs plain,object=graph:4k";
+    let bench = format!(
+        "firsttouch bench sssp --set scale=12 --set sources=4 --vary groups=all {objects} --steps 1 --max-runs 2 --json"
+    );
+    let name = "bench sssp has groups within nodes and across them (two-node)";
+    Test::new(name.to_owned(), Setting::of("two-node"), vec![shell(&bench)], |_, ran| {
         succeeded(&ran[0]);
         let document: Value = serde_json::from_str(&ran[0].stdout).unwrap();
-        let variant = |name: &str| {
-            let all = document["variants"].as_array().unwrap();
-            all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {document}"))
-        };
-        let nodes = |name: &str| {
-            let receipt = &variant(name)["receipt"];
-            assert_eq!(receipt["shortfalls"], Value::Array(Vec::new()), "{receipt}");
-            let by_node = receipt["obtained"]["bytes_by_node"].as_object().unwrap();
+        let all = document["cases"][0]["comparisons"][0]["session"]["configurations"].as_array().unwrap();
+        let nodes = |groups: &str| {
+            let is_placed =
+                |one: &&Value| one["varied"]["groups"] == groups && one["asked"]["objects"]["graph"] == "4k";
+            let one = all.iter().find(is_placed).unwrap_or_else(|| panic!("no {groups}: {document}"));
+            assert_eq!(one["case"]["checksum"], all[0]["case"]["checksum"], "{one}");
+            let by_node = one["case"]["objects"]["graph"]["bytes_by_node"].as_object().unwrap();
             by_node.keys().cloned().collect::<Vec<_>>()
         };
-        let processes = &variant("process per node")["receipt"];
-        assert_eq!((&processes["asked"]["nodes"], &processes["copies"]), (&Value::from([0, 1]), &2.into()));
-        assert_eq!(nodes("process per node"), ["0", "1"]);
-        // Within nodes as many as fit, over both, and all cores in one.
-        assert_eq!(variant("groups 2x2")["receipt"]["asked"]["nodes"], Value::from([0, 1]));
-        for across in ["groups 2x2 across", "groups 4x1 across"] {
-            let receipt = &variant(across)["receipt"];
-            assert!(receipt["asked"]["nodes"].as_array().unwrap().iter().all(|node| *node == 0), "{receipt}");
-        }
+        assert_eq!(nodes("2x2"), ["0", "1"]);
+        assert_eq!(nodes("1x4"), ["0", "1"]);
+        assert_eq!(nodes("2x2-across"), ["0"]);
+        assert_eq!(nodes("4x1-across"), ["0"]);
     })
 }
 

@@ -84,11 +84,6 @@ fn advice(page: &mut String, report: &TuneReport) {
     let (words, command) = match verdict::advice(report) {
         Advice::Use(command) => ("From now on:", command),
         Advice::AsItIs(command) => ("From now on, as it is:", command),
-        Advice::OwnLauncher(name) => {
-            let name = escape(&name);
-            let _ = writeln!(page, "<p>From now on: start the program as <code>{name}</code> does.</p>");
-            return;
-        }
         Advice::Open => return,
     };
     let _ = writeln!(page, "<p>{words}</p>\n<pre><code>{}</code></pre>", escape(&command));

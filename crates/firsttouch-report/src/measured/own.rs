@@ -9,9 +9,6 @@ use firsttouch_placement::TuneReport;
 pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
     match crate::open(text)? {
         AnyDocument::Tune(report) => session(MeasuredFormat::Tune, &report),
-        AnyDocument::ShortestPathsBench(report) => {
-            session(MeasuredFormat::ShortestPathsBench, &report.session)
-        }
         AnyDocument::Decision(report) => {
             let configurations = |session: &firsttouch_experiment::ComparedSession| {
                 let configurations = session.configurations.iter();

@@ -18,7 +18,6 @@ mod recording;
 mod region;
 mod runtime;
 mod search;
-mod search_bench;
 mod sheet;
 mod status;
 mod table;
@@ -42,7 +41,6 @@ pub use recording::recording;
 pub use region::region;
 pub use runtime::runtime;
 pub use search::{merge, search};
-pub use search_bench::search_bench;
 pub use status::status;
 
 use crate::cells;
@@ -95,7 +93,7 @@ pub fn verdict(report: &TuneReport) -> String {
 pub fn command_to_use(report: &TuneReport) -> Option<String> {
     match verdict::advice(report) {
         Advice::Use(command) => Some(command),
-        Advice::OwnLauncher(_) | Advice::AsItIs(_) | Advice::Open => None,
+        Advice::AsItIs(_) | Advice::Open => None,
     }
 }
 
@@ -320,11 +318,6 @@ impl Page {
             Advice::Use(command) => {
                 self.heading("from now on");
                 self.line("  ", &command);
-            }
-            Advice::OwnLauncher(name) => {
-                self.heading("from now on");
-                let words = format!("start the program as `{name}` does: it has a launcher of its own.");
-                self.paragraph("  ", &words, None);
             }
             Advice::AsItIs(command) => {
                 self.heading("from now on, as it is");

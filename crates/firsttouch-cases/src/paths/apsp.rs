@@ -1,0 +1,133 @@
+//! Distances between all nodes of a graph.
+
+use super::checksum;
+use super::input::{Input, SEED, graph, scale};
+use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::checksum::Checksum;
+use crate::error::CaseError;
+use crate::parameter::{Kind, Parameter};
+use firsttouch_graph::hierarchy::{Hierarchy, HierarchyOptions, PhastQuery};
+use firsttouch_graph::{AllPairs, Engine, Node, Queue, Searches, Summary, Width};
+use firsttouch_threads::Team;
+use std::num::NonZero;
+
+/// Distances from all nodes, or from many, to all nodes.
+#[derive(Debug)]
+pub(crate) struct Apsp;
+
+/// Where the figures are from.
+const ARTICLE: &str = "NUMA-affinity: APSP(NY) (2010)";
+
+static ABOUT: About = About {
+    name: "apsp",
+    summary: "distances between all nodes of a graph, of which the eccentricities and sums are kept",
+    source: ARTICLE,
+    parameters: &[
+        graph("streets"),
+        scale("13", "10"),
+        Parameter {
+            name: "sources",
+            meaning: "nodes that are searched from; 0 is all of them",
+            kind: Kind::Count(0, u32::MAX as u64),
+            default: "0",
+            quick: "0",
+        },
+        SEED,
+    ],
+    variants: &[
+        Variant {
+            name: "phast",
+            meaning: "sweeps over a contraction hierarchy, 32 sources at once; made beforehand",
+            alternative: false,
+        },
+        Variant {
+            name: "buckets",
+            meaning: "a search from each source with a bucket queue, each thread its own",
+            alternative: false,
+        },
+        Variant {
+            name: "heap",
+            meaning: "a search from each source by Dijkstra's algorithm with a heap: the reference",
+            alternative: false,
+        },
+    ],
+    steps: 1,
+    unit: Unit::Rate("Garcs/s"),
+    bound: None,
+    published: &[
+        new_york("threads where the scheduler places them", 685.0),
+        new_york("a process for each socket", 633.0),
+        new_york("bound threads", 601.0),
+    ],
+};
+
+/// A figure of the article for the roads of New York.
+const fn new_york(what: &'static str, seconds: f64) -> Published {
+    Published { source: ARTICLE, what, value: seconds, unit: "s (NY, 24 cores)" }
+}
+
+impl Case for Apsp {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
+        let input = Input::of(given)?;
+        let sources = match given.arguments.number("sources") {
+            0 => (0..input.graph().nodes() as Node).collect(),
+            count => input.sources("drawn", count, given.arguments.number("seed") as u64)?,
+        };
+        let way = match given.variant.name {
+            "phast" => {
+                let threads = NonZero::new(given.team.size()).unwrap_or(NonZero::<usize>::MIN);
+                let options = HierarchyOptions { threads, ..HierarchyOptions::default() };
+                let made = Hierarchy::build(input.graph(), &options);
+                Way::Phast(Box::new(made.map_err(|error| CaseError::Input {
+                    what: error.to_string(),
+                    hint: Some("--variants buckets,heap".to_owned()),
+                })?))
+            }
+            "buckets" => Way::Searches(Queue::Buckets(Width::Guessed)),
+            _ => Way::Searches(Queue::Heap),
+        };
+        let work = input.work(&sources, given.team);
+        Ok(Prepared::Here(Box::new(AllOfThem { input, sources, way, work, found: Vec::new() })))
+    }
+}
+
+enum Way {
+    Phast(Box<Hierarchy>),
+    Searches(Queue),
+}
+
+struct AllOfThem {
+    input: Input,
+    sources: Vec<Node>,
+    way: Way,
+    work: Work,
+    found: Vec<Summary>,
+}
+
+impl Workload for AllOfThem {
+    fn step(&mut self, team: &mut Team) {
+        let run = |engine: Engine<'_, '_>| AllPairs::default().run(engine, &self.sources);
+        let outcome = match &self.way {
+            Way::Phast(hierarchy) => run(Engine::from(&mut PhastQuery::new(hierarchy, team))),
+            Way::Searches(queue) => run(Engine::from(&mut Searches::new(self.input.graphs(), team, *queue))),
+        };
+        let stored = outcome.expect("sources that are there, and no file").stored;
+        self.found = stored.finished().expect("nothing stopped it");
+    }
+
+    fn checksum(&self) -> Checksum {
+        checksum(&self.found)
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![self.input.note()]
+    }
+}

@@ -1,0 +1,180 @@
+//! Shortest paths from some nodes of a graph.
+
+use super::checksum;
+use super::input::{Input, SEED, graph, scale};
+use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::checksum::Checksum;
+use crate::error::CaseError;
+use crate::parameter::{Kind, Parameter};
+use firsttouch_graph::{Node, ParallelSearch, Search, Summary, Width};
+use firsttouch_measure::Limit;
+use firsttouch_threads::Team;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Distances from many sources to all nodes.
+#[derive(Debug)]
+pub(crate) struct Sssp;
+
+/// Where the figures are from.
+const ARTICLE: &str = "NUMA-affinity: APSP(NY) (2010)";
+
+static ABOUT: About = About {
+    name: "sssp",
+    summary: "shortest paths from some nodes of a graph to all others",
+    source: ARTICLE,
+    parameters: &[
+        graph("streets"),
+        scale("21", "16"),
+        Parameter {
+            name: "sources",
+            meaning: "nodes that are searched from",
+            kind: Kind::Count(1, 1 << 24),
+            default: "16",
+            quick: "16",
+        },
+        Parameter {
+            name: "from",
+            meaning: "`drawn`, or the sources by their numbers in the file, separated by colons",
+            kind: Kind::Text,
+            default: "drawn",
+            quick: "drawn",
+        },
+        SEED,
+    ],
+    variants: &[
+        Variant {
+            name: "buckets",
+            meaning: "each thread its own sources, with a bucket queue; threads are bound",
+            alternative: false,
+        },
+        Variant {
+            name: "unbound",
+            meaning: "the same by threads that the scheduler places, as programs begin",
+            alternative: false,
+        },
+        Variant {
+            name: "heap",
+            meaning: "each thread its own sources, by Dijkstra's algorithm with a heap: the reference",
+            alternative: false,
+        },
+        Variant {
+            name: "delta",
+            meaning: "all threads on one source after the other, by delta-stepping",
+            alternative: false,
+        },
+        Variant {
+            name: "partitions",
+            meaning: "the same by owner-partitioned delta-stepping: each thread has nodes of its own",
+            alternative: false,
+        },
+    ],
+    steps: 2,
+    unit: Unit::Rate("Garcs/s"),
+    bound: Some(Limit::Read),
+    published: &[
+        usa("6x4 groups (a copy of the graph for each)", 193.4),
+        usa("12x2 groups", 194.6),
+        usa("24x1 groups", 198.5),
+        usa("24x1 groups whose threads are not in the order of the cores", 268.2),
+    ],
+};
+
+/// A figure of the article for the whole road network of the USA.
+const fn usa(what: &'static str, seconds: f64) -> Published {
+    Published { source: ARTICLE, what, value: seconds, unit: "s (USA, 576 sources, 24 cores)" }
+}
+
+/// How sources are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// A queue for each thread: buckets, or a heap.
+    Each { heap: bool, bound: bool },
+    /// All threads on one: parts of the nodes with owners, or not.
+    Together { owners: bool },
+}
+
+impl Case for Sssp {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
+        let way = match given.variant.name {
+            "buckets" => Way::Each { heap: false, bound: true },
+            "unbound" => Way::Each { heap: false, bound: false },
+            "heap" => Way::Each { heap: true, bound: true },
+            name => Way::Together { owners: name == "partitions" },
+        };
+        let input = Input::of(given)?;
+        let (from, count) = (given.arguments.word("from"), given.arguments.number("sources"));
+        let sources = input.sources(from, count, given.arguments.number("seed") as u64)?;
+        let work = input.work(&sources, given.team);
+        let found = vec![Summary::default(); sources.len()];
+        Ok(Prepared::Here(Box::new(Searching { input, sources, way, work, found })))
+    }
+}
+
+struct Searching {
+    input: Input,
+    sources: Vec<Node>,
+    way: Way,
+    work: Work,
+    /// Of each source.
+    found: Vec<Summary>,
+}
+
+impl Searching {
+    /// One thread's part: it takes the next source until there is none.
+    fn part(&self, group: usize, heap: bool, next: &AtomicUsize) -> Vec<(usize, Summary)> {
+        let graph = self.input.graphs().of(group);
+        let make =
+            || if heap { Search::with_heap(graph) } else { Search::with_buckets(graph, Width::Guessed) };
+        let (mut search, mut found) = (None, Vec::new());
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = self.sources.get(at) else { return found };
+            found.push((at, search.get_or_insert_with(make).run(*source, None).summary()));
+        }
+    }
+}
+
+impl Workload for Searching {
+    fn step(&mut self, team: &mut Team) {
+        let next = AtomicUsize::new(0);
+        let parts = match self.way {
+            Way::Each { heap, bound: true } => team.map(|member| self.part(member.group(), heap, &next)),
+            Way::Each { heap, bound: false } => thread::scope(|scope| {
+                let threads: Vec<_> =
+                    (0..team.size()).map(|_| scope.spawn(|| self.part(0, heap, &next))).collect();
+                let join =
+                    |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("a search does not panic");
+                threads.into_iter().map(join).collect()
+            }),
+            Way::Together { owners } => {
+                let graph = self.input.graph();
+                let mut search = match owners {
+                    true => ParallelSearch::owner_partitioned(graph, team, None),
+                    false => ParallelSearch::new(graph, team, None),
+                };
+                let one = |(at, source): (usize, &Node)| (at, search.run(team, *source, None).summary());
+                vec![self.sources.iter().enumerate().map(one).collect()]
+            }
+        };
+        for (at, summary) in parts.into_iter().flatten() {
+            self.found[at] = summary;
+        }
+    }
+
+    fn checksum(&self) -> Checksum {
+        checksum(&self.found)
+    }
+
+    fn work(&self) -> Work {
+        self.work
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![self.input.note()]
+    }
+}
