@@ -3,11 +3,17 @@
 //! Names of functions are left out: Cargo forgets `strip` of a profile for the package of a program that has settings of its own there. And
 //! the addresses that the loader has to adjust, of which there are some thirty thousand, are packed where the loader can unpack them:
 //! glibc from 2.36 on, on the machine that compiles, which is where the command needs to run. The linkers of that time can pack
-//! (binutils 2.38, LLVM 15).
+//! (binutils 2.38, LLVM 15). Functions of the same instructions are kept once by linkers that can do so (LLD, which Rust brings from
+//! 1.90 on for x86-64; GNU ld can not): generic code of several types often is the same.
 
 use std::env;
 use std::ffi::{CStr, c_char};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+/// Nothing of ours, nor of Rust's library, compares addresses of functions.
+const FOLD: &str = "-Wl,--icf=all";
 const STRIP: &str = "CARGO_PROFILE_RELEASE_STRIP";
 
 /// The glibc whose loader knows packed relocations.
@@ -32,6 +38,32 @@ fn main() {
     {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    if is_release && links(FOLD) {
+        println!("cargo::rustc-link-arg-bins={FOLD}");
+    }
+}
+
+/// Whether the linker, with the flags that the command will be linked with, takes this option: tried with a program that does
+/// nothing.
+fn links(option: &str) -> bool {
+    let [Some(rustc), Some(target), Some(folder)] = ["RUSTC", "TARGET", "OUT_DIR"].map(env::var_os) else {
+        return false;
+    };
+    let source = Path::new(&folder).join("empty.rs");
+    if fs::write(&source, "fn main() {}\n").is_err() {
+        return false;
+    }
+    let mut trial = Command::new(rustc);
+    trial.arg("--edition=2024").arg("--target").arg(target).arg("--out-dir").arg(&folder);
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    trial.args(flags.split('\u{1f}').filter(|flag| !flag.is_empty()));
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        let mut word = std::ffi::OsString::from("linker=");
+        word.push(linker);
+        trial.arg("-C").arg(word);
+    }
+    trial.arg("-C").arg(format!("link-arg={option}")).arg(&source);
+    trial.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// The version of the C library of this machine.
