@@ -154,7 +154,8 @@ impl Boot<'_> {
                 Ok(Event::Silence(_)) => {}
                 Ok(Event::Gone(said)) => gone = Some(said),
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(LabError::Timeout { limit: self.limit, console: self.tail() });
+                    let ended = story.boot.is_some().then_some(story.finished.len());
+                    return Err(LabError::Timeout { limit: self.limit, ended, console: self.tail() });
                 }
                 // Both threads have ended: everything was said.
                 Err(RecvTimeoutError::Disconnected) => break,

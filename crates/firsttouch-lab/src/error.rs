@@ -83,10 +83,12 @@ pub enum LabError {
         console: String,
     },
     /// The guest was stopped when its time was over.
-    #[error("the guest took longer than {} s", limit.as_secs_f64())]
+    #[error("the guest took longer than {} s; {}", limit.as_secs_f64(), progress(*ended))]
     Timeout {
         /// The time it had.
         limit: Duration,
+        /// How many commands had ended; `None` if it had not booted.
+        ended: Option<usize>,
         /// The last lines of its console.
         console: String,
     },
@@ -141,5 +143,14 @@ impl LabError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         let what = what.into();
         move |source| LabError::Io { what, source }
+    }
+}
+
+/// How far a guest came.
+fn progress(ended: Option<usize>) -> String {
+    match ended {
+        None => "it had not booted".to_owned(),
+        Some(1) => "1 command had ended".to_owned(),
+        Some(ended) => format!("{ended} commands had ended"),
     }
 }

@@ -83,7 +83,7 @@ fn hangs() -> Outcome {
     let output = lab(scratch.path(), &["--timeout", "2s"], &["sleep", "1000"])?;
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{said}");
-    assert!(said.contains("error: the guest took longer than 2 s") && said.contains("hint: "), "{said}");
+    assert!(said.contains("error: the guest took longer than 2 s; ") && said.contains("hint: "), "{said}");
     Ok(())
 }
 
