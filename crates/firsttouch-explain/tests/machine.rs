@@ -9,6 +9,7 @@ use firsttouch_documents::{DoctorHost, Weight};
 use firsttouch_explain::{MachineEvidence, Profile, catalog, diagnose};
 use firsttouch_linux::trials::Trial;
 use firsttouch_machine::Source;
+use firsttouch_placement::Reason;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -515,6 +516,37 @@ fn expected_values_are_compared() {
     assert_eq!(host.findings[0].evidence[1].text, "thp = \"never\"");
     let never = "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
     assert_eq!(host.findings[0].remedy.as_deref(), Some(never));
+}
+
+#[test]
+fn a_switch_that_says_the_opposite_is_set_the_other_way() {
+    let of = |files: Files<'_>, word: &str| {
+        let host = judged(files, &format!("[expect]\nturbo = \"{word}\""));
+        let finding = host.findings.into_iter().next();
+        finding
+            .map(|finding| (finding.id, finding.evidence[0].text.clone(), finding.remedy.unwrap_or_default()))
+    };
+    const FILE: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
+    let off = [(FILE, "1\n")];
+    assert_eq!((of(&[], "on"), of(&off, "off")), (None, None));
+    let told = |id: &str, text: &str, set: u8| {
+        Some((id.to_owned(), text.to_owned(), format!("echo {set} | sudo tee /{FILE}")))
+    };
+    assert_eq!(of(&[], "off"), told("expected-turbo", "0", 1));
+    assert_eq!(of(&off, "on"), told("turbo-off", "1", 0));
+    // Where another driver says it, it says it straight.
+    let (id, text, remedy) =
+        of(&[(FILE, ""), ("sys/devices/system/cpu/cpufreq/boost", "1\n")], "off").unwrap();
+    assert_eq!((id.as_str(), text.as_str()), ("expected-turbo", "1"));
+    assert_eq!(remedy, "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost");
+}
+
+/// What receipts and the doctor call by one word, they mend by one command.
+#[test]
+fn words_that_receipts_have_too_have_the_same_remedy() {
+    let never = judged(&[("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")], "");
+    assert_eq!(never.findings[0].id, Reason::ThpNever.word());
+    assert_eq!(never.findings[0].remedy.as_deref(), Some(Reason::ThpNever.remedy()));
 }
 
 #[test]

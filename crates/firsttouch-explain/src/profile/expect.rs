@@ -26,6 +26,8 @@ use Compare::{AtLeast, AtMost, Bytes, Same, Switch, Word};
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
+const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
+
 /// What can be expected: the key, where the value stands, how it is compared, and the findings that say the same.
 const KEYS: [(&str, &str, Compare, &[&str]); 21] = [
     ("thp", "/sys/kernel/mm/transparent_hugepage/enabled", Word, &["thp-never", "thp-always"]),
@@ -108,7 +110,16 @@ pub(super) fn check(key: &str, value: &Value, evidence: &MachineEvidence, findin
         None => {}
         Some(true) => findings.retain(|finding| !same.contains(&finding.id.as_str())),
         Some(false) => {
+            // Intel's driver says of turbo that it is off, where others say that it is on.
+            let inverted = key == "turbo" && evidence.settings.number(NO_TURBO).is_some();
+            let no_turbo = format!("/{NO_TURBO}");
+            let (file, found) = match inverted {
+                true => (no_turbo.as_str(), if found == "1" { "0" } else { "1" }.to_owned()),
+                false => (file, found),
+            };
             let setting = match (compare, word.as_str()) {
+                (Switch, "on") if inverted => "0",
+                (Switch, "off") if inverted => "1",
                 (Switch, "on") => "1",
                 (Switch, _) => "0",
                 _ => &word,
@@ -176,8 +187,7 @@ fn actual(key: &str, file: &str, evidence: &MachineEvidence) -> Option<String> {
             Some(count(&firsttouch_linux::cpulist::parse_list(text)?).unwrap_or_else(|| "0".to_owned()))
         }
         "turbo" => {
-            let off =
-                settings.number("sys/devices/system/cpu/intel_pstate/no_turbo").map(|off| 1 - off.min(1));
+            let off = settings.number(NO_TURBO).map(|off| 1 - off.min(1));
             off.or_else(|| settings.number(file.trim_start_matches('/'))).map(|on| on.to_string())
         }
         _ => {

@@ -422,7 +422,10 @@ fn traps(page: &mut Page, machine: &Machine) {
     for trap in &machine.traps {
         page.line(&trap.name);
         page.row("  what", &trap.what);
-        page.row("  effect", &trap.effect);
+        // Documents of older versions have it in `what`.
+        if !trap.effect.is_empty() {
+            page.row("  effect", &trap.effect);
+        }
         page.row("  hint", &trap.remedy);
     }
 }

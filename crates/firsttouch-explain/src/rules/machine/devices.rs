@@ -140,8 +140,6 @@ fn adapters(found: &mut Found<'_>) {
     found.add(
         noted("several-adapters", what, effect)
             .proof(format!("/{FOLDER}/*/device/numa_node"), format_list(&nodes))
-            .remedy(format!(
-                "firsttouch run --near {first} -- PROGRAM, with UCX_NET_DEVICES={first}:1 or FI_VERBS_IFACE"
-            )),
+            .remedy(format!("firsttouch run --near {first} -- PROGRAM, with UCX_NET_DEVICES={first}:1")),
     );
 }

@@ -141,7 +141,7 @@ fn tiers(found: &mut Found<'_>) {
         found.add(
             noted("hmat-missing", what, effect)
                 .proof(format!("/sys/devices/system/node/node{}/access0/initiators", nodes[0]), "(not there)")
-                .remedy("firsttouch measure --save FILE   # measures it, and `--memory` uses what is kept"),
+                .remedy("firsttouch measure   # measures it; the result is kept, and placement uses it"),
         );
     }
 }

@@ -118,7 +118,7 @@ fn fragmented(found: &mut Found<'_>, machine: &Machine) {
                 .proof("/proc/buddyinfo", text)
                 .remedy("echo 1 | sudo tee /proc/sys/vm/compact_memory")
                 .keep(
-                    "echo 'vm.compaction_proactiveness = 20' | sudo tee -a /etc/sysctl.d/90-firsttouch.conf",
+                    "reserve pages before memory is in pieces, on the kernel's command line: hugepagesz=2M hugepages=N",
                 ),
         );
     }

@@ -46,7 +46,7 @@ fn swap(found: &mut Found<'_>) {
         let what = format!("the kernel swaps out memory of programs readily (swappiness {swappiness})");
         let effect =
             "pages of idle programs go to disk to make room for files, and come back one fault at a time";
-        found.add(noted("swappiness-high", what, effect).proof(file, swappiness.to_string()).set(file, "10"));
+        found.add(noted("swappiness-high", what, effect).proof(file, swappiness.to_string()).set(file, "60"));
     }
     let (Some(free), Some(all)) = (memory.swap_free_bytes, memory.total_bytes) else { return };
     let used = total.saturating_sub(free);
