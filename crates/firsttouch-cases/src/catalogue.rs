@@ -1,5 +1,6 @@
 //! All cases there are.
 
+use crate::balance::Balance;
 use crate::case::Case;
 use crate::deflate::Deflate;
 use crate::demo::Demo;
@@ -41,6 +42,7 @@ pub const ALL: &[&dyn Case] = &[
     &Pca,
     &Sssp,
     &Apsp,
+    &Balance,
     &Demo,
 ];
 

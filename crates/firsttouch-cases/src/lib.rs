@@ -6,12 +6,14 @@
 //! ([`Outside`]).
 //!
 //! Architecture invariants: memory and threads are handed in; a case neither places nor times nor prints, and does no I/O but
-//! what its workload is about (`hash`, whose producers have a speed, has a clock for the same reason). Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
+//! what its workload is about (`hash`, whose producers have a speed, and `balance`, whose runtime measures loads, have a clock for the same reason; `balance` reads
+//! which CPUs are near each other). Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
 //! `unsafe` is for vector instructions and foreign functions, in modules that say so.
 
 #![deny(unsafe_code)]
 
 mod array;
+mod balance;
 #[expect(unsafe_code, reason = "foreign functions")]
 mod blas;
 mod case;

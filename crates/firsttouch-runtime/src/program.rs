@@ -27,6 +27,28 @@ pub trait Program: Sync {
     fn step(&self, task: &mut Context<'_>, state: &mut Region);
 }
 
+impl<P: Program + ?Sized> Program for Box<P> {
+    fn tasks(&self) -> u32 {
+        (**self).tasks()
+    }
+
+    fn state_bytes(&self, task: u32) -> usize {
+        (**self).state_bytes(task)
+    }
+
+    fn is_pinned(&self, task: u32) -> bool {
+        (**self).is_pinned(task)
+    }
+
+    fn begin(&self, task: &mut Context<'_>, state: &mut Region) {
+        (**self).begin(task, state);
+    }
+
+    fn step(&self, task: &mut Context<'_>, state: &mut Region) {
+        (**self).step(task, state);
+    }
+}
+
 /// What a task knows and can do in a step.
 #[derive(Debug)]
 pub struct Context<'a> {

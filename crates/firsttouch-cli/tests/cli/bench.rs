@@ -268,3 +268,20 @@ fn a_graph_that_does_not_read_is_said() {
     assert_code(&output, 1);
     assert!(stderr(&output).contains("/nowhere.gr is not read as a graph"), "{}", stderr(&output));
 }
+
+#[test]
+fn strategies_of_balancing_come_to_the_same() {
+    let words = "bench balance --quick --only variants --variants none,greedy,numa,metis --set tasks=20 --set state=8K \
+                 --set rounds=20000 --max-runs 2 --json";
+    let output = run(&words.split_whitespace().collect::<Vec<_>>());
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let configurations = configurations(&document);
+    // METIS is there, or said to be missing.
+    let missing = document["cases"][0]["missing"].as_array().map_or(0, Vec::len);
+    assert_eq!(configurations.len() + missing, 4, "{document}");
+    for one in configurations {
+        assert_eq!(one["case"]["checksum"], configurations[0]["case"]["checksum"], "{one}");
+        assert!(one["case"]["notes"][0].as_str().unwrap().contains("20 tasks"), "{one}");
+    }
+}

@@ -42,6 +42,13 @@ impl Jacobi {
         Ok(Jacobi { array, block, hot: hot.max(1) })
     }
 
+    /// Points that all tasks compute in a step, each as often as it is computed.
+    #[must_use]
+    pub fn points(&self) -> u64 {
+        let hot = (self.side() / 2).pow(2) * self.block.pow(2);
+        (self.array.pow(2) - hot) as u64 + hot as u64 * u64::from(self.hot)
+    }
+
     fn side(&self) -> usize {
         self.array / self.block
     }

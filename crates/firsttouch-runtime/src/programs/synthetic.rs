@@ -34,6 +34,12 @@ impl Synthetic {
         Synthetic { problem, rounds, words }
     }
 
+    /// Rounds of all tasks in a step, without those for messages.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds.iter().sum()
+    }
+
     /// The result of a task, of which everything is part that it did and received.
     #[must_use]
     pub fn result(state: &Region) -> u64 {
