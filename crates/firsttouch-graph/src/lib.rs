@@ -1,8 +1,8 @@
 //! Shortest paths from many sources on large graphs, at the speed of the memory that holds them.
 //!
 //! A [`Graph`] is arcs in compressed sparse rows (CSR), with non-negative integer weights. A team of threads [`read`]s one from
-//! a file into memory on chosen pages; [`Ids`] maps its nodes to those of the file. [`BorrowedCsr`] is such rows in arrays of the
-//! caller's.
+//! a file into memory on chosen pages; [`Ids`] maps its nodes to those of the file. `BorrowedCsr` is such rows in arrays of the
+//! caller's (feature `borrowed`, on by default).
 //!
 //! [`Search`] runs Dijkstra's algorithm from one source after the other, by one thread; [`ParallelSearch`] runs delta-stepping
 //! by all threads of a team. [`hierarchy`] prepares a graph for PHAST, which answers 32 sources at once. [`AllPairs`] runs either
@@ -47,9 +47,11 @@ pub use histogram::Histogram;
 pub use memory_estimate::Size;
 pub use ranks::{MessageError, Ranks};
 pub use report::{Figure, figures_of, merge_report};
+#[cfg(feature = "borrowed")]
+pub use rows::BorrowedCsr;
 pub use rows::{
-    BorrowedCsr, Copies, CoreGroup, CsrArrays, Graph, GraphError, Graphs, Ids, Index, Node, Order, OutArc,
-    Place, Reordering, Rows, UNREACHED, ValidatedCsr, Weights, core_groups, core_groups_across,
+    Copies, CoreGroup, CsrArrays, Graph, GraphError, Graphs, Ids, Index, Node, Order, OutArc, Place,
+    Reordering, Rows, UNREACHED, ValidatedCsr, Weights, core_groups, core_groups_across,
 };
 pub use search::{
     Algorithm, Choice, Distances, Goal, GraphShape, NEIGHBOURHOOD, NO_PARENT, ParallelSearch, STRETCH,

@@ -4,6 +4,7 @@
 //! arrays ([`for_views`]).
 
 use super::arc::{Node, OutArc};
+#[cfg(feature = "borrowed")]
 use super::borrowed::BorrowedCsr;
 use super::graph::Graph;
 use super::view::View;
@@ -13,19 +14,23 @@ use super::view::View;
 pub enum Rows<'a> {
     /// Of our own.
     Own(&'a Graph),
-    /// Somebody else's.
+    /// Somebody else's; with the feature `borrowed`.
+    #[cfg(feature = "borrowed")]
     Borrowed(BorrowedCsr<'a>),
 }
 
 /// Calls with the arrays where they lie, a [`View`](super::View).
 macro_rules! for_views {
     ($rows:expr, $view:ident => $call:expr) => {{
-        use $crate::rows::{BorrowedRows, Index, OwnRows, Rows, Weights};
+        use $crate::rows::{OwnRows, Rows};
+        #[cfg(feature = "borrowed")]
+        use $crate::rows::{BorrowedRows, Index, Weights};
         match $rows {
             Rows::Own(graph) => {
                 let $view = OwnRows::of(graph);
                 $call
             }
+            #[cfg(feature = "borrowed")]
             Rows::Borrowed(borrowed) => match borrowed.arrays().index {
                 Index::Narrow { offsets, heads } => for_views!(borrowed, offsets, heads, $view => $call),
                 Index::Wide { offsets, heads } => for_views!(borrowed, offsets, heads, $view => $call),
@@ -61,6 +66,7 @@ impl<'a> From<&'a Graph> for Rows<'a> {
     }
 }
 
+#[cfg(feature = "borrowed")]
 impl<'a> From<BorrowedCsr<'a>> for Rows<'a> {
     fn from(borrowed: BorrowedCsr<'a>) -> Rows<'a> {
         Rows::Borrowed(borrowed)
@@ -73,6 +79,7 @@ impl Rows<'_> {
     pub fn nodes(self) -> usize {
         match self {
             Rows::Own(graph) => graph.nodes(),
+            #[cfg(feature = "borrowed")]
             Rows::Borrowed(borrowed) => borrowed.validated().nodes(),
         }
     }
@@ -82,6 +89,7 @@ impl Rows<'_> {
     pub fn arcs(self) -> usize {
         match self {
             Rows::Own(graph) => graph.arcs(),
+            #[cfg(feature = "borrowed")]
             Rows::Borrowed(borrowed) => borrowed.validated().arcs(),
         }
     }
@@ -91,6 +99,7 @@ impl Rows<'_> {
     pub fn max_weight(self) -> u32 {
         match self {
             Rows::Own(graph) => graph.max_weight(),
+            #[cfg(feature = "borrowed")]
             Rows::Borrowed(borrowed) => borrowed.validated().extent().max_weight,
         }
     }
