@@ -33,6 +33,8 @@ pub struct Arrays {
     places: BTreeMap<String, ArrayPlace>,
     /// Name and addresses of those that were made with a place of their own.
     made: RefCell<Vec<Made>>,
+    /// Bytes of all that were made, by name.
+    bytes: RefCell<BTreeMap<&'static str, u64>>,
 }
 
 /// What an array with a place of its own has obtained.
@@ -51,7 +53,7 @@ pub struct ArrayObtained {
 impl Arrays {
     /// These have a place of their own.
     pub fn with_places(places: BTreeMap<String, ArrayPlace>) -> Arrays {
-        Arrays { places, made: RefCell::default() }
+        Arrays { places, ..Arrays::default() }
     }
 
     /// An array of zeroes. Whoever writes to a page first decides where it comes from, if no place was named for it.
@@ -59,6 +61,7 @@ impl Arrays {
     /// # Errors
     /// Where its place cannot give that much.
     pub fn zeroed<T: Element>(&self, name: &'static str, elements: usize) -> Result<Array<T>, CaseError> {
+        self.count(name, (elements * size_of::<T>()) as u64);
         let memory = match self.places.get(name) {
             Some(place) => {
                 let region = Region::of(elements.max(1) * size_of::<T>()).pages(place.pages);
@@ -87,6 +90,16 @@ impl Arrays {
     /// An array, or several of one name, with a place of its own lies at these addresses.
     pub(crate) fn note(&self, name: &'static str, addresses: impl Iterator<Item = Range<usize>>) {
         self.made.borrow_mut().push((name, addresses.collect()));
+    }
+
+    /// An array of this name has so many bytes, wherever it lies.
+    pub(crate) fn count(&self, name: &'static str, bytes: u64) {
+        *self.bytes.borrow_mut().entry(name).or_default() += bytes;
+    }
+
+    /// The bytes of all that were made until now, by name, wherever they lie.
+    pub fn bytes(&self) -> BTreeMap<&'static str, u64> {
+        self.bytes.borrow().clone()
     }
 
     /// What those with a place of their own have obtained by now; to be asked while they live.
@@ -160,6 +173,8 @@ mod tests {
                 assert_eq!(numbers.iter().sum::<f64>(), elements as f64);
             }
         }
+        // 301,009 elements of nine bytes in all.
+        assert_eq!(arrays.bytes(), BTreeMap::from([("placed", 301_009 * 9), ("allocated", 301_009 * 9)]));
         let obtained = arrays.obtained();
         assert!(obtained.len() == 10 && obtained.iter().all(|one| one.name == "placed"), "{obtained:?}");
     }

@@ -4,6 +4,7 @@ mod case_run;
 mod comparison;
 mod followed;
 mod list;
+mod objects;
 mod one_run;
 mod session;
 

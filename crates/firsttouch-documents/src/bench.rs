@@ -1,6 +1,6 @@
 //! What cases came to: the reference workloads of `bench`, each in its variants and under its placements.
 
-use firsttouch_placement::TuneReport;
+use firsttouch_placement::{Placement, TuneReport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,9 +39,23 @@ pub struct CaseReport {
     pub published: Vec<PublishedFigure>,
     /// Each a family of comparisons of its own.
     pub comparisons: Vec<CaseComparison>,
+    /// Which arrays deserve a place of their own, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<PlacedArrays>,
     /// Variants that cannot run here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingVariant>,
+}
+
+/// What a search over the arrays of a case came to. Its steps are the comparisons of the axis `objects`, in their order; the last
+/// compares all that was kept with none of it, where more than one step kept something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct PlacedArrays {
+    /// The bytes of each array of the case.
+    pub arrays: BTreeMap<String, u64>,
+    /// What was kept, in its key `objects`; `None` where no array deserves a place of its own.
+    pub placement: Option<Placement>,
 }
 
 /// A family of comparisons. Its configurations have `case`, and the metric is the time of a step that each run says.
@@ -65,6 +79,8 @@ pub enum ComparisonAxis {
     Placements,
     /// Threads or parameters.
     Varied,
+    /// The place of one array more, beside what was kept before.
+    Objects,
 }
 
 /// A figure that somebody published.

@@ -32,7 +32,7 @@ mod search;
 pub use attached::{AttachForgotten, AttachList, ObservationReport};
 pub use bench::{
     BenchReport, CaseComparison, CaseList, CaseReport, ComparisonAxis, ListedCase, ListedParameter,
-    ListedVariant, MissingVariant, PublishedFigure,
+    ListedVariant, MissingVariant, PlacedArrays, PublishedFigure,
 };
 pub use decision::{DecisionReport, DecisionSource};
 pub use distances::{Summary, Totals};

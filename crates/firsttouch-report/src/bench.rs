@@ -5,8 +5,8 @@ use crate::number::{self, UNKNOWN, percent, ratio, significant};
 use crate::sentence::Sentence;
 use crate::sheet::{Sheet, SheetColumn, SheetRow, column};
 use crate::verdict;
-use firsttouch_documents::{CaseComparison, CaseReport, ComparisonAxis};
-use firsttouch_placement::{CaseFigures, ConfigurationReport, ObjectObtained, TuneReport};
+use firsttouch_documents::{CaseComparison, CaseReport, ComparisonAxis, PlacedArrays};
+use firsttouch_placement::{CaseFigures, ConfigurationReport, ObjectObtained, Placement, TuneReport};
 
 /// Significant digits of a figure.
 const DIGITS: usize = 3;
@@ -26,6 +26,7 @@ pub(crate) fn axis_word(axis: ComparisonAxis) -> &'static str {
         ComparisonAxis::Variants => "variants",
         ComparisonAxis::Placements => "placements",
         ComparisonAxis::Varied => "varied",
+        ComparisonAxis::Objects => "objects",
     }
 }
 
@@ -55,13 +56,27 @@ pub(crate) fn remarks(case: &CaseReport) -> Vec<Sentence> {
     );
     let warnings = sessions().flat_map(|session| &session.warnings).map(Sentence::from);
     let mut all: Vec<Sentence> = Vec::new();
-    for sentence in missing.chain(skipped).chain(notes).chain(warnings) {
+    let found = case.objects.iter().flat_map(found_words);
+    for sentence in found.chain(missing).chain(skipped).chain(notes).chain(warnings) {
         // Comparisons of one case have much in common.
         if !all.iter().any(|one| one.plain() == sentence.plain()) {
             all.push(sentence);
         }
     }
     all
+}
+
+/// The arrays of a case, and which of them deserve a place of their own.
+fn found_words(found: &PlacedArrays) -> [Sentence; 2] {
+    let array = |(name, bytes): (&String, &u64)| format!("{name} {}", number::bytes(*bytes as f64));
+    let arrays: Vec<String> = found.arrays.iter().map(array).collect();
+    let kept = match &found.placement {
+        Some(placement) => {
+            Sentence::new().words("Arrays that deserve a place of their own: ").name(&placement.to_string())
+        }
+        None => Sentence::new().words("No array deserves a place of its own."),
+    };
+    [kept, Sentence::new().words(format!("Arrays: {}.", arrays.join(", ")))]
 }
 
 fn comparison(comparison: &CaseComparison) -> Sheet {
@@ -75,6 +90,7 @@ fn comparison(comparison: &CaseComparison) -> Sheet {
             Sentence::new().words("Placements of ").name(variant)
         }
         ComparisonAxis::Varied => Sentence::new().words("Values"),
+        ComparisonAxis::Objects => Sentence::new().words("An array more at a place of its own"),
     };
     let caption = match limit {
         Some(limit) => caption.words(format!("; {}: {}", limit.what, limit_words(limit.value))),
@@ -130,6 +146,13 @@ fn obtained_words(one: &ConfigurationReport) -> String {
     case.objects.iter().map(object).collect::<Vec<_>>().join("; ")
 }
 
+/// `packed-b:thp:prefer=hbm, a:thp`: each array that has a place of its own.
+fn objects_words(placement: Option<&Placement>) -> String {
+    let objects = placement.iter().flat_map(|placement| &placement.objects);
+    let words: Vec<String> = objects.map(|(name, place)| format!("{name}:{place}")).collect();
+    words.join(", ")
+}
+
 /// What a configuration is called: by what differs alone.
 fn name(axis: ComparisonAxis, one: &ConfigurationReport) -> String {
     match (axis, &one.case) {
@@ -137,7 +160,10 @@ fn name(axis: ComparisonAxis, one: &ConfigurationReport) -> String {
             format!("{} (alternative)", case.variant)
         }
         (ComparisonAxis::Variants, Some(case)) => case.variant.clone(),
-        (ComparisonAxis::Placements, _) if one.asked.is_none() => "as it is".to_owned(),
+        (ComparisonAxis::Placements | ComparisonAxis::Objects, _) if one.asked.is_none() => {
+            "as it is".to_owned()
+        }
+        (ComparisonAxis::Objects, _) => objects_words(one.asked.as_ref()),
         (ComparisonAxis::Placements, _) => asked(one.asked.as_ref()),
         _ => one.name.clone(),
     }

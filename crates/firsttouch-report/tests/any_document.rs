@@ -5,7 +5,8 @@ mod common;
 
 use common::markup;
 use firsttouch_documents::{
-    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PublishedFigure,
+    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PlacedArrays,
+    PublishedFigure,
 };
 use firsttouch_experiment::{
     Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
@@ -343,13 +344,18 @@ prop_compose! {
         parameters in btree_map(words(), words(), 0..3),
         published in vec((words(), words(), 1e-9..1e9f64, words()), 0..3),
         missing in vec((words(), words(), words()), 0..3),
-        comparisons in vec((0..3usize, document().boxed()), 0..3),
+        objects in proptest::option::of((btree_map(words(), any::<u64>(), 0..3), any::<bool>())),
+        comparisons in vec((0..4usize, document().boxed()), 0..3),
     ) -> CaseReport {
-        let axes = [ComparisonAxis::Variants, ComparisonAxis::Placements, ComparisonAxis::Varied];
+        let axes = [ComparisonAxis::Variants, ComparisonAxis::Placements, ComparisonAxis::Varied, ComparisonAxis::Objects];
         let published = published.into_iter();
         let missing = missing.into_iter();
         CaseReport {
             name, summary, source, parameters,
+            objects: objects.map(|(arrays, kept)| PlacedArrays {
+                arrays,
+                placement: kept.then(|| "plain,object=a:thp:prefer=1".parse().unwrap()),
+            }),
             published: published
                 .map(|(source, what, value, unit)| PublishedFigure { source, what, value, unit })
                 .collect(),

@@ -96,6 +96,8 @@ impl Input {
             .transpose()
             .map_err(no_room)?;
         let input = Input { loaded, copies, groups };
+        let all = (0..groups).flat_map(|group| addresses(input.graphs().of(group)));
+        given.arrays.count(ARRAY, all.map(|range| range.len() as u64).sum());
         if asked.is_some_and(|asked| asked.pages != Pages::Plain) {
             let copies = (0..groups).map(|group| input.graphs().of(group));
             given.arrays.note(ARRAY, copies.flat_map(addresses));

@@ -5,6 +5,7 @@ use super::{Export, GroupsWord};
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use firsttouch_launch::{Budget, Dimension};
+use firsttouch_placement::ObjectPlacement;
 use std::path::PathBuf;
 
 /// Run reference workloads in their variants and under placements, and prove what each is worth
@@ -20,6 +21,8 @@ use std::path::PathBuf;
   firsttouch bench dgemm --set n=2048          with its alternatives, and under placements
   firsttouch bench stream --vary kernel=copy,triad --vary threads=1,2
   firsttouch bench wave3d --configs 'thp 2m' --export-html wave3d.html
+  firsttouch bench dgemm --objects --save dgemm.toml     which of its arrays deserve fast memory, or huge pages
+  firsttouch bench stream --objects=a,b --places 'thp:prefer=hbm'
   firsttouch bench sssp --set graph=NY.gr.gz --vary groups=all      a copy of the graph for each group of cores
   firsttouch bench sssp --set graph=kronecker --vary threads=1..4")]
 pub(crate) struct Bench {
@@ -44,6 +47,27 @@ pub(crate) struct Bench {
     /// Compare variants alone, or placements alone
     #[arg(long, value_name = "WHAT")]
     pub(crate) only: Option<OnlyWhat>,
+    /// Find which arrays of the case deserve a place of their own: all, or those of these names
+    ///
+    /// A step puts each array that is left, alone, at each of --places, beside what was kept before, and keeps what `tune` would
+    /// recommend; the search ends where a step gains nothing, or nothing more fits. More than one array is then compared with none.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        requires = "cases",
+        conflicts_with_all = ["configs", "vary", "only", "list"]
+    )]
+    pub(crate) objects: Option<Vec<String>>,
+    /// Where --objects tries arrays, PAGES or PAGES:POLICY each [default: kinds of memory that are not ordinary; without any all nodes
+    /// in turn, and on one node kinds of pages]
+    #[arg(long, value_name = "LIST", value_delimiter = ' ', requires = "objects")]
+    pub(crate) places: Vec<ObjectPlacement>,
+    /// Keep what --objects found as a profile for `run --profile`, if fresh runs confirm that it is faster
+    #[arg(long, value_name = "FILE", requires = "objects")]
+    pub(crate) save: Option<PathBuf>,
     /// Variants to compare [default: all that can run here]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) variants: Vec<String>,
@@ -98,6 +122,9 @@ pub(crate) struct RunCase {
     /// Where time and result go; without it stdout gets the result alone
     #[arg(long)]
     pub(crate) result: Option<PathBuf>,
+    /// Say the bytes of the arrays, and do nothing with them
+    #[arg(long)]
+    pub(crate) arrays: bool,
     /// Where a picture of the result goes (`wave3d`)
     #[arg(long)]
     pub(crate) picture: Option<PathBuf>,

@@ -13,10 +13,11 @@ use firsttouch_documents::{CaseComparison, ComparisonAxis};
 use firsttouch_experiment::statistics::sample::median;
 use firsttouch_experiment::statistics::student::MeanInterval;
 use firsttouch_experiment::{Metric, Objective, SessionRun};
-use firsttouch_launch::{Conditions, Dimension, TuneRequest};
+use firsttouch_launch::{Conditions, Dimension, NoProfile, TuneRequest};
 use firsttouch_machine::StatusReport;
 use firsttouch_placement::{
-    CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, SkippedConfiguration,
+    CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, Evidence, Profile,
+    SkippedConfiguration,
 };
 use firsttouch_process::{Environment, Stream};
 use std::collections::BTreeMap;
@@ -31,12 +32,14 @@ const TEAM_OPTIONS: [&str; 2] = ["--num-threads", "--groups"];
 const ALPHA: f64 = 0.05;
 
 /// What is compared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Family<'a> {
     pub(super) about: &'static About,
     pub(super) axis: ComparisonAxis,
     /// The first is what the others are compared with; more than one are varied.
     pub(super) variants: Vec<&'static Variant>,
+    /// What the others are compared with: `plain`, or a placement.
+    pub(super) baseline: String,
     /// Lists of placements beside the baseline's.
     pub(super) placements: Vec<String>,
     /// Placements that cannot be had here.
@@ -66,7 +69,15 @@ pub(super) struct Bench<'a> {
 impl Family<'_> {
     /// The words of the program, which holds the names of what is varied.
     fn words(&self, program: &Path, result: &Path) -> Vec<OsString> {
-        let mut words = vec![program.to_owned().into(), "case".into(), self.about.name.into()];
+        let mut words = vec![program.to_owned().into()];
+        words.extend(self.run_words());
+        words.extend(["--result".into(), result.to_owned().into()]);
+        words
+    }
+
+    /// The words of a run without the program and where its result goes.
+    pub(super) fn run_words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["case".into(), self.about.name.into()];
         let mut option = |name: &str, value: String| words.extend([name.into(), value.into()]);
         let varied: Vec<&str> = self.vary.iter().map(Dimension::name).collect();
         match self.variants.as_slice() {
@@ -91,18 +102,17 @@ impl Family<'_> {
         if let Some(steps) = self.steps {
             option("--steps", steps.to_string());
         }
-        option("--result", result.display().to_string());
         words.extend(self.quick.then(|| "--quick".into()));
         words
     }
 
-    /// Runs it within a time. `references`: what the case came to before.
+    /// Runs it within a time, and answers with the profile of what is recommended, too. `references`: what the case came to before.
     pub(super) fn compare(
         self,
         bench: &Bench<'_>,
         budget: Option<Duration>,
         references: &mut BTreeMap<String, Reference>,
-    ) -> Outcome<CaseComparison> {
+    ) -> Outcome<(CaseComparison, Result<Profile, NoProfile>)> {
         let result = bench.folder.join("result");
         let words = self.words(&bench.program, &result);
         let file = result.display().to_string();
@@ -121,7 +131,7 @@ impl Family<'_> {
             environment: bench.environment,
             status: bench.status,
             kept: None,
-            baseline: "plain",
+            baseline: &self.baseline,
             configurations: &self.placements,
             alternatives: false,
             seed: bench.seed,
@@ -152,6 +162,11 @@ impl Family<'_> {
             Metric::Json { file: "result".to_owned(), pointer: CaseRun::SECONDS.to_owned() };
         session.report.command =
             self.words(Path::new("firsttouch"), Path::new("result")).iter().map(text).collect();
+        if let Some(evidence) = session.profile.as_mut().ok().and_then(|profile| profile.evidence.as_mut()) {
+            evidence.command.clone_from(&session.report.command);
+            evidence.command_hash = Evidence::hash_of(&evidence.command);
+            evidence.judged = session.report.objective.clone();
+        }
         session.report.machine = serde_json::Value::Null;
         session.report.skipped.extend(self.skipped.iter().cloned());
         let none = Vec::new();
@@ -162,7 +177,7 @@ impl Family<'_> {
             let runs = runs.get(&configuration.name).unwrap_or(&none);
             configuration.case = Some(Box::new(self.figures(configuration, runs, &limits, work)));
         }
-        Ok(CaseComparison { of: self.axis, session: session.report })
+        Ok((CaseComparison { of: self.axis, session: session.report }, session.profile))
     }
 
     /// What the runs of a configuration say of the case.

@@ -3,16 +3,18 @@
 use super::TEAM;
 use super::comparison::{Bench, Family, share_of};
 use super::followed::Reference;
+use super::objects::{Search, places};
 use super::one_run::{chosen, failed};
 use crate::args::{self, GroupsWord, OnlyWhat};
 use crate::exit::{FAILED, INTERRUPTED};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
-use crate::{clock, export, program, reading};
+use crate::{clock, export, program, reading, tune};
 use anyhow::Context;
 use firsttouch_cases::{ALL, About, Arguments, Case, Missing, Variant};
 use firsttouch_documents::{
-    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PublishedFigure,
+    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PlacedArrays,
+    PublishedFigure,
 };
 use firsttouch_launch::{Dimension, Workshop};
 use firsttouch_machine::{Root, StatusReport};
@@ -26,13 +28,15 @@ const QUICK: Duration = Duration::from_secs(330);
 const EACH: Duration = Duration::from_secs(300);
 
 /// Placements that are tried, by the words of the abilities that they depend on.
-const PLACEMENTS: [&str; 3] = ["thp", "2m", "1g"];
+pub(super) const PLACEMENTS: [&str; 3] = ["thp", "2m", "1g"];
 
 /// A case, and what is to be compared of it.
 struct Job<'a> {
     about: &'static About,
     arguments: Arguments,
     families: Vec<Family<'a>>,
+    /// What is found out of its arrays, in place of families.
+    search: Option<Search<'a>>,
     missing: Vec<(&'static Variant, Missing)>,
 }
 
@@ -60,7 +64,8 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
         max_runs: args.max_runs,
         interrupt: &interrupt,
     };
-    let mut left: usize = jobs.iter().map(|job| job.families.len()).sum();
+    let count = |job: &Job<'_>| job.families.len() + usize::from(job.search.is_some());
+    let mut left: usize = jobs.iter().map(count).sum();
     if left == 0 {
         let missing = jobs.iter().flat_map(|job| &job.missing).map(|(_, missing)| missing).next();
         let error = Failure::message("nothing can be compared here");
@@ -69,9 +74,12 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
             None => error.hint("more variants, placements (--configs) or values (--vary)").usage(),
         });
     }
+    if args.save.is_some() && jobs.len() > 1 {
+        return Err(Failure::message("--save keeps the profile of one case").usage().hint("name one CASE"));
+    }
     let each = u32::try_from(left).unwrap_or(u32::MAX);
     let budget = args.budget.map_or_else(|| Some(if args.quick { QUICK } else { EACH * each }), |it| it.0);
-    let (mut reports, mut code) = (Vec::new(), 0);
+    let (mut reports, mut code, mut profile) = (Vec::new(), 0, None);
     for job in jobs {
         let mut references: BTreeMap<String, Reference> = BTreeMap::new();
         let mut comparisons = Vec::new();
@@ -83,7 +91,7 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
             }
             output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
             match family.compare(&bench, budget, &mut references) {
-                Ok(comparison) => comparisons.push(comparison),
+                Ok((comparison, _)) => comparisons.push(comparison),
                 Err(failure) if failure.is_usage() => return Err(failure),
                 // What other cases found is not lost.
                 Err(failure) => {
@@ -92,7 +100,25 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
                 }
             }
         }
-        reports.push(report(job.about, &job.arguments, comparisons, &job.missing));
+        let mut objects = None;
+        if let Some(search) = job.search.filter(|_| !interrupt.asked()) {
+            let budget = share_of(budget, began, left);
+            left -= 1;
+            output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
+            match search.run(&bench, budget, &mut references) {
+                Ok(found) => {
+                    comparisons = found.steps;
+                    objects = Some(found.objects);
+                    profile = Some(found.profile);
+                }
+                Err(failure) if failure.is_usage() => return Err(failure),
+                Err(failure) => {
+                    failure.context(job.about.name).print();
+                    code = FAILED;
+                }
+            }
+        }
+        reports.push(report(job.about, &job.arguments, comparisons, objects, &job.missing));
     }
     let document = BenchReport {
         started,
@@ -103,6 +129,9 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
     };
     let interrupted = document.interrupted;
     export::show(&AnyDocument::Bench(Box::new(document)), args.export.json, &args.export.chosen())?;
+    if let Some((file, profile)) = args.save.as_deref().zip(profile.as_ref()) {
+        tune::save(file, profile)?;
+    }
     Ok(if interrupted { INTERRUPTED } else { code })
 }
 
@@ -197,6 +226,7 @@ fn job<'a>(
         about,
         axis,
         variants: variants.to_vec(),
+        baseline: "plain".to_owned(),
         placements,
         skipped,
         vary,
@@ -208,9 +238,12 @@ fn job<'a>(
         steps: args.steps,
     };
     let none = || (Vec::new(), Vec::new());
-    let mut families = Vec::new();
+    let (mut families, mut search) = (Vec::new(), None);
     if let Some(first) = variants.first() {
-        if !vary.is_empty() {
+        if let Some(names) = &args.objects {
+            let family = family(ComparisonAxis::Objects, std::slice::from_ref(first), none());
+            search = Some(Search { family, names, places: places(&args.places, status)? });
+        } else if !vary.is_empty() {
             let varied = if args.variants.is_empty() { std::slice::from_ref(first) } else { &variants };
             families.push(family(ComparisonAxis::Varied, varied, (args.configs.clone(), Vec::new())));
         } else {
@@ -223,7 +256,7 @@ fn job<'a>(
             }
         }
     }
-    Ok(Job { about, arguments, families, missing })
+    Ok(Job { about, arguments, families, search, missing })
 }
 
 /// The placements to try, and those that this machine does not give at this moment.
@@ -245,6 +278,7 @@ fn report(
     about: &About,
     arguments: &Arguments,
     comparisons: Vec<CaseComparison>,
+    objects: Option<PlacedArrays>,
     missing: &[(&'static Variant, Missing)],
 ) -> CaseReport {
     CaseReport {
@@ -263,6 +297,7 @@ fn report(
             })
             .collect(),
         comparisons,
+        objects,
         missing: missing
             .iter()
             .map(|(variant, missing)| MissingVariant {

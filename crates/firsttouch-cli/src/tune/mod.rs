@@ -104,7 +104,7 @@ fn line_of(words: &[OsString], shell: &OsString) -> Outcome<Vec<OsString>> {
 }
 
 /// Writes the recommended profile and says how to use it, or says why there is none.
-fn save(file: &Path, profile: &Result<Profile, NoProfile>) -> Outcome<()> {
+pub(crate) fn save(file: &Path, profile: &Result<Profile, NoProfile>) -> Outcome<()> {
     match profile {
         Ok(profile) => {
             export::write(file, &profile.to_text())?;

@@ -285,3 +285,84 @@ fn strategies_of_balancing_come_to_the_same() {
         assert!(one["case"]["notes"][0].as_str().unwrap().contains("20 tasks"), "{one}");
     }
 }
+
+/// What a search over arrays kept follows from what its steps recommended, and every array that was placed is read back.
+#[test]
+fn arrays_that_deserve_a_place_are_found_step_by_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kept.toml");
+    let (small, places) = (["--set", "array=4M", "--steps", "1", "--max-runs", "8"], ["--places", "thp 4k"]);
+    let mut arguments = vec!["bench", "stream", "--objects=a,c", "--json", "--save", file.to_str().unwrap()];
+    arguments.extend(small.iter().chain(&places));
+    let output = run(&arguments);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let case = &document["cases"][0];
+    let bytes = case["objects"]["arrays"]["a"].as_u64().unwrap();
+    assert!(bytes >= 4 << 20, "{case}");
+    assert_eq!(case["objects"]["arrays"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+    let steps = case["comparisons"].as_array().unwrap();
+    let first = steps[0]["session"]["configurations"].as_array().unwrap();
+    let names: Vec<&str> = first.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["baseline", "a-thp", "a-4k", "c-thp", "c-4k"]);
+    for (one, array) in first.iter().skip(1).zip(["a", "a", "c", "c"]) {
+        let obtained = one["case"]["objects"].as_object().unwrap();
+        assert_eq!(obtained.keys().collect::<Vec<_>>(), [array], "{one}");
+        assert!(obtained[array]["bytes"].as_u64().unwrap() >= bytes, "{one}");
+    }
+    // By hand: a step keeps what is recommended and not refuted, and its place is in every configuration of the next.
+    let mut kept = serde_json::Map::new();
+    let mut ended = false;
+    for step in steps {
+        assert_eq!(step["of"], "objects");
+        assert!(!ended || kept.len() > 1, "a step after one that kept nothing");
+        let session = &step["session"];
+        let configurations = session["configurations"].as_array().unwrap();
+        if configurations[1]["name"] == "all" {
+            assert_eq!(configurations[1]["asked"]["objects"], Value::Object(kept.clone()));
+            continue;
+        }
+        let before = configurations[0]["asked"]["objects"].as_object().cloned().unwrap_or_default();
+        assert_eq!(before, kept, "{step}");
+        let recommended = &session["recommended"];
+        let found = configurations.iter().find(|one| one["name"] == *recommended && !recommended.is_null());
+        match found.filter(|_| session["confirmation"]["state"] != "refuted") {
+            Some(found) => kept = found["asked"]["objects"].as_object().unwrap().clone(),
+            None => ended = true,
+        }
+    }
+    let placement = case["objects"]["placement"]["objects"].as_object().cloned().unwrap_or_default();
+    assert_eq!(placement, kept);
+    if let Ok(profile) = fs::read_to_string(&file) {
+        assert!(kept.keys().all(|array| profile.contains(&format!("{array} = "))), "{profile}");
+    }
+    let shown = stdout(&run(&[
+        "bench",
+        "gather",
+        "--objects",
+        "--set",
+        "table=1M",
+        "--steps",
+        "1",
+        "--max-runs",
+        "2",
+    ]));
+    assert!(shown.contains("deserve") && shown.contains("Arrays: table 1 MiB"), "{shown}");
+}
+
+#[test]
+fn a_search_over_arrays_that_cannot_be_is_refused() {
+    refused(
+        &["gather", "--objects=tabel", "--set", "table=64K"],
+        &["there is no array `tabel`", "there are table"],
+    );
+    refused(&["gather", "--objects", "--places", "large"], &["`large` is not a kind of pages"]);
+    refused(
+        &["gather", "--objects", "--set", "table=64K", "--places", "thp:bind=999"],
+        &["no node 999", "hint"],
+    );
+    refused(&["--objects"], &["CASE"]);
+    refused(&["gather", "--places", "thp"], &["--objects"]);
+    refused(&["gather", "stream", "--objects", "--save", "x"], &["one case"]);
+    refused(&["gather", "--objects", "--vary", "threads=1,2"], &["cannot be used with"]);
+}
