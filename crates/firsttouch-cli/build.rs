@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Nothing of ours, nor of Rust's library, compares addresses of functions.
+/// Rust promises no two functions different addresses, so that nothing may compare them.
 const FOLD: &str = "-Wl,--icf=all";
 const STRIP: &str = "CARGO_PROFILE_RELEASE_STRIP";
 
