@@ -354,7 +354,7 @@ prop_compose! {
             name, summary, source, parameters,
             objects: objects.map(|(arrays, kept)| PlacedArrays {
                 arrays,
-                placement: kept.then(|| "plain,object=a:thp:prefer=1".parse().unwrap()),
+                placement: kept.then(|| "plain,object=a:thp:prefer=1".parse().expect("a placement")),
             }),
             published: published
                 .map(|(source, what, value, unit)| PublishedFigure { source, what, value, unit })

@@ -150,7 +150,7 @@ impl Family<'_> {
         };
         let halt = Halt::new(bench.interrupt.clone());
         let told = Told::new(bench.interrupt.clone(), false, &objective);
-        let mut followed = Followed::new(told, result, &halt, references);
+        let mut followed = Followed::new(told, result, &halt, self.about, references);
         let tuned = firsttouch_launch::tune(&request, &halt, &mut followed);
         let runs = followed.end()?;
         let mut session = tuned.map_err(tune::failed)?;

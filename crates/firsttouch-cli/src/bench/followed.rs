@@ -2,11 +2,11 @@
 //! to the same result.
 
 use super::case_run::{CaseRun, RunChecksum};
-use super::{TEAM, VARIANT};
 use crate::interrupt::Interrupt;
 use crate::output::{Failure, Outcome};
 use crate::tune::display::Told;
 use anyhow::Context;
+use firsttouch_cases::About;
 use firsttouch_experiment::{Observer, Phase, PhaseProgress, RunRequest, TimedRun};
 use firsttouch_launch::{Interruption, Stage, TuneObserver};
 use std::collections::BTreeMap;
@@ -49,6 +49,7 @@ pub(super) struct Followed<'a> {
     told: Told,
     result: PathBuf,
     halt: &'a Halt,
+    about: &'a About,
     /// By what decides the result: the parameters that are varied.
     references: &'a mut BTreeMap<String, Reference>,
     names: Vec<String>,
@@ -61,10 +62,11 @@ impl<'a> Followed<'a> {
         told: Told,
         result: PathBuf,
         halt: &'a Halt,
+        about: &'a About,
         references: &'a mut BTreeMap<String, Reference>,
     ) -> Followed<'a> {
         let (names, runs) = (Vec::new(), BTreeMap::new());
-        Followed { told, result, halt, references, names, runs, failure: None }
+        Followed { told, result, halt, about, references, names, runs, failure: None }
     }
 
     /// The runs of the search, by the names of their configurations.
@@ -78,7 +80,7 @@ impl<'a> Followed<'a> {
         let name = &self.names[request.configuration];
         let reference = self
             .references
-            .entry(what_decides(name))
+            .entry(what_decides(name, self.about))
             .or_insert_with(|| Reference { checksum: run.checksum.clone(), name: name.clone() });
         if !reference.checksum.agrees(&run.checksum) {
             let (first, one, other) = (&reference.name, &reference.checksum, &run.checksum);
@@ -93,11 +95,11 @@ impl<'a> Followed<'a> {
     }
 }
 
-/// What of a configuration decides its result: of its name, `thp variant=x n=4 threads=2`, the values that are parameters.
-fn what_decides(name: &str) -> String {
-    let words = name.split(' ').filter(|word| {
-        word.split_once('=').is_some_and(|(name, _)| name != VARIANT && !TEAM.contains(&name))
-    });
+/// What of a configuration decides its result: of its name, `thp variant=x n=4 threads=2`, the values that are parameters of the
+/// case. Words of a placement may hold a `=` as well: `thp,object=a:thp`.
+fn what_decides(name: &str, about: &About) -> String {
+    let is_parameter = |name: &str| about.parameters.iter().any(|parameter| parameter.name == name);
+    let words = name.split(' ').filter(|word| word.split_once('=').is_some_and(|(name, _)| is_parameter(name)));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -127,5 +129,21 @@ impl Observer for Followed<'_> {
 
     fn block_finished(&mut self, progress: &PhaseProgress) {
         self.told.block_finished(progress);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_all_placements_variants_and_teams_are_held_against_one_result_of_each_size() {
+        let about = firsttouch_cases::find("gather").expect("a case").about();
+        let decides = |name| what_decides(name, about);
+        assert_eq!(decides("plain"), "");
+        assert_eq!(decides("thp,object=table:thp:prefer=1"), "");
+        assert_eq!(decides("thp variant=plain threads=2 groups=2x1"), "");
+        let parameter = about.parameters[0].name;
+        assert_eq!(decides(&format!("thp,object=a:thp variant=x {parameter}=4 threads=2")), format!("{parameter}=4"));
     }
 }
