@@ -99,7 +99,8 @@ impl<'a> Followed<'a> {
 /// case. Words of a placement may hold a `=` as well: `thp,object=a:thp`.
 fn what_decides(name: &str, about: &About) -> String {
     let is_parameter = |name: &str| about.parameters.iter().any(|parameter| parameter.name == name);
-    let words = name.split(' ').filter(|word| word.split_once('=').is_some_and(|(name, _)| is_parameter(name)));
+    let words =
+        name.split(' ').filter(|word| word.split_once('=').is_some_and(|(name, _)| is_parameter(name)));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -144,6 +145,9 @@ mod tests {
         assert_eq!(decides("thp,object=table:thp:prefer=1"), "");
         assert_eq!(decides("thp variant=plain threads=2 groups=2x1"), "");
         let parameter = about.parameters[0].name;
-        assert_eq!(decides(&format!("thp,object=a:thp variant=x {parameter}=4 threads=2")), format!("{parameter}=4"));
+        assert_eq!(
+            decides(&format!("thp,object=a:thp variant=x {parameter}=4 threads=2")),
+            format!("{parameter}=4")
+        );
     }
 }
