@@ -1,6 +1,6 @@
 //! Decisions about what was measured elsewhere.
 
-use super::Noise;
+use super::runs::Noise;
 use firsttouch_documents::DecisionReport;
 use firsttouch_report::measured::{DecideOptions, decide, read};
 

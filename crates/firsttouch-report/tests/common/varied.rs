@@ -1,6 +1,7 @@
 //! A session that varied something in the program.
 
-use super::{Noise, Shape, configuration, confirm, decided, empty, fill};
+use super::runs::{Noise, Shape, confirm, decided, fill};
+use super::{configuration, empty};
 use firsttouch_experiment::Verdict;
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use std::collections::BTreeMap;
