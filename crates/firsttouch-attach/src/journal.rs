@@ -4,72 +4,12 @@
 //! readable by its user alone. Lines that were written before there were kinds have none, and are read all the same. Each attach
 //! adds a [`JournalBegin`] and a [`JournalEntry::End`]; what was taken back is noted, so that an undo can be taken up again.
 //!
-//! Invariant: a line is in the file (`write(2)` has answered) before the step that it describes is made. A last line
-//! without its end was cut off by a crash, and its step was never made: it is read as absent.
+//! Invariant: a line is in the file before the step that it describes is made (`firsttouch-journal`).
 
-use firsttouch_documents::{Document, JournalBegin, JournalEntry, SCHEMA_VERSION, to_line};
-use serde::Deserialize;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use firsttouch_documents::{JournalBegin, JournalEntry, to_line};
+use firsttouch_journal::{JournalError, JournalFile, parse};
+use std::io;
 use std::path::{Path, PathBuf};
-
-/// What is wrong with a journal.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// It cannot be made, read or written.
-    #[error("cannot {what} the journal {}", path.display())]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the kernel answered.
-        source: io::Error,
-    },
-    /// A line in it is none of ours.
-    #[error("line {} of the journal {} does not read", line + 1, path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 0.
-        line: usize,
-    },
-    /// Another attach or undo of the same process is at work.
-    #[error("another firsttouch is attached to process {pid} right now")]
-    Busy {
-        /// The process.
-        pid: u32,
-    },
-}
-
-impl JournalError {
-    /// The line that mends it.
-    pub fn hint(&self) -> String {
-        match self {
-            JournalError::Io { .. } => {
-                "no step is made without a journal: set XDG_STATE_HOME to a folder of your own on a disk with room".to_owned()
-            }
-            JournalError::Line { path, .. } => {
-                format!("it was changed by somebody else; to give up what it knows: rm {}", path.display())
-            }
-            JournalError::Busy { .. } => "wait for it, or end it by Ctrl-C; its steps stay in the journal".to_owned(),
-        }
-    }
-}
-
-/// What one line says, if it is one of a journal: of the kind and version of today, or from before there were kinds.
-fn entry(line: &[u8]) -> Option<JournalEntry> {
-    #[derive(Deserialize)]
-    struct Head {
-        kind: Option<String>,
-        schema_version: Option<u32>,
-    }
-    let head: Head = serde_json::from_slice(line).ok()?;
-    let is_ours = head.kind.is_none_or(|kind| kind == JournalEntry::KIND.word())
-        && head.schema_version.is_none_or(|version| version == SCHEMA_VERSION);
-    if is_ours { serde_json::from_slice(line).ok() } else { None }
-}
 
 /// What a journal says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,16 +23,10 @@ pub struct JournalHistory {
 impl JournalHistory {
     /// Reads the text of a journal; the line that does not read, from 0, as the error.
     pub fn parse(text: &[u8]) -> Result<JournalHistory, usize> {
-        let whole_bytes = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        let lines = text[..whole_bytes].split_inclusive(|byte| *byte == b'\n').enumerate();
-        let entries: Result<Vec<JournalEntry>, usize> =
-            lines.map(|(number, line)| entry(line).ok_or(number)).collect();
-        let entries = entries?;
+        let (entries, whole_bytes) = parse::<JournalEntry>(text)?;
         // Whatever begins otherwise is not ours to change.
         match entries.first() {
-            None | Some(JournalEntry::Begin(_)) => {
-                Ok(JournalHistory { entries, whole_bytes: whole_bytes as u64 })
-            }
+            None | Some(JournalEntry::Begin(_)) => Ok(JournalHistory { entries, whole_bytes }),
             Some(_) => Err(0),
         }
     }
@@ -135,9 +69,8 @@ impl JournalHistory {
 /// A journal that is written to. While it is open, nobody else writes to it.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
     /// `None` where nothing is to be written.
-    file: Option<File>,
+    file: Option<JournalFile>,
     history: JournalHistory,
 }
 
@@ -145,54 +78,32 @@ impl Journal {
     /// Opens the journal of a process in `folder`, or makes one that only its user can read. What an earlier boot left under
     /// the same name is of another process, and goes.
     pub fn open(folder: &Path, pid: u32, start_ticks: u64, boot_id: &str) -> Result<Journal, JournalError> {
-        let failed = |what, path: &Path| {
-            let path = path.to_owned();
-            move |source| JournalError::Io { what, path, source }
-        };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed("make", folder))?;
         let path = path_of(folder, pid, start_ticks);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(failed("make", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(JournalError::Busy { pid }),
-            Err(fs::TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
-        }
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(failed("read", &path))?;
-        let mut history =
-            JournalHistory::parse(&text).map_err(|line| JournalError::Line { path: path.clone(), line })?;
+        // What it changes goes with the machine: its lines need not outlast a crash of that.
+        let (mut file, text) = JournalFile::open(path, &format!("is attached to process {pid}"), false)?;
+        let mut history = JournalHistory::parse(&text)
+            .map_err(|line| JournalError::Line { path: file.path().to_owned(), line })?;
         if history.begin().is_some_and(|begin| begin.boot_id != boot_id) {
             history = JournalHistory::default();
         }
-        if history.whole_bytes < text.len() as u64 {
-            file.set_len(history.whole_bytes).map_err(failed("mend", &path))?;
-        }
-        Ok(Journal { path, file: Some(file), history })
+        file.cut(history.whole_bytes)?;
+        Ok(Journal { file: Some(file), history })
     }
 
     /// The journal of who makes no step: a step that is written to it fails.
     pub(crate) fn nowhere() -> Journal {
-        Journal { path: PathBuf::new(), file: None, history: JournalHistory::default() }
+        Journal { file: None, history: JournalHistory::default() }
     }
 
     /// Adds a line; returns its number when it is in the file.
     pub fn write(&mut self, entry: JournalEntry) -> Result<usize, JournalError> {
-        let failed = |source| JournalError::Io { what: "write", path: self.path.clone(), source };
+        let nowhere = || JournalError::Io {
+            what: "write",
+            path: PathBuf::new(),
+            source: io::ErrorKind::NotFound.into(),
+        };
         let line = to_line(&entry);
-        // One call: a reader sees the line whole or, after a crash, cut off at its end.
-        let Some(file) = &mut self.file else { return Err(failed(io::ErrorKind::NotFound.into())) };
-        if let Err(source) = file.write_all(line.as_bytes()) {
-            // What came to the file of it must not join with a later line.
-            let _ = file.set_len(self.history.whole_bytes);
-            return Err(failed(source));
-        }
+        self.file.as_mut().ok_or_else(nowhere)?.write(&line)?;
         self.history.whole_bytes += line.len() as u64;
         self.history.entries.push(entry);
         Ok(self.history.entries.len() - 1)
@@ -203,31 +114,19 @@ impl Journal {
         &self.history
     }
 
-    /// The file.
+    /// The file; an empty path where nothing is written.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.as_ref().map_or(Path::new(""), JournalFile::path)
     }
 
     /// Removes the file where it holds no step that could be taken back.
-    pub fn discard_if_empty(mut self) -> Option<PathBuf> {
-        if self.file.is_none() {
-            None
-        } else if self.history.open_steps().is_empty() {
-            // A journal that stays is only listed once more.
-            let _ = fs::remove_file(&self.path);
-            None
-        } else {
-            Some(std::mem::take(&mut self.path))
+    pub fn discard_if_empty(self) -> Option<PathBuf> {
+        let file = self.file?;
+        if self.history.open_steps().is_empty() {
+            file.remove();
+            return None;
         }
-    }
-}
-
-impl Drop for Journal {
-    fn drop(&mut self) {
-        // A child that was forked meanwhile, and is not its program yet, would keep the lock.
-        if let Some(file) = &self.file {
-            let _ = file.unlock();
-        }
+        Some(file.path().to_owned())
     }
 }
 
@@ -242,6 +141,8 @@ mod tests {
     use firsttouch_documents::ProgramImage;
     use firsttouch_placement::{AttachAsked, AttachEnded};
     use proptest::prelude::*;
+    use std::fs::{self, OpenOptions};
+    use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
 
     fn begin(boot_id: &str) -> JournalEntry {
@@ -285,7 +186,9 @@ mod tests {
         let step = |start| JournalEntry::Move { start, nodes: "0*2".to_owned() };
         journal.write(begin("boot")).unwrap();
         assert_eq!(journal.write(step(4096)).unwrap(), 1);
-        assert!(matches!(Journal::open(&place, 7, 99, "boot"), Err(JournalError::Busy { pid: 7 })));
+        let busy = Journal::open(&place, 7, 99, "boot").unwrap_err();
+        assert!(matches!(busy, JournalError::Busy { .. }), "{busy}");
+        assert_eq!(busy.to_string(), "another firsttouch is attached to process 7 right now");
         let path = journal.path().to_owned();
         drop(journal);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

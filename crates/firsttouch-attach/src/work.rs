@@ -1,10 +1,11 @@
 //! What every step goes through: look whether to go on, write the journal, make the call, measure it.
 
 use crate::executor::Executor;
-use crate::journal::{Journal, JournalError};
+use crate::journal::Journal;
 use crate::pace::{A_TURN, Pace, Stalls, Took};
 use crate::target::Target;
 use firsttouch_documents::JournalEntry;
+use firsttouch_journal::JournalError;
 use firsttouch_linux::clock::{QueueTime, thread_processor_time};
 use firsttouch_linux::remote::Batches;
 use firsttouch_placement::{AttachEnded, ExecutorKind, Reason, Shortfall};

@@ -9,6 +9,7 @@ mod graph;
 mod lab;
 mod paths;
 mod placement;
+mod setup;
 mod shard;
 mod sssp;
 mod watch;
@@ -28,6 +29,7 @@ pub(crate) use graph::{
 pub(crate) use lab::Lab;
 pub(crate) use paths::{Chosen, Index, PlacedGraph, Sources};
 pub(crate) use placement::PlacementArgs;
+pub(crate) use setup::{Setup, SetupTopic};
 pub(crate) use shard::{ShardWord, shard};
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
@@ -80,6 +82,7 @@ pub(crate) enum Command {
     Fill(Fill),
     Explain(Explain),
     Doctor(Doctor),
+    Setup(Setup),
     Balance(Balance),
     Bench(Box<Bench>),
     Attach(Box<Attach>),

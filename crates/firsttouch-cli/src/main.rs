@@ -29,6 +29,7 @@ mod progress_lines;
 mod reading;
 mod report;
 mod run;
+mod setup;
 mod sssp;
 mod status;
 mod tune;
@@ -73,6 +74,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Report(report) => report::run(&report),
         Command::Explain(explain) => explain::run(&explain),
         Command::Doctor(doctor) => doctor::run(&doctor),
+        Command::Setup(setup) => setup::run(&setup),
         Command::Balance(balance) => balance::run(&balance),
         Command::Bench(bench) => bench::run(&bench),
         Command::Measure(measure) => measure::run(&measure),

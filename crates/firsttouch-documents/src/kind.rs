@@ -4,8 +4,8 @@ use crate::open::OpenError;
 use crate::{
     Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, DoctorReport, Document,
     Explanation, GraphReport, JournalEntry, LabList, LabReport, Measurements, MemoryEstimateReport,
-    MergeReport, ObservationReport, Recording, RegionReceipt, SearchReport, WatchEnd, WatchHeader,
-    WatchSample,
+    MergeReport, ObservationReport, Recording, RegionReceipt, SearchReport, SetupEntry, SetupReport,
+    WatchEnd, WatchHeader, WatchSample,
 };
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
@@ -142,6 +142,8 @@ kinds! {
         Explain(Explanation) = "explain", "firsttouch explain --json -- PROGRAM";
         /// What is wrong with machines.
         Doctor(DoctorReport) = "doctor", "firsttouch doctor --json";
+        /// What a machine was set up for, or would be.
+        Setup(SetupReport) = "setup", "firsttouch setup pages 2m=N --json";
         /// A program that ran on an emulated machine.
         Lab(LabReport) = "lab", "firsttouch lab --json -- PROGRAM";
         /// The machines that `lab` knows.
@@ -172,6 +174,8 @@ kinds! {
         WatchEnd(WatchEnd) = "watch-end", "firsttouch watch PID --record FILE";
         /// A line of the journal of an attach.
         AttachJournal(JournalEntry) = "attach-journal", "firsttouch attach PID";
+        /// A line of the journal of `setup`.
+        SetupJournal(SetupEntry) = "setup-journal", "firsttouch setup pages 2m=N --apply";
     }
 }
 

@@ -28,6 +28,7 @@ mod runtime;
 #[cfg(test)]
 mod schema;
 mod search;
+mod setup;
 
 pub use attached::{AttachForgotten, AttachList, ObservationReport};
 pub use bench::{
@@ -56,3 +57,4 @@ pub use recording::{
 pub use region::{RegionAsked, RegionObtained, RegionReceipt};
 pub use runtime::{Account, Balancing, Span, Step, WorkerStep};
 pub use search::{DistanceHistogram, Figures, MergeReport, SearchReport, Spread};
+pub use setup::{SetupAction, SetupChange, SetupEntry, SetupKind, SetupReport, SetupState};

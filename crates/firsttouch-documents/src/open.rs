@@ -58,9 +58,12 @@ pub enum OpenError {
         /// Where it goes wrong.
         source: serde_json::Error,
     },
-    /// A journal of `attach`, which is there to be taken back.
-    #[error("the {} document tells how to take an attach back, and is no report", Kind::AttachJournal)]
-    Journal,
+    /// A journal, which is there to be taken back.
+    #[error("the {kind} document tells how to take changes back, and is no report")]
+    Journal {
+        /// Whose it is.
+        kind: Kind,
+    },
     /// A line of a recording without the first one, which says what was watched.
     #[error("a {kind} line without the recording's first line")]
     LineAlone {
@@ -79,7 +82,11 @@ impl OpenError {
             OpenError::Line { .. } | OpenError::LineAlone { .. } => {
                 "firsttouch watch PID --record FILE   # writes a whole recording".to_owned()
             }
-            OpenError::Journal => {
+            OpenError::Journal { kind: Kind::SetupJournal } => {
+                "firsttouch setup   # what can be taken back; firsttouch setup --undo takes it back"
+                    .to_owned()
+            }
+            OpenError::Journal { .. } => {
                 "firsttouch attach --list   # the journals; firsttouch attach PID --undo takes one back"
                     .to_owned()
             }
@@ -111,7 +118,7 @@ pub fn open(text: &str) -> Result<AnyDocument, OpenError> {
     let kind = kind_of(text)?;
     match kind {
         Kind::Watch => Recording::parse(text).map(|recording| AnyDocument::Recording(Box::new(recording))),
-        Kind::AttachJournal => Err(OpenError::Journal),
+        Kind::AttachJournal | Kind::SetupJournal => Err(OpenError::Journal { kind }),
         _ => AnyDocument::read(kind, text),
     }
 }

@@ -117,6 +117,7 @@ fn as_text(document: &AnyDocument, width: usize, style: Style) -> String {
         AnyDocument::Status(report) => text::status(report, width),
         AnyDocument::Explain(explanation) => text::explanation(&explanation.findings, width, style),
         AnyDocument::Doctor(report) => text::doctor(report, width, style),
+        AnyDocument::Setup(report) => text::setup(report, width, style),
         AnyDocument::Lab(report) => text::lab(report, width, style),
         AnyDocument::LabList(list) => text::lab_list(list),
         AnyDocument::Graph(report) => text::graph(report),

@@ -4,7 +4,7 @@
 
 mod common;
 
-use firsttouch_documents::to_json;
+use firsttouch_documents::{SetupAction, SetupReport, to_json};
 use firsttouch_experiment::{ConfirmationState, Ratio};
 use firsttouch_placement::{Placement, Record};
 use firsttouch_report::live::Live;
@@ -50,6 +50,14 @@ fn decisions_are_as_they_were() {
     expect("decided-narrow.ansi.txt", &text::decision(&one, 80, Style::Ansi));
     expect("decided.csv", &csv::decision(&one));
     expect("decided.html", &html::decision(&one));
+}
+
+#[test]
+fn changes_of_a_machine_are_as_they_were() {
+    let setup = common::setup();
+    expect("setup.txt", &text::setup(&setup, 100, Style::Plain));
+    let planned = SetupReport { action: SetupAction::DryRun, journal: None, ..setup };
+    expect("setup-planned.narrow.txt", &text::setup(&planned, 60, Style::Plain));
 }
 
 #[test]

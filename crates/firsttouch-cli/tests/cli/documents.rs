@@ -5,7 +5,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use firsttouch_balance::trial::{TrialReport, TrialRow};
 use firsttouch_documents::{
     Account, Document, JournalEntry, Kind, LabReport, Measurements, ObservationReport, RegionAsked,
-    RegionReceipt, Step, WorkerStep, to_json, to_line,
+    RegionReceipt, SetupEntry, Step, WorkerStep, to_json, to_line,
 };
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, ExecutorKind, Observation, Reason,
@@ -48,6 +48,7 @@ fn written(folder: &Path) -> Written {
     written.by(Kind::Status, &["status", "--json"]);
     written.by(Kind::Explain, &["explain", "--json", "--", "true"]);
     written.by(Kind::Doctor, &["doctor", "--json"]);
+    written.by(Kind::Setup, &["setup", "--json"]);
     written.by(Kind::LabList, &["lab", "--list", "--json"]);
     written.by(Kind::Graph, &["graph", "generate", "streets", "8", &graph, "--json"]);
     written.by(Kind::MemoryEstimate, &["sssp", &graph, "--sources", "1", "--dry-run", "--json"]);
@@ -163,6 +164,7 @@ fn written(folder: &Path) -> Written {
     written.add(Kind::Watch, to_line(&recording.header));
     written.add(Kind::WatchSample, to_line(&recording.samples[0]));
     written.add(Kind::WatchEnd, to_line(&recording.end.unwrap()));
+    written.add(Kind::SetupJournal, to_line(&SetupEntry::Undone { line: 1 }));
     written.add(Kind::AttachJournal, to_line(&JournalEntry::Move { start: 4096, nodes: "0*2".to_owned() }));
     // As the C library and the Python package write it; tests of theirs hold them to this shape.
     let asked = Some(RegionAsked { pages: "thp".to_owned(), bytes: 4 << 20, node: Some(0) });
@@ -187,10 +189,10 @@ fn every_kind_is_what_its_schema_says_and_is_opened() {
         let file = folder.path().join("document.json");
         fs::write(&file, &text).unwrap();
         let shown = run(&["report", file.to_str().unwrap()]);
-        if *kind == Kind::AttachJournal {
+        if [Kind::AttachJournal, Kind::SetupJournal].contains(kind) {
             assert_code(&shown, 1);
             assert!(
-                stderr(&shown).contains("attach-journal") && stderr(&shown).contains("--undo"),
+                stderr(&shown).contains(kind.word()) && stderr(&shown).contains("--undo"),
                 "{}",
                 stderr(&shown)
             );

@@ -45,24 +45,28 @@ impl Setting {
     pub(crate) fn change(path: &Path, value: &str) -> Outcome<Option<Setting>> {
         let shown = path.display();
         let Ok(text) = fs::read_to_string(path) else { return skip(format!("this machine has no {shown}")) };
-        let before = selected(&text);
-        if before == value {
+        if selected(&text) == value {
             return Ok(None);
         }
+        let setting = Setting::keep(path, &text);
+        match fs::write(path, value) {
+            Ok(()) => Ok(Some(setting)),
+            Err(error) => skip(format!("cannot write {shown}: {error}")),
+        }
+    }
+
+    /// A setting that somebody else is about to change, with its text.
+    pub(crate) fn keep(path: &Path, text: &str) -> Setting {
         let restorer = Command::new("sh")
             .args(["-c", "cat; printf %s \"$2\" > \"$1\"", "sh"])
             .arg(path)
-            .arg(before)
+            .arg(selected(text))
             .stdin(Stdio::piped())
             // The terminal's Ctrl-C is not for it.
             .process_group(0)
             .spawn()
             .unwrap();
-        let setting = Setting { restorer };
-        match fs::write(path, value) {
-            Ok(()) => Ok(Some(setting)),
-            Err(error) => skip(format!("cannot write {shown}: {error}")),
-        }
+        Setting { restorer }
     }
 }
 

@@ -18,6 +18,7 @@ mod recording;
 mod region;
 mod runtime;
 mod search;
+mod setup;
 mod sheet;
 mod status;
 mod table;
@@ -41,6 +42,7 @@ pub use recording::recording;
 pub use region::region;
 pub use runtime::runtime;
 pub use search::{merge, search};
+pub use setup::setup;
 pub use status::status;
 
 use crate::cells;

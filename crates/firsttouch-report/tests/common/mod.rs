@@ -10,7 +10,7 @@ pub mod recorded;
 pub mod runs;
 pub mod varied;
 
-use firsttouch_documents::AnyDocument;
+use firsttouch_documents::{AnyDocument, SetupAction, SetupChange, SetupKind, SetupReport, SetupState};
 use firsttouch_experiment::{
     Aslr, ConfigurationResult, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric, Objective,
     Ratio, SessionRun, Verdict,
@@ -494,4 +494,55 @@ pub fn all() -> Vec<(&'static str, TuneReport)> {
         ("not-yet", refuted(ConfirmationState::NotYet, Some(Ratio { value: 1.1, low: 0.9, high: 1.3 }))),
         ("unconfirmed", refuted(ConfirmationState::NotYet, None)),
     ]
+}
+
+/// Every state that a change can have, a text of several lines, and words of a stranger.
+pub fn setup() -> SetupReport {
+    let change = |path: &str, before: &str, asked: &str, obtained: &str, state| SetupChange {
+        what: SetupKind::Setting,
+        path: path.to_owned(),
+        before: Some(before.to_owned()),
+        asked: Some(asked.to_owned()),
+        obtained: Some(obtained.to_owned()),
+        state,
+        shortfall: None,
+        why: "why it is worth the while, told at some length".to_owned(),
+        command: format!("echo {asked} | sudo tee {path}"),
+        start_ticks: None,
+    };
+    let once = SetupChange {
+        what: SetupKind::Once,
+        before: None,
+        ..change("/proc/sys/vm/compact_memory", "", "1", "", SetupState::Obtained)
+    };
+    let short = SetupChange {
+        shortfall: Some(Shortfall::new(Reason::NoContiguousMemory, 96 << 21)),
+        ..change(
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+            "0",
+            "1024",
+            "928",
+            SetupState::Short,
+        )
+    };
+    let file = SetupChange {
+        what: SetupKind::File,
+        before: None,
+        command: "sudo tee /etc/x.conf <<'END'\nfirst\nsecond\nEND".to_owned(),
+        ..change("/etc/x.conf", "", "first\nsecond\n", "first\nsecond\n", SetupState::Planned)
+    };
+    SetupReport {
+        action: SetupAction::Apply,
+        asked: vec!["pages".to_owned(), "2m=1024".to_owned()],
+        changes: vec![
+            once,
+            short,
+            file,
+            change("/sys/already", "1", "1", "1", SetupState::Already),
+            change("/sys/left\u{1b}[2J", "1", "2", "3", SetupState::Left),
+        ],
+        notes: vec!["12 GiB of 14 GiB stay free (at least 2 GiB have to: --rest)".to_owned()],
+        next: vec!["sudo systemctl daemon-reload".to_owned()],
+        journal: Some("/var/lib/firsttouch/setup.jsonl".to_owned()),
+    }
 }

@@ -1,0 +1,60 @@
+//! The words of `setup`.
+
+use super::words::size;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Set this machine up for memory: pools of huge pages, transparent ones; and take it back
+///
+/// Prints what would be changed: the file, what is there, what it becomes, why, and the command of the shell that does the
+/// same. `--apply` makes the changes and reads back what was obtained, `--persist` writes what survives a boot, too, and `--undo` restores
+/// what was there. Without a topic it shows what can be taken back. A session that was cut off is taken back by the next one.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch setup pages 2m=4096                   what reserving 8 GiB takes, evenly over nodes
+  sudo firsttouch setup pages 2m=8G --apply        the same, done
+  sudo firsttouch setup pages 1g=2 --node 1 --apply --persist
+  sudo firsttouch setup pages 2m --node 0=1024 --node 1=512 --apply
+  firsttouch setup thp madvise thp-defrag=madvise 64k=madvise
+  firsttouch setup                                 what can be taken back
+  sudo firsttouch setup --undo                     everything as it was before")]
+pub(crate) struct Setup {
+    /// What to set up
+    #[arg(value_enum)]
+    pub(crate) topic: Option<SetupTopic>,
+    /// Pages: SIZE=COUNT, COUNT with a unit is an amount. Thp: a mode, and thp-defrag=, shmem-huge=, khugepaged=, SIZE= with a word each
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    /// Make the changes
+    #[arg(long)]
+    pub(crate) apply: bool,
+    /// Write what survives a boot, too
+    #[arg(long)]
+    pub(crate) persist: bool,
+    /// Restore what was there before all that was set up
+    #[arg(long, conflicts_with_all = ["topic", "apply", "persist"])]
+    pub(crate) undo: bool,
+    /// Reserve pages on these nodes, or so many on a node: 1, 0-3, 0=1024 [default: evenly on those with CPUs]
+    #[arg(long = "node", value_name = "LIST|NODE=COUNT")]
+    pub(crate) nodes: Vec<String>,
+    /// Memory that has to stay free [default: an eighth, at least 256M]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) rest: Option<u64>,
+    /// Reserve pages even where less stays free; restore even what somebody else has changed since
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Set up the machine that is written below DIR
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SetupTopic {
+    /// Pools of reserved huge pages
+    Pages,
+    /// Transparent huge pages
+    Thp,
+}

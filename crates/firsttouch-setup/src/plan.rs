@@ -1,0 +1,18 @@
+//! What is to be changed, as data: made of words and of a machine, and nothing is changed.
+
+use crate::draft::Draft;
+use crate::{Asked, SetupError, Site, Topic, pages, thp};
+use firsttouch_documents::{SetupAction, SetupReport};
+use firsttouch_machine::Machine;
+
+/// What has to be changed for what is asked.
+pub fn plan(site: &Site, topic: Topic, asked: &Asked) -> Result<SetupReport, SetupError> {
+    let machine = Machine::examine(site.root())?;
+    let mut plan = Draft { site, machine: &machine, asked, report: SetupReport::default() };
+    plan.report.action = SetupAction::DryRun;
+    match topic {
+        Topic::Pages => pages::plan(&mut plan)?,
+        Topic::Thp => thp::plan(&mut plan)?,
+    }
+    Ok(plan.report)
+}

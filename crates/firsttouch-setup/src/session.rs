@@ -1,0 +1,234 @@
+//! Changes that are made, read back, and taken back.
+
+use crate::history::{SetupHistory, SetupJournal, journal_path};
+use crate::{SetupError, Site};
+use firsttouch_documents::{SetupAction, SetupChange, SetupEntry, SetupKind, SetupReport, SetupState};
+use firsttouch_placement::{Reason, Shortfall};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One who changes a machine. While there is one, there is no other.
+#[derive(Debug)]
+pub struct Session<'a> {
+    site: &'a Site,
+    journal: SetupJournal,
+    /// When it began (RFC 3339).
+    began: String,
+    mended: Vec<SetupChange>,
+}
+
+impl<'a> Session<'a> {
+    /// Opens the journal, and takes back what a session that was cut off has left half done; `began` is now, by RFC 3339. A
+    /// plan is made after that, of the machine as it is then.
+    pub fn open(site: &'a Site, began: String) -> Result<Session<'a>, SetupError> {
+        let mut session = Session { site, journal: SetupJournal::open(site)?, began, mended: Vec::new() };
+        if session.journal.history.is_cut_off() {
+            let lines = session.journal.history.left_open();
+            session.mended = session.take_back(lines, false)?;
+            session.journal.write(SetupEntry::End)?;
+        }
+        Ok(session)
+    }
+
+    /// What was taken back when it was opened.
+    pub fn mended(&self) -> &[SetupChange] {
+        &self.mended
+    }
+
+    /// Ends without a change, where there is no plan.
+    pub fn close(self) -> Result<(), SetupError> {
+        self.end().map(|_| ())
+    }
+
+    /// Makes the changes of a plan, and reads back what was obtained. What fails takes back what this session has changed.
+    pub fn apply(mut self, report: &mut SetupReport, stop: &AtomicBool) -> Result<(), SetupError> {
+        report.action = SetupAction::Apply;
+        if report.changes.iter().any(|change| change.state == SetupState::Planned) {
+            self.begin(SetupAction::Apply, &report.asked)?;
+            let begun = self.journal.history.entries.len();
+            for change in &mut report.changes {
+                let made = match stop.load(Ordering::Relaxed) {
+                    true => Err(SetupError::Interrupted),
+                    false => self.make(change),
+                };
+                if let Err(error) = made {
+                    let mut lines = self.journal.history.open_changes();
+                    lines.retain(|line| *line >= begun);
+                    self.take_back(lines, false)?;
+                    self.end()?;
+                    return Err(error);
+                }
+            }
+        }
+        report.journal = self.end()?;
+        Ok(())
+    }
+
+    /// Restores what was there before all changes that were not taken back yet. What somebody else has changed since is left
+    /// as it is, unless `force`.
+    pub fn undo(mut self, force: bool) -> Result<SetupReport, SetupError> {
+        let mut report = SetupReport { action: SetupAction::Undo, ..SetupReport::default() };
+        let lines = self.journal.history.open_changes();
+        report.changes = std::mem::take(&mut self.mended);
+        if !lines.is_empty() {
+            self.begin(SetupAction::Undo, &[])?;
+            report.changes.extend(self.take_back(lines, force)?);
+        }
+        if report.changes.is_empty() {
+            report.notes.push("there is nothing to take back".to_owned());
+        }
+        report.journal = self.end()?;
+        Ok(report)
+    }
+
+    fn begin(&mut self, action: SetupAction, asked: &[String]) -> Result<(), SetupError> {
+        let began = self.began.clone();
+        self.journal.write(SetupEntry::Begin { action, began, asked: asked.to_vec() })
+    }
+
+    /// Where the journal is, if there is something to take back.
+    fn end(mut self) -> Result<Option<String>, SetupError> {
+        if self.journal.history.is_cut_off() {
+            self.journal.write(SetupEntry::End)?;
+        }
+        let open = !self.journal.history.open_changes().is_empty();
+        let path = self.site.disk(journal_path()).to_string_lossy().into_owned();
+        self.journal.close();
+        Ok(open.then_some(path))
+    }
+
+    fn make(&mut self, change: &mut SetupChange) -> Result<(), SetupError> {
+        if change.state != SetupState::Planned {
+            return Ok(());
+        }
+        if change.what != SetupKind::Once {
+            self.journal.write(SetupEntry::Change {
+                what: change.what,
+                path: change.path.clone(),
+                before: change.before.clone(),
+                given: change.asked.clone(),
+                start_ticks: change.start_ticks,
+            })?;
+        }
+        let given = self.site.set(change.what, &change.path, change.asked.as_deref());
+        given.map_err(|source| SetupError::io("change", &change.path, source))?;
+        change.obtained = self.site.value(change.what, &change.path)?;
+        if change.what == SetupKind::Once || change.obtained == change.asked {
+            change.state = SetupState::Obtained;
+        } else {
+            change.state = SetupState::Short;
+            change.shortfall = Some(self.shortfall(change));
+        }
+        Ok(())
+    }
+
+    /// Takes back changes, newest first; a line that was taken back is noted.
+    fn take_back(&mut self, lines: Vec<usize>, force: bool) -> Result<Vec<SetupChange>, SetupError> {
+        let mut all = Vec::new();
+        for line in lines {
+            let SetupEntry::Change { what: kind, path, before, given, start_ticks } =
+                self.journal.history.entries[line].clone()
+            else {
+                continue;
+            };
+            self.site.sweep(kind, &path);
+            let now = self.site.value(kind, &path)?;
+            let mut change = SetupChange {
+                why: "it was so before".to_owned(),
+                start_ticks,
+                ..crate::draft::change(self.site, kind, &path, now.clone(), before.clone())
+            };
+            if now != before {
+                if !force && !may_be_ours(now.as_deref(), before.as_deref(), given.as_deref()) {
+                    change.state = SetupState::Left;
+                    change.obtained = now;
+                    all.push(change);
+                    continue;
+                }
+                let put = self.site.set(kind, &path, before.as_deref());
+                put.map_err(|source| SetupError::io("restore", &path, source))?;
+            }
+            change.obtained = self.site.value(kind, &path)?;
+            change.state = SetupState::Obtained;
+            if change.obtained != before && kind != SetupKind::Folder {
+                change.state = SetupState::Short;
+                change.shortfall = Some(self.shortfall(&change));
+                all.push(change);
+                continue;
+            }
+            self.journal.write(SetupEntry::Undone { line })?;
+            all.push(change);
+        }
+        Ok(all)
+    }
+
+    /// Why a setting is not what it was set to: of a pool by what memory there is, of others because something else decides.
+    fn shortfall(&self, change: &SetupChange) -> Shortfall {
+        let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<u64>().ok());
+        let page_bytes = change.path.split_once("hugepages-").and_then(|(_, rest)| {
+            rest.strip_suffix("/nr_hugepages")?.strip_suffix("kB")?.parse::<u64>().ok()
+        });
+        let (Some(page_bytes), Some(asked), Some(got)) =
+            (page_bytes.map(|kib| kib << 10), number(&change.asked), number(&change.obtained))
+        else {
+            return Shortfall::new(Reason::PolicyOverridden, 0);
+        };
+        let bytes = asked.abs_diff(got).saturating_mul(page_bytes);
+        if got > asked {
+            return Shortfall {
+                remedy: "these pages are in use: end the programs that use them, and try again".to_owned(),
+                ..Shortfall::new(Reason::BusyPages, bytes)
+            };
+        }
+        let node =
+            change.path.split_once("/node/node").and_then(|(_, rest)| rest.split('/').next()?.parse().ok());
+        let left = node.and_then(|node| crate::pages::node_available(self.site, node));
+        match left {
+            Some(left) if left < bytes => Shortfall::new(Reason::NodeFull, bytes),
+            _ => Shortfall {
+                remedy: format!(
+                    "reserve them at boot: firsttouch setup boot {}=N --apply",
+                    crate::asked::size_word(page_bytes)
+                ),
+                ..Shortfall::new(Reason::NoContiguousMemory, bytes)
+            },
+        }
+    }
+}
+
+/// Whether what is there now may be what a session put there: the value that it gave, or a count of pages on the way to it.
+fn may_be_ours(now: Option<&str>, before: Option<&str>, given: Option<&str>) -> bool {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+    match (number(now), number(before), number(given)) {
+        (Some(now), Some(before), Some(given)) => (before.min(given)..=before.max(given)).contains(&now),
+        _ => now == given,
+    }
+}
+
+/// What can be taken back, newest first, as a report; nothing is changed.
+pub fn listed(site: &Site) -> Result<SetupReport, SetupError> {
+    let history = SetupHistory::read(site)?;
+    let mut report = SetupReport { action: SetupAction::DryRun, ..SetupReport::default() };
+    for line in history.open_changes() {
+        let SetupEntry::Change { what: kind, path, before, start_ticks, .. } = &history.entries[line] else {
+            continue;
+        };
+        let now = site.value(*kind, path)?;
+        report.changes.push(SetupChange {
+            why: "it was so before".to_owned(),
+            start_ticks: *start_ticks,
+            ..crate::draft::change(site, *kind, path, now, before.clone())
+        });
+    }
+    if history.is_cut_off() {
+        report.notes.push(
+            "the last session was cut off; the next one, or `firsttouch setup --undo`, takes back what it left".to_owned(),
+        );
+    }
+    if report.changes.is_empty() {
+        report.notes.push("nothing was set up here, or all of it was taken back".to_owned());
+    } else {
+        report.next.push("sudo firsttouch setup --undo".to_owned());
+        report.journal = Some(site.disk(journal_path()).to_string_lossy().into_owned());
+    }
+    Ok(report)
+}
