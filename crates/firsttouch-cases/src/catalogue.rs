@@ -2,6 +2,7 @@
 
 use crate::balance::Balance;
 use crate::case::Case;
+use crate::creation::Creation;
 use crate::deflate::Deflate;
 use crate::demo::Demo;
 use crate::dgemm::Dgemm;
@@ -26,6 +27,7 @@ pub const ALL: &[&dyn Case] = &[
     &Latency,
     &Gups,
     &Gather,
+    &Creation,
     &Hilbert,
     &FFT,
     &LM,

@@ -13,12 +13,14 @@
 #![deny(unsafe_code)]
 
 mod array;
+pub mod articles;
 mod balance;
 #[expect(unsafe_code, reason = "foreign functions")]
 mod blas;
 mod case;
 mod catalogue;
 mod checksum;
+mod creation;
 mod deflate;
 mod demo;
 mod dgemm;
