@@ -1,5 +1,6 @@
 //! `bench`: reference workloads, which are the cases of `firsttouch-cases`, run by the launcher of `tune`.
 
+mod articles;
 mod case_run;
 mod comparison;
 mod followed;
@@ -19,5 +20,9 @@ const VARIANT: &str = "variant";
 const TEAM: [&str; 2] = ["threads", "groups"];
 
 pub(crate) fn run(args: &Bench) -> Outcome {
-    if args.list { list::run(args) } else { session::run(args) }
+    match &args.documents {
+        Some(names) => articles::run(args, names),
+        None if args.list => list::run(args),
+        None => session::run(args),
+    }
 }

@@ -81,6 +81,14 @@ impl Failure {
         }
     }
 
+    /// What is wrong and what mends it, on one line.
+    pub(crate) fn with_hint(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
+
     /// Whether the command was used wrongly.
     pub(crate) fn is_usage(&self) -> bool {
         matches!(self.kind, Kind::Usage)

@@ -83,7 +83,7 @@ pub(crate) fn grouped(word: GroupsWord) -> Outcome<(Team, Vec<Option<u32>>)> {
 }
 
 /// CPUs of this process.
-fn usable() -> Outcome<Vec<u32>> {
+pub(crate) fn usable() -> Outcome<Vec<u32>> {
     const THIS_THREAD: u32 = 0;
     Ok(numa::affinity(THIS_THREAD).map_err(io::Error::from_raw_os_error)?.iter().collect())
 }

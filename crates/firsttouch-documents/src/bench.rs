@@ -1,5 +1,6 @@
 //! What cases came to: the reference workloads of `bench`, each in its variants and under its placements.
 
+use crate::articles::ArticleReport;
 use firsttouch_placement::{Placement, TuneReport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +18,9 @@ pub struct BenchReport {
     pub machine: serde_json::Value,
     /// The cases, in the order asked.
     pub cases: Vec<CaseReport>,
+    /// What of articles these cases repeat (`--documents`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub articles: Vec<ArticleReport>,
     /// It was cut short (Ctrl-C): what is here is what was finished.
     #[serde(default)]
     pub interrupted: bool,

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod articles;
 mod attached;
 mod bench;
 mod decision;
@@ -30,6 +31,7 @@ mod schema;
 mod search;
 mod setup;
 
+pub use articles::{ArticleFigure, ArticleReport, ArticleRow, ArticleTable, PublishedValue};
 pub use attached::{AttachForgotten, AttachList, ObservationReport};
 pub use bench::{
     BenchReport, CaseComparison, CaseList, CaseReport, ComparisonAxis, ListedCase, ListedParameter,

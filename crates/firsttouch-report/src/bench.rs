@@ -6,7 +6,7 @@ use crate::sentence::Sentence;
 use crate::sheet::{Sheet, SheetColumn, SheetRow, column};
 use crate::verdict;
 use firsttouch_documents::{CaseComparison, CaseReport, ComparisonAxis, PlacedArrays};
-use firsttouch_placement::{CaseFigures, ConfigurationReport, ObjectObtained, Placement, TuneReport};
+use firsttouch_placement::{CaseFigure, ConfigurationReport, ObjectObtained, Placement, TuneReport};
 
 /// Significant digits of a figure.
 const DIGITS: usize = 3;
@@ -36,20 +36,25 @@ pub(crate) fn sheets(case: &CaseReport) -> Vec<Sheet> {
     case.comparisons.iter().map(comparison).chain(published).collect()
 }
 
-/// What is missing of a case here, what its workloads say, what was skipped, and what makes its figures less sure.
-pub(crate) fn remarks(case: &CaseReport) -> Vec<Sentence> {
+/// What variants and placements of a case lack here.
+pub(crate) fn lacking(case: &CaseReport) -> impl Iterator<Item = Sentence> {
     let missing = case
         .missing
         .iter()
         .map(|one| Sentence::new().name(&one.variant).words(format!(": {}; ", one.reason)).name(&one.remedy));
-    let sessions = || case.comparisons.iter().map(|comparison| &comparison.session);
-    let skipped = sessions().flat_map(|session| &session.skipped).map(|skipped| {
+    let skipped = case.comparisons.iter().flat_map(|comparison| &comparison.session.skipped).map(|skipped| {
         let lead = Sentence::new().name(&skipped.name).words(format!(": {}", skipped.reason));
         match &skipped.remedy {
             Some(remedy) => lead.words("; ").name(remedy),
             None => lead,
         }
     });
+    missing.chain(skipped)
+}
+
+/// What is missing of a case here, what its workloads say, what was skipped, and what makes its figures less sure.
+pub(crate) fn remarks(case: &CaseReport) -> Vec<Sentence> {
+    let sessions = || case.comparisons.iter().map(|comparison| &comparison.session);
     let configurations = sessions().flat_map(|session| &session.configurations);
     let notes = configurations.filter_map(|one| Some((&one.name, &one.case.as_ref()?.notes))).flat_map(
         |(name, notes)| notes.iter().map(move |note| Sentence::new().name(name).words(format!(": {note}"))),
@@ -57,7 +62,7 @@ pub(crate) fn remarks(case: &CaseReport) -> Vec<Sentence> {
     let warnings = sessions().flat_map(|session| &session.warnings).map(Sentence::from);
     let mut all: Vec<Sentence> = Vec::new();
     let found = case.objects.iter().flat_map(found_words);
-    for sentence in found.chain(missing).chain(skipped).chain(notes).chain(warnings) {
+    for sentence in found.chain(lacking(case)).chain(notes).chain(warnings) {
         // Comparisons of one case have much in common.
         if !all.iter().any(|one| one.plain() == sentence.plain()) {
             all.push(sentence);
@@ -109,7 +114,9 @@ fn comparison(comparison: &CaseComparison) -> Sheet {
     columns.extend(places.then(|| column("obtained", "obtained", false)));
     let row = |(index, one): (usize, &ConfigurationReport)| {
         let is_baseline = index == 0;
-        let mut cells = vec![one.case.as_deref().map_or(UNKNOWN.to_owned(), figure_words)];
+        let mut cells = vec![
+            one.case.as_deref().map_or(UNKNOWN.to_owned(), |case| figure_words(case.figure, &case.unit)),
+        ];
         cells.extend(limit.is_some().then(|| share(one)));
         cells.extend([
             match &one.proved.ratio {
@@ -174,9 +181,9 @@ fn verdict_word(session: &TuneReport, one: &ConfigurationReport, is_baseline: bo
 }
 
 /// `12.3 [12.1, 12.5] GB/s`.
-pub(crate) fn figure_words(case: &CaseFigures) -> String {
-    let Some(figure) = case.figure else { return UNKNOWN.to_owned() };
-    let shown = |value: f64| match case.unit.as_str() {
+pub(crate) fn figure_words(figure: Option<CaseFigure>, unit: &str) -> String {
+    let Some(figure) = figure else { return UNKNOWN.to_owned() };
+    let shown = |value: f64| match unit {
         "s" => number::seconds(value),
         _ => significant(value, DIGITS),
     };
@@ -184,7 +191,7 @@ pub(crate) fn figure_words(case: &CaseFigures) -> String {
         .low
         .zip(figure.high)
         .map_or(String::new(), |(low, high)| format!(" [{}, {}]", shown(low), shown(high)));
-    match case.unit.as_str() {
+    match unit {
         "s" => format!("{}{ends}", shown(figure.value)),
         unit => format!("{}{ends} {unit}", shown(figure.value)),
     }

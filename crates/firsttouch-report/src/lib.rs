@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod articles;
 mod bench;
 mod cells;
 pub mod csv;

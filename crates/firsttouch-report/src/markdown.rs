@@ -1,5 +1,6 @@
 //! Markdown, as issues and pull requests take it.
 
+use crate::articles;
 use crate::bench;
 use crate::cells::{asked, obtained, shortfalls};
 use crate::decision;
@@ -97,9 +98,25 @@ fn table(page: &mut String, sheet: &Sheet) {
     page.push('\n');
 }
 
-/// Cases: each with its figures, then what others published.
+/// Articles with the tables that were repeated; then cases: each with its figures, and what others published.
 pub fn bench(report: &BenchReport) -> String {
     let mut page = String::from("# firsttouch bench\n\n");
+    if !report.articles.is_empty() {
+        let _ = writeln!(page, "{}\n", written(&articles::here_words(report)));
+    }
+    for article in &report.articles {
+        let _ = writeln!(page, "## {}\n\n{}\n", escaped(&article.title), written(&articles::by(article)));
+        for shown in &article.tables {
+            let _ = writeln!(page, "### {}\n", written(&articles::caption(shown)));
+            if let Some(sheet) = articles::sheet(shown, report) {
+                table(&mut page, &sheet);
+            }
+            for remark in articles::remarks(shown, report) {
+                let _ = writeln!(page, "- {}", written(&remark));
+            }
+            page.push('\n');
+        }
+    }
     for case in &report.cases {
         let _ = writeln!(page, "## {}\n\n{}\n", escaped(&case.name), written(&bench::about(case)));
         for sheet in bench::sheets(case) {

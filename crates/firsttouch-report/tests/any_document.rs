@@ -5,8 +5,8 @@ mod common;
 
 use common::markup;
 use firsttouch_documents::{
-    AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PlacedArrays,
-    PublishedFigure,
+    AnyDocument, ArticleFigure, ArticleReport, ArticleRow, ArticleTable, BenchReport, CaseComparison,
+    CaseReport, ComparisonAxis, MissingVariant, PlacedArrays, PublishedFigure, PublishedValue,
 };
 use firsttouch_experiment::{
     Aslr, ConfigurationResult, Confirmation, ConfirmationState, Decided, Forecast, Judged, Meanwhile, Metric,
@@ -371,11 +371,57 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn article_row()(
+        way in words(),
+        published in vec((words(), 1e-9..1e9f64), 0..3),
+        here in vec((words(), 1e-9..1e9f64, words(), any::<bool>()), 0..3),
+        reason in proptest::option::of(words()),
+    ) -> ArticleRow {
+        let ratio = |value| Ratio { value, low: value / 2.0, high: 2.0 * value };
+        ArticleRow {
+            way, reason,
+            published: published.into_iter().map(|(system, value)| PublishedValue { system, value }).collect(),
+            here: here
+                .into_iter()
+                .map(|(configuration, value, unit, judged)| ArticleFigure {
+                    configuration, unit,
+                    figure: CaseFigure { value, low: judged.then_some(value), high: judged.then_some(value) },
+                    ratio: judged.then(|| ratio(value)),
+                    verdict: judged.then_some(Verdict::Faster),
+                })
+                .collect(),
+        }
+    }
+}
+
+prop_compose! {
+    fn article_table()(
+        (name, shows, unit) in (words(), words(), words()),
+        (higher_is_better, case) in (any::<Option<bool>>(), any::<Option<u32>>()),
+        (command, notes) in (vec(words(), 0..3), vec(words(), 0..3)),
+        reason in proptest::option::of(words()),
+        rows in vec(article_row(), 0..4),
+    ) -> ArticleTable {
+        ArticleTable { name, shows, unit, higher_is_better, command, case, reason, rows, notes }
+    }
+}
+
+prop_compose! {
+    fn article()(
+        (document, title, by) in (words(), words(), words()),
+        tables in vec(article_table(), 0..3),
+    ) -> ArticleReport {
+        ArticleReport { document, title, by, tables }
+    }
+}
+
+prop_compose! {
     fn bench()(
         cases in vec(case().boxed(), 0..3),
+        articles in vec(article(), 0..3),
         (started, machine, quick, interrupted) in (words(), machine(), any::<bool>(), any::<bool>()),
     ) -> BenchReport {
-        BenchReport { started, quick, machine, cases, interrupted }
+        BenchReport { started, quick, machine, cases, articles, interrupted }
     }
 }
 

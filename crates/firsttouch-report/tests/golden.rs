@@ -91,6 +91,21 @@ fn varied_values_are_as_they_were() {
     }
 }
 
+/// Theirs beside ours, with a figure of both and one over threads; ratios of theirs worked out by hand.
+#[test]
+fn articles_are_as_they_were() {
+    let report = common::articles::two_tables();
+    let told = text::bench(&report, 80, Style::Plain);
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    // 4651.5 / 193.426 and 4651.5 / 211.
+    assert!(told.contains("24.0") && told.contains("22.0"), "{told}");
+    expect("articles.txt", &told);
+    expect("articles.md", &markdown::bench(&report));
+    let page = html::bench(&report);
+    assert!(page.contains("Published ratios beside") && page.contains("Figures over the number of threads"));
+    expect("articles.html", &page);
+}
+
 #[test]
 fn csv_is_as_it_was() {
     expect("awkward.csv", &csv::tune(&common::awkward()));

@@ -24,14 +24,29 @@ use std::path::PathBuf;
   firsttouch bench dgemm --objects --save dgemm.toml     which of its arrays deserve fast memory, or huge pages
   firsttouch bench stream --objects=a,b --places 'thp:prefer=hbm'
   firsttouch bench sssp --set graph=NY.gr.gz --vary groups=all      a copy of the graph for each group of cores
-  firsttouch bench sssp --set graph=kronecker --vary threads=1..4")]
+  firsttouch bench sssp --set graph=kronecker --vary threads=1..4
+  firsttouch bench --documents --export-html articles.html     every table of the articles, theirs beside ours
+  firsttouch bench --documents=groups,ism --quick")]
 pub(crate) struct Bench {
     /// The cases [default: all]
     #[arg(value_name = "CASE")]
     pub(crate) cases: Vec<String>,
-    /// List the cases, their parameters and their variants
+    /// List the cases, their parameters and their variants; with --documents the tables, and what repeats each
     #[arg(long, conflicts_with_all = ["configs", "vary", "only"])]
     pub(crate) list: bool,
+    /// Repeat the tables and figures of the documents that the cases come from, theirs beside ours: all, or those of these names of
+    /// documents (ism, numalb, paths, memset, feed) or tables
+    ///
+    /// What no run repeats says why. --set chooses parameters of the cases that have them: `--set sssp.graph=NY.gr.gz`.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        conflicts_with_all = ["cases", "configs", "vary", "only", "objects", "variants", "threads", "groups"]
+    )]
+    pub(crate) documents: Option<Vec<String>>,
     /// Small sizes, and five and a half minutes for all together
     #[arg(long)]
     pub(crate) quick: bool,

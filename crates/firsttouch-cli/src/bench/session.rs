@@ -16,9 +16,10 @@ use firsttouch_documents::{
     AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PlacedArrays,
     PublishedFigure,
 };
-use firsttouch_launch::{Dimension, Workshop};
+use firsttouch_launch::{Dimension, NoProfile, Workshop};
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::SkippedConfiguration;
+use firsttouch_placement::{Profile, SkippedConfiguration};
+use firsttouch_process::Environment;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ const EACH: Duration = Duration::from_secs(300);
 pub(super) const PLACEMENTS: [&str; 3] = ["thp", "2m", "1g"];
 
 /// A case, and what is to be compared of it.
-struct Job<'a> {
+pub(super) struct Job<'a> {
     about: &'static About,
     arguments: Arguments,
     families: Vec<Family<'a>>,
@@ -40,33 +41,117 @@ struct Job<'a> {
     missing: Vec<(&'static Variant, Missing)>,
 }
 
+impl Job<'_> {
+    /// How many comparisons it is.
+    pub(super) fn comparisons(&self) -> usize {
+        self.families.len() + usize::from(self.search.is_some())
+    }
+}
+
+/// What all runs of a command need.
+pub(super) struct Surroundings {
+    pub(super) status: StatusReport,
+    pub(super) interrupt: Interrupt,
+    environment: Environment,
+    folder: Workshop,
+}
+
+impl Surroundings {
+    pub(super) fn new() -> Outcome<Surroundings> {
+        let environment = program::environment();
+        Ok(Surroundings {
+            status: StatusReport::examine(&Root::live())?,
+            interrupt: Interrupt::of_runs().context("cannot listen for Ctrl-C")?,
+            folder: Workshop::new(&environment).context("cannot make a folder")?,
+            environment,
+        })
+    }
+
+    pub(super) fn bench(&self, args: &args::Bench) -> Outcome<Bench<'_>> {
+        Ok(Bench {
+            program: std::env::current_exe().context("cannot find this program's own file")?,
+            environment: &self.environment,
+            status: &self.status,
+            folder: self.folder.path(),
+            seed: args.seed,
+            max_runs: args.max_runs,
+            interrupt: &self.interrupt,
+        })
+    }
+}
+
+/// What is left of the time of a command, and for how many comparisons; and what became of those before.
+pub(super) struct Progress {
+    budget: Option<Duration>,
+    began: Instant,
+    left: usize,
+    /// The exit code by now.
+    pub(super) code: u8,
+    /// What the last search over arrays recommends.
+    profile: Option<Result<Profile, NoProfile>>,
+}
+
+impl Progress {
+    /// So many comparisons within the time that is asked for.
+    pub(super) fn new(args: &args::Bench, began: Instant, left: usize) -> Progress {
+        let each = u32::try_from(left).unwrap_or(u32::MAX);
+        let budget =
+            args.budget.map_or_else(|| Some(if args.quick { QUICK } else { EACH * each }), |it| it.0);
+        Progress { budget, began, left, code: 0, profile: None }
+    }
+
+    /// The time of the next comparison.
+    fn next(&mut self) -> Option<Duration> {
+        let share = share_of(self.budget, self.began, self.left);
+        self.left -= 1;
+        share
+    }
+}
+
 pub(super) fn run(args: &args::Bench) -> Outcome {
     export::check(args.export.json, args.export.files())?;
     let (began, started) = (Instant::now(), clock::now());
-    let status = StatusReport::examine(&Root::live())?;
+    let surroundings = Surroundings::new()?;
     let cases = match args.cases.as_slice() {
         [] => ALL.to_vec(),
         names => names.iter().map(|name| chosen(name, None).map(|(case, _)| case)).collect::<Outcome<_>>()?,
     };
     let settings = settings(args, &cases)?;
-    let vary = varied(args, &status)?;
-    let jobs = cases.iter().zip(&settings).map(|(case, set)| job(args, *case, set, &vary, &status));
-    let jobs: Vec<Job<'_>> = jobs.collect::<Outcome<_>>()?;
-    let environment = program::environment();
-    let folder = Workshop::new(&environment).context("cannot make a folder")?;
-    let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
-    let bench = Bench {
-        program: std::env::current_exe().context("cannot find this program's own file")?,
-        environment: &environment,
-        status: &status,
-        folder: folder.path(),
-        seed: args.seed,
-        max_runs: args.max_runs,
-        interrupt: &interrupt,
+    let vary = varied(args, &surroundings.status)?;
+    let jobs = jobs(args, &cases, &settings, &vary, &surroundings.status)?;
+    if args.save.is_some() && jobs.len() > 1 {
+        return Err(Failure::message("--save keeps the profile of one case").usage().hint("name one CASE"));
+    }
+    let mut progress = Progress::new(args, began, jobs.iter().map(Job::comparisons).sum());
+    let bench = surroundings.bench(args)?;
+    let reports = jobs.into_iter().map(|job| compare(job, &bench, &mut progress)).collect::<Outcome<_>>()?;
+    let document = BenchReport {
+        started,
+        quick: args.quick,
+        machine: serde_json::to_value(&surroundings.status.machine)?,
+        cases: reports,
+        articles: Vec::new(),
+        interrupted: surroundings.interrupt.asked(),
     };
-    let count = |job: &Job<'_>| job.families.len() + usize::from(job.search.is_some());
-    let mut left: usize = jobs.iter().map(count).sum();
-    if left == 0 {
+    let interrupted = document.interrupted;
+    export::show(&AnyDocument::Bench(Box::new(document)), args.export.json, &args.export.chosen())?;
+    if let Some((file, profile)) = args.save.as_deref().zip(progress.profile.as_ref()) {
+        tune::save(file, profile)?;
+    }
+    Ok(if interrupted { INTERRUPTED } else { progress.code })
+}
+
+/// What is to be compared of each case.
+pub(super) fn jobs<'a>(
+    args: &'a args::Bench,
+    cases: &[&'static dyn Case],
+    settings: &'a [Vec<(String, String)>],
+    vary: &'a [Dimension],
+    status: &StatusReport,
+) -> Outcome<Vec<Job<'a>>> {
+    let jobs = cases.iter().zip(settings).map(|(case, set)| job(args, *case, set, vary, status));
+    let jobs: Vec<Job<'a>> = jobs.collect::<Outcome<_>>()?;
+    if jobs.iter().all(|job| job.comparisons() == 0) {
         let missing = jobs.iter().flat_map(|job| &job.missing).map(|(_, missing)| missing).next();
         let error = Failure::message("nothing can be compared here");
         return Err(match missing {
@@ -74,69 +159,56 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
             None => error.hint("more variants, placements (--configs) or values (--vary)").usage(),
         });
     }
-    if args.save.is_some() && jobs.len() > 1 {
-        return Err(Failure::message("--save keeps the profile of one case").usage().hint("name one CASE"));
-    }
-    let each = u32::try_from(left).unwrap_or(u32::MAX);
-    let budget = args.budget.map_or_else(|| Some(if args.quick { QUICK } else { EACH * each }), |it| it.0);
-    let (mut reports, mut code, mut profile) = (Vec::new(), 0, None);
-    for job in jobs {
-        let mut references: BTreeMap<String, Reference> = BTreeMap::new();
-        let mut comparisons = Vec::new();
-        for family in job.families {
-            let budget = share_of(budget, began, left);
-            left -= 1;
-            if interrupt.asked() {
-                continue;
-            }
-            output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
-            match family.compare(&bench, budget, &mut references) {
-                Ok((comparison, _)) => comparisons.push(comparison),
-                Err(failure) if failure.is_usage() => return Err(failure),
-                // What other cases found is not lost.
-                Err(failure) => {
-                    failure.context(job.about.name).print();
-                    code = FAILED;
-                }
-            }
+    Ok(jobs)
+}
+
+/// Makes the comparisons of a case, unless somebody asked to end.
+pub(super) fn compare(job: Job<'_>, bench: &Bench<'_>, progress: &mut Progress) -> Outcome<CaseReport> {
+    let mut references: BTreeMap<String, Reference> = BTreeMap::new();
+    let (mut comparisons, mut objects) = (Vec::new(), None);
+    let tell = || output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
+    let failed = |failure: Failure, code: &mut u8| {
+        if failure.is_usage() {
+            return Err(failure);
         }
-        let mut objects = None;
-        if let Some(search) = job.search.filter(|_| !interrupt.asked()) {
-            let budget = share_of(budget, began, left);
-            left -= 1;
-            output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
-            match search.run(&bench, budget, &mut references) {
+        // What other cases found is not lost.
+        failure.context(job.about.name).print();
+        *code = FAILED;
+        Ok(())
+    };
+    for family in job.families {
+        let budget = progress.next();
+        if bench.interrupt.asked() {
+            continue;
+        }
+        tell();
+        match family.compare(bench, budget, &mut references) {
+            Ok((comparison, _)) => comparisons.push(comparison),
+            Err(failure) => failed(failure, &mut progress.code)?,
+        }
+    }
+    if let Some(search) = job.search {
+        let budget = progress.next();
+        if !bench.interrupt.asked() {
+            tell();
+            match search.run(bench, budget, &mut references) {
                 Ok(found) => {
                     comparisons = found.steps;
                     objects = Some(found.objects);
-                    profile = Some(found.profile);
+                    progress.profile = Some(found.profile);
                 }
-                Err(failure) if failure.is_usage() => return Err(failure),
-                Err(failure) => {
-                    failure.context(job.about.name).print();
-                    code = FAILED;
-                }
+                Err(failure) => failed(failure, &mut progress.code)?,
             }
         }
-        reports.push(report(job.about, &job.arguments, comparisons, objects, &job.missing));
     }
-    let document = BenchReport {
-        started,
-        quick: args.quick,
-        machine: serde_json::to_value(&status.machine)?,
-        cases: reports,
-        interrupted: interrupt.asked(),
-    };
-    let interrupted = document.interrupted;
-    export::show(&AnyDocument::Bench(Box::new(document)), args.export.json, &args.export.chosen())?;
-    if let Some((file, profile)) = args.save.as_deref().zip(profile.as_ref()) {
-        tune::save(file, profile)?;
-    }
-    Ok(if interrupted { INTERRUPTED } else { code })
+    Ok(report(job.about, &job.arguments, comparisons, objects, &job.missing))
 }
 
 /// The settings of each case: `NAME=VALUE` for all that have the parameter, `CASE.NAME=VALUE` for one.
-fn settings(args: &args::Bench, cases: &[&'static dyn Case]) -> Outcome<Vec<Vec<(String, String)>>> {
+pub(super) fn settings(
+    args: &args::Bench,
+    cases: &[&'static dyn Case],
+) -> Outcome<Vec<Vec<(String, String)>>> {
     let mut settings = vec![Vec::new(); cases.len()];
     for (name, value) in &args.set {
         let (only, name) =
@@ -165,7 +237,7 @@ fn parameters(about: &About) -> impl Iterator<Item = String> {
 }
 
 /// What is varied; of groups `all` are those that this machine has.
-fn varied(args: &args::Bench, status: &StatusReport) -> Outcome<Vec<Dimension>> {
+pub(super) fn varied(args: &args::Bench, status: &StatusReport) -> Outcome<Vec<Dimension>> {
     let is_there = |name: &str| args.vary.iter().any(|one| one.name() == name);
     if TEAM.iter().all(|name| is_there(name)) {
         let error = Failure::message("groups say how many threads there are: both cannot be varied").usage();
@@ -260,7 +332,10 @@ fn job<'a>(
 }
 
 /// The placements to try, and those that this machine does not give at this moment.
-fn placements(args: &args::Bench, status: &StatusReport) -> (Vec<String>, Vec<SkippedConfiguration>) {
+pub(super) fn placements(
+    args: &args::Bench,
+    status: &StatusReport,
+) -> (Vec<String>, Vec<SkippedConfiguration>) {
     if !args.configs.is_empty() {
         return (args.configs.clone(), Vec::new());
     }

@@ -106,6 +106,72 @@ fn every_form_of_the_document_opens_again() {
     assert!(stdout(&shown).contains("Placements of `gather`"), "{}", stdout(&shown));
 }
 
+/// The table of that name in a document.
+fn table<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let articles = document["articles"].as_array().expect("articles");
+    let mut tables = articles.iter().flat_map(|article| article["tables"].as_array().expect("tables"));
+    tables.find(|table| table["name"] == name).unwrap_or_else(|| panic!("no table {name} in {document}"))
+}
+
+#[test]
+fn tables_of_articles_are_repeated_theirs_beside_ours() {
+    const TABLES: &str = "--documents=hash-usage,hash-speed,techniques,oltp,n30";
+    let sizes = ["hash.total-size=1M", "creation.size=4M", "sssp.scale=8"].map(|size| ["--set", size]);
+    let sizes = [sizes.as_flattened(), &["--max-runs", "2", "--steps", "1"]].concat();
+    let output = run(&[&["bench", TABLES, "--json"], &sizes[..]].concat());
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    // Published: 42 % for one producer, which is the first way; here: what a run notes, of a session that is in the document.
+    let usage = table(&document, "hash-usage");
+    assert_eq!(usage["rows"][0]["published"][0]["value"], 42.0);
+    let here = &usage["rows"][0]["here"][0];
+    assert_eq!((&here["configuration"], &here["unit"]), (&json!("baseline producers=1"), &json!("%")));
+    let value = here["figure"]["value"].as_f64().expect("a figure");
+    assert!((0.0..=100.0).contains(&value), "{usage}");
+    let case = &document["cases"][usage["case"].as_u64().expect("a place") as usize];
+    assert_eq!((&case["name"], &case["parameters"]["total-size"]), (&json!("hash"), &json!("1M")));
+    let noted = &case["comparisons"][0]["session"]["configurations"][0]["case"]["notes"][0];
+    assert_eq!(noted, &json!(format!("consumer thread usage: {value:.1} %")));
+    // Two tables of one run.
+    assert_eq!(
+        (document["cases"].as_array().map(Vec::len), &table(&document, "hash-speed")["case"]),
+        (Some(2), &usage["case"])
+    );
+    // A way that is another's, and ratios of what the article compares with.
+    let techniques = table(&document, "techniques");
+    assert_eq!(techniques["rows"][3]["here"][0]["configuration"], "variant=fill");
+    assert!(techniques["rows"][2]["reason"].is_string() && techniques["rows"][2]["here"].is_null());
+    assert!(techniques["command"].to_string().contains("size=4M"), "{techniques}");
+    assert!(table(&document, "oltp")["reason"].as_str().is_some_and(|why| why.contains("vendor")));
+    // In whole 96 GiB are needed.
+    let n30 = table(&document, "n30");
+    assert!(
+        n30["case"].is_u64() || n30["reason"].as_str().is_some_and(|why| why.contains("96 GiB")),
+        "{n30}"
+    );
+}
+
+#[test]
+fn tables_of_articles_are_listed_without_a_run() {
+    let output = run(&["bench", "--documents", "--list"]);
+    assert_code(&output, 0);
+    let told = stdout(&output);
+    for part in [
+        "`qr-1000`",
+        "42.988 s",
+        "`kneighbor`",
+        "268.19 s",
+        "firsttouch bench gram-schmidt",
+        "Not repeated here",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(stderr(&output).is_empty());
+    refused(&["--documents=nothing"], &["nothing", "numalb", "--list"]);
+    refused(&["dgemm", "--documents"], &["cannot be used with"]);
+    refused(&["--documents=lm", "--set", "hash.producers=1"], &["`producers`", "lm.responses"]);
+}
+
 #[test]
 fn cases_are_listed_with_what_can_be_chosen() {
     let text = run(&["bench", "--list", "gather"]);

@@ -5,13 +5,21 @@ use super::page::{closed, opened, section, section_of, written};
 use super::sheet::table;
 use crate::bench::{about, remarks, sheets};
 use crate::escape::escape;
-use crate::{json, plots};
-use firsttouch_documents::{BenchReport, CaseReport};
+use crate::plots::Plot;
+use crate::sentence::Sentence;
+use crate::{articles, json, plots};
+use firsttouch_documents::{ArticleReport, BenchReport, CaseReport};
 
-/// A section for each case: its figures, how its configurations compare, what others published, and remarks.
+/// A section for each article; then one for each case: its figures, how its configurations compare, what others published, and remarks.
 pub fn bench(report: &BenchReport) -> String {
     let mut page = opened("firsttouch bench", "firsttouch bench");
+    if !report.articles.is_empty() {
+        page.push_str(&format!("<p>{}</p>\n", written(&articles::here_words(report))));
+    }
     page.push_str("</header>\n<main>\n");
+    for article in &report.articles {
+        section(&mut page, &escape(&article.title), &of_article(article, report));
+    }
     for case in &report.cases {
         section(&mut page, &escape(&case.name), &of_case(case));
     }
@@ -26,15 +34,48 @@ fn of_case(case: &CaseReport) -> String {
         let caption = sheet.caption.as_ref().map_or(String::new(), written);
         content.push_str(&format!("<h3>{caption}</h3>\n{}", table(sheet)));
         let session = case.comparisons.get(index).map(|comparison| &comparison.session);
-        if let Some(plot) = session.and_then(plots::ratios) {
-            let caption = escape(&plot.caption);
-            content
-                .push_str(&format!("<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>\n", plot.svg));
+        for plot in session
+            .into_iter()
+            .flat_map(|session| [plots::ratios(session), plots::threads(session)])
+            .flatten()
+        {
+            figure(&mut content, &plot);
         }
     }
-    let remarks: String = remarks(case).iter().map(|one| format!("<li>{}</li>\n", written(one))).collect();
+    let remarks = list(&remarks(case));
     if !remarks.is_empty() {
-        content.push_str(&format!("<h3>Remarks</h3>\n<ul>\n{remarks}</ul>\n"));
+        content.push_str(&format!("<h3>Remarks</h3>\n{remarks}"));
     }
     content
+}
+
+/// The tables of an article, each with what was made here, and a figure of both.
+fn of_article(article: &ArticleReport, report: &BenchReport) -> String {
+    let mut content = format!("<p>{}</p>\n", written(&articles::by(article)));
+    for shown in &article.tables {
+        content.push_str(&format!("<h3>{}</h3>\n", written(&articles::caption(shown))));
+        if let Some(sheet) = articles::sheet(shown, report) {
+            content.push_str(&table(&sheet));
+        }
+        if let Some(plot) = plots::article(shown) {
+            figure(&mut content, &plot);
+        }
+        let case = articles::case_of(shown, report);
+        let sessions = case.into_iter().flat_map(|case| &case.comparisons);
+        for plot in sessions.filter_map(|comparison| plots::threads(&comparison.session)) {
+            figure(&mut content, &plot);
+        }
+        content.push_str(&list(&articles::remarks(shown, report)));
+    }
+    content
+}
+
+fn figure(content: &mut String, plot: &Plot) {
+    let caption = escape(&plot.caption);
+    content.push_str(&format!("<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>\n", plot.svg));
+}
+
+fn list(items: &[Sentence]) -> String {
+    let items: String = items.iter().map(|one| format!("<li>{}</li>\n", written(one))).collect();
+    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }

@@ -1,14 +1,19 @@
 //! Cases in the terminal.
 
 use super::{NARROWEST, Page};
+use crate::articles;
 use crate::bench::{about, remarks, sheets};
 use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
 use firsttouch_documents::{BenchReport, CaseList};
 
-/// Each case with its figures, what others published, and remarks.
+/// Each case with its figures, what others published, and remarks; of articles the tables that the cases repeat.
 pub fn bench(report: &BenchReport, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    if !report.articles.is_empty() {
+        of_articles(&mut page, report);
+        return page.text;
+    }
     for case in &report.cases {
         page.paragraph("", &format!("{}: {}", case.name, about(case).plain()), Some(Tone::Strong));
         page.blank();
@@ -19,6 +24,28 @@ pub fn bench(report: &BenchReport, width: usize, style: Style) -> String {
         page.list("remarks", &remarks, "-", None);
     }
     page.text
+}
+
+fn of_articles(page: &mut Page, report: &BenchReport) {
+    page.paragraph("", &articles::here_words(report).plain(), None);
+    page.blank();
+    for article in &report.articles {
+        page.paragraph("", &article.title, Some(Tone::Strong));
+        page.paragraph("", &articles::by(article).plain(), Some(Tone::Faint));
+        page.blank();
+        for table in &article.tables {
+            page.paragraph("", &articles::caption(table).plain(), Some(Tone::Strong));
+            if let Some(sheet) = articles::sheet(table, report) {
+                page.sheet(&sheet);
+            }
+            for remark in articles::remarks(table, report) {
+                page.paragraph("  - ", &remark.plain(), None);
+            }
+            page.blank();
+        }
+    }
+    let lacking: Vec<String> = articles::lacking(report).iter().map(Sentence::plain).collect();
+    page.list("what was lacking", &lacking, "-", None);
 }
 
 /// The cases, what can be chosen of each, and its variants.

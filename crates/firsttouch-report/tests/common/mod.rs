@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "a module of several binaries, each of which uses some of it")]
 
+pub mod articles;
 pub mod elsewhere;
 pub mod markup;
 pub mod measured;
