@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocation;
 mod circumstances;
 mod comparison;
 mod decide;

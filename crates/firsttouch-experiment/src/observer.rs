@@ -19,7 +19,7 @@ pub struct LiveSummary {
     pub decided: Option<(Verdict, u32)>,
     /// What it would take to decide; `None` for the baseline, for what is decided, and before that can be told.
     pub forecast: Option<Forecast>,
-    /// Whether it runs in the next block.
+    /// Whether something is left to decide about it: it runs on, if the time suffices.
     pub is_live: bool,
 }
 

@@ -1,5 +1,6 @@
 //! The runs of one phase: block after block, until nothing is left to decide or something ends it.
 
+use crate::allocation::{Candidate, FEWEST_BLOCKS, decidable, one_block};
 use crate::history::History;
 use crate::race::{ALPHA, BASELINE, Race};
 use crate::schedule::Schedule;
@@ -13,6 +14,9 @@ const MOST_FOR_CONFIRMATION: f64 = 0.5;
 
 /// So many times the blocks that find the gain in nine of ten confirmations: the tenth needs more.
 const SAFETY: u32 = 2;
+
+/// With fewer blocks, two configurations alone have no interval whatever they take, or one beyond use.
+const FRESH_BLOCKS: u32 = 6;
 
 /// Why a phase ended.
 #[derive(Debug)]
@@ -62,18 +66,22 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
             if self.plan.max_runs.is_some_and(|most| history.block() >= most) {
                 return Ending::MaxRuns;
             }
-            if let Some(budget) = self.plan.budget.filter(|_| history.block() > 0) {
-                let block: Duration = race.live().iter().map(|&at| self.cost(history.participants[at])).sum();
+            let mut next = race.live().to_vec();
+            if let Some(budget) = self.plan.budget {
                 let left = budget.saturating_sub(self.launcher.elapsed());
-                if left < block {
-                    return Ending::Budget;
-                }
-                let kept = if keeps_time { self.confirmation(race, budget) } else { Duration::ZERO };
-                if left < block.saturating_add(kept) {
-                    return Ending::Reserved;
+                match self.affordable(
+                    history,
+                    race,
+                    left,
+                    budget.mul_f64(if keeps_time { MOST_FOR_CONFIRMATION } else { 0.0 }),
+                ) {
+                    Ok(affordable) => next = affordable,
+                    // A block that the budget cuts short is better than nothing.
+                    Err(_) if history.block() == 0 => {}
+                    Err(ending) => return ending,
                 }
             }
-            if let Some(ending) = self.block(phase, history, race) {
+            if let Some(ending) = self.block(phase, history, &next) {
                 return ending;
             }
             history.finish_block();
@@ -84,20 +92,80 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         Ending::Decided
     }
 
-    /// What a run of a configuration takes, with its preparation: the mean of those so far.
+    /// What a run of a configuration takes, with its preparation: the mean of those so far, before the first what its untimed run took.
     pub(crate) fn cost(&self, configuration: usize) -> Duration {
         let (spent, runs) = self.spent[configuration];
-        spent.checked_div(runs).unwrap_or(Duration::ZERO)
+        spent.checked_div(runs).unwrap_or_else(|| {
+            let untimed = self.plan.untimed.get(configuration);
+            untimed.and_then(|run| Duration::try_from_secs_f64(run.wall_s).ok()).unwrap_or(Duration::ZERO)
+        })
     }
 
-    /// The time to keep for the confirmation of what would be recommended now. What it does not need goes back to the search.
-    fn confirmation(&self, race: &Race<'_>, budget: Duration) -> Duration {
+    /// Who runs in the next block where this much time is left, the baseline first. At most the time `for_confirmation` is kept.
+    fn affordable(
+        &self,
+        history: &History,
+        race: &Race<'_>,
+        left: Duration,
+        for_confirmation: Duration,
+    ) -> Result<Vec<usize>, Ending<L::Error>> {
+        let candidates = self.candidates(history, race);
+        let kept = self.kept(race).min(for_confirmation);
+        // What will be recommended is not known from the beginning on, but that it has to be confirmed is.
+        let expected = match race.recommended() {
+            Some(_) => Duration::ZERO,
+            None => self.cost(BASELINE).saturating_mul(2 * FRESH_BLOCKS).min(for_confirmation),
+        };
+        let baseline = self.cost(BASELINE);
+        let free = left.saturating_sub(kept);
+        let mut places = decidable(&candidates, baseline, free.saturating_sub(expected));
+        if places.is_empty() {
+            places = decidable(&candidates, baseline, free);
+        }
+        if places.is_empty() {
+            places = one_block(&candidates, baseline, free);
+        }
+        if places.is_empty() {
+            let is_time_kept = !one_block(&candidates, baseline, left).is_empty();
+            return Err(if is_time_kept { Ending::Reserved } else { Ending::Budget });
+        }
+        places.insert(0, BASELINE);
+        Ok(places)
+    }
+
+    /// Those about whom something is left to decide, and what it takes.
+    fn candidates(&self, history: &History, race: &Race<'_>) -> Vec<Candidate> {
+        let has_begun = history.block() > 0;
+        let candidate = |&place: &usize| {
+            let configuration = history.participants[place];
+            let forecast = race.decision(place).map_or_else(|| race.blocks_left(place), |_| Some(1));
+            Candidate {
+                place,
+                blocks: match (history.runs[configuration].len() as u32, forecast) {
+                    // Those that run are to be decided before others are tried that promised less.
+                    (0, _) if has_begun => 2 * FEWEST_BLOCKS,
+                    // What has hardly begun is given as many blocks as a forecast needs.
+                    (runs @ ..FEWEST_BLOCKS, forecast) => {
+                        forecast.unwrap_or(u32::MAX).min(FEWEST_BLOCKS - runs)
+                    }
+                    (_, forecast) => forecast.unwrap_or(u32::MAX),
+                },
+                cost: self.cost(configuration),
+                gain: race
+                    .contrast(place)
+                    .map_or_else(|| self.plan.promised(configuration), |contrast| contrast.log_ratio),
+            }
+        };
+        race.live().iter().filter(|&&place| place != BASELINE).map(candidate).collect()
+    }
+
+    /// The time that the confirmation of what would be recommended now will need. What it does not need goes back to the search.
+    fn kept(&self, race: &Race<'_>) -> Duration {
         let Some(recommended) = race.recommended() else { return Duration::ZERO };
-        let most = budget.mul_f64(MOST_FOR_CONFIRMATION);
         let blocks = race.contrast(recommended).and_then(|contrast| fresh_blocks(contrast, ALPHA));
         let block = self.cost(BASELINE) + self.cost(recommended);
         let time = blocks.and_then(|blocks| block.checked_mul(blocks.saturating_mul(SAFETY)));
-        time.map_or(most, |time| time.min(most))
+        time.unwrap_or(Duration::MAX)
     }
 
     /// What it would take to decide about the configuration at this place of a phase.
@@ -107,9 +175,9 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         Some(Forecast { runs, seconds: block.as_secs_f64() * f64::from(runs) })
     }
 
-    /// Runs every live configuration once, unless something ends the session inside the block.
-    fn block(&mut self, phase: Phase, history: &mut History, race: &Race<'_>) -> Option<Ending<L::Error>> {
-        for place in self.schedule.block(race.live()) {
+    /// Runs those at these places once, unless something ends the session inside the block.
+    fn block(&mut self, phase: Phase, history: &mut History, places: &[usize]) -> Option<Ending<L::Error>> {
+        for place in self.schedule.block(places) {
             let configuration = history.participants[place];
             if self.launcher.interrupted() {
                 return Some(Ending::Interrupted);

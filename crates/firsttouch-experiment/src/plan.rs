@@ -1,6 +1,6 @@
 //! What a session is to do, decided before its first run.
 
-use crate::Objective;
+use crate::{Objective, TimedRun};
 use std::time::Duration;
 
 /// The configurations and the rules of one session.
@@ -27,6 +27,9 @@ pub struct Plan {
     /// How much each configuration asks of the program and of the machine, in their order; what is missing counts as 0. Of those
     /// that cannot be told apart from the best, the lowest number is recommended. Without any, the fastest is.
     pub intrusion: Vec<u32>,
+    /// An untimed run of each configuration, in their order; empty where there was none. It proves nothing. Where the budget is too
+    /// short for all, it says what a run will take, and which of those that have not run yet are the most promising.
+    pub untimed: Vec<TimedRun>,
 }
 
 impl Plan {
@@ -43,6 +46,7 @@ impl Plan {
             settle_best: true,
             confirm: true,
             intrusion: Vec::new(),
+            untimed: Vec::new(),
         }
     }
 
@@ -55,5 +59,11 @@ impl Plan {
     /// How much the configuration at this place asks.
     pub(crate) fn rank(&self, configuration: usize) -> u32 {
         self.intrusion.get(configuration).copied().unwrap_or(0)
+    }
+
+    /// The logarithm of how many times better than the baseline its untimed run was; 0 where that is not known.
+    pub(crate) fn promised(&self, configuration: usize) -> f64 {
+        let log_loss = |at: usize| self.objective.log_loss(self.untimed.get(at)?);
+        log_loss(0).zip(log_loss(configuration)).map_or(0.0, |(baseline, own)| baseline - own)
     }
 }

@@ -65,7 +65,7 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// Those that run in the next block, the baseline first; none where nothing is left to decide.
+    /// Those about whom something is left to decide, the baseline first; none where nothing is.
     pub(crate) fn live(&self) -> &[usize] {
         &self.live
     }

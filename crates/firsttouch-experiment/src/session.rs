@@ -81,7 +81,7 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     {
         notes.push(warnings::overtaken(plan, recommended, *faster));
     }
-    notes.extend(warnings::undecided(plan, &race, &ending));
+    notes.extend(warnings::undecided(plan, &race, &search, &ending));
     notes.extend(warnings::drifting(plan, "search", &search));
     notes.extend(warnings::dependent(plan, &search));
     notes.extend(circumstances::explained(plan, &search));

@@ -180,7 +180,12 @@ fn direction(plan: &Plan, drift: &Drift) -> &'static str {
 }
 
 /// What the end of the session left undecided, and what it would take.
-pub(crate) fn undecided<E>(plan: &Plan, race: &Race<'_>, ending: &Ending<E>) -> Option<String> {
+pub(crate) fn undecided<E>(
+    plan: &Plan,
+    race: &Race<'_>,
+    history: &History,
+    ending: &Ending<E>,
+) -> Option<String> {
     let (cause, remedy) = match ending {
         Ending::MaxRuns => ("the cap on runs", "allow more runs (--max-runs)"),
         Ending::Budget | Ending::Reserved => {
@@ -196,6 +201,7 @@ pub(crate) fn undecided<E>(plan: &Plan, race: &Race<'_>, ending: &Ending<E>) -> 
             let name = &plan.configurations[place];
             match race.blocks_left(place) {
                 Some(blocks) => format!("{name} (about {blocks} more blocks)"),
+                None if history.runs[place].is_empty() => format!("{name} (never run)"),
                 None => name.clone(),
             }
         })

@@ -5,6 +5,7 @@ use crate::demand;
 use crate::metric::Meter;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
+use firsttouch_experiment::TimedRun;
 use firsttouch_linux::sysinfo;
 use firsttouch_machine::Root;
 use firsttouch_placement::{Pages, Placement, Receipt, pool_bytes};
@@ -20,6 +21,8 @@ const LAST_WORDS_BYTES: usize = 2000;
 pub(crate) struct Probe {
     /// What the program had; for a configuration without a placement `asked` in it means nothing.
     pub(crate) receipt: Receipt,
+    /// What it took, while somebody looked.
+    pub(crate) used: TimedRun,
     /// What the largest of its processes had, or what the machine had less meanwhile.
     pub(crate) memory_bytes: u64,
     /// What of it is on pages of a pool, which are in no resident set.
@@ -65,6 +68,7 @@ pub(crate) fn probe(
             Ok(Probe {
                 receipt,
                 memory_bytes: ran.finished.used.max_rss_bytes.max(taken_bytes.unwrap_or(0)),
+                used: ran.finished.used,
                 pool_bytes,
                 openblas_core: openblas_core(&said),
             })

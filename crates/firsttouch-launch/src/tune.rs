@@ -26,7 +26,7 @@ use crate::session::{Interruption, Session};
 use crate::surroundings::{Supplies, key};
 use crate::vary::Dimension;
 use crate::workshop::Workshop;
-use firsttouch_experiment::{Objective, Observer, Plan};
+use firsttouch_experiment::{Objective, Observer, Plan, TimedRun};
 use firsttouch_linux::program::text_of;
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
@@ -165,6 +165,9 @@ fn compare(
     let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
     let pool_bytes =
         probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.pool_bytes)).collect();
+    let untimed =
+        probed.iter().map(|it| it.probe.as_ref().map_or_else(TimedRun::default, |it| it.used.clone()));
+    let untimed = untimed.collect();
     let receipts: Vec<Option<Receipt>> = probed.iter().map(Probed::receipt).collect();
     let configurations: Vec<Configuration> =
         probed.iter().map(|probed| probed.variant.configuration.clone()).collect();
@@ -187,7 +190,7 @@ fn compare(
     };
     warm_up_by_runs(&mut session, request.untimed_runs, &names, observer)?;
     observer.timing(&names);
-    let plan = plan(request, &configurations, seed);
+    let plan = Plan { untimed, ..plan(request, &configurations, seed) };
     let observer: &mut dyn Observer = observer;
     let outcome = firsttouch_experiment::run(&plan, &mut session, observer);
 

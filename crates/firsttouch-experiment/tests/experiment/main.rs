@@ -1,6 +1,7 @@
 //! The scheduler and the statistics together, on machines made of random numbers. Nothing here sleeps.
 
 mod best;
+mod budget;
 mod design;
 mod elsewhere;
 mod endings;

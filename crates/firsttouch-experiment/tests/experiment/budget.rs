@@ -1,0 +1,101 @@
+//! What is done with a budget that does not suffice for all.
+
+use crate::machine::{Machine, headline, plan, session, tells_apart};
+use firsttouch_experiment::{ConfirmationState, Plan, TimedRun, Verdict};
+use std::time::Duration;
+
+const SESSIONS: u64 = 200;
+
+/// 5 % of 200 sessions, and two binomial standard deviations (3.1) above.
+const FIVE_PERCENT_AT_MOST: usize = 16;
+
+/// A plan whose configurations have had their untimed runs, which took this long.
+fn looked_at(untimed_s: &[f64], budget_s: u64, seed: u64) -> Plan {
+    let run = |&wall_s: &f64| TimedRun { wall_s, ..TimedRun::default() };
+    Plan {
+        untimed: untimed_s.iter().map(run).collect(),
+        budget: Some(Duration::from_secs(budget_s)),
+        ..plan(untimed_s.len(), seed)
+    }
+}
+
+/// A dozen alternatives to a program of 18 seconds, four of which gain by a third.
+fn long_program() -> Vec<f64> {
+    let mut base_s = vec![18.0; 14];
+    base_s[3..7].fill(12.0);
+    base_s
+}
+
+#[test]
+fn a_short_budget_goes_to_the_most_promising() {
+    // Two blocks of all and a bit: what is run of all of them decides nothing.
+    let base_s = long_program();
+    let decided = (0..SESSIONS)
+        .filter(|&seed| {
+            let outcome = session(&looked_at(&base_s, 520, seed), &mut Machine::new(&base_s, 0.03, seed));
+            let confirmed = headline(&outcome) == Some(ConfirmationState::Confirmed);
+            confirmed && outcome.recommended.is_some_and(|recommended| (3..7).contains(&recommended))
+        })
+        .count();
+    println!("two blocks of all: {decided} of {SESSIONS} sessions confirm a gain of a third");
+    assert!(decided * 5 >= SESSIONS as usize * 4, "{decided}");
+
+    let outcome = session(&looked_at(&base_s, 520, 1), &mut Machine::new(&base_s, 0.03, 1));
+    let runs: Vec<usize> = outcome.configurations.iter().map(|it| it.runs.len()).collect();
+    assert!(runs[3..7].iter().all(|&runs| runs >= 3), "{runs:?}");
+    // Those that never ran are named, and no ratio is made up for them.
+    let never: Vec<usize> = (1..14).filter(|&at| runs[at] == 0).collect();
+    assert!(never.len() >= 5, "{runs:?}");
+    let line = outcome.warnings.iter().find(|line| line.contains("time budget")).expect("a warning");
+    for at in never {
+        assert!(line.contains(&format!("alternative-{at} (never run)")), "{line}");
+        assert_eq!((outcome.configurations[at].ratio, outcome.configurations[at].decided), (None, None));
+    }
+}
+
+#[test]
+fn untimed_runs_prove_nothing() {
+    // They promise three times the speed where there is none.
+    let mut promised = vec![18.0; 14];
+    promised[3..7].fill(6.0);
+    let base_s = vec![18.0; 14];
+    let wrong = (0..SESSIONS)
+        .filter(|&seed| {
+            let outcome = session(&looked_at(&promised, 900, seed), &mut Machine::new(&base_s, 0.05, seed));
+            tells_apart(&outcome, 1..14)
+        })
+        .count();
+    println!("false promises, 14 identical: {wrong} of {SESSIONS} sessions tell some apart");
+    assert!(wrong <= FIVE_PERCENT_AT_MOST, "{wrong}");
+}
+
+#[test]
+fn who_waits_for_time_is_not_judged_by_whom_it_waits_for() {
+    // One that cannot be decided waits while others are, and goes on with what they leave; identical ones stay identical.
+    let mut waited = 0;
+    let wrong = (0..SESSIONS)
+        .filter(|&seed| {
+            let base_s = [1.0, 0.8, 0.85, 1.0, 1.0, 1.0, 1.0, 1.0];
+            let plan = looked_at(&base_s, 150, seed);
+            let outcome = session(&plan, &mut Machine::new(&base_s, 0.05, seed));
+            let runs: Vec<usize> = outcome.configurations.iter().map(|it| it.runs.len()).collect();
+            waited += usize::from((3..8).any(|at| runs[at] + 2 < runs[0]));
+            let found = [1, 2].map(|at| outcome.configurations[at].verdict());
+            assert!(!found.contains(&Some(Verdict::Slower)), "{found:?}");
+            tells_apart(&outcome, 3..8)
+        })
+        .count();
+    println!(
+        "beside faster ones, with little time: {wrong} of {SESSIONS} tell equals apart; in {waited} somebody waits"
+    );
+    assert!(wrong <= FIVE_PERCENT_AT_MOST && waited * 2 > SESSIONS as usize, "{wrong} {waited}");
+}
+
+#[test]
+fn what_suffices_for_all_is_shared_as_without_a_budget() {
+    let base_s = [1.0, 0.7, 0.9, 1.3];
+    let budgeted = session(&looked_at(&base_s, 2000, 3), &mut Machine::new(&base_s, 0.02, 3));
+    let free = session(&plan(4, 3), &mut Machine::new(&base_s, 0.02, 3));
+    assert_eq!(budgeted.configurations, free.configurations);
+    assert_eq!(budgeted.confirmation, free.confirmation);
+}
