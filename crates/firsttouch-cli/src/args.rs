@@ -470,6 +470,17 @@ pub(crate) struct Doctor {
     /// and expects values
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) profile: Option<String>,
+    /// Measure bandwidth and latency of memory, of each node too where there are several, and hold them against what the
+    /// profile expects, against --against, and against the other nodes
+    #[arg(long, conflicts_with_all = ["root", "machine"])]
+    pub(crate) measure: bool,
+    /// What this machine measured earlier, or what others did: documents of `doctor --measure --json`; of several machines the
+    /// median counts
+    #[arg(long, value_name = "FILE", requires = "measure")]
+    pub(crate) against: Vec<PathBuf>,
+    /// How much worse than expected is no finding yet
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent, requires = "measure")]
+    pub(crate) tolerance: f64,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

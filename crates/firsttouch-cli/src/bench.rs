@@ -9,6 +9,7 @@ mod objects;
 mod one_run;
 mod session;
 
+pub(crate) use case_run::CaseRun;
 pub(crate) use one_run::run as run_case;
 
 use crate::args::Bench;

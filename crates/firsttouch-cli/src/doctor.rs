@@ -1,18 +1,29 @@
 //! `doctor`: what is wrong with this machine, or a recorded one, and what mends it.
 
+mod measured;
+
 use crate::args::Doctor;
 use crate::exit::NOT_MET;
 use crate::output::{self, Failure, Outcome};
 use crate::status;
 use firsttouch_documents::{DoctorReport, Weight, to_json};
-use firsttouch_explain::{MachineEvidence, Profile, diagnose};
+use firsttouch_explain::{MachineEvidence, Measurements, Profile, diagnose};
 use firsttouch_report::{Style, text};
 use std::fs;
 
 pub(crate) fn run(args: &Doctor) -> Outcome {
     let profile = args.profile.as_deref().map(profile).transpose()?.unwrap_or_default();
     let source = status::source(args.machine.as_deref(), &args.root)?;
-    let evidence = MachineEvidence::collect(&source).map_err(Failure::hinted)?;
+    let against = measured::read(&args.against)?;
+    let mut evidence = MachineEvidence::collect(&source).map_err(Failure::hinted)?;
+    if args.measure {
+        let of_profile = ("profile".to_owned(), profile.measured().clone());
+        evidence.measurements = Measurements {
+            values: measured::measure(&evidence.report.machine)?,
+            expected: std::iter::once(of_profile).chain(measured::peers(against)).collect(),
+            tolerance: args.tolerance,
+        };
+    }
     let named = args.machine.clone().unwrap_or_else(|| args.root.display().to_string());
     let name = evidence.host_name().map_or(named, str::to_owned);
     let host = diagnose(&evidence, &profile, &name);

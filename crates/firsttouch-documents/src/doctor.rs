@@ -24,8 +24,67 @@ pub struct DoctorHost {
     pub findings: Vec<Finding>,
     /// What was not looked at.
     pub unseen: Vec<Unseen>,
-    /// What was measured, by a word that ends in its unit; empty where nothing was.
+    /// What was measured, by the words of [`Quantity`]; empty where nothing was.
     pub measured: BTreeMap<String, u64>,
+}
+
+/// Something that is measured of a machine as a whole, and of each of its nodes (`node0_latency_ps`) where it has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its word, which ends in its unit.
+    pub word: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// The word of the finding where it is worse than expected.
+    pub finding: &'static str,
+    /// Less is better of times, more of rates.
+    pub more_is_better: bool,
+}
+
+impl Quantity {
+    /// All of them.
+    pub const ALL: [Quantity; 2] = [
+        Quantity {
+            word: "bandwidth_bytes_per_s",
+            what: "bandwidth of memory",
+            finding: "bandwidth-low",
+            more_is_better: true,
+        },
+        Quantity {
+            word: "latency_ps",
+            what: "latency of memory",
+            finding: "latency-high",
+            more_is_better: false,
+        },
+    ];
+
+    /// The one of this word, and the node that it is of, if it is of one.
+    pub fn of(word: &str) -> Option<(&'static Quantity, Option<u32>)> {
+        let (node, word) = match word.strip_prefix("node").and_then(|rest| rest.split_once('_')) {
+            Some((node, rest)) => (Some(node.parse().ok()?), rest),
+            None => (None, word),
+        };
+        Quantity::ALL.iter().find(|one| one.word == word).map(|one| (one, node))
+    }
+
+    /// Its word for a node, or for all of them.
+    pub fn word_of(&self, node: Option<u32>) -> String {
+        node.map_or_else(|| self.word.to_owned(), |node| format!("node{node}_{}", self.word))
+    }
+
+    /// A value as people read it.
+    pub fn format(&self, value: u64) -> String {
+        match self.word.rsplit_once('_') {
+            Some((_, "ps")) => format!("{:.1} ns", value as f64 / 1e3),
+            _ => format!("{:.1} GB/s", value as f64 / 1e9),
+        }
+    }
+
+    /// By which part of what is expected a value is worse; negative where it is better.
+    pub fn worse_by(&self, value: u64, expected: u64) -> f64 {
+        let ratio = value as f64 / expected.max(1) as f64;
+        if self.more_is_better { 1.0 - ratio } else { ratio - 1.0 }
+    }
 }
 
 /// Something that was not looked at.
@@ -36,4 +95,31 @@ pub struct Unseen {
     pub topic: String,
     /// Why.
     pub why: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_quantities_read_back() {
+        for quantity in &Quantity::ALL {
+            for node in [None, Some(0), Some(12)] {
+                assert_eq!(Quantity::of(&quantity.word_of(node)), Some((quantity, node)));
+            }
+        }
+        for word in ["", "latency", "node_latency_ps", "nodex_latency_ps", "node0", "node0_seconds"] {
+            assert_eq!(Quantity::of(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn less_is_worse_of_rates_and_better_of_times() {
+        let [bandwidth, latency] = Quantity::ALL;
+        assert_eq!((bandwidth.worse_by(75, 100), latency.worse_by(75, 100)), (0.25, -0.25));
+        assert_eq!(
+            (bandwidth.format(20_340_000_000), latency.format(98_760)),
+            ("20.3 GB/s".into(), "98.8 ns".into())
+        );
+    }
 }

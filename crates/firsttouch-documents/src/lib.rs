@@ -39,7 +39,7 @@ pub use bench::{
 };
 pub use decision::{DecisionReport, DecisionSource};
 pub use distances::{Summary, Totals};
-pub use doctor::{DoctorHost, DoctorReport, Unseen};
+pub use doctor::{DoctorHost, DoctorReport, Quantity, Unseen};
 pub use envelope::{Document, to_json, to_line};
 pub use explanation::{Explanation, Finding, Proof, Weight};
 pub use firsttouch_placement::SCHEMA_VERSION;

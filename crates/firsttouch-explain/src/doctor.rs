@@ -17,6 +17,19 @@ pub struct MachineEvidence {
     pub settings: Settings,
     /// Calls of placement, tried in children; empty for a recorded machine, whose kernel cannot be asked.
     pub trials: Vec<(&'static str, Trial)>,
+    /// What was measured, if anything was.
+    pub measurements: Measurements,
+}
+
+/// What was measured of a machine, by the words of `Quantity`, and what it is held against.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measurements {
+    /// What was measured.
+    pub values: BTreeMap<String, u64>,
+    /// Where other values come from, and what they are there.
+    pub expected: Vec<(String, BTreeMap<String, u64>)>,
+    /// A value may be worse than what is expected by this part of it.
+    pub tolerance: f64,
 }
 
 impl MachineEvidence {
@@ -35,6 +48,7 @@ impl MachineEvidence {
         MachineEvidence {
             settings: root.map(Settings::read).unwrap_or_default(),
             trials: if live { trials::placement_calls().unwrap_or_default() } else { Vec::new() },
+            measurements: Measurements::default(),
             report: StatusReport::of(machine),
         }
     }
@@ -58,7 +72,12 @@ pub fn diagnose(evidence: &MachineEvidence, profile: &Profile, name: &str) -> Do
     });
     // A stable order: within one weight, as the rules come.
     findings.sort_by_key(|finding: &Finding| finding.weight);
-    DoctorHost { name: name.to_owned(), findings, unseen: unseen(evidence), measured: BTreeMap::new() }
+    DoctorHost {
+        name: name.to_owned(),
+        findings,
+        unseen: unseen(evidence),
+        measured: evidence.measurements.values.clone(),
+    }
 }
 
 /// Every word that a finding about the machine may have, with its weight where no profile says otherwise; `None`: it is told only

@@ -14,7 +14,7 @@ mod evidence;
 mod profile;
 mod rules;
 
-pub use doctor::{MachineEvidence, catalog, diagnose};
+pub use doctor::{MachineEvidence, Measurements, catalog, diagnose};
 pub use evidence::{Evidence, ExplainedProgram, Inherited, Resolution, Wanted};
 pub use firsttouch_documents::{Finding, Proof, Weight};
 pub use profile::{Profile, ProfileError};

@@ -4,6 +4,7 @@ mod expect;
 
 use crate::rules::machine::entry;
 use crate::{Finding, MachineEvidence, Weight};
+use firsttouch_documents::Quantity;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -24,6 +25,7 @@ const SHIPPED: [(&str, &str); 5] = [
 pub struct Profile {
     weights: BTreeMap<String, Option<Weight>>,
     expected: Table,
+    measured: BTreeMap<String, u64>,
 }
 
 /// A text that is no profile.
@@ -94,9 +96,16 @@ impl Profile {
                     expect::validate(&expected)?;
                     profile.expected = expected;
                 }
-                ("findings" | "expect", _) => return Err(ProfileError::Value { key, wanted: "a table" }),
+                ("measured", Value::Table(values)) => {
+                    for (word, value) in values {
+                        profile.measured.insert(word.clone(), measured(word, &value)?);
+                    }
+                }
+                ("findings" | "expect" | "measured", _) => {
+                    return Err(ProfileError::Value { key, wanted: "a table" });
+                }
                 _ => {
-                    let known = "about, findings, expect".to_owned();
+                    let known = "about, findings, expect, measured".to_owned();
                     return Err(ProfileError::Unknown { what: "key", word: key, known });
                 }
             }
@@ -109,12 +118,33 @@ impl Profile {
         self.weights.get(id).copied()
     }
 
+    /// What is expected to be measured, by the words of `Quantity`.
+    pub fn measured(&self) -> &BTreeMap<String, u64> {
+        &self.measured
+    }
+
     /// Compares settings with what is expected of them.
     pub(crate) fn check(&self, evidence: &MachineEvidence, findings: &mut Vec<Finding>) {
         for (key, value) in &self.expected {
             expect::check(key, value, evidence, findings);
         }
     }
+}
+
+fn measured(word: String, value: &Value) -> Result<u64, ProfileError> {
+    if Quantity::of(&word).is_none() {
+        let known = Quantity::ALL.map(|quantity| quantity.word).join(", ");
+        return Err(ProfileError::Unknown {
+            what: "quantity",
+            word,
+            known: format!("{known}, node0_… of one node"),
+        });
+    }
+    let number = value.as_integer().and_then(|value| u64::try_from(value).ok()).filter(|value| *value > 0);
+    number.ok_or(ProfileError::Value {
+        key: word,
+        wanted: "a whole number above 0, in the unit that ends its name",
+    })
 }
 
 fn weight_of(id: &str, value: &Value) -> Result<Option<Weight>, ProfileError> {

@@ -9,13 +9,13 @@ use std::{fmt, fs, io};
 
 /// What a run says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct CaseRun {
+pub(crate) struct CaseRun {
     /// Time of a step: the mean of those that were timed.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     pub(super) checksum: RunChecksum,
     /// What nobody counts of programs of others.
     #[serde(default)]
-    pub(super) work: Option<CaseWork>,
+    pub(crate) work: Option<CaseWork>,
     /// The limit that bounds it: bytes or operations by second, or seconds of a read.
     #[serde(default)]
     pub(super) limit: Option<f64>,
@@ -29,7 +29,7 @@ pub(super) struct CaseRun {
 /// A checksum as JSON has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub(super) enum RunChecksum {
+pub(crate) enum RunChecksum {
     /// Hexadecimal digits: 64 bits are more than numbers of JSON hold.
     Exact {
         exact: String,
@@ -48,7 +48,7 @@ impl CaseRun {
         Ok(fs::write(file, serde_json::to_string(self)?)?)
     }
 
-    pub(super) fn read(file: &Path) -> io::Result<CaseRun> {
+    pub(crate) fn read(file: &Path) -> io::Result<CaseRun> {
         Ok(serde_json::from_str(&fs::read_to_string(file)?)?)
     }
 }

@@ -128,3 +128,48 @@ fn what_is_no_profile_or_no_machine_is_refused_with_a_hint() {
     assert_code(&run(&["doctor", "--root", scratch.path().to_str().unwrap()]), 1);
     assert_code(&run(&["doctor", "--machine", "/no/such/file.tar"]), 1);
 }
+
+#[test]
+fn memory_is_measured_and_held_against_what_was_measured() {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = run(&["doctor", "--measure", "--json"]);
+    assert_code(&output, 0);
+    let mut document = json(&stdout(&output));
+    let measured = document["hosts"][0]["measured"].as_object().unwrap().clone();
+    for (word, value) in &measured {
+        // From the slowest memory that anybody has to the fastest.
+        let plausible = match word.ends_with("_ps") {
+            true => 1_000..1_000_000_000,
+            false => 10_000_000..10_000_000_000_000,
+        };
+        assert!(value.as_u64().is_some_and(|value| plausible.contains(&value)), "{word}: {value}");
+    }
+    assert!(measured.contains_key("bandwidth_bytes_per_s") && measured.contains_key("latency_ps"));
+
+    // A machine that was ten times as good.
+    for (word, value) in &measured {
+        let value = value.as_u64().unwrap();
+        let better = if word.ends_with("_ps") { value / 10 } else { value * 10 };
+        document["hosts"][0]["measured"][word] = better.into();
+    }
+    let better = scratch.path().join("better.json");
+    fs::write(&better, document.to_string()).unwrap();
+    let better = better.to_str().unwrap();
+    let output = run(&["doctor", "--measure", "--against", better, "--strict"]);
+    assert_code(&output, 3);
+    let text = stdout(&output);
+    assert!(text.contains("bandwidth-low\n") && text.contains("latency-high\n"), "{text}");
+    assert!(text.contains("\nmeasured\n  bandwidth of memory: "), "{text}");
+
+    let without = scratch.path().join("without.json");
+    fs::write(&without, stdout(&run(&["doctor", "--json"]))).unwrap();
+    let other = scratch.path().join("other.json");
+    fs::write(&other, stdout(&run(&["status", "--json"]))).unwrap();
+    for file in [&without, &other] {
+        let output = run(&["doctor", "--measure", "--against", file.to_str().unwrap()]);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains("firsttouch doctor --measure --json > FILE"), "{}", stderr(&output));
+    }
+    assert_code(&run(&["doctor", "--against", better]), 2);
+    assert_code(&run(&["doctor", "--measure", "--machine", "pack:1 core:2 pu:1"]), 2);
+}

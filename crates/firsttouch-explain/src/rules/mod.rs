@@ -9,7 +9,7 @@ mod program;
 mod runtimes;
 mod sandbox;
 
-use crate::{Evidence, Finding, MachineEvidence, Weight};
+use crate::{Evidence, Finding, MachineEvidence, Measurements, Weight};
 use firsttouch_placement::Pages;
 use machine::Decides;
 
@@ -36,6 +36,7 @@ fn of_the_machine(evidence: &Evidence, findings: &mut Vec<Finding>) {
         report: evidence.report.clone(),
         settings: evidence.settings.clone(),
         trials: Vec::new(),
+        measurements: Measurements::default(),
     });
     findings.extend(found.into_iter().filter(|finding| {
         match machine::entry(&finding.id).map(|entry| entry.decides) {

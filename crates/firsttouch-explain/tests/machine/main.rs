@@ -7,7 +7,7 @@ mod planted;
 mod skipped;
 
 use firsttouch_documents::{DoctorHost, Weight};
-use firsttouch_explain::{MachineEvidence, Profile, catalog, diagnose};
+use firsttouch_explain::{MachineEvidence, Measurements, Profile, catalog, diagnose};
 use firsttouch_linux::trials::Trial;
 use firsttouch_machine::Source;
 use firsttouch_placement::Reason;
@@ -126,6 +126,47 @@ fn what_only_the_running_kernel_tells() {
 }
 
 #[test]
+fn what_was_measured_is_held_against_profile_peers_and_nodes() {
+    let folder = written([]);
+    let mut evidence = evidence(folder.path());
+    let values =
+        |words: &[(&str, u64)]| words.iter().map(|(word, value)| ((*word).to_owned(), *value)).collect();
+    let mut found = |measured: &[(&str, u64)], expected: &[(&str, u64)]| {
+        evidence.measurements = Measurements {
+            values: values(measured),
+            expected: vec![("profile".to_owned(), values(expected))],
+            tolerance: 0.1,
+        };
+        let host = diagnose(&evidence, &Profile::default(), "written");
+        let whats = host.findings.iter().map(|finding| format!("{}: {}", finding.id, finding.what));
+        whats.collect::<Vec<_>>()
+    };
+    let [bandwidth, latency] = ["bandwidth_bytes_per_s", "latency_ps"];
+    let expected = [(bandwidth, 20_000_000_000), (latency, 100_000)];
+    let none = Vec::<String>::new();
+    // Within the tolerance, better than expected, or not expected at all.
+    assert_eq!(found(&[(bandwidth, 18_000_000_001), (latency, 109_999)], &expected), none);
+    assert_eq!(found(&[(bandwidth, 40_000_000_000), (latency, 50_000)], &expected), none);
+    assert_eq!(found(&[(bandwidth, 1), (latency, 1 << 50)], &[]), none);
+    assert_eq!(
+        found(&[(bandwidth, 15_000_000_000), (latency, 150_000)], &expected),
+        [
+            "bandwidth-low: the bandwidth of memory is 15.0 GB/s: 25 % less than 20.0 GB/s",
+            "latency-high: the latency of memory is 150.0 ns: 50 % more than 100.0 ns"
+        ]
+    );
+    // One node of three is slow, and the other two are not for it; of two the slower is.
+    let nodes = |of: [u64; 3]| {
+        let words = ["node0_latency_ps", "node1_latency_ps", "node2_latency_ps"].into_iter().zip(of);
+        words.filter(|(_, value)| *value > 0).collect::<Vec<_>>()
+    };
+    let slow = "latency-high: the latency of memory of node 1 is 140.0 ns: 40 % more than 100.0 ns";
+    assert_eq!(found(&nodes([99_000, 140_000, 100_000]), &[]), [slow]);
+    assert_eq!(found(&nodes([100_000, 140_000, 0]), &[]), [slow]);
+    assert_eq!(found(&nodes([100_000, 109_000, 0]), &[]), none);
+}
+
+#[test]
 fn a_virtual_machine_is_not_laughed_at() {
     // No frequencies, links that are made up, a kernel of a distributor, a container's list of processes.
     let files = [
@@ -235,6 +276,19 @@ fn shipped_profiles_read_and_others_are_refused_with_a_hint() {
         let error = Profile::parse(text).unwrap_err();
         assert!(error.to_string().starts_with(message), "{text}: {error}");
         assert!(error.hint().unwrap_or_default().contains(hint), "{text}: {:?}", error.hint());
+    }
+}
+
+#[test]
+fn a_profile_expects_what_is_measured() {
+    let profile =
+        Profile::parse("[measured]\nbandwidth_bytes_per_s = 20_000_000_000\nnode1_latency_ps = 95000")
+            .unwrap();
+    let words: Vec<_> = profile.measured().iter().map(|(word, value)| (word.as_str(), *value)).collect();
+    assert_eq!(words, [("bandwidth_bytes_per_s", 20_000_000_000), ("node1_latency_ps", 95_000)]);
+    for text in ["bandwidth = 1", "latency_ps = 0", "latency_ps = \"95 ns\"", "latency_ps = -1"] {
+        let error = Profile::parse(&format!("[measured]\n{text}")).unwrap_err();
+        assert!(error.to_string().contains(text.split(' ').next().unwrap()), "{error}");
     }
 }
 

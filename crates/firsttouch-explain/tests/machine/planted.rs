@@ -329,12 +329,14 @@ pub(crate) fn faults() -> Vec<(&'static str, Vec<(String, &'static str)>)> {
     ]
 }
 
-/// Faults that only come with others, or that only trying tells.
-pub(crate) const TOGETHER: [&str; 6] = [
+/// Faults that only come with others, or that only trying or measuring tells.
+pub(crate) const TOGETHER: [&str; 8] = [
     "thp-disabled-by-prctl",
     "smt-on",
     "isolcpus-ticks",
     "irq-isolated",
     "refused-call",
     "daemon-irqbalance",
+    "bandwidth-low",
+    "latency-high",
 ];

@@ -3,7 +3,7 @@
 use super::explanation::finding;
 use crate::style::Style;
 use crate::visible::{visible, wrapped};
-use firsttouch_documents::{DoctorHost, DoctorReport, Weight};
+use firsttouch_documents::{DoctorHost, DoctorReport, Quantity, Weight};
 
 /// How the findings of one weight are introduced.
 const GROUPS: [(Weight, &str); 3] = [
@@ -55,8 +55,8 @@ fn host(host: &DoctorHost, profile: &str, width: usize, style: Style) -> String 
     }
     if !host.measured.is_empty() {
         text.push_str("\nmeasured\n");
-        for (what, value) in &host.measured {
-            text.push_str(&format!("  {}: {value}\n", visible(what)));
+        for (word, value) in &host.measured {
+            text.push_str(&format!("  {}\n", measured(word, *value)));
         }
     }
     if !host.unseen.is_empty() {
@@ -78,4 +78,14 @@ fn host(host: &DoctorHost, profile: &str, width: usize, style: Style) -> String 
         }
     }
     text
+}
+
+fn measured(word: &str, value: u64) -> String {
+    match Quantity::of(word) {
+        Some((quantity, None)) => format!("{}: {}", quantity.what, quantity.format(value)),
+        Some((quantity, Some(node))) => {
+            format!("{} of node {node}: {}", quantity.what, quantity.format(value))
+        }
+        None => format!("{}: {value}", visible(word)),
+    }
 }

@@ -93,6 +93,8 @@ pub(crate) const CATALOG: &[Entry] = &[
     row("perf-paranoid", REMARK, Decides::Else),
     row("ptrace-scope", REMARK, Decides::Else),
     row("kernel-defect", WEAKENS, Decides::Else),
+    row("bandwidth-low", WEAKENS, Decides::Else),
+    row("latency-high", WEAKENS, Decides::Else),
 ];
 
 pub(crate) fn entry(id: &str) -> Option<&'static Entry> {

@@ -8,6 +8,7 @@ mod devices;
 mod interrupts;
 mod kernel;
 mod limits;
+mod measured;
 mod nodes;
 mod permissions;
 mod pools;
@@ -70,6 +71,7 @@ pub(crate) fn find(evidence: &MachineEvidence) -> Vec<Finding> {
         daemons::find,
         permissions::find,
         kernel::find,
+        measured::find,
     ];
     for rule in rules {
         rule(&mut found);
