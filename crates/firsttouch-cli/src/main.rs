@@ -12,6 +12,7 @@ mod balance;
 mod bench;
 mod clock;
 mod doctor;
+mod drawn;
 mod exit;
 mod explain;
 mod export;

@@ -1,5 +1,6 @@
 //! Where samples are shown to a person: a frame drawn in place, or a line each.
 
+use crate::drawn::{self, Drawn};
 use crate::output::{self, Outcome};
 use anstream::{AutoStream, ColorChoice};
 use firsttouch_documents::{WatchHeader, WatchSample};
@@ -27,8 +28,8 @@ pub(super) struct View {
     kind: Kind,
     place: Place,
     live: Live,
-    /// Columns of the rows on the terminal that the next frame replaces.
-    drawn: Vec<usize>,
+    /// What the next frame replaces.
+    drawn: Drawn,
 }
 
 impl View {
@@ -39,14 +40,13 @@ impl View {
             Place::Stdout => stdout.is_terminal(),
             Place::Stderr => stderr.is_terminal() && !stdout.is_terminal(),
         };
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let colour = match place {
             Place::Stdout => AutoStream::choice(&stdout),
             Place::Stderr => AutoStream::choice(&stderr),
         };
         let style = if colour == ColorChoice::Never { Style::Plain } else { Style::Ansi };
-        let kind = if alone && !dumb { Kind::Frame(style) } else { Kind::Lines };
-        View { kind, place, live: Live::new(header), drawn: Vec::new() }
+        let kind = if alone && drawn::can_be_drawn_on() { Kind::Frame(style) } else { Kind::Lines };
+        View { kind, place, live: Live::new(header), drawn: Drawn::default() }
     }
 
     /// Whether a frame is drawn in place.
@@ -66,14 +66,8 @@ impl View {
     pub(super) fn redraw(&mut self) -> Outcome<()> {
         let Kind::Frame(style) = self.kind else { return Ok(()) };
         let (columns, rows) = self.size();
-        let mut text = up(&self.drawn, columns);
         let frame = self.live.frame(columns, rows, style);
-        for row in &frame {
-            text.push_str(&row.text);
-            text.push_str("\x1b[K\n");
-        }
-        text.push_str("\x1b[J");
-        self.drawn = frame.iter().map(|row| row.columns).collect();
+        let text = self.drawn.replace(&frame, columns);
         self.put(&text)
     }
 
@@ -107,24 +101,5 @@ impl View {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
             _ => (output::width(), ROWS),
         }
-    }
-}
-
-/// Back to the first row of what was drawn. A terminal that has become narrower has broken its rows.
-fn up(drawn: &[usize], columns: usize) -> String {
-    let rows: usize = drawn.iter().map(|own| own.div_ceil(columns.max(1)).max(1)).sum();
-    if rows == 0 { String::new() } else { format!("\r\x1b[{rows}A") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::up;
-
-    #[test]
-    fn the_cursor_goes_back_over_rows_that_were_broken() {
-        assert_eq!(up(&[], 80), "");
-        assert_eq!(up(&[79, 0, 12], 80), "\r\x1b[3A");
-        assert_eq!(up(&[79, 0, 12], 40), "\r\x1b[4A");
-        assert_eq!(up(&[79, 0, 12], 0), "\r\x1b[92A");
     }
 }
