@@ -1,8 +1,8 @@
 //! Kinds of cores in processors that have more than one.
 
 use crate::reader::Reader;
+use firsttouch_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The event sources that Intel's hybrid processors have, one for each kind of core, the fastest first.
 const SOURCES: [(&str, &str); 3] =
@@ -37,7 +37,7 @@ pub(crate) fn core_kinds(reader: &Reader<'_>, online: &[u32]) -> Vec<CoreKind> {
     if named.len() > 1 {
         return named;
     }
-    let mut by_capacity: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut by_capacity: SortedMap<u32, Vec<u32>> = SortedMap::new();
     for &cpu in online {
         if let Some(capacity) = capacity(cpu) {
             by_capacity.entry(capacity).or_default().push(cpu);

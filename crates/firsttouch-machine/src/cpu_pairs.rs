@@ -1,7 +1,7 @@
 //! Which pairs of CPUs are worth measuring: all of a few, and of many some of each class.
 
 use crate::{CpuPairClass, Machine};
-use std::collections::BTreeMap;
+use firsttouch_sorted::{SortedMap, sort_by_key};
 
 /// All pairs of so many CPUs are measured.
 const MOST_CPUS: usize = 64;
@@ -10,7 +10,7 @@ const MOST_PAIRS: usize = MOST_CPUS * (MOST_CPUS - 1) / 2;
 /// Of more CPUs so many pairs of those with one cache, and of those between any two caches.
 const SAMPLED: usize = 4;
 /// What lies at the same node and cache, as places in the machine.
-type GroupsOf<T> = BTreeMap<(Option<usize>, Option<usize>), Vec<T>>;
+type GroupsOf<T> = SortedMap<(Option<usize>, Option<usize>), Vec<T>>;
 
 /// All pairs, or some of every class where there are many CPUs.
 #[must_use]
@@ -55,7 +55,7 @@ pub fn pairs_of_cpus(machine: &Machine, cpus: &[u32]) -> Vec<([u32; 2], CpuPairC
     }
     // By class first, so that what has to be left out is left out of all alike.
     let mut chosen: Vec<([u32; 2], CpuPairClass)> = chosen.into_iter().map(|[a, b]| classed(a, b)).collect();
-    chosen.sort_by_key(|(_, class)| *class);
+    sort_by_key(&mut chosen, |(_, class)| *class);
     spread(chosen, MOST_PAIRS)
 }
 

@@ -4,6 +4,7 @@ use crate::cgroup::{Cgroups, Group};
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::sysinfo::{self, Limit};
+use firsttouch_sorted::sort_by_key;
 use serde::{Deserialize, Serialize};
 
 /// A limit in bytes, or none. A document has a number or `"unlimited"`.
@@ -184,7 +185,7 @@ fn hugetlb(reader: &Reader<'_>, group: &Group) -> Vec<HugetlbLimit> {
             })
         })
         .collect();
-    limits.sort_by_key(|limit| limit.page_bytes);
+    sort_by_key(&mut limits, |limit| limit.page_bytes);
     limits
 }
 

@@ -6,7 +6,8 @@
 use crate::locality::Locality;
 use crate::reader::Reader;
 use crate::{Machine, Root};
-use std::collections::{BTreeSet, VecDeque};
+use firsttouch_sorted::SortedSet;
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -114,8 +115,8 @@ impl Machine {
         if places.is_empty() {
             return Err(NearError::NoHardware { device: device.to_owned(), layers });
         }
-        let mut nodes = BTreeSet::new();
-        let mut cpus = BTreeSet::new();
+        let mut nodes = SortedSet::new();
+        let mut cpus = SortedSet::new();
         for place in &places {
             nodes.extend(place.nodes.iter().copied());
             cpus.extend(place.cpus.iter().copied());
@@ -124,12 +125,7 @@ impl Machine {
         if nodes.is_empty() || places.iter().any(|place| place.nodes.is_empty()) {
             return Err(NearError::Unplaced { device: device.to_owned(), layers });
         }
-        Ok(Near {
-            device: device.to_owned(),
-            layers,
-            nodes: nodes.into_iter().collect(),
-            cpus: cpus.into_iter().collect(),
-        })
+        Ok(Near { device: device.to_owned(), layers, nodes: nodes.into_vec(), cpus: cpus.into_vec() })
     }
 
     fn placed_devices(&self) -> Vec<String> {
@@ -196,7 +192,7 @@ struct Stack {
 impl Stack {
     fn below(reader: &Reader<'_>, start: &Path) -> Stack {
         let mut stack = Stack { layers: Vec::new(), bottoms: Vec::new() };
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         let mut pending = VecDeque::from([start.to_owned()]);
         while let Some(folder) = pending.pop_front() {
             if !seen.insert(folder.clone()) || seen.len() > MOST {

@@ -3,7 +3,7 @@
 use crate::cgroup::Cgroups;
 use crate::reader::Reader;
 use firsttouch_linux::root::Root;
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 /// The files that are read, one a line. A step `*` stands for every name, `name#` for `name` and a number.
 const FILES: &str = "\
@@ -57,7 +57,7 @@ sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan";
 /// Texts of files below a root, by their paths without a slash in front. What is missing is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    files: BTreeMap<String, String>,
+    files: SortedMap<String, String>,
     /// The control group that leaves us the fewest CPUs' time.
     pub cpu_quota: Option<CpuQuota>,
     /// Files that exist and could not be read, with the kernel's answer.
@@ -79,7 +79,7 @@ impl Settings {
     /// Reads them below a root; of recordings that are no files (XML, descriptions) there is nothing to read.
     pub fn read(root: &Root) -> Settings {
         let reader = Reader::new(root);
-        let mut files = BTreeMap::new();
+        let mut files = SortedMap::new();
         for line in FILES.lines() {
             let steps: Vec<&str> = line.split('/').collect();
             collect(&reader, String::new(), &steps, &mut files);
@@ -113,11 +113,11 @@ impl Settings {
 
     /// Whether there is any file below a folder.
     pub fn has(&self, folder: &str) -> bool {
-        self.files.range(folder.to_owned()..).next().is_some_and(|(file, _)| file.starts_with(folder))
+        self.files.from_key(folder).first().is_some_and(|(file, _)| file.starts_with(folder))
     }
 }
 
-fn collect(reader: &Reader<'_>, done: String, steps: &[&str], files: &mut BTreeMap<String, String>) {
+fn collect(reader: &Reader<'_>, done: String, steps: &[&str], files: &mut SortedMap<String, String>) {
     let Some((step, rest)) = steps.split_first() else {
         // Processes and devices come and go while we read, and some files answer errors of their own: of a whole group of them
         // one that cannot be read is no news.

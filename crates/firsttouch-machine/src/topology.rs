@@ -5,8 +5,8 @@ use crate::nodes::Node;
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::sysinfo;
+use firsttouch_sorted::{SortedMap, SortedSet};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -110,7 +110,7 @@ impl Topology {
         let mut cpus = cpus(reader, cpuinfo);
         count_packages(reader, &mut cpus);
         let online: Vec<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
-        let packages: BTreeMap<u32, u32> =
+        let packages: SortedMap<u32, u32> =
             cpus.iter().filter_map(|cpu| Some((cpu.id, cpu.package?))).collect();
         let mut topology = Topology {
             cores: cores(reader, &online, &packages),
@@ -144,7 +144,7 @@ impl Topology {
         let clusters = owners(self.clusters.iter().map(|cluster| &cluster.cpus));
         let dies = owners(self.dies.iter().map(|die| &die.cpus));
         for cpu in &mut self.cpus {
-            let of = |owners: &BTreeMap<u32, usize>| owners.get(&cpu.id).copied();
+            let of = |owners: &SortedMap<u32, usize>| owners.get(&cpu.id).copied();
             (cpu.core, cpu.cluster, cpu.die) = (of(&cores), of(&clusters), of(&dies));
         }
         self.packages = packages(&self.cpus, !self.cores.is_empty());
@@ -159,8 +159,8 @@ impl Topology {
 }
 
 /// For each CPU the first list that has it.
-fn owners<'a>(lists: impl Iterator<Item = &'a Vec<u32>>) -> BTreeMap<u32, usize> {
-    let mut owners = BTreeMap::new();
+fn owners<'a>(lists: impl Iterator<Item = &'a Vec<u32>>) -> SortedMap<u32, usize> {
+    let mut owners = SortedMap::new();
     for (index, cpus) in lists.enumerate() {
         for cpu in cpus {
             owners.entry(*cpu).or_insert(index);
@@ -170,13 +170,13 @@ fn owners<'a>(lists: impl Iterator<Item = &'a Vec<u32>>) -> BTreeMap<u32, usize>
 }
 
 fn cpus(reader: &Reader<'_>, cpuinfo: Option<&str>) -> Vec<Cpu> {
-    let listed: Option<BTreeSet<u32>> =
-        reader.text(&format!("{CPUS}/online")).and_then(|text| parse_list(&text)).map(BTreeSet::from_iter);
+    let listed: Option<SortedSet<u32>> =
+        reader.text(&format!("{CPUS}/online")).and_then(|text| parse_list(&text)).map(SortedSet::from_iter);
     let mut ids = reader.numbered(CPUS, "cpu");
     if ids.is_empty() {
         ids = cpuinfo.map(processors).unwrap_or_default();
     }
-    let apic_ids: BTreeMap<u32, u32> =
+    let apic_ids: SortedMap<u32, u32> =
         cpuinfo.map(sysinfo::apic_ids).unwrap_or_default().into_iter().collect();
     ids.into_iter()
         .map(|id| {
@@ -206,7 +206,7 @@ fn topology_number(reader: &Reader<'_>, cpu: u32, name: &str) -> Option<u32> {
 /// Gives packages a number where the kernel has none for them: it writes -1, or nothing, and says all the same which CPUs are
 /// together (`package_cpus_list`, up to Linux 5.1 `core_siblings_list`). hwloc makes packages without numbers of these.
 fn count_packages(reader: &Reader<'_>, cpus: &mut [Cpu]) {
-    let places: BTreeMap<u32, usize> = cpus.iter().enumerate().map(|(place, cpu)| (cpu.id, place)).collect();
+    let places: SortedMap<u32, usize> = cpus.iter().enumerate().map(|(place, cpu)| (cpu.id, place)).collect();
     let highest = cpus.iter().filter_map(|cpu| cpu.package).max();
     let mut next = highest.map_or(Some(0), |highest| highest.checked_add(1));
     for first in 0..cpus.len() {
@@ -231,7 +231,7 @@ fn count_packages(reader: &Reader<'_>, cpus: &mut [Cpu]) {
     }
 }
 
-fn cores(reader: &Reader<'_>, online: &[u32], packages: &BTreeMap<u32, u32>) -> Vec<Core> {
+fn cores(reader: &Reader<'_>, online: &[u32], packages: &SortedMap<u32, u32>) -> Vec<Core> {
     let mut cores: Vec<Core> = Vec::new();
     for &cpu in online {
         if cores.iter().any(|core| core.cpus.contains(&cpu)) {
@@ -253,7 +253,7 @@ fn cores(reader: &Reader<'_>, online: &[u32], packages: &BTreeMap<u32, u32>) -> 
 }
 
 /// Dies or clusters. A number of -1, or 65535 in a field of 16 bits, is the kernel's word for "there is none".
-fn parts(reader: &Reader<'_>, online: &[u32], packages: &BTreeMap<u32, u32>, word: &str) -> Vec<Part> {
+fn parts(reader: &Reader<'_>, online: &[u32], packages: &SortedMap<u32, u32>, word: &str) -> Vec<Part> {
     const NONE: u32 = 65_535;
     let mut parts: Vec<Part> = Vec::new();
     for &cpu in online {
@@ -276,7 +276,7 @@ fn parts(reader: &Reader<'_>, online: &[u32], packages: &BTreeMap<u32, u32>, wor
 }
 
 fn packages(cpus: &[Cpu], cores_known: bool) -> Vec<Package> {
-    let mut packages: BTreeMap<u32, (Vec<u32>, BTreeSet<usize>)> = BTreeMap::new();
+    let mut packages: SortedMap<u32, (Vec<u32>, SortedSet<usize>)> = SortedMap::new();
     for cpu in cpus {
         if let Some(package) = cpu.package {
             let (members, cores) = packages.entry(package).or_default();
@@ -284,7 +284,7 @@ fn packages(cpus: &[Cpu], cores_known: bool) -> Vec<Package> {
             cores.extend(cpu.core);
         }
     }
-    let package = |(id, (cpus, cores)): (u32, (Vec<u32>, BTreeSet<usize>))| Package {
+    let package = |(id, (cpus, cores)): (u32, (Vec<u32>, SortedSet<usize>))| Package {
         id,
         cpus,
         cores: cores_known.then_some(cores.len()),
@@ -293,7 +293,7 @@ fn packages(cpus: &[Cpu], cores_known: bool) -> Vec<Package> {
 }
 
 fn caches(reader: &Reader<'_>, online: &[u32]) -> Vec<Cache> {
-    let mut caches = BTreeSet::new();
+    let mut caches = SortedSet::new();
     for &cpu in online {
         let folder = format!("{CPUS}/cpu{cpu}/cache");
         for index in reader.numbered(&folder, "index") {

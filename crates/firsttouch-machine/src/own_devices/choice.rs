@@ -3,7 +3,7 @@
 use super::{OwnDevice, OwnDevices};
 use crate::{Machine, Near};
 use firsttouch_linux::cpulist::format_list;
-use std::collections::{BTreeMap, BTreeSet};
+use firsttouch_sorted::{SortedMap, SortedSet};
 
 /// Why the devices of a process do not tell where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +105,7 @@ impl OwnDevices {
 /// The place of devices that are all next to these nodes.
 fn place(placed: &[&OwnDevice], nodes: Vec<u32>, machine: &Machine, why: String) -> OwnPlace {
     let exact = placed.iter().filter(|device| device.nodes == nodes);
-    let mut cpus: BTreeSet<u32> = exact.flat_map(|device| device.cpus.iter().copied()).collect();
+    let mut cpus: SortedSet<u32> = exact.flat_map(|device| device.cpus.iter().copied()).collect();
     if cpus.is_empty() {
         let having = machine.nodes.iter().filter(|node| nodes.contains(&node.id));
         cpus = having.flat_map(|node| node.cpus.iter().copied()).collect();
@@ -117,24 +117,24 @@ fn place(placed: &[&OwnDevice], nodes: Vec<u32>, machine: &Machine, why: String)
             layers.push(layer.clone());
         }
     }
-    let near = Near { device: devices.join(", "), layers, nodes, cpus: cpus.into_iter().collect() };
+    let near = Near { device: devices.join(", "), layers, nodes, cpus: cpus.into_vec() };
     OwnPlace { near, devices, why }
 }
 
 /// The one value that is greater than all others.
-fn greatest<T: Ord + Copy>(values: &BTreeMap<u32, T>) -> Option<(u32, T)> {
-    let (node, most) = values.iter().max_by_key(|(_, value)| **value)?;
+fn greatest<T: Ord + Copy>(values: &SortedMap<u32, T>) -> Option<(u32, T)> {
+    let (node, most) = values.iter().max_by_key(|(_, value)| *value)?;
     (values.values().filter(|value| *value == most).count() == 1).then_some((*node, *most))
 }
 
 fn by_count(placed: &[&OwnDevice]) -> Option<(u32, String)> {
-    let mut hardware: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    let mut hardware: SortedMap<u32, SortedSet<&str>> = SortedMap::new();
     for device in placed {
         for node in &device.nodes {
             hardware.entry(*node).or_default().insert(device.hardware());
         }
     }
-    let all: BTreeSet<&str> = placed.iter().map(|device| device.hardware()).collect();
+    let all: SortedSet<&str> = placed.iter().map(|device| device.hardware()).collect();
     let counts = hardware.iter().map(|(node, devices)| (*node, devices.len())).collect();
     let (node, count) = greatest(&counts)?;
     Some((node, format!("{count} of its {} devices are next to node {node}", all.len())))
@@ -142,7 +142,7 @@ fn by_count(placed: &[&OwnDevice]) -> Option<(u32, String)> {
 
 /// Where all devices are disks, so that their bytes can be held against each other.
 fn by_bytes(placed: &[&OwnDevice]) -> Option<(u32, String)> {
-    let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut bytes: SortedMap<u32, u64> = SortedMap::new();
     for device in placed {
         for node in &device.nodes {
             *bytes.entry(*node).or_default() += device.bytes?;

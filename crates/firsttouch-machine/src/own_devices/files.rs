@@ -5,7 +5,7 @@ use crate::near::{by_number, find};
 use crate::reader::Reader;
 use firsttouch_linux::maps::{Backing, Mapping};
 use firsttouch_linux::sysinfo::{Mount, mounts};
-use std::collections::{BTreeMap, BTreeSet};
+use firsttouch_sorted::{SortedMap, SortedSet};
 use std::path::{Path, PathBuf};
 
 /// File systems that keep their files in memory, or make them up.
@@ -67,7 +67,7 @@ impl Search<'_> {
     pub(super) fn files(&mut self) {
         let reader = self.reader;
         let below = Below::new(reader, &self.process);
-        let mut files: BTreeMap<(usize, String), File> = BTreeMap::new();
+        let mut files: SortedMap<(usize, String), File> = SortedMap::new();
         for (descriptor, target) in self.open.clone() {
             let link = format!("{}/fd/{descriptor}", self.process);
             if is_device_file(&target) {
@@ -94,12 +94,12 @@ impl Search<'_> {
         }
     }
 
-    fn mappings(&mut self, below: &Below<'_>, files: &mut BTreeMap<(usize, String), File>) {
+    fn mappings(&mut self, below: &Below<'_>, files: &mut SortedMap<(usize, String), File>) {
         let maps = self.reader.text(&format!("{}/maps", self.process)).unwrap_or_default();
         let maps: Vec<Mapping> = maps.lines().filter_map(Mapping::parse).collect();
-        let code: BTreeSet<&str> =
+        let code: SortedSet<&str> =
             maps.iter().filter(|map| map.execute).map(|map| map.name.as_str()).collect();
-        let mut devices = BTreeSet::new();
+        let mut devices = SortedSet::new();
         for map in maps.iter().filter(|map| map.backing() == Backing::File) {
             if is_device_file(&map.name) || sysfs_folder(&map.name).is_some() {
                 devices.insert(map.name.as_str());

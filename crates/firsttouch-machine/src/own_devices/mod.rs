@@ -14,9 +14,9 @@ use crate::near::Near;
 use crate::reader::Reader;
 use crate::{Machine, NearError, Root};
 use firsttouch_linux::root::ReadError;
+use firsttouch_sorted::{SortedMap, sort_by, sort_by_key};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A device that a process uses.
@@ -101,9 +101,9 @@ struct Search<'a> {
     /// Its open files: number, and what the link says.
     open: Vec<(String, String)>,
     /// By their folders, because several names may mean one device.
-    devices: BTreeMap<PathBuf, Found>,
+    devices: SortedMap<PathBuf, Found>,
     /// By the reason; one example of each is enough.
-    unknown: BTreeMap<String, Use>,
+    unknown: SortedMap<String, Use>,
 }
 
 impl Search<'_> {
@@ -124,7 +124,7 @@ impl Search<'_> {
     fn into_devices(self) -> OwnDevices {
         let mut own = OwnDevices::default();
         for (folder, Found { near, mut uses }) in self.devices {
-            uses.sort_by_key(|used| Reverse(used.bytes.unwrap_or(u64::MAX)));
+            sort_by_key(&mut uses, |used| Reverse(used.bytes.unwrap_or(u64::MAX)));
             let mut device = OwnDevice {
                 name: name_of(&folder),
                 bytes: uses.iter().map(|used| used.bytes).sum(),
@@ -149,7 +149,7 @@ impl Search<'_> {
             }
             own.devices.push(device);
         }
-        own.devices.sort_by(|a, b| a.name.cmp(&b.name));
+        sort_by(&mut own.devices, |a, b| a.name.cmp(&b.name));
         let rest = self.unknown.into_iter().map(|(why, used)| format!("{}: {why}", used.what));
         own.unknown.extend(rest);
         own
@@ -179,8 +179,8 @@ impl Machine {
             reader: &Reader::new(root),
             open: open.collect(),
             process,
-            devices: BTreeMap::new(),
-            unknown: BTreeMap::new(),
+            devices: SortedMap::new(),
+            unknown: SortedMap::new(),
         };
         search.files();
         search.sockets();

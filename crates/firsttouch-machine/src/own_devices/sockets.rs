@@ -4,13 +4,13 @@ use super::{Search, Use};
 use crate::Root;
 use crate::reader::Reader;
 use firsttouch_linux::network::{Routes, Socket, Through, sockets};
-use std::collections::BTreeSet;
+use firsttouch_sorted::SortedSet;
 
 impl Search<'_> {
     /// Adds the cards that the sockets go through.
     pub(super) fn sockets(&mut self) {
         let inode = |target: &str| target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
-        let own: BTreeSet<u64> = self.open.iter().filter_map(|(_, target)| inode(target)).collect();
+        let own: SortedSet<u64> = self.open.iter().filter_map(|(_, target)| inode(target)).collect();
         if own.is_empty() {
             return;
         }

@@ -48,21 +48,21 @@ pub(super) fn unpack(
     wanted: Option<&Path>,
 ) -> Result<(Root, Recording), ArchiveError> {
     let wanted = wanted.map(inside).transpose()?;
-    let tree = match packing {
-        Packing::Plain => read(stream, MOST_BYTES),
-        Packing::Gzip => read(flate2::bufread::MultiGzDecoder::new(stream), MOST_BYTES),
-        Packing::Bzip2 => read(bzip2::bufread::MultiBzDecoder::new(stream), MOST_BYTES),
-        Packing::Xz => {
-            let most_kib = (MOST_DICTIONARY_BYTES + BESIDE_DICTIONARY_BYTES) / 1024;
-            let stream = lzma_rust2::XzReader::new_mem_limit(stream, true, most_kib);
-            read(stream, MOST_BYTES).map_err(|error| match error {
-                ArchiveError::Damaged(source) if source.kind() == io::ErrorKind::OutOfMemory => {
-                    ArchiveError::Dictionary
-                }
-                error => error,
-            })
+    let most_kib = (MOST_DICTIONARY_BYTES + BESIDE_DICTIONARY_BYTES) / 1024;
+    let mut unpacked: Box<dyn Read + '_> = match packing {
+        Packing::Plain => Box::new(stream),
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),
+        Packing::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(stream)),
+        Packing::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(stream, true, most_kib)),
+    };
+    let tree = read(&mut unpacked, MOST_BYTES).map_err(|error| match error {
+        ArchiveError::Damaged(source)
+            if packing == Packing::Xz && source.kind() == io::ErrorKind::OutOfMemory =>
+        {
+            ArchiveError::Dictionary
         }
-    }?;
+        error => error,
+    })?;
     let (top, recording) = recorded::choose(&tree, wanted.as_deref())?;
     let path = match wanted {
         Some(_) => PathBuf::from(format!("{}:{}", path.display(), name(&top))),
@@ -73,7 +73,7 @@ pub(super) fn unpack(
 }
 
 /// Reads an archive that holds at most so many bytes in its files.
-fn read(stream: impl Read, most_bytes: u64) -> Result<Tree, ArchiveError> {
+fn read(stream: &mut dyn Read, most_bytes: u64) -> Result<Tree, ArchiveError> {
     let mut archive = Archive::new(stream.take(most_bytes + MOST_HEADER_BYTES));
     let mut tree = Tree::new();
     let mut left = most_bytes;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn refusal(entries: &[(EntryType, &str, &str)]) -> ArchiveError {
-        read(archive(entries).as_slice(), 1 << 20).unwrap_err()
+        read(&mut archive(entries).as_slice(), 1 << 20).unwrap_err()
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn links_reach_the_recording_only() {
         let tree = read(
-            archive(&[
+            &mut archive(&[
                 (EntryType::Symlink, "m/sys/out", "/../../etc"),
                 (EntryType::Regular, "m/sys/out/passwd", "through the link"),
                 (EntryType::Regular, "m/proc/cpuinfo", "one"),
@@ -196,10 +196,10 @@ mod tests {
     fn what_is_too_large_is_refused_however_it_is_packed() {
         let large = "x".repeat(600);
         let entries = [(EntryType::Regular, "a", large.as_str()), (EntryType::Regular, "b", large.as_str())];
-        assert!(matches!(read(archive(&entries).as_slice(), 1000), Err(ArchiveError::TooMuch)));
-        assert_eq!(read(archive(&entries).as_slice(), 10_000).unwrap().len(), 3);
+        assert!(matches!(read(&mut archive(&entries).as_slice(), 1000), Err(ArchiveError::TooMuch)));
+        assert_eq!(read(&mut archive(&entries).as_slice(), 10_000).unwrap().len(), 3);
         let copies = [entries[0], (EntryType::Link, "b", "a"), (EntryType::Link, "c", "a")];
-        assert!(matches!(read(archive(&copies).as_slice(), 1500), Err(ArchiveError::TooMuch)));
+        assert!(matches!(read(&mut archive(&copies).as_slice(), 1500), Err(ArchiveError::TooMuch)));
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::evidence::kinds_of_described;
 use crate::kind::MemoryKind;
 use crate::nodes::{Access, Node, SideCache};
 use crate::topology::{Cache, Core, Cpu, Part, Topology};
-use std::collections::{BTreeMap, BTreeSet};
+use firsttouch_sorted::{SortedMap, SortedSet, sort_by, sort_by_key};
+use std::collections::BTreeMap;
 
 /// As many nodes as Linux can be built for.
 const MOST_NODES: usize = 1024;
@@ -120,9 +121,9 @@ impl Document<'_> {
     }
 
     /// The number of each package. Those that the operating system has no number for are counted as [`crate::Package`] says.
-    fn package_ids(&self) -> BTreeMap<usize, u32> {
+    fn package_ids(&self) -> SortedMap<usize, u32> {
         let numbered = |package: usize| Some((package, self.id(package)?));
-        let mut ids: BTreeMap<usize, u32> = self.objects("Package").filter_map(numbered).collect();
+        let mut ids: SortedMap<usize, u32> = self.objects("Package").filter_map(numbered).collect();
         let mut others: Vec<(Option<u32>, usize)> = self
             .objects("Package")
             .filter(|package| !ids.contains_key(package))
@@ -140,8 +141,8 @@ impl Document<'_> {
         let package = |object: usize| {
             self.around(object, "Package").and_then(|package| packages.get(&package).copied())
         };
-        let switched_on = self.set(root, "online_cpuset").map(BTreeSet::from_iter);
-        let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
+        let switched_on = self.set(root, "online_cpuset").map(SortedSet::from_iter);
+        let mut cpus: SortedMap<u32, Cpu> = SortedMap::new();
         for id in self.set(root, "complete_cpuset").unwrap_or_default() {
             cpus.insert(id, Cpu::new(id, false));
         }
@@ -178,7 +179,7 @@ impl Document<'_> {
         let is_cache = |index: &usize| {
             self.kind(*index).is_some_and(|kind| kind.ends_with("Cache") && kind != "MemCache")
         };
-        let caches: BTreeSet<Cache> = (0..self.elements.len())
+        let caches: SortedSet<Cache> = (0..self.elements.len())
             .filter(is_cache)
             .filter_map(|index| {
                 let element = self.element(index);
@@ -203,7 +204,7 @@ impl Document<'_> {
                 })
             })
             .collect();
-        caches.into_iter().collect()
+        caches.into_vec()
     }
 
     fn core_kinds(&self) -> Vec<CoreKind> {
@@ -227,13 +228,13 @@ impl Document<'_> {
                 Some((rank, CoreKind { name, capacity, cpus: self.set(index, "cpuset")? }))
             })
             .collect();
-        kinds.sort_by_key(|(rank, kind)| (-rank, kind.capacity.map(|capacity| -i64::from(capacity))));
+        sort_by_key(&mut kinds, |(rank, kind)| (-rank, kind.capacity.map(|capacity| -i64::from(capacity))));
         if kinds.len() < 2 { Vec::new() } else { kinds.into_iter().map(|(_, kind)| kind).collect() }
     }
 
     /// The nodes; a machine without any is one node that has all CPUs and all memory.
     fn nodes(&self, root: usize, cpus: &[Cpu]) -> Vec<Node> {
-        let online: BTreeSet<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+        let online: SortedSet<u32> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
         let mut claims: Vec<(Node, Vec<u32>)> = self
             .objects("NUMANode")
             .take(MOST_NODES)
@@ -249,11 +250,11 @@ impl Document<'_> {
         if claims.is_empty() {
             let size_bytes = self.element(root).number("local_memory");
             let all = Node { size_bytes, ..Node::new(0, Vec::new()) };
-            claims.push((all, online.iter().copied().collect()));
+            claims.push((all, online.to_vec()));
         }
         let foreign = |node: &Node| node.kind.is_some_and(|kind| kind != MemoryKind::Dram);
-        claims.sort_by_key(|(node, cpus)| (foreign(node), cpus.len(), node.id));
-        let mut housed = BTreeSet::new();
+        sort_by_key(&mut claims, |(node, cpus)| (foreign(node), cpus.len(), node.id));
+        let mut housed = SortedSet::new();
         let mut nodes: Vec<Node> = Vec::new();
         for (mut node, cpus) in claims {
             node.cpus = cpus.into_iter().filter(|cpu| online.contains(cpu) && housed.insert(*cpu)).collect();
@@ -264,7 +265,7 @@ impl Document<'_> {
             node.distances = distances.get(&node.id).cloned();
         }
         name_initiators(&mut nodes);
-        nodes.sort_unstable_by_key(|node| node.id);
+        sort_by_key(&mut nodes, |node| node.id);
         nodes.dedup_by_key(|node| node.id);
         nodes
     }
@@ -346,14 +347,14 @@ impl Document<'_> {
     }
 
     /// Distances between nodes: by row, the distance to each.
-    fn distances(&self) -> BTreeMap<u32, BTreeMap<u32, u32>> {
+    fn distances(&self) -> SortedMap<u32, BTreeMap<u32, u32>> {
         let mut tables =
             (0..self.elements.len()).filter_map(|index| match self.element(index).name.as_str() {
                 "distances2" => self.distances_2(index),
                 "distances" => self.distances_1(index),
                 _ => None,
             });
-        let Some((ids, values)) = tables.next() else { return BTreeMap::new() };
+        let Some((ids, values)) = tables.next() else { return SortedMap::new() };
         let row = |(id, row): (&u32, &[u32])| (*id, ids.iter().copied().zip(row.iter().copied()).collect());
         ids.iter().zip(values.chunks(ids.len().max(1))).map(row).collect()
     }
@@ -411,7 +412,7 @@ impl Document<'_> {
                 .filter(|id| id != "0000:0000");
             devices.push(device);
         }
-        devices.sort_by(|a, b| {
+        sort_by(&mut devices, |a, b| {
             ((a.class == "pci"), &a.class, &a.name).cmp(&((b.class == "pci"), &b.class, &b.name))
         });
         devices
@@ -447,12 +448,12 @@ impl Document<'_> {
 
 /// Turns the CPUs among the initiators into the nodes they belong to.
 fn name_initiators(nodes: &mut [Node]) {
-    let owners: BTreeMap<u32, u32> =
+    let owners: SortedMap<u32, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (*cpu, node.id))).collect();
     for access in nodes.iter_mut().flat_map(|node| &mut node.access) {
-        let named: BTreeSet<u32> =
+        let named: SortedSet<u32> =
             access.initiators.iter().filter_map(|cpu| owners.get(cpu).copied()).collect();
-        access.initiators = named.into_iter().collect();
+        access.initiators = named.into_vec();
     }
 }
 

@@ -5,7 +5,7 @@ use crate::Machine;
 use crate::evidence::kinds_of_described;
 use crate::nodes::{Node, SideCache};
 use crate::topology::{Cache, Core, Cpu, Part, Topology};
-use std::collections::BTreeSet;
+use firsttouch_sorted::{SortedSet, sort_by_key};
 
 /// What hwloc gives a node that has no `memory=`.
 const NODE_BYTES: u64 = 1 << 30;
@@ -18,9 +18,9 @@ pub(super) fn machine(text: &str) -> Result<Machine, SyntheticError> {
     builder.attach(&description.attached, &all);
     let Builder { mut topology, mut nodes, caches, .. } = builder;
     topology.caches = caches.into_iter().collect();
-    topology.cpus.sort_unstable_by_key(|cpu| cpu.id);
+    sort_by_key(&mut topology.cpus, |cpu| cpu.id);
     topology.join();
-    nodes.sort_unstable_by_key(|node| node.id);
+    sort_by_key(&mut nodes, |node| node.id);
     kinds_of_described(&mut nodes, None);
     Ok(Machine::described(topology, nodes))
 }
@@ -37,10 +37,10 @@ struct Builder<'a> {
     next: Vec<u32>,
     next_attached: u32,
     topology: Topology,
-    caches: BTreeSet<Cache>,
+    caches: SortedSet<Cache>,
     nodes: Vec<Node>,
     /// CPUs that have a node: the innermost counts, and the first of several.
-    housed: BTreeSet<u32>,
+    housed: SortedSet<u32>,
 }
 
 impl<'a> Builder<'a> {
@@ -50,9 +50,9 @@ impl<'a> Builder<'a> {
             next: vec![0; description.levels.len()],
             next_attached: 0,
             topology: Topology::default(),
-            caches: BTreeSet::new(),
+            caches: SortedSet::new(),
             nodes: Vec::new(),
-            housed: BTreeSet::new(),
+            housed: SortedSet::new(),
         }
     }
 

@@ -3,9 +3,9 @@
 //! Invariant: nothing is expanded but the five entities of XML itself and numbered characters; a document type is
 //! passed over unread; depth and number of elements are limited.
 
+use firsttouch_sorted::SortedMap;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
-use std::collections::BTreeMap;
 
 /// Deeper than any machine is built.
 const MOST_DEEP: usize = 256;
@@ -42,7 +42,7 @@ pub(super) struct Element {
     pub(super) parent: Option<usize>,
     /// The elements directly inside it.
     pub(super) children: Vec<usize>,
-    attributes: BTreeMap<String, String>,
+    attributes: SortedMap<String, String>,
     /// All text directly inside it.
     pub(super) text: String,
 }
@@ -107,7 +107,7 @@ fn add(elements: &mut Vec<Element>, element: Element) -> usize {
 }
 
 fn element(tag: &BytesStart<'_>, parent: Option<usize>) -> Result<Element, String> {
-    let mut attributes = BTreeMap::new();
+    let mut attributes = SortedMap::new();
     for attribute in tag.attributes() {
         let attribute = attribute.map_err(|error| error.to_string())?;
         let value = attribute.unescape_value().map_err(|error| error.to_string())?;

@@ -14,8 +14,8 @@ use crate::{Machine, MachineError};
 use firsttouch_linux::cpuid::Answers;
 use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::root::Root;
+use firsttouch_sorted::{SortedMap, SortedSet, sort_by, sort_by_key};
 use processor::Processor;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads the files `pu0`, `pu1`, … below a root.
 ///
@@ -29,7 +29,7 @@ pub(super) fn machine(root: &Root) -> Result<Machine, MachineError> {
     });
     let number = |name: &String| name.strip_prefix("pu")?.parse().ok().filter(|cpu| *cpu < CpuBits::END);
     // In order, and none twice: `pu1` and `pu01` are one CPU.
-    let cpus: BTreeMap<u32, String> =
+    let cpus: SortedMap<u32, String> =
         names.into_iter().flatten().filter_map(|name| Some((number(&name)?, name))).collect();
     if cpus.is_empty() {
         return Err(MachineError::NoAnswers { path: root.path().to_owned() });
@@ -42,7 +42,7 @@ pub(super) fn machine(root: &Root) -> Result<Machine, MachineError> {
             Err(error) => remarks.push(error.to_string()),
         }
     }
-    let mut ids = BTreeSet::new();
+    let mut ids = SortedSet::new();
     if !processors.iter().filter_map(|one| one.apic).all(|id| ids.insert(id)) {
         // Who asked was not bound to the CPUs: nothing tells them apart.
         remarks.push(
@@ -66,9 +66,9 @@ pub(super) fn machine(root: &Root) -> Result<Machine, MachineError> {
 }
 
 fn topology(processors: &[Processor]) -> Topology {
-    let mut cores: BTreeMap<_, Core> = BTreeMap::new();
-    let mut dies: BTreeMap<_, Part> = BTreeMap::new();
-    let mut caches: BTreeMap<_, Cache> = BTreeMap::new();
+    let mut cores: SortedMap<_, Core> = SortedMap::new();
+    let mut dies: SortedMap<_, Part> = SortedMap::new();
+    let mut caches: SortedMap<_, Cache> = SortedMap::new();
     for one in processors {
         let package = one.package;
         if let Some(core) = one.core {
@@ -94,8 +94,8 @@ fn topology(processors: &[Processor]) -> Topology {
         caches: caches.into_values().collect(),
         ..Topology::default()
     };
-    topology.cores.sort_by_key(|core| core.cpus.first().copied());
-    topology.caches.sort_unstable();
+    sort_by_key(&mut topology.cores, |core| core.cpus.first().copied());
+    sort_by(&mut topology.caches, Cache::cmp);
     topology.join();
     topology.leave_out_repetitions();
     topology
@@ -103,7 +103,7 @@ fn topology(processors: &[Processor]) -> Topology {
 
 /// The kinds of cores, the fastest first; none when all are alike.
 fn core_kinds(processors: &[Processor]) -> Vec<CoreKind> {
-    let mut kinds: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    let mut kinds: SortedMap<_, Vec<u32>> = SortedMap::new();
     for one in processors {
         if let Some(kind) = one.kind {
             kinds.entry(kind).or_default().push(one.cpu);
@@ -122,7 +122,7 @@ fn core_kinds(processors: &[Processor]) -> Vec<CoreKind> {
 
 /// The nodes that the processors name; none where one of them does not name its own.
 fn nodes(processors: &[Processor]) -> Vec<Node> {
-    let mut nodes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut nodes: SortedMap<u32, Vec<u32>> = SortedMap::new();
     for one in processors {
         let Some(node) = one.node else { return Vec::new() };
         nodes.entry(node).or_default().push(one.cpu);
