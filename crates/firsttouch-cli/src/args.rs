@@ -470,8 +470,8 @@ pub(crate) struct Doctor {
     /// and expects values
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) profile: Option<String>,
-    /// Measure bandwidth and latency of memory, of each node too where there are several, and hold them against what the
-    /// profile expects, against --against, and against the other nodes
+    /// Measure bandwidth and latency of memory and how fast pages are created, of each node too where there are several, and
+    /// hold them against what the profile expects, against --against, and against the other nodes
     #[arg(long, conflicts_with_all = ["root", "machine"])]
     pub(crate) measure: bool,
     /// What this machine measured earlier, or what others did: documents of `doctor --measure --json`; of several machines the

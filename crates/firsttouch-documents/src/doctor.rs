@@ -43,7 +43,7 @@ pub struct Quantity {
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Quantity; 2] = [
+    pub const ALL: [Quantity; 4] = [
         Quantity {
             word: "bandwidth_bytes_per_s",
             what: "bandwidth of memory",
@@ -55,6 +55,18 @@ impl Quantity {
             what: "latency of memory",
             finding: "latency-high",
             more_is_better: false,
+        },
+        Quantity {
+            word: "creation_4k_bytes_per_s",
+            what: "creation of small pages",
+            finding: "creation-slow",
+            more_is_better: true,
+        },
+        Quantity {
+            word: "creation_thp_bytes_per_s",
+            what: "creation of huge pages",
+            finding: "creation-slow",
+            more_is_better: true,
         },
     ];
 
@@ -115,7 +127,7 @@ mod tests {
 
     #[test]
     fn less_is_worse_of_rates_and_better_of_times() {
-        let [bandwidth, latency] = Quantity::ALL;
+        let [bandwidth, latency, ..] = Quantity::ALL;
         assert_eq!((bandwidth.worse_by(75, 100), latency.worse_by(75, 100)), (0.25, -0.25));
         assert_eq!(
             (bandwidth.format(20_340_000_000), latency.format(98_760)),

@@ -23,9 +23,14 @@ const RUNS: u32 = 3;
 /// The quick sizes of the cases are eight times as large as these caches; theirs otherwise are large enough for any.
 const QUICK_CACHES: u64 = 32 << 20;
 
-/// The case that measures a quantity.
-fn case_of(quantity: &Quantity) -> &'static str {
-    if quantity.more_is_better { "stream" } else { "latency" }
+/// The case that measures a quantity, with what is chosen of it.
+fn case_of(quantity: &Quantity) -> &'static [&'static str] {
+    match quantity.word {
+        "latency_ps" => &["latency"],
+        "creation_4k_bytes_per_s" => &["creation", "--variant", "touch", "--set", "pages=4k"],
+        "creation_thp_bytes_per_s" => &["creation", "--variant", "touch", "--set", "pages=thp"],
+        _ => &["stream"],
+    }
 }
 
 /// Measures all quantities, by their words.
@@ -72,7 +77,8 @@ fn start(
     result: &Path,
 ) -> Outcome<Start> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut words: Vec<OsString> = vec![program.into(), "case".into(), case_of(quantity).into()];
+    let mut words: Vec<OsString> = vec![program.into(), "case".into()];
+    words.extend(case_of(quantity).iter().map(Into::into));
     words.extend(["--result".into(), result.into()]);
     let largest_cache = here.machine().caches.iter().filter_map(|cache| cache.size_bytes).max();
     // Memory is measured, not caches.

@@ -144,7 +144,10 @@ fn memory_is_measured_and_held_against_what_was_measured() {
         };
         assert!(value.as_u64().is_some_and(|value| plausible.contains(&value)), "{word}: {value}");
     }
-    assert!(measured.contains_key("bandwidth_bytes_per_s") && measured.contains_key("latency_ps"));
+    assert!(
+        measured.contains_key("creation_thp_bytes_per_s") && measured.contains_key("latency_ps"),
+        "{measured:?}"
+    );
 
     // A machine that was ten times as good.
     for (word, value) in &measured {
@@ -158,7 +161,10 @@ fn memory_is_measured_and_held_against_what_was_measured() {
     let output = run(&["doctor", "--measure", "--against", better, "--strict"]);
     assert_code(&output, 3);
     let text = stdout(&output);
-    assert!(text.contains("bandwidth-low\n") && text.contains("latency-high\n"), "{text}");
+    assert!(
+        ["bandwidth-low\n", "latency-high\n", "creation-slow\n"].iter().all(|id| text.contains(id)),
+        "{text}"
+    );
     assert!(text.contains("\nmeasured\n  bandwidth of memory: "), "{text}");
 
     let without = scratch.path().join("without.json");

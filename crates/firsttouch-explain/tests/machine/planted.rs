@@ -330,7 +330,7 @@ pub(crate) fn faults() -> Vec<(&'static str, Vec<(String, &'static str)>)> {
 }
 
 /// Faults that only come with others, or that only trying or measuring tells.
-pub(crate) const TOGETHER: [&str; 8] = [
+pub(crate) const TOGETHER: [&str; 9] = [
     "thp-disabled-by-prctl",
     "smt-on",
     "isolcpus-ticks",
@@ -339,4 +339,5 @@ pub(crate) const TOGETHER: [&str; 8] = [
     "daemon-irqbalance",
     "bandwidth-low",
     "latency-high",
+    "creation-slow",
 ];

@@ -95,6 +95,7 @@ pub(crate) const CATALOG: &[Entry] = &[
     row("kernel-defect", WEAKENS, Decides::Else),
     row("bandwidth-low", WEAKENS, Decides::Else),
     row("latency-high", WEAKENS, Decides::Else),
+    row("creation-slow", WEAKENS, Decides::Else),
 ];
 
 pub(crate) fn entry(id: &str) -> Option<&'static Entry> {

@@ -45,7 +45,10 @@ fn finding(quantity: &Quantity, node: Option<u32>, value: u64, source: &str, exp
         100.0 * quantity.worse_by(value, expected),
         quantity.format(expected),
     );
-    let effect = "programs that are bound by memory are slower by as much, and no placement mends it";
+    let effect = match quantity.finding {
+        "creation-slow" => "programs that take much memory from the kernel wait longer for it",
+        _ => "programs that are bound by memory are slower by as much, and no placement mends it",
+    };
     noted(quantity.finding, what, effect)
         .proof(format!("measured {}", quantity.word_of(node)), value.to_string())
         .proof(source, expected.to_string())

@@ -27,7 +27,7 @@ pub(super) fn find(found: &mut Found<'_>) {
         let text = format!("1, pages_sharing {sharing}");
         found.add(noted("ksm-runs", what, effect).proof(run, text).set(run, "0"));
     }
-    let reporting = "/sys/bus/virtio/devices, /sys/module/page_reporting/parameters/page_reporting_order";
+    let reporting = "/sys/module/page_reporting, or features of /sys/bus/virtio/devices";
     if let Some(finding) = trap(machine, "free-page-reporting") {
         found.add(finding.proof(reporting, "free page reporting is in use"));
     }
