@@ -18,6 +18,8 @@
 //! and WHICH may hold what depends on the machine: `{cpus}`, `{ends}` (one thread, and one for each CPU), `{huge}` and `{pages}`
 //! (kinds of pages that it gives).
 
+use crate::case::About;
+use crate::parameter::{Arguments, Kind};
 use firsttouch_placement::parse_size;
 use std::fmt;
 
@@ -43,6 +45,52 @@ pub fn articles() -> Result<Vec<(&'static str, Article<'static>)>, ArticleError>
     let mut all = Vec::new();
     for (name, text) in DOCUMENTS {
         all.extend(parse(text)?.into_iter().map(|article| (name, article)));
+    }
+    Ok(all)
+}
+
+/// A value that an article prints of a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published<'a> {
+    /// The article, and where in it.
+    pub source: String,
+    /// What it is of: the way, and the system.
+    pub what: String,
+    /// The value.
+    pub value: f64,
+    /// What it is in.
+    pub unit: &'a str,
+}
+
+/// What articles print of a case with these arguments: of tables that a run of it repeats, with the same words for parameters that
+/// are words. Sizes may differ.
+///
+/// # Errors
+/// As [`articles`].
+pub fn published(about: &About, arguments: &Arguments) -> Result<Vec<Published<'static>>, ArticleError> {
+    let differs = |set: &str| {
+        let Some((name, value)) = set.split_once('=') else { return false };
+        let parameter = about.parameters.iter().find(|parameter| parameter.name == name);
+        parameter.is_some_and(|it| matches!(it.kind, Kind::Word(_)) && arguments.word(name) != value)
+    };
+    let mut all = Vec::new();
+    for (_, article) in articles()? {
+        let is_of = |table: &&ArticleTable<'_>| {
+            table.case() == Some(about.name)
+                && !table.run.into_iter().flat_map(str::split_whitespace).any(differs)
+        };
+        for table in article.tables.iter().filter(is_of) {
+            for (system, values) in &table.systems {
+                let values =
+                    table.ways.iter().zip(values).filter_map(|(way, value)| Some((way.label, (*value)?)));
+                all.extend(values.map(|(way, value)| Published {
+                    source: format!("{}, {}", article.title, table.shows),
+                    what: format!("{way}, {system}"),
+                    value,
+                    unit: table.unit,
+                }));
+            }
+        }
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! Tasks of uneven loads that send one another messages, run by `firsttouch-runtime`, and moved by each strategy of balancing.
 
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::outside::missing_program;
@@ -92,23 +92,10 @@ static ABOUT: About = About {
     steps: 1,
     unit: Unit::Time,
     bound: None,
-    published: &[
-        numa32("none", 0.0269),
-        numa32("greedy", 0.0135),
-        numa32("recbipart", 0.0169),
-        numa32("numa", 0.0149),
-        numa32("metis", 0.0179),
-        numa32("scotch", 0.0161),
-    ],
 };
 
 const fn variant(name: &'static str, meaning: &'static str) -> Variant {
     Variant { name, meaning, alternative: false }
-}
-
-/// A figure of the paper for its larger machine.
-const fn numa32(what: &'static str, seconds: f64) -> Published {
-    Published { source: PAPER, what, value: seconds, unit: "s an iteration of kNeighbor (NUMA32)" }
 }
 
 impl Case for Balance {

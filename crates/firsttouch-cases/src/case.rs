@@ -54,8 +54,6 @@ pub struct About {
     pub unit: Unit,
     /// What no variant can beat on a machine; `None` where nothing bounds it that could be measured by itself.
     pub bound: Option<Limit>,
-    /// Figures that others have published.
-    pub published: &'static [Published],
 }
 
 /// One way to compute a case.
@@ -89,19 +87,6 @@ pub enum Amount {
     Bytes,
     /// Operations.
     Operations,
-}
-
-/// A figure that somebody published.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Published {
-    /// The article, and where in it.
-    pub source: &'static str,
-    /// What it is of: machine, variant, parameters.
-    pub what: &'static str,
-    /// The figure.
-    pub value: f64,
-    /// What it is in.
-    pub unit: &'static str,
 }
 
 /// What a case is made with.

@@ -49,7 +49,6 @@ static ABOUT: About = About {
     steps: 3,
     unit: Unit::Time,
     bound: Some(Limit::Write),
-    published: &[],
 };
 
 const fn variant(name: &'static str, meaning: &'static str) -> Variant {

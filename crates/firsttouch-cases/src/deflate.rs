@@ -84,7 +84,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Bandwidth,
     bound: None,
-    published: &[],
 };
 
 const GENERATED: &str = "generated";

@@ -49,7 +49,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Time,
     bound: None,
-    published: &[],
 };
 
 impl Case for Demo {

@@ -79,7 +79,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Rate("Greads/s"),
     bound: None,
-    published: &[],
 };
 
 impl Case for Gather {

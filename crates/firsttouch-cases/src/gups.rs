@@ -59,7 +59,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Rate("GUP/s"),
     bound: None,
-    published: &[],
 };
 
 /// Updates that a thread holds back, far fewer than the benchmark allows.

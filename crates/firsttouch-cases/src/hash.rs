@@ -22,7 +22,7 @@ mod tests;
 mod vectors;
 
 use crate::array::Array;
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::parameter::{Kind, Parameter};
@@ -109,20 +109,6 @@ static ABOUT: About = About {
     steps: 4,
     unit: Unit::Bandwidth,
     bound: None,
-    published: &[
-        Published {
-            source: "Intel ISA-L: Cryptographic Hashes for Cloud Storage, \u{201c}The results\u{201d}",
-            what: "hash speed of the consumer as the example prints it, no parameters told",
-            value: 981.7,
-            unit: "MB/s",
-        },
-        Published {
-            source: "Intel ISA-L: Cryptographic Hashes for Cloud Storage, \u{201c}The results\u{201d}",
-            what: "consumer thread usage, in the same example",
-            value: 42.0,
-            unit: "%",
-        },
-    ],
 };
 
 impl Case for Hash {

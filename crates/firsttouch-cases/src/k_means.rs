@@ -10,7 +10,7 @@ mod nearest;
 mod points;
 
 use crate::array::Array;
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, python_script};
@@ -93,20 +93,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Rate("GFLOP/s"),
     bound: Some(Limit::MultiplyAddSingle),
-    published: &[
-        Published {
-            source: "What to Do When Auto-Vectorization Fails?, performance evaluation",
-            what: "1,000,000 points, 1,000 clusters, 10 iterations, original version: all ten",
-            value: 111.50,
-            unit: "s",
-        },
-        Published {
-            source: "What to Do When Auto-Vectorization Fails?, performance evaluation",
-            what: "1,000,000 points, 1,000 clusters, 10 iterations, optimized and vectorized version: all ten",
-            value: 20.48,
-            unit: "s",
-        },
-    ],
 };
 
 impl Case for KMeans {

@@ -44,7 +44,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Latency("ns/read"),
     bound: Some(Limit::Latency),
-    published: &[],
 };
 
 impl Case for Latency {

@@ -51,7 +51,7 @@ mod vecmath;
 mod wave3d;
 
 pub use array::{Array, ArrayObtained, ArrayPlace, Arrays, Element};
-pub use case::{About, Amount, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+pub use case::{About, Amount, Case, Given, Prepared, Unit, Variant, Work, Workload};
 pub use catalogue::{ALL, find};
 pub use checksum::Checksum;
 pub use error::{CaseError, Missing};

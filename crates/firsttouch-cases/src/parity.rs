@@ -8,7 +8,7 @@
 mod xor;
 
 use crate::array::Array;
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::isal::Isal;
@@ -77,16 +77,9 @@ static ABOUT: About = About {
     steps: 5,
     unit: Unit::Bandwidth,
     bound: Some(Limit::Read),
-    published: &[
-        Published { source: RESULTS, what: "galois_xor", value: 0.8, unit: "GB/s" },
-        Published { source: RESULTS, what: "gen_xor_avx on non-array form", value: 1.2, unit: "GB/s" },
-        Published { source: RESULTS, what: "gen_xor_avx on array form", value: 2.0, unit: "GB/s" },
-    ],
 };
 
 const ARTICLE: &str = "Tencent Ultra-Cold Storage System Optimization with Intel ISA-L – A Case Study";
-const RESULTS: &str =
-    "Tencent Ultra-Cold Storage System Optimization with Intel ISA-L – A Case Study, Results";
 
 /// Blocks, sectors of each, and sources of each sector that is made.
 const BLOCKS: usize = 10;

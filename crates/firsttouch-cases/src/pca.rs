@@ -81,7 +81,6 @@ static ABOUT: About = About {
     steps: 3,
     unit: Unit::Bandwidth,
     bound: Some(Limit::Read),
-    published: &[],
 };
 
 /// Rows whose mean stands for that of all, in one pass.

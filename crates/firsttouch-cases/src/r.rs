@@ -5,7 +5,6 @@
 //! session: creating its pages is half of what it costs.
 
 mod hilbert;
-mod published;
 
 pub(crate) use hilbert::Hilbert;
 
@@ -25,6 +24,9 @@ pub(crate) struct InR {
     numpy: Option<&'static str>,
 }
 
+/// The article.
+const ARTICLE: &str = "Nakano and Nakama, Speeding up by using ISM-like calls";
+
 const R: Variant = Variant { name: "r", meaning: "R, as the article has it", alternative: false };
 const NUMPY: Variant = Variant { name: "numpy", meaning: "NumPy", alternative: true };
 
@@ -33,7 +35,7 @@ pub(crate) const FFT: InR = InR {
     about: &About {
         name: "fft",
         summary: "Fourier transform of complex numbers, there and back, and whether they are what they were",
-        source: published::SOURCE,
+        source: ARTICLE,
         parameters: &[Parameter {
             name: "length",
             meaning: "complex numbers; the article has 10000000 and 2^24, 16777216",
@@ -45,7 +47,6 @@ pub(crate) const FFT: InR = InR {
         steps: 1,
         unit: Unit::Time,
         bound: None,
-        published: published::FFT,
     },
     script: include_str!("r/fft.R"),
     numpy: Some(include_str!("r/fft.py")),
@@ -56,7 +57,7 @@ pub(crate) const LM: InR = InR {
     about: &About {
         name: "lm",
         summary: "least squares of many responses on the same predictors: lm(y~x)",
-        source: published::SOURCE,
+        source: ARTICLE,
         parameters: &[
             Parameter {
                 name: "responses",
@@ -91,7 +92,6 @@ pub(crate) const LM: InR = InR {
         steps: 1,
         unit: Unit::Time,
         bound: None,
-        published: published::LM,
     },
     script: include_str!("r/lm.R"),
     numpy: None,
@@ -105,7 +105,7 @@ pub(crate) const SORT: InR = InR {
     about: &About {
         name: "sort",
         summary: "sorting whole numbers",
-        source: published::SOURCE,
+        source: ARTICLE,
         parameters: &[
             Parameter {
                 name: "length",
@@ -126,7 +126,6 @@ pub(crate) const SORT: InR = InR {
         steps: 1,
         unit: Unit::Time,
         bound: None,
-        published: &[],
     },
     script: include_str!("r/sort.R"),
     numpy: Some(include_str!("r/sort.py")),

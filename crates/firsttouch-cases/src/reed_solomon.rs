@@ -57,7 +57,6 @@ static ABOUT: About = About {
     steps: 3,
     unit: Unit::Bandwidth,
     bound: Some(Limit::Read),
-    published: &[],
 };
 
 /// Blocks of data, and of parity.

@@ -51,7 +51,6 @@ static ABOUT: About = About {
     steps: 10,
     unit: Unit::Bandwidth,
     bound: Some(Limit::Copy),
-    published: &[],
 };
 
 impl Case for Stream {

@@ -16,7 +16,7 @@ mod reals;
 mod tests;
 
 use crate::array::Array;
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, python_script};
@@ -30,8 +30,6 @@ use std::ffi::OsStr;
 /// Functions over arrays.
 #[derive(Debug)]
 pub(crate) struct VecMath;
-
-const SOURCE: &str = "Thread Parallelism in Cython";
 
 static ABOUT: About = About {
     name: "vecmath",
@@ -87,32 +85,6 @@ static ABOUT: About = About {
     steps: 8,
     unit: Unit::Latency("ns/element"),
     bound: Some(Limit::Copy),
-    published: &[
-        Published {
-            source: SOURCE,
-            what: "log(a)*log(b), 100 runs of 104857600 elements, serial loop, gcc -O0, Xeon Phi of 68 cores",
-            value: 2_874.419_779_062_271,
-            unit: "s",
-        },
-        Published {
-            source: SOURCE,
-            what: "the same, parallel loop, gcc -O0",
-            value: 26.016_316_175_460_815,
-            unit: "s",
-        },
-        Published {
-            source: SOURCE,
-            what: "the same, parallel loop, icc -O0",
-            value: 23.893_657_922_744_75,
-            unit: "s",
-        },
-        Published {
-            source: SOURCE,
-            what: "the same, parallel loop, icc -O3 -xMIC-AVX512",
-            value: 21.03,
-            unit: "s",
-        },
-    ],
 };
 
 /// What computes a pass.

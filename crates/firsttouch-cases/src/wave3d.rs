@@ -73,7 +73,6 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Rate("Gpoints/s"),
     bound: Some(Limit::Read),
-    published: &[],
 };
 
 impl Case for Wave {

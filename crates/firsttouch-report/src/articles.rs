@@ -8,6 +8,7 @@ use crate::sheet::{Sheet, SheetRow, column};
 use crate::shell;
 use crate::verdict;
 use firsttouch_documents::{ArticleFigure, ArticleReport, ArticleRow, ArticleTable, BenchReport, CaseReport};
+use firsttouch_experiment::Verdict;
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use serde_json::Value;
 
@@ -46,11 +47,15 @@ pub(crate) fn caption(table: &ArticleTable) -> Sentence {
 }
 
 /// A line of a table: of a system that published it, or of a configuration here.
-struct Line<'a> {
+struct Line {
     name: String,
     figure: String,
     times: String,
-    here: Option<&'a ArticleFigure>,
+    /// The word of it; empty of what is published.
+    word: &'static str,
+    verdict: Option<Verdict>,
+    /// Nothing is to be proved of it.
+    is_given: bool,
 }
 
 /// Ways, and under each the systems that published it and what it came to here; `None` without any.
@@ -69,23 +74,21 @@ pub(crate) fn sheet(table: &ArticleTable, report: &BenchReport) -> Option<Sheet>
     columns.extend(has_verdicts.then(|| column("proved", "verdict", false)));
     let width = columns.len() - 1;
     let mut rows = Vec::new();
-    for (place, row) in table.rows.iter().enumerate() {
-        let is_first = place == 0;
-        let lines: Vec<Line<'_>> =
-            published_lines(table, first, row).chain(here_lines(table, row, is_first)).collect();
+    for row in &table.rows {
+        let here = row.here.iter().map(|one| here_line(table, report, row, one));
+        let lines: Vec<Line> = published_lines(table, first, row).chain(here).collect();
         let head = |cells| SheetRow { name: row.way.clone(), cells, verdict: None, is_baseline: true };
-        let cells = |line: &Line<'_>| {
+        let cells = |line: &Line| {
             let mut cells: Vec<String> = has_figures.then(|| line.figure.clone()).into_iter().collect();
             cells.extend(has_times.then(|| line.times.clone()));
-            let verdict = line.here.map_or("", |one| verdict_word(table, report, one, is_first));
-            cells.extend(has_verdicts.then(|| verdict.to_owned()));
+            cells.extend(has_verdicts.then(|| line.word.to_owned()));
             cells
         };
-        let row_of = |name: String, line: &Line<'_>| SheetRow {
+        let row_of = |name: String, line: &Line| SheetRow {
             name,
             cells: cells(line),
-            verdict: line.here.and_then(|one| one.verdict),
-            is_baseline: is_first || line.here.is_none(),
+            verdict: line.verdict,
+            is_baseline: line.is_given,
         };
         match lines.as_slice() {
             [] => {
@@ -109,7 +112,7 @@ fn published_lines<'a>(
     table: &'a ArticleTable,
     first: &'a ArticleRow,
     row: &'a ArticleRow,
-) -> impl Iterator<Item = Line<'a>> {
+) -> impl Iterator<Item = Line> {
     row.published.iter().map(|one| Line {
         name: one.system.clone(),
         figure: with_unit(table, one.value),
@@ -118,7 +121,9 @@ fn published_lines<'a>(
             Some(value) => times(value, false),
             None => String::new(),
         },
-        here: None,
+        word: "",
+        verdict: None,
+        is_given: true,
     })
 }
 
@@ -147,14 +152,17 @@ fn with_unit(table: &ArticleTable, value: f64) -> String {
     if table.unit == "x" { String::new() } else { format!("{text} {}", table.unit) }
 }
 
-fn here_lines<'a>(
-    table: &'a ArticleTable,
-    row: &'a ArticleRow,
-    is_first: bool,
-) -> impl Iterator<Item = Line<'a>> {
-    let is_alone = row.here.len() == 1;
-    row.here.iter().map(move |one| Line {
-        name: if is_alone { "here".to_owned() } else { format!("here: {}", one.configuration) },
+fn here_line(table: &ArticleTable, report: &BenchReport, row: &ArticleRow, one: &ArticleFigure) -> Line {
+    let found = configuration(table, report, one);
+    // What the others were compared with.
+    let is_baseline = found.is_some_and(|(session, configuration)| {
+        session.configurations.first().is_some_and(|first| std::ptr::eq(first, configuration))
+    });
+    let word = found.map_or(verdict::without_verdict(false), |(session, _)| {
+        verdict::word(session, one.verdict, is_baseline)
+    });
+    Line {
+        name: if row.here.len() == 1 { "here".to_owned() } else { format!("here: {}", one.configuration) },
         figure: match one.figure.value.to_string() {
             // As the run said it.
             said if one.figure.low.is_none() && said.len() <= LONG => format!("{said} {}", one.unit),
@@ -162,22 +170,12 @@ fn here_lines<'a>(
         },
         times: match &one.ratio {
             Some(ratio) => number::ratio(ratio),
-            None if is_first && table.higher_is_better.is_some() => "1".to_owned(),
+            None if is_baseline => "1".to_owned(),
             None => String::new(),
         },
-        here: Some(one),
-    })
-}
-
-fn verdict_word(
-    table: &ArticleTable,
-    report: &BenchReport,
-    one: &ArticleFigure,
-    is_first: bool,
-) -> &'static str {
-    match configuration(table, report, one) {
-        Some((session, _)) => verdict::word(session, one.verdict, is_first),
-        None => verdict::without_verdict(is_first),
+        word,
+        verdict: one.verdict,
+        is_given: is_baseline,
     }
 }
 
@@ -199,10 +197,21 @@ pub(crate) fn case_of<'a>(table: &ArticleTable, report: &'a BenchReport) -> Opti
 /// Why a table, or a way, was not repeated, what configurations obtained, what else there is to say, and the command.
 pub(crate) fn remarks(table: &ArticleTable, report: &BenchReport) -> Vec<Sentence> {
     let reason = table.reason.iter().map(|why| Sentence::new().words(format!("Not repeated here: {why}.")));
-    let ways = table
-        .rows
-        .iter()
-        .filter_map(|row| Some(Sentence::new().name(&row.way).words(format!(": {}", row.reason.as_ref()?))));
+    // Ways that lack the same stand together.
+    let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in &table.rows {
+        let Some(why) = row.reason.as_deref() else { continue };
+        match ways.iter_mut().find(|(one, _)| *one == why) {
+            Some((_, ways)) => ways.push(&row.way),
+            None => ways.push((why, vec![&row.way])),
+        }
+    }
+    let ways = ways.into_iter().map(|(why, ways)| {
+        let named = ways.iter().enumerate().fold(Sentence::new(), |sentence, (place, way)| {
+            sentence.words(if place == 0 { "" } else { ", " }).name(way)
+        });
+        named.words(format!(": {why}"))
+    });
     let mut seen: Vec<&str> = Vec::new();
     let figures = table.rows.iter().flat_map(|row| &row.here);
     let got = figures.filter_map(|one| {

@@ -91,9 +91,9 @@ fn what_the_documents_print_is_there() {
         ("threads", "X5550", "hugepage/affinity", 7.733),
         ("ny", "Opteron", "unpinned", 685.0),
         ("ny", "Opteron", "a process", 633.0),
-        ("ny", "Opteron", "pinned threads, huge", 600.991),
-        ("ny", "X5550", "pinned threads, huge", 1298.830),
-        ("ny-rate", "Opteron", "pinned threads, huge", 322.7969),
+        ("ny", "Opteron", "pinned threads, huge", 601.0),
+        ("ny-best", "X5550", "huge pages and", 1298.830),
+        ("ny-best-rate", "Opteron", "huge pages and", 322.7969),
         ("n30", "X5550, two", "make", 820.822),
         ("page-2g", "T7", "of which", 320.0),
         ("page-2g", "T7", "co-processors", 31.0),
@@ -139,6 +139,24 @@ fn every_kernel_of_the_issue_is_run() {
     ] {
         assert!(cases.contains(&case), "{case}");
     }
+}
+
+/// By hand: seven systems with and without of two sizes; and of one benchmark of three, times of six balancers and moves of five on two
+/// machines.
+#[test]
+fn values_belong_to_the_cases_that_repeat_them() {
+    let of = |case: &str, chosen: &[(&str, &str)]| {
+        let about = find(case).expect("a case").about();
+        let chosen: Vec<_> =
+            chosen.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        published(about, &Arguments::of(about, &chosen, false).expect("values")).expect("the files read")
+    };
+    assert_eq!(of("hilbert", &[("order", "500")]).len(), 2 * 2 * 7);
+    let balance = of("balance", &[("benchmark", "lb_test")]);
+    assert_eq!(balance.len(), 2 * (6 + 5));
+    assert!(balance.iter().any(|one| one.what == "NumaLB, NUMA16" && one.value == 0.83 && one.unit == "s"));
+    assert!(balance.iter().all(|one| one.source.contains("lb_test")), "{balance:?}");
+    assert!(of("demo", &[]).is_empty());
 }
 
 #[test]

@@ -109,7 +109,6 @@ static ABOUT: About = About {
     steps: 3,
     unit: Unit::Rate("GFLOP/s"),
     bound: Some(Limit::MultiplyAdd),
-    published: &[],
 };
 
 impl Case for Dgemm {

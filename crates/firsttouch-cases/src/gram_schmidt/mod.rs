@@ -12,7 +12,7 @@ mod triangle;
 mod vectors;
 
 use crate::blas::{Blas, Columns, Package};
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::{Checksum, weighted_sum};
 use crate::dgemm::Kernel;
 use crate::error::{CaseError, Missing};
@@ -94,24 +94,9 @@ static ABOUT: About = About {
     steps: 1,
     unit: Unit::Time,
     bound: Some(Limit::Read),
-    published: &[
-        Published {
-            source: ARTICLE_EXTRACTED,
-            what: "time of modified by time of classic, vectors of 2.5 and 4.4 million numbers, 1 to 16 processes, the least",
-            value: 1.5,
-            unit: "ratio",
-        },
-        Published {
-            source: ARTICLE_EXTRACTED,
-            what: "time of modified by time of classic, vectors of 2.5 and 4.4 million numbers, 1 to 16 processes, the most",
-            value: 2.5,
-            unit: "ratio",
-        },
-    ],
 };
 
 const ARTICLE: &str = "Implementation of Classic Gram-Schmidt in a Reservoir Simulator";
-const ARTICLE_EXTRACTED: &str = "Implementation of Classic Gram-Schmidt in a Reservoir Simulator, section 3.4, experiments with extracted matrices";
 
 impl Case for GramSchmidt {
     fn about(&self) -> &'static About {

@@ -2,7 +2,7 @@
 
 use super::checksum;
 use super::input::{Input, SEED, graph, scale};
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::CaseError;
 use crate::parameter::{Kind, Parameter};
@@ -54,17 +54,7 @@ static ABOUT: About = About {
     steps: 1,
     unit: Unit::Rate("Garcs/s"),
     bound: None,
-    published: &[
-        new_york("threads where the scheduler places them", 685.0),
-        new_york("a process for each socket", 633.0),
-        new_york("bound threads", 601.0),
-    ],
 };
-
-/// A figure of the article for the roads of New York.
-const fn new_york(what: &'static str, seconds: f64) -> Published {
-    Published { source: ARTICLE, what, value: seconds, unit: "s (NY, 24 cores)" }
-}
 
 impl Case for Apsp {
     fn about(&self) -> &'static About {

@@ -2,7 +2,7 @@
 
 use super::checksum;
 use super::input::{Input, SEED, graph, scale};
-use crate::case::{About, Case, Given, Prepared, Published, Unit, Variant, Work, Workload};
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::CaseError;
 use crate::parameter::{Kind, Parameter};
@@ -72,18 +72,7 @@ static ABOUT: About = About {
     steps: 2,
     unit: Unit::Rate("Garcs/s"),
     bound: Some(Limit::Read),
-    published: &[
-        usa("6x4 groups (a copy of the graph for each)", 193.4),
-        usa("12x2 groups", 194.6),
-        usa("24x1 groups", 198.5),
-        usa("24x1 groups whose threads are not in the order of the cores", 268.2),
-    ],
 };
-
-/// A figure of the article for the whole road network of the USA.
-const fn usa(what: &'static str, seconds: f64) -> Published {
-    Published { source: ARTICLE, what, value: seconds, unit: "s (USA, 576 sources, 24 cores)" }
-}
 
 /// How sources are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

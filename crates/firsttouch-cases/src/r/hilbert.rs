@@ -6,7 +6,7 @@ use crate::error::{CaseError, Missing};
 use crate::hilbert::{hilbert, qr};
 use crate::outside::{missing_r, r_script};
 use crate::parameter::{Kind, Parameter};
-use crate::r::published;
+use crate::r::ARTICLE;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 
@@ -24,7 +24,7 @@ pub(crate) struct Hilbert;
 static ABOUT: About = About {
     name: "hilbert",
     summary: "QR decomposition of a Hilbert matrix by R's algorithm: qr(hilbert(N))",
-    source: published::SOURCE,
+    source: ARTICLE,
     parameters: &[Parameter {
         name: "order",
         meaning: "order of the matrix; the article has 1000 and 1024",
@@ -39,7 +39,6 @@ static ABOUT: About = About {
     steps: 1,
     unit: Unit::Time,
     bound: None,
-    published: published::HILBERT,
 };
 
 impl Case for Hilbert {

@@ -56,15 +56,15 @@ pub(super) fn run(args: &args::Bench, names: &[String]) -> Outcome {
     let here = Here::of(args, status)?;
     let chosen = chosen(names)?;
     let mut runs = runs(args, &chosen, &here, status)?;
-    let mut left = 0;
+    let mut sizes = Vec::new();
     for run in runs.iter_mut().filter(|run| run.reason.is_none()) {
         match jobs(&run.args, &[run.case], &run.settings, &run.vary, status) {
-            Ok(jobs) => left += jobs.iter().map(session::Job::comparisons).sum::<usize>(),
+            Ok(jobs) => sizes.extend(jobs.iter().map(session::Job::size)),
             Err(failure) if failure.is_usage() => return Err(failure),
             Err(failure) => run.reason = Some(failure.with_hint()),
         }
     }
-    let mut progress = Progress::new(args, began, left);
+    let mut progress = Progress::new(args, began, sizes.into_iter().sum());
     let bench = surroundings.bench(args)?;
     let mut cases: Vec<CaseReport> = Vec::new();
     for run in runs.iter_mut().filter(|run| !args.list && run.reason.is_none()) {
@@ -220,8 +220,9 @@ fn repeated(table: &Table<'_>, run: Option<&Run>, cases: &[CaseReport], here: &H
     let case = at.and_then(|at| cases.get(at as usize));
     let mut all: Vec<Ran<'_>> = case.map_or_else(Vec::new, ran);
     let mut rows: Vec<ArticleRow> = Vec::new();
-    // Ratios are of the first way where that is what the others were compared with.
-    let mut is_first_baseline = table.ways.is_empty();
+    // Ratios are of the first way where that is what the others were compared with, or where no way is anything here.
+    let is_any = |which: &str| all.iter().any(|one| one.is(&here.fill(which)));
+    let mut is_first_baseline = !table.ways.iter().filter_map(|way| way.which).any(is_any);
     for (place, way) in table.ways.iter().enumerate() {
         let which = way.which.map(|which| here.fill(which));
         let (mut figures, mut has_baseline) = (Vec::new(), false);
@@ -274,7 +275,7 @@ fn missing(which: &str, case: &CaseReport, is_known: bool) -> String {
     match case.missing.iter().find(|one| Some(one.variant.as_str()) == variant) {
         Some(missing) => format!("{}; {}", missing.reason, missing.remedy),
         None if is_known => "no run of it ended within the time; allow more (--budget)".to_owned(),
-        None => "nothing on this machine is like it".to_owned(),
+        None => "no run here is like it".to_owned(),
     }
 }
 

@@ -75,6 +75,12 @@ impl Family<'_> {
         words
     }
 
+    /// How many configurations it has.
+    pub(super) fn configurations(&self) -> usize {
+        let values = self.vary.iter().map(|dimension| dimension.values().len());
+        (1 + self.placements.len()) * self.variants.len() * values.product::<usize>()
+    }
+
     /// The words of a run without the program and where its result goes.
     pub(super) fn run_words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["case".into(), self.about.name.into()];

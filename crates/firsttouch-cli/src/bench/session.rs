@@ -1,7 +1,7 @@
 //! `bench CASE…`: the families of comparisons of each case, one after the other.
 
 use super::TEAM;
-use super::comparison::{Bench, Family, share_of};
+use super::comparison::{Bench, Family};
 use super::followed::Reference;
 use super::objects::{Search, places};
 use super::one_run::{chosen, failed};
@@ -11,6 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
 use crate::{clock, export, program, reading, tune};
 use anyhow::Context;
+use firsttouch_cases::articles::{Published, published};
 use firsttouch_cases::{ALL, About, Arguments, Case, Missing, Variant};
 use firsttouch_documents::{
     AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PlacedArrays,
@@ -42,9 +43,33 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// How many comparisons it is.
-    pub(super) fn comparisons(&self) -> usize {
-        self.families.len() + usize::from(self.search.is_some())
+    /// How many comparisons it is, and how many configurations they have.
+    pub(super) fn size(&self) -> Size {
+        let searched = usize::from(self.search.is_some());
+        let families = self.families.iter().map(Family::configurations);
+        Size {
+            comparisons: self.families.len() + searched,
+            configurations: families.sum::<usize>() + searched * SEARCHED,
+        }
+    }
+}
+
+/// What a search over arrays counts as.
+const SEARCHED: usize = 6;
+
+/// How much there is to compare.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Size {
+    comparisons: usize,
+    configurations: usize,
+}
+
+impl std::iter::Sum for Size {
+    fn sum<I: Iterator<Item = Size>>(sizes: I) -> Size {
+        sizes.fold(Size::default(), |sum, one| Size {
+            comparisons: sum.comparisons + one.comparisons,
+            configurations: sum.configurations + one.configurations,
+        })
     }
 }
 
@@ -80,7 +105,7 @@ impl Surroundings {
     }
 }
 
-/// What is left of the time of a command, and for how many comparisons; and what became of those before.
+/// What is left of the time of a command, and for how many configurations; and what became of those before.
 pub(super) struct Progress {
     budget: Option<Duration>,
     began: Instant,
@@ -92,19 +117,20 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// So many comparisons within the time that is asked for.
-    pub(super) fn new(args: &args::Bench, began: Instant, left: usize) -> Progress {
-        let each = u32::try_from(left).unwrap_or(u32::MAX);
+    /// So much within the time that is asked for.
+    pub(super) fn new(args: &args::Bench, began: Instant, size: Size) -> Progress {
+        let each = u32::try_from(size.comparisons).unwrap_or(u32::MAX);
         let budget =
             args.budget.map_or_else(|| Some(if args.quick { QUICK } else { EACH * each }), |it| it.0);
-        Progress { budget, began, left, code: 0, profile: None }
+        Progress { budget, began, left: size.configurations, code: 0, profile: None }
     }
 
-    /// The time of the next comparison.
-    fn next(&mut self) -> Option<Duration> {
-        let share = share_of(self.budget, self.began, self.left);
-        self.left -= 1;
-        share
+    /// The time of the next comparison, of so many configurations: each has as much as the others.
+    fn next(&mut self, configurations: usize) -> Option<Duration> {
+        let left = self.left.max(1);
+        self.left = self.left.saturating_sub(configurations);
+        let rest = self.budget?.saturating_sub(self.began.elapsed());
+        Some(rest.mul_f64(configurations.min(left) as f64 / left as f64))
     }
 }
 
@@ -122,7 +148,7 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
     if args.save.is_some() && jobs.len() > 1 {
         return Err(Failure::message("--save keeps the profile of one case").usage().hint("name one CASE"));
     }
-    let mut progress = Progress::new(args, began, jobs.iter().map(Job::comparisons).sum());
+    let mut progress = Progress::new(args, began, jobs.iter().map(Job::size).sum());
     let bench = surroundings.bench(args)?;
     let reports = jobs.into_iter().map(|job| compare(job, &bench, &mut progress)).collect::<Outcome<_>>()?;
     let document = BenchReport {
@@ -151,7 +177,7 @@ pub(super) fn jobs<'a>(
 ) -> Outcome<Vec<Job<'a>>> {
     let jobs = cases.iter().zip(settings).map(|(case, set)| job(args, *case, set, vary, status));
     let jobs: Vec<Job<'a>> = jobs.collect::<Outcome<_>>()?;
-    if jobs.iter().all(|job| job.comparisons() == 0) {
+    if jobs.iter().all(|job| job.size().comparisons == 0) {
         let missing = jobs.iter().flat_map(|job| &job.missing).map(|(_, missing)| missing).next();
         let error = Failure::message("nothing can be compared here");
         return Err(match missing {
@@ -177,7 +203,7 @@ pub(super) fn compare(job: Job<'_>, bench: &Bench<'_>, progress: &mut Progress) 
         Ok(())
     };
     for family in job.families {
-        let budget = progress.next();
+        let budget = progress.next(family.configurations());
         if bench.interrupt.asked() {
             continue;
         }
@@ -188,7 +214,7 @@ pub(super) fn compare(job: Job<'_>, bench: &Bench<'_>, progress: &mut Progress) 
         }
     }
     if let Some(search) = job.search {
-        let budget = progress.next();
+        let budget = progress.next(SEARCHED);
         if !bench.interrupt.asked() {
             tell();
             match search.run(bench, budget, &mut references) {
@@ -201,7 +227,7 @@ pub(super) fn compare(job: Job<'_>, bench: &Bench<'_>, progress: &mut Progress) 
             }
         }
     }
-    Ok(report(job.about, &job.arguments, comparisons, objects, &job.missing))
+    report(job.about, &job.arguments, comparisons, objects, &job.missing)
 }
 
 /// The settings of each case: `NAME=VALUE` for all that have the parameter, `CASE.NAME=VALUE` for one.
@@ -355,22 +381,19 @@ fn report(
     comparisons: Vec<CaseComparison>,
     objects: Option<PlacedArrays>,
     missing: &[(&'static Variant, Missing)],
-) -> CaseReport {
-    CaseReport {
+) -> Outcome<CaseReport> {
+    let figure = |one: Published<'_>| PublishedFigure {
+        source: one.source,
+        what: one.what,
+        value: one.value,
+        unit: one.unit.to_owned(),
+    };
+    Ok(CaseReport {
         name: about.name.to_owned(),
         summary: about.summary.to_owned(),
         source: about.source.to_owned(),
         parameters: arguments.texts().map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
-        published: about
-            .published
-            .iter()
-            .map(|one| PublishedFigure {
-                source: one.source.to_owned(),
-                what: one.what.to_owned(),
-                value: one.value,
-                unit: one.unit.to_owned(),
-            })
-            .collect(),
+        published: published(about, arguments)?.into_iter().map(figure).collect(),
         comparisons,
         objects,
         missing: missing
@@ -381,5 +404,5 @@ fn report(
                 remedy: missing.remedy.clone(),
             })
             .collect(),
-    }
+    })
 }

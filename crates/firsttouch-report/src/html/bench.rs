@@ -21,14 +21,15 @@ pub fn bench(report: &BenchReport) -> String {
         section(&mut page, &escape(&article.title), &of_article(article, report));
     }
     for case in &report.cases {
-        section(&mut page, &escape(&case.name), &of_case(case));
+        section(&mut page, &escape(&case.name), &of_case(case, report.articles.is_empty()));
     }
     section_of(&mut page, "Machine", machine::sheet(&report.machine));
     closed(&mut page, &json::bench_block(report));
     page
 }
 
-fn of_case(case: &CaseReport) -> String {
+/// `alone`: no article has its figures over threads.
+fn of_case(case: &CaseReport, alone: bool) -> String {
     let mut content = format!("<p>{}</p>\n", written(&about(case)));
     for (index, sheet) in sheets(case).iter().enumerate() {
         let caption = sheet.caption.as_ref().map_or(String::new(), written);
@@ -36,7 +37,7 @@ fn of_case(case: &CaseReport) -> String {
         let session = case.comparisons.get(index).map(|comparison| &comparison.session);
         for plot in session
             .into_iter()
-            .flat_map(|session| [plots::ratios(session), plots::threads(session)])
+            .flat_map(|session| [plots::ratios(session), plots::threads(session).filter(|_| alone)])
             .flatten()
         {
             figure(&mut content, &plot);

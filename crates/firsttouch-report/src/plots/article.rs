@@ -39,7 +39,8 @@ pub(super) fn plot(table: &ArticleTable) -> Option<Plot> {
             });
             let here = row.here.iter().filter_map(|one| {
                 let ratio = one.ratio.as_ref()?;
-                Some(Mark { name: "", value: ratio.value, interval: Some(ratio) })
+                let name = if row.here.len() == 1 { "here" } else { &one.configuration };
+                Some(Mark { name, value: ratio.value, interval: Some(ratio) })
             });
             (row.way.as_str(), published.chain(here).collect())
         })
@@ -54,7 +55,7 @@ pub(super) fn plot(table: &ArticleTable) -> Option<Plot> {
     let bottom = TOP + LINE * lines + BETWEEN * ways.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 44.0);
     let logarithmic = if scale.is_log() { " (logarithmic)" } else { "" };
-    let title = format!("times better than {}{logarithmic}", visible(&first.way));
+    let title = format!("times better than the first on the same machine{logarithmic}");
     bottom_axis(&mut svg, &scale, &scale.ticks(7), (TOP, bottom), &title);
     svg.line((scale.at(1.0), TOP), (scale.at(1.0), bottom), colour::INK, 1.5);
     let mut y = TOP + BETWEEN / 2.0;
@@ -62,15 +63,15 @@ pub(super) fn plot(table: &ArticleTable) -> Option<Plot> {
         row_name(&mut svg, y + LINE * marks.len() as f64 / 2.0, way, false);
         for mark in marks {
             let at = y + LINE / 2.0;
-            let (shape, ink, name) = match mark.interval {
-                Some(_) => (Shape::Disc, colour::BLUE, "here".to_owned()),
-                None => (Shape::Square, colour::GREY, visible(mark.name).into_owned()),
+            let (shape, ink) = match mark.interval {
+                Some(_) => (Shape::Disc, colour::BLUE),
+                None => (Shape::Square, colour::GREY),
             };
             if let Some(ratio) = mark.interval {
                 let (low, high) = (ratio.low.max(ratio.value / FAR), ratio.high.min(ratio.value * FAR));
                 svg.line((scale.at(low), at), (scale.at(high), at), ink, 2.0);
             }
-            let words = format!("{} {name}", number::times(mark.value, false));
+            let words = format!("{} ({})", number::times(mark.value, false), visible(mark.name));
             svg.mark(shape, (scale.at(mark.value), at), 4.0, ink, &format!("{}: {words}", visible(way)));
             svg.note((RIGHT + 14.0, at + 4.0), Anchor::Start, &shortened(&words, BESIDE));
             y += LINE;
@@ -81,7 +82,8 @@ pub(super) fn plot(table: &ArticleTable) -> Option<Plot> {
     Some(Plot {
         title: "Theirs beside ours",
         caption: format!(
-            "How many times better than \u{201c}{}\u{201d} on the same machine: ■ as published, ● here, with 95 % intervals.",
+            "How many times better than \u{201c}{}\u{201d}, or what else stands first, on the same machine: ■ as published, ● here, \
+             with 95 % intervals.",
             first.way
         ),
         svg: svg.finish("Published ratios beside those of this machine"),
