@@ -161,7 +161,7 @@ def test_an_empty_pool_is_said():
     assert seen.shortfalls[0].reason == "pool-empty" and seen.shortfalls[0].bytes == seen.bytes
     with pytest.raises(firsttouch.FallbackError) as error:
         firsttouch.zeros(4 * MIB, np.uint8, pages="2m", on_fallback="raise")
-    assert error.value.reason == "pool-empty" and "nr_hugepages" in error.value.hint
+    assert error.value.reason == "pool-empty" and "setup pages" in error.value.hint
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         firsttouch.zeros(4 * MIB, np.uint8, pages="2m", on_fallback="ignore")

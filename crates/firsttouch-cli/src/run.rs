@@ -64,24 +64,24 @@ pub(crate) fn run(run: &Run) -> Outcome {
 pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
     let start = match &args.profile {
         None => Placement::default(),
-        Some(file) => {
-            let shown = file.display();
-            let read = std::fs::read(file).with_context(|| format!("cannot read the profile {shown}"))?;
-            let bytes = without_mark(read);
-            let text = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
-            Profile::parse(&text)
-                .with_context(|| format!("cannot use {shown}"))
-                .map_err(|error| {
-                    Failure::new(error).hint("firsttouch tune --save FILE -- PROGRAM writes a profile")
-                })?
-                .placement
-        }
+        Some(file) => profile(file)?.placement,
     };
     let placement = args.over(&start);
     placement
         .check()
         .map_err(|error| Failure::new(error).hint("firsttouch run --help lists the means and their pages"))?;
     Ok(placement)
+}
+
+/// The profile in a file.
+pub(crate) fn profile(file: &std::path::Path) -> Outcome<Profile> {
+    let shown = file.display();
+    let read = std::fs::read(file).with_context(|| format!("cannot read the profile {shown}"))?;
+    let bytes = without_mark(read);
+    let text = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
+    Profile::parse(&text)
+        .with_context(|| format!("cannot use {shown}"))
+        .map_err(|error| Failure::new(error).hint("firsttouch tune --save FILE -- PROGRAM writes a profile"))
 }
 
 /// Whether the means reaches the program; with `--strict` it must.

@@ -5,6 +5,7 @@ use crate::clock;
 use crate::exit::{FAILED, INTERRUPTED};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
+use crate::run::profile;
 use firsttouch_documents::{SetupReport, SetupState, to_json};
 use firsttouch_machine::Root;
 use firsttouch_report::{Style, text};
@@ -29,7 +30,21 @@ pub(crate) fn run(args: &Setup) -> Outcome {
         show(args, &listed(&site).map_err(failure)?)?;
         return Ok(0);
     };
+    let profile = match (topic, &args.words[..]) {
+        (SetupTopic::For, [file]) => Some(profile(Path::new(file))?),
+        (SetupTopic::For, _) => {
+            let hint = "firsttouch setup for PROFILE.toml";
+            return Err(Failure::message("one profile is to be named").usage().hint(hint));
+        }
+        _ => None,
+    };
     let asked = Asked {
+        placement: profile.map(|profile| Box::new(profile.placement)),
+        users: args.users.clone(),
+        groups: args.groups.clone(),
+        services: args.services.clone(),
+        pid: args.pid,
+        memory_bytes: args.memory,
         words: args.words.clone(),
         nodes: args.nodes.clone(),
         rest_bytes: args.rest,
@@ -96,6 +111,9 @@ impl From<SetupTopic> for Topic {
         match topic {
             SetupTopic::Pages => Topic::Pages,
             SetupTopic::Thp => Topic::Thp,
+            SetupTopic::Limits => Topic::Limits,
+            SetupTopic::Boot => Topic::Boot,
+            SetupTopic::For => Topic::For,
         }
     }
 }

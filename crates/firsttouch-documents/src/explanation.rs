@@ -1,5 +1,6 @@
 //! What `explain` and `doctor` find out.
 
+use firsttouch_machine::page_word;
 use firsttouch_placement::Placement;
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +99,20 @@ impl Finding {
         self
     }
 
-    /// Says that writing a value to a file of `/proc/sys` or `/sys` mends it, and how to have that written at each boot.
+    /// Says that `setup` mends it by these words, and keeps it by one option more.
+    #[must_use]
+    pub fn setup(self, words: &str) -> Finding {
+        let command = format!("sudo firsttouch setup {words} --apply");
+        self.keep(format!("{command} --persist")).remedy(command)
+    }
+
+    /// Says that writing a value to a file of `/proc/sys` or `/sys` mends it, and how to have that written at each boot: by `setup`
+    /// where that knows the file.
     #[must_use]
     pub fn set(self, file: &str, value: &str) -> Finding {
+        if let Some(words) = setup_words(file, value) {
+            return self.setup(&words);
+        }
         let line = match file.strip_prefix("/proc/sys/") {
             Some(name) => {
                 format!(
@@ -119,4 +131,36 @@ impl Finding {
         self.keep = Some(command.into());
         self
     }
+}
+
+/// The words of `setup` that set a file, where there are some.
+fn setup_words(file: &str, value: &str) -> Option<String> {
+    const THP: &str = "/sys/kernel/mm/transparent_hugepage/";
+    const WORDS: [(&str, &str); 8] = [
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "thp "),
+        ("/sys/kernel/mm/transparent_hugepage/defrag", "thp thp-defrag="),
+        ("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "thp shmem-huge="),
+        ("/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "thp khugepaged="),
+        ("/proc/sys/vm/max_map_count", "limits max-map-count="),
+        ("/proc/sys/kernel/shmmax", "limits shmmax="),
+        ("/proc/sys/kernel/shmall", "limits shmall="),
+        ("/proc/sys/vm/overcommit_memory", "limits overcommit="),
+    ];
+    if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == file) {
+        let value = if words.ends_with("khugepaged=") && value == "1" { "on" } else { value };
+        return Some(format!("{words}{value}"));
+    }
+    let size = |folder: &str| {
+        let kib = folder.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
+        Some(page_word(kib << 10))
+    };
+    if let Some(folder) = file.strip_prefix(THP).and_then(|rest| rest.strip_suffix("/enabled")) {
+        return Some(format!("thp {}={value}", size(folder)?));
+    }
+    let pool = file.strip_suffix("/nr_hugepages")?;
+    let (place, folder) = pool.rsplit_once('/')?;
+    let node =
+        place.strip_prefix("/sys/devices/system/node/node").and_then(|rest| rest.strip_suffix("/hugepages"));
+    let node = node.map(|node| format!(" --node {node}")).unwrap_or_default();
+    Some(format!("pages {}={value}{node}", size(folder)?))
 }

@@ -276,7 +276,7 @@ fn pages_that_cannot_be_had() {
     let never = [("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")];
     let findings = found(pages_only(), &never, &[], nothing);
     assert_eq!(ids(&findings), [("pages", Weight::Overrides)]);
-    assert!(findings[0].remedy.as_ref().unwrap().contains("tee /sys/kernel/mm/transparent_hugepage/enabled"));
+    assert!(findings[0].remedy.as_ref().unwrap().contains("firsttouch setup thp madvise"));
     let pool = [
         ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n"),
         ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n"),

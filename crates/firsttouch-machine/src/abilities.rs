@@ -1,7 +1,7 @@
 //! What can be done on a machine, thing by thing, and by which command the rest could.
 
 use crate::features::thp_disabled_by_prctl;
-use crate::pages::{self, Pool, ThpSize};
+use crate::pages::{self, Pool, ThpSize, page_word};
 use crate::reader::Reader;
 use crate::{Bound, Features, Limits, Machine, Probe, Root};
 use firsttouch_linux::cpulist::format_list;
@@ -12,7 +12,6 @@ const HUGE: u64 = 2 << 20;
 const GIGANTIC: u64 = 1 << 30;
 /// The words of the hugetlb pools that can be asked for, and the size of their pages.
 const POOLS: [(&str, u64); 2] = [("2m", HUGE), ("1g", GIGANTIC)];
-const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// One thing of the vocabulary on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,9 +98,9 @@ fn empty_on(machine: &Machine, pool: &Pool, nodes: &[u32]) -> Option<(String, St
         return None;
     }
     let list = format_list(nodes);
-    let folder =
-        format!("/sys/devices/system/node/node{}/hugepages/hugepages-{}kB", nodes[0], pool.page_bytes >> 10);
-    let command = format!("echo {} | sudo tee {folder}/nr_hugepages", worthwhile(machine, pool));
+    let word = page_word(pool.page_bytes);
+    let words = format!("pages {word}={} --node {}", worthwhile(machine, pool), nodes[0]);
+    let command = setup(&words);
     Some((format!("the pool has no free page on node {list}"), command))
 }
 
@@ -166,17 +165,18 @@ fn thp(machine: &Machine, is_live: bool) -> Ability {
     match own.and_then(|size| size.effective(&machine.thp)).unwrap_or(mode) {
         "never" => match own.filter(|size| size.enabled.as_deref() == Some("never")) {
             Some(size) => Ability::no(what, "transparent huge pages of this size are switched off")
-                .by(format!("echo inherit | sudo tee {}/enabled", folder(size))),
+                .by(setup(&format!("thp {}=inherit", page_word(size.page_bytes)))),
             None => Ability::no(what, "transparent huge pages are switched off (mode never)")
-                .by(format!("echo madvise | sudo tee {THP}/enabled")),
+                .by(setup("thp madvise")),
         },
         "madvise" => Ability::yes(what, "mode madvise: memory that asks gets them"),
         mode => Ability::yes(what, format!("mode {mode}: all memory gets them")),
     }
 }
 
-fn folder(size: &ThpSize) -> String {
-    format!("{THP}/hugepages-{}kB", size.page_bytes >> 10)
+/// The command that sets this machine up.
+fn setup(words: &str) -> String {
+    format!("sudo firsttouch setup {words} --apply")
 }
 
 fn multi_size(machine: &Machine, is_live: bool) -> Vec<Ability> {
@@ -192,8 +192,9 @@ fn multi_size(machine: &Machine, is_live: bool) -> Vec<Ability> {
     let ability = |size: &&ThpSize| {
         let what = format!("{}k", size.page_bytes >> 10);
         match size.effective(&machine.thp) {
-            Some("never") | None => Ability::no(&what, "this size is switched off")
-                .by(format!("echo madvise | sudo tee {}/enabled", folder(size))),
+            Some("never") | None => {
+                Ability::no(&what, "this size is switched off").by(setup(&format!("thp {what}=madvise")))
+            }
             Some(mode) => Ability::yes(&what, format!("mode {mode}")),
         }
     };
@@ -233,7 +234,7 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Abilit
                 GIGANTIC => format!("{why}; surest at boot, by hugepagesz=1G hugepages={pages}"),
                 _ => why,
             };
-            Ability::no(what, why).by(format!("echo {pages} | sudo tee {}/nr_hugepages", pool.folder()))
+            Ability::no(what, why).by(setup(&format!("pages {what}={pages}")))
         }
         Some(1) => Ability::yes(what, "1 page can be had"),
         Some(pages) => Ability::yes(what, format!("{pages} pages can be had")),

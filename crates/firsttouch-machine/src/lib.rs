@@ -72,7 +72,7 @@ pub use measurement::{
 pub use near::{Near, NearError};
 pub use nodes::{Access, Node, SideCache, Tier};
 pub use own_devices::{NoOwnPlace, OwnDevice, OwnDevices, OwnDevicesError, OwnPlace};
-pub use pages::{NodePool, Pool, Thp, ThpSize};
+pub use pages::{NodePool, Pool, Thp, ThpSize, page_word};
 pub use report::StatusReport;
 pub use settings::{CpuQuota, Settings};
 pub use source::{ArchiveError, Folders, Rest, Source, SourceError, SyntheticError, XmlError};

@@ -9,6 +9,15 @@ const THP: &str = "sys/kernel/mm/transparent_hugepage";
 const POOLS: &str = "sys/kernel/mm/hugepages";
 const NODES: &str = "sys/devices/system/node";
 
+/// The word of a size of pages: `64k`, `2m`, `1g`.
+pub fn page_word(bytes: u64) -> String {
+    match bytes.trailing_zeros() {
+        30.. => format!("{}g", bytes >> 30),
+        20.. => format!("{}m", bytes >> 20),
+        _ => format!("{}k", bytes >> 10),
+    }
+}
+
 /// The settings of transparent huge pages; all `None` on a kernel without them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

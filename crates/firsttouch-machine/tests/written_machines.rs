@@ -109,7 +109,7 @@ fn abilities_name_the_command_that_mends() {
         (ability.possible, ability.remedy.clone().unwrap_or_default())
     };
     assert_eq!(command("thp"), (Some(true), String::new()));
-    let switched_off = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled";
+    let switched_off = "sudo firsttouch setup thp 64k=madvise --apply";
     assert_eq!(command("64k"), (Some(false), switched_off.to_owned()));
     assert_eq!(command("128k"), (Some(true), String::new()), "inherits madvise");
     // A quarter of the 5.5 GiB that are available.
@@ -132,7 +132,7 @@ fn a_pool_that_is_used_up_is_enlarged() {
     let report = StatusReport::of(read(&written));
     let ability = report.can("2m").unwrap();
     assert_eq!(ability.possible, Some(false), "free pages that are promised are not free");
-    let enlarged = "echo 720 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let enlarged = "sudo firsttouch setup pages 2m=720 --apply";
     assert_eq!(ability.remedy.as_deref(), Some(enlarged));
 }
 
@@ -141,14 +141,14 @@ fn switched_off_pages_say_which_switch() {
     let written = two_nodes();
     written.file("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     let report = StatusReport::of(read(&written));
-    let general = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
+    let general = "sudo firsttouch setup thp madvise --apply";
     assert_eq!(report.can("thp").unwrap().remedy.as_deref(), Some(general));
     assert_eq!(report.can("128k").unwrap().possible, Some(false), "inherits never");
     written.file("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n").file(
         "sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
         "always inherit madvise [never]\n",
     );
-    let own = "echo inherit | sudo tee /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+    let own = "sudo firsttouch setup thp 2m=inherit --apply";
     assert_eq!(StatusReport::of(read(&written)).can("thp").unwrap().remedy.as_deref(), Some(own));
 }
 

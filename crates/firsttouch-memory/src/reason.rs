@@ -33,7 +33,7 @@ macro_rules! reasons {
 
 reasons! {
     /// Transparent huge pages are switched off for the whole machine (or for the size asked).
-    ThpNever = "thp-never", "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
+    ThpNever = "thp-never", "sudo firsttouch setup thp madvise --apply";
     /// `PR_SET_THP_DISABLE` is set for the process; it is inherited over fork and exec.
     ThpDisabledByPrctl = "thp-disabled-by-prctl",
         "start the program from a shell or service that has not set PR_SET_THP_DISABLE (systemd: MemoryTHP=)";
@@ -49,7 +49,7 @@ reasons! {
     NohugepageVma = "nohugepage-vma", "the program forbids huge pages here by madvise(MADV_NOHUGEPAGE)";
     /// The hugetlb pool had no free page.
     PoolEmpty = "pool-empty",
-        "reserve pages: echo N | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages (1 GiB: hugepages-1048576kB)";
+        "reserve pages: sudo firsttouch setup pages 2m=N --apply (1 GiB: 1g=N)";
     /// A control group's memory limit refused the page.
     CgroupLimit = "cgroup-limit", "raise the memory limit of the control group (memory.max, hugetlb.2MB.max)";
     /// The kernel found no contiguous free memory of that size.
@@ -86,7 +86,7 @@ reasons! {
     BusyPages = "busy-pages", "attach again when the input and output of the program is over";
     /// Transparent huge pages are switched off for shared memory, which has a switch of its own.
     SharedThpNever = "shared-thp-never",
-        "echo advise | sudo tee /sys/kernel/mm/transparent_hugepage/shmem_enabled";
+        "sudo firsttouch setup thp shmem-huge=advise --apply";
     /// The first thread of the process has ended, by which the kernel would find its memory.
     FirstThreadEnded = "first-thread-ended",
         "start the program by `firsttouch run`; nodes and threads can be changed while it runs (--memory, --threads)";

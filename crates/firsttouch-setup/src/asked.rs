@@ -1,6 +1,6 @@
 //! What is asked for, as the command line has it.
 
-use firsttouch_placement::parse_size;
+use firsttouch_placement::{Placement, parse_size};
 
 /// What is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,12 @@ pub enum Topic {
     Pages,
     /// Transparent huge pages.
     Thp,
+    /// Limits of users, groups, services, a process, and of the machine.
+    Limits,
+    /// The kernel's command line.
+    Boot,
+    /// What a profile of `tune` needs.
+    For,
 }
 
 /// What is asked for.
@@ -24,6 +30,18 @@ pub struct Asked {
     pub force: bool,
     /// What survives a boot is written, too.
     pub persist: bool,
+    /// Users whose limits are set.
+    pub users: Vec<String>,
+    /// Groups whose limits are set.
+    pub groups: Vec<String>,
+    /// Services of systemd whose limits are set.
+    pub services: Vec<String>,
+    /// A running process whose limits are set.
+    pub pid: Option<u32>,
+    /// Bytes that the program of a profile places.
+    pub memory_bytes: Option<u64>,
+    /// The placement of a profile.
+    pub placement: Option<Box<Placement>>,
 }
 
 /// `KEY=VALUE`, or a word alone.
@@ -37,23 +55,15 @@ pub(crate) fn page_size(word: &str) -> Option<u64> {
     parse_size(word).filter(|bytes| is_word && bytes.is_power_of_two() && *bytes >= 8 << 10)
 }
 
-/// The word of a size of pages.
-pub(crate) fn size_word(bytes: u64) -> String {
-    match bytes.trailing_zeros() {
-        30.. => format!("{}g", bytes >> 30),
-        20.. => format!("{}m", bytes >> 20),
-        _ => format!("{}k", bytes >> 10),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{page_size, size_word};
+    use super::page_size;
+    use firsttouch_machine::page_word;
 
     #[test]
     fn sizes_have_words() {
         for (word, bytes) in [("2m", 2 << 20), ("1g", 1 << 30), ("64k", 64 << 10), ("16g", 16 << 30)] {
-            assert_eq!((page_size(word), size_word(bytes).as_str()), (Some(bytes), word));
+            assert_eq!((page_size(word), page_word(bytes).as_str()), (Some(bytes), word));
         }
         assert_eq!(
             (page_size("3m"), page_size("4096"), page_size("4k"), page_size("m")),

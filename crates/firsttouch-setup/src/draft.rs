@@ -88,6 +88,9 @@ fn command(kind: SetupKind, path: &str, value: Option<&str>) -> String {
         (SetupKind::File | SetupKind::Link, None) => format!("sudo rm {path}"),
         (SetupKind::Folder, Some(_)) => format!("sudo mkdir {path}"),
         (SetupKind::Folder, None) => format!("sudo rmdir {path}"),
-        (SetupKind::Limit, Some(value)) => format!("sudo prlimit {value}"),
+        (SetupKind::Limit, Some(value)) => {
+            let (file, word) = path.split_once('#').unwrap_or((path, ""));
+            format!("sudo prlimit --pid {} --{word}={value}", file.split('/').nth(2).unwrap_or_default())
+        }
     }
 }

@@ -12,10 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod boot;
 mod draft;
 mod error;
 mod history;
+mod limits;
 mod lines;
+mod needs;
 mod pages;
 mod plan;
 mod session;

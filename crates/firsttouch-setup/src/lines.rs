@@ -1,13 +1,13 @@
 //! Files of which some lines are ours.
 
-/// A file that holds lines of ours, each known by a piece of it, and maybe lines of somebody else.
+/// A file that holds lines of ours, each known by its beginning or end, and maybe lines of somebody else.
 pub(crate) struct Lines<'a> {
     pub(crate) path: &'a str,
     /// What it holds where there was none.
     pub(crate) template: &'a str,
     /// The line before which new ones go; without it, at the end.
     pub(crate) before: Option<&'a str>,
-    /// The piece by which an older line of the same meaning is known, and the line.
+    /// How an older line of the same meaning begins or ends, and the line.
     pub(crate) lines: Vec<(String, String)>,
 }
 
@@ -16,7 +16,9 @@ impl Lines<'_> {
     pub(crate) fn merged(&self, old: Option<&str>) -> String {
         let mut all: Vec<&str> = old.unwrap_or(self.template).lines().collect();
         for (known_by, line) in &self.lines {
-            if let Some(same) = all.iter_mut().find(|one| one.contains(known_by.as_str())) {
+            if let Some(same) =
+                all.iter_mut().find(|one| one.starts_with(known_by) || one.ends_with(known_by))
+            {
                 *same = line;
                 continue;
             }

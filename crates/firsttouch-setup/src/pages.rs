@@ -1,10 +1,10 @@
 //! Pools of reserved huge pages, node by node.
 
-use crate::asked::{key_value, page_size, size_word};
+use crate::asked::{key_value, page_size};
 use crate::draft::Draft;
 use crate::{SetupError, Site, texts};
 use firsttouch_linux::cpulist::parse_list;
-use firsttouch_machine::Pool;
+use firsttouch_machine::{Pool, page_word};
 use firsttouch_placement::{format_bytes, parse_size};
 
 const NODES: &str = "/sys/devices/system/node";
@@ -20,8 +20,17 @@ struct Target {
     pages: u64,
 }
 
-pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
-    let mut targets = targets(plan)?;
+/// Plans pools; where they are to have so many `at_least`, nothing of them is taken.
+pub(crate) fn plan(
+    plan: &mut Draft<'_>,
+    words: &[String],
+    nodes: &[String],
+    at_least: bool,
+) -> Result<(), SetupError> {
+    let mut targets = targets(plan, words, nodes)?;
+    if at_least {
+        targets.iter_mut().for_each(|target| target.pages = target.pages.max(target.before));
+    }
     // What shrinks makes room, and what is largest needs most memory in one piece.
     targets.sort_by_key(|target| (target.pages >= target.before, std::cmp::Reverse(target.page_bytes)));
     let grown =
@@ -59,22 +68,21 @@ fn set(plan: &mut Draft<'_>, targets: &[&Target]) -> Result<(), SetupError> {
     for target in targets {
         let bytes = format_bytes(target.pages.saturating_mul(target.page_bytes));
         let place = target.node.map(|node| format!(" on node {node}")).unwrap_or_default();
-        let why = format!("{bytes} as {} pages{place}", size_word(target.page_bytes));
+        let why = format!("{bytes} as {} pages{place}", page_word(target.page_bytes));
         plan.set(&target.file, &target.pages.to_string(), &why)?;
     }
     Ok(())
 }
 
 /// How many pages each part of each pool is to have.
-fn targets(plan: &Draft<'_>) -> Result<Vec<Target>, SetupError> {
+fn targets(plan: &Draft<'_>, words: &[String], nodes: &[String]) -> Result<Vec<Target>, SetupError> {
     const USAGE: &str = "firsttouch setup pages 2m=4096 [1g=2] [--node LIST], or: firsttouch setup pages 2m --node 0=1024 --node 1=512";
     let wrong = |what: String| SetupError::words(what, USAGE);
-    let words = &plan.asked.words;
     if words.is_empty() {
         return Err(wrong("nothing is asked for".to_owned()));
     }
     let (mut counts, mut list) = (Vec::new(), Vec::new());
-    for text in &plan.asked.nodes {
+    for text in nodes {
         let (nodes, count) = key_value(text);
         let nodes = parse_list(nodes).ok_or_else(|| wrong(format!("`{nodes}` is no list of nodes")))?;
         match count {
@@ -88,7 +96,7 @@ fn targets(plan: &Draft<'_>) -> Result<Vec<Target>, SetupError> {
         let page_bytes = page_size(size).ok_or_else(|| wrong(format!("`{size}` is no size of pages")))?;
         let pool = plan.machine.pool(page_bytes).ok_or_else(|| {
             let sizes: Vec<String> =
-                plan.machine.pools.iter().map(|pool| size_word(pool.page_bytes)).collect();
+                plan.machine.pools.iter().map(|pool| page_word(pool.page_bytes)).collect();
             let what = format!("the kernel has no pool of {size} pages");
             SetupError::words(
                 what,
@@ -157,7 +165,7 @@ fn target(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Target, SetupErr
             let part = pool.nodes.iter().find(|part| part.node == node).ok_or_else(|| {
                 let nodes: Vec<u32> = pool.nodes.iter().map(|part| part.node).collect();
                 SetupError::words(
-                    format!("there is no pool of {} pages on node {node}", size_word(page_bytes)),
+                    format!("there is no pool of {} pages on node {node}", page_word(page_bytes)),
                     format!("nodes with one: {}", firsttouch_linux::cpulist::format_list(&nodes)),
                 )
             })?;

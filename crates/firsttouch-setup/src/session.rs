@@ -131,6 +131,11 @@ impl<'a> Session<'a> {
                 continue;
             };
             self.site.sweep(kind, &path);
+            if start_ticks.is_some_and(|started| !self.site.runs(&path, started)) {
+                // The process has ended, and its limits with it.
+                self.journal.write(SetupEntry::Undone { line })?;
+                continue;
+            }
             let now = self.site.value(kind, &path)?;
             let mut change = SetupChange {
                 why: "it was so before".to_owned(),
@@ -187,7 +192,7 @@ impl<'a> Session<'a> {
             _ => Shortfall {
                 remedy: format!(
                     "reserve them at boot: firsttouch setup boot {}=N --apply",
-                    crate::asked::size_word(page_bytes)
+                    firsttouch_machine::page_word(page_bytes)
                 ),
                 ..Shortfall::new(Reason::NoContiguousMemory, bytes)
             },

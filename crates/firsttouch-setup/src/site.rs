@@ -1,9 +1,12 @@
 //! The machine that is changed: this one, or one that is written below a folder.
 
 use crate::SetupError;
+use crate::limits::row_of;
 use firsttouch_documents::SetupKind;
+use firsttouch_linux::process::Stat;
 use firsttouch_linux::sysinfo::chosen;
 use firsttouch_machine::Root;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
@@ -70,7 +73,10 @@ impl Site {
             SetupKind::Once => return Ok(None),
             SetupKind::File => return self.text(path, &disk),
             SetupKind::Link => fs::read_link(disk).map(|target| target.to_string_lossy().into_owned()),
-            SetupKind::Folder | SetupKind::Limit => fs::metadata(disk).map(|_| FOLDER.to_owned()),
+            SetupKind::Folder => fs::metadata(disk).map(|_| FOLDER.to_owned()),
+            SetupKind::Limit => {
+                fs::read_to_string(self.disk(before_mark(path))).map(|text| limit_in(&text, path))
+            }
         };
         present(found).map_err(|source| match source.raw_os_error() {
             Some(libc::EINVAL) if kind == SetupKind::Link => {
@@ -130,8 +136,16 @@ impl Site {
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
                 other => absent(other),
             },
-            (SetupKind::Once, Some(_)) | (SetupKind::Limit, _) | (_, None) => Ok(()),
+            (SetupKind::Limit, Some(value)) => set_limit(path, value),
+            (SetupKind::Once, Some(_)) | (_, None) => Ok(()),
         }
+    }
+
+    /// Whether the process whose limit it is still runs.
+    pub(crate) fn runs(&self, path: &str, start_ticks: u64) -> bool {
+        let pid = path.split('/').nth(2).and_then(|pid| pid.parse().ok());
+        let stat = pid.and_then(|pid| Stat::read(&self.root, pid).ok());
+        stat.is_some_and(|stat| stat.start_ticks == start_ticks)
     }
 
     /// Removes what a change of a file that was cut off may have left beside it.
@@ -141,6 +155,38 @@ impl Site {
             let _ = fs::remove_file(beside(&self.disk(path)));
         }
     }
+}
+
+/// The file of a limit: `/proc/PID/limits#WORD` without what stands behind.
+fn before_mark(path: &str) -> &str {
+    path.split('#').next().unwrap_or(path)
+}
+
+/// `SOFT:HARD`, each a number or `unlimited`.
+fn limit_in(text: &str, path: &str) -> String {
+    let row = path.split('#').nth(1).and_then(row_of).unwrap_or_default();
+    let rest = text.lines().find_map(|line| line.strip_prefix(row)).unwrap_or_default();
+    rest.split_whitespace().take(2).collect::<Vec<_>>().join(":")
+}
+
+fn set_limit(path: &str, value: &str) -> io::Result<()> {
+    let odd = || io::Error::from_raw_os_error(libc::EINVAL);
+    let (soft, hard) = value.split_once(':').ok_or_else(odd)?;
+    let pid = path.split('/').nth(2).and_then(|pid| Pid::from_raw(pid.parse().ok()?)).ok_or_else(odd)?;
+    let resource = match path.split('#').nth(1) {
+        Some("memlock") => Resource::Memlock,
+        Some("as") => Resource::As,
+        Some("stack") => Resource::Stack,
+        Some("nofile") => Resource::Nofile,
+        Some("nproc") => Resource::Nproc,
+        _ => return Err(odd()),
+    };
+    let bound = |text: &str| match text {
+        "unlimited" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| odd()),
+    };
+    prlimit(Some(pid), resource, Rlimit { current: bound(soft)?, maximum: bound(hard)? })?;
+    Ok(())
 }
 
 /// The word in brackets where there are several, or the whole.

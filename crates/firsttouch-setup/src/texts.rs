@@ -1,26 +1,37 @@
 //! Files that are read at a boot or a login: what of a change survives.
 
 use crate::SetupError;
-use crate::asked::size_word;
 use crate::draft::{Draft, change};
 use crate::lines::Lines;
 use firsttouch_documents::{SetupChange, SetupKind};
+use firsttouch_machine::page_word;
 
 const SYSTEMD: &str = "/etc/systemd/system";
+const SYSCTL: &str = "/etc/sysctl.d/90-firsttouch.conf";
 const TMPFILES: &str = "/etc/tmpfiles.d/firsttouch.conf";
+/// How files of ours begin.
+pub(crate) const HEAD: &str = "# Written by `firsttouch setup`; `firsttouch setup --undo` takes it back.\n";
 
-/// Settings below `/sys` at each boot, by tmpfiles.d: `systemd-tmpfiles` writes them before any service starts, needs no unit, and
-/// passes over a file that a newer kernel has no more.
+/// Settings at each boot. Those below `/proc/sys` by sysctl.d; those below `/sys` by tmpfiles.d: `systemd-tmpfiles` writes them before
+/// any service starts, needs no unit, and passes over a file that a newer kernel has no more.
 pub(crate) fn keep_settings(plan: &mut Draft<'_>, settings: &[(String, String)]) -> Result<(), SetupError> {
-    let lines =
-        settings.iter().map(|(file, value)| (format!("w {file} "), format!("w {file} - - - - {value}")));
-    let file = Lines {
-        path: TMPFILES,
-        template: "# Written by `firsttouch setup`; `firsttouch setup --undo` takes it back.\n",
-        before: None,
-        lines: lines.collect(),
-    };
-    plan.file(&file, "systemd-tmpfiles sets it at each boot")
+    let sysctl = |file: &str| file.strip_prefix("/proc/sys/").map(|name| name.replace('/', "."));
+    let (mut by_sysctl, mut by_tmpfiles) = (Vec::new(), Vec::new());
+    for (file, value) in settings {
+        match sysctl(file) {
+            Some(name) => by_sysctl.push((format!("{name} = "), format!("{name} = {value}"))),
+            None => by_tmpfiles.push((format!("w {file} "), format!("w {file} - - - - {value}"))),
+        }
+    }
+    for (path, lines, why) in [
+        (SYSCTL, by_sysctl, "systemd-sysctl, or sysctl --system, sets it at each boot"),
+        (TMPFILES, by_tmpfiles, "systemd-tmpfiles sets it at each boot"),
+    ] {
+        if !lines.is_empty() {
+            plan.file(&Lines { path, template: HEAD, before: None, lines }, why)?;
+        }
+    }
+    Ok(())
 }
 
 /// Pools at each boot, by a unit that comes before everything that takes memory; and the file systems of other sizes than the
@@ -43,7 +54,7 @@ pub(crate) fn keep_pools(
         line.split_whitespace().nth(1)?.parse::<u64>().ok()
     });
     for bytes in sizes.iter().filter(|bytes| default != Some(**bytes >> 10)) {
-        let word = size_word(*bytes).to_uppercase();
+        let word = page_word(*bytes).to_uppercase();
         let path = format!("{SYSTEMD}/dev-hugepages{word}.mount");
         let text = MOUNT.replace("SIZE", &word);
         plan.file(

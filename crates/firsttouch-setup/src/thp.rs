@@ -15,7 +15,7 @@ const SETTINGS: [(&str, &str, &str); 4] = [
     ("khugepaged", "khugepaged/defrag", "whether huge pages are made of small ones later"),
 ];
 
-pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
+pub(crate) fn plan(plan: &mut Draft<'_>, words: &[String]) -> Result<(), SetupError> {
     let usage = "firsttouch setup thp always|madvise|never [thp-defrag=WORD] [shmem-huge=WORD] [khugepaged=on|off] [64k=WORD]";
     if plan.machine.thp_mode().is_none() {
         return Err(SetupError::words(
@@ -23,11 +23,11 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
             "firsttouch status",
         ));
     }
-    if plan.asked.words.is_empty() {
+    if words.is_empty() {
         return Err(SetupError::words("nothing is asked for", usage));
     }
     let mut settings = Vec::new();
-    for word in &plan.asked.words {
+    for word in words {
         let (key, value) = match key_value(word) {
             (word, None) => ("thp", word),
             (key, Some(value)) => (key, value),

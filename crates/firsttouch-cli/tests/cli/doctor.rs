@@ -66,8 +66,8 @@ fn a_planted_fault_is_told_with_what_mends_it_for_good() {
     assert!(text.starts_with("planted: 1 finding\n\noverrides placements\n\nthp-never\n"), "{text}");
     for line in [
         "/sys/kernel/mm/transparent_hugepage/enabled: never",
-        "hint: echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-        "keep: echo 'w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise' | sudo tee -a /etc/tmpfiles.d/firsttouch.conf",
+        "hint: sudo firsttouch setup thp madvise --apply",
+        "keep: sudo firsttouch setup thp madvise --apply --persist",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }

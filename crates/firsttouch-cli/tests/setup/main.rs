@@ -9,6 +9,7 @@
 
 mod here;
 mod killed;
+mod limits;
 #[path = "../shared/machine.rs"]
 #[expect(dead_code, reason = "these tests need few of the surroundings that others make")]
 mod machine;
@@ -29,8 +30,12 @@ use std::process::{Command, ExitCode, Output};
 type Case = (&'static str, fn() -> Outcome);
 
 fn main() -> ExitCode {
-    let all =
-        written::tests().into_iter().chain(killed::tests()).chain(here::tests()).chain(survives::tests());
+    let all = written::tests()
+        .into_iter()
+        .chain(limits::tests())
+        .chain(killed::tests())
+        .chain(here::tests())
+        .chain(survives::tests());
     let tests = all.map(|(name, case)| (name.to_owned(), Box::new(case) as Box<dyn Fn() -> Outcome>));
     single::run(&Asked::read(), "setup", tests)
 }

@@ -138,15 +138,14 @@ pub(super) fn check(key: &str, value: &Value, evidence: &MachineEvidence, findin
             let finding = finding.proof(file, &found).proof(PROFILE, line);
             findings.push(match key {
                 _ if settable(key, file) => finding.set(file, setting),
-                "memlock" => finding.remedy("ulimit -l unlimited").keep(
-                    "echo '* - memlock unlimited' | sudo tee -a /etc/security/limits.d/firsttouch.conf",
-                ),
+                "memlock" => finding
+                    .remedy(format!("sudo firsttouch setup limits memlock={word} --pid $$ --apply"))
+                    .keep(format!("sudo firsttouch setup limits memlock={word} --apply")),
                 "governor" => finding.remedy(format!("sudo cpupower frequency-set -g {word}")),
                 "smt" => {
                     finding.remedy(format!("echo {word} | sudo tee /sys/devices/system/cpu/smt/control"))
                 }
-                "isolated-cpus" => finding
-                    .remedy("add to the kernel's command line: isolcpus=LIST nohz_full=LIST rcu_nocbs=LIST"),
+                "isolated-cpus" => finding.remedy("sudo firsttouch setup boot isolcpus=LIST --apply"),
                 _ => finding,
             });
         }

@@ -219,7 +219,7 @@ fn expected_values_are_compared() {
     let host = judged(&always, "[expect]\nthp = \"never\"");
     assert_eq!((ids(&host), host.findings[0].weight), (vec!["thp-always"], Weight::Weakens));
     assert_eq!(host.findings[0].evidence[1].text, "thp = \"never\"");
-    let never = "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
+    let never = "sudo firsttouch setup thp never --apply";
     assert_eq!(host.findings[0].remedy.as_deref(), Some(never));
 }
 

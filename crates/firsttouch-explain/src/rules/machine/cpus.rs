@@ -140,7 +140,7 @@ fn set_apart(found: &mut Found<'_>) {
         found.add(
             noted("isolcpus-ticks", what, effect)
                 .proof("/proc/cmdline", &boot)
-                .remedy(format!("add to the kernel's command line: nohz_full={cpus} rcu_nocbs={cpus}")),
+                .remedy(format!("sudo firsttouch setup boot isolcpus={} --apply", format_list(&isolated))),
         );
     }
     let shared: Vec<u32> = tickless.iter().copied().filter(|cpu| !isolated.contains(cpu)).collect();
@@ -152,9 +152,7 @@ fn set_apart(found: &mut Found<'_>) {
         found.add(
             noted("nohz-not-isolated", what, effect)
                 .proof(format!("{CPU}/nohz_full"), format_list(&tickless))
-                .remedy(format!(
-                    "keep others away by a cpuset, or add to the kernel's command line: isolcpus={cpus}"
-                )),
+                .remedy(format!("sudo firsttouch setup boot isolcpus={} --apply", format_list(&tickless))),
         );
     }
 }

@@ -49,8 +49,8 @@ pub(crate) fn memlock(bytes: u64) -> crate::Finding {
     let effect = "RDMA (MPI, libfabric, UCX) and mlock register less than programs use, and fail";
     noted("memlock-low", what, effect)
         .proof("/proc/self/limits", format!("Max locked memory {bytes}"))
-        .remedy("ulimit -l unlimited   # services: systemctl edit UNIT, LimitMEMLOCK=infinity")
-        .keep("echo '* - memlock unlimited' | sudo tee -a /etc/security/limits.d/firsttouch.conf")
+        .remedy("sudo firsttouch setup limits memlock=unlimited --pid $$ --apply")
+        .keep("sudo firsttouch setup limits memlock=unlimited --apply   # services: --service UNIT")
 }
 
 /// Less shared memory than a quarter of what there is keeps databases small.

@@ -29,8 +29,7 @@ fn idle(found: &mut Found<'_>, machine: &Machine, pool: &Pool) {
     let effect = "no other program can have that memory; good if one that wants it is yet to start";
     let file = format!("{}/nr_hugepages", pool.folder());
     let text = format!("{pages}, free_hugepages {free}");
-    found
-        .add(noted("pool-idle", what, effect).proof(&file, text).remedy(format!("echo 0 | sudo tee {file}")));
+    found.add(noted("pool-idle", what, effect).proof(&file, text).set(&file, "0"));
 }
 
 fn uneven(found: &mut Found<'_>, machine: &Machine, pool: &Pool) {
@@ -117,9 +116,7 @@ fn fragmented(found: &mut Found<'_>, machine: &Machine) {
             noted("memory-fragmented", what, effect)
                 .proof("/proc/buddyinfo", text)
                 .remedy("echo 1 | sudo tee /proc/sys/vm/compact_memory")
-                .keep(
-                    "reserve pages before memory is in pieces, on the kernel's command line: hugepagesz=2M hugepages=N",
-                ),
+                .keep("sudo firsttouch setup boot 2m=N --apply   # before memory is in pieces"),
         );
     }
 }
