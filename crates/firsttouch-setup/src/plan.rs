@@ -7,6 +7,20 @@ use firsttouch_machine::Machine;
 
 /// What has to be changed for what is asked.
 pub fn plan(site: &Site, topic: Topic, asked: &Asked) -> Result<SetupReport, SetupError> {
+    for (given, option, topics) in [
+        (!asked.nodes.is_empty(), "--node", &[Topic::Pages, Topic::Boot][..]),
+        (asked.rest_bytes.is_some(), "--rest", &[Topic::Pages, Topic::For]),
+        (asked.memory_bytes.is_some(), "--memory", &[Topic::For]),
+        (!asked.users.is_empty(), "--user", &[Topic::Limits]),
+        (!asked.groups.is_empty(), "--group", &[Topic::Limits]),
+        (!asked.services.is_empty(), "--service", &[Topic::Limits]),
+        (asked.pid.is_some(), "--pid", &[Topic::Limits]),
+    ] {
+        if given && !topics.contains(&topic) {
+            let what = format!("{option} says nothing about what is set up here");
+            return Err(SetupError::words(what, "firsttouch setup --help tells what it belongs to"));
+        }
+    }
     let machine = Machine::examine(site.root())?;
     let mut plan = Draft { site, machine: &machine, asked, report: SetupReport::default() };
     plan.report.action = SetupAction::DryRun;

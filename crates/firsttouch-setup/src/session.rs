@@ -76,6 +76,13 @@ impl<'a> Session<'a> {
         if report.changes.is_empty() {
             report.notes.push("there is nothing to take back".to_owned());
         }
+        for (folder, command) in
+            [("/etc/systemd/", "sudo systemctl daemon-reload"), ("/etc/default/grub.d/", "sudo update-grub")]
+        {
+            if report.changes.iter().any(|change| change.path.starts_with(folder)) {
+                report.next.push(command.to_owned());
+            }
+        }
         report.journal = self.end()?;
         Ok(report)
     }

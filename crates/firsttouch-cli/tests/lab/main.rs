@@ -36,6 +36,7 @@ mod runner;
 mod runtime;
 #[path = "../shared/setting.rs"]
 mod setting;
+mod setup;
 mod threads;
 mod watch;
 
@@ -68,12 +69,14 @@ fn main() -> ExitCode {
         attach::tests(),
         runtime::tests(),
         graphs::tests(),
+        setup::tests(),
     ]
     .into_iter()
     .flatten()
     .filter(|test| asked.wants(&test.name))
     .collect();
-    let single = command_line::tests().into_iter().filter(|(name, _)| asked.wants(name));
+    let single =
+        command_line::tests().into_iter().chain(setup::single()).filter(|(name, _)| asked.wants(name));
     let single: Vec<command_line::Single> = single.collect();
     if asked.list {
         tests.iter().for_each(|test| println!("{}: test", test.name));

@@ -10,6 +10,7 @@ pub(crate) fn tests() -> Vec<Case> {
         ("killed while it changes a written machine", changing),
         ("killed while it takes everything back", taking_back),
         ("killed while it mends what another one left", mending),
+        ("asked to stop, it takes back what it has changed", interrupted),
     ]
 }
 
@@ -36,9 +37,16 @@ pub(crate) fn killer(folder: &Path) -> Outcome<PathBuf> {
 
 /// Runs `setup` until its Nth changing call; how many it made, and whether that was its end.
 fn until(killer: &Path, machine: &Machine, calls: u64, words: &[&str]) -> (u64, bool) {
+    let (count, code) = signalled(killer, machine, &calls.to_string(), words);
+    assert!([0, 137].contains(&code), "{code}");
+    (count, code == 137)
+}
+
+/// The same with any signal; how many calls it made, and what it ended with.
+fn signalled(killer: &Path, machine: &Machine, calls: &str, words: &[&str]) -> (u64, i32) {
     let count = killer.with_file_name("count");
     let output = Command::new(killer)
-        .arg(calls.to_string())
+        .arg(calls)
         .arg(&count)
         .args([env!("CARGO_BIN_EXE_firsttouch"), "setup"])
         .args(words)
@@ -46,9 +54,9 @@ fn until(killer: &Path, machine: &Machine, calls: u64, words: &[&str]) -> (u64, 
         .arg(machine.folder.path())
         .output()
         .unwrap();
-    let killed = output.status.code() == Some(137);
-    assert!(killed || output.status.success(), "{output:?}");
-    (std::fs::read_to_string(count).unwrap().trim().parse().unwrap(), killed)
+    let code = output.status.code().unwrap();
+    assert!([0, 130, 137].contains(&code), "{output:?}");
+    (std::fs::read_to_string(count).unwrap().trim().parse().unwrap(), code)
 }
 
 fn changing() -> Outcome {
@@ -127,5 +135,31 @@ fn mending() -> Outcome {
         machine.setup(&["--undo"]).ends(0);
         assert!(machine.tree() == before, "call {calls}");
     }
+    Ok(())
+}
+
+fn interrupted() -> Outcome {
+    let scratch = tempfile::tempdir().unwrap();
+    let killer = killer(scratch.path())?;
+    let whole = signalled(&killer, &Machine::new(), "0", WORDS[1]).0;
+    let mut taken_back = 0;
+    for calls in (1..=whole).step_by(3) {
+        let machine = Machine::new();
+        let before = machine.tree();
+        let (_, code) = signalled(&killer, &machine, &format!("{calls}:2"), WORDS[1]);
+        // Too late for a stop, all was done.
+        if code == 130 {
+            taken_back += 1;
+        } else {
+            assert_eq!(
+                (code, machine.thp("enabled").as_str()),
+                (0, "always [madvise] never\n"),
+                "call {calls}"
+            );
+            machine.setup(&["--undo"]).ends(0);
+        }
+        assert!(machine.tree() == before, "call {calls}");
+    }
+    assert!(taken_back > 5, "{taken_back}");
     Ok(())
 }

@@ -209,6 +209,8 @@ fn wrong_words() -> Outcome {
         (&["pages", "2m=1", "--node", "7"], "there is no pool of 2m pages on node 7"),
         (&["pages", "2m=1", "--node", "0=1"], "pages are counted either by size or by node"),
         (&["pages", "2m=1", "2m=2"], "asked for twice"),
+        (&["thp", "madvise", "--node", "0"], "--node says nothing about what is set up here"),
+        (&["boot", "1g=1", "--user", "ann"], "--user says nothing"),
         (&["thp", "sometimes"], "the kernel knows no `sometimes` there"),
         (
             &["thp", "128k=madvise"],

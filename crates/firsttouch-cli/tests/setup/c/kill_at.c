@@ -1,4 +1,5 @@
-// Runs a program and kills it right before its Nth system call that changes something: kill_at N FILE PROGRAM [ARGUMENT]...
+// Runs a program and kills it right before its Nth system call that changes something: kill_at N FILE PROGRAM [ARGUMENT]...; N:SIGNAL
+// sends that signal, and the program goes on if it can.
 // How many of them it made is written to FILE. Ends with 137 if it was killed, with the program's status if it made fewer.
 // 0 kills nobody. Needs PTRACE_GET_SYSCALL_INFO (Linux 5.3).
 #define _GNU_SOURCE
@@ -50,7 +51,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "kill_at N FILE PROGRAM [ARGUMENT]...\n");
         return 2;
     }
-    long wanted = atol(argv[1]), made = 0;
+    char *end = NULL;
+    long wanted = strtol(argv[1], &end, 10), made = 0;
+    int sent = *end == ':' ? atoi(end + 1) : SIGKILL;
     pid_t child = fork();
     if (child == 0) {
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
@@ -83,7 +86,7 @@ int main(int argc, char **argv) {
             continue;
         made++;
         if (made == wanted)
-            kill(child, SIGKILL);
+            kill(child, sent);
     }
     FILE *file = fopen(argv[2], "w");
     if (file) {
