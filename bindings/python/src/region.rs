@@ -3,7 +3,7 @@
 use crate::errors::{bad_argument, no_memory, pages, words};
 use crate::pooled;
 use firsttouch_fill::store;
-use firsttouch_memory::{FillMeans, Pages, forbidden};
+use firsttouch_memory::{FillMeans, Pages, forbidden, object_places};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,10 +21,18 @@ pub(crate) struct Region {
 
 #[pymethods]
 impl Region {
-    /// Maps memory, filled with a byte; with a node, from that node only.
+    /// Maps memory, filled with a byte; with a node, from that node only. A place that `places` have for its name counts instead.
     #[new]
-    #[pyo3(signature = (bytes, kind, node=None, fill=0))]
-    fn new(py: Python<'_>, bytes: usize, kind: String, node: Option<u32>, fill: u8) -> PyResult<Region> {
+    #[pyo3(signature = (bytes, kind, node=None, fill=0, name=None, places=None))]
+    fn new(
+        py: Python<'_>,
+        bytes: usize,
+        kind: String,
+        node: Option<u32>,
+        fill: u8,
+        name: Option<String>,
+        places: Option<String>,
+    ) -> PyResult<Region> {
         let asked = pages(&kind)?;
         if asked == Pages::Plain || bytes == 0 {
             return Err(bad_argument(
@@ -32,9 +40,22 @@ impl Region {
                 "numpy.empty for plain memory",
             ));
         }
+        let mut builder = firsttouch_memory::Region::of(bytes).pages(asked);
+        if let Some(node) = node {
+            builder = builder.bind(&[node]);
+        }
+        if let Some(name) = name {
+            builder = builder.named(&name, places.as_deref().unwrap_or_default()).ok_or_else(|| {
+                bad_argument(
+                    &format!("`{name}` is no name, or {} does not read", object_places::VARIABLE),
+                    "letters, digits, `-`, `_` and `.` make a name; firsttouch run --object writes the places",
+                )
+            })?;
+        }
+        let asked = builder.wished_pages();
         let mut region = py
             .detach(|| {
-                let mut region = firsttouch_memory::Region::map(bytes, asked, node)?;
+                let mut region = builder.map()?;
                 if fill != 0 {
                     // By this thread and through the caches: the kernel has just cleared what is written. Others would
                     // first have to learn how fast they are, which takes longer than most arrays.

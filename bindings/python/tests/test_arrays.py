@@ -79,6 +79,19 @@ def test_pages_are_huge_and_nobody_cleared_twice(huge_pages):
     assert firsttouch.obtained(small).pages == {4096: 8 * MIB}
 
 
+def test_whoever_starts_the_program_places_an_array_by_its_name(monkeypatch):
+    # As `firsttouch run --object table:4k` writes it.
+    monkeypatch.setenv("FIRSTTOUCH_OBJECTS", "table=4k/inherit")
+    placed = firsttouch.full(8 * MIB, 1, np.uint8, name="table")
+    assert firsttouch.obtained(placed).pages == {4096: 8 * MIB}
+    assert firsttouch.obtained(firsttouch.zeros(8 * MIB, np.uint8, name="other")).asked == {"pages": "thp"}
+    assert firsttouch.obtained(firsttouch.zeros(8 * MIB, np.uint8)).asked == {"pages": "thp"}
+    for name, places in [("a table", ""), ("table", "table")]:
+        monkeypatch.setenv("FIRSTTOUCH_OBJECTS", places)
+        with pytest.raises(firsttouch.ArgumentError):
+            firsttouch.zeros(3, name=name)
+
+
 def test_the_last_view_gives_the_memory_back():
     before = resident_bytes()
     array = firsttouch.full(64 * MIB, 1, np.uint8)

@@ -76,7 +76,9 @@ with_pages <- function(expr, pages = "thp", minKB = ISM.status()$minKB, maxKB = 
     force(expr)
 }
 
-ft_numeric <- function(n, pages = "thp") {
+ft_numeric <- function(n, pages = "thp", name = NULL) {
+    if (!is.null(name))
+        return(.Call(C_named, n, pages, name))
     # Smaller vectors than a page share theirs with others.
     with_pages(numeric(n), pages = pages, minKB = 4, maxKB = Inf)
 }

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <R.h>
+#include <R_ext/Rallocators.h>
 #include <R_ext/Rdynload.h>
 #include <Rinternals.h>
 
@@ -118,9 +120,71 @@ static size_t element_bytes(SEXP vector)
     }
 }
 
-/* Whether an address lies in a placed block. */
+/* A vector with memory of its own: R calls for it when it makes the vector, and when it collects it. Those that live are in a
+   list. */
+struct own {
+    const char *name, *pages;
+    firsttouch_region *region;
+    struct own *next;
+};
+static struct own *owns;
+
+static firsttouch_result map_named(struct own *own, size_t bytes)
+{
+    return firsttouch_region_map_named(own->name, bytes, own->pages, getenv("FIRSTTOUCH_OBJECTS"), &own->region);
+}
+
+static void *own_take(R_allocator_t *allocator, size_t bytes)
+{
+    struct own *asked = allocator->data, *own = malloc(sizeof *own);
+    if (!own)
+        return NULL;
+    *own = *asked;
+    if (map_named(own, bytes) != FIRSTTOUCH_RESULT_OK) {
+        free(own);
+        return NULL;
+    }
+    own->next = owns;
+    owns = own;
+    /* R keeps a copy of the allocator with the vector, made after this. */
+    allocator->data = own;
+    return firsttouch_region_address(own->region);
+}
+
+static void own_give(R_allocator_t *allocator, void *memory)
+{
+    struct own *own = allocator->data;
+    (void)memory;
+    for (struct own **at = &owns; *at; at = &(*at)->next)
+        if (*at == own) {
+            *at = own->next;
+            break;
+        }
+    /* The allocator itself lies in there. */
+    firsttouch_region_free(own->region);
+    free(own);
+}
+
+/* A vector of zeroes whose memory has a name, for which whoever started R may have chosen a place. */
+static SEXP named(SEXP length, SEXP pages, SEXP name)
+{
+    double elements = Rf_asReal(length);
+    if (ISNAN(elements) || elements < 0 || elements > (double)R_XLEN_T_MAX)
+        Rf_error("a length must be a number, not negative");
+    struct own asked = {word_or_null(name), word_or_null(pages), NULL, NULL};
+    /* R would only say that there is no memory. */
+    stop_unless_done(map_named(&asked, 1));
+    firsttouch_region_free(asked.region);
+    R_allocator_t allocator = {own_take, own_give, NULL, &asked};
+    return Rf_allocVector3(REALSXP, (R_xlen_t)elements, &allocator);
+}
+
+/* Whether an address lies in a placed block, or in memory of a vector's own. */
 static int is_placed(uintptr_t address)
 {
+    for (const struct own *own = owns; own; own = own->next)
+        if (address - (uintptr_t)firsttouch_region_address(own->region) < firsttouch_region_bytes(own->region))
+            return 1;
     size_t room = firsttouch_ism_list(NULL, 0) + 16;
     firsttouch_block *blocks = (firsttouch_block *)R_alloc(room, sizeof *blocks);
     size_t total = firsttouch_ism_list(blocks, room);
@@ -167,7 +231,8 @@ static SEXP obtained(SEXP vector)
 
 #define CALL(name, arguments) {"C_" #name, (DL_FUNC)&name, arguments}
 static const R_CallMethodDef calls[] = {CALL(choose, 1), CALL(on, 3),   CALL(off, 0),      CALL(end, 0),
-                                        CALL(status, 0), CALL(list, 0), CALL(obtained, 1), {NULL, NULL, 0}};
+                                        CALL(status, 0), CALL(list, 0), CALL(obtained, 1), CALL(named, 3),
+                                        {NULL, NULL, 0}};
 
 void R_init_firsttouch(DllInfo *library)
 {

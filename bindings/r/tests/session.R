@@ -58,6 +58,30 @@ stopifnot(!ft_obtained(numeric(2^18))$placed, inherits(try(ft_obtained(list(1)),
 within <- function() { local := numeric(2^18); exists("local", inherits = FALSE) && ft_obtained(local)$placed }
 stopifnot(within(), !exists("local", where = globalenv(), inherits = FALSE))
 
+# A vector with a name is where whoever starts the program puts it, and goes back when R collects it.
+Sys.setenv(FIRSTTOUCH_OBJECTS = "table=4k/inherit")
+table <- ft_numeric(2^20, name = "table")
+stopifnot(all(table == 0))
+table[2^20] <- 1
+stopifnot(sum(table) == 1, ft_obtained(table)$placed, identical(ft_obtained(table)$huge, 0))
+copy <- table + 1
+stopifnot(!ft_obtained(copy)$placed, sum(copy) == 2^20 + 1)
+other <- ft_numeric(2^22, name = "other")
+other[] <- 1
+stopifnot(ft_obtained(other)$placed, ft_obtained(other)$huge >= 0.9 * 2^25)
+mappings <- function() length(readLines("/proc/self/maps"))
+invisible(gc())
+before <- mappings()
+for (round in 1:200)
+    stopifnot(sum(ft_numeric(2^17, name = "other")) == 0)
+rm(table, other)
+invisible(gc())
+stopifnot(mappings() < before + 20)
+for (bad in list(quote(ft_numeric(10, name = "a table")), quote(ft_numeric(10, "3m", name = "table")),
+                 quote(ft_numeric(-1, name = "table"))))
+    stopifnot(inherits(try(eval(bad), silent = TRUE), "try-error"))
+Sys.unsetenv("FIRSTTOUCH_OBJECTS")
+
 # A thousand times on and off under allocation.
 total <- 0
 for (round in 1:1000) {

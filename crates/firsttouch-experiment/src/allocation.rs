@@ -1,7 +1,7 @@
 //! Who runs in the next block where the time does not suffice for all.
 //!
-//! Which configurations run depends on nothing but earlier runs, so that e-values stay what they are (Ramdas and others,
-//! Game-theoretic statistics and safe anytime-valid inference, 2023, section 2: stopping and sampling may be adaptive).
+//! Which configurations run depends on nothing but earlier runs, so that e-values stay what they are (A. Ramdas and others,
+//! "Game-theoretic statistics and safe anytime-valid inference", *Statistical Science* 38, 2023).
 
 use std::time::Duration;
 

@@ -1,6 +1,10 @@
 /* A region of memory on chosen pages, and the receipt for it.
  *
  *   cc region.c $(pkg-config --cflags --libs firsttouch) -o region && ./region 256 thp
+ *
+ * It has a name, so that whoever starts the program can put it elsewhere:
+ *
+ *   firsttouch run --object table:2m:prefer=1 -- ./region 256
  */
 #include <errno.h>
 #include <firsttouch.h>
@@ -15,7 +19,7 @@ int main(int count, char **words)
     const char *pages = count > 2 ? words[2] : "thp";
 
     firsttouch_region *region;
-    firsttouch_result result = firsttouch_region_map(mebibytes << 20, pages, -1, &region);
+    firsttouch_result result = firsttouch_region_map_named("table", mebibytes << 20, pages, getenv("FIRSTTOUCH_OBJECTS"), &region);
     if (result == FIRSTTOUCH_RESULT_OK)
         result = firsttouch_region_prefault(region);
     if (result != FIRSTTOUCH_RESULT_OK) {

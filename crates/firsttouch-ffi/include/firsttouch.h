@@ -574,6 +574,22 @@ firsttouch_result firsttouch_region_map(uint64_t bytes,
                                         struct firsttouch_region **region);
 
 /*
+ Memory with a name, for which whoever starts the program can choose a place: `firsttouch run --object table:2m:prefer=1 --
+ PROGRAM`. `places` is what that wrote, `getenv("FIRSTTOUCH_OBJECTS")`; null, as without such a start, is no place for any name. An
+ entry of this name says the pages and the nodes; without one the pages are those of `pages`, under the process's policy, as
+ `firsttouch_region_map` with -1. Letters, digits, `-`, `_` and `.` make a name; it stands in /proc/PID/maps (Linux 5.17). Several
+ regions may have one name.
+
+ It is up to the caller that:
+ `name` and `pages` are C strings, `places` one or null, `region` a pointer to be filled: it is set to null on failure.
+ */
+firsttouch_result firsttouch_region_map_named(const char *name,
+                                              uint64_t bytes,
+                                              const char *pages,
+                                              const char *places,
+                                              struct firsttouch_region **region);
+
+/*
  Its first byte; null for null.
 
  It is up to the caller that:

@@ -3,9 +3,9 @@
 use crate::ism::{kind, word};
 use crate::receipt::{FirsttouchReceipt, Text};
 use crate::result::FirsttouchResult;
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
-use firsttouch_memory::{HUGE, Pages, Region, RegionError};
+use firsttouch_memory::{Builder, HUGE, Pages, Region, RegionError};
 
 /// A region. Its functions may be called from any thread, but `firsttouch_region_free` only when nobody uses it any more.
 #[derive(Debug)]
@@ -72,24 +72,64 @@ pub unsafe extern "C" fn firsttouch_region_map(
     node: i32,
     region: *mut *mut FirsttouchRegion,
 ) -> FirsttouchResult {
-    if region.is_null() {
-        return FirsttouchResult::BadArgument;
-    }
-    // SAFETY: the caller's pointer.
-    unsafe { *region = ptr::null_mut() };
     // SAFETY: by contract.
-    let Some(word) = (unsafe { word(pages) }) else { return FirsttouchResult::BadArgument };
-    let Some(asked) = kind(word) else { return FirsttouchResult::BadPages };
-    let Ok(bytes) = usize::try_from(bytes) else { return FirsttouchResult::BadArgument };
-    if bytes == 0 || node < -1 {
-        return FirsttouchResult::BadArgument;
+    let word = unsafe { word(pages) };
+    // SAFETY: by contract.
+    unsafe {
+        map(bytes, word, region, |builder| match u32::try_from(node) {
+            Ok(node) => Some((builder.bind(&[node]), Some(node))),
+            Err(_) => (node == -1).then_some((builder, None)),
+        })
     }
-    let node = u32::try_from(node).ok();
-    match Region::map(bytes, asked, node) {
+}
+
+/// Memory with a name, for which whoever starts the program can choose a place: `firsttouch run --object table:2m:prefer=1 --
+/// PROGRAM`. `places` is what that wrote, `getenv("FIRSTTOUCH_OBJECTS")`; null, as without such a start, is no place for any name. An
+/// entry of this name says the pages and the nodes; without one the pages are those of `pages`, under the process's policy, as
+/// `firsttouch_region_map` with -1. Letters, digits, `-`, `_` and `.` make a name; it stands in /proc/PID/maps (Linux 5.17). Several
+/// regions may have one name.
+///
+/// # Safety
+/// `name` and `pages` are C strings, `places` one or null, `region` a pointer to be filled: it is set to null on failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firsttouch_region_map_named(
+    name: *const c_char,
+    bytes: u64,
+    pages: *const c_char,
+    places: *const c_char,
+    region: *mut *mut FirsttouchRegion,
+) -> FirsttouchResult {
+    // SAFETY: by contract.
+    let [name, pages, places] = unsafe { [name, pages, places].map(|text| word(text)) };
+    let describe = |builder: Builder| {
+        let places = places.unwrap_or_default().to_str().ok()?;
+        Some((builder.named(name?.to_str().ok()?, places)?, None))
+    };
+    // SAFETY: by contract.
+    unsafe { map(bytes, pages, region, describe) }
+}
+
+/// Maps what `describe` makes of a region of so many bytes on these pages; the node is what the receipt says was asked for.
+///
+/// # Safety
+/// `region` is null or a pointer to be filled.
+unsafe fn map(
+    bytes: u64,
+    pages: Option<&CStr>,
+    region: *mut *mut FirsttouchRegion,
+    describe: impl FnOnce(Builder) -> Option<(Builder, Option<u32>)>,
+) -> FirsttouchResult {
+    // SAFETY: by contract.
+    let Some(region) = (unsafe { region.as_mut() }) else { return FirsttouchResult::BadArgument };
+    *region = ptr::null_mut();
+    let Some(pages) = pages else { return FirsttouchResult::BadArgument };
+    let Some(asked) = kind(pages) else { return FirsttouchResult::BadPages };
+    let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+    let described = bytes.and_then(|bytes| describe(Region::of(bytes).pages(asked)));
+    let Some((builder, node)) = described else { return FirsttouchResult::BadArgument };
+    match builder.map() {
         Ok(mapped) => {
-            let made = FirsttouchRegion::new(mapped, asked, node).into_raw();
-            // SAFETY: the caller's pointer.
-            unsafe { *region = made };
+            *region = FirsttouchRegion::new(mapped, builder.wished_pages(), node).into_raw();
             FirsttouchResult::Ok
         }
         Err(error) => failed(error),

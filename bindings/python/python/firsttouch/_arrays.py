@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Optional, SupportsIndex, Union
@@ -27,18 +28,20 @@ def zeros(
     pages: str = "thp",
     node: Optional[int] = None,
     tier: Optional[str] = None,
+    name: Optional[str] = None,
     on_fallback: OnFallback = "warn",
 ) -> npt.NDArray[Any]:
     """An array of zeroes on pages of a kind: `"thp"`, `"2m"` or `"1g"` (reserved), `"auto"`, `"4k"`, `"64k"` and the like.
 
     The memory is a mapping of its own, in whole pages, which the kernel cleared or will clear at first touch: it is not
     cleared again. It goes back when the last view on it is gone. With `node`, or a `tier` (`"dram"`, `"hbm"`, `"cxl"`), it
-    comes from that node only.
+    comes from that node only. Whoever starts the program can put an array that has a `name` (letters, digits, `-`, `_`, `.`)
+    elsewhere: `firsttouch run --object NAME:PAGES:POLICY -- python …` counts instead of what is asked here.
 
     Where reserved pages cannot be had, smaller ones are taken, and `on_fallback` says whether that is a warning, an error
     or nothing. Transparent pages come at first touch; `obtained` tells what came.
     """
-    return _new(shape, dtype, pages, node, tier, on_fallback)
+    return _new(shape, dtype, pages, node, tier, name, on_fallback)
 
 
 def empty(
@@ -48,10 +51,11 @@ def empty(
     pages: str = "thp",
     node: Optional[int] = None,
     tier: Optional[str] = None,
+    name: Optional[str] = None,
     on_fallback: OnFallback = "warn",
 ) -> npt.NDArray[Any]:
     """The same as `zeros`: new memory is zero."""
-    return _new(shape, dtype, pages, node, tier, on_fallback)
+    return _new(shape, dtype, pages, node, tier, name, on_fallback)
 
 
 def full(
@@ -62,6 +66,7 @@ def full(
     pages: str = "thp",
     node: Optional[int] = None,
     tier: Optional[str] = None,
+    name: Optional[str] = None,
     on_fallback: OnFallback = "warn",
 ) -> npt.NDArray[Any]:
     """An array of one value, with the type of the value unless `dtype` says otherwise; the rest is as for `zeros`.
@@ -72,7 +77,7 @@ def full(
 
     kind = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
     byte = _alike(fill_value, kind)
-    array, region = _placed(shape, kind, pages, node, tier, on_fallback, byte or 0)
+    array, region = _placed(shape, kind, pages, node, tier, name, on_fallback, byte or 0)
     if byte is None:
         np.copyto(array, fill_value, casting="unsafe")
     if region is not None:
@@ -97,9 +102,10 @@ def _new(
     pages: str,
     node: Optional[int],
     tier: Optional[str],
+    name: Optional[str],
     on_fallback: OnFallback,
 ) -> npt.NDArray[Any]:
-    array, region = _placed(shape, dtype, pages, node, tier, on_fallback, 0)
+    array, region = _placed(shape, dtype, pages, node, tier, name, on_fallback, 0)
     if region is not None:
         _judge(region, on_fallback, 4)
     return array
@@ -111,6 +117,7 @@ def _placed(
     pages: str,
     node: Optional[int],
     tier: Optional[str],
+    name: Optional[str],
     on_fallback: OnFallback,
     fill: int,
 ) -> tuple[npt.NDArray[Any], Optional[_core.Region]]:
@@ -133,7 +140,7 @@ def _placed(
     where = node_for(node, tier)
     if not bytes_:
         return np.empty(lengths, kind.base), None
-    region = _core.Region(bytes_, pages, where, fill)
+    region = _core.Region(bytes_, pages, where, fill, name, os.environ.get("FIRSTTOUCH_OBJECTS"))
     return np.ndarray(lengths, kind.base, buffer=np.asarray(region)), region
 
 

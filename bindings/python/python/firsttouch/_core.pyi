@@ -86,7 +86,15 @@ class View:
 
 @final
 class Region:
-    def __new__(cls, bytes: int, kind: str, node: Optional[int] = None, fill: int = 0) -> Region: ...
+    def __new__(
+        cls,
+        bytes: int,
+        kind: str,
+        node: Optional[int] = None,
+        fill: int = 0,
+        name: Optional[str] = None,
+        places: Optional[str] = None,
+    ) -> Region: ...
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
     @property

@@ -85,7 +85,10 @@ fn said(output: &Output) -> String {
 pub(crate) fn all(folder: &Path) -> Vec<Case> {
     let once = |case: Case| Case { once: true, ..case };
     let mut cases = vec![session(), once(example("fill")), once(example("team"))];
-    cases.extend(["thp", "4k"].map(region));
+    cases.push(region("thp", "thp", "", "thp"));
+    cases.push(region("4k", "4k", "other=thp/inherit", "4k"));
+    // Whoever starts the program says where memory of its name goes.
+    cases.push(region("named", "thp", "other=2m/inherit;table=4k/inherit", "4k"));
     cases.extend(served());
     cases.extend(["throw", "pthread_exit"].map(left).map(once));
     cases.extend([once(plain("threads")), Case { emulated: Some("300"), ..plain("toggled") }]);
@@ -141,11 +144,11 @@ fn session() -> Case {
 }
 
 /// A region tells what it got.
-fn region(pages: &'static str) -> Case {
-    let case = Case::new(&format!("example region {pages}"), &["32", pages], |folder| {
+fn region(name: &str, word: &str, places: &str, pages: &'static str) -> Case {
+    let case = Case::new(&format!("example region {name}"), &["32", word], |folder| {
         shared(folder, "examples/region.c", &[]);
     });
-    case.checked(move |output| {
+    case.env("FIRSTTOUCH_OBJECTS", places).checked(move |output| {
         let said = said(output);
         let receipt: serde_json::Value = serde_json::from_str(&said).unwrap();
         assert_eq!(receipt["asked"]["pages"], pages);

@@ -3,6 +3,7 @@
 use super::error::RegionError;
 use super::name::Name;
 use super::policy::NodePolicy;
+use crate::object_places;
 use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
 use crate::shares::Shares;
 use firsttouch_linux::numa::NodeBits;
@@ -51,6 +52,11 @@ impl Builder {
         Builder { pages, ..self }
     }
 
+    /// The kind that is wished until now.
+    pub fn wished_pages(&self) -> Pages {
+        self.pages
+    }
+
     /// Where the pages come from.
     pub fn memory(self, policy: NodePolicy) -> Builder {
         Builder { policy, ..self }
@@ -90,6 +96,15 @@ impl Builder {
     /// most 79 bytes, printable ASCII without ``[]\$` ``; what is longer is cut. Of shared memory it is the file's name.
     pub fn name(self, name: &str) -> Builder {
         Builder { name: Name::cut(name), ..self }
+    }
+
+    /// The memory of a name, which whoever started the program may have given a place: `places` is the value of
+    /// [`object_places::VARIABLE`]. An entry of this name says the pages and where they come from, instead of what was wished before; without one, that
+    /// stands. `None` where the places do not read, or this cannot be a name.
+    pub fn named(self, name: &str, places: &str) -> Option<Builder> {
+        let place = object_places::parse(places)?.find(|place| place.name == name);
+        let builder = place.map_or(self, |place| self.pages(place.pages).memory(place.memory));
+        object_places::is_name(name).then(|| builder.name(name))
     }
 
     fn on(self, nodes: &[u32], policy: impl Fn(NodeBits) -> NodePolicy) -> Builder {

@@ -364,6 +364,22 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_a_name_is_where_others_put_it() {
+        let places = "table=4k/inherit;a=thp/bind:0";
+        let built = |name, places| Region::of(2 << 20).pages(Pages::Transparent).named(name, places);
+        assert_eq!(built("table", places).unwrap().wished_pages(), Pages::Base);
+        assert_eq!(built("other", places).unwrap().wished_pages(), Pages::Transparent);
+        assert_eq!(built("table", "").unwrap().wished_pages(), Pages::Transparent);
+        for (name, places) in [("table", "table"), ("a table", ""), ("", "")] {
+            assert_eq!(built(name, places), None, "{name:?} {places:?}");
+        }
+        let mut small = built("table", places).unwrap().map().unwrap();
+        small.as_mut_slice().fill(1);
+        assert_eq!(small.pages(), Pages::Base);
+        assert!(Coverage::of(small.address, small.address + small.bytes).is_none_or(|seen| seen.huge == 0));
+    }
+
+    #[test]
     fn a_name_shows_or_the_receipt_says_why_not() {
         let region = Region::of(2 << 20).name("first touch").map().unwrap();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
