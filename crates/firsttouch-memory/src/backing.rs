@@ -32,11 +32,21 @@ impl Backing {
     /// The kind of pages it is, where this was asked for.
     pub(crate) fn pages(self, asked: Pages) -> Pages {
         match self {
+            Backing::Base if asked == Pages::Plain => Pages::Plain,
             Backing::Base => Pages::Base,
             Backing::Multi => asked,
             Backing::Transparent => Pages::Transparent,
             Backing::Huge2M => Pages::Huge2M,
             Backing::Huge1G => Pages::Huge1G,
+        }
+    }
+
+    /// What the kernel is advised of such a mapping in ordinary memory, where this was asked for: nothing of plain memory.
+    pub(crate) fn advice(self, asked: Pages) -> Option<i32> {
+        match (asked, self) {
+            (Pages::Plain, _) => None,
+            (_, Backing::Base) => Some(libc::MADV_NOHUGEPAGE),
+            _ => Some(libc::MADV_HUGEPAGE),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `firsttouch run`: memory, threads and devices of programs that know nothing of nodes, by what the kernel made of it.
 
-use crate::bench::{RECEIPT, Setting, Test, command, placed, words_of};
-use crate::counts::{Counts, assert_shares, counts, only};
+use crate::bench::{RECEIPT, Setting, Test, command, placed, shell, words_of};
+use crate::counts::{Counts, assert_shares, counts, only, succeeded};
 use firsttouch_lab::{Collected, Command, Cpuset, Ending, Release};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -23,6 +23,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend([mask_without_memory(), masked_threads(), mask_of_a_cpuset()]);
     tests.extend([near_card(), near_disk()]);
     tests.extend(named_arrays());
+    tests.extend(searched_arrays());
     tests.extend(refused());
     tests
 }
@@ -342,6 +343,33 @@ fn named_arrays() -> Vec<Test> {
             assert_eq!(nodes.len(), 1, "{said}");
             assert_eq!(nodes[&node.to_string()], 64 << 20, "{said}");
             assert_eq!(receipt(&ran[0])["asked"]["objects"]["table"], format!("thp:{memory}"));
+        })
+    };
+    cases.into_iter().map(test).collect()
+}
+
+/// The arrays that `bench --objects` tries lie where each step says: in the memory that is not ordinary, or where places were named.
+fn searched_arrays() -> Vec<Test> {
+    const BENCH: &str =
+        "firsttouch bench gather --objects=table --set table=64M --set reads=1000 --steps 1 --max-runs 2";
+    let cases = [
+        ("knl-flat", "", "prefer=hbm", 1),
+        ("cxl", "", "prefer=cxl", 2),
+        ("two-node", "--places plain:bind=1", "bind=1", 1),
+    ];
+    let test = |(machine, places, memory, node): (&'static str, &'static str, &'static str, u32)| {
+        let name = format!("bench --objects reads back where an array lies ({machine})");
+        let run = shell(&format!("{BENCH} {places} --json"));
+        Test::new(name, Setting::of(machine), vec![run], move |_, ran| {
+            succeeded(&ran[0]);
+            let document: Value = serde_json::from_str(&ran[0].stdout).unwrap();
+            let step = &document["cases"][0]["comparisons"][0];
+            assert_eq!(step["of"], "objects");
+            let tried = &step["session"]["configurations"][1];
+            assert_eq!(tried["asked"]["objects"]["table"], format!("plain:{memory}"), "{tried}");
+            let nodes = tried["case"]["objects"]["table"]["bytes_by_node"].as_object().unwrap();
+            assert_eq!(nodes.len(), 1, "{tried}");
+            assert_eq!(nodes[&node.to_string()], 64 << 20, "{tried}");
         })
     };
     cases.into_iter().map(test).collect()

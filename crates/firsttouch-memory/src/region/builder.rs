@@ -47,7 +47,8 @@ impl Builder {
     }
 
     /// The kind of pages; transparent huge pages if nothing is said. Where reserved pages cannot be had, the next smaller
-    /// kind is taken, and the receipt says why. Reserved pages are created at once.
+    /// kind is taken, and the receipt says why. Reserved pages are created at once. `Pages::Plain` asks for none: whatever the
+    /// machine's settings give any memory.
     pub fn pages(self, pages: Pages) -> Builder {
         Builder { pages, ..self }
     }
@@ -124,9 +125,6 @@ impl Builder {
         }
         if !self.align_bytes.is_power_of_two() || !(BASE..=GIGANTIC).contains(&self.align_bytes) {
             return Err(RegionError::Align { align_bytes: self.align_bytes });
-        }
-        if self.pages == Pages::Plain {
-            return Err(RegionError::Map { bytes: self.bytes, errno: libc::EINVAL });
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use super::error::RegionError;
 use crate::backing::Backing;
+use crate::pages::Pages;
 use crate::reason::Reason;
 
 /// Why a region cannot be had on some pages.
@@ -19,7 +20,11 @@ pub(super) fn first_of_chain<R>(
     mut make: impl FnMut(Backing, Option<Reason>) -> Result<R, Refusal>,
 ) -> Result<R, RegionError> {
     let mut fallback = None;
-    for &backing in Backing::chain(asked.pages) {
+    let chain = match asked.pages {
+        Pages::Plain => &[Backing::Base],
+        pages => Backing::chain(pages),
+    };
+    for &backing in chain {
         match make(backing, fallback) {
             Ok(region) => return Ok(region),
             Err(Refusal::Reason(reason)) => fallback = fallback.or(Some(reason)),

@@ -78,9 +78,6 @@ impl RegionError {
     /// What would mend it.
     pub fn hint(self) -> &'static str {
         match self {
-            RegionError::Map { errno: libc::EINVAL, .. } => {
-                "name a kind of pages: Transparent, Base, Huge2M, Huge1G, Multi or Auto"
-            }
             RegionError::Map { .. } | RegionError::Resize { .. } => {
                 "less memory, or a higher limit: ulimit -v, memory.max, vm.overcommit_memory"
             }

@@ -136,7 +136,7 @@ impl Region {
     }
 
     fn advise_pages(&self, part: Range<usize>) {
-        let advice = if self.backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
+        let Some(advice) = self.backing.advice(self.asked.pages) else { return };
         // SAFETY: the mapping is ours; the advice changes no contents. What it achieved is read back.
         let _ = unsafe { sys::advise(part.start, part.len(), advice) };
         if self.backing == Backing::Multi {
@@ -409,7 +409,17 @@ mod tests {
             let error = Region::of(1 << 20).align(align).map().unwrap_err();
             assert_eq!(error, RegionError::Align { align_bytes: align });
         }
-        assert!(Region::of(1).pages(Pages::Plain).map().is_err());
+    }
+
+    #[test]
+    fn plain_memory_may_have_a_policy_and_no_advice() {
+        let mut region = Region::of(4 << 20).pages(Pages::Plain).prefer(&[0]).map().unwrap();
+        region.as_mut_slice().fill(1);
+        assert_eq!((region.pages(), region.shortfall()), (Pages::Plain, None));
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mapping = smaps.split_once(&std::format!("{:x}-", region.address)).unwrap().1;
+        let flags = mapping.lines().find_map(|line| line.strip_prefix("VmFlags: ")).unwrap();
+        assert!(flags.split(' ').all(|flag| flag != "hg" && flag != "nh"), "{flags}");
     }
 
     #[test]

@@ -108,8 +108,7 @@ impl SharedRegion {
         let region =
             SharedRegion { file, address, bytes, asked, backing, fallback: None, unplaced: None, access };
         mapped?;
-        if !backing.is_reserved_pool() {
-            let advice = if backing == Backing::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
+        if let Some(advice) = backing.advice(asked.pages).filter(|_| !backing.is_reserved_pool()) {
             // SAFETY: the mapping is ours; the advice changes no contents. What it achieved is read back.
             let _ = unsafe { sys::advise(address, bytes, advice) };
         }
