@@ -42,12 +42,25 @@ pub fn tune(report: &TuneReport) -> String {
 
 /// The raw runs of all comparisons of cases: the time of a step of each, and its case, variant and placement.
 pub fn bench(report: &BenchReport) -> String {
-    let titles =
-        ["case", "comparison", "configuration", "variant", "placement", "phase", "block", "order", "seconds"];
+    let titles = [
+        "case",
+        "comparison",
+        "configuration",
+        "variant",
+        "placement",
+        "phase",
+        "block",
+        "order",
+        "seconds",
+        "parameters",
+    ];
     let mut table = Table::new(titles.map(str::to_owned));
     for (case, comparison) in
         report.cases.iter().flat_map(|case| case.comparisons.iter().map(move |one| (case, one)))
     {
+        // One case may come several times, by what is not varied.
+        let parameters: Vec<String> =
+            case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         for (name, phase, run) in raw_runs(&comparison.session) {
             let configuration = comparison.session.configuration(name);
             let variant = configuration.and_then(|one| one.case.as_ref()).map(|case| case.variant.clone());
@@ -62,6 +75,7 @@ pub fn bench(report: &BenchReport) -> String {
                 run.block.to_string(),
                 run.order.to_string(),
                 or_empty(comparison.session.objective.value(&run.timed)),
+                parameters.join(" "),
             ]);
         }
     }

@@ -150,7 +150,7 @@ fn runs(args: &args::Bench, chosen: &[Chosen], here: &Here, status: &StatusRepor
                 "it needs {needs} of memory, of which there are {has}; --quick has a small one"
             ));
         }
-        (own.quick, own.steps) = (args.quick, own.steps.or(args.steps));
+        (own.quick, own.steps) = (args.quick, args.steps.or(own.steps));
         let of_case = |(name, _): &&(String, String)| {
             let (only, name) =
                 name.split_once('.').map_or((None, name.as_str()), |(case, name)| (Some(case), name));
@@ -160,7 +160,7 @@ fn runs(args: &args::Bench, chosen: &[Chosen], here: &Here, status: &StatusRepor
         let set: Vec<(String, String)> = args.set.iter().filter(of_case).cloned().collect();
         let set_words = set.iter().flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]);
         let command = ["firsttouch", "bench"].into_iter().map(str::to_owned).chain(expanded).chain(set_words);
-        let command = command.collect();
+        let command = command.chain(args.quick.then(|| "--quick".to_owned())).collect();
         own.set.extend(set);
         let settings = session::settings(&own, &[case])?;
         let vary = session::varied(&own, status)?;
