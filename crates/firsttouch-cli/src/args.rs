@@ -118,13 +118,17 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the man page, or that of a command
+    /// Print the man page, or that of a command; or write those of all commands
     #[command(after_help = "Examples:
   firsttouch man | man -l -
-  firsttouch man tune > ~/.local/share/man/man1/firsttouch-tune.1")]
+  firsttouch man tune > ~/.local/share/man/man1/firsttouch-tune.1
+  firsttouch man --all ~/.local/share/man/man1")]
     Man {
         /// The command
         command: Option<String>,
+        /// Write a page for each command, and for what some of them can be told to do, into DIR
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        all: Option<PathBuf>,
     },
 }
 

@@ -37,10 +37,12 @@ mod tune;
 mod warm;
 mod watch;
 
+use anyhow::Context;
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};
 use exit::Rule;
 use output::Outcome;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -92,7 +94,8 @@ fn dispatch(command: Command) -> Outcome {
         Command::Case(case) => bench::run_case(&case),
         Command::Warm(warm) => warm::run(&warm),
         Command::Completions { shell } => completions(shell),
-        Command::Man { command } => man(command.as_deref()),
+        Command::Man { all: Some(folder), .. } => all_pages(&folder),
+        Command::Man { command, all: None } => man(command.as_deref()),
     }
 }
 
@@ -110,6 +113,14 @@ fn completions(shell: clap_complete::Shell) -> Outcome {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "firsttouch", &mut text);
     output::data(&String::from_utf8(text)?)?;
+    Ok(0)
+}
+
+/// Writes a page for each command into a folder, which is made where it is missing.
+fn all_pages(folder: &Path) -> Outcome {
+    let written =
+        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+    written.with_context(|| format!("cannot write the pages into {}", folder.display()))?;
     Ok(0)
 }
 

@@ -101,6 +101,31 @@ fn completions_and_man_pages_know_every_subcommand() {
 }
 
 #[test]
+fn every_command_has_a_page_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    // A folder that is not there yet.
+    let pages = folder.path().join("share/man/man1");
+    let path = pages.to_str().unwrap();
+    assert_code(&run(&["man", "--all", path]), 0);
+    let page = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap();
+    for command in subcommands() {
+        let text = page(&format!("firsttouch-{command}.1"));
+        assert!(text.contains(&format!(".TH firsttouch-{command} 1")), "{text}");
+        assert!(page("firsttouch.1").contains(&format!("firsttouch\\-{}(1)", command)), "{command}");
+    }
+    // What commands can be told to do has one, too; what is hidden has none.
+    assert!(page("firsttouch-graph-convert.1").contains(".TH firsttouch-graph-convert 1"));
+    assert!(!pages.join("firsttouch-warm.1").exists());
+    // What cannot be written is no success.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let output = run(&["man", "--all", file.to_str().unwrap()]);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("cannot write the pages into"), "{}", stderr(&output));
+    assert_code(&run(&["man", "--all", path, "tune"]), 2);
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
