@@ -53,7 +53,11 @@ pub(crate) fn run(args: &Setup) -> Outcome {
     };
     let planned = || {
         let mut report = plan(&site, Topic::from(topic), &asked).map_err(failure)?;
-        report.asked = std::env::args().skip_while(|word| word != "setup").skip(1).collect();
+        report.asked = std::env::args_os()
+            .skip_while(|word| word != "setup")
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         Ok::<_, Failure>(report)
     };
     if !args.apply {

@@ -32,13 +32,13 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
         thp::plan(plan, &words)?;
     }
     let mut pools = kinds.iter().filter(|(pages, _)| pages.is_reserved());
-    if let Some((page_kind, memory)) = pools.next() {
-        reserved(plan, page_kind.bytes() as u64, memory)?;
-    }
-    if let Some((other, _)) = pools.find(|(pages, _)| *pages != placement.pages) {
-        plan.report.notes.push(format!(
-            "the profile asks for {other} pages of named memory, too: firsttouch setup pages {other}=SIZE"
-        ));
+    if let Some((first, memory)) = pools.next() {
+        reserved(plan, first.bytes() as u64, memory)?;
+        if let Some((other, _)) = pools.find(|(pages, _)| pages != first) {
+            plan.report.notes.push(format!(
+                "the profile asks for {other} pages of named memory, too: firsttouch setup pages {other}=SIZE"
+            ));
+        }
     }
     if let Some(Bound::Bytes(bytes)) = plan.machine.limits.address_space_bytes {
         plan.report.notes.push(format!(
@@ -55,12 +55,14 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Words where transparent huge pages are switched off, as a whole or of the processor's own size.
+/// Words where transparent huge pages are switched off, as a whole or of the processor's own size; and what is kept over a boot.
 fn transparent(plan: &Draft<'_>) -> Vec<String> {
     let thp = &plan.machine.thp;
     let mut words = Vec::new();
-    if thp.enabled.as_deref().is_none_or(|mode| mode == "never") {
-        words.push("madvise".to_owned());
+    match thp.enabled.as_deref() {
+        None | Some("never") => words.push("madvise".to_owned()),
+        Some(mode) if plan.asked.persist => words.push(mode.to_owned()),
+        Some(_) => {}
     }
     let own = thp.sizes.iter().find(|size| Some(size.page_bytes) == thp.hpage_pmd_size_bytes);
     if let Some(size) = own.filter(|size| size.enabled.as_deref() == Some("never")) {
@@ -69,7 +71,7 @@ fn transparent(plan: &Draft<'_>) -> Vec<String> {
     words
 }
 
-/// The word for a size that is switched off.
+/// The word for a size that is switched off, or kept over a boot.
 fn multi(plan: &Draft<'_>, bytes: u64) -> Result<Option<String>, SetupError> {
     let thp = &plan.machine.thp;
     let word = page_word(bytes);
@@ -80,8 +82,11 @@ fn multi(plan: &Draft<'_>, bytes: u64) -> Result<Option<String>, SetupError> {
             "they need Linux 6.8; `firsttouch status` shows the sizes there are",
         ));
     };
-    let is_off = size.effective(thp).is_none_or(|mode| mode == "never");
-    Ok(is_off.then(|| format!("{word}=madvise")))
+    Ok(match size.effective(thp) {
+        None | Some("never") => Some(format!("{word}=madvise")),
+        // What follows the mode is kept as what that is now.
+        Some(mode) => plan.asked.persist.then(|| format!("{word}={mode}")),
+    })
 }
 
 /// As many pages as the program places, beyond those that somebody has.

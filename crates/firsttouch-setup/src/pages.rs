@@ -46,6 +46,7 @@ pub(crate) fn plan(
         let why = "free memory is brought together, so that there are more huge pages to be had";
         let mut nodes: Vec<Option<u32>> =
             growing.iter().filter(|target| grown(target) > 0).map(|target| target.node).collect();
+        nodes.sort_unstable();
         nodes.dedup();
         for node in nodes {
             let of_node =
@@ -58,6 +59,7 @@ pub(crate) fn plan(
         let kept: Vec<(String, String)> =
             targets.iter().map(|target| (target.file.clone(), target.pages.to_string())).collect();
         let mut sizes: Vec<u64> = targets.iter().map(|target| target.page_bytes).collect();
+        sizes.sort_unstable();
         sizes.dedup();
         texts::keep_pools(plan, &kept, &sizes)?;
     }

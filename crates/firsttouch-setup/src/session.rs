@@ -143,12 +143,24 @@ impl<'a> Session<'a> {
                 self.journal.write(SetupEntry::Undone { line })?;
                 continue;
             }
-            let now = self.site.value(kind, &path)?;
+            let read = self.site.value(kind, &path);
+            // What cannot be read, or restored, keeps none of the others from being restored.
+            let odd = read.as_ref().err().map(ToString::to_string);
+            let now = read.ok().flatten();
             let mut change = SetupChange {
                 why: "it was so before".to_owned(),
                 start_ticks,
                 ..crate::draft::change(self.site, kind, &path, now.clone(), before.clone())
             };
+            let is_left = |one: &SetupChange| matches!(one.state, SetupState::Left | SetupState::Short);
+            let holds = |one: &SetupChange| one.path.starts_with(&format!("{path}/"));
+            let full = kind == SetupKind::Folder && all.iter().any(|one| is_left(one) && holds(one));
+            if let Some(odd) = odd.or(full.then(|| "it holds what was left".to_owned())) {
+                change.state = SetupState::Left;
+                change.why = odd;
+                all.push(change);
+                continue;
+            }
             if now != before {
                 if !force && !may_be_ours(now.as_deref(), before.as_deref(), given.as_deref()) {
                     change.state = SetupState::Left;
@@ -156,10 +168,11 @@ impl<'a> Session<'a> {
                     all.push(change);
                     continue;
                 }
-                let put = self.site.set(kind, &path, before.as_deref());
-                put.map_err(|source| SetupError::io("restore", &path, source))?;
+                if let Err(refused) = self.site.set(kind, &path, before.as_deref()) {
+                    change.why = format!("it was so before, and cannot be restored: {refused}");
+                }
             }
-            change.obtained = self.site.value(kind, &path)?;
+            change.obtained = self.site.value(kind, &path).ok().flatten();
             change.state = SetupState::Obtained;
             if change.obtained != before && kind != SetupKind::Folder {
                 change.state = SetupState::Short;

@@ -187,6 +187,11 @@ fn profile() -> Outcome {
     assert_eq!(machine.thp("enabled"), "always [madvise] never\n");
     assert!(machine.read("etc/tmpfiles.d/firsttouch.conf").contains("/enabled - - - - madvise\n"));
     assert!(made(&[]).contains("needs nothing of this machine that it has not"));
+    // What is so already is kept over a boot all the same.
+    machine.setup(&["--undo"]).ends(0);
+    made(&[]);
+    made(&["--persist"]);
+    assert!(machine.read("etc/tmpfiles.d/firsttouch.conf").contains("/enabled - - - - madvise\n"));
     written("pages = \"64k\"\n");
     made(&[]);
     assert_eq!(machine.thp("hugepages-64kB/enabled"), "always inherit [madvise] never\n");

@@ -160,10 +160,21 @@ fn meddling() -> Outcome {
     machine
         .write("sys/kernel/mm/transparent_hugepage/defrag", "[always] defer defer+madvise madvise never\n");
     let said = machine.setup(&["--undo"]).ends(1);
-    assert!(said.stdout.contains("somebody has changed it since"), "{}", said.stdout);
+    assert!(said.stdout.contains("it is not what was put there"), "{}", said.stdout);
     assert_eq!(machine.thp("defrag"), "[always] defer defer+madvise madvise never\n");
     assert_eq!(machine.thp("enabled"), "always madvise [never]\n");
     machine.setup(&["--undo", "--force"]).ends(0);
+    assert!(machine.tree() == before);
+    // What cannot be restored keeps none of the others from it.
+    machine.setup(&["thp", "madvise", "--persist", "--apply"]).ends(0);
+    let kept = machine.folder.path().join("etc/tmpfiles.d/firsttouch.conf");
+    fs::remove_file(&kept).unwrap();
+    fs::create_dir(&kept).unwrap();
+    let said = machine.setup(&["--undo"]).ends(1);
+    assert!(said.stdout.contains("/etc/tmpfiles.d/firsttouch.conf is no plain file"), "{}", said.stdout);
+    assert_eq!(machine.thp("enabled"), "always madvise [never]\n");
+    fs::remove_dir(&kept).unwrap();
+    machine.setup(&["--undo"]).ends(0);
     assert!(machine.tree() == before);
     // A file where one of ours would be, that is none.
     let link = machine.folder.path().join("etc/tmpfiles.d");

@@ -78,9 +78,7 @@ fn one(change: &SetupChange, action: SetupAction, width: usize, style: Style) ->
             SetupState::Short => {
                 row("obtained", &format!("{}, and not all", brief(change.obtained.as_deref(), is_text)))
             }
-            SetupState::Left => {
-                row("left", "somebody has changed it since; --force restores it all the same")
-            }
+            SetupState::Left => row("left", "it is not what was put there; --force restores it all the same"),
         }
     }
     row("why", &change.why);
