@@ -7,7 +7,7 @@ mod skipped;
 
 use skipped::skipped;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn run(command: &mut Command) -> String {
@@ -17,17 +17,40 @@ fn run(command: &mut Command) -> String {
     out.into_owned()
 }
 
-#[test]
-fn the_package_installs_and_its_tests_pass() {
-    if Command::new("R").arg("--version").output().is_err() {
-        return skipped("R is not installed");
-    }
+/// The sources of firsttouch, and a copy of the package, because R builds where the sources are; nothing without R.
+fn package(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    Command::new("R").arg("--version").output().ok()?;
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    // A copy: R builds where the sources are.
-    let package = folder.path().join("firsttouch");
+    let package = folder.join("firsttouch");
     run(Command::new("cp").arg("-r").arg(workspace.join("bindings/r")).arg(&package));
     run(Command::new(package.join("cleanup")).current_dir(&package));
+    Some((workspace, package))
+}
+
+#[test]
+fn the_source_package_passes_what_r_checks() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((workspace, package)) = package(folder.path()) else {
+        return skipped("R is not installed");
+    };
+    let r = |words: &[&str]| {
+        let mut r = Command::new("R");
+        r.arg("CMD").args(words).current_dir(folder.path());
+        run(r.env("FIRSTTOUCH_SOURCE", &workspace))
+    };
+    r(&["build", package.to_str().unwrap()]);
+    let built = format!("firsttouch_{}.tar.gz", env!("CARGO_PKG_VERSION"));
+    // Its tests are run below, where what they skip is told.
+    let told = r(&["check", "--no-manual", "--no-tests", &built]);
+    assert!(told.contains("Status: OK\n"), "{told}");
+}
+
+#[test]
+fn the_package_installs_and_its_tests_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((workspace, package)) = package(folder.path()) else {
+        return skipped("R is not installed");
+    };
     let library = folder.path().join("library");
     fs::create_dir(&library).unwrap();
     let mut install = Command::new("R");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod container;
 mod debian;
 mod root;
 #[path = "../../../../tests/skipped.rs"]
