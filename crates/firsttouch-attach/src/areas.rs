@@ -4,6 +4,7 @@ use crate::survey::Seen;
 use firsttouch_linux::maps::Backing;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_process::{is_plain, is_thread_stack};
+use firsttouch_sorted::sort_by_key;
 use std::cmp::Reverse;
 
 /// A mapping that is worked on.
@@ -70,7 +71,7 @@ pub(crate) fn areas(seen: &[Seen], files: bool) -> Vec<Area> {
             forbidden: one.forbidden,
         });
     }
-    areas.sort_by_key(|area| (Reverse(area.worth()), area.start));
+    sort_by_key(&mut areas, |area| (Reverse(area.worth()), area.start));
     areas
 }
 

@@ -13,6 +13,7 @@ use firsttouch_balance::{
 };
 use firsttouch_linux::process::{Scheduled, Stat, TICKS_PER_S};
 use firsttouch_placement::{Observation, ObservedThread};
+use firsttouch_sorted::sort_by;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::{Duration, Instant};
@@ -116,7 +117,7 @@ impl Look {
                 chosen: None,
             });
         }
-        found.sort_unstable_by(|a, b| b.load().total_cmp(&a.load()).then(a.thread.cmp(&b.thread)));
+        sort_by(&mut found, |a, b| b.load().total_cmp(&a.load()).then(a.thread.cmp(&b.thread)));
         Ok((found, passed))
     }
 }

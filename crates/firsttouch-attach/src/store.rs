@@ -6,6 +6,7 @@ use firsttouch_documents::JournalBegin;
 use firsttouch_linux::process::Stat;
 use firsttouch_linux::root::Root;
 use firsttouch_placement::AttachedProcess;
+use firsttouch_sorted::sort_by_key;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
         found.push(Kept { path, begin, alive, cut_off, open_steps });
     }
     let began = |kept: &Kept| kept.begin.as_ref().map(|begin| begin.began.clone());
-    found.sort_by_key(|kept| (began(kept), kept.path.clone()));
+    sort_by_key(&mut found, |kept| (began(kept), kept.path.clone()));
     Ok(found)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::CaseError;
 use firsttouch_placement::{format_bytes, parse_size};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 /// Something that can be chosen.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Kind {
 /// The values of all parameters of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    values: BTreeMap<&'static str, (String, u64)>,
+    values: SortedMap<&'static str, (String, u64)>,
 }
 
 impl Arguments {

@@ -4,7 +4,7 @@ use crate::history::History;
 use crate::statistics::association::{Association, associated};
 use crate::statistics::layout::Block;
 use crate::{Aslr, Plan, SessionRun, TimedRun, Verdict};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 /// Something of the machine that may make a run slow.
 struct Factor {
@@ -90,14 +90,14 @@ pub(crate) fn settings(runs: &[&[SessionRun]]) -> Vec<String> {
     told
 }
 
-fn counted<T: Ord>(values: impl Iterator<Item = T>) -> BTreeMap<T, u32> {
-    let mut counts = BTreeMap::new();
+fn counted<T: Ord>(values: impl Iterator<Item = T>) -> SortedMap<T, u32> {
+    let mut counts = SortedMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     counts
 }
 
 /// `performance in 3 runs, powersave in 5`.
-fn listed(counts: &BTreeMap<impl std::fmt::Display, u32>) -> String {
+fn listed(counts: &SortedMap<impl std::fmt::Display, u32>) -> String {
     let parts: Vec<String> = counts.iter().map(|(value, runs)| format!("{value} in {runs} runs")).collect();
     parts.join(", ")
 }

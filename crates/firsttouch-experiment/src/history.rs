@@ -4,7 +4,7 @@ use crate::SessionRun;
 use crate::statistics::layout::Block;
 use crate::statistics::sample::mean;
 use crate::{Objective, Plan, RunRequest, TimedRun};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 /// Everything measured in one phase.
 #[derive(Debug)]
@@ -85,13 +85,13 @@ impl History {
 
     /// In the shape of the blocks: which participant ran directly before each of their runs. What ran in another phase counts as none.
     pub(crate) fn before(&self) -> Vec<Vec<Option<usize>>> {
-        let mut of_order = BTreeMap::new();
+        let mut of_order = SortedMap::new();
         for (place, &configuration) in self.participants.iter().enumerate() {
             of_order
                 .extend(self.runs[configuration].iter().map(|run| (run.order, (place, run.block as usize))));
         }
         let mut before = vec![vec![None; self.participants.len()]; self.blocks.len()];
-        for (order, &(place, block)) in &of_order {
+        for &(order, (place, block)) in &of_order {
             let earlier = order.checked_sub(1).and_then(|earlier| of_order.get(&earlier));
             if let Some(block) = before.get_mut(block) {
                 block[place] = earlier.map(|(place, _)| *place);

@@ -6,6 +6,7 @@ use crate::{Finding, Profile, Weight};
 use firsttouch_documents::DoctorHost;
 use firsttouch_linux::trials::{self, Trial};
 use firsttouch_machine::{Machine, Root, Settings, Source, SourceError, StatusReport};
+use firsttouch_sorted::sort_by_key;
 use std::collections::BTreeMap;
 
 /// Everything that rules over the machine look at.
@@ -71,7 +72,7 @@ pub fn diagnose(evidence: &MachineEvidence, profile: &Profile, name: &str) -> Do
         asked.map_or(usual, |weight| weight.is_some())
     });
     // A stable order: within one weight, as the rules come.
-    findings.sort_by_key(|finding: &Finding| finding.weight);
+    sort_by_key(&mut findings, |finding: &Finding| finding.weight);
     DoctorHost {
         name: name.to_owned(),
         findings,

@@ -5,6 +5,7 @@ mod expect;
 use crate::rules::machine::entry;
 use crate::{Finding, MachineEvidence, Weight};
 use firsttouch_documents::Quantity;
+use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -23,7 +24,7 @@ const SHIPPED: [(&str, &str); 5] = [
 /// Weights of findings and expected values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    weights: BTreeMap<String, Option<Weight>>,
+    weights: SortedMap<String, Option<Weight>>,
     expected: Table,
     measured: BTreeMap<String, u64>,
 }

@@ -6,6 +6,7 @@ use firsttouch_placement::{
     Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, Resident, Shortfall,
 };
 use firsttouch_process::{Ending, Environment};
+use firsttouch_sorted::sort_by_key;
 use std::io;
 use std::path::PathBuf;
 
@@ -43,7 +44,7 @@ impl RecordPlace {
                 Some((pid, Record::parse(&std::fs::read_to_string(entry.path()).ok()?).ok()?))
             })
             .collect();
-        records.sort_by_key(|(pid, _)| *pid);
+        sort_by_key(&mut records, |(pid, _)| *pid);
         records
     }
 }

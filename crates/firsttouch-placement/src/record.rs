@@ -5,6 +5,7 @@ use crate::{BlockReport, Obtained, Placement, Receipt, Resident, Shortfall, Thre
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use firsttouch_memory::record_line::{END, HEADER, RecordLine};
+use firsttouch_sorted::sort_by_key;
 use std::collections::BTreeMap;
 
 /// Blocks in a receipt.
@@ -63,7 +64,7 @@ impl Record {
         };
         for (index, line) in lines {
             if line == END {
-                record.blocks.sort_by_key(|block| std::cmp::Reverse(block.bytes));
+                sort_by_key(&mut record.blocks, |block| std::cmp::Reverse(block.bytes));
                 return Ok(record);
             }
             record.add_line(
@@ -153,7 +154,7 @@ impl Record {
             }
         }
         self.blocks.extend(other.blocks);
-        self.blocks.sort_by_key(|block| std::cmp::Reverse(block.bytes));
+        sort_by_key(&mut self.blocks, |block| std::cmp::Reverse(block.bytes));
         self.blocks.truncate(MOST_BLOCKS);
     }
 

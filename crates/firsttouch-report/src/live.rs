@@ -8,7 +8,7 @@ use crate::style::{Style, Tone};
 use crate::visible::{columns, shortened, visible};
 use firsttouch_documents::{WatchHeader, WatchSample, WatchedMachine, WatchedMemory, WatchedThreads};
 use firsttouch_placement::format_bytes;
-use std::collections::BTreeSet;
+use firsttouch_sorted::{SortedSet, sort_by_key};
 
 /// What is remembered for the courses at the right.
 const REMEMBERED: usize = 60;
@@ -247,7 +247,7 @@ impl Live {
             return;
         }
         let of_memory = memory.into_iter().flat_map(|nodes| nodes.keys());
-        let shown: BTreeSet<u32> = self.nodes.iter().chain(of_memory).copied().collect();
+        let shown: SortedSet<u32> = self.nodes.iter().chain(of_memory).copied().collect();
         let titles = format!("{:>9} {:>6}  {:>8} {:>8} {:>10}", "memory", "", "threads", "cores", "free");
         let sampled = self.memory.as_ref().and_then(|(_, memory)| memory.sampled_pages);
         let sampled =
@@ -334,7 +334,7 @@ impl Live {
         }
         lines.push(Line::named("processes").words(processes.len().to_string()));
         let mut largest: Vec<_> = processes.iter().collect();
-        largest.sort_by_key(|process| std::cmp::Reverse(process.resident_bytes));
+        sort_by_key(&mut largest, |process| std::cmp::Reverse(process.resident_bytes));
         for process in largest.iter().take(MOST_PROCESSES) {
             lines.push(Line::named(&format!("  {}", process.pid)).words(format!(
                 "{:>9}  {} {}",

@@ -5,7 +5,8 @@ use crate::number;
 use crate::svg::colour;
 use firsttouch_documents::{PoolLevel, Recording, WatchSample, WatchedMachine, WatchedThreads};
 use firsttouch_placement::format_bytes;
-use std::collections::{BTreeMap, BTreeSet};
+use firsttouch_sorted::SortedSet;
+use std::collections::BTreeMap;
 
 /// What the values of a panel are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +133,7 @@ impl Reading<'_> {
         value: fn(V) -> f64,
         look: impl Fn(K) -> (String, &'static str),
     ) -> Vec<Series> {
-        let keys: BTreeSet<K> =
+        let keys: SortedSet<K> =
             self.samples.iter().filter_map(&of).flat_map(BTreeMap::keys).copied().collect();
         let series = keys.into_iter().map(|key| {
             let points = self.one(|sample| Some(of(sample)?.get(&key).map_or(0.0, |found| value(*found))));
@@ -284,7 +285,7 @@ impl Reading<'_> {
 
     fn pools(&self) -> Panel {
         let pools = || self.samples.iter().filter_map(machine_of).flat_map(|machine| &machine.pools);
-        let used: BTreeSet<u64> =
+        let used: SortedSet<u64> =
             pools().filter(|pool| pool.pages != Some(0)).map(|pool| pool.page_bytes).collect();
         let pool = |sample: &WatchSample, page: u64| -> Option<PoolLevel> {
             machine_of(sample)?.pools.iter().find(|pool| pool.page_bytes == page).cloned()

@@ -3,7 +3,7 @@
 use crate::number;
 use firsttouch_experiment::{Meanwhile, SessionRun, TimedRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport, format_bytes};
-use std::collections::BTreeSet;
+use firsttouch_sorted::{SortedSet, sort_by_key};
 
 /// How a metric is read from a run, by its unit.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +113,7 @@ pub(crate) fn costs(report: &TuneReport) -> Vec<Metric<'_>> {
 
 /// The counters of the session, by name.
 pub(crate) fn counters(report: &TuneReport) -> Vec<Metric<'_>> {
-    let names: BTreeSet<&String> =
+    let names: SortedSet<&String> =
         all_runs(report).flat_map(|(_, _, run)| run.timed.counters.keys()).collect();
     names.into_iter().map(|name| Metric::new([name; 3], None, Counter(name))).collect()
 }
@@ -212,7 +212,7 @@ impl Phase {
 /// Every raw run with its configuration and phase, in the order they were made.
 pub(crate) fn raw_runs(report: &TuneReport) -> Vec<(&str, Phase, &SessionRun)> {
     let mut runs: Vec<_> = all_runs(report).collect();
-    runs.sort_unstable_by_key(|(_, _, run)| run.order);
+    sort_by_key(&mut runs, |(_, _, run)| run.order);
     runs
 }
 
@@ -248,15 +248,16 @@ pub(crate) fn fresh_runs<'a>(report: &'a TuneReport, name: &str) -> &'a [Session
 /// Blocks of the confirmation phase that hold a run of both sides.
 pub(crate) fn fresh_blocks(report: &TuneReport) -> usize {
     report.confirmation.as_ref().map_or(0, |confirmation| {
-        let blocks = |runs: &[SessionRun]| runs.iter().map(|run| run.block).collect::<BTreeSet<u32>>();
-        blocks(&confirmation.baseline_runs).intersection(&blocks(&confirmation.recommended_runs)).count()
+        let blocks = |runs: &[SessionRun]| runs.iter().map(|run| run.block).collect::<SortedSet<u32>>();
+        let recommended = blocks(&confirmation.recommended_runs);
+        blocks(&confirmation.baseline_runs).iter().filter(|block| recommended.contains(*block)).count()
     })
 }
 
 /// Blocks of the search phase.
 pub(crate) fn search_blocks(report: &TuneReport) -> usize {
     let runs = report.configurations.iter().flat_map(|configuration| &configuration.proved.runs);
-    runs.map(|run| run.block).collect::<BTreeSet<u32>>().len()
+    runs.map(|run| run.block).collect::<SortedSet<u32>>().len()
 }
 
 /// What a configuration had in memory at its peak, beside what the baseline had in the same phase.
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn every_key_of_a_run_is_a_metric() {
         let run = serde_json::to_value(TimedRun::default()).unwrap();
-        let keys: BTreeSet<&str> = run.as_object().unwrap().keys().map(String::as_str).collect();
+        let keys: SortedSet<&str> = run.as_object().unwrap().keys().map(String::as_str).collect();
         let metrics = Metric::PLAIN.iter().map(|metric| metric.key);
         assert_eq!(keys, metrics.chain(["counters"]).collect());
         let meanwhile = Meanwhile {
@@ -310,7 +311,7 @@ mod tests {
             free_change_bytes: Some(0),
         };
         let told = serde_json::to_value(meanwhile).unwrap();
-        let keys: BTreeSet<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
+        let keys: SortedSet<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, MEANWHILE.iter().map(|(key, _)| *key).collect());
     }
 }

@@ -35,6 +35,18 @@ impl<T: Ord> SortedSet<T> {
         place.is_err()
     }
 
+    /// Whether all members are members of another set.
+    #[must_use]
+    pub fn is_subset(&self, other: &SortedSet<T>) -> bool {
+        self.0.iter().all(|member| other.contains(member))
+    }
+
+    /// Whether no member is one of another set.
+    #[must_use]
+    pub fn is_disjoint(&self, other: &SortedSet<T>) -> bool {
+        !self.0.iter().any(|member| other.contains(member))
+    }
+
     /// All members, in ascending order.
     #[must_use]
     pub fn into_vec(self) -> Vec<T> {
@@ -106,6 +118,9 @@ mod tests {
         }
         let all: SortedSet<u32> = (0..200_u32).map(|at| at * 7919 % 131).collect();
         assert_eq!(all, own);
+        let (few, others) = (SortedSet::from_iter([7, 5]), SortedSet::from_iter([5, 200]));
+        assert!(few.is_subset(&all) && !others.is_subset(&all) && !few.is_disjoint(&others));
+        assert!(SortedSet::from_iter([200]).is_disjoint(&all));
         assert!(own.iter().eq(&like) && own.into_vec().into_iter().eq(like));
     }
 }

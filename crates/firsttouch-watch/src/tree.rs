@@ -5,6 +5,7 @@ use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{read_bytes_by_node, read_smaps};
 use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together};
+use firsttouch_sorted::sort_by_key;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -184,7 +185,7 @@ impl TreeWatch {
     /// Of those that ended only the largest are kept: a build starts thousands.
     fn forget_small(&mut self) {
         if self.ended.len() > 2 * MOST_LISTED {
-            self.ended.sort_by_key(|member| std::cmp::Reverse(member.fullest));
+            sort_by_key(&mut self.ended, |member| std::cmp::Reverse(member.fullest));
             self.forgotten += (self.ended.len() - MOST_LISTED) as u64;
             self.ended.truncate(MOST_LISTED);
         }
@@ -261,7 +262,7 @@ impl TreeWatch {
         if processes.is_empty() {
             return None;
         }
-        processes.sort_by_key(|member| std::cmp::Reverse(member.memory.memory.of_no_file().bytes));
+        sort_by_key(&mut processes, |member| std::cmp::Reverse(member.memory.memory.of_no_file().bytes));
         processes.truncate(MOST_LISTED);
         let tree = ProcessTree {
             pid: self.pid,

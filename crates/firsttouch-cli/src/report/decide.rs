@@ -5,6 +5,7 @@ use crate::output::{Failure, Outcome};
 use anyhow::Context;
 use firsttouch_documents::AnyDocument;
 use firsttouch_report::measured::{DecideOptions, MeasuredFile, criterion_name, decide as decided, read};
+use firsttouch_sorted::sort_by_key;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,9 @@ fn files_of(path: &Path) -> Outcome<Vec<PathBuf>> {
     let folders = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>();
     let mut folders = folders.with_context(|| format!("cannot read {shown}"))?;
     folders.retain(|folder| folder.join(SAMPLE).is_file());
-    folders.sort_by_key(|folder| (folder.file_name().is_some_and(|name| name == LATEST), folder.clone()));
+    sort_by_key(&mut folders, |folder| {
+        (folder.file_name().is_some_and(|name| name == LATEST), folder.clone())
+    });
     if folders.is_empty() {
         return Err(Failure::message(format!("the folder {shown} holds no samples of criterion"))
             .hint("name the folder of one benchmark, such as target/criterion/NAME with its base and new"));

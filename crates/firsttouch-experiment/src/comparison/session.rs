@@ -11,8 +11,8 @@ use crate::statistics::unpaired::unpaired_contrasts;
 use crate::{
     Decided, Decider, MeasuredRun, MeasuredSession, Objective, Plan, Ratio, SessionRun, TimedRun, warnings,
 };
+use firsttouch_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// So many blocks are looked at one by one; of more, a look is taken when there is a hundredth more of them. Fewer looks are as valid.
 const LOOKS_IN_TURN: usize = 1000;
@@ -156,7 +156,7 @@ fn history(plan: &Plan, all: &[&[MeasuredRun]], paired: bool, ordered: bool) -> 
     let mut history = History::new(plan, (0..all.len()).collect());
     let blocks = all.iter().copied().flatten().filter_map(|run| run.block);
     // Numbers without gaps.
-    let mut numbers: BTreeMap<u32, u32> = blocks.map(|block| (block, 0)).collect();
+    let mut numbers: SortedMap<u32, u32> = blocks.map(|block| (block, 0)).collect();
     numbers.values_mut().zip(0..).for_each(|(number, place)| *number = place);
     if paired {
         history.blocks = vec![vec![None; all.len()]; numbers.len()];

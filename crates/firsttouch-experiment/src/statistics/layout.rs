@@ -1,6 +1,6 @@
 //! Blocks of measurements, and what is left of them when the effects of their block and of their configuration are taken out.
 
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 /// A block: the logarithm of what was measured of each configuration, or `None` where one did not run.
 pub type Block = Vec<Option<f64>>;
@@ -19,7 +19,7 @@ pub(crate) struct Layout {
 
 /// The layouts that blocks consist of.
 pub(crate) fn layouts(blocks: &[Block]) -> Vec<Layout> {
-    let mut rows: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+    let mut rows: SortedMap<Vec<usize>, Vec<usize>> = SortedMap::new();
     for (number, block) in blocks.iter().enumerate() {
         let present = (0..block.len()).filter(|&entry| block[entry].is_some()).collect();
         rows.entry(present).or_default().push(number);

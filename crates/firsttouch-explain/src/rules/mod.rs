@@ -11,6 +11,7 @@ mod sandbox;
 
 use crate::{Evidence, Finding, MachineEvidence, Measurements, Weight};
 use firsttouch_placement::Pages;
+use firsttouch_sorted::sort_by_key;
 use machine::Decides;
 
 /// Every finding, what overrides first.
@@ -26,7 +27,7 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     pages::find(evidence, &mut findings);
     of_the_machine(evidence, &mut findings);
     // A stable order: within one weight, as the rules come.
-    findings.sort_by_key(|finding| finding.weight);
+    sort_by_key(&mut findings, |finding| finding.weight);
     findings
 }
 

@@ -4,8 +4,8 @@
 use crate::escape::escape;
 use crate::number::plural;
 use firsttouch_placement::format_bytes;
+use firsttouch_sorted::SortedMap;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// A table of the machine; `None` where the document says nothing about it.
 pub(super) fn sheet(machine: &Value) -> Option<String> {
@@ -119,7 +119,7 @@ fn node(node: &Value) -> Option<String> {
 
 /// Equal caches are counted, not listed.
 fn caches(machine: &Value) -> Option<String> {
-    let mut kinds: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    let mut kinds: SortedMap<(String, String, String), usize> = SortedMap::new();
     for cache in list(machine, "caches")? {
         let (Some(level), Some(size)) = (plain(cache, "level"), bytes(cache, "size_bytes")) else { continue };
         let kind = plain(cache, "kind").filter(|kind| kind != "unified").unwrap_or_default();

@@ -6,6 +6,7 @@ use super::{MeasuredError, MeasuredFile, MeasuredFormat};
 use csv::StringRecord;
 use firsttouch_balance::formats::CsvRows;
 use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
+use firsttouch_sorted::sort_by_key;
 use std::collections::HashMap;
 
 /// Where the columns are.
@@ -142,7 +143,7 @@ impl Rows {
         let numbers: Option<Vec<u64>> = self.blocks.iter().map(|name| name.parse().ok()).collect();
         let mut order: Vec<usize> = (0..self.blocks.len()).collect();
         if let Some(numbers) = numbers {
-            order.sort_by_key(|&block| numbers[block]);
+            sort_by_key(&mut order, |&block| numbers[block]);
         }
         let mut place = vec![0; order.len()];
         for (at, &block) in order.iter().enumerate() {

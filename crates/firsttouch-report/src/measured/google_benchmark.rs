@@ -2,6 +2,7 @@
 
 use super::{MeasuredError, MeasuredFile, MeasuredFormat, runs};
 use firsttouch_experiment::MeasuredConfiguration;
+use firsttouch_sorted::sort_by_key;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -72,7 +73,7 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
         repetitions.push((entry.repetition_index.unwrap_or(repetitions.len() as u64), seconds));
     }
     let configurations = measured.into_iter().map(|(name, mut repetitions)| {
-        repetitions.sort_by_key(|(index, _)| *index);
+        sort_by_key(&mut repetitions, |(index, _)| *index);
         let values: Vec<f64> = repetitions.into_iter().map(|(_, seconds)| seconds).collect();
         Ok(MeasuredConfiguration { name: name.to_owned(), runs: runs(&values, name).map_err(shape)? })
     });

@@ -2,8 +2,8 @@
 
 use firsttouch_machine::{Cache, Machine, Node};
 use firsttouch_placement::format_bytes;
+use firsttouch_sorted::{SortedMap, SortedSet, sort_by_key};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// What a box stands for: it decides the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Part {
     pub(super) cores: Vec<Vec<u32>>,
     /// Boxes inside it.
     pub(super) parts: Vec<Part>,
-    cpus: BTreeSet<u32>,
+    cpus: SortedSet<u32>,
 }
 
 impl Part {
@@ -67,10 +67,10 @@ impl Part {
             self.lines.extend(part.lines);
             return;
         }
-        if let Some(around) = self.parts.iter_mut().find(|own| own.cpus.is_superset(&part.cpus)) {
+        if let Some(around) = self.parts.iter_mut().find(|own| part.cpus.is_subset(&own.cpus)) {
             return around.insert(part);
         }
-        if part.cpus.is_subset(&self.cpus) && self.parts.iter().all(|own| own.cpus.is_disjoint(&part.cpus)) {
+        if part.cpus.is_subset(&self.cpus) && self.parts.iter().all(|own| part.cpus.is_disjoint(&own.cpus)) {
             self.parts.push(part);
         }
     }
@@ -84,11 +84,11 @@ impl Part {
 
     /// Says which caches each core has for itself: once where that is the same everywhere, else of each box.
     fn name_own_caches(&mut self, machine: &Machine) {
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         self.own_caches(machine, &mut |_, line| {
             found.insert(line);
         });
-        match found.into_iter().collect::<Vec<_>>().as_slice() {
+        match &*found {
             [line] => self.lines.push(line.clone()),
             _ => self.own_caches(machine, &mut |part, line| part.lines.push(line)),
         }
@@ -102,7 +102,7 @@ impl Part {
         let own =
             |cache: &&Cache| !cache.cpus.is_empty() && cache.cpus.iter().all(|cpu| largest.contains(cpu));
         let mut caches: Vec<&Cache> = machine.caches.iter().filter(own).collect();
-        caches.sort_by_key(|cache| Reverse(cache.level));
+        sort_by_key(&mut caches, |cache| Reverse(cache.level));
         let mut names: Vec<String> = caches.into_iter().map(cache_title).collect();
         names.dedup();
         if !names.is_empty() {
@@ -140,7 +140,7 @@ fn by_size(machine: &Machine) -> Vec<Part> {
             Part::new(Kind::Cache, cache_title(cache), cache.cpus.clone()),
         ));
     }
-    parts.sort_by_key(|(rank, part)| {
+    sort_by_key(&mut parts, |(rank, part)| {
         (usize::MAX - part.cpus.len(), *rank, part.cpus.first().copied().unwrap_or_default())
     });
     parts.into_iter().map(|(_, part)| part).collect()
@@ -149,7 +149,7 @@ fn by_size(machine: &Machine) -> Vec<Part> {
 /// The CPUs of each core; each CPU alone where cores are not known.
 fn core_lists(machine: &Machine) -> Vec<Vec<u32>> {
     let mut lists: Vec<Vec<u32>> = machine.cores.iter().map(|core| core.cpus.clone()).collect();
-    let known: BTreeSet<u32> = lists.iter().flatten().copied().collect();
+    let known: SortedSet<u32> = lists.iter().flatten().copied().collect();
     let alone = machine.cpus.iter().filter(|cpu| cpu.online && !known.contains(&cpu.id));
     lists.extend(alone.map(|cpu| vec![cpu.id]));
     lists.sort_unstable();
@@ -221,12 +221,12 @@ fn machine_lines(machine: &Machine) -> Vec<String> {
 
 /// CPUs as short as can be: `0-3,8`.
 pub(super) fn cpu_list(cpus: &[u32]) -> String {
-    let sorted: BTreeSet<u32> = cpus.iter().copied().collect();
+    let sorted: SortedSet<u32> = cpus.iter().copied().collect();
     // Runs, keyed by what stays the same in one.
-    let mut runs: BTreeMap<i64, (u32, u32)> = BTreeMap::new();
+    let mut runs: SortedMap<i64, (u32, u32)> = SortedMap::new();
     for (index, cpu) in sorted.into_iter().enumerate() {
         let key = i64::from(cpu) - index as i64;
-        runs.entry(key).and_modify(|(_, last)| *last = cpu).or_insert((cpu, cpu));
+        runs.entry(key).or_insert((cpu, cpu)).1 = cpu;
     }
     let text = |(first, last): &(u32, u32)| match last - first {
         0 => first.to_string(),

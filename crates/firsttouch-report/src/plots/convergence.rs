@@ -8,7 +8,7 @@ use firsttouch_experiment::Ratio;
 use firsttouch_experiment::statistics::contrast::contrasts;
 use firsttouch_experiment::statistics::layout::Block;
 use firsttouch_placement::TuneReport;
-use std::collections::BTreeMap;
+use firsttouch_sorted::{SortedMap, sort_by};
 
 const TOP: f64 = 12.0;
 const HEIGHT: f64 = 260.0;
@@ -84,7 +84,7 @@ pub(super) fn plot(report: &TuneReport) -> Option<Plot> {
 
 /// The blocks of the search, as the rule saw them.
 fn blocks(report: &TuneReport) -> Vec<Block> {
-    let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+    let mut blocks: SortedMap<u32, Block> = SortedMap::new();
     for (at, configuration) in report.configurations.iter().enumerate() {
         for run in &configuration.proved.runs {
             let block = blocks.entry(run.block).or_insert_with(|| vec![None; report.configurations.len()]);
@@ -120,7 +120,7 @@ fn label(svg: &mut Svg, lines: &[Line<'_>], x: &Scale, y: &Scale, bottom: f64) {
             Some((y.at(*error), (x.at(*blocks), y.at(*error)), line))
         })
         .collect();
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by(&mut ends, |a, b| a.0.total_cmp(&b.0));
     let mut free = TOP;
     for end in &mut ends {
         end.0 = end.0.max(free);

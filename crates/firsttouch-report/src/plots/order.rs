@@ -8,6 +8,7 @@ use crate::summary::{Phase, fresh_runs};
 use crate::svg::{Anchor, Shape, Svg, colour};
 use firsttouch_experiment::SessionRun;
 use firsttouch_placement::{ConfigurationReport, TuneReport};
+use firsttouch_sorted::sort_by_key;
 
 const ROW: f64 = 54.0;
 const TOP: f64 = 22.0;
@@ -62,7 +63,7 @@ fn strip(svg: &mut Svg, x: &Scale, report: &TuneReport, configuration: &Configur
     let all = search.chain(fresh.iter().map(|run| (run, Phase::Confirmation)));
     let mut runs: Vec<(&SessionRun, Phase, f64)> =
         all.filter_map(|(run, phase)| Some((run, phase, judged.value(run)?))).collect();
-    runs.sort_unstable_by_key(|(run, ..)| run.order);
+    sort_by_key(&mut runs, |(run, ..)| run.order);
     let mut values: Vec<f64> = runs.iter().map(|(.., value)| *value).collect();
     values.sort_unstable_by(f64::total_cmp);
     let (Some(low), Some(high)) = (values.first().copied(), values.last().copied()) else { return };

@@ -7,6 +7,7 @@ use crate::scale::Scale;
 use crate::series::{IN_TURN, ink_of_pages};
 use crate::svg::{Anchor, Shape, Svg, colour, rect};
 use firsttouch_placement::{ConfigurationReport, Obtained, TuneReport, format_bytes};
+use firsttouch_sorted::sort_by_key;
 use std::collections::BTreeMap;
 
 const BAR: f64 = 13.0;
@@ -97,7 +98,7 @@ fn legend(svg: &mut Svg, rows: &[(&ConfigurationReport, &Obtained, Vec<Bar>)]) {
             seen.push((label.clone(), ink));
         }
     }
-    seen.sort_by_key(|(label, _)| (label.starts_with("node"), firsttouch_placement::parse_size(label)));
+    sort_by_key(&mut seen, |(label, _)| (label.starts_with("node"), firsttouch_placement::parse_size(label)));
     let mut x = LEFT;
     for (label, ink) in seen {
         if x > WIDTH - 80.0 {

@@ -6,6 +6,7 @@ use crate::scale::Scale;
 use crate::series::{Panel, Point, Series, Unit, panels};
 use crate::svg::{Anchor, Element, Shape, Svg, colour};
 use firsttouch_documents::Recording;
+use firsttouch_sorted::sort_by_key;
 
 /// Where the plotted area begins, after the labels of the axis, and where it ends.
 const AREA: (f64, f64) = (84.0, 880.0);
@@ -207,7 +208,7 @@ fn thinned(points: &[Point]) -> Vec<Point> {
     for points in points.chunks(part) {
         let ends = [points.iter().min_by(by_value), points.iter().max_by(by_value)];
         let mut ends: Vec<Point> = ends.into_iter().flatten().copied().collect();
-        ends.sort_by_key(|point| point.sample);
+        sort_by_key(&mut ends, |point| point.sample);
         ends.dedup_by_key(|point| point.sample);
         kept.extend(ends);
     }

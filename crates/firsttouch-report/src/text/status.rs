@@ -6,6 +6,7 @@ mod page;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Ability, Access, Bound, Machine, Node, Pool, Probe, StatusReport};
 use firsttouch_placement::format_bytes;
+use firsttouch_sorted::SortedMap;
 use page::{LABEL, Page};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -189,7 +190,7 @@ fn told_apart(access: &[Access]) -> impl Iterator<Item = &Access> {
 
 /// Distances by value: `10 to 0; 20 to 1-3`.
 fn grouped(distances: &BTreeMap<u32, u32>) -> String {
-    let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut groups: SortedMap<u32, Vec<u32>> = SortedMap::new();
     for (node, distance) in distances {
         groups.entry(*distance).or_default().push(*node);
     }
@@ -219,7 +220,7 @@ fn caches(page: &mut Page, machine: &Machine) {
     }
     page.section("caches");
     // Caches that differ in their CPUs only are one line.
-    let mut kinds: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    let mut kinds: SortedMap<_, Vec<usize>> = SortedMap::new();
     for cache in &machine.caches {
         let kind = (cache.level, &cache.kind, cache.size_bytes, cache.line_bytes, cache.ways);
         kinds.entry(kind).or_default().push(cache.cpus.len());

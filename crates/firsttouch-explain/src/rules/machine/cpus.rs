@@ -4,7 +4,7 @@ use super::{Found, noted};
 use crate::rules::cpus;
 use crate::{Finding, Weight};
 use firsttouch_linux::cpulist::{format_list, parse_list};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -19,8 +19,8 @@ pub(super) fn find(found: &mut Found<'_>) {
 }
 
 /// CPUs by a word of theirs in `cpuN/cpufreq/`.
-fn by_word(found: &Found<'_>, file: &str) -> BTreeMap<String, Vec<u32>> {
-    let mut words: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+fn by_word(found: &Found<'_>, file: &str) -> SortedMap<String, Vec<u32>> {
+    let mut words: SortedMap<String, Vec<u32>> = SortedMap::new();
     for (cpu, word) in
         found.evidence.settings.between("sys/devices/system/cpu/cpu", &format!("/cpufreq/{file}"))
     {

@@ -2,7 +2,7 @@
 
 use super::{Found, noted};
 use firsttouch_linux::cpulist::format_list;
-use std::collections::BTreeSet;
+use firsttouch_sorted::SortedSet;
 
 const PCI: &str = "sys/bus/pci/devices";
 
@@ -99,7 +99,7 @@ fn without_node(found: &mut Found<'_>) {
 
 fn adapters(found: &mut Found<'_>) {
     const FOLDER: &str = "sys/class/infiniband";
-    let mut active: BTreeSet<&str> = BTreeSet::new();
+    let mut active: SortedSet<&str> = SortedSet::new();
     let settings = &found.evidence.settings;
     for (between, state) in settings.between("sys/class/infiniband/", "/state") {
         let Some((adapter, port)) = between.split_once("/ports/") else { continue };
@@ -124,7 +124,7 @@ fn adapters(found: &mut Found<'_>) {
             ),
         );
     }
-    let nodes: BTreeSet<u64> = active
+    let nodes: SortedSet<u64> = active
         .iter()
         .filter_map(|adapter| settings.number(&format!("{FOLDER}/{adapter}/device/numa_node")))
         .collect();

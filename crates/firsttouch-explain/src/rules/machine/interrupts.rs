@@ -2,7 +2,7 @@
 
 use super::{Found, noted};
 use firsttouch_linux::cpulist::{format_list, parse_list};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 pub(super) fn find(found: &mut Found<'_>) {
     isolated(found);
@@ -18,7 +18,7 @@ fn isolated(found: &mut Found<'_>) {
     let Some(counts) = found.text("proc/interrupts").filter(|_| !apart.is_empty()).map(counts) else {
         return;
     };
-    let mut hits: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut hits: SortedMap<u32, Vec<u32>> = SortedMap::new();
     for (irq, cpus) in affinity(found) {
         let came = |cpu: &u32| counts.get(&irq).and_then(|row| row.get(cpu)).is_some_and(|count| *count > 0);
         if !cpus.is_empty() && cpus.iter().all(|cpu| apart.contains(cpu)) && cpus.iter().any(came) {
@@ -44,13 +44,13 @@ fn isolated(found: &mut Found<'_>) {
 }
 
 /// The CPUs that each interrupt goes to.
-fn affinity(found: &Found<'_>) -> BTreeMap<u32, Vec<u32>> {
+fn affinity(found: &Found<'_>) -> SortedMap<u32, Vec<u32>> {
     let files = found.evidence.settings.between("proc/irq/", "/effective_affinity_list").into_iter();
     files.filter_map(|(irq, list)| Some((irq.parse().ok()?, parse_list(list)?))).collect()
 }
 
 /// How often each interrupt came to each CPU. The head line names the CPUs that are online.
-fn counts(text: &str) -> BTreeMap<u32, BTreeMap<u32, u64>> {
+fn counts(text: &str) -> SortedMap<u32, SortedMap<u32, u64>> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default().split_whitespace();
     let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
@@ -69,7 +69,7 @@ fn far(found: &mut Found<'_>) {
         return;
     }
     let affinity = affinity(found);
-    let mut devices: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let mut devices: SortedMap<&str, Vec<u32>> = SortedMap::new();
     for (between, _) in found.evidence.settings.between("sys/bus/pci/devices/", "") {
         if let Some((device, irq)) = between.split_once("/msi_irqs/")
             && let Ok(irq) = irq.parse()

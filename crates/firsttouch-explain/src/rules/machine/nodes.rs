@@ -4,7 +4,7 @@ use super::{Found, noted};
 use firsttouch_linux::sysinfo::kernel_version;
 use firsttouch_machine::{MemoryKind, Node};
 use firsttouch_placement::format_bytes;
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 pub(super) fn find(found: &mut Found<'_>) {
     empty(found);
@@ -63,7 +63,7 @@ fn uneven(found: &mut Found<'_>) {
 
 /// Modules by memory controller, in MiB.
 fn modules(found: &mut Found<'_>) {
-    let mut controllers: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut controllers: SortedMap<&str, Vec<u64>> = SortedMap::new();
     for (between, size) in found.evidence.settings.between("sys/devices/system/edac/mc/mc", "/size") {
         if let (Some((controller, _)), Ok(size)) = (between.split_once('/'), size.parse::<u64>()) {
             controllers.entry(controller).or_default().push(size);
