@@ -18,8 +18,9 @@ use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::urgent::Urgent;
 use firsttouch_placement::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport};
+use firsttouch_sorted::SortedSet;
 use firsttouch_threads::thread_of;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// Takes back what the journal of a process says. Without a step to take back, that is said in the notes.
@@ -158,7 +159,7 @@ fn take_back(work: &mut Work<'_>, steps: &[(usize, JournalEntry)], same_program:
 /// what the main thread had.
 fn heirs(work: &mut Work<'_>, steps: &[(usize, JournalEntry)]) -> Result<(), Halt> {
     let mut known: HashSet<(u32, u64)> = HashSet::new();
-    let mut given_masks: BTreeSet<Vec<u32>> = BTreeSet::new();
+    let mut given_masks: SortedSet<Vec<u32>> = SortedSet::new();
     let mut main = None;
     for (_, entry) in steps {
         if let JournalEntry::Affinity { thread, start_ticks, before, given } = entry {

@@ -9,7 +9,7 @@ use firsttouch_journal::JournalError;
 use firsttouch_linux::clock::{QueueTime, thread_processor_time};
 use firsttouch_linux::remote::Batches;
 use firsttouch_placement::{AttachEnded, ExecutorKind, Reason, Shortfall};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -226,7 +226,7 @@ pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
 
 /// Bytes that did not get what was asked, by reason and remedy.
 #[derive(Debug, Default)]
-pub(crate) struct Shortfalls(BTreeMap<(Reason, Option<&'static str>), u64>);
+pub(crate) struct Shortfalls(SortedMap<(Reason, Option<&'static str>), u64>);
 
 impl Shortfalls {
     pub(crate) fn add(&mut self, reason: Reason, bytes: u64) {
@@ -239,7 +239,7 @@ impl Shortfalls {
     }
 
     pub(crate) fn list(&self) -> Vec<Shortfall> {
-        let one = |((reason, remedy), bytes): (&(Reason, Option<&'static str>), &u64)| {
+        let one = |((reason, remedy), bytes): &((Reason, Option<&'static str>), u64)| {
             let usual = Shortfall::new(*reason, *bytes);
             Shortfall { remedy: remedy.map_or(usual.remedy, str::to_owned), ..usual }
         };

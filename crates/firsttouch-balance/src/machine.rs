@@ -9,7 +9,7 @@ mod tables;
 
 pub use live::CpuSelection;
 
-use std::collections::{BTreeMap, BTreeSet};
+use firsttouch_sorted::{SortedMap, SortedSet};
 
 /// Most distances between domains that are kept: 4096 domains, 128 MiB.
 const MOST_DISTANCES: usize = 1 << 24;
@@ -241,11 +241,11 @@ impl Machine {
     }
 
     fn domains_by_node(&self) -> Vec<Vec<u32>> {
-        let mut by_node: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.nodes.len()];
+        let mut by_node: Vec<SortedSet<u32>> = vec![SortedSet::new(); self.nodes.len()];
         self.cores.iter().for_each(|core| {
             by_node[core.node as usize].insert(core.domain);
         });
-        by_node.into_iter().map(|domains| domains.into_iter().collect()).collect()
+        by_node.into_iter().map(SortedSet::into_vec).collect()
     }
 
     fn factor_of(&self, by_node: &[Vec<u32>], from: u32, to: u32) -> f64 {
@@ -342,7 +342,7 @@ impl Machine {
     /// as in a mesh, the set is cut into two halves between two cores at the greatest distance.
     #[must_use]
     pub fn parts(&self, cores: &[u32]) -> Vec<Vec<u32>> {
-        let mut by_domain: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut by_domain: SortedMap<u32, Vec<u32>> = SortedMap::new();
         for &core in cores {
             by_domain.entry(self.cores[core as usize].domain).or_default().push(core);
         }

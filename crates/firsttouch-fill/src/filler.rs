@@ -13,6 +13,7 @@ use crate::residency::Residency;
 use crate::scaling::{Known, PIECES_OF_TRIAL, Scaling, Trial, WORTHWHILE};
 use firsttouch_linux::numa;
 use firsttouch_memory::{Pages, Region, RegionError};
+use firsttouch_sorted::SortedMap;
 use firsttouch_threads::bind_this_thread;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -363,7 +364,7 @@ fn by_node(spans: Vec<Span>, nodes: usize) -> Vec<(Option<u32>, Vec<Span>)> {
     let mut found = vec![-1; spans.len()];
     // On an error all stay unknown.
     let _ = numa::nodes_of(&addresses, &mut found);
-    let mut by_node: BTreeMap<Option<u32>, Vec<Span>> = BTreeMap::new();
+    let mut by_node: SortedMap<Option<u32>, Vec<Span>> = SortedMap::new();
     for (span, node) in spans.into_iter().zip(found) {
         by_node.entry(u32::try_from(node).ok()).or_default().push(span);
     }

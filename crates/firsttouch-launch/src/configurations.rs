@@ -3,7 +3,7 @@
 use crate::nodes::Candidate;
 use crate::obstacle::Obstacle;
 use firsttouch_placement::{Placement, PlacementError, SkippedConfiguration};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 
 /// How a configuration starts the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) struct Choice {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Abilities {
     /// What cannot be done, by its word, one of [`words`].
-    pub(crate) obstacles: BTreeMap<String, Obstacle>,
+    pub(crate) obstacles: SortedMap<String, Obstacle>,
     /// What to try over nodes and CPUs.
     pub(crate) over_nodes: Vec<Candidate>,
     /// Why no library can be loaded into the program; `None` if one can.

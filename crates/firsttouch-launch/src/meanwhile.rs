@@ -6,7 +6,7 @@ use firsttouch_linux::process::TICKS_PER_S;
 use firsttouch_linux::sysinfo::{CpuTicks, cpu_ticks, meminfo};
 use firsttouch_linux::vmstat::parse_vmstat;
 use firsttouch_machine::Root;
-use std::collections::BTreeSet;
+use firsttouch_sorted::SortedSet;
 
 /// `ADDR_NO_RANDOMIZE` of personality(2), which programs inherit.
 const NO_RANDOM_ADDRESSES: u32 = 0x0004_0000;
@@ -83,7 +83,7 @@ fn frequency_mhz(root: &Root) -> Option<f64> {
 }
 
 fn governor(root: &Root) -> Option<String> {
-    let governors: BTreeSet<String> = of_policies(root, "scaling_governor").into_iter().collect();
+    let governors: SortedSet<String> = of_policies(root, "scaling_governor").into_iter().collect();
     let names: Vec<String> = governors.into_iter().filter(|name| !name.is_empty()).collect();
     (!names.is_empty()).then(|| names.join(","))
 }

@@ -3,6 +3,7 @@
 use crate::{Resident, ResidentMemory};
 use firsttouch_linux::smaps::{PMD_BYTES, Region};
 use firsttouch_memory::may_be_placed;
+use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
 
 /// A file, as a mapping names it: device and inode.
@@ -19,7 +20,7 @@ pub struct ProcessResident {
     part_by_page_size: BTreeMap<u64, u64>,
     /// Pages of a pool that several processes map, by the file that only the kernel knows: page size and bytes. The kernel
     /// tells no proportional set size of them.
-    shared_pools: BTreeMap<File, (u64, u64)>,
+    shared_pools: SortedMap<File, (u64, u64)>,
 }
 
 /// What several processes had together, where everything counts once.
@@ -115,7 +116,7 @@ impl Together {
     /// Adds up processes that were read at one moment.
     pub fn of<'a>(processes: impl Iterator<Item = &'a ProcessResident>) -> Together {
         let mut all = Together::default();
-        let mut pools: BTreeMap<File, (u64, u64)> = BTreeMap::new();
+        let mut pools: SortedMap<File, (u64, u64)> = SortedMap::new();
         for process in processes {
             all.memory += process.part;
             for (page, bytes) in &process.part_by_page_size {

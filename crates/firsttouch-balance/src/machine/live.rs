@@ -2,7 +2,7 @@
 
 use super::{Core, Level, Machine, MachineError, Node, Parts};
 use firsttouch_machine::{CoreLatency, CpuPairClass, Measurement};
-use std::collections::BTreeMap;
+use firsttouch_sorted::{SortedMap, sort_by_key};
 
 /// The distance of cores that share a last-level cache which others of their node do not share, where a byte to another
 /// core of the node costs 1. An assumption, for machines that `firsttouch measure --cores` did not measure.
@@ -54,14 +54,14 @@ impl Machine {
             };
             machine.caches.iter().position(shared)
         };
-        let mut domains: BTreeMap<(usize, Option<usize>), u32> = BTreeMap::new();
+        let mut domains: SortedMap<(usize, Option<usize>), u32> = SortedMap::new();
         for &cpu in &cpus {
             let next = domains.len() as u32;
             domains.entry((node_of(cpu), cache_of(cpu))).or_insert(next);
         }
         let several = |node: usize| domains.keys().filter(|(other, _)| *other == node).count() > 1;
-        let mut order: Vec<((usize, Option<usize>), u32)> = domains.iter().map(|(k, v)| (*k, *v)).collect();
-        order.sort_by_key(|(_, domain)| *domain);
+        let mut order = domains.to_vec();
+        sort_by_key(&mut order, |(_, domain)| *domain);
         let latencies = measurement.and_then(|found| found.cores.as_ref());
         let cpus_of = |domain: (usize, Option<usize>)| -> Vec<u32> {
             cpus.iter().copied().filter(|cpu| (node_of(*cpu), cache_of(*cpu)) == domain).collect()

@@ -1,7 +1,7 @@
 //! The files of one run of vt or LBAF: `STEM.RANK.json`, one for each rank, beside which a folder may hold those of other runs.
 
 use crate::output::{Failure, Outcome};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ fn only_run(folder: &Path) -> Outcome<Vec<PathBuf>> {
     if found.is_empty() {
         return Err(Failure::message(format!("there is no JSON file in {}", folder.display())));
     }
-    let mut runs: BTreeMap<String, BTreeMap<u64, &Path>> = BTreeMap::new();
+    let mut runs: SortedMap<String, SortedMap<u64, &Path>> = SortedMap::new();
     for path in &found {
         let Some((stem, rank)) = stem_and_rank(path) else { continue };
         if let Some(other) = runs.entry(stem).or_default().insert(rank, path) {

@@ -20,6 +20,7 @@ use firsttouch_placement::{
     SkippedConfiguration,
 };
 use firsttouch_process::{Environment, Stream};
+use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -117,7 +118,7 @@ impl Family<'_> {
         self,
         bench: &Bench<'_>,
         budget: Option<Duration>,
-        references: &mut BTreeMap<String, Reference>,
+        references: &mut SortedMap<String, Reference>,
     ) -> Outcome<(CaseComparison, Result<Profile, NoProfile>)> {
         let result = bench.folder.join("result");
         let words = self.words(&bench.program, &result);

@@ -9,7 +9,7 @@ use anyhow::Context;
 use firsttouch_cases::About;
 use firsttouch_experiment::{Observer, Phase, PhaseProgress, RunRequest, TimedRun};
 use firsttouch_launch::{Interruption, Stage, TuneObserver};
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,9 +51,9 @@ pub(super) struct Followed<'a> {
     halt: &'a Halt,
     about: &'a About,
     /// By what decides the result: the parameters that are varied.
-    references: &'a mut BTreeMap<String, Reference>,
+    references: &'a mut SortedMap<String, Reference>,
     names: Vec<String>,
-    runs: BTreeMap<String, Vec<CaseRun>>,
+    runs: SortedMap<String, Vec<CaseRun>>,
     failure: Option<Failure>,
 }
 
@@ -63,14 +63,14 @@ impl<'a> Followed<'a> {
         result: PathBuf,
         halt: &'a Halt,
         about: &'a About,
-        references: &'a mut BTreeMap<String, Reference>,
+        references: &'a mut SortedMap<String, Reference>,
     ) -> Followed<'a> {
-        let (names, runs) = (Vec::new(), BTreeMap::new());
+        let (names, runs) = (Vec::new(), SortedMap::new());
         Followed { told, result, halt, about, references, names, runs, failure: None }
     }
 
     /// The runs of the search, by the names of their configurations.
-    pub(super) fn end(self) -> Outcome<BTreeMap<String, Vec<CaseRun>>> {
+    pub(super) fn end(self) -> Outcome<SortedMap<String, Vec<CaseRun>>> {
         self.told.clear();
         self.failure.map_or(Ok(self.runs), Err)
     }

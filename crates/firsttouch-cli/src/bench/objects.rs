@@ -11,6 +11,7 @@ use firsttouch_launch::{Here, NoProfile};
 use firsttouch_machine::{MemoryKind, StatusReport};
 use firsttouch_memory::NodePolicy;
 use firsttouch_placement::{ObjectPlacement, Pages, Placement, Profile, SkippedConfiguration};
+use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -67,7 +68,7 @@ impl Search<'_> {
         self,
         bench: &Bench<'_>,
         budget: Option<Duration>,
-        references: &mut BTreeMap<String, Reference>,
+        references: &mut SortedMap<String, Reference>,
     ) -> Outcome<Found> {
         let began = Instant::now();
         let arrays = self.arrays(bench)?;

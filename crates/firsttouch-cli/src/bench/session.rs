@@ -21,7 +21,7 @@ use firsttouch_launch::{Dimension, NoProfile, Workshop};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{Profile, SkippedConfiguration};
 use firsttouch_process::Environment;
-use std::collections::BTreeMap;
+use firsttouch_sorted::SortedMap;
 use std::time::{Duration, Instant};
 
 /// What a quick look at all cases may take.
@@ -190,7 +190,7 @@ pub(super) fn jobs<'a>(
 
 /// Makes the comparisons of a case, unless somebody asked to end.
 pub(super) fn compare(job: Job<'_>, bench: &Bench<'_>, progress: &mut Progress) -> Outcome<CaseReport> {
-    let mut references: BTreeMap<String, Reference> = BTreeMap::new();
+    let mut references: SortedMap<String, Reference> = SortedMap::new();
     let (mut comparisons, mut objects) = (Vec::new(), None);
     let tell = || output::message(&format!("{}: {}\n", job.about.name, job.about.summary));
     let failed = |failure: Failure, code: &mut u8| {

@@ -2,7 +2,7 @@
 
 use super::parts::{Bytes, Description, LabNode};
 use firsttouch_linux::cpulist::format_list;
-use std::collections::BTreeSet;
+use firsttouch_sorted::SortedSet;
 
 /// The emulated chipset has no room for more without another interrupt controller.
 const MOST_CPUS: u32 = 255;
@@ -82,7 +82,7 @@ fn one_node(machine: &Description, node: &LabNode) -> Checked {
 
 fn cpus(machine: &Description) -> Checked {
     let count = machine.processor.cpus();
-    let mut taken = BTreeSet::new();
+    let mut taken = SortedSet::new();
     for node in &machine.nodes {
         for cpu in &node.cpus {
             refuse_if(*cpu >= count, || {
@@ -116,7 +116,7 @@ fn numbering(machine: &Description) -> Checked {
     let with_gaps = machine.nodes.iter().zip(0..).any(|(node, index)| node.id != index);
     let per_package = machine.processor.cpus_per_package();
     let split = machine.nodes.iter().any(|node| {
-        let packages: BTreeSet<u32> = node.cpus.iter().map(|cpu| cpu / per_package).collect();
+        let packages: SortedSet<u32> = node.cpus.iter().map(|cpu| cpu / per_package).collect();
         packages.len() as u32 * per_package != node.cpus.len() as u32
     });
     refuse_if(with_gaps && split, || {
