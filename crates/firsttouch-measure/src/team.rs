@@ -68,7 +68,11 @@ pub(crate) fn own_cpus() -> Vec<u32> {
 pub(crate) fn timed<W: FnOnce() + Send>(
     work: impl IntoIterator<Item = (u32, W)>,
 ) -> Result<f64, MeasureError> {
-    let work: Vec<(u32, W)> = work.into_iter().collect();
+    timed_all(work.into_iter().map(|(cpu, work)| (cpu, Box::new(work) as Box<_>)).collect())
+}
+
+/// The same, compiled once for all kinds of work.
+fn timed_all(work: Vec<(u32, Box<dyn FnOnce() + Send + '_>)>) -> Result<f64, MeasureError> {
     let start = Start::new(work.len());
     let times = thread::scope(|scope| {
         let threads: Vec<_> = work

@@ -122,20 +122,20 @@ impl<T: Length> Triangle<T> {
 
 /// Leaves to roots.
 fn up<T: Length>(tree: &Tree, lengths: &mut [Both<T>], tasks: &[Range<usize>], threads: usize) {
-    let offered = in_parallel(tree, lengths, tasks, threads, |triangle, task, arcs| {
+    let mut offered = vec![Vec::new(); tasks.len()];
+    in_parallel(tree, lengths, tasks, &mut offered, threads, &|triangle, task, arcs, offered| {
         for position in task.clone().rev() {
             step_up(tree, triangle, position, arcs, tree.first[task.start] as usize);
         }
         // All that was offered above the task lies between nodes that its root has arcs to.
         let slots = &tree.slots[tree.arcs(task.start)];
-        let mut offered = Vec::with_capacity(slots.len() * slots.len() / 2);
+        offered.reserve(slots.len() * slots.len() / 2);
         for (place, slot) in slots.iter().enumerate() {
             let row = triangle.row(*slot);
             for higher in &slots[..place] {
                 offered.push(std::mem::replace(&mut row[usize::from(*higher)], [T::NONE; 2]));
             }
         }
-        offered
     });
     let mut triangle = Triangle::<T>::new(tree.height);
     let mut waiting = tasks.iter().zip(offered).rev().peekable();
@@ -203,11 +203,9 @@ fn down<T: Length>(tree: &Tree, lengths: &mut [Both<T>], tasks: &[Range<usize>],
             position += 1;
         }
     }
-    let above: std::collections::HashMap<usize, Vec<Both<T>>> =
-        tasks.iter().map(|task| task.start).zip(above).collect();
-    in_parallel(tree, lengths, tasks, threads, |triangle, task, lengths| {
+    in_parallel(tree, lengths, tasks, &mut above, threads, &|triangle, task, lengths, above| {
         let slots = &tree.slots[tree.arcs(task.start)];
-        let mut known = above[&task.start].iter();
+        let mut known = above.iter();
         for (place, slot) in slots.iter().enumerate() {
             let row = triangle.row(*slot);
             for (higher, path) in slots[..place].iter().zip(&mut known) {
@@ -228,52 +226,52 @@ fn down<T: Length>(tree: &Tree, lengths: &mut [Both<T>], tasks: &[Range<usize>],
     });
 }
 
-/// Does the tasks on some threads, the largest first to whoever has least; answers in their order. Each task is given the
-/// lengths of its own arcs, and a triangle that earlier tasks of the thread have used.
-fn in_parallel<T: Length, R: Send>(
+/// One of the tasks: given the lengths of its own arcs, a triangle that earlier tasks of the thread have used, and what lies between the
+/// nodes above the task that its root has arcs to.
+type Task<'a, T> = &'a (dyn Fn(&mut Triangle<T>, Range<usize>, &mut [Both<T>], &mut Vec<Both<T>>) + Sync);
+
+/// Does the tasks on some threads, the largest first to whoever has least.
+fn in_parallel<T: Length>(
     tree: &Tree,
     lengths: &mut [Both<T>],
     tasks: &[Range<usize>],
+    between: &mut [Vec<Both<T>>],
     threads: usize,
-    work: impl Fn(&mut Triangle<T>, Range<usize>, &mut [Both<T>]) -> R + Sync,
-) -> Vec<R> {
+    work: Task<'_, T>,
+) {
     let mut pieces = Vec::with_capacity(tasks.len());
     let (mut rest, mut begin) = (lengths, 0);
-    for (number, task) in tasks.iter().enumerate() {
+    for (task, between) in tasks.iter().zip(between) {
         let arcs = tree.first[task.start] as usize..tree.first[task.end] as usize;
         let (_, behind) = std::mem::take(&mut rest).split_at_mut(arcs.start - begin);
         let (piece, behind) = behind.split_at_mut(arcs.len());
         (rest, begin) = (behind, arcs.end);
-        pieces.push((number, task.clone(), piece));
+        pieces.push((task.clone(), piece, between));
     }
-    pieces.sort_by_key(|(_, _, piece)| std::cmp::Reverse(piece.len()));
+    pieces.sort_by_key(|(_, piece, _)| std::cmp::Reverse(piece.len()));
     let mut shares: Vec<(usize, Vec<_>)> = (0..threads).map(|_| (0, Vec::new())).collect();
     for piece in pieces {
         if let Some(least) = shares.iter_mut().min_by_key(|(arcs, _)| *arcs) {
-            least.0 += piece.2.len();
+            least.0 += piece.1.len();
             least.1.push(piece);
         }
     }
-    let work = &work;
-    let mut done: Vec<(usize, R)> = thread::scope(|scope| {
-        let running: Vec<_> = shares
-            .into_iter()
-            .filter(|(_, pieces)| !pieces.is_empty())
+    thread::scope(|scope| {
+        let busy = shares.into_iter().filter(|(_, pieces)| !pieces.is_empty());
+        let running: Vec<_> = busy
             .map(|(_, pieces)| {
                 scope.spawn(move || {
                     let mut triangle = Triangle::new(tree.height);
-                    let work = |(number, task, piece)| (number, work(&mut triangle, task, piece));
-                    pieces.into_iter().map(work).collect::<Vec<_>>()
+                    for (task, piece, between) in pieces {
+                        work(&mut triangle, task, piece, between);
+                    }
                 })
             })
             .collect();
-        running
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        for thread in running {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
     });
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// No distance is longer than this. Where every node reaches its root and is reached by it, none is longer than the longest
