@@ -117,7 +117,8 @@ impl Root {
         let mut unpack = Command::new("tar");
         unpack.args(["--extract", "--keep-directory-symlink", "--directory"]).arg(self.path());
         said(unpack.stdin(packing.stdout.take().unwrap()));
-        assert!(packing.wait().unwrap().success());
+        // 1: a folder such as /tmp was written to meanwhile, whose own entry is all that is packed of it.
+        assert!(matches!(packing.wait().unwrap().code(), Some(0 | 1)));
         fs::remove_file(list).unwrap();
     }
 
