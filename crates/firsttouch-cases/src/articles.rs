@@ -109,7 +109,7 @@ pub struct Article<'a> {
 /// A table or figure of an article.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArticleTable<'a> {
-    /// Its word, which no other of the document has.
+    /// Its word, which no other table of the same file has.
     pub name: &'a str,
     /// What it shows, and where.
     pub shows: &'a str,

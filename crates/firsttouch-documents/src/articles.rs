@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ArticleReport {
-    /// The word of the document that it is in.
+    /// The name of the collection that it is in: `ism`, `numalb`, `paths`, `memset` or `feed`.
     pub document: String,
     /// Its title.
     pub title: String,

@@ -92,6 +92,13 @@ impl Quantity {
         }
     }
 
+    /// The median of what others have, of two in the middle the less good, so that nobody is held against more than most have; `None` of none.
+    pub fn median(&self, mut values: Vec<u64>) -> Option<u64> {
+        values.sort_unstable();
+        let middle = if self.more_is_better { values.len().saturating_sub(1) / 2 } else { values.len() / 2 };
+        values.get(middle).copied()
+    }
+
     /// By which part of what is expected a value is worse; negative where it is better.
     pub fn worse_by(&self, value: u64, expected: u64) -> f64 {
         let ratio = value as f64 / expected.max(1) as f64;
@@ -123,6 +130,13 @@ mod tests {
         for word in ["", "latency", "node_latency_ps", "nodex_latency_ps", "node0", "node0_seconds"] {
             assert_eq!(Quantity::of(word), None, "{word}");
         }
+    }
+
+    #[test]
+    fn of_two_in_the_middle_the_less_good_counts() {
+        let [bandwidth, latency, ..] = Quantity::ALL;
+        assert_eq!((bandwidth.median(vec![3, 1]), latency.median(vec![3, 1])), (Some(1), Some(3)));
+        assert_eq!((bandwidth.median(vec![3, 1, 2]), latency.median(vec![])), (Some(2), None));
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         race: &mut Race<'_>,
         keeps_time: bool,
     ) -> Ending<L::Error> {
+        let share = if keeps_time { MOST_FOR_CONFIRMATION } else { 0.0 };
         while !race.live().is_empty() {
             if self.plan.max_runs.is_some_and(|most| history.block() >= most) {
                 return Ending::MaxRuns;
@@ -69,12 +70,7 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
             let mut next = race.live().to_vec();
             if let Some(budget) = self.plan.budget {
                 let left = budget.saturating_sub(self.launcher.elapsed());
-                match self.affordable(
-                    history,
-                    race,
-                    left,
-                    budget.mul_f64(if keeps_time { MOST_FOR_CONFIRMATION } else { 0.0 }),
-                ) {
+                match self.affordable(history, race, left, budget.mul_f64(share)) {
                     Ok(affordable) => next = affordable,
                     // A block that the budget cuts short is better than nothing.
                     Err(_) if history.block() == 0 => {}

@@ -26,17 +26,14 @@ pub(crate) fn here_words(report: &BenchReport) -> Sentence {
         cpus.and_then(|cpus| Some(number::plural(usize::try_from(cpus).ok()?, "CPU"))),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
-    let known = if known.is_empty() {
-        "a machine that the document does not tell".to_owned()
-    } else {
-        known.join(", ")
-    };
+    let known =
+        if known.is_empty() { "a machine of which nothing is known".to_owned() } else { known.join(", ") };
     let sizes =
         if report.quick { " Sizes are small ones: figures are of none of the articles' sizes." } else { "" };
     Sentence::new().words(format!("Here: {known}, {}.{sizes}", report.started))
 }
 
-/// Who wrote an article, and the document it is in.
+/// Who wrote an article, and the name of the collection it is in.
 pub(crate) fn by(article: &ArticleReport) -> Sentence {
     Sentence::new().words(format!("{} (", article.by)).name(&article.document).words(")")
 }

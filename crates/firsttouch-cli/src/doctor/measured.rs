@@ -48,10 +48,8 @@ pub(super) fn measure(machine: &Machine) -> Outcome<BTreeMap<String, u64>> {
             let mut best: Option<u64> = None;
             for run in 1..=RUNS {
                 lines.show(&format!("{word}: run {run} of {RUNS}"));
-                let value = value(
-                    quantity,
-                    &one_run(&start, &result).with_context(|| format!("cannot measure {word}"))?,
-                );
+                let value = one_run(&start, &result).and_then(|run| value(quantity, &run));
+                let value = value.with_context(|| format!("cannot measure {word}"))?;
                 let better = |old: u64| if quantity.more_is_better { old.max(value) } else { old.min(value) };
                 best = Some(best.map_or(value, better));
             }
@@ -105,13 +103,13 @@ fn one_run(start: &Start, result: &Path) -> anyhow::Result<CaseRun> {
 }
 
 /// What a run says of the quantity.
-fn value(quantity: &Quantity, run: &CaseRun) -> u64 {
-    let Some(work) = run.work else { return 0 };
-    if quantity.more_is_better {
+fn value(quantity: &Quantity, run: &CaseRun) -> anyhow::Result<u64> {
+    let work = run.work.context("the case does not tell its work")?;
+    Ok(if quantity.more_is_better {
         (work.bytes as f64 / run.seconds) as u64
     } else {
         (run.seconds * 1e12 / work.operations as f64) as u64
-    }
+    })
 }
 
 /// What documents of `doctor` have measured, by the name of each host in them.
@@ -139,24 +137,22 @@ pub(super) fn read(files: &[PathBuf]) -> Outcome<Vec<(String, BTreeMap<String, u
     Ok(all)
 }
 
-/// Of several machines the median of each value, of two in the middle the less good for whoever is held against it; of one machine its own.
+/// Of several machines the median of each quantity; of one machine its own.
 pub(super) fn peers(
     mut all: Vec<(String, BTreeMap<String, u64>)>,
 ) -> Option<(String, BTreeMap<String, u64>)> {
     if all.len() <= 1 {
         return all.pop();
     }
-    let mut by_word: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut by_word: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (word, value) in all.iter().flat_map(|(_, values)| values) {
-        by_word.entry(word.clone()).or_default().push(*value);
+        by_word.entry(word).or_default().push(*value);
     }
-    let median = |(word, mut values): (String, Vec<u64>)| {
-        values.sort_unstable();
-        let more = Quantity::of(&word).is_some_and(|(quantity, _)| quantity.more_is_better);
-        let middle = if more { (values.len() - 1) / 2 } else { values.len() / 2 };
-        (word, values[middle])
+    let median = |(word, values): (&str, Vec<u64>)| {
+        let (quantity, _) = Quantity::of(word)?;
+        Some((word.to_owned(), quantity.median(values)?))
     };
-    Some((format!("the median of {} machines", all.len()), by_word.into_iter().map(median).collect()))
+    Some((format!("the median of {} machines", all.len()), by_word.into_iter().filter_map(median).collect()))
 }
 
 #[cfg(test)]

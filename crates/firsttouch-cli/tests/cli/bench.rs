@@ -121,7 +121,7 @@ fn tables_of_articles_are_repeated_theirs_beside_ours() {
     let output = run(&[&["bench", TABLES, "--json"], &sizes[..]].concat());
     assert_code(&output, 0);
     let document = json(&stdout(&output));
-    // Published: 42 % for one producer, which is the first way; here: what a run notes, of a session that is in the document.
+    // Published: 42 % for one producer, which is the first way; here: what a run notes, of a session that the report holds.
     let usage = table(&document, "hash-usage");
     assert_eq!(usage["rows"][0]["published"][0]["value"], 42.0);
     let here = &usage["rows"][0]["here"][0];

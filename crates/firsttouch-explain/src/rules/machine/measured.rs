@@ -22,16 +22,12 @@ pub(super) fn find(found: &mut Found<'_>) {
     findings.into_iter().for_each(|finding| found.add(finding));
 }
 
-/// The median of what the other nodes have; of two in the middle the worse.
+/// The median of what the other nodes have.
 fn of_other_nodes(values: &BTreeMap<String, u64>, quantity: &Quantity, node: u32) -> Option<u64> {
     let is_other = |word: &str| {
         Quantity::of(word).is_some_and(|(of, at)| of == quantity && at.is_some_and(|at| at != node))
     };
-    let mut others: Vec<u64> =
-        values.iter().filter(|(word, _)| is_other(word)).map(|(_, value)| *value).collect();
-    others.sort_unstable();
-    let middle = if quantity.more_is_better { others.len().saturating_sub(1) / 2 } else { others.len() / 2 };
-    others.get(middle).copied()
+    quantity.median(values.iter().filter(|(word, _)| is_other(word)).map(|(_, value)| *value).collect())
 }
 
 fn finding(quantity: &Quantity, node: Option<u32>, value: u64, source: &str, expected: u64) -> Finding {
