@@ -28,6 +28,12 @@ pub trait Case: Sync {
         Vec::new()
     }
 
+    /// What a placement needs beside its pages to reach the memory of this case, in the words of placements (`via=jvm`); nothing where
+    /// that is allocated in the process that is started.
+    fn reached_by(&self) -> &'static str {
+        ""
+    }
+
     /// Makes a variant ready: memory is allocated and filled here, so that steps do nothing but the workload.
     ///
     /// # Errors

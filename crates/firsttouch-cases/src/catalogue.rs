@@ -17,6 +17,7 @@ use crate::paths::{Apsp, Sssp};
 use crate::pca::Pca;
 use crate::r::{FFT, Hilbert, LM, SORT};
 use crate::reed_solomon::ReedSolomon;
+use crate::starts::{JVM, POSTGRESQL};
 use crate::stream::Stream;
 use crate::vecmath::VecMath;
 use crate::wave3d::Wave;
@@ -28,6 +29,8 @@ pub const ALL: &[&dyn Case] = &[
     &Gups,
     &Gather,
     &Creation,
+    &JVM,
+    &POSTGRESQL,
     &Hilbert,
     &FFT,
     &LM,

@@ -46,6 +46,7 @@ pub mod r;
 mod reed_solomon;
 mod share;
 mod simd;
+mod starts;
 mod stream;
 mod vecmath;
 mod wave3d;

@@ -74,7 +74,7 @@ pub(crate) fn missing_module(module: &str, path: Option<&OsStr>, remedy: &str) -
 }
 
 /// The program of that name; `None` if there is none.
-fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+pub(crate) fn on_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let folders = path?.as_bytes().split(|byte| *byte == b':').map(OsStr::from_bytes);
     folders.map(|folder| Path::new(folder).join(program)).find(|file| file.is_file())
 }

@@ -17,7 +17,7 @@ pub struct WorkerAdvice {
 
 /// What to say of a run in which programs did the work that the agent was not to follow; `None` if the started one did it.
 pub fn worker_advice(asked: &Placement, tree: &ProcessTree) -> Option<WorkerAdvice> {
-    if asked.follow || !asked.needs_agent() {
+    if !reaches_one_program(asked) {
         return None;
     }
     let worker = tree.worker()?;
@@ -31,6 +31,11 @@ pub fn worker_advice(asked: &Placement, tree: &ProcessTree) -> Option<WorkerAdvi
         worker.share * 100.0
     );
     Some(WorkerAdvice { what, remedy, follow })
+}
+
+/// Whether a placement reaches the started program alone.
+pub(crate) fn reaches_one_program(asked: &Placement) -> bool {
+    asked.needs_agent() && !asked.follow
 }
 
 /// The option that reaches a program of this kind.

@@ -182,7 +182,7 @@ fn parsed(words: &[String]) -> Outcome<args::Bench> {
 
 impl Here {
     fn of(args: &args::Bench, status: &StatusReport) -> Outcome<Here> {
-        let huge = session::placements(args, status).0.join(" ");
+        let huge = session::placements(args, status, "").0.join(" ");
         let has = |(_, bytes): &(&str, u64)| {
             let pool = status.machine.pool(*bytes);
             pool.and_then(|pool| pool.free).is_some_and(|free| free.saturating_mul(*bytes) >= ENOUGH_BYTES)

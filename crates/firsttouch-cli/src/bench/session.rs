@@ -18,7 +18,7 @@ use firsttouch_documents::{
     PublishedFigure,
 };
 use firsttouch_launch::{Dimension, NoProfile, Workshop};
-use firsttouch_machine::{Root, StatusReport};
+use firsttouch_machine::{Ability, Root, StatusReport};
 use firsttouch_placement::{Profile, SkippedConfiguration};
 use firsttouch_process::Environment;
 use firsttouch_sorted::SortedMap;
@@ -348,7 +348,7 @@ fn job<'a>(
             if variants.len() > 1 && args.only != Some(OnlyWhat::Placements) {
                 families.push(family(ComparisonAxis::Variants, &variants, none()));
             }
-            let tried = placements(args, status);
+            let tried = placements(args, status, case.reached_by());
             if !tried.0.is_empty() && args.only != Some(OnlyWhat::Variants) {
                 families.push(family(ComparisonAxis::Placements, std::slice::from_ref(first), tried));
             }
@@ -357,10 +357,11 @@ fn job<'a>(
     Ok(Job { about, arguments, families, search, missing })
 }
 
-/// The placements to try, and those that this machine does not give at this moment.
+/// The placements to try, each with the words `reached_by`, and those that this machine does not give at this moment.
 pub(super) fn placements(
     args: &args::Bench,
     status: &StatusReport,
+    reached_by: &str,
 ) -> (Vec<String>, Vec<SkippedConfiguration>) {
     if !args.configs.is_empty() {
         return (args.configs.clone(), Vec::new());
@@ -372,7 +373,11 @@ pub(super) fn placements(
         reason: ability.why.clone(),
         remedy: ability.remedy.clone(),
     });
-    (possible.into_iter().map(|ability| ability.what.clone()).collect(), skipped.collect())
+    let words = |ability: &Ability| {
+        let words = [ability.what.as_str(), reached_by].into_iter().filter(|words| !words.is_empty());
+        words.collect::<Vec<_>>().join(",")
+    };
+    (possible.into_iter().map(words).collect(), skipped.collect())
 }
 
 fn report(

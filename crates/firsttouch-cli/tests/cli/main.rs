@@ -29,6 +29,7 @@ mod shared;
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
 mod sssp;
+mod starts;
 mod status;
 mod tune;
 mod usage;

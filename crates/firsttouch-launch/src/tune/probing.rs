@@ -7,7 +7,7 @@ use crate::metric::Meter;
 use crate::probe::{Probe, probe};
 use crate::run::RunError;
 use crate::session::Interruption;
-use crate::worker::{WorkerAdvice, worker_advice};
+use crate::worker::{WorkerAdvice, reaches_one_program, worker_advice};
 use firsttouch_placement::{Placement, Receipt, SkippedConfiguration};
 use firsttouch_process::Environment;
 use std::path::Path;
@@ -55,6 +55,10 @@ impl Looks<'_> {
         let mut probed: Vec<Probed> = Vec::new();
         // Of each combination, once it was seen: whether the agent has to follow.
         let mut follows: Vec<Option<bool>> = vec![None; self.combinations.len()];
+        // Where every placement reaches other programs already, nothing is to be said of them.
+        let reaches_one =
+            |variant: &&Variant| variant.configuration.placement().is_some_and(reaches_one_program);
+        let short: Vec<usize> = variants.iter().filter(reaches_one).map(|it| it.combination).collect();
         let mut is_told = false;
         for mut variant in variants {
             let Combination { conditions, .. } = &self.combinations[variant.combination];
@@ -78,7 +82,8 @@ impl Looks<'_> {
                         warnings.extend(warnings::of_baseline(&variant.configuration, &probe, self.thp_mode));
                     }
                     if follows[variant.combination].is_none() {
-                        let advice = about_the_worker(&probe);
+                        let is_short = short.contains(&variant.combination);
+                        let advice = about_the_worker(&probe).filter(|_| is_short);
                         follows[variant.combination] = Some(advice.as_ref().is_some_and(|it| it.follow));
                         // What is said of one combination holds for those that are like it.
                         if let Some(advice) = advice.filter(|_| !is_told) {
