@@ -172,10 +172,10 @@ enum Hashing {
 fn hashing(algorithm: Algorithm, variant: &str) -> Result<Hashing, CaseError> {
     let single = Some(engine::single(algorithm));
     let engines = match variant {
-        "multi-buffer" => [single, engine::sha_in_turn(algorithm), engine::widest(algorithm)],
-        "multi-buffer-avx2" => [single, engine::avx2(algorithm), None],
-        "single-buffer" => [single, None, None],
-        "portable" => [Some(engine::portable(algorithm)), None, None],
+        "multi-buffer" => engine::multi_buffer(algorithm),
+        "multi-buffer-avx2" => vec![single, engine::avx2(algorithm)],
+        "single-buffer" => vec![single],
+        "portable" => vec![Some(engine::portable(algorithm))],
         "openssl" => return Ok(Hashing::OpenSsl(OpenSsl::new(algorithm)?)),
         _ => return Ok(Hashing::IsaL(IsaL::new(algorithm)?)),
     };

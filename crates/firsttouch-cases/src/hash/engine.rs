@@ -1,7 +1,7 @@
 //! What takes blocks into chaining values: of one message, or of as many side by side as a vector has words.
 
 use super::algorithm::{Algorithm, State};
-use super::lanes::Plain;
+use super::lanes::{Plain, Twice};
 use super::rounds::{Md5, Rounds, Sha1, Sha2, compress};
 use std::time::Instant;
 
@@ -64,12 +64,13 @@ pub(super) fn single(algorithm: Algorithm) -> Engine {
     extensions::sha(algorithm).unwrap_or_else(|| portable(algorithm))
 }
 
-/// The widest vectors of the processor.
-pub(super) fn widest(algorithm: Algorithm) -> Option<Engine> {
-    extensions::avx512(algorithm).or_else(|| extensions::avx2(algorithm))
+/// All that a processor may have, from one message to many: which pays depends on how many messages there are.
+pub(super) fn multi_buffer(algorithm: Algorithm) -> Vec<Option<Engine>> {
+    let widest = avx512(algorithm).or_else(|| avx2(algorithm));
+    vec![Some(single(algorithm)), sha_in_turn(algorithm), widest, avx512_twice(algorithm)]
 }
 
-pub(super) use extensions::{avx2, sha_in_turn};
+pub(super) use extensions::{avx2, avx512, avx512_twice, sha_in_turn};
 
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vector instructions")]
@@ -81,15 +82,15 @@ mod extensions {
     use std::arch::x86_64::{__m256i, __m512i};
 
     macro_rules! engines {
-        ($name:literal, $features:literal, $vector:ty, $lanes:literal, $detected:expr, $function:ident) => {
+        ($name:literal, $features:literal, $words:ty, $wide:ty, $lanes:literal, $detected:expr, $function:ident) => {
             /// The engine of these vectors; `None` where the processor has no such.
             pub(in super::super) fn $function(algorithm: Algorithm) -> Option<Engine> {
                 macro_rules! run {
-                    ($kind:ident, $rounds:ident) => {{
+                    ($lanes_of:ty, $rounds:ident) => {{
                         #[target_feature(enable = $features)]
                         fn run(states: &mut [State], data: &[&[u8]]) {
                             // SAFETY: the function has the features that the vectors need.
-                            unsafe { compress::<$kind<$vector>, $rounds>(states, data) }
+                            unsafe { compress::<$lanes_of, $rounds>(states, data) }
                         }
                         |states, data| {
                             assert!($detected, "chosen from what the processor has");
@@ -99,10 +100,10 @@ mod extensions {
                     }};
                 }
                 let (lanes, run): (_, Run) = match algorithm {
-                    Algorithm::Md5 => ($lanes, run!(Words, Md5)),
-                    Algorithm::Sha1 => ($lanes, run!(Words, Sha1)),
-                    Algorithm::Sha256 => ($lanes, run!(Words, Sha2)),
-                    Algorithm::Sha512 => ($lanes / 2, run!(WideWords, Sha2)),
+                    Algorithm::Md5 => ($lanes, run!($words, Md5)),
+                    Algorithm::Sha1 => ($lanes, run!($words, Sha1)),
+                    Algorithm::Sha256 => ($lanes, run!($words, Sha2)),
+                    Algorithm::Sha512 => ($lanes / 2, run!($wide, Sha2)),
                 };
                 $detected.then_some(Engine { name: $name, lanes, run })
             }
@@ -112,12 +113,22 @@ mod extensions {
     engines!(
         "AVX-512",
         "avx512f,avx512bw",
-        __m512i,
+        Words<__m512i>,
+        WideWords<__m512i>,
         16,
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")),
         avx512
     );
-    engines!("AVX2", "avx2", __m256i, 8, is_x86_feature_detected!("avx2"), avx2);
+    engines!(
+        "AVX-512, two vectors in turn",
+        "avx512f,avx512bw",
+        Twice<Words<__m512i>>,
+        Twice<WideWords<__m512i>>,
+        32,
+        (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")),
+        avx512_twice
+    );
+    engines!("AVX2", "avx2", Words<__m256i>, WideWords<__m256i>, 8, is_x86_feature_detected!("avx2"), avx2);
 
     /// Instructions for SHA-1 and SHA-256.
     pub(super) fn sha(algorithm: Algorithm) -> Option<Engine> {
@@ -141,7 +152,11 @@ mod extensions {
 mod extensions {
     use super::{Algorithm, Engine};
 
-    pub(super) fn avx512(_: Algorithm) -> Option<Engine> {
+    pub(in super::super) fn avx512(_: Algorithm) -> Option<Engine> {
+        None
+    }
+
+    pub(in super::super) fn avx512_twice(_: Algorithm) -> Option<Engine> {
         None
     }
 

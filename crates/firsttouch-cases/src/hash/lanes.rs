@@ -133,3 +133,80 @@ macro_rules! one_lane {
 
 one_lane!(u32, false);
 one_lane!(u64, true);
+
+/// Twice as many messages: two words of them in turn, so that the processor has the other to do where it would wait for the one.
+#[derive(Clone, Copy)]
+pub(super) struct Twice<L>(L, L);
+
+#[expect(unsafe_code, reason = "the trait asks for what vectors need")]
+impl<L: Lanes> Lanes for Twice<L> {
+    const LANES: usize = 2 * L::LANES;
+    const WIDE: bool = L::WIDE;
+
+    #[inline(always)]
+    unsafe fn of(states: &[State], word: usize) -> Self {
+        let (first, second) = states.split_at(L::LANES);
+        // SAFETY: as the caller vouches.
+        unsafe { Twice(L::of(first, word), L::of(second, word)) }
+    }
+
+    #[inline(always)]
+    fn put(self, states: &mut [State], word: usize) {
+        let (first, second) = states.split_at_mut(L::LANES);
+        self.0.put(first, word);
+        self.1.put(second, word);
+    }
+
+    #[inline(always)]
+    fn every(self, word: u64) -> Self {
+        let every = self.0.every(word);
+        Twice(every, every)
+    }
+
+    #[inline(always)]
+    fn load(self, data: &[&[u8]], at: usize, big_endian: bool) -> [Self; 16] {
+        let (first, second) = data.split_at(L::LANES);
+        let (first, second) = (self.0.load(first, at, big_endian), self.1.load(second, at, big_endian));
+        std::array::from_fn(|word| Twice(first[word], second[word]))
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Twice(self.0.add(other.0), self.1.add(other.1))
+    }
+
+    #[inline(always)]
+    fn rotated(self, bits: u32) -> Self {
+        Twice(self.0.rotated(bits), self.1.rotated(bits))
+    }
+
+    #[inline(always)]
+    fn shifted(self, bits: u32) -> Self {
+        Twice(self.0.shifted(bits), self.1.shifted(bits))
+    }
+
+    #[inline(always)]
+    fn choose(self, yes: Self, no: Self) -> Self {
+        Twice(self.0.choose(yes.0, no.0), self.1.choose(yes.1, no.1))
+    }
+
+    #[inline(always)]
+    fn majority(self, second: Self, third: Self) -> Self {
+        Twice(self.0.majority(second.0, third.0), self.1.majority(second.1, third.1))
+    }
+
+    #[inline(always)]
+    fn exclusive(self, other: Self) -> Self {
+        Twice(self.0.exclusive(other.0), self.1.exclusive(other.1))
+    }
+
+    #[inline(always)]
+    fn parity(self, second: Self, third: Self) -> Self {
+        Twice(self.0.parity(second.0, third.0), self.1.parity(second.1, third.1))
+    }
+
+    #[inline(always)]
+    fn crossed(self, second: Self, third: Self) -> Self {
+        Twice(self.0.crossed(second.0, third.0), self.1.crossed(second.1, third.1))
+    }
+}

@@ -4,7 +4,7 @@ use super::algorithm::{Algorithm, Digest, State};
 use super::engine::{Engine, Paced};
 
 /// Most lanes that an engine has.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// A message to be hashed.
 #[derive(Debug)]

@@ -15,7 +15,12 @@ const ALL: [Algorithm; 4] = [Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256,
 /// All engines that this machine has for an algorithm.
 fn engines(algorithm: Algorithm) -> Vec<Paced> {
     let few = [engine::portable(algorithm), engine::single(algorithm)].map(Some);
-    let many = [engine::sha_in_turn(algorithm), engine::avx2(algorithm), engine::widest(algorithm)];
+    let many = [
+        engine::sha_in_turn(algorithm),
+        engine::avx2(algorithm),
+        engine::avx512(algorithm),
+        engine::avx512_twice(algorithm),
+    ];
     few.into_iter().chain(many).flatten().map(|engine| Paced { engine, seconds: 1.0 }).collect()
 }
 
@@ -121,9 +126,9 @@ proptest! {
     /// Whatever the lengths, the engines' speeds and the moments at which somebody asks for digests.
     #[test]
     fn messages_of_any_length_have_their_digests(
-        lengths in prop::collection::vec(0_usize..700, 1..40),
-        speeds in prop::collection::vec(0.01_f64..10.0, 5),
-        flushes in prop::collection::vec(prop::bool::weighted(0.2), 40),
+        lengths in prop::collection::vec(0_usize..700, 1..80),
+        speeds in prop::collection::vec(0.01_f64..10.0, 6),
+        flushes in prop::collection::vec(prop::bool::weighted(0.05), 80),
         algorithm in prop::sample::select(ALL.to_vec()),
         seed: u64,
     ) {
