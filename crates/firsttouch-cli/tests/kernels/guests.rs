@@ -34,8 +34,11 @@ const HERE: &str = "here";
 /// The kernel whose pass of the usual mode runs where no kernel is named: the oldest that can do all that we ask for, with the
 /// mistakes that later ones have no more.
 const FIRST: Release = Release::V6_1;
-/// The word for all kernels, and the variable that may hold it.
+/// The word for all kernels in all modes.
 const ALL: &str = "all";
+/// The word for each kernel in the usual mode, and for the other modes on both ends: the oldest and this one.
+const EACH: &str = "each";
+/// The variable that may hold one of these words.
 const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
 
 /// Passes that share a boot, by their modes.
@@ -65,6 +68,11 @@ impl Place {
 /// Whether a pass is the one that runs where no kernel is named.
 fn is_first(kernel: &str, mode: &str) -> bool {
     kernel == FIRST.to_string() && mode == pass::USUAL
+}
+
+/// Whether a kernel is the oldest or this machine's.
+fn is_at_an_end(kernel: &str) -> bool {
+    kernel == HERE || Release::ALL.first().is_some_and(|oldest| kernel == oldest.to_string())
 }
 
 /// The lines that tell what ran, one for each pass, and whether something failed.
@@ -122,7 +130,7 @@ pub(crate) fn run() -> ExitCode {
     let begun = Instant::now();
     let asked = Asked::read();
     let kernels: BTreeSet<String> =
-        Release::ALL.iter().map(Release::to_string).chain([HERE, ALL].map(str::to_owned)).collect();
+        Release::ALL.iter().map(Release::to_string).chain([HERE, ALL, EACH].map(str::to_owned)).collect();
     let (chosen, words): (Vec<String>, Vec<String>) =
         asked.words.iter().cloned().partition(|word| kernels.contains(word));
     let asked = Asked { words, ..asked };
@@ -132,10 +140,15 @@ pub(crate) fn run() -> ExitCode {
         names.iter().filter(|name| asked.wants(name)).for_each(|name| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
-    let all = chosen.iter().any(|word| word == ALL)
-        || chosen.is_empty() && std::env::var_os(VARIABLE).is_some_and(|word| word == ALL);
+    let variable = std::env::var(VARIABLE).ok().filter(|_| chosen.is_empty());
+    let chosen: Vec<String> = chosen.into_iter().chain(variable).collect();
     let wants = |kernel: &str, mode: &str| {
-        all || chosen.iter().any(|word| word == kernel) || chosen.is_empty() && is_first(kernel, mode)
+        let is_wanted = |word: &String| match word.as_str() {
+            ALL => true,
+            EACH => mode == pass::USUAL || is_at_an_end(kernel),
+            word => word == kernel,
+        };
+        chosen.iter().any(is_wanted) || chosen.is_empty() && is_first(kernel, mode)
     };
     // The pass of the usual mode takes longer than the two others together: two boots, so that no processor is idle while the last
     // kernel runs.

@@ -1,7 +1,8 @@
 //! The programs of `faults` and of the C library's tests, the tests of the memory core, and what is theirs to promise, on the kernels people run: on
 //! this one and, in the lab, on Debian's 5.10, 6.1 and 6.12, each with transparent huge pages for all, for the asking and
 //! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
-//! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in the variable `FIRSTTOUCH_KERNELS`, are all.
+//! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in
+//! the variable `FIRSTTOUCH_KERNELS`, are all; `each` is each kernel with pages for the asking, and the other modes on the oldest and on this one.
 //!
 //! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. Two boots serve
 //! the three modes of a kernel; a pass that is alone is done by two, with half of the tests each. Without QEMU, or the kernel, that is said, and how to get it.
