@@ -357,10 +357,15 @@ fn searched_arrays() -> Vec<Test> {
         ("cxl", "", "prefer=cxl", 2),
         ("two-node", "--places plain:bind=1", "bind=1", 1),
     ];
-    let test = |(machine, places, memory, node): (&'static str, &'static str, &'static str, u32)| {
-        let name = format!("bench --objects reads back where an array lies ({machine})");
+    let on = |release| cases.map(|case| (release, case));
+    let test = |(release, (machine, places, memory, node)): (
+        Release,
+        (&'static str, &'static str, &'static str, u32),
+    )| {
+        let name = format!("bench --objects reads back where an array lies ({machine}, Linux {release})");
         let run = shell(&format!("{BENCH} {places} --json"));
-        Test::new(name, Setting::of(machine), vec![run], move |_, ran| {
+        let setting = Setting { release, ..Setting::of(machine) };
+        Test::new(name, setting, vec![run], move |_, ran| {
             succeeded(&ran[0]);
             let document: Value = serde_json::from_str(&ran[0].stdout).unwrap();
             let step = &document["cases"][0]["comparisons"][0];
@@ -372,5 +377,5 @@ fn searched_arrays() -> Vec<Test> {
             assert_eq!(nodes[&node.to_string()], 64 << 20, "{tried}");
         })
     };
-    cases.into_iter().map(test).collect()
+    [Release::V6_1, Release::V6_12].into_iter().flat_map(on).map(test).collect()
 }
