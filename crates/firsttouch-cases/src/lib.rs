@@ -8,7 +8,7 @@
 //! Architecture invariants: memory and threads are handed in; a case neither places nor times nor prints, and does no I/O but
 //! what its workload is about (`hash`, whose producers have a speed, `balance`, whose runtime measures loads, and
 //! `creation`, whose fill engine measures costs, have a clock for the same reason; the last two read which CPUs are on which nodes). Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
-//! `unsafe` is for vector instructions and foreign functions, in modules that say so.
+//! `unsafe` is for vector instructions, foreign functions and a field that threads compute together (`wave3d`), in modules that say so.
 
 #![deny(unsafe_code)]
 

@@ -7,6 +7,7 @@
 
 mod field;
 mod rows;
+mod sweep;
 
 use crate::array::{Array, Arrays};
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
@@ -18,8 +19,10 @@ use crate::share::{cut, cut_slice, each};
 use field::Cube;
 use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
-use rows::{Block, Rows};
+use rows::Rows;
 use std::ffi::OsStr;
+use std::ops::Range;
+use sweep::{Cut, Fields, sweep};
 
 /// Time steps of the wave equation.
 #[derive(Debug)]
@@ -58,6 +61,11 @@ static ABOUT: About = About {
             meaning: "vectors, four rows at a time, in tiles that stay in a cache",
             alternative: false,
         },
+        Variant {
+            name: "time-tiles",
+            meaning: "the same, several time steps of a tile while it is in a cache",
+            alternative: false,
+        },
         Variant { name: "planes", meaning: "the same, plane after plane", alternative: false },
         Variant {
             name: "plain",
@@ -90,22 +98,26 @@ impl Case for Wave {
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
         let numbers = ["n", "times", "border"].map(|name| given.arguments.number(name));
         let [n, times, border] = numbers;
-        let (rows, tile) = match given.variant.name {
-            "blocked" => (rows::all()[0], TILE),
-            "planes" => (rows::all()[0], n),
-            "plain" => (rows::plain as Rows, n),
+        let (rows, tile, depth) = match given.variant.name {
+            "blocked" => (rows::all()[0], TILE, 1),
+            "time-tiles" => (rows::all()[0], TILE, DEPTH),
+            "planes" => (rows::all()[0], n, 1),
+            "plain" => (rows::plain as Rows, n, 1),
             _ => {
                 let arguments = numbers.iter().map(usize::to_string).collect();
                 return Ok(Prepared::Outside(python_script(include_str!("wave3d/wave3d.py"), arguments)));
             }
         };
-        let waves = Waves::new(given.arrays, given.team, Cube::new(n, border), times, (rows, tile))?;
+        let how = Cut { rows, tile, depth };
+        let waves = Waves::new(given.arrays, given.team, Cube::new(n, border), times, how)?;
         Ok(Prepared::Here(Box::new(waves)))
     }
 }
 
 /// Rows of a tile: nine planes of as many, and of those beside them, stay in the cache of a core.
 const TILE: usize = 32;
+/// Time steps at once: the planes of a tile that they need stay in a cache that cores share.
+const DEPTH: usize = 4;
 
 struct Waves {
     /// The field one time step ago; after a time step that of the next time, and the two change their names.
@@ -115,20 +127,13 @@ struct Waves {
     speed: Array<f32>,
     cube: Cube,
     times: usize,
-    rows: Rows,
-    tile: usize,
+    how: Cut,
 }
 
 impl Waves {
-    fn new(
-        arrays: &Arrays,
-        team: &mut Team,
-        cube: Cube,
-        times: usize,
-        (rows, tile): (Rows, usize),
-    ) -> Result<Waves, CaseError> {
+    fn new(arrays: &Arrays, team: &mut Team, cube: Cube, times: usize, how: Cut) -> Result<Waves, CaseError> {
         let [before, now, speed] = ["before", "now", "speed"].map(|name| arrays.zeroed(name, cube.length()));
-        let mut waves = Waves { before: before?, now: now?, speed: speed?, cube, times, rows, tile };
+        let mut waves = Waves { before: before?, now: now?, speed: speed?, cube, times, how };
         let cube = &waves.cube;
         each(team, slabs(&mut waves.speed, cube, team.size()), |_, (first, slab)| {
             cube.fill_speed(first, slab)
@@ -137,19 +142,13 @@ impl Waves {
         Ok(waves)
     }
 
-    /// A time step.
-    fn advance(&mut self, team: &mut Team) {
-        let Waves { cube, now, speed, rows, tile, .. } = self;
-        let (now, speed, tile) = (&**now, &**speed, *tile);
-        each(team, slabs(&mut self.before, cube, team.size()), |_, (first, slab)| {
-            for start in (0..cube.n).step_by(tile) {
-                let these = start..(start + tile).min(cube.n);
-                for (z, plane) in (first..).zip(slab.chunks_exact_mut(cube.plane)) {
-                    rows(&Block { cube, now, speed, z, rows: these.clone() }, plane);
-                }
-            }
-        });
-        std::mem::swap(&mut self.before, &mut self.now);
+    /// Time steps at once.
+    fn advance(&mut self, times: &Range<usize>, team: &mut Team) {
+        let fields = Fields::new(&self.cube, &mut self.before, &mut self.now, &self.speed);
+        sweep(&self.cube, fields, times, self.how, team);
+        if !times.len().is_multiple_of(2) {
+            std::mem::swap(&mut self.before, &mut self.now);
+        }
     }
 }
 
@@ -168,9 +167,8 @@ impl Workload for Waves {
     }
 
     fn step(&mut self, team: &mut Team) {
-        for time in 0..self.times {
-            self.advance(team);
-            self.now[self.cube.at(self.cube.source())] += field::ricker(time);
+        for first in (0..self.times).step_by(self.how.depth) {
+            self.advance(&(first..(first + self.how.depth).min(self.times)), team);
         }
     }
 
@@ -195,9 +193,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn waves(n: usize, border: usize, rows: (Rows, usize), team: &mut Team) -> Waves {
-        Waves::new(&Arrays::default(), team, Cube::new(n, border), 1, rows).unwrap()
+    fn waves(n: usize, border: usize, (rows, tile): (Rows, usize), team: &mut Team) -> Waves {
+        let how = Cut { rows, tile, depth: 1 };
+        Waves::new(&Arrays::default(), team, Cube::new(n, border), 1, how).unwrap()
     }
+
+    /// A time step when the source is silent again.
+    const LATE: Range<usize> = 1000..1001;
 
     /// A point, or the zero outside.
     fn point(waves: &Waves, field: &[f32], place: [isize; 3]) -> f64 {
@@ -245,7 +247,7 @@ mod tests {
                 }
                 let places = || (0..n * n * n).map(|number| [number % n, number / n % n, number / n / n]);
                 let expected: Vec<f64> = places().map(|place| expected(&waves, place)).collect();
-                waves.advance(&mut team);
+                waves.advance(&LATE, &mut team);
                 for (place, expected) in places().zip(&expected) {
                     let seen = point(&waves, &waves.now, place.map(|at| at as isize));
                     prop_assert!((seen - expected).abs() < 2e-4, "{place:?} of {n}: {seen}, {expected}");
@@ -257,6 +259,31 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// To the last bit: the same numbers are added in the same order.
+        #[test]
+        fn several_time_steps_at_once_come_to_the_same(
+            n in 1_usize..70,
+            border in 0_usize..25,
+            tile in 8_usize..40,
+            (depth, times) in (2_usize..6, 1_usize..12),
+            threads in 1_usize..5,
+        ) {
+            let mut team = Team::of_this_process(threads).unwrap();
+            let mut ends = Vec::new();
+            for depth in [1, depth] {
+                let how = Cut { rows: rows::all()[0], tile, depth };
+                let mut waves = Waves::new(&Arrays::default(), &mut team, Cube::new(n, border), times, how).unwrap();
+                waves.reset(&mut team);
+                waves.step(&mut team);
+                ends.push([waves.before.to_vec(), waves.now.to_vec()]);
+            }
+            prop_assert!(ends[0] == ends[1]);
+        }
+    }
+
     /// Energy of the field after some times, of a wave that starts at the source.
     fn energy(border: usize, times: usize) -> f64 {
         let mut team = Team::of_this_process(2).unwrap();
@@ -264,9 +291,7 @@ mod tests {
         waves.before.fill(0.0);
         waves.now.fill(0.0);
         for time in 0..times {
-            waves.advance(&mut team);
-            let source = waves.cube.at(waves.cube.source());
-            waves.now[source] += field::ricker(time);
+            waves.advance(&(time..time + 1), &mut team);
         }
         waves.now.iter().map(|value| f64::from(*value).powi(2)).sum()
     }

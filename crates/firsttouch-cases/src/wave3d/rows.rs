@@ -1,23 +1,26 @@
 //! One time step of some rows of a plane.
+#![expect(unsafe_code, reason = "vector instructions, on fields that several threads compute")]
 
 use super::field::{Cube, REACH};
+use super::sweep::Fields;
 use std::ops::Range;
 
-/// Rows of a plane, and what they are computed from.
+/// Rows of a plane.
 pub(super) struct Block<'a> {
     pub(super) cube: &'a Cube,
-    /// The field of now.
-    pub(super) now: &'a [f32],
-    /// What the sum of differences counts.
-    pub(super) speed: &'a [f32],
+    pub(super) fields: Fields<'a>,
     /// The number of the plane.
     pub(super) z: usize,
     /// The rows.
     pub(super) rows: Range<usize>,
 }
 
-/// Computes rows of a plane, which holds the field of one time step ago, in its place.
-pub(super) type Rows = fn(&Block<'_>, &mut [f32]);
+/// Computes rows of a plane, in the place of those of the field one time step ago.
+///
+/// # Safety
+/// The rows are rows of the cube, and its fields are as long as it. Meanwhile nobody else reads or writes these rows of the field before, nor
+/// writes to those of the field of now that they are computed from: these rows and planes, and as many on each side as differences reach.
+pub(super) type Rows = unsafe fn(&Block<'_>);
 
 /// The second difference of eighth order: what a point counts, and those at distances 1 to 4.
 const DIFFERENCE: [f32; REACH + 1] = [-205.0 / 72.0, 8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
@@ -30,18 +33,27 @@ impl Block<'_> {
 }
 
 /// As the compiler likes.
-pub(super) fn plain(block: &Block<'_>, plane: &mut [f32]) {
-    let Cube { width, stride, plane: depth, .. } = *block.cube;
+///
+/// # Safety
+/// As [`Rows`] says.
+pub(super) unsafe fn plain(block: &Block<'_>) {
+    let Block { cube, fields, .. } = block;
+    let Cube { width, stride, plane: depth, .. } = **cube;
     for y in block.rows.clone() {
-        let at = block.cube.at([0, y, block.z]);
+        let at = cube.at([0, y, block.z]);
+        // SAFETY: rows of the cube and their neighbours lie within the fields, and nobody writes to them.
+        let row_of_now =
+            |at: usize| unsafe { std::slice::from_raw_parts(fields.now.add(at).cast_const(), width) };
         let neighbours = |step: usize, distance: usize| {
             let beside = step * distance;
-            (&block.now[at - beside..][..width], &block.now[at + beside..][..width])
+            (row_of_now(at - beside), row_of_now(at + beside))
         };
         let by_distance: [_; REACH] =
             std::array::from_fn(|index| [1, stride, depth].map(|step| neighbours(step, index + 1)));
-        let (now, speed) = (&block.now[at..][..width], &block.speed[at..][..width]);
-        let (row, along) = (&mut plane[block.cube.row(y)..][..width], &block.cube.damping[..width]);
+        let (now, speed) = (row_of_now(at), &fields.speed[at..][..width]);
+        // SAFETY: a row of the cube lies within the field, and is ours alone.
+        let row = unsafe { std::slice::from_raw_parts_mut(fields.before.add(at), width) };
+        let along = &cube.damping[..width];
         let across = block.damping(y);
         for x in 0..width {
             let mut sum = 3.0 * DIFFERENCE[0] * now[x];
@@ -66,7 +78,6 @@ pub(super) fn all() -> Vec<Rows> {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "vector instructions")]
 mod vectors {
     use super::{Block, Cube, DIFFERENCE, REACH, Rows};
     use std::arch::is_x86_feature_detected;
@@ -84,22 +95,23 @@ mod vectors {
             pub(super) mod $module {
                 use super::*;
 
-                pub(super) fn rows(block: &Block<'_>, plane: &mut [f32]) {
+                /// # Safety
+                /// As [`Rows`] says.
+                pub(super) unsafe fn rows(block: &Block<'_>) {
                     assert!($(is_x86_feature_detected!($feature))&&*, "chosen from what the processor has");
                     let cube = block.cube;
                     let mut rows = block.rows.clone();
-                    let (first, last) = (cube.at([0, rows.start, block.z]), cube.at([0, rows.end, block.z]));
-                    assert!(first >= REACH * cube.plane && last + REACH * cube.plane <= block.now.len());
-                    assert!(last <= block.speed.len() && cube.row(rows.end) <= plane.len());
-                    assert!(rows.is_empty() || cube.width.is_multiple_of($lanes) && cube.width <= cube.damping.len());
+                    assert!(block.z < cube.n && rows.end <= cube.n && cube.length() <= block.fields.speed.len());
+                    assert!(cube.width.is_multiple_of($lanes) && cube.width <= cube.damping.len());
                     while !rows.is_empty() {
-                        // SAFETY: the processor has the extensions, and no row nor any of its neighbours lies outside.
+                        // SAFETY: the processor has the extensions, no row nor any of its neighbours lies outside, and the
+                        // caller vouches for others.
                         unsafe {
                             if rows.len() >= BESIDE {
-                                some::<BESIDE>(block, rows.start, plane);
+                                some::<BESIDE>(block, rows.start);
                                 rows.start += BESIDE;
                             } else {
-                                some::<1>(block, rows.start, plane);
+                                some::<1>(block, rows.start);
                                 rows.start += 1;
                             }
                         }
@@ -110,20 +122,20 @@ mod vectors {
                 /// loaded once.
                 ///
                 /// # Safety
-                /// The rows and their neighbours, as far as differences reach, lie within the arrays, and a row is whole
-                /// vectors.
+                /// The rows and their neighbours, as far as differences reach, lie within the fields, and a row is whole
+                /// vectors; beside that as [`Rows`] says.
                 #[target_feature($(enable = $feature),*)]
-                unsafe fn some<const ROWS: usize>(block: &Block<'_>, y: usize, plane: &mut [f32]) {
+                unsafe fn some<const ROWS: usize>(block: &Block<'_>, y: usize) {
                     let Cube { width, stride, plane: depth, .. } = *block.cube;
                     let across: [_; ROWS] = std::array::from_fn(|row| $set(block.damping(y + row)));
                     let factors = DIFFERENCE.map(|factor| $set(factor));
                     let middle = $set(3.0 * DIFFERENCE[0]);
                     let at = block.cube.at([0, y, block.z]);
-                    let before = plane[block.cube.row(y)..].as_mut_ptr();
+                    let fields = &block.fields;
                     for x in (0..width).step_by($lanes) {
                         // SAFETY: the caller has seen to it.
                         unsafe {
-                            let (now, speed) = (block.now.as_ptr().add(at + x), block.speed.as_ptr().add(at + x));
+                            let (now, speed) = (fields.now.add(at + x).cast_const(), fields.speed.as_ptr().add(at + x));
                             let along = $load(block.cube.damping.as_ptr().add(x));
                             let above = now.sub(REACH * stride);
                             let mut column = [along; ROWS_AND_NEIGHBOURS];
@@ -140,7 +152,7 @@ mod vectors {
                                     let z = $add($load(now.sub(distance * depth)), $load(now.add(distance * depth)));
                                     sum = $multiply_add(factors[distance], $add($add(x, y), z), sum);
                                 }
-                                let target = before.add(row * stride + x);
+                                let target = fields.before.add(at + x + row * stride);
                                 // What the next plane reads first: nobody else foresees so many streams.
                                 let ahead = row * stride + depth;
                                 _mm_prefetch::<_MM_HINT_T1>(target.wrapping_add(depth).cast());
