@@ -30,7 +30,7 @@ pub(crate) use lab::Lab;
 pub(crate) use paths::{Chosen, Index, PlacedGraph, Sources};
 pub(crate) use placement::PlacementArgs;
 pub(crate) use setup::{Setup, SetupTopic};
-pub(crate) use shard::{ShardWord, shard};
+pub(crate) use shard::{RanksWord, ShardWord};
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
@@ -180,11 +180,19 @@ pub(crate) struct Status {
   firsttouch run --node 1 -- ./simulate                       the same in one word
   firsttouch run -C 0-3 -- ./simulate                         any thread on any of these CPUs
   firsttouch run --near nvme0n1 -- ./load                     on the CPUs and the memory next to a disk
+  mpirun --bind-to none firsttouch run --ranks auto --threads compact -- ./simulate    each rank on CPUs of its own
   firsttouch run --attachable -- ./server                     open for `firsttouch attach` without privilege
   sudo firsttouch run --via supervise -- ./static-go-program  from outside, where no library reaches")]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
+    /// One of several ranks on this machine, as many as the launcher says (auto) or N: CPUs and memory of its own
+    ///
+    /// Behind mpirun, mpiexec, srun or torchrun, or started N times by one process. Ranks that the launcher bound apart keep their
+    /// CPUs; those that may use the same divide them evenly, by nodes, caches and cores. Memory comes from the nodes of these CPUs
+    /// unless --memory says otherwise, `hbm` is the nearest, and of several devices of --near each rank gets the one next to it.
+    #[arg(long, value_name = "auto|N")]
+    pub(crate) ranks: Option<RanksWord>,
     /// Refuse (125) where the placement cannot reach the program, or the machine has no such pages
     ///
     /// Otherwise the program runs as it is, or on the pages there are, with a warning. Whether there are enough of them only
@@ -203,8 +211,15 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) attachable: bool,
     /// Write what was obtained as JSON to FILE when the program has ended; `-` is stdout
+    ///
+    /// With --ranks the last rank of the job to end writes one document of all ranks.
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
+    /// The folder, shared by all ranks of the job, where their receipts wait for the last one [default: FILE.ranks]
+    ///
+    /// `firsttouch report FOLDER` shows those that are there, where ranks were killed.
+    #[arg(long, value_name = "FOLDER", requires_all = ["ranks", "receipt"])]
+    pub(crate) gather: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
@@ -337,7 +352,7 @@ pub(crate) struct Tune {
   firsttouch report --schema receipt > receipt.schema.json    JSON Schema, for editors and jq
   firsttouch report --schema list                             the kinds, and what writes each")]
 pub(crate) struct Report {
-    /// A JSON document of any command, a recording, or an HTML page of `--export-html`; with `--decide` files with values
+    /// A JSON document of any command, a recording, an HTML page of `--export-html`, or a folder of `run --gather`; with `--decide` files with values
     #[arg(required_unless_present = "schema", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print the JSON Schema of a kind of document; `list` lists the kinds

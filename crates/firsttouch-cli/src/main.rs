@@ -27,6 +27,7 @@ mod output;
 mod paths;
 mod program;
 mod progress_lines;
+mod ranks;
 mod reading;
 mod report;
 mod run;

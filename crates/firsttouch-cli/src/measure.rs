@@ -61,11 +61,16 @@ pub(crate) fn resolve(asked: &Placement, quiet: bool) -> Result<Resolved, NotHer
     if !asked.needs_resolving() {
         return Ok(Resolved::default());
     }
+    here(asked, quiet)?.resolve(asked)
+}
+
+/// This machine, with what was measured of it.
+pub(crate) fn here(asked: &Placement, quiet: bool) -> Result<Here, NotHere> {
     let here = Here::read(kept_file().as_deref())?;
     if !quiet && needs_measurement(asked) {
         warn_of_unread(here.unread());
     }
-    here.resolve(asked)
+    Ok(here)
 }
 
 /// Whether the placement follows what was measured, where something was.

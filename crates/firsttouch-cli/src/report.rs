@@ -8,6 +8,7 @@ use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
 use firsttouch_documents::{AnyDocument, Kind};
+use firsttouch_launch::gathered;
 use firsttouch_report::{Format, open};
 use std::fs;
 use std::path::PathBuf;
@@ -32,6 +33,10 @@ fn opened(files: &[PathBuf]) -> Outcome<AnyDocument> {
             .usage());
     };
     let shown = file.display();
+    if file.is_dir() {
+        let job = gathered(file).with_context(|| format!("cannot show {shown}"))?;
+        return Ok(AnyDocument::Job(Box::new(job)));
+    }
     let bytes = without_mark(fs::read(file).with_context(|| format!("cannot read {shown}"))?);
     let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
     open(&content).map_err(|error| {

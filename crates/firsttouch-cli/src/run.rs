@@ -3,19 +3,29 @@
 use crate::args::{PlacementArgs, Run};
 use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
-use crate::{export, measure, program};
+use crate::{export, measure, program, ranks};
 use anyhow::Context;
 use firsttouch_documents::to_json;
-use firsttouch_launch::{Manner, Start, Subject, Waiting, run_once, worker_advice};
+use firsttouch_launch::{Gathering, Manner, Start, Subject, Waiting, run_once, worker_advice};
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::{Placement, Profile, Reason, Resolved, Via};
+use firsttouch_placement::{Placement, Profile, Reason, Resolved, Via, format_order};
 use firsttouch_process::Stream;
 
 pub(crate) fn run(run: &Run) -> Outcome {
-    let asked = placement(&run.placement)?;
+    let mut asked = placement(&run.placement)?;
     let own = program::environment();
     let subject = Subject::find(&run.program, &own).map_err(program::not_runnable)?;
-    let resolved = measure::resolve(&asked, run.quiet).map_err(Failure::hinted)?;
+    let rank = run.ranks.map(|word| ranks::place(&asked, word, &own, run.quiet)).transpose()?;
+    let resolved = match &rank {
+        Some(rank) => {
+            asked = rank.asked.clone();
+            rank.resolved.clone()
+        }
+        None => measure::resolve(&asked, run.quiet).map_err(Failure::hinted)?,
+    };
+    if rank.is_none() && !run.quiet {
+        ranks::warn_of_sharing(&asked, &own);
+    }
     if run.attachable && asked.via == Via::Supervise {
         return Err(Failure::message(
             "--attachable needs the agent, which --via supervise keeps out of the program",
@@ -30,6 +40,10 @@ pub(crate) fn run(run: &Run) -> Outcome {
         warn_of_ignored_sizes(&asked);
         warn_of_java(&subject, &asked);
     }
+    let gathering = match (&rank, &run.receipt) {
+        (Some(rank), Some(file)) => Some((rank, rank.gathering(file, run.gather.as_deref(), &own)?)),
+        _ => None,
+    };
     let start = match shortfall {
         Some(reason) => Start::unreached(&subject, own, &asked, resolved, reason),
         None => Start::placed(&subject, own, &asked, resolved, run.attachable).map_err(Failure::hinted)?,
@@ -43,6 +57,9 @@ pub(crate) fn run(run: &Run) -> Outcome {
         variables: Vec::new(),
         waiting: Waiting::StandingIn,
     };
+    if let Some((_, gathering)) = &gathering {
+        gathering.begin().map_err(|error| not_gathered(error, gathering))?;
+    }
     let ran = run_once(&start, &manner, run.receipt.is_some()).map_err(program::not_run)?;
     if let Some((reason, explanation)) = ran.refusal {
         output::warning(&format!("{explanation}: the program ran as it is"), Some(reason.remedy()));
@@ -55,9 +72,30 @@ pub(crate) fn run(run: &Run) -> Outcome {
                 output::warning(&advice.what, Some(&advice.remedy));
             }
         }
-        export::write(file, &to_json(&receipt))?;
+        match &gathering {
+            None => export::write(file, &to_json(&receipt))?,
+            Some((rank, gathering)) => {
+                let ended = rank.ended(gathering, &ran.finished, receipt);
+                let all = gathering.end(&ended).map_err(|error| not_gathered(error, gathering))?;
+                if let Some(job) = all {
+                    export::write(file, &to_json(&job))?;
+                    if !job.missing.is_empty() && !run.quiet {
+                        let missing = format_order(&job.missing);
+                        output::warning(
+                            &format!("rank {missing} of the job left no receipt: it was killed"),
+                            None,
+                        );
+                    }
+                }
+            }
+        }
     }
     Ok(ran.finished.ending.plan().carry_out())
+}
+
+fn not_gathered(error: std::io::Error, gathering: &Gathering) -> Failure {
+    let what = format!("cannot gather the ranks' receipts in {}", gathering.folder.display());
+    Failure::new(error).context(what).hint("--gather FOLDER names one that all ranks can write to")
 }
 
 /// The placement asked for: the profile's, or the default, with the options over it.

@@ -3,9 +3,9 @@
 use crate::open::OpenError;
 use crate::{
     Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, DoctorReport, Document,
-    Explanation, GraphReport, JournalEntry, LabList, LabReport, Measurements, MemoryEstimateReport,
-    MergeReport, ObservationReport, Recording, RegionReceipt, SearchReport, SetupEntry, SetupReport,
-    WatchEnd, WatchHeader, WatchSample,
+    Explanation, GraphReport, JobReport, JournalEntry, LabList, LabReport, Measurements,
+    MemoryEstimateReport, MergeReport, ObservationReport, Recording, RegionReceipt, SearchReport, SetupEntry,
+    SetupReport, WatchEnd, WatchHeader, WatchSample,
 };
 use firsttouch_balance::BalanceReport;
 use firsttouch_balance::trial::TrialReport;
@@ -112,6 +112,8 @@ kinds! {
     documents {
         /// Asked against obtained, for one execution of a program.
         Receipt(Receipt) = "receipt", "firsttouch run --receipt FILE -- PROGRAM";
+        /// The receipts of all ranks of a job.
+        Job(JobReport) = "job", "firsttouch run --ranks auto --receipt FILE -- PROGRAM";
         /// A session of `tune`.
         Tune(TuneReport) = "tune", "firsttouch tune --export-json FILE -- PROGRAM";
         /// Cases in their variants and under their placements.

@@ -18,6 +18,7 @@ mod doctor;
 mod envelope;
 mod explanation;
 mod graph;
+mod job;
 mod journal;
 mod kept;
 mod kind;
@@ -47,6 +48,7 @@ pub use graph::{
     Description, GraphAsked, GraphFigures, GraphReceipt, GraphReport, GraphSize, HierarchyShape,
     MemoryEstimate, MemoryEstimateReport,
 };
+pub use job::{JobRank, JobReport};
 pub use journal::{JournalBegin, JournalEntry, ProgramImage};
 pub use kept::{MeasurementError, Measurements, load_measurement, save_measurement};
 pub use kind::{AnyDocument, Kind};

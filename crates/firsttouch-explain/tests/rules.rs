@@ -170,19 +170,32 @@ fn more_threads_than_cpus_are_told() {
 fn batch_systems_and_ranks() {
     let slurm = [("SLURM_CPU_BIND", "quiet,mask_cpu:0x3"), ("SLURM_MEM_BIND", "quiet,none")];
     assert_eq!(ids(&found(placed(), &[], &slurm, nothing)), [("slurm-cpu-bind", Weight::Weakens)]);
-    let ranks = [("OMPI_COMM_WORLD_LOCAL_SIZE", "4"), ("OMPI_MCA_hwloc_base_binding_policy", "core")];
+    let ranks = [
+        ("OMPI_COMM_WORLD_RANK", "5"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+        ("OMPI_MCA_hwloc_base_binding_policy", "core"),
+    ];
     assert_eq!(
         ids(&found(placed(), &[], &ranks, nothing)),
         [("mpi-ranks", Weight::Overrides), ("mpi-binding", Weight::Weakens)]
     );
     assert_eq!(ids(&found(pages_only(), &[], &ranks, nothing)), [("mpi-binding", Weight::Remark)]);
-    let alone =
-        [("OMPI_COMM_WORLD_LOCAL_SIZE", "1"), ("I_MPI_PIN", "off"), ("SLURM_STEP_TASKS_PER_NODE", "1(x3)")];
+    let alone = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "1"), ("I_MPI_PIN", "off")];
     assert_eq!(found(placed(), &[], &alone, nothing), []);
-    assert_eq!(
-        ids(&found(placed(), &[], &[("SLURM_STEP_TASKS_PER_NODE", "8(x3),2")], nothing)),
-        [("mpi-ranks", Weight::Overrides)]
-    );
+    let step = |tasks, node| {
+        let step = [
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_STEP_TASKS_PER_NODE", tasks),
+            ("SLURM_NODEID", node),
+        ];
+        found(placed(), &[], &step, nothing)
+    };
+    let findings = step("8(x3),2", "3");
+    assert_eq!(ids(&findings), [("mpi-ranks", Weight::Overrides)]);
+    assert!(findings[0].what.starts_with("2 ranks run"), "{findings:?}");
+    assert!(findings[0].remedy.as_deref().expect("one").contains("run --ranks auto"), "{findings:?}");
+    assert_eq!(step("8(x3),1", "3"), []);
 }
 
 #[test]
@@ -344,7 +357,8 @@ fn what_counts_for_threads_counts_for_the_cpus_of_a_program_too() {
     );
     let slurm = [("SLURM_CPU_BIND", "quiet,mask_cpu:0x3")];
     assert_eq!(ids(&with(&[], &slurm, nothing)), [("slurm-cpu-bind", Weight::Weakens)]);
-    let findings = found(masked(), &[], &[("OMPI_COMM_WORLD_LOCAL_SIZE", "4")], nothing);
+    let ranks = [("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "4")];
+    let findings = found(masked(), &[], &ranks, nothing);
     assert_eq!(ids(&findings), [("mpi-ranks", Weight::Weakens)]);
     assert!(findings[0].remedy.as_deref().unwrap().contains("leave --cpus out"), "{findings:?}");
     let starter: Change = |evidence| evidence.program = program(&["taskset", "-c", "0", "x"]);

@@ -4,9 +4,10 @@ use crate::environment::caches;
 use firsttouch_documents::{MeasurementError, load_measurement};
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::features;
+use firsttouch_linux::numa;
 use firsttouch_linux::sysinfo::status_field;
-use firsttouch_machine::{Machine, MachineError, Measurement, NearError, Root};
-use firsttouch_placement::{MemoryPolicy, Placement, Policies, ResolveError, Resolved, Surroundings};
+use firsttouch_machine::{Machine, MachineError, Measurement, Near, NearError, Root};
+use firsttouch_placement::{MemoryPolicy, Placement, Policies, RankOf, ResolveError, Resolved, Surroundings};
 use firsttouch_process::{CpuBits, Environment, Inheritance};
 use std::path::{Path, PathBuf};
 
@@ -99,10 +100,11 @@ impl Here {
     /// # Errors
     /// Where this machine cannot give it.
     pub fn resolve(&self, asked: &Placement) -> Result<Resolved, NotHere> {
-        let near = match &asked.near {
-            Some(device) => Some(self.machine.near(&Root::live(), device)?),
-            None => None,
-        };
+        let mut near = self.near(asked)?;
+        if let (2.., Some(devices)) = (near.len(), &asked.near) {
+            return Err(ResolveError::SeveralNear { devices: devices.clone() }.into());
+        }
+        let near = near.pop();
         let mut resolved = asked.resolve(&Surroundings {
             machine: &self.machine,
             near: near.as_ref(),
@@ -111,6 +113,28 @@ impl Here {
         })?;
         resolved.notes.extend(near.iter().map(ToString::to_string));
         Ok(resolved)
+    }
+
+    /// The placement of one of several processes on this machine, which may use the CPUs of `masks`, by local rank.
+    ///
+    /// # Errors
+    /// Where this machine cannot give each of them something of its own.
+    pub fn of_rank(
+        &self,
+        asked: &Placement,
+        local_rank: usize,
+        masks: &[Vec<u32>],
+    ) -> Result<Placement, NotHere> {
+        const KERNELS_OWN: usize = 0;
+        let kernel = Policies { preferred_many: features::preferred_many().is_ok(), ..Policies::default() };
+        let has_policy = numa::policy().is_ok_and(|(mode, _)| mode != KERNELS_OWN);
+        let near = self.near(asked)?;
+        let of = RankOf { local_rank, masks, near: &near, kernel, has_policy };
+        Ok(asked.of_rank(&self.machine, &of)?)
+    }
+
+    fn near(&self, asked: &Placement) -> Result<Vec<Near>, NearError> {
+        asked.near_devices().map(|device| self.machine.near(&Root::live(), device)).collect()
     }
 }
 

@@ -38,6 +38,10 @@ impl NodeSet {
         NodeSet(nodes.iter().map(|node| NodePart::Range(*node, *node)).collect())
     }
 
+    pub(crate) fn of_parts(parts: Vec<NodePart>) -> NodeSet {
+        NodeSet(parts)
+    }
+
     /// Its parts, in the order they were given.
     pub fn parts(&self) -> &[NodePart] {
         &self.0

@@ -99,7 +99,7 @@ pub struct Placement {
     pub threads: ThreadPlacement,
     /// Threads that are not bound and take no CPU of the order, by the number of their creation: 0 is the main thread.
     pub skip_threads: Vec<u32>,
-    /// A device: the program runs on the CPUs next to it, with memory from there.
+    /// A device: the program runs on the CPUs next to it, with memory from there; several, with commas, for several ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<String>,
     /// Where memory goes that the program gives these names, apart from all other: regions, and the arrays of cases.
@@ -357,7 +357,7 @@ impl fmt::Display for Placement {
         if !self.skip_threads.is_empty() {
             write!(f, ",skip-threads={}", inside(format_order(&self.skip_threads)))?;
         }
-        if let Some(device) = &self.near {
+        for device in self.near_devices() {
             write!(f, ",near={device}")?;
         }
         for (name, place) in &self.objects {
@@ -400,7 +400,10 @@ impl FromStr for Placement {
                 Some(("skip-threads", value)) => {
                     placement.skip_threads = parse_order(value).ok_or_else(unknown)?
                 }
-                Some(("near", device)) if !device.is_empty() => placement.near = Some(device.to_owned()),
+                Some(("near", device)) if !device.is_empty() => {
+                    let before = placement.near.map_or_else(String::new, |before| before + ",");
+                    placement.near = Some(before + device);
+                }
                 Some(("object", value)) => {
                     let (name, place) = parse_object(value)?;
                     placement.objects.insert(name, place);

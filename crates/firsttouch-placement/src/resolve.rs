@@ -10,13 +10,13 @@ mod memory;
 pub use error::ResolveError;
 pub use memory::ResolvedMemory;
 
-use crate::{MemoryPolicy, NodePart, NodeSet, Placement, ThreadPlacement};
+use crate::{MemoryPolicy, NodePart, NodeSet, Placement, ProgramCpus, ThreadPlacement};
 use error::{nearest, no_such_kind};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::numa::{CpuBits, NodeBits};
 use firsttouch_machine::{Machine, Measurement, Near, Node, small_ratio};
 use firsttouch_memory::{NodePolicy, Pages, Shares};
-use firsttouch_threads::{compact, groups, scatter};
+use firsttouch_threads::{compact, cores, groups, scatter};
 
 /// The largest weight of a node: the kernel keeps weights in one byte, and small ones spread finer.
 const MOST_WEIGHT: u32 = 32;
@@ -111,6 +111,7 @@ impl Placement {
             ThreadPlacement::Compact => compact(machine, &usable),
             ThreadPlacement::Scatter => scatter(machine, &usable),
             ThreadPlacement::Groups { cores, groups: count } => groups(machine, &usable, *cores, *count)?,
+            ThreadPlacement::Cores { cores: count, per_core } => cores(machine, &usable, *count, *per_core)?,
             ThreadPlacement::Cpus(cpus) => {
                 cpus.iter().try_for_each(|cpu| cpus::check(machine, *cpu))?;
                 let is_left_out = |cpu: &&u32| !self.cpus.is_none() && !usable.contains(cpu);
@@ -145,6 +146,17 @@ impl Placement {
         };
         Ok(())
     }
+}
+
+/// The CPUs that these words mean, of those that may be used.
+pub(crate) fn allowed_cpus(asked: &ProgramCpus, machine: &Machine) -> Result<Vec<u32>, ResolveError> {
+    cpus::wanted(asked, machine, &mut Vec::new())
+}
+
+/// Whether pages of ours can lie on the node.
+pub(crate) fn can_hold(node: &Node, machine: &Machine) -> bool {
+    let allowed = machine.limits.allowed_nodes.as_ref();
+    node.size_bytes != Some(0) && allowed.is_none_or(|allowed| allowed.contains(&node.id))
 }
 
 /// These nodes first, where the kernel prefers several.

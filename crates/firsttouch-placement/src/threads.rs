@@ -26,6 +26,13 @@ pub enum ThreadPlacement {
         /// How many groups.
         groups: u32,
     },
+    /// So many CPUs of each of so many cores, near to each other; those of a core follow each other.
+    Cores {
+        /// How many cores.
+        cores: u32,
+        /// Threads on each, a hardware thread for each.
+        per_core: u32,
+    },
     /// These CPUs, in this order.
     Cpus(Vec<u32>),
 }
@@ -33,7 +40,7 @@ pub enum ThreadPlacement {
 /// A text that names no placement of threads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no placement of threads (none, compact, scatter, groups=CORESxGROUPS such as groups=6x4, or CPUs such as 0,2,4-7)"
+    "`{0}` is no placement of threads (none, compact, scatter, groups=CORESxGROUPS such as groups=6x4, cores=CORESxTHREADS such as cores=68x2, or CPUs such as 0,2,4-7)"
 )]
 pub struct ThreadPlacementError(pub String);
 
@@ -47,12 +54,14 @@ impl FromStr for ThreadPlacement {
             "compact" => ThreadPlacement::Compact,
             "scatter" => ThreadPlacement::Scatter,
             _ => match text.split_once('=') {
-                Some(("groups", shape)) => {
-                    let (cores, groups) = shape.split_once('x').ok_or_else(refused)?;
-                    let number = |word: &str| word.parse().ok().filter(|number| *number > 0);
-                    ThreadPlacement::Groups {
-                        cores: number(cores).ok_or_else(refused)?,
-                        groups: number(groups).ok_or_else(refused)?,
+                Some((word @ ("groups" | "cores"), shape)) => {
+                    let (cores, other) = shape.split_once('x').ok_or_else(refused)?;
+                    let number =
+                        |word: &str| word.parse().ok().filter(|number| *number > 0).ok_or_else(refused);
+                    let (cores, other) = (number(cores)?, number(other)?);
+                    match word {
+                        "groups" => ThreadPlacement::Groups { cores, groups: other },
+                        _ => ThreadPlacement::Cores { cores, per_core: other },
                     }
                 }
                 Some(_) => return Err(refused()),
@@ -88,6 +97,7 @@ impl fmt::Display for ThreadPlacement {
             ThreadPlacement::Compact => f.write_str("compact"),
             ThreadPlacement::Scatter => f.write_str("scatter"),
             ThreadPlacement::Groups { cores, groups } => write!(f, "groups={cores}x{groups}"),
+            ThreadPlacement::Cores { cores, per_core } => write!(f, "cores={cores}x{per_core}"),
             ThreadPlacement::Cpus(cpus) => f.write_str(&format_order(cpus)),
         }
     }
@@ -102,7 +112,7 @@ mod tests {
 
     #[test]
     fn placements_read_back() {
-        for text in ["none", "compact", "scatter", "groups=6x4", "0", "0,2,4-7", "4-7,0"] {
+        for text in ["none", "compact", "scatter", "groups=6x4", "cores=68x2", "0", "0,2,4-7", "4-7,0"] {
             let placement: ThreadPlacement = text.parse().unwrap();
             assert_eq!(placement.to_string(), text);
             assert_eq!(serde_json::to_string(&placement).unwrap(), format!("\"{text}\""));
@@ -112,9 +122,20 @@ mod tests {
 
     #[test]
     fn what_is_no_placement_is_refused() {
-        for text in
-            ["", "close", "groups", "groups=6", "groups=0x4", "groups=6x4x2", "3-1", "0,0", "0-3,2", "a=b"]
-        {
+        for text in [
+            "",
+            "close",
+            "groups",
+            "groups=6",
+            "groups=0x4",
+            "cores=2",
+            "cores=2x0",
+            "groups=6x4x2",
+            "3-1",
+            "0,0",
+            "0-3,2",
+            "a=b",
+        ] {
             assert!(text.parse::<ThreadPlacement>().is_err(), "{text:?}");
         }
     }

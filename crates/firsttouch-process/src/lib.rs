@@ -4,6 +4,7 @@
 //! - [`inspect`] resolves a program and says what kind it is; [`agent_reach`] whether a preload library reaches it.
 //! - [`Launch`] starts a program: [`Launch::measure`] times it, [`Launch::exec`] becomes it, and
 //!   [`run_and_wait`] stands in for it, passing signals on.
+//! - [`Rank`] is what a launcher tells each process of a job; [`meet`] lets those on one machine tell each other something.
 //! - [`Supervisor`] puts the memory of a running process onto huge pages from outside; [`whole_blocks`] finds what of it is
 //!   worth that.
 //!
@@ -20,7 +21,9 @@ pub mod exit_status;
 mod inheritance;
 mod kind;
 mod launch;
+mod meeting;
 mod program;
+mod ranks;
 mod refusal;
 mod running;
 mod script;
@@ -35,7 +38,9 @@ pub use firsttouch_linux::perf::Event;
 pub use inheritance::{Inheritance, Step};
 pub use kind::{Linkage, Privilege, ProgramKind, agent_reach, preloaded_allocator};
 pub use launch::{Launch, Stream};
+pub use meeting::{Meeting, Met, launcher_of, meet};
 pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
+pub use ranks::Rank;
 pub use refusal::LaunchError;
 pub use running::{Held, Running};
 pub use supervise::{

@@ -99,6 +99,7 @@ pub fn show(document: &AnyDocument, format: Format) -> Option<String> {
 fn as_text(document: &AnyDocument, width: usize, style: Style) -> String {
     match document {
         AnyDocument::Receipt(receipt) => text::receipt(receipt, width, style),
+        AnyDocument::Job(report) => text::job(report, width, style),
         AnyDocument::Tune(report) => text::tune(report, width, style),
         AnyDocument::Bench(report) => text::bench(report, width, style),
         AnyDocument::CaseList(list) => text::case_list(list, width, style),

@@ -4,7 +4,7 @@
 
 mod common;
 
-use firsttouch_documents::{SetupAction, SetupReport, to_json};
+use firsttouch_documents::{JobRank, JobReport, SetupAction, SetupReport, to_json};
 use firsttouch_experiment::{ConfirmationState, Ratio};
 use firsttouch_placement::{Placement, Record};
 use firsttouch_report::live::Live;
@@ -218,6 +218,39 @@ fn receipts_are_as_they_were() {
     (receipt.obtained, receipt.tree) = (None, None);
     receipt.blocks.clear();
     expect("receipt-unread.txt", &text::receipt(&receipt, 80, Style::Plain));
+}
+
+/// One rank of four has other pages, another took longer, and one left nothing.
+#[test]
+fn a_job_is_told_rank_by_rank() {
+    let rank = |rank: u32, cpus: &[u32], seconds: f64| {
+        let asked: Placement = "2m,cpus=0".parse().unwrap();
+        let mut receipt = Record::parse(RECORD).unwrap().into_receipt(asked);
+        receipt.ending = Some("exit status 0".to_owned());
+        receipt.cpus_obtained = Some(cpus.to_vec());
+        JobRank {
+            rank,
+            local_rank: rank % 2,
+            host: "a\u{1b}b".to_owned(),
+            seconds,
+            cpu_s: 3.0 * seconds,
+            receipt,
+        }
+    };
+    let mut ranks = vec![rank(3, &[4, 5, 6], 12.5), rank(0, &[0, 1], 10.0), rank(1, &[2, 3], 10.2)];
+    ranks[2].receipt.shortfalls.clear();
+    let job = JobReport::of(Some("Open MPI".to_owned()), "18".to_owned(), 4, ranks.clone());
+    expect("job.txt", &text::job(&job, 160, Style::Plain));
+    assert_eq!(job.missing, [2]);
+    ranks.truncate(2);
+    expect(
+        "job-narrow.ansi.txt",
+        &text::job(&JobReport::of(None, "7.3".to_owned(), 2, ranks), 60, Style::Ansi),
+    );
+    expect(
+        "job-nobody.txt",
+        &text::job(&JobReport::of(None, "7.3".to_owned(), 2, Vec::new()), 80, Style::Plain),
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Gives each thread a CPU, and reads back which CPUs the threads of a process may run on.
 //!
 //! [`compact`], [`scatter`] and [`groups`] put the CPUs of a machine in an order; the first thread gets the first CPU, and
-//! so on. [`threads_of`] reads the threads of a process back. A [`Team`] is threads of our own on such CPUs, for programs
+//! so on. [`shares`] divides CPUs among several processes. [`threads_of`] reads the threads of a process back. A [`Team`] is threads of our own on such CPUs, for programs
 //! that share work out themselves.
 //!
 //! Architecture invariants: the orders are pure functions of a machine and of the CPUs that may be used; an order never
@@ -14,6 +14,7 @@ mod bind;
 mod locations;
 mod order;
 mod read;
+mod shares;
 mod sync;
 #[expect(unsafe_code, reason = "work that is lent to threads that outlive it")]
 mod team;
@@ -21,4 +22,5 @@ mod team;
 pub use bind::bind_this_thread;
 pub use order::{GroupsError, compact, groups, groups_across, scatter};
 pub use read::{ThreadState, thread_of, threads_of};
+pub use shares::{SharesError, cores, shares};
 pub use team::{Member, PerGroup, Schedule, Team, TeamError};

@@ -77,7 +77,7 @@ pub(crate) struct PlacementArgs {
     /// Memory and CPUs of these nodes: -m NODES -N NODES
     #[arg(long, groups = ["policy", "mask"], value_parser = placement_word::<NodeSet>, value_name = "NODES")]
     pub(crate) node: Option<NodeSet>,
-    /// CPUs of the threads: compact, scatter, groups=CORESxGROUPS, CPUs such as 0,2,4-7, or none
+    /// CPUs of the threads: compact, scatter, groups=CORESxGROUPS, cores=CORESxTHREADS, CPUs such as 0,2,4-7, or none
     ///
     /// Threads are bound one after another as they are created, the main thread to the first CPU; when every CPU has its
     /// thread, the order begins again. A program that binds its threads itself has the last word. Threads made by
@@ -91,6 +91,8 @@ pub(crate) struct PlacementArgs {
     #[arg(long, value_parser = thread_numbers, value_name = "NUMBERS")]
     pub(crate) skip_threads: Option<SkipThreads>,
     /// Run on the CPUs next to a device, with memory from there: nvme0n1, eth0, md0, 0000:05:00.0, /dev/dri/renderD128
+    ///
+    /// With `run --ranks` several, with commas: each rank gets the one next to its CPUs, by turns where several are.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) near: Option<String>,
     /// Memory that the program gives a name: NAME:PAGES or NAME:PAGES:POLICY, as packed-b:thp:prefer=hbm

@@ -1,4 +1,4 @@
-//! `--shard`: which of several processes this is.
+//! `--shard`: which of several processes this is; `--ranks`: how many there are on a machine.
 
 use firsttouch_graph::Shard;
 use std::str::FromStr;
@@ -19,7 +19,8 @@ impl FromStr for ShardWord {
         }
         let parse = || {
             let (rank, ranks) = text.split_once('/')?;
-            shard(rank, ranks)
+            let shard = Shard { rank: rank.parse().ok()?, ranks: ranks.parse().ok()? };
+            (shard.rank < shard.ranks).then_some(shard)
         };
         parse()
             .map(ShardWord::This)
@@ -27,11 +28,27 @@ impl FromStr for ShardWord {
     }
 }
 
-/// The process of this rank, where there is one.
-pub(crate) fn shard(rank: &str, ranks: &str) -> Option<Shard> {
-    let shard = Shard { rank: rank.parse().ok()?, ranks: ranks.parse().ok()? };
-    (shard.rank < shard.ranks).then_some(shard)
+/// `--ranks`: as many processes of a job on this machine as the launcher says, or so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RanksWord {
+    Auto,
+    Number(u32),
 }
+
+impl FromStr for RanksWord {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<RanksWord, &'static str> {
+        match text.parse() {
+            _ if text == "auto" => Ok(RanksWord::Auto),
+            Ok(number @ 1..=MOST_RANKS) => Ok(RanksWord::Number(number)),
+            _ => Err("auto, or how many ranks run on this machine: 4"),
+        }
+    }
+}
+
+/// More than any machine has CPUs: the kernel counts to 8192.
+const MOST_RANKS: u32 = 8192;
 
 #[cfg(test)]
 mod tests {
@@ -41,6 +58,8 @@ mod tests {
     fn a_shard_is_one_of_those_there_are() {
         assert_eq!("2/4".parse(), Ok(ShardWord::This(Shard { rank: 2, ranks: 4 })));
         assert_eq!("auto".parse(), Ok(ShardWord::Auto));
+        assert_eq!(("auto".parse(), "8".parse()), (Ok(RanksWord::Auto), Ok(RanksWord::Number(8))));
+        assert!(["0", "-1", "", "9999"].iter().all(|text| text.parse::<RanksWord>().is_err()));
         assert!(["4/4", "1", "/", "-1/2", "a/b"].iter().all(|text| text.parse::<ShardWord>().is_err()));
     }
 }

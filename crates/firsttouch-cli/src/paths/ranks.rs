@@ -1,29 +1,19 @@
 //! Which of several processes this is, as the launcher that started them says.
 
-use crate::args::{ShardWord, shard};
+use crate::args::ShardWord;
 use crate::output::{Failure, Outcome};
 use firsttouch_graph::Shard;
+use firsttouch_process::{Environment, Rank};
 
-/// Which variables tell rank and size. Open MPI before Slurm: its `mpirun` inside an allocation starts more than Slurm knows.
-const VARIABLES: [(&str, &str); 4] = [
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-    ("PMIX_RANK", "SLURM_NTASKS"),
-];
-
-/// Which of the processes this is; `environment` answers variables.
-pub(crate) fn this(word: ShardWord, environment: impl Fn(&str) -> Option<String>) -> Outcome<Shard> {
+/// Which of the processes this is, in its environment.
+pub(crate) fn this(word: ShardWord, environment: &Environment) -> Outcome<Shard> {
     if let ShardWord::This(shard) = word {
         return Ok(shard);
     }
-    let told = VARIABLES.iter().find_map(|(rank, ranks)| {
-        let (rank, ranks) = (environment(rank)?, environment(ranks)?);
-        Some((shard(&rank, &ranks), rank, ranks))
-    });
+    let told = Rank::of(environment).and_then(|told| told.rank.zip(told.size));
     match told {
-        Some((Some(shard), ..)) => Ok(shard),
-        Some((None, rank, ranks)) => {
+        Some((rank, ranks)) if rank < ranks => Ok(Shard { rank: rank as usize, ranks: ranks as usize }),
+        Some((rank, ranks)) => {
             let what = format!("the launcher calls this process {rank} of {ranks}, which is none");
             Err(Failure::message(what).hint("name it: --shard 0/4").usage())
         }
@@ -39,11 +29,8 @@ mod tests {
     use super::*;
 
     fn told(variables: &[(&str, &str)]) -> Option<(usize, usize)> {
-        let environment = |name: &str| {
-            let known = variables.iter().find(|(known, _)| *known == name);
-            known.map(|(_, value)| (*value).to_owned())
-        };
-        this(ShardWord::Auto, environment).ok().map(|shard| (shard.rank, shard.ranks))
+        let environment = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        this(ShardWord::Auto, &environment).ok().map(|shard| (shard.rank, shard.ranks))
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{Input, this_rank};
 use crate::args::{Chosen, GraphInput, Index, PlacedGraph, ShardWord};
 use crate::exit::{FAILED, INTERRUPTED};
 use crate::output::{self, Failure, Outcome};
+use crate::program;
 use firsttouch_documents::to_json;
 use firsttouch_graph::{
     Algorithm, Figure, FileError, Format, Merged, Once, Plan, Question, Shard, Shards, Task, Turn, choose,
@@ -29,7 +30,7 @@ impl<'a> Shared<'a> {
         graph: &PlacedGraph,
     ) -> Outcome<Option<Shared<'a>>> {
         let Some(folder) = folder else { return Ok(None) };
-        let shard = this_rank(shard, |name| std::env::var(name).ok())?;
+        let shard = this_rank(shard, &program::environment())?;
         if graph.input.file.as_os_str() == "-" {
             return Err(Failure::message("several processes cannot share standard input")
                 .hint("name a file that all of them can read")

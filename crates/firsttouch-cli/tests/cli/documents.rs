@@ -45,6 +45,7 @@ fn written(folder: &Path) -> Written {
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let graph = file("graph.ftg");
     written.by(Kind::Receipt, &["run", "--receipt", "-", "--", "true"]);
+    written.by(Kind::Job, &["run", "--ranks", "1", "--receipt", "-", "--", "true"]);
     written.by(Kind::Status, &["status", "--json"]);
     written.by(Kind::Explain, &["explain", "--json", "--", "true"]);
     written.by(Kind::Doctor, &["doctor", "--json"]);

@@ -16,6 +16,7 @@ mod explain;
 mod fill;
 mod graph;
 mod inside;
+mod jobs;
 mod lab;
 mod leftovers;
 mod measure;
@@ -28,6 +29,7 @@ mod safety;
 mod shared;
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
+mod slurm;
 mod sssp;
 mod starts;
 mod status;

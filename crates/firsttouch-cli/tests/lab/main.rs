@@ -23,6 +23,7 @@ mod endings;
 mod graphs;
 #[path = "../shared/guest.rs"]
 mod guest;
+mod jobs;
 mod measure;
 mod model;
 mod own_devices;
@@ -69,14 +70,18 @@ fn main() -> ExitCode {
         attach::tests(),
         runtime::tests(),
         graphs::tests(),
+        jobs::tests(),
         setup::tests(),
     ]
     .into_iter()
     .flatten()
     .filter(|test| asked.wants(&test.name))
     .collect();
-    let single =
-        command_line::tests().into_iter().chain(setup::single()).filter(|(name, _)| asked.wants(name));
+    let single = command_line::tests()
+        .into_iter()
+        .chain(setup::single())
+        .chain(jobs::missing())
+        .filter(|(name, _)| asked.wants(name));
     let single: Vec<command_line::Single> = single.collect();
     if asked.list {
         tests.iter().for_each(|test| println!("{}: test", test.name));

@@ -28,7 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-fn receipt(one: &Collected) -> Value {
+pub(crate) fn receipt(one: &Collected) -> Value {
     file(one, RECEIPT)
 }
 

@@ -1,6 +1,7 @@
 //! Batch systems, MPI, and programs that start the program: who bound what before us, and who will after us.
 
 use crate::{Evidence, Finding, Weight};
+use firsttouch_process::Rank;
 
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     slurm(evidence, findings);
@@ -35,14 +36,6 @@ fn slurm(evidence: &Evidence, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Variables that say how many ranks there are on this node.
-const LOCAL_RANKS: [(&str, &str); 4] = [
-    ("OMPI_COMM_WORLD_LOCAL_SIZE", "mpirun --bind-to none"),
-    ("MPI_LOCALNRANKS", "mpiexec -bind-to none"),
-    ("MV2_COMM_WORLD_LOCAL_SIZE", "MV2_ENABLE_AFFINITY=0 mpirun"),
-    ("SLURM_STEP_TASKS_PER_NODE", "srun --cpu-bind=none"),
-];
-
 /// Variables with which an MPI library binds its ranks, and values that mean "do not".
 const RANK_BINDING: [(&str, &[&str]); 7] = [
     ("OMPI_MCA_hwloc_base_binding_policy", &["none"]),
@@ -55,14 +48,11 @@ const RANK_BINDING: [(&str, &[&str]); 7] = [
 ];
 
 fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let local = LOCAL_RANKS.iter().find_map(|(name, unbound)| {
-        let value = evidence.variable(name)?;
-        // Slurm writes `4(x2),3`: the first number is that of the first nodes.
-        let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-        let ranks: u32 = value[..digits].parse().ok()?;
-        (ranks > 1).then_some((name, unbound, value, ranks))
-    });
-    if let Some((name, unbound, value, ranks)) = local
+    // Ranks that have few CPUs each were bound apart, most likely, and keep what is asked for within those.
+    let told = Rank::of(&evidence.environment)
+        .filter(|told| told.must_share(evidence.allowed_cpus().len(), evidence.online_cpus().len()));
+    if let Some((Rank { unbound, local_size: Some(ranks), .. }, (name, value))) =
+        told.as_ref().and_then(|told| Some((told, told.count.as_ref()?)))
         && evidence.asks_cpus()
     {
         let (weight, effect, option) = if evidence.asks_threads() {
@@ -79,7 +69,7 @@ fn ranks(evidence: &Evidence, findings: &mut Vec<Finding>) {
             Finding::new("mpi-ranks", weight, what, effect)
                 .proof("environment", format!("{name}={value}"))
                 .remedy(format!(
-                    "let the launcher bind ranks and leave {option} out, or bind each rank by its number: {unbound}"
+                    "{unbound} firsttouch run --ranks auto …, or let the launcher bind ranks and leave {option} out"
                 )),
         );
     }

@@ -2,7 +2,7 @@
 
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Machine, MemoryKind, Node};
-use firsttouch_threads::GroupsError;
+use firsttouch_threads::{GroupsError, SharesError};
 
 /// A placement that this machine cannot give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,6 +149,29 @@ pub enum ResolveError {
     /// The groups do not fit.
     #[error(transparent)]
     Groups(#[from] GroupsError),
+    /// The processes cannot have CPUs apart, or the cores are too few.
+    #[error(transparent)]
+    Shares(#[from] SharesError),
+    /// A process may use none of the CPUs that all were asked for.
+    #[error(
+        "local rank {rank} may use CPUs {}, none of which is among those of --cpus: {}",
+        format_list(cpus),
+        format_list(asked)
+    )]
+    RankElsewhere {
+        /// The process, by its number on this machine.
+        rank: u32,
+        /// The CPUs that it may use.
+        cpus: Vec<u32>,
+        /// The CPUs that were asked for.
+        asked: Vec<u32>,
+    },
+    /// Several devices, and one process.
+    #[error("{devices}: several devices are for several ranks, each the one next to it")]
+    SeveralNear {
+        /// As asked.
+        devices: String,
+    },
     /// No bandwidths to weigh by.
     #[error("the bandwidth of {} is not known, so there is nothing to weigh nodes by", nodes_in_words(nodes))]
     NoWeights {
@@ -221,6 +244,17 @@ impl ResolveError {
             ResolveError::Groups(GroupsError::TooMany { cores, possible, .. }) => {
                 format!("--threads groups={cores}x{possible}")
             }
+            ResolveError::Shares(SharesError::TooFew { cpus, .. }) => format!(
+                "start no more than {cpus} here (mpirun --map-by ppr:{cpus}:node, mpiexec -ppn {cpus}, srun --ntasks-per-node={cpus}), \
+                 let the launcher bind them to more CPUs, or leave --ranks out"
+            ),
+            ResolveError::Shares(SharesError::TooFewCores { per_core, possible, .. }) => format!(
+                "--threads cores={possible}x{per_core}, or fewer ranks on this machine; firsttouch status lists the cores"
+            ),
+            ResolveError::RankElsewhere { .. } => {
+                "let the launcher bind nothing (mpirun --bind-to none, srun --cpu-bind=none), or leave --cpus out".to_owned()
+            }
+            ResolveError::SeveralNear { .. } => "firsttouch run --ranks auto, or name one".to_owned(),
             ResolveError::NoWeights { .. } => "firsttouch measure   # measures and keeps them".to_owned(),
             ResolveError::NothingToLayOut { node: (node, weight), .. } => format!(
                 "--pages thp --memory weighted, or give the kernel the weights: echo {weight} | sudo tee \

@@ -1,0 +1,299 @@
+//! `run --ranks` behind real launchers and without one: each rank on CPUs of its own, as the program itself reads them.
+
+use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
+use std::collections::BTreeSet;
+use std::process::{Command, Output};
+
+/// What a rank prints: its CPUs.
+const SHOW: [&str; 3] = ["sed", "-n", "s/^Cpus_allowed_list:\\t//p"];
+
+/// The CPUs that this process may use.
+pub(crate) fn cpus() -> Vec<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    firsttouch_linux::cpulist::parse_list(list.trim()).unwrap()
+}
+
+/// So many ranks by a launcher that binds nothing; `None`, which is said, where it is not installed.
+fn launcher(name: &str, ranks: usize) -> Option<Command> {
+    if Command::new(name).arg("--version").output().is_err() {
+        skipped(&format!("{name} (Debian's openmpi-bin, mpich) is not installed"));
+        return None;
+    }
+    let mut command = Command::new(name);
+    if name == "mpirun.openmpi" {
+        command.args(["--oversubscribe", "--bind-to", "none"]);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    command.args(["-n", &ranks.to_string()]);
+    Some(command)
+}
+
+const LAUNCHERS: [&str; 2] = ["mpirun.openmpi", "mpirun.mpich"];
+
+/// Our program behind that launcher.
+fn ours(mut launcher: Command) -> Command {
+    let own = firsttouch();
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => launcher.env(name, value),
+            None => launcher.env_remove(name),
+        };
+    }
+    launcher.arg(own.get_program());
+    launcher
+}
+
+/// `firsttouch run` with options on the program that shows its CPUs, by that launcher.
+pub(crate) fn show(launcher: Command, options: &[&str]) -> Output {
+    let mut command = ours(launcher);
+    command.args(["run", "--pages", "plain"]).args(options).arg("--");
+    command.args(SHOW).arg("/proc/self/status").output().unwrap()
+}
+
+/// The CPUs of each rank, which must be apart.
+#[track_caller]
+pub(crate) fn apart(output: &Output) -> Vec<Vec<u32>> {
+    assert_code(output, 0);
+    let lines = stdout(output);
+    let shares: Vec<Vec<u32>> =
+        lines.lines().map(|line| firsttouch_linux::cpulist::parse_list(line).unwrap()).collect();
+    let mut seen = BTreeSet::new();
+    assert!(shares.iter().flatten().all(|cpu| seen.insert(*cpu)), "{lines}");
+    shares
+}
+
+#[test]
+fn every_rank_has_cpus_of_its_own() {
+    let all = cpus();
+    let Some(half) = all.len().checked_div(2).filter(|half| *half > 0) else {
+        return skipped("two ranks need two CPUs");
+    };
+    for name in LAUNCHERS {
+        let Some(two) = launcher(name, 2) else { continue };
+        let mut shares = apart(&show(two, &["--ranks", "auto"]));
+        assert_eq!(shares.len(), 2, "{name}");
+        assert!(shares.iter().all(|share| share.len() >= half), "{name}: {shares:?}");
+        shares.sort();
+        assert_eq!(BTreeSet::from_iter(shares.concat()), BTreeSet::from_iter(all.clone()), "{name}");
+        // A thread of a rank is bound to a CPU of the rank's.
+        let Some(two) = launcher(name, 2) else { continue };
+        let bound = apart(&show(two, &["--ranks", "auto", "--threads", "cores=1x1"]));
+        assert!(bound.iter().all(|share| share.len() == 1), "{name}: {bound:?}");
+    }
+}
+
+/// Not one more than the others: 4 and 8 on machines of 2 and 4 CPUs.
+#[test]
+fn more_ranks_than_cpus_are_refused() {
+    let all = cpus().len();
+    for name in LAUNCHERS {
+        for ranks_here in [2 * all, 4 * all] {
+            let Some(many) = launcher(name, ranks_here) else { continue };
+            let output = show(many, &["--ranks", "auto"]);
+            let said = stderr(&output);
+            assert_eq!(stdout(&output), "", "{name} started a rank");
+            assert_code(&output, 125);
+            assert!(said.contains(&format!("error: {ranks_here} ranks have {all} CPU")), "{said}");
+            assert!(said.contains(&format!("start no more than {all} here (mpirun")), "{said}");
+        }
+        let Some(two) = launcher(name, 2) else { continue };
+        let output = show(two, &["--ranks", "auto", "--threads", &format!("cores={all}x1")]);
+        if all > 1 {
+            assert_code(&output, 125);
+            assert!(
+                stderr(&output).contains("cores with 1 CPUs each that may be used"),
+                "{}",
+                stderr(&output)
+            );
+        }
+    }
+}
+
+#[test]
+fn ranks_that_the_launcher_bound_apart_keep_their_cpus() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    if Command::new("mpirun.openmpi").arg("--version").output().is_err() {
+        return skipped("mpirun.openmpi (Debian's openmpi-bin) is not installed");
+    }
+    let mut bound = Command::new("mpirun.openmpi");
+    bound.args(["-n", "2", "--bind-to", "core"]);
+    bound.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let mut plain = Command::new("mpirun.openmpi");
+    plain.args(bound.get_args()).args(SHOW).arg("/proc/self/status");
+    plain.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let mut launchers_own = apart(&plain.output().unwrap());
+    let mut ours = apart(&show(bound, &["--ranks", "auto"]));
+    launchers_own.sort();
+    ours.sort();
+    assert_eq!(ours, launchers_own);
+}
+
+/// Workers of a pool that nobody numbers, by a shell, twice in a row.
+#[test]
+fn processes_of_one_parent_are_ranks_where_no_launcher_is() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    let line = "for round in 1 2; do for worker in 1 2; do \"$0\" run --pages plain --ranks 2 -- \"$@\" & done; wait; done";
+    let own = firsttouch();
+    let scratch = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(own.get_program()).args(SHOW).arg("/proc/self/status");
+    let output = shell.env("TMPDIR", scratch.path()).output().unwrap();
+    assert_code(&output, 0);
+    let mut lists: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
+    assert_eq!(lists.len(), 4, "{lists:?} {}", stderr(&output));
+    lists.sort();
+    // Each share once in each round.
+    assert!(lists[0] == lists[1] && lists[2] == lists[3] && lists[1] != lists[2], "{lists:?}");
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "a file of the meeting is left");
+}
+
+#[test]
+fn who_is_no_rank_is_told_how_to_become_one() {
+    let alone = |words: &[&str], variables: &[(&str, &str)]| {
+        let mut command = firsttouch();
+        command.args(["run", "--pages", "plain"]).args(words).args(["--", "true"]);
+        command.envs(variables.iter().copied()).output().unwrap()
+    };
+    let output = alone(&["--ranks", "auto"], &[]);
+    assert_code(&output, 125);
+    assert!(
+        stderr(&output).contains("no launcher says how many ranks run on this machine"),
+        "{}",
+        stderr(&output)
+    );
+    let hydra =
+        |rank| [("PMI_RANK", rank), ("PMI_SIZE", "4"), ("MPI_LOCALRANKID", rank), ("MPI_LOCALNRANKS", "4")];
+    let output = alone(&["--ranks", "2"], &hydra("3"));
+    assert_code(&output, 125);
+    assert!(
+        stderr(&output).contains("MPICH calls this process 3, counted from 0, of the 2"),
+        "{}",
+        stderr(&output)
+    );
+    // Nobody asked for ranks, and they get in each other's way.
+    let output = alone(&["--threads", "compact"], &hydra("0"));
+    assert_code(&output, 0);
+    let said = stderr(&output);
+    let warning = "MPICH runs 4 ranks on this machine, and each binds its threads to the same CPUs";
+    assert!(said.contains(warning) && said.contains("firsttouch run --ranks auto"), "{said}");
+    assert_eq!(stderr(&alone(&["--threads", "compact", "--quiet"], &hydra("0"))), "");
+    assert_eq!(stderr(&alone(&["--ranks", "1", "--threads", "compact"], &hydra("0"))), "");
+}
+
+/// Ranks that share a search find what one process finds.
+pub(crate) fn shards_find_what_one_finds(launcher: Command, name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = folder.path().join("streets.gr.gz");
+    let graph = graph.to_str().unwrap();
+    assert_code(&run(&["graph", "generate", "streets", "10", graph]), 0);
+    let asked = ["apsp", graph, "--reduce", "diameter,radius,histogram", "--json"];
+    let alone = run(&asked);
+    assert_code(&alone, 0);
+    let mut ranks = ours(launcher);
+    let ranks = ranks.args(asked).arg("--shard-dir").arg(folder.path().join("shared")).output().unwrap();
+    assert_code(&ranks, 0);
+    let (alone, together) = (json(&stdout(&alone)), json(&stdout(&ranks)));
+    for key in ["checksum", "reached", "farthest", "sources", "searched", "diameter", "radius", "histogram"] {
+        assert_eq!(together[key], alone[key], "{name}: {key}");
+    }
+    assert_eq!(together["ranks"], 2, "{name}");
+}
+
+#[test]
+fn ranks_of_every_launcher_share_a_search() {
+    for name in LAUNCHERS {
+        let Some(two) = launcher(name, 2) else { continue };
+        shards_find_what_one_finds(two, name);
+    }
+}
+
+#[test]
+fn receipts_of_all_ranks_are_one_document() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    for name in LAUNCHERS {
+        let Some(two) = launcher(name, 2) else { continue };
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("receipt.json");
+        let options = ["--ranks", "auto", "--threads", "cores=1x1", "--receipt", file.to_str().unwrap()];
+        let shares = apart(&show(two, &options));
+        let job = json_file(&file);
+        assert_eq!((&job["kind"], &job["size"]), (&"job".into(), &2.into()), "{name}: {job}");
+        assert_eq!(job["missing"], serde_json::json!([]), "{name}: {job}");
+        let ranks = job["ranks"].as_array().unwrap();
+        let mut told: Vec<u64> = Vec::new();
+        for (number, rank) in (0_u64..).zip(ranks) {
+            assert_eq!(
+                (&rank["rank"], &rank["local_rank"]),
+                (&number.into(), &number.into()),
+                "{name}: {rank}"
+            );
+            assert_eq!(rank["receipt"]["ending"], "exit status 0", "{name}: {rank}");
+            told.push(rank["receipt"]["obtained"]["threads"][0]["cpus_obtained"][0].as_u64().unwrap());
+        }
+        let mut shares: Vec<u64> = shares.concat().into_iter().map(u64::from).collect();
+        told.sort_unstable();
+        shares.sort_unstable();
+        assert_eq!(told, shares, "{name}");
+        assert_eq!(
+            std::fs::read_dir(scratch.path()).unwrap().count(),
+            1,
+            "{name}: what was gathered is left"
+        );
+        let shown = run(&["report", file.to_str().unwrap()]);
+        assert_code(&shown, 0);
+        assert!(stdout(&shown).contains("2 of 2 ranks by"), "{}", stdout(&shown));
+    }
+}
+
+/// One rank is killed with all that stands beside it; the others' receipts, and which is missing, are told all the same.
+#[test]
+fn a_rank_that_dies_is_missed_by_the_others() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, folder) = (scratch.path().join("receipt.json"), scratch.path().join("shared"));
+    let line = "for rank in 0 1; do MPI_LOCALRANKID=$rank PMI_RANK=$rank \"$0\" run --pages plain --ranks auto \
+                --receipt \"$1\" --gather \"$2\" -- sh -c \"$3\" rank \"$2\" & done; wait";
+    // Rank 1 kills who waits for it; rank 0 ends when that is gone. Nobody is left to wait for both.
+    let dies = "if [ $PMI_RANK = 1 ]; then kill -KILL $PPID; exit; fi
+                until [ -f \"$1/rank-1.begun\" ]; do :; done
+                read pid rest < \"$1/rank-1.begun\"
+                while kill -0 $pid 2> /dev/null; do
+                    read state < /proc/$pid/stat || break
+                    case $state in *') Z '*) break;; esac
+                done";
+    let own = firsttouch();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(own.get_program()).arg(&file).arg(&folder).arg(dies);
+    shell.env("PMI_SIZE", "2").env("MPI_LOCALNRANKS", "2");
+    let output = shell.output().unwrap();
+    let said = stderr(&output);
+    let job = json_file(&file);
+    assert_eq!(job["missing"], serde_json::json!([1]), "{job} {said}");
+    assert_eq!(job["ranks"][0]["rank"], 0, "{job}");
+    assert!(said.contains("rank 1 of the job left no receipt: it was killed"), "{said}");
+    let shown = stdout(&run(&["report", file.to_str().unwrap()]));
+    assert!(shown.contains("1 of 2 ranks by MPICH") && shown.contains("rank 1 left no receipt"), "{shown}");
+    assert!(!folder.exists());
+
+    // Nobody knows that the other will not come: what is there is shown.
+    let mut alone = firsttouch();
+    alone
+        .args(["run", "--pages", "plain", "--ranks", "1", "--gather"])
+        .arg(&folder)
+        .arg("--receipt")
+        .arg(&file);
+    alone.envs([("PMI_RANK", "2"), ("PMI_SIZE", "4"), ("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "1")]);
+    assert_code(&alone.args(["--", "true"]).output().unwrap(), 0);
+    let shown = run(&["report", folder.to_str().unwrap()]);
+    assert_code(&shown, 0);
+    assert!(stdout(&shown).contains("rank 0-1,3 left no receipt"), "{}", stdout(&shown));
+}
