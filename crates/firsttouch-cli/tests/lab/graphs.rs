@@ -40,7 +40,7 @@ pub(crate) fn tests() -> Vec<Test> {
 fn variants() -> Test {
     let objects = "--configs plain,object=graph:4k";
     let bench = format!(
-        "firsttouch bench sssp --set scale=12 --set sources=4 --vary groups=all {objects} --steps 1 --max-runs 2 --json"
+        "firsttouch bench sssp --set scale=12 --set sources=4 --vary groups=all {objects} --steps 1 --max-runs 2 --budget none --json"
     );
     let name = "bench sssp has groups within nodes and across them (two-node)";
     Test::new(name.to_owned(), Setting::of("two-node"), vec![shell(&bench)], |_, ran| {

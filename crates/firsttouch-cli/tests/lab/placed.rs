@@ -350,8 +350,7 @@ fn named_arrays() -> Vec<Test> {
 
 /// The arrays that `bench --objects` tries lie where each step says: in the memory that is not ordinary, or where places were named.
 fn searched_arrays() -> Vec<Test> {
-    const BENCH: &str =
-        "firsttouch bench gather --objects=table --set table=64M --set reads=1000 --steps 1 --max-runs 2";
+    const BENCH: &str = "firsttouch bench gather --objects=table --set table=64M --set reads=1000 --steps 1 --max-runs 2 --budget none";
     let cases = [
         ("knl-flat", "", "prefer=hbm", 1),
         ("cxl", "", "prefer=cxl", 2),
