@@ -13,9 +13,12 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import firsttouch_sources
+import firsttouch_tag
 import maturin
 from maturin import (  # noqa: F401 (hooks of a build backend that need nothing else)
     get_requires_for_build_editable,
+    get_requires_for_build_sdist,
     get_requires_for_build_wheel,
 )
 
@@ -24,49 +27,57 @@ HERE = Path(__file__).resolve().parent.parent
 
 @contextmanager
 def data():
-    """The folder that maturin takes the data of a wheel from, as pyproject.toml names it, for the time of a step."""
-    folder = HERE / "firsttouch.data"
+    """The folder that maturin takes the data of a wheel from, as pyproject.toml names it, for the time of a step.
+
+    Maturin looks for that file where it is started, and a source archive is built from its root.
+    """
+    folder, before = HERE / "firsttouch.data", Path.cwd()
     folder.mkdir(exist_ok=True)
+    os.chdir(HERE)
     try:
         yield folder
     finally:
+        os.chdir(before)
         shutil.rmtree(folder)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    metadata_directory = os.path.abspath(metadata_directory)
     with data():
         return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 
 def prepare_metadata_for_build_editable(metadata_directory, config_settings=None):
+    metadata_directory = os.path.abspath(metadata_directory)
     with data():
         return maturin.prepare_metadata_for_build_editable(metadata_directory, config_settings)
 
 
-class UnsupportedOperation(Exception):
-    """What this cannot do; frontends know the name (PEP 517)."""
-
-
 def build_sdist(sdist_directory, config_settings=None):
-    raise UnsupportedOperation(
-        "the package is built from the whole repository, of which a source distribution would have a part: "
-        "pip wheel bindings/python makes a wheel there"
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        about = prepare_metadata_for_build_wheel(folder, config_settings)
+        return firsttouch_sources.write(sdist_directory, Path(folder, about, "METADATA").read_bytes())
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    with data() as folder, both(folder):
-        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    wheel_directory = os.path.abspath(wheel_directory)
+    with data() as folder, both(folder) as carried:
+        name = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+        return firsttouch_tag.retag(Path(wheel_directory, name), list(carried.glob("*")))
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    wheel_directory = os.path.abspath(wheel_directory)
     with data() as folder, both(folder):
         return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
 @contextmanager
 def both(folder):
-    """Has maturin's call of Cargo build the command, too, and adds it to the data of a wheel."""
+    """Has maturin's call of Cargo build the command, too, and adds it to the data of a wheel.
+
+    Gives a folder where the agent lies then, as the command carries it.
+    """
     cargo = shutil.which(os.environ.get("CARGO", "cargo"))
     if cargo is None:
         raise SystemExit("Cargo is missing: install Rust 1.89 or newer from https://rustup.rs")
@@ -74,14 +85,14 @@ def both(folder):
     # Beside the sources, because programs cannot be started from every folder for temporary files.
     with tempfile.TemporaryDirectory(prefix=".cargo-", dir=HERE) as place:
         # Maturin calls the program that the variable CARGO names, as Cargo's own subcommands do.
-        instead = Path(place, "cargo")
-        words = [sys.executable, "-I", HERE / "backend/firsttouch_cargo.py", cargo, scripts]
+        instead, carried = Path(place, "cargo"), Path(place, "carried")
+        words = [sys.executable, "-I", HERE / "backend/firsttouch_cargo.py", cargo, scripts, carried]
         instead.write_text("#!/bin/sh\nexec " + " ".join(shlex.quote(str(word)) for word in words) + ' "$@"\n')
         instead.chmod(0o700)
         before = os.environ.get("CARGO")
         os.environ["CARGO"] = str(instead)
         try:
-            yield
+            yield carried
         finally:
             del os.environ["CARGO"]
             if before is not None:

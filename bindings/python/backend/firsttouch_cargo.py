@@ -2,7 +2,7 @@
 
 The command `firsttouch` shares most of its crates with the extension module. Built on its own it would have all of them
 compiled a second time, because Cargo chooses features for what it builds at once. So this builds both at once, and puts the
-command where maturin takes scripts from.
+command where maturin takes scripts from, and the agent that the command carries where the tag of the wheel is made.
 """
 
 import json
@@ -13,9 +13,11 @@ import sys
 
 #: The packages, by the names that Cargo knows them by.
 MODULE, COMMAND = "firsttouch-python", "firsttouch-cli"
+#: The agent, as the build script of `firsttouch-launch` has packed it.
+AGENT = "libfirsttouch_preload.so.z"
 
 
-def main(cargo, scripts, words):
+def main(cargo, scripts, carried, words):
     # This names us. Cargo hands it to build scripts that call Cargo, and those mean Cargo.
     os.environ.pop("CARGO", None)
     if words[0] != "rustc":
@@ -30,34 +32,37 @@ def main(cargo, scripts, words):
     both = words[1 : words.index("--")] if alone else words[1:]
     both = [word for word in both if word != "--lib"]
     packages = ["-p", COMMAND] if alone else ["-p", COMMAND, "-p", MODULE]
-    status = build([cargo, "build", *packages, *both], scripts)
+    status = build([cargo, "build", *packages, *both], scripts, carried)
     if alone and status == 0:
         status = subprocess.call([cargo, *words])
     sys.exit(status)
 
 
-def build(words, scripts):
-    """Runs Cargo, hands on what it says, and takes the command from it."""
+def build(words, scripts, carried):
+    """Runs Cargo, hands on what it says, and takes the command and the agent from it."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as cargo:
         for line in cargo.stdout:
-            command = executable(line)
+            message = told(line)
+            command = message.get("executable") if message.get("reason") == "compiler-artifact" else None
+            agent = os.path.join(message.get("out_dir") or "", AGENT)
             if command is None:
                 sys.stdout.write(line)
                 sys.stdout.flush()
-            else:
-                os.makedirs(scripts, exist_ok=True)
-                shutil.copy2(command, scripts)
+            for file, folder in [(command, scripts), (agent if os.path.isfile(agent) else None, carried)]:
+                if file is not None:
+                    os.makedirs(folder, exist_ok=True)
+                    shutil.copy2(file, folder)
     return cargo.returncode
 
 
-def executable(line):
-    """The program that a message of Cargo's tells of, if it does."""
+def told(line):
+    """The message in a line of Cargo's, or none."""
     try:
         message = json.loads(line)
     except ValueError:
-        return None
-    return message.get("executable") if message.get("reason") == "compiler-artifact" else None
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

@@ -1,17 +1,30 @@
-//! The Python package: installed from the sources as a user would, and its own tests.
+//! The Python package: installed from the sources and from their archive as a user would, and its own tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
+use object::Endianness;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader as _, SectionHeader as _};
 use skipped::skipped;
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 
 fn output(command: &mut Command) -> (bool, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     (status.success(), format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)))
+}
+
+/// What a command says, which has to succeed.
+fn said(command: &mut Command) -> String {
+    let (succeeded, said) = output(command);
+    assert!(succeeded, "{command:?}: {said}");
+    said
 }
 
 /// A Python that can make environments.
@@ -30,48 +43,201 @@ fn target() -> PathBuf {
     test.ancestors().nth(3).unwrap().to_owned()
 }
 
+/// The folder of the package.
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A virtual environment in a folder of its own.
+struct Environment(tempfile::TempDir);
+
+impl Environment {
+    /// One that has nothing but these packages; or why there is none.
+    fn new(packages: &[&str]) -> Result<Environment, String> {
+        let python = python().ok_or("no Python 3.9 or newer with venv is installed")?;
+        let environment = Environment(tempfile::tempdir().unwrap());
+        said(Command::new(python).args(["-m", "venv"]).arg(environment.path()));
+        let (reached, said) = output(environment.pip("install").args(packages));
+        // By itself, so that a registry out of reach is told from a package that does not build.
+        if reached {
+            Ok(environment)
+        } else {
+            Err(format!("pip cannot install {}: {said}", packages.join(", ")))
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("environment")
+    }
+
+    /// A program of the environment, with its programs before all others.
+    fn command(&self, name: &str) -> Command {
+        let programs = self.path().join("bin");
+        let mut command = Command::new(programs.join(name));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(programs).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(path).unwrap()).current_dir(&self.0);
+        command
+    }
+
+    fn pip(&self, what: &str) -> Command {
+        let mut pip = self.command("python");
+        pip.args(["-m", "pip", what, "--quiet", "--disable-pip-version-check"]);
+        pip
+    }
+
+    /// Builds in the profile of the tests, which has built most of it; with the maturin of this environment. One at a time:
+    /// maturin takes what Cargo built from a place that does not tell whose it is.
+    fn build(&self, words: &[&str], package: &Path) {
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap();
+        let mut pip = self.pip(words[0]);
+        pip.args(["--no-build-isolation", "--config-settings=build-args=--profile=dev"]).args(&words[1..]);
+        said(pip.arg(package).env("CARGO_TARGET_DIR", target()));
+    }
+}
+
 #[test]
 fn the_package_installs_and_its_tests_pass() {
-    let Some(python) = python() else {
-        return skipped("no Python 3.9 or newer with venv is installed");
+    let environment = match Environment::new(&["maturin>=1.9,<2", "numpy>=1.24", "pytest>=7", "mypy>=1.10"]) {
+        Ok(environment) => environment,
+        Err(why) => return skipped(&why),
     };
-    let folder = tempfile::tempdir().unwrap();
-    let environment = folder.path().join("environment");
-    let (made, said) = output(Command::new(python).args(["-m", "venv"]).arg(&environment));
-    assert!(made, "{said}");
-    let python = environment.join("bin/python");
-    let install = |words: &[&str]| {
-        let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(words);
-        pip
-    };
-    // By itself, so that a registry out of reach is told from a package that does not build.
-    let (reached, said) =
-        output(&mut install(&["maturin>=1.9,<2", "numpy>=1.24", "pytest>=7", "mypy>=1.10"]));
-    if !reached {
-        return skipped(&format!("pip cannot install maturin, numpy, pytest and mypy: {said}"));
-    }
     // What some tests compare with; these say so where it is missing.
     for extra in ["scipy>=1.11", "networkx>=3.4"] {
-        let (reached, said) = output(&mut install(&["--only-binary=:all:", extra]));
+        let (reached, said) = output(environment.pip("install").args(["--only-binary=:all:", extra]));
         if !reached {
             skipped(&format!("pip cannot install {extra}: {said}"));
         }
     }
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // In the profile of the tests, which has built most of it.
-    let mut install = install(&["--no-build-isolation", "--config-settings=build-args=--profile=dev"]);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(environment.join("bin")).chain(std::env::split_paths(&path));
-    // Without isolation, pip leaves it to us that maturin is found.
-    install.env("PATH", std::env::join_paths(path).unwrap());
-    let (installed, said) = output(install.arg(package).env("CARGO_TARGET_DIR", target()));
-    assert!(installed, "{said}");
+    let wheels = environment.0.path().join("wheels");
+    environment.build(&["wheel", "--no-deps", "--wheel-dir", wheels.to_str().unwrap()], package());
+    let wheel = fs::read_dir(&wheels).unwrap().next().unwrap().unwrap().path();
+    is_named_by_what_it_needs(&environment, &wheel);
+    said(environment.pip("install").arg(&wheel));
     let mut tests = Command::new("timeout");
-    tests.arg("2400").arg(&python).args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]).arg(package);
-    let (passed, said) = output(tests.current_dir(&folder));
-    assert!(passed, "{said}");
-    for line in said.lines().filter(|line| line.starts_with("SKIPPED")) {
+    let python = environment.path().join("bin/python");
+    tests
+        .arg("2400")
+        .arg(python)
+        .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])
+        .arg(package());
+    for line in said(tests.current_dir(&environment.0)).lines().filter(|line| line.starts_with("SKIPPED")) {
         skipped(line);
     }
+}
+
+/// The tag of a wheel tells the newest release of glibc of which a program in it needs something.
+fn is_named_by_what_it_needs(environment: &Environment, wheel: &Path) {
+    let folder = environment.0.path().join("unpacked");
+    said(environment.command("python").args(["-m", "zipfile", "-e"]).arg(wheel).arg(&folder));
+    let mut newest = BTreeSet::new();
+    for program in ["firsttouch/_core.abi3.so", "firsttouch-0.1.0.data/scripts/firsttouch"] {
+        let (libraries, versions) = needs(&fs::read(folder.join(program)).unwrap());
+        assert!(libraries.contains("libc.so.6"), "{program}: {libraries:?}");
+        let compiler_or_c = |name: &String| {
+            let word = name.split(".so").next().unwrap();
+            ["libc", "libm", "libdl", "librt", "libutil", "libpthread", "libgcc_s"].contains(&word)
+                || word.starts_with("ld-linux")
+        };
+        assert!(libraries.iter().all(compiler_or_c), "{program}: {libraries:?}");
+        newest.extend(versions.iter().filter_map(|version| {
+            let (major, minor) = version.strip_prefix("GLIBC_")?.split_once('.')?;
+            Some((major.parse::<u32>().ok()?, minor.split('.').next()?.parse::<u32>().ok()?))
+        }));
+    }
+    let (major, minor) = newest.last().unwrap().max(&(2, 17));
+    let name = wheel.file_name().unwrap().to_str().unwrap();
+    let machine = std::env::consts::ARCH;
+    assert_eq!(name, format!("firsttouch-0.1.0-cp39-abi3-manylinux_{major}_{minor}_{machine}.whl"));
+    let about = fs::read_to_string(folder.join("firsttouch-0.1.0.dist-info/WHEEL")).unwrap();
+    assert!(about.contains(&format!("\nTag: cp39-abi3-manylinux_{major}_{minor}_{machine}\n")), "{about}");
+}
+
+/// The libraries that a program names, and the versions of symbols that it needs of them.
+fn needs(data: &[u8]) -> (BTreeSet<String>, BTreeSet<String>) {
+    let header = FileHeader64::<Endianness>::parse(data).unwrap();
+    let endian = header.endian().unwrap();
+    let sections = header.sections(endian, data).unwrap();
+    let (mut libraries, mut versions) = (BTreeSet::new(), BTreeSet::new());
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (mut needed, link) = sections.gnu_verneed(endian, data).unwrap().unwrap();
+    let strings = sections.strings(endian, data, link).unwrap();
+    while let Some((need, mut of_it)) = needed.next().unwrap() {
+        libraries.insert(text(need.file(endian, strings).unwrap()));
+        while let Some(version) = of_it.next().unwrap() {
+            versions.insert(text(version.name(endian, strings).unwrap()));
+        }
+    }
+    for section in sections.iter() {
+        if let Some((entries, link)) = section.dynamic(endian, data).unwrap() {
+            let strings = sections.strings(endian, data, link).unwrap();
+            let named = entries.iter().filter(|entry| entry.d_tag.get(endian) == object::elf::DT_NEEDED);
+            let place = |offset: u64| strings.get(offset.try_into().unwrap()).unwrap();
+            libraries.extend(named.map(|entry| text(place(entry.d_val.get(endian)))));
+        }
+    }
+    (libraries, versions)
+}
+
+#[test]
+fn the_source_archive_is_what_git_has_and_installs() {
+    let environment = match Environment::new(&["maturin>=1.9,<2", "numpy>=1.24"]) {
+        Ok(environment) => environment,
+        Err(why) => return skipped(&why),
+    };
+    let root = package().join("../..");
+    if !root.join(".git").exists() {
+        return skipped("there is no repository whose files could be listed");
+    }
+    let archive = |package: &Path, into: &Path| {
+        fs::create_dir(into).unwrap();
+        let hook = "import firsttouch_build, sys; firsttouch_build.build_sdist(sys.argv[1])";
+        let mut python = environment.command("python");
+        python.args(["-c", hook]).arg(into).current_dir(package);
+        said(
+            python
+                .env("PYTHONPATH", package.join("bindings/python/backend"))
+                .env("PYTHONDONTWRITEBYTECODE", "1"),
+        );
+        into.join("firsttouch-0.1.0.tar.gz")
+    };
+    let folder = environment.0.path();
+    let packed = archive(&root, &folder.join("once"));
+    said(Command::new("tar").arg("--extract").arg("--file").arg(&packed).arg("--directory").arg(folder));
+    let unpacked = folder.join("firsttouch-0.1.0");
+    // Who has no git gets the same from what was unpacked, to the byte.
+    let again = archive(&unpacked, &folder.join("again"));
+    assert!(fs::read(&packed).unwrap() == fs::read(again).unwrap(), "another archive");
+    let listed = said(Command::new("git").args(["ls-files"]).current_dir(&root));
+    let mut kept: BTreeSet<&str> = listed.lines().filter(|name| root.join(name).is_file()).collect();
+    kept.extend(["PKG-INFO", "pyproject.toml"]);
+    let found =
+        said(Command::new("find").args([".", "-type", "f", "-printf", "%P\n"]).current_dir(&unpacked));
+    assert_eq!(found.lines().collect::<BTreeSet<_>>(), kept);
+    let about = fs::read_to_string(unpacked.join("PKG-INFO")).unwrap();
+    for field in
+        ["Name: firsttouch", "Version: 0.1.0", "Requires-Python: >=3.9", "Requires-Dist: numpy>=1.24"]
+    {
+        assert!(about.lines().any(|line| line == field), "{about}");
+    }
+
+    // Always in the same place, where only what has changed is new: that is how Cargo knows what it has built already.
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
+    let left = output(Command::new("find").arg(&place).args(["-type", "f", "-printf", "%P\n"])).1;
+    for name in left.lines().filter(|name| !kept.contains(name)) {
+        let _ = fs::remove_file(place.join(name));
+    }
+    for name in kept {
+        let (new, old) = (unpacked.join(name), place.join(name));
+        if fs::read(&old).ok().as_ref() != Some(&fs::read(&new).unwrap()) {
+            fs::create_dir_all(old.parent().unwrap()).unwrap();
+            fs::copy(new, old).unwrap();
+        }
+    }
+    environment.build(&["install"], &place);
+    assert_eq!(said(environment.command("firsttouch").arg("--version")), "firsttouch 0.1.0\n");
+    let look = "import firsttouch; print(firsttouch.obtained(firsttouch.full(1 << 20, 1.0)).bytes)";
+    let bytes = said(environment.command("python").args(["-c", look]));
+    assert!(bytes.trim().parse::<u64>().unwrap() >= 8 << 20, "{bytes}");
 }

@@ -27,22 +27,46 @@ fn package(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((workspace, package))
 }
 
+/// The package as one file, which finds the library in sources that are named, or as pkg-config knows it, and says how to get it where
+/// there is neither.
 #[test]
 fn the_source_package_passes_what_r_checks() {
     let folder = tempfile::tempdir().unwrap();
     let Some((workspace, package)) = package(folder.path()) else {
         return skipped("R is not installed");
     };
+    let prefix = folder.path().join("prefix");
+    let mut install = Command::new(workspace.join("crates/firsttouch-ffi/install"));
+    install.args(["--profile", "dev", "--prefix"]).arg(&prefix);
+    let test = std::env::current_exe().unwrap();
+    run(install.env("CARGO_TARGET_DIR", test.ancestors().nth(3).unwrap()));
     let r = |words: &[&str]| {
         let mut r = Command::new("R");
         r.arg("CMD").args(words).current_dir(folder.path());
-        run(r.env("FIRSTTOUCH_SOURCE", &workspace))
+        r.env_remove("FIRSTTOUCH_SOURCE").env_remove("PKG_CONFIG_PATH");
+        r
     };
-    r(&["build", package.to_str().unwrap()]);
+    let named = |words: &[&str]| run(r(words).env("FIRSTTOUCH_SOURCE", &workspace));
+    named(&["build", package.to_str().unwrap()]);
     let built = format!("firsttouch_{}.tar.gz", env!("CARGO_PKG_VERSION"));
     // Its tests are run below, where what they skip is told.
-    let told = r(&["check", "--no-manual", "--no-tests", &built]);
-    assert!(told.contains("Status: OK\n"), "{told}");
+    let check = ["check", "--no-manual", "--no-tests", &built];
+    let known = run(r(&check).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+    for told in [named(&check), known] {
+        assert!(told.contains("Status: OK\n"), "{told}");
+    }
+    let library = folder.path().join("library");
+    fs::create_dir(&library).unwrap();
+    let words = ["INSTALL", "-l", library.to_str().unwrap(), &built];
+    // Even where the system has the library.
+    let refused = r(&words).env("PKG_CONFIG_LIBDIR", folder.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{told}");
+    for word in
+        ["pkg-config does not know it", "crates/firsttouch-ffi/install --prefix", "FIRSTTOUCH_SOURCE="]
+    {
+        assert!(told.contains(word), "{told}");
+    }
 }
 
 #[test]

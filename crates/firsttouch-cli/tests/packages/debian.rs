@@ -104,6 +104,30 @@ fn it_has_what_a_package_has_and_comes_out_the_same_again() {
 }
 
 #[test]
+fn lintian_finds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = match build(folder.path()) {
+        Ok(package) => package,
+        Err(why) => return skipped(&why),
+    };
+    let mut lintian = Command::new("lintian");
+    lintian.args(["--allow-root", "--show-overrides"]).arg(&package);
+    if Command::new("lintian").arg("--version").output().is_err() {
+        return skipped("there is no command `lintian`");
+    }
+    let told = said(&mut lintian);
+    let wrong: Vec<&str> =
+        told.lines().filter(|line| line.starts_with("E: ") || line.starts_with("W: ")).collect();
+    assert!(wrong.is_empty(), "{told}");
+    // What it does find is there by intent, and each reason for that is of something.
+    let reasons = fs::read_to_string(workspace().join("packaging/debian/overrides")).unwrap();
+    for line in reasons.lines().filter(|line| !line.starts_with('#')) {
+        let tag = line.split(' ').nth(1).unwrap();
+        assert!(told.contains(&format!("O: firsttouch: {tag}")), "{tag} is excused for nothing: {told}");
+    }
+}
+
+#[test]
 fn it_is_used_on_a_clean_system_and_leaves_nothing_there() {
     let folder = tempfile::tempdir().unwrap();
     let package = match build(folder.path()) {
