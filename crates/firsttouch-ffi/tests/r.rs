@@ -90,4 +90,12 @@ fn the_package_installs_and_its_tests_pass() {
             assert!(said.ends_with("done\n"), "{said}");
         }
     }
+    // What the tutorial shows of a session.
+    let page = fs::read_to_string(workspace.join("docs/tutorials/r.md")).unwrap();
+    let blocks: Vec<&str> =
+        page.split("```r\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let script = folder.path().join("tutorial.R");
+    fs::write(&script, blocks.concat()).unwrap();
+    let said = run(Command::new("Rscript").arg("--vanilla").arg(script).env("R_LIBS", &library));
+    assert!(said.contains("huge"), "{said}");
 }
