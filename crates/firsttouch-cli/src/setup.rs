@@ -17,17 +17,23 @@ pub(crate) fn run(args: &Setup) -> Outcome {
     let site = Site::at(if live { Root::live() } else { Root::at(&args.root) });
     let may = !live || rustix::process::geteuid().is_root();
     if args.undo {
+        let topic = args.topic.map(Topic::from);
+        let word = topic.map(|topic| format!("{} ", topic.word())).unwrap_or_default();
+        if !args.words.is_empty() {
+            let hint = format!("firsttouch setup {word}--undo");
+            return Err(Failure::message("a topic is taken back as a whole").usage().hint(hint));
+        }
         if !may {
-            show(args, &listed(&site).map_err(failure)?)?;
-            return Err(not_root("sudo firsttouch setup --undo"));
+            show(args, &listed(&site, topic).map_err(failure)?)?;
+            return Err(not_root(&format!("sudo firsttouch setup {word}--undo")));
         }
         let session = Session::open(&site, clock::now()).map_err(failure)?;
-        let report = session.undo(args.force).map_err(failure)?;
+        let report = session.undo(topic, args.force).map_err(failure)?;
         show(args, &report)?;
         return Ok(status(&report));
     }
     let Some(topic) = args.topic else {
-        show(args, &listed(&site).map_err(failure)?)?;
+        show(args, &listed(&site, None).map_err(failure)?)?;
         return Ok(0);
     };
     let profile = match (topic, &args.words[..]) {
@@ -58,6 +64,11 @@ pub(crate) fn run(args: &Setup) -> Outcome {
             .skip(1)
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
+        // The topic stands first: by that what it changed is found again.
+        let word = Topic::from(topic).word();
+        if let Some(at) = report.asked.iter().position(|asked| asked == word) {
+            report.asked[..=at].rotate_right(1);
+        }
         Ok::<_, Failure>(report)
     };
     if !args.apply {

@@ -244,7 +244,7 @@ fn kernel_has(machine: &Machine, wanted: &[(u32, u32)]) -> bool {
 }
 
 /// The numbers of a set of nodes, ascending; every one exists, has memory, and is allowed.
-pub(crate) fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, ResolveError> {
+pub fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, ResolveError> {
     let known: Vec<u32> = machine.nodes.iter().map(|node| node.id).collect();
     let allowed: Vec<u32> = match &machine.limits.allowed_nodes {
         Some(allowed) => known.iter().copied().filter(|node| allowed.contains(node)).collect(),

@@ -17,6 +17,28 @@ pub enum Topic {
     For,
 }
 
+impl Topic {
+    /// The words of the command line.
+    const WORDS: [(&str, Topic); 5] = [
+        ("pages", Topic::Pages),
+        ("thp", Topic::Thp),
+        ("limits", Topic::Limits),
+        ("boot", Topic::Boot),
+        ("for", Topic::For),
+    ];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        Topic::WORDS.iter().find(|(_, topic)| *topic == self).map_or("", |(word, _)| word)
+    }
+
+    /// That of what was asked, in the words of the command line, the first of which names it.
+    pub(crate) fn of(asked: &[String]) -> Option<Topic> {
+        let first = asked.first()?;
+        Topic::WORDS.iter().find(|(word, _)| word == first).map(|(_, topic)| *topic)
+    }
+}
+
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {

@@ -1,7 +1,7 @@
 //! The journal of `setup`: what was there before each change, and which changes can still be taken back.
 
-use crate::{SetupError, Site};
-use firsttouch_documents::{SetupAction, SetupEntry, to_line};
+use crate::{SetupError, Site, Topic};
+use firsttouch_documents::{SetupAction, SetupEntry, SetupKind, to_line};
 use firsttouch_journal::{JournalError, JournalFile, parse};
 use std::fs;
 use std::io;
@@ -66,12 +66,56 @@ impl SetupHistory {
             return Vec::new();
         }
         let begin = self.entries.iter().rposition(|entry| matches!(entry, SetupEntry::Begin { .. }));
-        let of_undo = begin.is_some_and(|line| {
-            matches!(self.entries[line], SetupEntry::Begin { action: SetupAction::Undo, .. })
+        match begin.map(|line| (line, &self.entries[line])) {
+            Some((_, SetupEntry::Begin { action: SetupAction::Undo, asked, .. })) => {
+                self.open_of(Topic::of(asked)).0
+            }
+            begin => {
+                let mut open = self.open_changes();
+                open.retain(|line| begin.is_none_or(|(begin, _)| *line > begin));
+                open
+            }
+        }
+    }
+
+    /// The changes that were not taken back, newest first: those of a topic, or all; and of these the ones that cannot be taken
+    /// back, because another topic has changed the same since.
+    ///
+    /// A folder goes with the last of what is in it, whoever made it.
+    pub(crate) fn open_of(&self, topic: Option<Topic>) -> (Vec<usize>, Vec<usize>) {
+        let open = self.open_changes();
+        let Some(topic) = topic else { return (open, Vec::new()) };
+        let place = |line: usize| match &self.entries[line] {
+            SetupEntry::Change { what, path, .. } => (*what, path.as_str()),
+            _ => (SetupKind::Once, ""),
+        };
+        let is_folder = |line: &usize| place(*line).0 == SetupKind::Folder;
+        let of_topic = |line: &usize| self.topic_of(*line) == Some(topic);
+        let is_under = |line: &usize| {
+            open.iter().any(|newer| newer > line && place(*newer) == place(*line) && !of_topic(newer))
+        };
+        let (held, mut lines): (Vec<usize>, Vec<usize>) =
+            open.iter().copied().filter(|line| of_topic(line) && !is_folder(line)).partition(is_under);
+        // Newest first, a folder comes before the one that it is in.
+        for folder in open.iter().copied().filter(is_folder) {
+            let prefix = format!("{}/", place(folder).1);
+            let inner = || open.iter().filter(|line| place(**line).1.starts_with(&prefix));
+            let goes = inner().all(|line| lines.contains(line));
+            if goes && (of_topic(&folder) || inner().next().is_some()) {
+                lines.push(folder);
+            }
+        }
+        lines.sort_unstable_by(|a, b| b.cmp(a));
+        (lines, held)
+    }
+
+    /// What the session was about that made a change.
+    fn topic_of(&self, line: usize) -> Option<Topic> {
+        let begin = self.entries[..line].iter().rev().find_map(|entry| match entry {
+            SetupEntry::Begin { asked, .. } => Some(asked),
+            _ => None,
         });
-        let mut open = self.open_changes();
-        open.retain(|line| of_undo || begin.is_none_or(|begin| *line > begin));
-        open
+        begin.and_then(|asked| Topic::of(asked))
     }
 }
 

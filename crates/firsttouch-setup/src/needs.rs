@@ -102,19 +102,12 @@ fn reserved(plan: &mut Draft<'_>, page_bytes: u64, memory: &MemoryPolicy) -> Res
     let needed = bytes.div_ceil(page_bytes);
     let pool = plan.machine.pool(page_bytes);
     let (all, free) = pool.map_or((0, 0), |pool| (pool.pages.unwrap_or(0), pool.available().unwrap_or(0)));
-    let nodes: Vec<String> =
-        memory.nodes().map_or(&[][..], |nodes| nodes.parts()).iter().filter_map(numbers).collect();
-    // Nodes that are named by what they are made of are another machine's on another machine.
+    // `all` names none: pages are shared out over those that have CPUs, too.
+    let named = memory.nodes().filter(|nodes| nodes.parts().iter().any(|part| *part != NodePart::All));
+    let nodes: Vec<String> = named.map(ToString::to_string).into_iter().collect();
     let pages = match nodes.is_empty() {
         true => all.saturating_sub(free) + needed,
         false => needed,
     };
     pages::plan(plan, &[format!("{word}={pages}")], &nodes, true)
-}
-
-fn numbers(part: &NodePart) -> Option<String> {
-    match part {
-        NodePart::Range(first, last) => Some(format!("{first}-{last}")),
-        _ => None,
-    }
 }

@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::{SetupError, Site, texts};
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_machine::{Pool, page_word};
-use firsttouch_placement::{format_bytes, parse_size};
+use firsttouch_placement::{NodeSet, format_bytes, nodes_of, parse_size};
 
 const NODES: &str = "/sys/devices/system/node";
 /// An eighth of the memory stays free unless another rest is stated, and no less than this.
@@ -86,7 +86,12 @@ fn targets(plan: &Draft<'_>, words: &[String], nodes: &[String]) -> Result<Vec<T
     let (mut counts, mut list) = (Vec::new(), Vec::new());
     for text in nodes {
         let (nodes, count) = key_value(text);
-        let nodes = parse_list(nodes).ok_or_else(|| wrong(format!("`{nodes}` is no list of nodes")))?;
+        let nodes = match parse_list(nodes) {
+            Some(nodes) => nodes,
+            None => by_name(plan, nodes).map_err(|refused| {
+                refused.unwrap_or_else(|| wrong(format!("`{nodes}` is no list of nodes")))
+            })?,
+        };
         match count {
             Some(count) => counts.extend(nodes.into_iter().map(|node| (node, count))),
             None => list.extend(nodes),
@@ -127,6 +132,12 @@ fn targets(plan: &Draft<'_>, words: &[String], nodes: &[String]) -> Result<Vec<T
         return Err(wrong("the same pages are asked for twice".to_owned()));
     }
     Ok(targets)
+}
+
+/// Nodes that are named by what they are made of (`hbm`, `dram,cxl`); why there are none, or nothing where the words name no nodes.
+fn by_name(plan: &Draft<'_>, names: &str) -> Result<Vec<u32>, Option<SetupError>> {
+    let set: NodeSet = names.parse().map_err(|_| None)?;
+    nodes_of(&set, plan.machine).map_err(|error| Some(SetupError::words(error.to_string(), error.hint())))
 }
 
 /// A count, or an amount with a unit that is a whole number of pages.

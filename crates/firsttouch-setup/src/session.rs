@@ -1,7 +1,7 @@
 //! Changes that are made, read back, and taken back.
 
 use crate::history::{SetupHistory, SetupJournal, journal_path};
-use crate::{SetupError, Site};
+use crate::{SetupError, Site, Topic};
 use firsttouch_documents::{SetupAction, SetupChange, SetupEntry, SetupKind, SetupReport, SetupState};
 use firsttouch_placement::{Reason, Shortfall};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,16 +63,30 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Restores what was there before all changes that were not taken back yet. What somebody else has changed since is left
-    /// as it is, unless `force`.
-    pub fn undo(mut self, force: bool) -> Result<SetupReport, SetupError> {
+    /// Restores what was there before the changes that were not taken back yet: those of a topic, or all. What somebody else
+    /// or another topic has changed since is left as it is, unless `force`.
+    pub fn undo(mut self, topic: Option<Topic>, force: bool) -> Result<SetupReport, SetupError> {
         let mut report = SetupReport { action: SetupAction::Undo, ..SetupReport::default() };
-        let lines = self.journal.history.open_changes();
+        let asked: Vec<String> = topic.iter().map(|topic| topic.word().to_owned()).collect();
+        let (mut lines, mut held) = self.journal.history.open_of(topic);
+        if force {
+            lines.append(&mut held);
+            lines.sort_unstable_by(|a, b| b.cmp(a));
+        }
         report.changes = std::mem::take(&mut self.mended);
         if !lines.is_empty() {
-            self.begin(SetupAction::Undo, &[])?;
+            self.begin(SetupAction::Undo, &asked)?;
             report.changes.extend(self.take_back(lines, force)?);
         }
+        report.changes.extend(open(self.site, &self.journal.history, &held)?.into_iter().map(|change| {
+            SetupChange {
+                state: SetupState::Left,
+                obtained: change.before.clone(),
+                why: "another topic has changed it since: take that back first".to_owned(),
+                ..change
+            }
+        }));
+        report.asked = asked;
         if report.changes.is_empty() {
             report.notes.push("there is nothing to take back".to_owned());
         }
@@ -229,21 +243,28 @@ fn may_be_ours(now: Option<&str>, before: Option<&str>, given: Option<&str>) -> 
     }
 }
 
-/// What can be taken back, newest first, as a report; nothing is changed.
-pub fn listed(site: &Site) -> Result<SetupReport, SetupError> {
-    let history = SetupHistory::read(site)?;
-    let mut report = SetupReport { action: SetupAction::DryRun, ..SetupReport::default() };
-    for line in history.open_changes() {
-        let SetupEntry::Change { what: kind, path, before, start_ticks, .. } = &history.entries[line] else {
+/// Changes of these lines, as they would be taken back.
+fn open(site: &Site, history: &SetupHistory, lines: &[usize]) -> Result<Vec<SetupChange>, SetupError> {
+    let mut changes = Vec::new();
+    for line in lines {
+        let SetupEntry::Change { what: kind, path, before, start_ticks, .. } = &history.entries[*line] else {
             continue;
         };
         let now = site.value(*kind, path)?;
-        report.changes.push(SetupChange {
+        changes.push(SetupChange {
             why: "it was so before".to_owned(),
             start_ticks: *start_ticks,
             ..crate::draft::change(site, *kind, path, now, before.clone())
         });
     }
+    Ok(changes)
+}
+
+/// What can be taken back, of a topic or of all, newest first, as a report; nothing is changed.
+pub fn listed(site: &Site, topic: Option<Topic>) -> Result<SetupReport, SetupError> {
+    let history = SetupHistory::read(site)?;
+    let mut report = SetupReport { action: SetupAction::DryRun, ..SetupReport::default() };
+    report.changes = open(site, &history, &history.open_of(topic).0)?;
     if history.is_cut_off() {
         report.notes.push(
             "the last session was cut off; the next one, or `firsttouch setup --undo`, takes back what it left".to_owned(),

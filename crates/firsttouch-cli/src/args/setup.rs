@@ -20,6 +20,7 @@ use std::path::PathBuf;
   firsttouch setup boot 1g=2 isolcpus=2-7          from the next boot on
   firsttouch setup for lm.toml --memory 8G         what a profile of tune needs
   firsttouch setup                                 what can be taken back
+  sudo firsttouch setup thp --undo                 of that topic what it was before
   sudo firsttouch setup --undo                     everything as it was before")]
 pub(crate) struct Setup {
     /// What to set up
@@ -35,10 +36,10 @@ pub(crate) struct Setup {
     /// Write what survives a boot, too
     #[arg(long)]
     pub(crate) persist: bool,
-    /// Restore what was there before all that was set up
-    #[arg(long, conflicts_with_all = ["topic", "apply", "persist"])]
+    /// Restore what was there before all that was set up, or all of the topic
+    #[arg(long, conflicts_with_all = ["apply", "persist"])]
     pub(crate) undo: bool,
-    /// Reserve pages on these nodes, or so many on a node: 1, 0-3, 0=1024 [default: evenly on those with CPUs]
+    /// Reserve pages on these nodes, or so many on a node: 1, 0-3, hbm, 0=1024 [default: evenly on those with CPUs]
     #[arg(long = "node", value_name = "LIST|NODE=COUNT")]
     pub(crate) nodes: Vec<String>,
     /// Limits of this user, from the next login on; `--group NAME` of a group [default: everybody]

@@ -9,6 +9,7 @@ pub(crate) fn tests() -> Vec<Case> {
     vec![
         ("killed while it changes a written machine", changing),
         ("killed while it takes everything back", taking_back),
+        ("killed while it takes a topic back", taking_back_a_topic),
         ("killed while it mends what another one left", mending),
         ("asked to stop, it takes back what it has changed", interrupted),
     ]
@@ -114,6 +115,32 @@ fn taking_back() -> Outcome {
                 ("0".into(), "[always] madvise never\n".into())
             );
         }
+        machine.setup(&["--undo"]).ends(0);
+        assert!(machine.tree() == before, "call {calls}");
+    }
+    Ok(())
+}
+
+fn taking_back_a_topic() -> Outcome {
+    let scratch = tempfile::tempdir().unwrap();
+    let killer = killer(scratch.path())?;
+    for calls in 1.. {
+        let machine = Machine::new();
+        let before = machine.tree();
+        WORDS.iter().for_each(|words| drop(machine.setup(words).ends(0)));
+        let (_, killed) = until(&killer, &machine, calls, &["pages", "--undo"]);
+        if !killed {
+            break;
+        }
+        // Who comes next ends it, and takes nothing else back.
+        machine.setup(&["boot", "1g=1", "--apply"]).ends(0);
+        assert!(["0", "512"].contains(&machine.pool(0, 2048).as_str()), "call {calls}");
+        machine.setup(&["pages", "--undo"]).ends(0);
+        assert_eq!(
+            (machine.pool(0, 2048), machine.thp("enabled")),
+            ("0".into(), "always [madvise] never\n".into()),
+            "call {calls}"
+        );
         machine.setup(&["--undo"]).ends(0);
         assert!(machine.tree() == before, "call {calls}");
     }

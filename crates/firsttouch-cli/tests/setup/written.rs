@@ -15,6 +15,8 @@ pub(crate) fn tests() -> Vec<Case> {
         ("what is set survives a boot and is taken back to the byte", there_and_back),
         ("what somebody else has changed since is left alone", meddling),
         ("one session after the other, newest first", several),
+        ("a topic is taken back, and nothing else", by_topic),
+        ("nodes are named by their memory", kinds),
         ("words that mean nothing are refused", wrong_words),
         ("not root: what to type", not_root),
         ("two at a time are one too many", busy),
@@ -207,6 +209,72 @@ fn several() -> Outcome {
     assert_eq!(machine.setup(&[]).ends(0).stdout, listed);
     machine.setup(&["--undo"]).ends(0);
     assert!(machine.tree() == before);
+    Ok(())
+}
+
+/// A profile that asks for this, in a folder.
+fn profile(folder: &Path, placement: &str) -> String {
+    let file = folder.join("lm.toml");
+    fs::write(&file, format!("schema_version = 1\n[placement]\n{placement}")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+fn by_topic() -> Outcome {
+    let machine = Machine::new();
+    let before = machine.tree();
+    let folder = tempfile::tempdir().unwrap();
+    let kept = "etc/tmpfiles.d/firsttouch.conf";
+    // The topic is found among other words, too.
+    machine.setup(&["--persist", "--apply", "thp", "always"]).ends(0);
+    machine.setup(&["pages", "2m=64", "--persist", "--apply"]).ends(0);
+    let both = machine.tree();
+    let said = machine.setup(&["boot", "--undo"]).ends(0);
+    assert!(said.stdout.contains("there is nothing to take back"), "{}", said.stdout);
+    assert!(machine.tree() == both);
+    machine.setup(&["thp", "--undo"]).ends(0);
+    let never = "always madvise [never]\n".to_owned();
+    assert_eq!((machine.pool(0, 2048), machine.thp("enabled")), ("32".to_owned(), never.clone()));
+    assert!(!machine.folder.path().join(kept).parent().unwrap().exists());
+    machine.setup(&["pages", "--undo"]).ends(0);
+    assert!(machine.tree() == before, "the journal goes with the last change");
+
+    // What two topics have changed is taken back from the newer one on.
+    machine.setup(&["thp", "always", "--persist", "--apply"]).ends(0);
+    let profile = profile(folder.path(), "pages = \"64k\"\n");
+    machine.setup(&["for", &profile, "--persist", "--apply"]).ends(0);
+    let both = machine.read(kept);
+    let said = machine.setup(&["thp", "--undo"]).ends(1);
+    assert!(said.stdout.contains("another topic has changed it since"), "{}", said.stdout);
+    assert_eq!((machine.read(kept), machine.thp("enabled")), (both, never));
+    machine.setup(&["for", "--undo"]).ends(0);
+    assert!(machine.read(kept).ends_with("enabled - - - - always\n"));
+    machine.setup(&["thp", "--undo"]).ends(0);
+    assert!(machine.tree() == before);
+
+    let said = machine.setup(&["pages", "2m=64", "--undo"]).ends(2);
+    assert!(said.stderr.contains("hint: firsttouch setup pages --undo"), "{}", said.stderr);
+    Ok(())
+}
+
+/// A Xeon Phi's second node has no CPUs, and is memory of the package.
+fn kinds() -> Outcome {
+    let machine = Machine::new();
+    machine.write("proc/cpuinfo", "processor : 0\nmodel name : Intel(R) Xeon Phi(TM) CPU 7210\n");
+    machine.write("sys/devices/system/node/node0/cpulist", "0-1\n");
+    machine.write("sys/devices/system/node/node1/cpulist", "\n");
+    let before = machine.tree();
+    let pools = || (machine.pool(0, 2048), machine.pool(1, 2048));
+    machine.setup(&["pages", "2m=64", "--node", "hbm", "--apply"]).ends(0);
+    assert_eq!(pools(), ("0".to_owned(), "64".to_owned()));
+    machine.setup(&["--undo"]).ends(0);
+    let folder = tempfile::tempdir().unwrap();
+    let profile = profile(folder.path(), "pages = \"2m\"\nmemory = \"prefer=hbm\"\n");
+    machine.setup(&["for", &profile, "--memory", "64M", "--apply"]).ends(0);
+    assert_eq!(pools(), ("0".to_owned(), "32".to_owned()));
+    machine.setup(&["--undo"]).ends(0);
+    assert!(machine.tree() == before);
+    let said = machine.setup(&["pages", "2m=64", "--node", "cxl"]).ends(2);
+    assert!(said.stderr.contains("cxl") && said.stderr.contains("hint: "), "{}", said.stderr);
     Ok(())
 }
 
