@@ -159,6 +159,7 @@ fn run(request: &Request, environment: &Environment, tell: Py<PyAny>) -> Result<
     let objective = Objective { metric, higher_is_better: request.higher_is_better };
     let asked = TuneRequest {
         command: &request.command,
+        job: None,
         vary: &vary,
         environment,
         status: &status,

@@ -239,6 +239,7 @@ pub(crate) struct Run {
   firsttouch tune --vary threads=1,2,4 -- env OMP_NUM_THREADS={threads} ./simulate
   firsttouch tune --vary program=./old,./new --configs thp -- {program} input
   firsttouch tune --shell -- 'sort input | uniq -c'
+  firsttouch tune --job -- mpirun -n 4 --bind-to none ./simulate     ranks that are placed one by one
   firsttouch tune --metric rss -- python3 model.py                 which needs the least memory
   firsttouch tune --metric 'stdout:([0-9.]+) requests/s' --higher-is-better -- ./load
   firsttouch tune --metric json:out.json:/pauses/max -- ./server --out out.json")]
@@ -330,6 +331,15 @@ pub(crate) struct Tune {
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) export: Export,
+    /// The program is a launcher of ranks (mpirun, mpiexec, srun, torchrun): each rank is placed by `run --ranks auto`, and a run is one job
+    ///
+    /// Before the program of the ranks, which is the first word of the line that is an executable file, firsttouch is put; `{run}` in the
+    /// line says where instead. The time is that of the whole job, or what --metric says.
+    #[arg(long, conflicts_with_all = ["demo", "shell"])]
+    pub(crate) job: bool,
+    /// Write a script for sbatch to FILE that does what this command line asks, in place of doing it
+    #[arg(long, value_name = "FILE", requires = "job")]
+    pub(crate) sbatch: Option<PathBuf>,
     /// Tune the built-in workload, which needs no other program
     #[arg(long, conflicts_with = "program")]
     pub(crate) demo: bool,

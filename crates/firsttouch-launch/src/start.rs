@@ -5,10 +5,13 @@ use crate::alternatives::{self, NotInstalled};
 use crate::configurations::{Configuration, Means};
 use crate::environment;
 use crate::here::{Here, NotHere, inheritance};
-use crate::subject::Subject;
+use crate::subject::{RANKS_PLACE, Subject};
+use firsttouch_linux::program::text_of;
 use firsttouch_memory::agent_settings::AgentSettings;
 use firsttouch_placement::{Placement, Reason, Resolved, Via};
-use firsttouch_process::{Environment, Launch, LaunchError};
+use firsttouch_process::{Environment, Launch, LaunchError, ProgramError};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Why a placement cannot be prepared here.
@@ -116,6 +119,34 @@ impl Start {
                 Start::placed(subject, environment, placement, here.resolve(placement)?, false)
             }
         }
+    }
+
+    /// A launcher of ranks: with [`RANKS_PLACE`] in its words taken out, or replaced by what places each rank.
+    ///
+    /// # Errors
+    /// Where the launcher cannot be started.
+    pub(crate) fn of_job(
+        subject: &Subject,
+        environment: &Environment,
+        own: &Path,
+        placement: Option<&Placement>,
+    ) -> Result<Start, ProgramError> {
+        let before_each = placement.map(|placement| {
+            let ours = [own.as_os_str().to_owned(), "run".into(), "--quiet".into()].into_iter();
+            let ranks = ["--ranks", "auto", "--"].map(OsString::from);
+            ours.chain(placement.arguments().into_iter().map(OsString::from)).chain(ranks).collect::<Vec<_>>()
+        });
+        let words = subject.words().iter().flat_map(|word| match word == RANKS_PLACE {
+            true => before_each.clone().unwrap_or_default(),
+            false => vec![word.clone()],
+        });
+        let subject = Subject::find(&words.collect::<Vec<_>>(), environment)?;
+        Ok(Start::plain(&subject, environment.clone()))
+    }
+
+    /// The words of the program as documents hold them.
+    pub(crate) fn command(&self) -> Vec<String> {
+        self.launch.arguments.iter().map(|word| text_of(word.as_bytes())).collect()
     }
 
     /// Lets the agent follow the programs that this one starts.

@@ -8,6 +8,9 @@ use firsttouch_process::{
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+/// The word of a launcher's line, before the program of its ranks, in whose place each rank is placed.
+pub const RANKS_PLACE: &str = "{run}";
+
 /// A program with its arguments.
 #[derive(Debug)]
 pub struct Subject {
@@ -44,6 +47,10 @@ impl Subject {
     /// The words as documents hold them.
     pub fn command(&self) -> Vec<String> {
         self.words.iter().map(|word| text_of(word.as_bytes())).collect()
+    }
+
+    pub(crate) fn words(&self) -> &[OsString] {
+        &self.words
     }
 
     /// What the program is.

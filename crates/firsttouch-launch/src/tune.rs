@@ -47,6 +47,8 @@ pub struct TuneRequest<'a> {
     pub command: &'a [OsString],
     /// What is varied in it. Where something is, no placements are tried but those that are asked for.
     pub vary: &'a [Dimension],
+    /// The program is a launcher, and [`RANKS_PLACE`] in its words stands for what places each rank: this program of ours, run by it.
+    pub job: Option<&'a Path>,
     /// Its environment; what would decide the speed of linear algebra instead of a placement is taken out of it.
     pub environment: &'a Environment,
     /// The machine we are on, and what it can do.
@@ -159,6 +161,7 @@ fn compare(
         meters: &meters,
         folder: folder.path(),
         thp_mode: machine.thp_mode(),
+        of_job: request.job.is_some(),
     };
     let probed = looks.at_all(variants, &mut skipped, &mut warnings, observer)?;
     let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
@@ -175,6 +178,7 @@ fn compare(
     let programs: Vec<&Combination> = numbers.iter().map(|&number| &combinations[number]).collect();
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
 
+    let commands: Vec<Vec<String>> = probed.iter().map(|probed| probed.variant.start.command()).collect();
     let mut session = Session {
         starts: probed.into_iter().map(|probed| probed.variant.start).collect(),
         interruption,
@@ -196,17 +200,18 @@ fn compare(
 
     warnings.extend(session.preparation.into_warnings());
     warnings.extend(outcome.warnings);
-    let reports = configurations.iter().zip(&programs).zip(receipts).zip(outcome.configurations).map(
-        |(((configuration, program), obtained), proved)| ConfigurationReport {
-            name: configuration.name.clone(),
-            varied: program.values.texts(),
-            command: Some(program.subject.command()),
-            case: None,
-            asked: configuration.placement().cloned(),
-            obtained,
-            proved,
-        },
-    );
+    let reports =
+        configurations.iter().zip(&programs).zip(commands).zip(receipts).zip(outcome.configurations).map(
+            |((((configuration, program), command), obtained), proved)| ConfigurationReport {
+                name: configuration.name.clone(),
+                varied: program.values.texts(),
+                command: Some(command),
+                case: None,
+                asked: configuration.placement().cloned(),
+                obtained,
+                proved,
+            },
+        );
     let mut report = TuneReport {
         command: request.command.iter().map(|word| text_of(word.as_bytes())).collect(),
         seed,

@@ -78,6 +78,7 @@ fn session_under(
     let configurations: Vec<String> = configurations.iter().map(ToString::to_string).collect();
     let request = TuneRequest {
         command: &words,
+        job: None,
         vary: &[],
         environment: &environment,
         status: &status,

@@ -6,7 +6,7 @@ use crate::sentence::Sentence;
 use crate::shell;
 use crate::summary::fresh_blocks;
 use firsttouch_experiment::{Confirmation, ConfirmationState, Forecast, Ratio, Verdict};
-use firsttouch_placement::TuneReport;
+use firsttouch_placement::{Placement, TuneReport};
 
 /// The sentence and what it comes to.
 #[derive(Clone, Debug)]
@@ -230,8 +230,14 @@ pub(crate) fn advice(report: &TuneReport) -> Advice {
         _ => return Advice::Open,
     };
     let Some(configuration) = report.configuration(recommended) else { return Advice::Open };
-    let command = report.command_of(configuration).iter().cloned();
-    match &configuration.asked {
+    let command = report.command_of(configuration);
+    // Of a job, the launcher's line has it in front of the ranks' program.
+    let has_it = |placement: &Placement| {
+        let words = [placement.arguments(), vec!["--ranks".to_owned()]].concat();
+        command.windows(words.len()).any(|window| window == words)
+    };
+    let command = command.iter().cloned();
+    match configuration.asked.as_ref().filter(|placement| !has_it(placement)) {
         Some(placement) => {
             let words = ["firsttouch".to_owned(), "run".to_owned()].into_iter().chain(placement.arguments());
             let words: Vec<String> = words.chain(["--".to_owned()]).chain(command).collect();

@@ -262,6 +262,13 @@ fn the_figure_and_the_advice_come_from_the_confirmation_only() {
         text::command_to_use(&report).unwrap(),
         "firsttouch run --pages thp --prefault -- Rscript lm.R"
     );
+    // The line of a launcher has it before the program of its ranks.
+    let mut job = common::usual();
+    let line = "mpirun -n 4 firsttouch run --quiet --pages thp --prefault --ranks auto -- ./a";
+    let recommended = job.recommended.clone();
+    let of_job = job.configurations.iter_mut().find(|one| Some(&one.name) == recommended.as_ref()).unwrap();
+    of_job.command = Some(line.split(' ').map(str::to_owned).collect());
+    assert_eq!(text::command_to_use(&job).unwrap(), line);
 
     let mut unconfirmed = common::usual();
     unconfirmed.confirmation = None;

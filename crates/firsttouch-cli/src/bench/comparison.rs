@@ -134,6 +134,7 @@ impl Family<'_> {
         let vary: Vec<Dimension> = variants.into_iter().chain(self.vary.iter().cloned()).collect();
         let request = TuneRequest {
             command: &words,
+            job: None,
             vary: &vary,
             environment: bench.environment,
             status: bench.status,

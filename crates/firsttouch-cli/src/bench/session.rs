@@ -162,7 +162,7 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
     let interrupted = document.interrupted;
     export::show(&AnyDocument::Bench(Box::new(document)), args.export.json, &args.export.chosen())?;
     if let Some((file, profile)) = args.save.as_deref().zip(progress.profile.as_ref()) {
-        tune::save(file, profile)?;
+        tune::save(file, profile, false)?;
     }
     Ok(if interrupted { INTERRUPTED } else { progress.code })
 }

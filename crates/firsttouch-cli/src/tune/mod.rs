@@ -1,6 +1,7 @@
 //! `tune`: finds the best placement of a program, and proves it. The session itself is `firsttouch_launch::tune`.
 
 pub(crate) mod display;
+mod job;
 
 use crate::args::Tune;
 use crate::exit::{FAILED, INTERRUPTED, NOT_MET};
@@ -25,15 +26,20 @@ use std::time::{Duration, Instant};
 const DEMO_BUDGET: Budget = Budget(Some(Duration::from_secs(140)));
 
 pub(crate) fn run(tune: &Tune) -> Outcome {
+    if let Some(file) = &tune.sbatch {
+        return job::script(file, tune);
+    }
     let began = Instant::now();
     let started = clock::now();
     let environment = program::environment();
-    let own_file = std::env::current_exe().context("cannot find this program's own file");
+    let own_file = || std::env::current_exe().context("cannot find this program's own file");
     let words = match &tune.shell {
-        _ if tune.demo => vec![own_file?.into_os_string(), "case".into(), "demo".into()],
+        _ if tune.demo => vec![own_file()?.into_os_string(), "case".into(), "demo".into()],
+        _ if tune.job => job::line(&tune.program, &environment)?,
         Some(shell) => line_of(&tune.program, shell)?,
         None => tune.program.clone(),
     };
+    let own = tune.job.then(own_file).transpose()?;
     export::check(tune.export.json, tune.export.files())?;
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
@@ -41,6 +47,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let objective = Objective { metric: tune.metric.clone(), higher_is_better: tune.higher_is_better };
     let request = TuneRequest {
         command: &words,
+        job: own.as_deref(),
         vary: &tune.vary,
         environment: &environment,
         status: &status,
@@ -88,7 +95,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         return Err(failed(error));
     }
     if let Some(file) = &tune.save {
-        save(file, &tuned.profile)?;
+        save(file, &tuned.profile, tune.job)?;
     }
     Ok(code)
 }
@@ -104,11 +111,19 @@ fn line_of(words: &[OsString], shell: &OsString) -> Outcome<Vec<OsString>> {
 }
 
 /// Writes the recommended profile and says how to use it, or says why there is none.
-pub(crate) fn save(file: &Path, profile: &Result<Profile, NoProfile>) -> Outcome<()> {
+pub(crate) fn save(file: &Path, profile: &Result<Profile, NoProfile>, of_job: bool) -> Outcome<()> {
     match profile {
         Ok(profile) => {
             export::write(file, &profile.to_text())?;
             let name = file.display().to_string();
+            if of_job {
+                let words =
+                    shell::command(&["firsttouch", "run", "--profile", &name, "--ranks", "auto", "--"]);
+                output::message(&format!(
+                    "the placement is kept in {name}: {words} before the ranks' program\n"
+                ));
+                return Ok(());
+            }
             let command = profile.evidence.iter().flat_map(|evidence| &evidence.command);
             let words = ["firsttouch", "run", "--profile", &name, "--"];
             let words: Vec<&str> = words.into_iter().chain(command.map(String::as_str)).collect();

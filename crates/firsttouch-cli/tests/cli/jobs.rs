@@ -297,3 +297,72 @@ fn a_rank_that_dies_is_missed_by_the_others() {
     assert_code(&shown, 0);
     assert!(stdout(&shown).contains("rank 0-1,3 left no receipt"), "{}", stdout(&shown));
 }
+
+/// A session whose runs are jobs: the baseline's ranks have all CPUs, the others' are apart, by what each wrote down.
+#[test]
+fn a_job_is_tuned_rank_by_rank() {
+    let all = cpus();
+    if all.len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    for name in LAUNCHERS {
+        let Some(two) = launcher(name, 2) else { continue };
+        let scratch = tempfile::tempdir().unwrap();
+        let written = scratch.path().join("cpus");
+        let line = format!("sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status >> {}", written.display());
+        let mut tune = firsttouch();
+        tune.envs(two.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        tune.args([
+            "tune",
+            "--job",
+            "--configs",
+            "ranks:plain,cpus=all",
+            "--no-warm",
+            "--max-runs",
+            "2",
+            "--json",
+            "--",
+        ]);
+        tune.arg(two.get_program()).args(two.get_args()).args(["sh", "-c", &line]);
+        let output = tune.output().unwrap();
+        assert_code(&output, 0);
+        let report = json(&stdout(&output));
+        let commands = [0, 1].map(|place| report["configurations"][place]["command"].to_string());
+        let ours = r#""run","--quiet","--pages","plain","--cpus","nodes=all","--ranks","auto","--","sh""#;
+        assert!(!commands[0].contains("--ranks") && commands[1].contains(ours), "{name}: {commands:?}");
+        let lists = std::fs::read_to_string(&written).unwrap();
+        let sizes: Vec<usize> =
+            lists.lines().map(|list| firsttouch_linux::cpulist::parse_list(list).unwrap().len()).collect();
+        // As many runs of each, of two ranks.
+        let whole = sizes.iter().filter(|size| **size == all.len()).count();
+        assert!(whole >= 4 && sizes.len() == 2 * whole, "{name}: {lists}");
+    }
+}
+
+#[test]
+fn the_place_of_ranks_in_a_launchers_line_is_found_or_asked_for() {
+    let output = run(&["tune", "--job", "--", "mpirun", "-n", "2", "no-such-program"]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("{run} ./simulate"), "{}", stderr(&output));
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("job.sh");
+    let words = [
+        "tune",
+        "--job",
+        "--sbatch",
+        file.to_str().unwrap(),
+        "--metric",
+        "cpu",
+        "--",
+        "srun",
+        "-n",
+        "2",
+        "{run}",
+        "a b",
+    ];
+    assert_code(&run(&words), 0);
+    let script = std::fs::read_to_string(&file).unwrap();
+    let last = script.lines().last().unwrap();
+    assert!(script.starts_with("#!/bin/sh\n#SBATCH ") && last.starts_with("exec "), "{script}");
+    assert!(last.ends_with(" tune --job --metric cpu -- srun -n 2 '{run}' 'a b'"), "{last}");
+}

@@ -181,6 +181,28 @@ fn tasks_of_slurm_are_ranks() {
     );
     assert_eq!(job["ranks"].as_array().unwrap().len(), 2, "{job}");
 
+    // A session of `tune` in a batch job of its own.
+    let (script, tuned) = (slurm.path("tune.sh"), slurm.path("tuned.json"));
+    let mut tune = firsttouch();
+    tune.args(["tune", "--job", "--configs", "ranks:plain,cpus=all", "--no-warm", "--max-runs", "2"]);
+    tune.arg("--export-json").arg(&tuned).arg("--sbatch").arg(&script).args([
+        "--",
+        "srun",
+        "-n",
+        "2",
+        "--overlap",
+        "true",
+    ]);
+    assert_code(&tune.output().unwrap(), 0);
+    let mut batch = slurm.command("sbatch");
+    batch.args(["--wait", "-n", "2", "-o"]).arg(slurm.path("tuned.out")).arg(&script);
+    let output = batch.output().unwrap();
+    let written = fs::read_to_string(slurm.path("tuned.out")).unwrap_or_default();
+    assert!(output.status.success(), "{output:?} {written}");
+    let tuned = json_file(&tuned);
+    assert_eq!(tuned["configurations"][1]["name"], "ranks", "{tuned}");
+    assert_eq!(tuned["skipped"], serde_json::json!([]), "{tuned}");
+
     let mut search = slurm.command("srun");
     search.args(["-n", "2"]);
     shards_find_what_one_finds(search, "srun");

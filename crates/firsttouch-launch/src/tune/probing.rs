@@ -41,6 +41,8 @@ pub(super) struct Looks<'a> {
     /// What the program says lies there meanwhile.
     pub(super) folder: &'a Path,
     pub(super) thp_mode: Option<&'a str>,
+    /// The program starts others that are placed one by one.
+    pub(super) of_job: bool,
 }
 
 impl Looks<'_> {
@@ -58,7 +60,8 @@ impl Looks<'_> {
         // Where every placement reaches other programs already, nothing is to be said of them.
         let reaches_one =
             |variant: &&Variant| variant.configuration.placement().is_some_and(reaches_one_program);
-        let short: Vec<usize> = variants.iter().filter(reaches_one).map(|it| it.combination).collect();
+        let short = variants.iter().filter(|_| !self.of_job);
+        let short: Vec<usize> = short.filter(reaches_one).map(|it| it.combination).collect();
         let mut is_told = false;
         for mut variant in variants {
             let Combination { conditions, .. } = &self.combinations[variant.combination];

@@ -4,6 +4,7 @@ use super::{TuneError, TuneRequest};
 use crate::combination::Combination;
 use crate::configurations::{self, Abilities, Choice, ChoiceError, Configuration};
 use crate::here::Here;
+use crate::nodes::Candidate;
 use crate::obstacle::Obstacle;
 use crate::start::{NotReady, Start};
 use crate::subject::Subject;
@@ -42,8 +43,23 @@ impl Compared {
                 remedy: Some(reason.remedy().to_owned()),
             });
             abilities.jvm = combination.subject.is_jvm();
+            if request.job.is_some() {
+                // What is started here is the launcher, and what suits one process of a machine suits no rank.
+                (abilities.unreachable, abilities.jvm) = (None, false);
+                let apart = Candidate {
+                    name: "ranks".to_owned(),
+                    placement: "plain,cpus=all".to_owned(),
+                    obstacle: None,
+                };
+                abilities.over_nodes = vec![apart];
+            }
             let mut choice = choose(request, combination, &abilities)?;
-            let ready = prepare(&mut choice, &combination.subject, environment, here, index == 0)?;
+            let made = |configuration: &Configuration| match request.job {
+                Some(own) => Start::of_job(&combination.subject, environment, own, configuration.placement())
+                    .map_err(|error| Unready::Skipped(error.to_string(), error.hint().to_owned())),
+                None => ready(configuration, &combination.subject, environment, here),
+            };
+            let ready = prepare(&mut choice, made, index == 0)?;
             for (mut configuration, start) in ready {
                 configuration.name = combination.name(&configuration.name, variants.is_empty());
                 variants.push(Variant { configuration, combination: index, start });
@@ -58,28 +74,47 @@ impl Compared {
     }
 }
 
+/// Why a configuration is not ready.
+enum Unready {
+    /// Why, and what would mend it: it is left out.
+    Skipped(String, String),
+    /// Why no other can be, either.
+    Failed(TuneError),
+}
+
+/// The program under a configuration of this machine.
+fn ready(
+    configuration: &Configuration,
+    subject: &Subject,
+    environment: &Environment,
+    here: &Here,
+) -> Result<Start, Unready> {
+    let beyond = configuration.placement().and_then(|placement| subject.beyond(placement));
+    if let Some((reason, explanation)) = beyond {
+        return Err(Unready::Skipped(explanation, reason.remedy().to_owned()));
+    }
+    Start::configured(configuration, subject, environment, here).map_err(|error| match error {
+        NotReady::Agent(error) => Unready::Failed(error.into()),
+        missing => Unready::Skipped(missing.to_string(), missing.hint()),
+    })
+}
+
 /// Makes configurations ready; those whose allocator is not installed, or whose means cannot reach the program, are skipped,
 /// but for the first where that is the `baseline`.
 fn prepare(
     choice: &mut Choice,
-    subject: &Subject,
-    environment: &Environment,
-    here: &Here,
+    made: impl Fn(&Configuration) -> Result<Start, Unready>,
     holds_baseline: bool,
 ) -> Result<Vec<(Configuration, Start)>, TuneError> {
     let mut ready = Vec::new();
     for configuration in std::mem::take(&mut choice.configurations) {
-        let beyond = configuration.placement().and_then(|placement| subject.beyond(placement));
-        let (reason, remedy) = match beyond {
-            Some((reason, explanation)) => (explanation, reason.remedy().to_owned()),
-            None => match Start::configured(&configuration, subject, environment, here) {
-                Ok(start) => {
-                    ready.push((configuration, start));
-                    continue;
-                }
-                Err(NotReady::Agent(error)) => return Err(error.into()),
-                Err(missing) => (missing.to_string(), missing.hint()),
-            },
+        let (reason, remedy) = match made(&configuration) {
+            Ok(start) => {
+                ready.push((configuration, start));
+                continue;
+            }
+            Err(Unready::Failed(error)) => return Err(error),
+            Err(Unready::Skipped(reason, remedy)) => (reason, remedy),
         };
         if holds_baseline && ready.is_empty() {
             return Err(TuneError::Baseline { reason, remedy });
