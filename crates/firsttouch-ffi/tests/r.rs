@@ -37,7 +37,7 @@ fn the_source_package_passes_what_r_checks() {
     };
     let prefix = folder.path().join("prefix");
     let mut install = Command::new(workspace.join("crates/firsttouch-ffi/install"));
-    install.args(["--profile", "dev", "--prefix"]).arg(&prefix);
+    install.arg("--prefix").arg(&prefix);
     let test = std::env::current_exe().unwrap();
     run(install.env("CARGO_TARGET_DIR", test.ancestors().nth(3).unwrap()));
     let r = |words: &[&str]| {
