@@ -4,6 +4,7 @@ mod apsp;
 mod attach;
 mod balance;
 mod bench;
+mod doctor;
 mod export;
 mod graph;
 mod lab;
@@ -22,6 +23,7 @@ pub(crate) use balance::{
     TaskFormat,
 };
 pub(crate) use bench::{Bench, OnlyWhat, RunCase};
+pub(crate) use doctor::Doctor;
 pub(crate) use export::Export;
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
@@ -81,7 +83,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Fill(Fill),
     Explain(Explain),
-    Doctor(Doctor),
+    Doctor(Box<Doctor>),
     Setup(Setup),
     Balance(Balance),
     Bench(Box<Bench>),
@@ -479,49 +481,6 @@ pub(crate) struct Explain {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
-}
-
-/// Tell what is wrong with this machine, what that does, and what mends it
-///
-/// Looks at huge pages and pools, limits, reclaim and balancing, CPUs and interrupts, nodes and modules, devices and
-/// links, containers, daemons, permissions and known defects of the kernel. Nothing is changed. What is found is no
-/// failure: the exit code is 0 without `--strict`.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  firsttouch doctor
-  firsttouch doctor --profile database            as a server of databases needs it
-  firsttouch doctor --profile mine.toml --strict  exit code 3 where something weighs more than a remark
-  firsttouch doctor --json | jq '.hosts[].findings[].id'
-  firsttouch doctor --root recorded/              a machine recorded as copies of its /proc and /sys
-  firsttouch doctor --machine recorded.tar.xz     the same in an archive; or XML of hwloc")]
-pub(crate) struct Doctor {
-    /// What the machine is for: hpc, database, data-science, low-latency, container, or a TOML file that weighs findings
-    /// and expects values
-    #[arg(long, value_name = "FILE|NAME")]
-    pub(crate) profile: Option<String>,
-    /// Measure bandwidth and latency of memory and how fast pages are created, of each node too where there are several, and
-    /// hold them against what the profile expects, against --against, and against the other nodes
-    #[arg(long, conflicts_with_all = ["root", "machine"])]
-    pub(crate) measure: bool,
-    /// What this machine measured earlier, or what others did: documents of `doctor --measure --json`; of several machines the
-    /// median counts
-    #[arg(long, value_name = "FILE", requires = "measure")]
-    pub(crate) against: Vec<PathBuf>,
-    /// How much worse than expected is no finding yet
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent, requires = "measure")]
-    pub(crate) tolerance: f64,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// End with exit code 3 when a finding weighs more than a remark
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Read proc/ and sys/ below DIR
-    #[arg(long, value_name = "DIR", default_value = "/")]
-    pub(crate) root: PathBuf,
-    /// Look at another machine, as `status --machine` names it
-    #[arg(long, value_name = "FILE|DESCRIPTION", conflicts_with = "root")]
-    pub(crate) machine: Option<String>,
 }
 
 #[derive(Args, Debug)]

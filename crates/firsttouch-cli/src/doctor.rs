@@ -1,18 +1,61 @@
-//! `doctor`: what is wrong with this machine, or a recorded one, and what mends it.
+//! `doctor`: what is wrong with this machine, a recorded one or many, and what mends it.
 
+mod answer;
+mod hosts;
 mod measured;
+mod merged;
 
 use crate::args::Doctor;
-use crate::exit::NOT_MET;
-use crate::output::{self, Failure, Outcome};
-use crate::status;
-use firsttouch_documents::{DoctorReport, Weight, to_json};
-use firsttouch_explain::{MachineEvidence, Measurements, Profile, diagnose};
-use firsttouch_report::{Style, text};
+use crate::exit::{FAILED, INTERRUPTED, NOT_MET};
+use crate::output::{Failure, Outcome};
+use crate::{export, status};
+use firsttouch_documents::{AnyDocument, DoctorHost, DoctorReport, MissingHost};
+use firsttouch_explain::{MachineEvidence, Measurements, Profile, compare, diagnose};
+use firsttouch_report::Format;
 use std::fs;
+use std::path::PathBuf;
 
 pub(crate) fn run(args: &Doctor) -> Outcome {
-    let profile = args.profile.as_deref().map(profile).transpose()?.unwrap_or_default();
+    let chosen: [(&[PathBuf], Format); 3] = [
+        (&args.export_json, Format::Json),
+        (&args.export_md, Format::Markdown),
+        (&args.export_html, Format::Html),
+    ];
+    export::check(args.json, chosen.iter().flat_map(|(files, _)| *files))?;
+    let mut interrupted = false;
+    let report = if !args.merge.is_empty() {
+        let (hosts, missing) = merged::read(&args.merge);
+        of_several(args, hosts, missing)
+    } else if let Some(way) = hosts::Way::of(args) {
+        let text = args.profile.as_deref().map(profile_text).transpose()?;
+        let asked = hosts::ask(args, &way, text.as_deref())?;
+        interrupted = asked.interrupted;
+        of_several(args, asked.hosts, asked.missing)
+    } else {
+        DoctorReport {
+            profile: args.profile.clone(),
+            hosts: vec![here(args)?],
+            missing: Vec::new(),
+            compared: None,
+        }
+    };
+    let met = report.is_met();
+    let nobody = report.hosts.is_empty();
+    export::show(&AnyDocument::Doctor(Box::new(report)), args.json, &chosen)?;
+    Ok(match (interrupted, nobody) {
+        (true, _) => INTERRUPTED,
+        (_, true) => FAILED,
+        _ if args.strict && !met => NOT_MET,
+        _ => 0,
+    })
+}
+
+/// This machine, or the one that is named.
+fn here(args: &Doctor) -> Outcome<DoctorHost> {
+    let named = args.profile.as_deref();
+    let text = named.map(profile_text).transpose()?.or_else(|| args.profile_text.clone());
+    let profile = text.map(|text| profile(named.unwrap_or("--profile-text"), &text)).transpose()?;
+    let profile = profile.unwrap_or_default();
     let source = status::source(args.machine.as_deref(), &args.root)?;
     let against = measured::read(&args.against)?;
     let mut evidence = MachineEvidence::collect(&source).map_err(Failure::hinted)?;
@@ -26,19 +69,16 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
     }
     let named = args.machine.clone().unwrap_or_else(|| args.root.display().to_string());
     let name = evidence.host_name().map_or(named, str::to_owned);
-    let host = diagnose(&evidence, &profile, &name);
-    let met = host.findings.iter().all(|finding| finding.weight == Weight::Remark);
-    let report = DoctorReport { profile: args.profile.clone(), hosts: vec![host] };
-    output::data(&if args.json {
-        to_json(&report)
-    } else {
-        text::doctor(&report, output::width(), Style::Ansi)
-    })?;
-    Ok(if args.strict && !met { NOT_MET } else { 0 })
+    Ok(diagnose(&evidence, &profile, &name))
 }
 
-/// A shipped profile by its name, or a file.
-fn profile(named: &str) -> Outcome<Profile> {
+fn of_several(args: &Doctor, hosts: Vec<DoctorHost>, missing: Vec<MissingHost>) -> DoctorReport {
+    let compared = Some(compare(&hosts, args.tolerance));
+    DoctorReport { profile: args.profile.clone(), hosts, missing, compared }
+}
+
+/// The text of a shipped profile by its name, or of a file, which is one.
+fn profile_text(named: &str) -> Outcome<String> {
     let text = match Profile::shipped(named) {
         Some(text) => text.to_owned(),
         None => fs::read_to_string(named).map_err(|error| {
@@ -47,7 +87,11 @@ fn profile(named: &str) -> Outcome<Profile> {
             Failure::new(error).usage().hint(format!("name a file, or a shipped one: {names}"))
         })?,
     };
-    Profile::parse(&text).map_err(|error| {
+    profile(named, &text).map(|_| text)
+}
+
+fn profile(named: &str, text: &str) -> Outcome<Profile> {
+    Profile::parse(text).map_err(|error| {
         let hint = error.hint();
         let error = anyhow::Error::new(error).context(format!("{named} is no profile of `doctor`"));
         Failure::new(error).usage().hint_if_some(hint)

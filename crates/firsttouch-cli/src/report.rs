@@ -11,7 +11,7 @@ use firsttouch_documents::{AnyDocument, Kind};
 use firsttouch_launch::gathered;
 use firsttouch_report::{Format, open};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(report: &Report) -> Outcome {
     if let Some(word) = &report.schema {
@@ -29,9 +29,14 @@ pub(crate) fn run(report: &Report) -> Outcome {
 fn opened(files: &[PathBuf]) -> Outcome<AnyDocument> {
     let [file] = files else {
         return Err(Failure::message("report shows one file at a time")
-            .hint("--decide puts together what several files measured")
+            .hint("--decide puts together what several files measured, and firsttouch doctor --merge what several hosts did")
             .usage());
     };
+    document(file)
+}
+
+/// The document in a file.
+pub(crate) fn document(file: &Path) -> Outcome<AnyDocument> {
     let shown = file.display();
     if file.is_dir() {
         let job = gathered(file).with_context(|| format!("cannot show {shown}"))?;

@@ -1,6 +1,6 @@
 //! What `doctor` finds out.
 
-use crate::Finding;
+use crate::{Finding, HostComparison, MissingHost, Weight};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -12,6 +12,21 @@ pub struct DoctorReport {
     pub profile: Option<String>,
     /// The machines.
     pub hosts: Vec<DoctorHost>,
+    /// Hosts that were asked and are not among them; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingHost>,
+    /// Where the hosts differ; absent of one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<HostComparison>,
+}
+
+impl DoctorReport {
+    /// Whether nothing is to be mended: all hosts answered, are alike and as fast as each other, and nothing that was found is more than a remark.
+    pub fn is_met(&self) -> bool {
+        self.missing.is_empty()
+            && self.compared.as_ref().is_none_or(|one| one.differing.is_empty() && one.slow.is_empty())
+            && self.hosts.iter().flat_map(|host| &host.findings).all(|one| one.weight == Weight::Remark)
+    }
 }
 
 /// One machine.
@@ -20,12 +35,18 @@ pub struct DoctorReport {
 pub struct DoctorHost {
     /// Its name, or what it was read from.
     pub name: String,
+    /// The version of firsttouch that looked; absent where that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// What was found, the weightiest first.
     pub findings: Vec<Finding>,
     /// What was not looked at.
     pub unseen: Vec<Unseen>,
     /// What was measured, by the words of [`Quantity`]; empty where nothing was.
     pub measured: BTreeMap<String, u64>,
+    /// Settings and hardware that hosts of one kind have in common, by the file or a word; absent where nobody told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
 }
 
 /// Something that is measured of a machine as a whole, and of each of its nodes (`node0_latency_ps`) where it has several.
@@ -86,17 +107,12 @@ impl Quantity {
 
     /// A value as people read it.
     pub fn format(&self, value: u64) -> String {
-        match self.word.rsplit_once('_') {
-            Some((_, "ps")) => format!("{:.1} ns", value as f64 / 1e3),
-            _ => format!("{:.1} GB/s", value as f64 / 1e9),
-        }
+        measured_words(self.word, value)
     }
 
     /// The median of what others have, of two in the middle the less good, so that nobody is held against more than most have; `None` of none.
-    pub fn median(&self, mut values: Vec<u64>) -> Option<u64> {
-        values.sort_unstable();
-        let middle = if self.more_is_better { values.len().saturating_sub(1) / 2 } else { values.len() / 2 };
-        values.get(middle).copied()
+    pub fn median(&self, values: Vec<u64>) -> Option<u64> {
+        less_good_median(values, self.more_is_better)
     }
 
     /// By which part of what is expected a value is worse; negative where it is better.
@@ -104,6 +120,27 @@ impl Quantity {
         let ratio = value as f64 / expected.max(1) as f64;
         if self.more_is_better { 1.0 - ratio } else { ratio - 1.0 }
     }
+}
+
+/// A value as people read it, by the unit in which the word ends: times in `ps`, all others are bytes by second.
+pub fn measured_words(word: &str, value: u64) -> String {
+    match is_time(word) {
+        true if value >= 1_000_000_000 => format!("{:.2} ms", value as f64 / 1e9),
+        true => format!("{:.1} ns", value as f64 / 1e3),
+        false => format!("{:.1} GB/s", value as f64 / 1e9),
+    }
+}
+
+/// Whether a measured word is a time, of which less is better; of all others more is.
+pub fn is_time(word: &str) -> bool {
+    word.ends_with("_ps")
+}
+
+/// The median, of two in the middle the less good.
+pub fn less_good_median(mut values: Vec<u64>, more_is_better: bool) -> Option<u64> {
+    values.sort_unstable();
+    let middle = if more_is_better { values.len().saturating_sub(1) / 2 } else { values.len() / 2 };
+    values.get(middle).copied()
 }
 
 /// Something that was not looked at.

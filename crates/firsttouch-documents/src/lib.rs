@@ -18,6 +18,7 @@ mod doctor;
 mod envelope;
 mod explanation;
 mod graph;
+mod hosts;
 mod job;
 mod journal;
 mod kept;
@@ -40,7 +41,7 @@ pub use bench::{
 };
 pub use decision::{DecisionReport, DecisionSource};
 pub use distances::{Summary, Totals};
-pub use doctor::{DoctorHost, DoctorReport, Quantity, Unseen};
+pub use doctor::{DoctorHost, DoctorReport, Quantity, Unseen, is_time, less_good_median, measured_words};
 pub use envelope::{Document, to_json, to_line};
 pub use explanation::{Explanation, Finding, Proof, Weight};
 pub use firsttouch_placement::SCHEMA_VERSION;
@@ -48,6 +49,7 @@ pub use graph::{
     Description, GraphAsked, GraphFigures, GraphReceipt, GraphReport, GraphSize, HierarchyShape,
     MemoryEstimate, MemoryEstimateReport,
 };
+pub use hosts::{DifferingFact, HostComparison, MissingHost, SlowHost, expanded, folded};
 pub use job::{JobRank, JobReport};
 pub use journal::{JournalBegin, JournalEntry, ProgramImage};
 pub use kept::{MeasurementError, Measurements, load_measurement, save_measurement};

@@ -1,5 +1,6 @@
 //! What is wrong with a machine, whatever is placed on it.
 
+use crate::facts::facts;
 use crate::profile::PROFILE;
 use crate::rules::machine::{CATALOG, entry, find, unseen};
 use crate::{Finding, Profile, Weight};
@@ -75,9 +76,11 @@ pub fn diagnose(evidence: &MachineEvidence, profile: &Profile, name: &str) -> Do
     sort_by_key(&mut findings, |finding: &Finding| finding.weight);
     DoctorHost {
         name: name.to_owned(),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         findings,
         unseen: unseen(evidence),
         measured: evidence.measurements.values.clone(),
+        facts: facts(evidence),
     }
 }
 

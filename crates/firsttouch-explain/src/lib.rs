@@ -11,11 +11,14 @@
 
 mod doctor;
 mod evidence;
+mod facts;
+mod hosts;
 mod profile;
 mod rules;
 
 pub use doctor::{MachineEvidence, Measurements, catalog, diagnose};
 pub use evidence::{Evidence, ExplainedProgram, Inherited, Resolution, Wanted};
 pub use firsttouch_documents::{Finding, Proof, Weight};
+pub use hosts::compare;
 pub use profile::{Profile, ProfileError};
 pub use rules::explain;

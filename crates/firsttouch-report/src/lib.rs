@@ -27,6 +27,7 @@ mod decision;
 mod error;
 mod escape;
 mod heat;
+mod hosts;
 pub mod html;
 pub mod json;
 mod judged;

@@ -4,6 +4,7 @@ use crate::articles;
 use crate::bench;
 use crate::cells::{asked, obtained, shortfalls};
 use crate::decision;
+use crate::hosts;
 use crate::judged::Judged;
 use crate::number;
 use crate::remarks::{method, remarks};
@@ -12,7 +13,7 @@ use crate::sheet::Sheet;
 use crate::summary::{Cost, PeakMemory, Phase, counters, peak_memory};
 use crate::verdict::{self, Advice};
 use crate::visible::visible;
-use firsttouch_documents::{BenchReport, DecisionReport};
+use firsttouch_documents::{BenchReport, DecisionReport, DoctorReport};
 use firsttouch_experiment::{Ratio, SessionRun};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
 use std::fmt::Write as _;
@@ -79,6 +80,15 @@ pub fn decision(report: &DecisionReport) -> String {
     }
     list(&mut page, "Warnings", &decision::warnings(report));
     list(&mut page, "Notes", &report.comparison.notes.iter().map(Sentence::from).collect::<Vec<_>>());
+    page
+}
+
+/// What is wrong with one machine or several: a sentence, and a table for each part.
+pub fn doctor(report: &DoctorReport) -> String {
+    let mut page = format!("# firsttouch doctor\n\n**{}**\n\n", written(&hosts::headline(report)));
+    for sheet in hosts::sheets(report) {
+        table(&mut page, &sheet);
+    }
     page
 }
 

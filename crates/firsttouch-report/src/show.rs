@@ -57,6 +57,10 @@ fn exports(document: &AnyDocument) -> Vec<(Format, Render<'_>)> {
             (Format::Markdown, Box::new(|| markdown::decision(report))),
             (Format::Html, Box::new(|| html::decision(report))),
         ],
+        AnyDocument::Doctor(report) => vec![
+            (Format::Markdown, Box::new(|| markdown::doctor(report))),
+            (Format::Html, Box::new(|| html::doctor(report))),
+        ],
         AnyDocument::Recording(recording) => vec![
             (Format::Csv, Box::new(|| csv::recording(recording))),
             (Format::Html, Box::new(|| html::recording(recording))),

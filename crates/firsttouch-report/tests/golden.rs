@@ -61,6 +61,17 @@ fn changes_of_a_machine_are_as_they_were() {
 }
 
 #[test]
+fn what_is_wrong_with_machines_is_as_it_was() {
+    expect("doctor.txt", &text::doctor(&common::hosts::one(), 100, Style::Plain));
+    expect("doctor.md", &markdown::doctor(&common::hosts::one()));
+    let several = common::hosts::several();
+    expect("hosts.txt", &text::doctor(&several, 100, Style::Plain));
+    expect("hosts.narrow.ansi.txt", &text::doctor(&several, 60, Style::Ansi));
+    expect("hosts.md", &markdown::doctor(&several));
+    expect("hosts.html", &html::doctor(&several));
+}
+
+#[test]
 fn markdown_is_as_it_was() {
     expect("usual.md", &markdown::tune(&common::usual()));
     expect("judged.md", &markdown::tune(&common::judged()));

@@ -99,6 +99,15 @@ fn measurements_are_well_formed_and_open_again() {
 }
 
 #[test]
+fn what_is_wrong_with_machines_is_well_formed_and_opens_again() {
+    for report in [common::hosts::one(), common::hosts::several()] {
+        let page = html::doctor(&report);
+        checked_page("doctor", &page);
+        assert_eq!(open(&page).unwrap(), AnyDocument::Doctor(Box::new(report)));
+    }
+}
+
+#[test]
 fn recordings_are_well_formed_and_open_again() {
     use common::recorded::{awkward, empty, two_nodes};
     for (name, recording, figures) in

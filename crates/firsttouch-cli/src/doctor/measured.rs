@@ -1,10 +1,10 @@
 //! `doctor --measure`: how fast the memory of this machine is, as a whole and of each node, by runs of the cases of `bench`.
 
 use crate::bench::CaseRun;
-use crate::mark::without_mark;
 use crate::output::{Failure, Outcome};
 use crate::program;
 use crate::progress_lines::ProgressLines;
+use crate::report::document;
 use anyhow::Context;
 use firsttouch_documents::{AnyDocument, Quantity};
 use firsttouch_launch::{Here, Manner, Start, Subject, Waiting, Workshop, run_once};
@@ -13,7 +13,6 @@ use firsttouch_placement::{Pages, Placement};
 use firsttouch_process::{Ending, Environment, Stream};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -117,9 +116,7 @@ pub(super) fn read(files: &[PathBuf]) -> Outcome<Vec<(String, BTreeMap<String, u
     let mut all = Vec::new();
     for file in files {
         let shown = file.display();
-        let bytes = without_mark(fs::read(file).with_context(|| format!("cannot read {shown}"))?);
-        let text = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
-        let report = match firsttouch_report::open(&text) {
+        let report = match document(file) {
             Ok(AnyDocument::Doctor(report)) => report,
             _ => {
                 let failure = Failure::message(format!("{shown} is no document of `doctor`"));

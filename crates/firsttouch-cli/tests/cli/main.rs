@@ -15,6 +15,7 @@ mod documents;
 mod explain;
 mod fill;
 mod graph;
+mod hosts;
 mod inside;
 mod jobs;
 mod lab;

@@ -53,6 +53,24 @@ fn a_healthy_machine_has_nothing() {
 }
 
 #[test]
+fn facts_are_what_hosts_of_one_kind_share() {
+    let line = "BOOT_IMAGE=/vmlinuz root=UUID=1 password=x isolcpus=2-3 hugepages=16\n";
+    let with = |files: Files<'_>| judged(files, "").facts;
+    let facts = with(&[("proc/cmdline", line), ("sys/devices/system/cpu/nohz_full", "\n")]);
+    assert_eq!(facts["/proc/cmdline"], "isolcpus=2-3 hugepages=16");
+    assert_eq!(facts["/sys/devices/system/cpu/nohz_full"], "none");
+    // What is free, and how the host is called, is of one host alone.
+    let other =
+        [("proc/sys/kernel/hostname", "another\n"), ("proc/buddyinfo", "Node 0, zone Normal 1 2 3\n")];
+    assert_eq!(with(&other), with(&[]));
+    let set = with(&[("proc/sys/vm/swappiness", "7\n")]);
+    let differing: Vec<_> =
+        with(&[]).into_iter().filter(|(word, text)| set.get(word) != Some(text)).collect();
+    assert_eq!(differing.len(), 1, "{differing:?}");
+    assert_eq!((set["/proc/sys/vm/swappiness"].as_str(), set["nodes"].as_str()), ("7", "2"));
+}
+
+#[test]
 fn each_planted_fault_is_found_and_nothing_else() {
     let faults = faults();
     assert!(faults.len() >= 30);

@@ -5,6 +5,7 @@
 
 mod bench;
 mod decision;
+mod doctor;
 mod machine;
 mod measurement;
 mod page;
@@ -14,6 +15,7 @@ mod tables;
 
 pub use bench::bench;
 pub use decision::decision;
+pub use doctor::doctor;
 pub use measurement::measurement;
 pub use recording::recording;
 

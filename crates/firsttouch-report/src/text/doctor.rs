@@ -1,9 +1,15 @@
 //! What is wrong with machines.
 
-use super::explanation::finding;
+use super::explanation::{INDENT, finding};
+use super::{NARROWEST, Page};
+use crate::hosts::{
+    alike, findings, headline, hosts_words, measured, missing, others_words, slow_words, unseen,
+};
+use crate::number::plural;
+use crate::sheet::SheetRow;
 use crate::style::Style;
 use crate::visible::{visible, wrapped};
-use firsttouch_documents::{DoctorHost, DoctorReport, Quantity, Weight};
+use firsttouch_documents::{DoctorHost, DoctorReport, Weight};
 
 /// How the findings of one weight are introduced.
 const GROUPS: [(Weight, &str); 3] = [
@@ -12,12 +18,78 @@ const GROUPS: [(Weight, &str); 3] = [
     (Weight::Remark, "good to know"),
 ];
 
-/// The findings about each machine, grouped by their weight, and what was not looked at.
+/// What is missing, what differs and who is slow, of several hosts; the findings by their weight, each once; and what was not looked at.
 pub fn doctor(report: &DoctorReport, width: usize, style: Style) -> String {
-    let profile = report.profile.as_deref().map(|name| format!(", as the profile {name} weighs it"));
-    let profile = profile.unwrap_or_default();
-    let hosts = report.hosts.iter().map(|one| host(one, &profile, width, style));
-    hosts.collect::<Vec<_>>().join("\n")
+    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    page.paragraph("", &headline(report).plain(), None);
+    let several = report.compared.is_some();
+    let missing = missing(report).into_iter().map(|(names, why)| format!("{names}: {why}"));
+    page.part("no document", missing);
+    if let Some(compared) = &report.compared {
+        let differing = compared.differing.iter().map(|one| {
+            let most = plural(one.hosts as usize, "host");
+            format!("{}: {} ({most}); {}", one.fact, one.majority, others_words(one))
+        });
+        page.part("not the same on all hosts", differing);
+        page.part(
+            "slower than the others",
+            compared.slow.iter().map(|one| format!("{}: {}", one.host, slow_words(one))),
+        );
+    }
+    let findings = findings(report);
+    for (weight, title) in GROUPS {
+        let mut of_weight = findings.iter().filter(|shared| shared.finding.weight == weight).peekable();
+        if of_weight.peek().is_none() {
+            continue;
+        }
+        page.text.push_str(&format!("\n{title}\n"));
+        for shared in of_weight {
+            let one = shared.finding;
+            page.text.push_str(&format!(
+                "\n{}\n",
+                style.paint(super::explanation::tone(weight), &visible(&one.id))
+            ));
+            page.text.push_str(&finding(one, "", width, style));
+            if several {
+                page.paragraph(
+                    &" ".repeat(INDENT),
+                    &format!("on {}", hosts_words(report, &shared.hosts)),
+                    None,
+                );
+            }
+        }
+    }
+    if let Some(sheet) = measured(report) {
+        let row = |row: &SheetRow| match row.cells.as_slice() {
+            [median, worst, best] => format!("{}: {median}, the median; {worst}, {best}", row.name),
+            cells => format!("{}: {}", row.name, cells.join(", ")),
+        };
+        page.part("measured", sheet.rows.iter().map(row));
+    }
+    page.part(
+        "the same on all hosts",
+        alike(report).into_iter().map(|(word, text)| format!("{word}: {text}")),
+    );
+    let unseen = unseen(report).into_iter().map(|(why, topics, hosts)| {
+        let on = if several { format!(" (on {})", hosts_words(report, &hosts)) } else { String::new() };
+        format!("{}: {why}{on}", topics.join(", "))
+    });
+    page.part("not looked at", unseen);
+    page.text
+}
+
+impl Page {
+    /// Lines under a title, after a blank one; nothing where there are none.
+    fn part(&mut self, title: &str, lines: impl Iterator<Item = String>) {
+        for (index, line) in lines.enumerate() {
+            if index == 0 {
+                self.text.push_str(&format!("\n{title}\n"));
+            }
+            for (index, line) in wrapped(&visible(&line), self.width.saturating_sub(4)).iter().enumerate() {
+                self.text.push_str(&format!("{}{line}\n", if index == 0 { "  " } else { "    " }));
+            }
+        }
+    }
 }
 
 /// The words of findings, for who looks at the machine in general; nothing where there are none.
@@ -28,64 +100,4 @@ pub fn findings_in_brief(host: &DoctorHost, width: usize) -> String {
     let words: Vec<&str> = host.findings.iter().map(|finding| finding.id.as_str()).collect();
     let lines = wrapped(&visible(&words.join(", ")), width.saturating_sub(2));
     format!("\nfound by `firsttouch doctor`\n  {}\n", lines.join("\n  "))
-}
-
-fn host(host: &DoctorHost, profile: &str, width: usize, style: Style) -> String {
-    let found = match host.findings.len() {
-        // A word on what could not be looked at follows: nothing more may be claimed.
-        0 => "no findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        several => format!("{several} findings"),
-    };
-    let head = format!("{}: {found}{profile}", host.name);
-    let mut text = wrapped(&visible(&head), width).join("\n") + "\n";
-    for (weight, title) in GROUPS {
-        let mut of_weight = host.findings.iter().filter(|finding| finding.weight == weight).peekable();
-        if of_weight.peek().is_none() {
-            continue;
-        }
-        text.push_str(&format!("\n{title}\n"));
-        for one in of_weight {
-            text.push_str(&format!(
-                "\n{}\n",
-                style.paint(super::explanation::tone(weight), &visible(&one.id))
-            ));
-            text.push_str(&finding(one, "", width, style));
-        }
-    }
-    if !host.measured.is_empty() {
-        text.push_str("\nmeasured\n");
-        for (word, value) in &host.measured {
-            text.push_str(&format!("  {}\n", measured(word, *value)));
-        }
-    }
-    if !host.unseen.is_empty() {
-        text.push_str("\nnot looked at\n");
-        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-        for one in &host.unseen {
-            match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-                Some((_, topics)) => topics.push(&one.topic),
-                None => reasons.push((&one.why, vec![&one.topic])),
-            }
-        }
-        for (why, topics) in reasons {
-            let line = format!("{}: {why}", topics.join(", "));
-            for (index, line) in wrapped(&visible(&line), width.saturating_sub(4)).iter().enumerate() {
-                text.push_str(if index == 0 { "  " } else { "    " });
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
-    }
-    text
-}
-
-fn measured(word: &str, value: u64) -> String {
-    match Quantity::of(word) {
-        Some((quantity, None)) => format!("{}: {}", quantity.what, quantity.format(value)),
-        Some((quantity, Some(node))) => {
-            format!("{} of node {node}: {}", quantity.what, quantity.format(value))
-        }
-        None => format!("{}: {value}", visible(word)),
-    }
 }

@@ -6,7 +6,7 @@ use crate::visible::{visible, wrapped};
 use firsttouch_documents::{Finding, Weight};
 
 /// Where the words of a finding begin.
-const INDENT: usize = 11;
+pub(super) const INDENT: usize = 11;
 
 /// The findings of `explain`. Values of variables and names of files may hold anything, and stand in any part of a finding.
 pub fn explanation(findings: &[Finding], width: usize, style: Style) -> String {

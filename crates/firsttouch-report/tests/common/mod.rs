@@ -5,6 +5,7 @@
 
 pub mod articles;
 pub mod elsewhere;
+pub mod hosts;
 pub mod markup;
 pub mod measured;
 pub mod recorded;

@@ -1,0 +1,275 @@
+//! `doctor` on many hosts: which they are, the command that runs it there, and what came of it.
+//!
+//! Each host has a command of its own, by ssh, srun or mpirun alike: one that cannot be reached, does not end or says something
+//! else costs nothing but its own document, and output of hosts cannot mix.
+
+use super::answer::{Answer, End, answer};
+use crate::args::Doctor;
+use crate::interrupt::Interrupt;
+use crate::output::{Failure, Outcome};
+use crate::progress_lines::ProgressLines;
+use anyhow::Context;
+use firsttouch_documents::{AnyDocument, DoctorHost, MissingHost, expanded};
+use firsttouch_report::{shell, shortened};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use std::{fs, thread};
+
+/// How long a host has: reading takes seconds, measuring minutes.
+const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT_MEASURED: Duration = Duration::from_secs(15 * 60);
+
+/// How long whoever knows the hosts has to name them.
+const NAMING: Duration = Duration::from_secs(60);
+
+/// How hosts are reached; the words are the command and options of the user's, which a shell takes apart.
+pub(super) enum Way<'a> {
+    Ssh(&'a str),
+    Slurm(&'a str),
+    Mpi(&'a str),
+}
+
+/// What hosts said.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) hosts: Vec<DoctorHost>,
+    pub(super) missing: Vec<MissingHost>,
+    /// Somebody asked for an end before all of them had said something.
+    pub(super) interrupted: bool,
+}
+
+impl Way<'_> {
+    /// The one that is asked for, if one is.
+    pub(super) fn of(args: &Doctor) -> Option<Way<'_>> {
+        match (&args.slurm, &args.mpi, &args.hosts) {
+            (Some(words), ..) => Some(Way::Slurm(words)),
+            (_, Some(words), _) => Some(Way::Mpi(words)),
+            (None, None, Some(_)) => Some(Way::Ssh(&args.ssh)),
+            (None, None, None) => None,
+        }
+    }
+
+    /// The command that runs some words on a host.
+    fn command(&self, host: &str, words: &[String]) -> Command {
+        let (own, ours): (_, Vec<&str>) = match self {
+            Way::Ssh(own) => (*own, vec!["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", host]),
+            // The whole node, whatever a task would be given: a part of its CPUs would be found to be all of it.
+            Way::Slurm(own) => (*own, vec!["--nodes=1", "--ntasks=1", "--nodelist", host, "--cpu-bind=none"]),
+            Way::Mpi(own) => (*own, vec!["-n", "1", "--host", host, "--bind-to", "none"]),
+        };
+        let mut ours: Vec<String> = ours.into_iter().map(str::to_owned).collect();
+        // Within a job its CPUs are taken already, by the step that this is.
+        let in_job = std::env::var_os("SLURM_JOB_ID").is_some();
+        ours.extend((matches!(self, Way::Slurm(_)) && in_job).then(|| "--overlap".to_owned()));
+        match self {
+            // A shell on the other side takes them apart again.
+            Way::Ssh(_) => ours.extend(words.iter().map(|word| shell::quote(word))),
+            _ => ours.extend(words.iter().cloned()),
+        }
+        shell_command(own, &ours)
+    }
+
+    /// The hosts, where nobody has named them, and those that are known to be down.
+    fn known_hosts(&self, interrupt: &Interrupt) -> Outcome<(Vec<String>, Vec<MissingHost>)> {
+        let (mut command, hint) = match self {
+            Way::Slurm(_) if std::env::var_os("SLURM_JOB_NODELIST").is_some() => {
+                (shell_command("scontrol show hostnames", &[]), "scontrol show hostnames says the same")
+            }
+            Way::Slurm(_) => (
+                shell_command("sinfo --noheader --Node --format '%N %t'", &[]),
+                "sinfo --Node lists the nodes; or name the hosts: --hosts",
+            ),
+            Way::Ssh(words) | Way::Mpi(words) => (
+                shell_command(words, &["uname".to_owned(), "-n".to_owned()]),
+                "try it: mpirun uname -n; options of yours: --mpi='mpirun --hostfile FILE'; or name the hosts: --hosts",
+            ),
+        };
+        let named = answer(&mut command, NAMING, interrupt.flag())
+            .context("there is no shell to start the command")?;
+        if !matches!(&named.end, End::Ended(status) if status.success()) {
+            let failure = format!("nobody names the hosts: {}", named.last_words());
+            return Err(Failure::message(failure).hint(hint));
+        }
+        let (mut hosts, mut missing) = (Vec::new(), Vec::new());
+        for line in String::from_utf8_lossy(&named.said).lines() {
+            let mut words = line.split_whitespace();
+            let Some(host) = words.next().map(str::to_owned) else { continue };
+            match words.next().filter(|state| is_down(state)) {
+                Some(state) => missing.push(MissingHost { name: host, why: format!("Slurm says: {state}") }),
+                None => hosts.push(host),
+            }
+        }
+        Ok((hosts, missing))
+    }
+}
+
+/// States of Slurm in which a node starts nothing; `*` is one that does not respond.
+fn is_down(state: &str) -> bool {
+    ["down", "drain", "drng", "fail", "maint", "unk", "pow", "inval"]
+        .iter()
+        .any(|start| state.starts_with(start))
+        || state.ends_with('*')
+}
+
+/// A command with options of the user's, taken apart by a shell, and words that no shell touches.
+fn shell_command(own: &str, words: &[String]) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("exec {own} \"$@\"")).arg("firsttouch").args(words);
+    command
+}
+
+/// Runs `doctor --json` on all hosts, some at once.
+pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcome<Asked> {
+    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
+    let (named, mut missing) = match &args.hosts {
+        Some(text) => (named_hosts(text)?, Vec::new()),
+        None => way.known_hosts(&interrupt)?,
+    };
+    let mut seen = BTreeSet::new();
+    let hosts: Vec<String> = named.into_iter().filter(|host| seen.insert(host.clone())).collect();
+    if hosts.is_empty() && missing.is_empty() {
+        return Err(Failure::message("there are no hosts to ask").usage().hint("--hosts a,b,c names them"));
+    }
+    let mut words = vec![args.remote.clone(), "doctor".to_owned(), "--json".to_owned()];
+    words.extend(profile.into_iter().flat_map(|text| ["--profile-text".to_owned(), text.to_owned()]));
+    if args.measure {
+        words.extend([
+            "--measure".to_owned(),
+            "--tolerance".to_owned(),
+            format!("{}%", args.tolerance * 100.0),
+        ]);
+    }
+    let limit = args.host_limit.unwrap_or(if args.measure { LIMIT_MEASURED } else { LIMIT });
+    let lines = ProgressLines::new();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let answers: Vec<Mutex<Option<Result<DoctorHost, String>>>> =
+        hosts.iter().map(|_| Mutex::new(None)).collect();
+    let one_after_another = || {
+        while let Some((host, place)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((hosts.get(at)?, &answers[at])))
+        {
+            if interrupt.asked() {
+                return;
+            }
+            let found = answer(&mut way.command(host, &words), limit, interrupt.flag());
+            let found = found.map_err(|error| error.to_string()).and_then(|said| understood(&said, limit));
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            lines.show(&format!("{done} of {} hosts", hosts.len()));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..usize::from(args.at_once).min(hosts.len()) {
+            scope.spawn(one_after_another);
+        }
+    });
+    lines.clear();
+    let mut asked = Asked { interrupted: interrupt.asked(), ..Asked::default() };
+    for (name, found) in hosts.into_iter().zip(answers) {
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match found.unwrap_or_else(|| Err("not asked: interrupted".to_owned())) {
+            Ok(host) => asked.hosts.push(DoctorHost { name, ..host }),
+            Err(why) => missing.push(MissingHost { name, why }),
+        }
+    }
+    asked.missing = missing;
+    Ok(asked)
+}
+
+/// The host in what the command said, or why there is none.
+fn understood(answer: &Answer, limit: Duration) -> Result<DoctorHost, String> {
+    match &answer.end {
+        End::Ended(_) => {}
+        End::TimeUp => {
+            let told = answer.last_words();
+            return Err(format!("no answer within {} s: {told}", limit.as_secs_f64()));
+        }
+        End::TooMuch => return Err("what it says is no document, and does not end".to_owned()),
+        End::Interrupted => return Err("interrupted".to_owned()),
+    }
+    let said = String::from_utf8_lossy(&answer.said);
+    // Files that a shell reads at a login may say something before.
+    let document = said.find("{\n").map(|at| &said[at..]);
+    let Some(document) = document else {
+        let why = match answer.said.is_empty() {
+            true => answer.last_words(),
+            false => {
+                format!("it says no document, but `{}`; {}", shortened(said.trim(), 60), answer.last_words())
+            }
+        };
+        return Err(why);
+    };
+    match firsttouch_report::open(document) {
+        Ok(AnyDocument::Doctor(report)) => {
+            let mut hosts = report.hosts;
+            let one = if hosts.len() == 1 { hosts.pop() } else { None };
+            one.ok_or_else(|| "its document is not of one machine".to_owned())
+        }
+        Ok(other) => Err(format!("its document is of kind {}, and not doctor", other.kind())),
+        Err(error) => Err(format!("{:#}", anyhow::Error::new(error))),
+    }
+}
+
+/// The hosts of a file, or of a list with commas.
+fn named_hosts(text: &str) -> Outcome<Vec<String>> {
+    let words: Vec<String> = if Path::new(text).is_file() {
+        let content = fs::read_to_string(text).with_context(|| format!("cannot read {text}"))?;
+        let lines = content.lines().map(|line| line.split('#').next().unwrap_or_default());
+        // What follows the name in files of MPI tells how many processes may run there.
+        lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    } else {
+        list(text)
+    };
+    let mut hosts = Vec::new();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        let names = expanded(word).filter(|names| names.iter().all(|name| is_name(name)));
+        hosts.extend(names.ok_or_else(|| {
+            Failure::message(format!("`{word}` names no host"))
+                .usage()
+                .hint("a name, user@name, or several with numbers: n[01-16,20]; a file has one a line")
+        })?);
+    }
+    Ok(hosts)
+}
+
+/// At commas, but those between brackets.
+fn list(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut within = false;
+    for c in text.chars() {
+        within = c == '[' || within && c != ']';
+        match words.last_mut().filter(|_| c != ',' || within) {
+            Some(word) => word.push(c),
+            None => words.push(String::new()),
+        }
+    }
+    words
+}
+
+/// Nothing that a command would take for an option or a shell for more than a word.
+fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "._-@:%".contains(c);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_a_list_or_a_file() {
+        let of =
+            |text: &str| named_hosts(text).map(|hosts| hosts.join(" ")).map_err(|error| error.to_string());
+        assert_eq!(of("a,b,n[1-2,4],root@c"), Ok("a b n1 n2 n4 root@c".to_owned()));
+        for bad in ["-oProxyCommand=x", "a;b", "n[1-", "$(x)"] {
+            assert_eq!(of(bad), Err(format!("`{bad}` names no host")));
+        }
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), "# mine\nn1 slots=4\n\nn[2-3]  # new\n").expect("it can be written");
+        assert_eq!(of(file.path().to_str().expect("a path of ours")), Ok("n1 n2 n3".to_owned()));
+    }
+}
