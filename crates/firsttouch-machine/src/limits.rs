@@ -82,6 +82,9 @@ pub struct GroupMemory {
     pub limit_bytes: Bound,
     /// What the group with that limit uses now.
     pub usage_bytes: Option<u64>,
+    /// What of it the kernel takes back where there is need: files that nobody has used for a while. Absent where it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaimable_bytes: Option<u64>,
     /// The file that holds the limit; `None` when no group has one.
     pub file: Option<String>,
 }
@@ -119,11 +122,13 @@ impl Limits {
         }
     }
 
-    /// Memory that the control group still lets us have; `None` when unknown or without limit.
+    /// Memory that the control group still lets us have, what the kernel takes back for it included; `None` when unknown or without
+    /// limit.
     pub fn cgroup_headroom_bytes(&self) -> Option<u64> {
         let memory = self.cgroup_memory.as_ref()?;
+        let used = memory.usage_bytes?.saturating_sub(memory.reclaimable_bytes.unwrap_or(0));
         match memory.limit_bytes {
-            Bound::Bytes(limit) => Some(limit.saturating_sub(memory.usage_bytes?)),
+            Bound::Bytes(limit) => Some(limit.saturating_sub(used)),
             Bound::Unlimited => None,
         }
     }
@@ -141,9 +146,10 @@ fn lowest(reader: &Reader<'_>, group: &Group, file: &str) -> Option<(Bound, Stri
 }
 
 fn group_memory(reader: &Reader<'_>, group: &Group) -> Option<GroupMemory> {
-    let (limit_file, usage_file) = match group.version {
-        1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        _ => ("memory.max", "memory.current"),
+    // Version 1 tells of a group alone, and by `total_` of it with those in it, as the limit has it.
+    let (limit_file, usage_file, reclaimable) = match group.version {
+        1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
+        _ => ("memory.max", "memory.current", "inactive_file "),
     };
     let Some((limit_bytes, folder)) = lowest(reader, group, limit_file) else {
         // The top group of version 2 has no such file: it cannot be limited.
@@ -153,6 +159,7 @@ fn group_memory(reader: &Reader<'_>, group: &Group) -> Option<GroupMemory> {
                 version: 2,
                 limit_bytes: Bound::Unlimited,
                 usage_bytes: None,
+                reclaimable_bytes: None,
                 file: None,
             });
     };
@@ -160,6 +167,9 @@ fn group_memory(reader: &Reader<'_>, group: &Group) -> Option<GroupMemory> {
         version: group.version,
         limit_bytes,
         usage_bytes: reader.number(&format!("{folder}/{usage_file}")),
+        reclaimable_bytes: reader.text(&format!("{folder}/memory.stat")).and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix(reclaimable)?.trim().parse().ok())
+        }),
         file: (limit_bytes != Bound::Unlimited).then(|| format!("/{folder}/{limit_file}")),
     })
 }

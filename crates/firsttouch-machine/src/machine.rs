@@ -85,6 +85,12 @@ impl Machine {
         self.thp.enabled.as_deref()
     }
 
+    /// Memory that we can have without swapping: the machine's, or what our control group still lets us have where that is less.
+    pub fn memory_for_us_bytes(&self) -> Option<u64> {
+        let limits = [self.memory_available_bytes, self.limits.cgroup_headroom_bytes()];
+        limits.into_iter().flatten().min()
+    }
+
     /// The pool of this page size.
     pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
         self.pools.iter().find(|pool| pool.page_bytes == page_bytes)

@@ -90,6 +90,46 @@ fn limits_of_the_group_around_ours_count() {
 }
 
 #[test]
+fn what_the_kernel_takes_back_for_a_group_is_room_in_both_versions() {
+    let second = two_nodes();
+    second.file("sys/fs/cgroup/memory.stat", "anon 4096\nactive_file 8192\ninactive_file 536870912\n");
+    let machine = read(&second);
+    assert_eq!(machine.limits.cgroup_headroom_bytes(), Some((3072 + 512) * MIB));
+    assert_eq!(machine.memory_for_us_bytes(), Some((3072 + 512) * MIB));
+    second.file("sys/fs/cgroup/memory.max", "max\n");
+    assert_eq!(read(&second).memory_for_us_bytes(), Some(5632 * MIB), "no limit: the machine's");
+
+    let first = two_nodes();
+    let mounts = ["memory", "cpuset", "hugetlb"]
+        .map(|one| format!("1 0 0:1 / /sys/fs/cgroup/{one} rw - cgroup cgroup rw,{one}\n"));
+    let group = "sys/fs/cgroup/memory/job/memory";
+    first
+        .file("proc/self/cgroup", "5:hugetlb:/job\n4:memory:/job\n3:cpuset:/job\n")
+        .file("proc/self/mountinfo", &mounts.concat())
+        .file(&format!("{group}.limit_in_bytes"), "1073741824\n")
+        .file(&format!("{group}.usage_in_bytes"), "1073741824\n")
+        .file(&format!("{group}.stat"), "inactive_file 1\ntotal_inactive_file 268435456\n")
+        .file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+        .file("sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "8\n")
+        .file("sys/fs/cgroup/cpuset/job/cpuset.mems", "1\n")
+        .file("sys/fs/cgroup/hugetlb/job/hugetlb.2MB.limit_in_bytes", "4194304\n")
+        .file("sys/fs/cgroup/hugetlb/job/hugetlb.2MB.usage_in_bytes", "2097152\n");
+    let machine = read(&first);
+    let limits = &machine.limits;
+    assert_eq!(limits.cgroup_memory.as_ref().map(|memory| memory.version), Some(1));
+    assert_eq!(
+        (limits.cgroup_headroom_bytes(), machine.memory_for_us_bytes()),
+        (Some(256 * MIB), Some(256 * MIB))
+    );
+    assert_eq!(
+        (limits.cpuset_cpus.as_deref(), limits.cpuset_mems.as_deref()),
+        (Some(&[8][..]), Some(&[1][..]))
+    );
+    let pages = &limits.cgroup_hugetlb[0];
+    assert_eq!((pages.limit_bytes, pages.usage_bytes), (Bound::Bytes(4 * MIB), Some(2 * MIB)));
+}
+
+#[test]
 fn devices_are_found_through_links_of_both_kinds() {
     let devices = read(&two_nodes()).devices;
     let found: Vec<_> = devices.iter().map(|device| (device.class.as_str(), device.name.as_str())).collect();

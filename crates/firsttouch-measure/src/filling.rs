@@ -39,7 +39,7 @@ pub fn measure_filling(
 ) -> Result<FillReport, FillingError> {
     // A region, and in a pool or for the warm-up a second one.
     let needed = options.size_bytes.saturating_mul(2);
-    if let Some(available) = machine.memory_available_bytes.filter(|available| *available < needed) {
+    if let Some(available) = machine.memory_for_us_bytes().filter(|available| *available < needed) {
         return Err(FillingError::NoRoom { what: "two regions of that size", available, needed });
     }
     let allowed: Vec<u32> = numa::affinity(0)
