@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How the names of the files begin; the user, and the launcher's number and start time, follow.
+const PREFIX: &str = "firsttouch-ranks-";
+/// Nobody waits so long: a file that nobody has written to since was left by ranks that were killed.
+const LONG_AGO: Duration = Duration::from_secs(3600);
 /// How often those who wait look.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -97,8 +101,10 @@ pub fn launcher_of(number: Option<&(&'static str, String)>) -> io::Result<(u32, 
 /// Where there can be no such file, or somebody else's is there; `AlreadyExists` where another process is that rank, or all are there.
 pub fn meet(meeting: &Meeting<'_>) -> io::Result<Met> {
     let user = fs::metadata("/proc/self")?.uid();
-    let name = format!("firsttouch-ranks-{user}-{}-{}", meeting.launcher.0, meeting.launcher.1);
+    let name = format!("{PREFIX}{user}-{}-{}", meeting.launcher.0, meeting.launcher.1);
     let place = Place { path: meeting.folder.join(name), user };
+    // Nothing depends on whether that succeeds.
+    drop(sweep(meeting.folder, user));
     let begun = Instant::now();
     let own = std::process::id();
     let process = (own, Stat::read(&Root::live(), own)?.start_ticks);
@@ -148,6 +154,20 @@ pub fn meet(meeting: &Meeting<'_>) -> io::Result<Met> {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Removes what ranks of this user that were killed left there.
+fn sweep(folder: &Path, user: u32) -> io::Result<()> {
+    let start = format!("{PREFIX}{user}-");
+    for entry in fs::read_dir(folder)?.flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(&start));
+        let about = entry.metadata().ok().filter(|about| is_ours && about.is_file() && about.uid() == user);
+        let age = about.and_then(|about| about.modified().ok()?.elapsed().ok());
+        if age.is_some_and(|age| age > LONG_AGO) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn is_alive((pid, start): (u32, u64)) -> bool {
@@ -259,6 +279,17 @@ mod tests {
         let met = meet(&alone).expect("it may go on");
         assert_eq!(met.told, [None, Some("5".to_owned()), None]);
         assert!(!path(scratch.path()).exists());
+        // What is left by those who were killed goes, when nobody can be waiting there.
+        let user = fs::metadata("/proc/self").expect("one").uid();
+        let [old, young] = ["1-2", "3-4"].map(|name| scratch.path().join(format!("{PREFIX}{user}-{name}")));
+        let theirs = scratch.path().join("another");
+        for file in [&old, &young, &theirs] {
+            let file = File::create(file).expect("made");
+            file.set_modified(std::time::SystemTime::now() - 2 * LONG_AGO).expect("set");
+        }
+        File::open(&young).expect("there").set_modified(std::time::SystemTime::now()).expect("set");
+        meet(&alone).expect("it may go on");
+        assert_eq!((old.exists(), young.exists(), theirs.exists()), (false, true, true));
         // Another is that rank, and lives.
         let own = Stat::read(&Root::live(), std::process::id()).expect("we live");
         fs::write(path(scratch.path()), format!("waits 1 {} {} 5\n", own.pid, own.start_ticks))
