@@ -19,10 +19,10 @@ use crate::share::{cut, cut_slice, each};
 use field::Cube;
 use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
-use rows::Rows;
+use rows::{Fields, Rows};
 use std::ffi::OsStr;
 use std::ops::Range;
-use sweep::{Cut, Fields, sweep};
+use sweep::{Cut, sweep};
 
 /// Time steps of the wave equation.
 #[derive(Debug)]

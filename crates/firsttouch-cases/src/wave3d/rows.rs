@@ -2,8 +2,44 @@
 #![expect(unsafe_code, reason = "vector instructions, on fields that several threads compute")]
 
 use super::field::{Cube, REACH};
-use super::sweep::Fields;
+use std::marker::PhantomData;
 use std::ops::Range;
+
+/// The fields of two times, which change their names with every time step.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    /// That of one time step ago, in whose place the next one comes.
+    pub(super) before: *mut f32,
+    /// That of now.
+    pub(super) now: *mut f32,
+    /// What the sum of differences counts.
+    pub(super) speed: &'a [f32],
+    fields: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: they are borrowed for as long as there are such values; what threads do with them is theirs to justify.
+unsafe impl Send for Fields<'_> {}
+// SAFETY: the same.
+unsafe impl Sync for Fields<'_> {}
+
+impl<'a> Fields<'a> {
+    /// # Panics
+    /// Where a field is not as long as the cube.
+    pub(super) fn new(
+        cube: &Cube,
+        before: &'a mut [f32],
+        now: &'a mut [f32],
+        speed: &'a [f32],
+    ) -> Fields<'a> {
+        assert!([before.len(), now.len(), speed.len()] == [cube.length(); 3]);
+        Fields { before: before.as_mut_ptr(), now: now.as_mut_ptr(), speed, fields: PhantomData }
+    }
+
+    /// So many time steps later.
+    pub(super) fn after(self, steps: usize) -> Fields<'a> {
+        if steps.is_multiple_of(2) { self } else { Fields { before: self.now, now: self.before, ..self } }
+    }
+}
 
 /// Rows of a plane.
 pub(super) struct Block<'a> {

@@ -8,47 +8,10 @@
 #![expect(unsafe_code, reason = "threads compute parts of the same fields")]
 
 use super::field::{Cube, REACH, ricker};
-use super::rows::{Block, Rows};
+use super::rows::{Block, Fields, Rows};
 use crate::share::{cut, each};
 use firsttouch_threads::Team;
-use std::marker::PhantomData;
 use std::ops::Range;
-
-/// The fields of two times, which change their names with every time step.
-#[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
-    /// That of one time step ago, in whose place the next one comes.
-    pub(super) before: *mut f32,
-    /// That of now.
-    pub(super) now: *mut f32,
-    /// What the sum of differences counts.
-    pub(super) speed: &'a [f32],
-    fields: PhantomData<&'a mut [f32]>,
-}
-
-// SAFETY: they are borrowed for as long as there are such values; what threads do with them is theirs to justify.
-unsafe impl Send for Fields<'_> {}
-// SAFETY: the same.
-unsafe impl Sync for Fields<'_> {}
-
-impl<'a> Fields<'a> {
-    /// # Panics
-    /// Where a field is not as long as the cube.
-    pub(super) fn new(
-        cube: &Cube,
-        before: &'a mut [f32],
-        now: &'a mut [f32],
-        speed: &'a [f32],
-    ) -> Fields<'a> {
-        assert!([before.len(), now.len(), speed.len()] == [cube.length(); 3]);
-        Fields { before: before.as_mut_ptr(), now: now.as_mut_ptr(), speed, fields: PhantomData }
-    }
-
-    /// So many time steps later.
-    fn after(self, steps: usize) -> Fields<'a> {
-        if steps.is_multiple_of(2) { self } else { Fields { before: self.now, now: self.before, ..self } }
-    }
-}
 
 /// How the cube is cut.
 #[derive(Clone, Copy)]
