@@ -14,6 +14,9 @@ use std::process::{Command, Stdio};
 
 /// Rust promises no two functions different addresses, so that nothing may compare them.
 const FOLD: &str = "-Wl,--icf=all";
+/// The same for constants of the same bytes, tables of functions for one, and so for more functions. Nothing here compares addresses of
+/// constants either; what can be written to stays apart.
+const FOLD_DATA: &str = "-Wl,--ignore-data-address-equality";
 const STRIP: &str = "CARGO_PROFILE_RELEASE_STRIP";
 
 /// The glibc whose loader knows packed relocations.
@@ -38,8 +41,10 @@ fn main() {
     {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    if is_release && links(FOLD) {
-        println!("cargo::rustc-link-arg-bins={FOLD}");
+    for fold in [FOLD, FOLD_DATA] {
+        if is_release && links(fold) {
+            println!("cargo::rustc-link-arg-bins={fold}");
+        }
     }
 }
 

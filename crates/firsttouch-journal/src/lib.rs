@@ -67,10 +67,11 @@ fn line_of<E: Document>(line: &[u8]) -> Option<E> {
         kind: Option<String>,
         schema_version: Option<u32>,
     }
-    let head: Head = serde_json::from_slice(line).ok()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let head: Head = serde_json::from_str(line).ok()?;
     let is_ours = head.kind.is_none_or(|kind| kind == E::KIND.word())
         && head.schema_version.is_none_or(|version| version == SCHEMA_VERSION);
-    if is_ours { serde_json::from_slice(line).ok() } else { None }
+    if is_ours { serde_json::from_str(line).ok() } else { None }
 }
 
 /// The whole lines of a journal's text, and how many bytes they take: anything after them was cut off. The line that does not

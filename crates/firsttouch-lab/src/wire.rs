@@ -114,7 +114,10 @@ impl<R: Read> Receiver<R> {
             return Ok(None);
         }
         match kind {
-            REPORT => Ok(Some(Frame::Report(serde_json::from_slice(&bytes)?))),
+            REPORT => {
+                let text = String::from_utf8(bytes).map_err(|_| damaged("a report that is no text"))?;
+                Ok(Some(Frame::Report(serde_json::from_str(&text)?)))
+            }
             STDOUT => Ok(Some(Frame::Stdout(bytes))),
             STDERR => Ok(Some(Frame::Stderr(bytes))),
             CONTENTS => Ok(Some(Frame::Contents(bytes))),

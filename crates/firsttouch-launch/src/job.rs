@@ -56,7 +56,8 @@ impl Gathering {
     /// # Errors
     /// What the kernel says where it cannot be written.
     pub fn end(&self, rank: &JobRank) -> io::Result<Option<JobReport>> {
-        self.put(&receipt_file(&self.folder, self.rank), &serde_json::to_string(rank)?)?;
+        // In the form that documents have, so that nothing is compiled for another.
+        self.put(&receipt_file(&self.folder, self.rank), &serde_json::to_string_pretty(rank)?)?;
         for other in 0..self.size {
             let begun = Begun::read(&self.folder, other).filter(|begun| begun.job == self.job);
             let has_ended = receipt_file(&self.folder, other).exists();
@@ -102,7 +103,7 @@ pub fn gathered(folder: &Path) -> io::Result<JobReport> {
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     };
     let of_job = begun.iter().filter(|(rank, one)| one.job == job && *rank < size);
-    let read = |rank: u32| serde_json::from_slice(&fs::read(receipt_file(folder, rank)).ok()?).ok();
+    let read = |rank: u32| serde_json::from_str(&fs::read_to_string(receipt_file(folder, rank)).ok()?).ok();
     let ranks = of_job.filter_map(|(rank, _)| read(*rank)).collect();
     Ok(JobReport::of((!launcher.is_empty()).then_some(launcher), job, size, ranks))
 }

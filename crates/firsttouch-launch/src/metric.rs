@@ -334,7 +334,7 @@ fn found(path: &Path, pointer: &str) -> Result<f64, MetricError> {
     if bytes.len() as u64 > FILE_BYTES {
         return Err(unreadable(io::Error::other("it is larger than 16 MiB")));
     }
-    let document: Value = serde_json::from_slice(&bytes)
+    let document: Value = serde_json::from_str(&String::from_utf8_lossy(&bytes))
         .map_err(|source| MetricError::NoJson { path: path.to_owned(), source })?;
     let nothing = || MetricError::NothingThere { path: path.to_owned(), pointer: pointer.to_owned() };
     match document.pointer(pointer).ok_or_else(nothing)? {

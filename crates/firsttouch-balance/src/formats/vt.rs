@@ -118,7 +118,8 @@ impl VtRun {
             let fail =
                 |reason: String| FormatError::Whole(format!("file {place} (counted from 0): {reason}"));
             let text = unfold(bytes.as_ref()).map_err(&fail)?;
-            let file: File = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
+            let text = String::from_utf8(text).map_err(|error| fail(error.to_string()))?;
+            let file: File = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
             for range in identical(&file) {
                 let phases = range.end().checked_sub(*range.start()).map_or(0, |more| more.saturating_add(1));
                 identical_phases = identical_phases.saturating_add(phases);

@@ -155,8 +155,9 @@ impl Search<'_> {
         if !said.status.success() {
             return Err(Failure::message("the arrays of the case cannot be made"));
         }
+        let said = String::from_utf8_lossy(&said.stdout);
         let arrays: BTreeMap<String, u64> =
-            serde_json::from_slice(&said.stdout).context("cannot read what a run said of its arrays")?;
+            serde_json::from_str(&said).context("cannot read what a run said of its arrays")?;
         let arrays: BTreeMap<String, u64> = arrays.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
         if arrays.is_empty() {
             let variant = self.family.variants[0].name;

@@ -64,7 +64,7 @@ fn serve() -> io::Result<()> {
 }
 
 fn work(line: &Line) -> io::Result<()> {
-    let job: Job = serde_json::from_slice(&fs::read(JOB)?)?;
+    let job: Job = serde_json::from_str(&fs::read_to_string(JOB)?)?;
     setup::settings(&job)?;
     let uptime = fs::read_to_string("/proc/uptime")?;
     let uptime_s = uptime.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0.0);

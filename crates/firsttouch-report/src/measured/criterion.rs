@@ -44,7 +44,8 @@ pub(super) fn sample(text: &str) -> Result<MeasuredFile, MeasuredError> {
 /// # Errors
 /// A text that holds no such name.
 pub fn name(bytes: &[u8]) -> Result<String, MeasuredError> {
-    serde_json::from_slice(bytes).map(|benchmark: Benchmark| benchmark.full_id).map_err(|error| {
+    let text = String::from_utf8_lossy(bytes);
+    serde_json::from_str(&text).map(|benchmark: Benchmark| benchmark.full_id).map_err(|error| {
         MeasuredError::Shape {
             format: MeasuredFormat::Criterion,
             reason: format!("its benchmark.json does not read: {error}"),
