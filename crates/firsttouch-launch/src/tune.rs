@@ -47,7 +47,8 @@ pub struct TuneRequest<'a> {
     pub command: &'a [OsString],
     /// What is varied in it. Where something is, no placements are tried but those that are asked for.
     pub vary: &'a [Dimension],
-    /// The program is a launcher, and [`RANKS_PLACE`] in its words stands for what places each rank: this program of ours, run by it.
+    /// The program is a launcher, and [`crate::RANKS_PLACE`] in its words stands for what places each rank: this program of ours, run
+    /// by it.
     pub job: Option<&'a Path>,
     /// Its environment; what would decide the speed of linear algebra instead of a placement is taken out of it.
     pub environment: &'a Environment,
