@@ -50,7 +50,7 @@ exec $as "$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)/${0##*/}" "$@"
 "#;
 
 /// Programs of others that pages start.
-const OTHERS: [&str; 5] = ["Rscript", "mpirun", "pg_ctl", "postgres", "man"];
+const OTHERS: [&str; 6] = ["Rscript", "ffmpeg", "mpirun", "pg_ctl", "postgres", "man"];
 
 /// What the sessions share: programs in `bin`, and inputs in `inputs`.
 pub(crate) fn prepare(folder: &Path) {
