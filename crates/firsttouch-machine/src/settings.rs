@@ -13,6 +13,7 @@ proc/cmdline
 proc/interrupts
 proc/irq/#/effective_affinity_list
 proc/meminfo
+proc/modules
 proc/self/mountinfo
 proc/self/status
 proc/sys/kernel/hostname
@@ -34,6 +35,7 @@ sys/bus/pci/devices/*/numa_node
 sys/class/infiniband/*/device/numa_node
 sys/class/infiniband/*/ports/#/phys_state
 sys/class/infiniband/*/ports/#/state
+sys/class/infiniband_verbs/uverbs#/ibdev
 sys/devices/system/clocksource/clocksource0/available_clocksource
 sys/devices/system/clocksource/clocksource0/current_clocksource
 sys/devices/system/cpu/cpu#/cpufreq/energy_performance_preference

@@ -132,6 +132,21 @@ fn what_is_not_known_is_no_finding() {
 }
 
 #[test]
+fn adapters_that_programs_can_open_are_no_finding() {
+    let adapter = [
+        ("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"),
+        ("proc/self/limits", "Max locked memory unlimited unlimited bytes\n"),
+    ];
+    let loaded = ("proc/modules", "ib_uverbs 180224 2 rdma_ucm,mlx5_ib, Live 0x0\n");
+    // Not a module, and nothing known of modules: a part of the kernel.
+    let built_in = ("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
+    for files in [vec![loaded], vec![("proc/modules", "nvme 53248 1 - Live 0x0\n"), built_in], vec![]] {
+        let host = judged(&[&adapter[..], &files].concat(), "");
+        assert_eq!(ids(&host), Vec::<&str>::new(), "{files:?}: {:#?}", host.findings);
+    }
+}
+
+#[test]
 fn what_only_the_running_kernel_tells() {
     let folder = written([]);
     let mut evidence = evidence(folder.path());

@@ -307,6 +307,14 @@ pub(crate) fn faults() -> Vec<(&'static str, Vec<(String, &'static str)>)> {
             "infiniband-down",
             &[("mlx5_0/ports/1/state", "2: INIT\n"), ("mlx5_0/ports/1/phys_state", "5: LinkUp\n")],
         ),
+        plant(
+            "verbs-missing",
+            &[
+                ("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n"),
+                ("proc/modules", "mlx5_ib 450560 0 - Live 0x0\nib_core 446464 1 mlx5_ib, Live 0x0\n"),
+                ("proc/self/limits", "Max locked memory unlimited unlimited bytes\n"),
+            ],
+        ),
         plant("cpuset-cpus", &[("sys/fs/cgroup/user.slice/cpuset.cpus.effective", "0-1\n")]),
         plant(
             "cpuset-mems",

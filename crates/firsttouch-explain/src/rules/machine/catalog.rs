@@ -82,6 +82,7 @@ pub(crate) const CATALOG: &[Entry] = &[
     row("device-without-node", REMARK, Decides::Else),
     row("several-adapters", REMARK, Decides::Else),
     row("infiniband-down", WEAKENS, Decides::Else),
+    row("verbs-missing", WEAKENS, Decides::Else),
     row("cpuset-cpus", REMARK, Decides::Else),
     row("cpuset-mems", REMARK, Decides::Else),
     row("refused-call", WEAKENS, Decides::Else),

@@ -124,6 +124,7 @@ fn adapters(found: &mut Found<'_>) {
             ),
         );
     }
+    without_verbs(found, &active);
     let nodes: SortedSet<u64> = active
         .iter()
         .filter_map(|adapter| settings.number(&format!("{FOLDER}/{adapter}/device/numa_node")))
@@ -141,5 +142,24 @@ fn adapters(found: &mut Found<'_>) {
         noted("several-adapters", what, effect)
             .proof(format!("/{FOLDER}/*/device/numa_node"), format_list(&nodes))
             .remedy(format!("firsttouch run --near {first} -- PROGRAM, with UCX_NET_DEVICES={first}:1")),
+    );
+}
+
+/// Adapters that work, and that no program can open: libfabric's providers for them, UCX and MPI's own transports are all built on the
+/// kernel's user verbs (Documentation/infiniband/user_verbs.rst).
+fn without_verbs(found: &mut Found<'_>, active: &SortedSet<&str>) {
+    let settings = &found.evidence.settings;
+    let (Some(first), Some(modules)) = (active.first(), settings.text("proc/modules")) else { return };
+    let is_loaded = modules.lines().any(|line| line.starts_with("ib_uverbs "));
+    if is_loaded || settings.has("sys/class/infiniband_verbs/") {
+        return;
+    }
+    let what =
+        format!("adapter {first} is in service, and programs have no way to it: ib_uverbs is not loaded");
+    let effect = "the providers of libfabric (verbs, psm3, efa), UCX and MPI cannot use it, and take TCP without a word";
+    found.add(
+        noted("verbs-missing", what, effect)
+            .proof("/proc/modules", "no ib_uverbs")
+            .remedy("sudo modprobe ib_uverbs   # at every boot: the package rdma-core; then fi_info -l lists its provider"),
     );
 }
