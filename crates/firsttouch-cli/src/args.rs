@@ -24,7 +24,7 @@ pub(crate) use balance::{
 };
 pub(crate) use bench::{Bench, OnlyWhat, RunCase};
 pub(crate) use doctor::Doctor;
-pub(crate) use export::Export;
+pub(crate) use export::{Export, ExportDocument};
 pub(crate) use graph::{
     Graph, GraphConvert, GraphGenerate, GraphInfo, GraphInput, GraphKind, GraphWhat, GroupsWord,
 };
@@ -32,7 +32,7 @@ pub(crate) use lab::Lab;
 pub(crate) use paths::{Chosen, Index, PlacedGraph, Sources};
 pub(crate) use placement::PlacementArgs;
 pub(crate) use setup::{Setup, SetupTopic};
-pub(crate) use shard::{RanksWord, ShardWord};
+pub(crate) use shard::{RankList, RanksWord, ShardWord};
 pub(crate) use sssp::Sssp;
 pub(crate) use watch::Watch;
 
@@ -195,6 +195,9 @@ pub(crate) struct Run {
     /// unless --memory says otherwise, `hbm` is the nearest, and of several devices of --near each rank gets the one next to it.
     #[arg(long, value_name = "auto|N")]
     pub(crate) ranks: Option<RanksWord>,
+    /// Place only these ranks of the job: 0,7 or 0-3. The others take no CPUs of theirs, and run as the launcher starts them
+    #[arg(long, value_name = "LIST", requires = "ranks")]
+    pub(crate) only_ranks: Option<RankList>,
     /// Refuse (125) where the placement cannot reach the program, or the machine has no such pages
     ///
     /// Otherwise the program runs as it is, or on the pages there are, with a warning. Whether there are enough of them only
@@ -339,6 +342,9 @@ pub(crate) struct Tune {
     /// line says where instead. The time is that of the whole job, or what --metric says.
     #[arg(long, conflicts_with_all = ["demo", "shell"])]
     pub(crate) job: bool,
+    /// Place only these ranks of the job: 0,7 or 0-3. The others run as the launcher starts them
+    #[arg(long, value_name = "LIST", requires = "job")]
+    pub(crate) only_ranks: Option<RankList>,
     /// Write a script for sbatch to FILE that does what this command line asks, in place of doing it
     #[arg(long, value_name = "FILE", requires = "job")]
     pub(crate) sbatch: Option<PathBuf>,

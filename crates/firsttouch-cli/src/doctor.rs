@@ -11,17 +11,10 @@ use crate::output::{Failure, Outcome};
 use crate::{export, status};
 use firsttouch_documents::{AnyDocument, DoctorHost, DoctorReport, MissingHost};
 use firsttouch_explain::{MachineEvidence, Measurements, Profile, compare, diagnose};
-use firsttouch_report::Format;
 use std::fs;
-use std::path::PathBuf;
 
 pub(crate) fn run(args: &Doctor) -> Outcome {
-    let chosen: [(&[PathBuf], Format); 3] = [
-        (&args.export_json, Format::Json),
-        (&args.export_md, Format::Markdown),
-        (&args.export_html, Format::Html),
-    ];
-    export::check(args.json, chosen.iter().flat_map(|(files, _)| *files))?;
+    export::check(args.export.json, args.export.files())?;
     let mut interrupted = false;
     let report = if !args.merge.is_empty() {
         let (hosts, missing) = merged::read(&args.merge);
@@ -41,7 +34,7 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
     };
     let met = report.is_met();
     let nobody = report.hosts.is_empty();
-    export::show(&AnyDocument::Doctor(Box::new(report)), args.json, &chosen)?;
+    export::show(&AnyDocument::Doctor(Box::new(report)), args.export.json, &args.export.chosen())?;
     Ok(match (interrupted, nobody) {
         (true, _) => INTERRUPTED,
         (_, true) => FAILED,

@@ -4,17 +4,19 @@ use crate::args::Measure;
 use crate::output::{self, Failure, Outcome};
 use crate::progress_lines::ProgressLines;
 use crate::{clock, export, program};
-use firsttouch_documents::{MeasurementError, load_measurement, save_measurement, to_json};
+use firsttouch_documents::{AnyDocument, MeasurementError, load_measurement, save_measurement};
 use firsttouch_launch::{Here, NotHere};
 use firsttouch_machine::{Machine, Measurement, Root};
 use firsttouch_measure::{MeasureOptions, MeasureProgress, measure};
 use firsttouch_placement::{MemoryPolicy, Placement, Resolved};
-use firsttouch_report::{Style, html, text};
+use firsttouch_report::Format;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &Measure) -> Outcome {
     let machine = Machine::examine(&Root::live())?;
-    export::check(args.json, args.export_json.iter().chain(&args.export_html))?;
+    let files: [(&[PathBuf], Format); 2] =
+        [(&args.export_json, Format::Json), (&args.export_html, Format::Html)];
+    export::check(args.json, files.iter().flat_map(|(files, _)| *files))?;
     // A file that cannot be used is told of before the time is spent.
     if let Some(file) = &args.save {
         load_measurement(file, &machine).map_err(Failure::hinted)?;
@@ -26,29 +28,8 @@ pub(crate) fn run(args: &Measure) -> Outcome {
     lines.clear();
     let measured = measured.map_err(Failure::hinted)?;
     keep(args, &measured)?;
-    show(&measured, args.json, &args.export_json, &args.export_html)?;
+    export::show(&AnyDocument::Measurement(Box::new(measured)), args.json, &files)?;
     Ok(0)
-}
-
-/// Writes the files first: a closed stdout must not cost them.
-pub(crate) fn show(
-    measurement: &Measurement,
-    as_json: bool,
-    json_files: &[PathBuf],
-    html_files: &[PathBuf],
-) -> Outcome<()> {
-    for file in json_files {
-        export::write(file, &to_json(measurement))?;
-    }
-    for file in html_files {
-        export::write(file, &html::measurement(measurement))?;
-    }
-    let shown = if as_json {
-        to_json(measurement)
-    } else {
-        text::measurement(measurement, output::width(), Style::Ansi)
-    };
-    export::summary(&shown, json_files.iter().chain(html_files))
 }
 
 /// Where the result is kept unless somebody names a file; `None` without a home.

@@ -1,12 +1,12 @@
 //! `run --ranks`: the placement of one of several processes on this machine, apart from those of the others.
 
-use crate::args::RanksWord;
+use crate::args::{RankList, RanksWord};
 use crate::output::{self, Failure, Outcome};
 use crate::{export, measure};
 use firsttouch_documents::JobRank;
 use firsttouch_launch::Gathering;
 use firsttouch_linux::cpulist::{format_list, parse_list};
-use firsttouch_placement::{Placement, Receipt, Resolved, ThreadPlacement};
+use firsttouch_placement::{Pages, Placement, Receipt, Resolved, ThreadPlacement};
 use firsttouch_process::{Environment, Finished, Meeting, Met, Rank, launcher_of, meet};
 use std::path::Path;
 use std::time::Duration;
@@ -86,15 +86,24 @@ fn temporary(own: &Environment) -> &Path {
     own.get("TMPDIR").map_or(Path::new("/tmp"), Path::new)
 }
 
-/// Lets the processes of this machine meet, and finds what is this one's.
+/// Lets the processes of this machine meet, and finds what is this one's. A rank that `only` does not list takes part in that, so
+/// that the others know the CPUs of all, and is not placed.
 pub(crate) fn place(
     asked: &Placement,
     word: RanksWord,
+    only: Option<&RankList>,
     own: &Environment,
     quiet: bool,
 ) -> Outcome<LocalRank> {
     let told = Rank::of(own);
     let (ranks, local_rank) = numbers(word, told.as_ref())?;
+    let size = told.as_ref().and_then(|told| told.size).unwrap_or(ranks);
+    if let Some(beyond) = only.map(RankList::last).filter(|last| *last >= size) {
+        return Err(Failure::message(format!(
+            "there is no rank {beyond}: the job has {size}, counted from 0"
+        ))
+        .hint("--only-ranks with numbers of ranks"));
+    }
     let here = measure::here(asked, quiet).map_err(Failure::hinted)?;
     let machine = here.machine();
     let allowed = machine.limits.allowed_cpus.as_ref();
@@ -110,6 +119,15 @@ pub(crate) fn place(
         );
         let remedy = "start all of them under firsttouch run --ranks, or say how many come: --ranks N";
         output::warning(&format!("{what}: they are taken to have the CPUs that this one has"), Some(remedy));
+    }
+    let rank = told.as_ref().and_then(|told| told.rank).unwrap_or(met.local_rank);
+    if let Some(only) = only.filter(|only| !only.contains(rank)) {
+        let asked = Placement { pages: Pages::Plain, ..Placement::default() };
+        let resolved = Resolved {
+            notes: vec![format!("rank {rank} is not placed: --only-ranks {only}")],
+            ..Resolved::default()
+        };
+        return Ok(LocalRank { asked, resolved, local_rank: met.local_rank, ranks, told, launcher });
     }
     let masks: Vec<Vec<u32>> = met
         .told

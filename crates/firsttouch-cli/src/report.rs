@@ -18,10 +18,10 @@ pub(crate) fn run(report: &Report) -> Outcome {
         return print_schema(word);
     }
     let export = &report.export;
-    export::check(export.json, export.files().chain(&report.export_svg))?;
+    export::check(export.document.json, export.files().chain(&report.export_svg))?;
     let document = if report.decide { decide::decide(report)? } else { opened(&report.files)? };
     let svg = (report.export_svg.as_slice(), Format::Svg);
-    export::show(&document, export.json, &[&export.chosen()[..], &[svg]].concat())?;
+    export::show(&document, export.document.json, &[&export.chosen()[..], &[svg]].concat())?;
     Ok(0)
 }
 

@@ -15,7 +15,10 @@ pub(crate) fn run(run: &Run) -> Outcome {
     let mut asked = placement(&run.placement)?;
     let own = program::environment();
     let subject = Subject::find(&run.program, &own).map_err(program::not_runnable)?;
-    let rank = run.ranks.map(|word| ranks::place(&asked, word, &own, run.quiet)).transpose()?;
+    let rank = run
+        .ranks
+        .map(|word| ranks::place(&asked, word, run.only_ranks.as_ref(), &own, run.quiet))
+        .transpose()?;
     let resolved = match &rank {
         Some(rank) => {
             asked = rank.asked.clone();

@@ -57,7 +57,7 @@ pub use profile::NoProfile;
 pub use run::{Manner, Ran, RunError, Waiting, run_accompanied, run_once};
 pub use session::{Interruption, padding};
 pub use start::{NotReady, Start};
-pub use subject::{RANKS_PLACE, Subject};
+pub use subject::{Job, RANKS_PLACE, Subject};
 pub use tune::{
     Budget, Stage, TuneError, TuneObserver, TuneRequest, Tuned, parse_budget, parse_share, parse_time, tune,
 };

@@ -12,6 +12,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The variable by which ranks are known, wherever they are started; its value is that of one run.
+const JOB_MARK: &str = "FIRSTTOUCH_JOB";
+
 /// How soon a request to end a run is noticed.
 const LATEST_NOTICE: Duration = Duration::from_millis(250);
 
@@ -99,7 +102,7 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
         false => None,
     };
     let record = records.as_ref().map(RecordPlace::path);
-    let mut launch = record.map_or(plain, |path| start.recording(Some(&path)));
+    let mut launch = record.as_ref().map_or(plain, |path| start.recording(Some(path)));
     launch.streams.clone_from(&manner.streams);
     for (name, value) in &manner.variables {
         launch.environment.set(name, value);
@@ -108,6 +111,11 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
         Some(asked) => Some(Visitor::supervising(asked, wants_receipt)),
         None => wants_receipt.then(Visitor::looking),
     };
+    // What the daemon of a batch system starts for the launcher is not below it, and has its environment.
+    if let Some(place) = record.filter(|_| start.starts_ranks()) {
+        launch.environment.set(JOB_MARK, &place);
+        visitor = visitor.map(|visitor| visitor.and_marked(JOB_MARK, place.as_os_str()));
+    }
     let finished = match manner.waiting {
         Waiting::Measuring { events, stop } => measure(&launch, events, stop, visitor.as_mut())?,
         Waiting::StandingIn => run_and_wait(&launch, |pid| visitor.as_mut()?.visit(pid))?,

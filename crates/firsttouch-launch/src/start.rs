@@ -5,7 +5,7 @@ use crate::alternatives::{self, NotInstalled};
 use crate::configurations::{Configuration, Means};
 use crate::environment;
 use crate::here::{Here, NotHere, inheritance};
-use crate::subject::{RANKS_PLACE, Subject};
+use crate::subject::{Job, RANKS_PLACE, Subject};
 use firsttouch_linux::program::text_of;
 use firsttouch_memory::agent_settings::AgentSettings;
 use firsttouch_placement::{Placement, Reason, Resolved, Via};
@@ -48,6 +48,8 @@ pub struct Start {
     image: String,
     unreached: Option<Reason>,
     attachable: bool,
+    /// It starts ranks, or has them started by somebody else.
+    starts_ranks: bool,
 }
 
 impl Start {
@@ -60,6 +62,7 @@ impl Start {
             image: subject.image(),
             unreached: None,
             attachable: false,
+            starts_ranks: false,
         }
     }
 
@@ -128,12 +131,12 @@ impl Start {
     pub(crate) fn of_job(
         subject: &Subject,
         environment: &Environment,
-        own: &Path,
+        job: Job<'_>,
         placement: Option<&Placement>,
     ) -> Result<Start, ProgramError> {
         let before_each = placement.map(|placement| {
-            let ours = [own.as_os_str().to_owned(), "run".into(), "--quiet".into()].into_iter();
-            let ranks = ["--ranks", "auto", "--"].map(OsString::from);
+            let ours = [job.placer.as_os_str().to_owned(), "run".into(), "--quiet".into()].into_iter();
+            let ranks = job.words().map(OsString::from);
             ours.chain(placement.arguments().into_iter().map(OsString::from)).chain(ranks).collect::<Vec<_>>()
         });
         let words = subject.words().iter().flat_map(|word| match word == RANKS_PLACE {
@@ -141,7 +144,7 @@ impl Start {
             false => vec![word.clone()],
         });
         let subject = Subject::find(&words.collect::<Vec<_>>(), environment)?;
-        Ok(Start::plain(&subject, environment.clone()))
+        Ok(Start { starts_ranks: true, ..Start::plain(&subject, environment.clone()) })
     }
 
     /// The words of the program as documents hold them.
@@ -165,6 +168,11 @@ impl Start {
     /// Somebody has to stand beside the program while it runs, even if no receipt is wanted.
     pub fn is_supervised(&self) -> bool {
         self.supervised().is_some()
+    }
+
+    /// Whether processes belong to it that it does not start itself.
+    pub(crate) fn starts_ranks(&self) -> bool {
+        self.starts_ranks
     }
 
     /// What is to be collapsed from outside.

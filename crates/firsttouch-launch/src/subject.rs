@@ -7,9 +7,27 @@ use firsttouch_process::{
 };
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The word of a launcher's line, before the program of its ranks, in whose place each rank is placed.
 pub const RANKS_PLACE: &str = "{run}";
+
+/// A launcher of ranks, each of which is placed by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// This program of ours, which the launcher runs in front of each rank.
+    pub placer: &'a Path,
+    /// The ranks that are placed, in the form of `--only-ranks`; `None` for all.
+    pub only_ranks: Option<&'a str>,
+}
+
+impl<'a> Job<'a> {
+    /// The last words of `firsttouch run` in front of a rank, after those of its placement.
+    pub fn words(self) -> impl Iterator<Item = &'a str> {
+        let only = self.only_ranks.into_iter().flat_map(|list| ["--only-ranks", list]);
+        ["--ranks", "auto"].into_iter().chain(only).chain(["--"])
+    }
+}
 
 /// A program with its arguments.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ use crate::preparation::{Preparation, WarmUp};
 use crate::probe::obtained_enough;
 use crate::profile::{NoProfile, profile};
 use crate::session::{Interruption, Session};
+use crate::subject::Job;
 use crate::surroundings::{Supplies, key};
 use crate::vary::Dimension;
 use crate::workshop::Workshop;
@@ -47,9 +48,8 @@ pub struct TuneRequest<'a> {
     pub command: &'a [OsString],
     /// What is varied in it. Where something is, no placements are tried but those that are asked for.
     pub vary: &'a [Dimension],
-    /// The program is a launcher, and [`crate::RANKS_PLACE`] in its words stands for what places each rank: this program of ours, run
-    /// by it.
-    pub job: Option<&'a Path>,
+    /// The program is a launcher, and [`crate::RANKS_PLACE`] in its words stands for what places each rank.
+    pub job: Option<Job<'a>>,
     /// Its environment; what would decide the speed of linear algebra instead of a placement is taken out of it.
     pub environment: &'a Environment,
     /// The machine we are on, and what it can do.

@@ -272,12 +272,23 @@ pub fn unless_ended<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// All processes that there are, by number.
+pub fn all(root: &Root) -> io::Result<Vec<u32>> {
+    let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
+    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+}
+
+/// Whether a process began its program with `NAME=VALUE` in its environment (`/proc/PID/environ`); no where that may not be read.
+pub fn has_variable(root: &Root, pid: u32, entry: &[u8]) -> bool {
+    let environment = std::fs::read(process_file(root, pid, "environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|known| known == entry)
+}
+
 /// The processes that descend from some, these first; those whose parent has ended belong to another by then. Reads the
 /// stat line of every process there is.
 pub fn descendants(root: &Root, of: &[u32]) -> io::Result<Vec<u32>> {
-    let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
-    let numbers = names.iter().filter_map(|name| name.parse::<u32>().ok());
     // One that ends meanwhile is no descendant any more.
+    let numbers = all(root)?.into_iter();
     let parents: Vec<(u32, u32)> =
         numbers.filter_map(|number| Some((number, Stat::read(root, number).ok()?.parent))).collect();
     Ok(below(of, &parents))

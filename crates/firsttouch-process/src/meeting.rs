@@ -5,7 +5,7 @@
 //!
 //! Each line is `STATE LOCAL_RANK PID START WORD`; the state is `waits`, or `read` once the process has read what all have told.
 
-use firsttouch_linux::process::Stat;
+use firsttouch_linux::process::{Stat, has_variable};
 use firsttouch_linux::root::Root;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -84,11 +84,7 @@ pub fn launcher_of(number: Option<&(&'static str, String)>) -> io::Result<(u32, 
     let mut above = identity(own.parent)?;
     if let Some((name, value)) = number {
         let entry = format!("{name}={value}").into_bytes();
-        let is_of_rank = |pid: u32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|known| known == entry)
-        };
-        while above.2 != 0 && is_of_rank(above.0) {
+        while above.2 != 0 && has_variable(&root, above.0, &entry) {
             above = identity(above.2)?;
         }
     }

@@ -32,6 +32,8 @@ pub struct PeakPages {
 pub struct TreeWatch {
     root: Root,
     pid: u32,
+    /// `NAME=VALUE` in the environment of processes that belong to the program though others start them.
+    mark: Option<Vec<u8>>,
     /// The first is the program itself.
     members: Vec<Member>,
     /// Members that have ended, the largest of them.
@@ -69,12 +71,14 @@ struct Look {
 }
 
 impl TreeWatch {
-    /// A watch of the process `pid` that has not looked yet.
-    pub fn new(root: Root, pid: u32) -> TreeWatch {
+    /// A watch of the process `pid` that has not looked yet. With a `mark` (`NAME=VALUE`) it looks at processes with this in their
+    /// environment, too, whoever started them: ranks of a job that a daemon starts.
+    pub fn new(root: Root, pid: u32, mark: Option<Vec<u8>>) -> TreeWatch {
         let mut watch = TreeWatch {
             lists_children: root.has(&format!("proc/{pid}/task/{pid}/children")),
             root,
             pid,
+            mark,
             members: Vec::new(),
             ended: Vec::new(),
             forgotten: 0,
@@ -110,8 +114,18 @@ impl TreeWatch {
 
     /// Looks for processes that are new, among them the children of those.
     fn search(&mut self) {
-        let known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
+        let mut known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
         let mut seen: HashSet<u32> = known.iter().copied().collect();
+        if let Some(mark) = &self.mark {
+            // Of each every time: who was looked at before its `exec` had another environment.
+            let all = process::all(&self.root).unwrap_or_default();
+            let marked = all.into_iter().filter(|pid| !seen.contains(pid));
+            let marked = marked.filter(|pid| process::has_variable(&self.root, *pid, mark));
+            let marked: Vec<u32> = marked.collect();
+            seen.extend(&marked);
+            known.extend(&marked);
+            marked.into_iter().for_each(|pid| self.welcome(pid));
+        }
         if !self.lists_children {
             let found = process::descendants(&self.root, &known).unwrap_or_default();
             found.into_iter().filter(|pid| seen.insert(*pid)).for_each(|pid| self.welcome(pid));
@@ -292,14 +306,16 @@ fn private_nodes(root: &Root, pid: u32) -> Option<BTreeMap<u32, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::process::{Command, Stdio};
 
     #[test]
     fn children_are_found_whether_the_kernel_lists_them_or_not() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let watch = TreeWatch::new(Root::live(), std::process::id());
+        let watch = TreeWatch::new(Root::live(), std::process::id(), None);
         for lists_children in [watch.lists_children, false] {
-            let mut watch = TreeWatch { lists_children, ..TreeWatch::new(Root::live(), std::process::id()) };
+            let mut watch =
+                TreeWatch { lists_children, ..TreeWatch::new(Root::live(), std::process::id(), None) };
             assert!(watch.look());
             assert!(watch.members.iter().any(|member| member.memory.pid == child.id()), "{lists_children}");
             let (tree, _) = watch.into_tree().unwrap();
@@ -307,5 +323,32 @@ mod tests {
         }
         drop(child.stdin.take());
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn processes_that_others_start_are_found_by_a_variable() {
+        let started = |value: &str| {
+            let mut cat = Command::new("cat");
+            cat.env("FIRSTTOUCH_TEST_MARK", value).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = cat.spawn().unwrap();
+            // Once it answers it has its environment.
+            child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+            child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+            child
+        };
+        let mut children = ["1", "2", "21"].map(started);
+        let mark = b"FIRSTTOUCH_TEST_MARK=2".to_vec();
+        let mut watch = TreeWatch::new(Root::live(), children[0].id(), Some(mark));
+        assert!(watch.look());
+        let (tree, _) = watch.into_tree().unwrap();
+        let mut found: Vec<u32> = tree.processes.iter().map(|process| process.pid).collect();
+        found.sort_unstable();
+        let mut marked = [children[0].id(), children[1].id()];
+        marked.sort_unstable();
+        assert_eq!(found, marked);
+        for child in &mut children {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
     }
 }

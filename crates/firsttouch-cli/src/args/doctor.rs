@@ -1,5 +1,6 @@
 //! The options of `doctor`.
 
+use super::ExportDocument;
 use super::words::{duration, percent};
 use clap::Args;
 use std::path::PathBuf;
@@ -45,18 +46,8 @@ pub(crate) struct Doctor {
     /// How much worse than expected is no finding yet, and how much slower than the other hosts no outlier
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
     pub(crate) tolerance: f64,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the JSON document to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_json: Vec<PathBuf>,
-    /// Write Markdown tables to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_md: Vec<PathBuf>,
-    /// Write a page, the document inside, to FILE; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub(crate) export_html: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) export: ExportDocument,
     /// End with exit code 3 when a finding weighs more than a remark; of several hosts also when they differ, one is slow or missing
     #[arg(long)]
     pub(crate) strict: bool,

@@ -1,6 +1,9 @@
-//! `--shard`: which of several processes this is; `--ranks`: how many there are on a machine.
+//! `--shard`: which of several processes this is; `--ranks`: how many there are on a machine; `--only-ranks`: which of
+//! them are placed.
 
 use firsttouch_graph::Shard;
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// `--shard`: what the launcher says, or one that was named.
@@ -47,12 +50,65 @@ impl FromStr for RanksWord {
     }
 }
 
+/// `--only-ranks`: some ranks of a job, by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RankList {
+    ranges: Vec<RangeInclusive<u32>>,
+}
+
+impl RankList {
+    pub(crate) fn contains(&self, rank: u32) -> bool {
+        self.ranges.iter().any(|range| range.contains(&rank))
+    }
+
+    /// The highest number in it.
+    pub(crate) fn last(&self) -> u32 {
+        self.ranges.iter().map(|range| *range.end()).max().unwrap_or(0)
+    }
+}
+
+impl FromStr for RankList {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<RankList, &'static str> {
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let range = first.parse().ok()?..=last.parse().ok()?;
+            (!range.is_empty()).then_some(range)
+        };
+        let ranges = text.split(',').map(range).collect::<Option<_>>();
+        ranges.map(|ranges| RankList { ranges }).ok_or("numbers of ranks, from 0 on: 0,7 or 0-3")
+    }
+}
+
+impl fmt::Display for RankList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, range) in self.ranges.iter().enumerate() {
+            let comma = if place > 0 { "," } else { "" };
+            match range.start() == range.end() {
+                true => write!(f, "{comma}{}", range.start())?,
+                false => write!(f, "{comma}{}-{}", range.start(), range.end())?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// More than any machine has CPUs: the kernel counts to 8192.
 const MOST_RANKS: u32 = 8192;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_are_listed_by_number_and_range() {
+        let list: RankList = "0,7-9,100000".parse().unwrap();
+        assert!([0, 7, 9, 100_000].iter().all(|rank| list.contains(*rank)));
+        assert!([1, 6, 10].iter().all(|rank| !list.contains(*rank)));
+        assert_eq!((list.to_string().as_str(), list.last()), ("0,7-9,100000", 100_000));
+        assert!(["", "3-1", "0,", "-1", "a", "0 1"].iter().all(|text| text.parse::<RankList>().is_err()));
+    }
 
     #[test]
     fn a_shard_is_one_of_those_there_are() {

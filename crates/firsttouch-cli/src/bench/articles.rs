@@ -49,7 +49,7 @@ struct Run {
 }
 
 pub(super) fn run(args: &args::Bench, names: &[String]) -> Outcome {
-    export::check(args.export.json, args.export.files())?;
+    export::check(args.export.document.json, args.export.files())?;
     let (began, started) = (Instant::now(), clock::now());
     let surroundings = Surroundings::new()?;
     let status = &surroundings.status;
@@ -103,7 +103,7 @@ pub(super) fn run(args: &args::Bench, names: &[String]) -> Outcome {
         interrupted: surroundings.interrupt.asked(),
     };
     let code = if document.interrupted { INTERRUPTED } else { progress.code };
-    export::show(&AnyDocument::Bench(Box::new(document)), args.export.json, &args.export.chosen())?;
+    export::show(&AnyDocument::Bench(Box::new(document)), args.export.document.json, &args.export.chosen())?;
     Ok(code)
 }
 

@@ -7,7 +7,7 @@ use firsttouch_cases::{ALL, Case};
 use firsttouch_documents::{AnyDocument, CaseList, ListedCase, ListedParameter, ListedVariant};
 
 pub(super) fn run(args: &Bench) -> Outcome {
-    export::check(args.export.json, args.export.files())?;
+    export::check(args.export.document.json, args.export.files())?;
     let cases = match args.cases.as_slice() {
         [] => ALL.to_vec(),
         names => names
@@ -16,7 +16,7 @@ pub(super) fn run(args: &Bench) -> Outcome {
             .collect::<Outcome<_>>()?,
     };
     let list = CaseList { cases: cases.into_iter().map(listed).collect() };
-    export::show(&AnyDocument::CaseList(Box::new(list)), args.export.json, &args.export.chosen())?;
+    export::show(&AnyDocument::CaseList(Box::new(list)), args.export.document.json, &args.export.chosen())?;
     Ok(0)
 }
 

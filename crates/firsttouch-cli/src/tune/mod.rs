@@ -12,7 +12,7 @@ use anyhow::Context;
 use display::Told;
 use firsttouch_documents::AnyDocument;
 use firsttouch_experiment::Objective;
-use firsttouch_launch::{Budget, Conditions, Interruption, NoProfile, TuneError, TuneRequest, WarmUp};
+use firsttouch_launch::{Budget, Conditions, Interruption, Job, NoProfile, TuneError, TuneRequest, WarmUp};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::Profile;
 use firsttouch_process::Stream;
@@ -40,14 +40,15 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         None => tune.program.clone(),
     };
     let own = tune.job.then(own_file).transpose()?;
-    export::check(tune.export.json, tune.export.files())?;
+    let only_ranks = tune.only_ranks.as_ref().map(ToString::to_string);
+    export::check(tune.export.document.json, tune.export.files())?;
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
     let kept = measure::kept_file();
     let objective = Objective { metric: tune.metric.clone(), higher_is_better: tune.higher_is_better };
     let request = TuneRequest {
         command: &words,
-        job: own.as_deref(),
+        job: own.as_deref().map(|placer| Job { placer, only_ranks: only_ranks.as_deref() }),
         vary: &tune.vary,
         environment: &environment,
         status: &status,
@@ -90,12 +91,12 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         () => 0,
     };
     let document = AnyDocument::Tune(Box::new(tuned.report));
-    export::show(&document, tune.export.json, &tune.export.chosen())?;
+    export::show(&document, tune.export.document.json, &tune.export.chosen())?;
     if let Some(error) = tuned.failure {
         return Err(failed(error));
     }
     if let Some(file) = &tune.save {
-        save(file, &tuned.profile, tune.job)?;
+        save(file, &tuned.profile, request.job)?;
     }
     Ok(code)
 }
@@ -111,16 +112,16 @@ fn line_of(words: &[OsString], shell: &OsString) -> Outcome<Vec<OsString>> {
 }
 
 /// Writes the recommended profile and says how to use it, or says why there is none.
-pub(crate) fn save(file: &Path, profile: &Result<Profile, NoProfile>, of_job: bool) -> Outcome<()> {
+pub(crate) fn save(file: &Path, profile: &Result<Profile, NoProfile>, job: Option<Job<'_>>) -> Outcome<()> {
     match profile {
         Ok(profile) => {
             export::write(file, &profile.to_text())?;
             let name = file.display().to_string();
-            if of_job {
-                let words =
-                    shell::command(&["firsttouch", "run", "--profile", &name, "--ranks", "auto", "--"]);
+            if let Some(job) = job {
+                let words = ["firsttouch", "run", "--profile", &name].into_iter().chain(job.words());
                 output::message(&format!(
-                    "the placement is kept in {name}: {words} before the ranks' program\n"
+                    "the placement is kept in {name}: {} before the ranks' program\n",
+                    shell::command(&words.collect::<Vec<_>>())
                 ));
                 return Ok(());
             }

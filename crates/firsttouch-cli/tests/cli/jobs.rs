@@ -83,6 +83,30 @@ fn every_rank_has_cpus_of_its_own() {
     }
 }
 
+#[test]
+fn ranks_that_are_not_listed_run_as_the_launcher_starts_them() {
+    let all = cpus();
+    if all.len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    for name in LAUNCHERS {
+        let Some(two) = launcher(name, 2) else { continue };
+        let receipt = scratch.path().join(name);
+        let options = ["--ranks", "auto", "--only-ranks", "1", "--receipt", receipt.to_str().unwrap()];
+        assert_code(&show(two, &options), 0);
+        let job = json_file(&receipt);
+        let cpus_of = |rank: usize| job["ranks"][rank]["receipt"]["asked"]["cpus"].clone();
+        assert_eq!((cpus_of(0), cpus_of(1).is_null()), (serde_json::Value::Null, false), "{name}: {job}");
+        let notes = job["ranks"][0]["receipt"]["notes"].as_array().unwrap();
+        assert!(notes.contains(&"rank 0 is not placed: --only-ranks 1".into()), "{name}: {job}");
+        let Some(two) = launcher(name, 2) else { continue };
+        let output = show(two, &["--ranks", "auto", "--only-ranks", "0,2-3"]);
+        assert_code(&output, 125);
+        assert!(stderr(&output).contains("there is no rank 3: the job has 2"), "{}", stderr(&output));
+    }
+}
+
 /// Not one more than the others: 4 and 8 on machines of 2 and 4 CPUs.
 #[test]
 fn more_ranks_than_cpus_are_refused() {
@@ -298,7 +322,8 @@ fn a_rank_that_dies_is_missed_by_the_others() {
     assert!(stdout(&shown).contains("rank 0-1,3 left no receipt"), "{}", stdout(&shown));
 }
 
-/// A session whose runs are jobs: the baseline's ranks have all CPUs, the others' are apart, by what each wrote down.
+/// A session whose runs are jobs: the baseline's ranks have all CPUs, and the one rank that is placed half of them, by what each wrote
+/// down.
 #[test]
 fn a_job_is_tuned_rank_by_rank() {
     let all = cpus();
@@ -317,6 +342,8 @@ fn a_job_is_tuned_rank_by_rank() {
             "--job",
             "--configs",
             "ranks:plain,cpus=all",
+            "--only-ranks",
+            "0",
             "--no-warm",
             "--max-runs",
             "2",
@@ -328,14 +355,14 @@ fn a_job_is_tuned_rank_by_rank() {
         assert_code(&output, 0);
         let report = json(&stdout(&output));
         let commands = [0, 1].map(|place| report["configurations"][place]["command"].to_string());
-        let ours = r#""run","--quiet","--pages","plain","--cpus","nodes=all","--ranks","auto","--","sh""#;
+        let ours = r#""run","--quiet","--pages","plain","--cpus","nodes=all","--ranks","auto","--only-ranks","0","--","sh""#;
         assert!(!commands[0].contains("--ranks") && commands[1].contains(ours), "{name}: {commands:?}");
         let lists = std::fs::read_to_string(&written).unwrap();
         let sizes: Vec<usize> =
             lists.lines().map(|list| firsttouch_linux::cpulist::parse_list(list).unwrap().len()).collect();
-        // As many runs of each, of two ranks.
+        // As many runs of each, of two ranks, of which one is placed.
         let whole = sizes.iter().filter(|size| **size == all.len()).count();
-        assert!(whole >= 4 && sizes.len() == 2 * whole, "{name}: {lists}");
+        assert!(whole >= 6 && 3 * sizes.len() == 4 * whole, "{name}: {lists}");
     }
 }
 

@@ -55,7 +55,7 @@ impl Compared {
             }
             let mut choice = choose(request, combination, &abilities)?;
             let made = |configuration: &Configuration| match request.job {
-                Some(own) => Start::of_job(&combination.subject, environment, own, configuration.placement())
+                Some(job) => Start::of_job(&combination.subject, environment, job, configuration.placement())
                     .map_err(|error| Unready::Skipped(error.to_string(), error.hint().to_owned())),
                 None => ready(configuration, &combination.subject, environment, here),
             };

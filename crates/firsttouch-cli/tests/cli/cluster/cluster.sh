@@ -14,7 +14,7 @@ ip address add 10.99.0.1/24 dev hosts
 ip link set hosts up
 mount -t tmpfs none /run
 mkdir -p /run/sshd
-[ ! -e /root/.bashrc ] || mount --bind /dev/null /root/.bashrc
+[ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
 ssh-keygen -q -t ed25519 -N '' -f "$folder/key"
 ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
 cat > "$folder/config" <<END
