@@ -52,17 +52,22 @@ fn here(args: &Doctor) -> Outcome<DoctorHost> {
     let source = status::source(args.machine.as_deref(), &args.root)?;
     let against = measured::read(&args.against)?;
     let mut evidence = MachineEvidence::collect(&source).map_err(Failure::hinted)?;
+    let mut unmeasured = Vec::new();
     if args.measure {
         let of_profile = ("profile".to_owned(), profile.measured().clone());
+        let measured = measured::measure(&evidence.report.machine)?;
+        unmeasured = measured.unseen;
         evidence.measurements = Measurements {
-            values: measured::measure(&evidence.report.machine)?,
+            values: measured.values,
             expected: std::iter::once(of_profile).chain(measured::peers(against)).collect(),
             tolerance: args.tolerance,
         };
     }
     let named = args.machine.clone().unwrap_or_else(|| args.root.display().to_string());
     let name = evidence.host_name().map_or(named, str::to_owned);
-    Ok(diagnose(&evidence, &profile, &name))
+    let mut host = diagnose(&evidence, &profile, &name);
+    host.unseen.extend(unmeasured);
+    Ok(host)
 }
 
 fn of_several(args: &Doctor, hosts: Vec<DoctorHost>, missing: Vec<MissingHost>) -> DoctorReport {

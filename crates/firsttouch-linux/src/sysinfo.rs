@@ -14,6 +14,8 @@ pub struct Meminfo {
     pub anonymous_bytes: Option<u64>,
     /// Pages of files in memory, and memory that processes share (whole machine only).
     pub cached_bytes: Option<u64>,
+    /// Pages of files that nobody has read twice of late: what goes first when memory is wanted.
+    pub inactive_file_bytes: Option<u64>,
     /// Swap space (whole machine only).
     pub swap_total_bytes: Option<u64>,
     /// Swap space that nothing lies in (whole machine only).
@@ -35,6 +37,7 @@ pub fn meminfo(text: &str) -> Meminfo {
             "MemAvailable" => &mut found.available_bytes,
             "AnonPages" => &mut found.anonymous_bytes,
             "Cached" => &mut found.cached_bytes,
+            "Inactive(file)" => &mut found.inactive_file_bytes,
             "SwapTotal" => &mut found.swap_total_bytes,
             "SwapFree" => &mut found.swap_free_bytes,
             _ => continue,

@@ -6,10 +6,11 @@ use crate::program;
 use crate::progress_lines::ProgressLines;
 use crate::report::document;
 use anyhow::Context;
-use firsttouch_documents::{AnyDocument, Quantity};
+use firsttouch_documents::{AnyDocument, Quantity, Unseen};
 use firsttouch_launch::{Here, Manner, Start, Subject, Waiting, Workshop, run_once};
-use firsttouch_machine::{Machine, Node};
-use firsttouch_placement::{Pages, Placement};
+use firsttouch_linux::sysinfo::meminfo;
+use firsttouch_machine::{Machine, Node, Root};
+use firsttouch_placement::{Pages, Placement, format_bytes};
 use firsttouch_process::{Ending, Environment, Stream};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,43 +20,114 @@ use std::sync::atomic::AtomicBool;
 /// The fastest of so many runs counts: what disturbs a run only makes it slower.
 const RUNS: u32 = 3;
 
-/// The quick sizes of the cases are eight times as large as these caches; theirs otherwise are large enough for any.
+/// The quick sizes of the cases are several times as large as these caches; theirs otherwise are large enough for any.
 const QUICK_CACHES: u64 = 32 << 20;
 
-/// The case that measures a quantity, with what is chosen of it.
-fn case_of(quantity: &Quantity) -> &'static [&'static str] {
-    match quantity.word {
-        "latency_ps" => &["latency"],
-        "creation_4k_bytes_per_s" => &["creation", "--variant", "touch", "--set", "pages=4k"],
-        "creation_thp_bytes_per_s" => &["creation", "--variant", "touch", "--set", "pages=thp"],
-        _ => &["stream"],
+/// What was measured, and why the rest was not.
+#[derive(Default)]
+pub(super) struct Measured {
+    pub(super) values: BTreeMap<String, u64>,
+    pub(super) unseen: Vec<Unseen>,
+}
+
+/// How a quantity is measured.
+struct Way {
+    /// The case, with what is chosen of it.
+    words: &'static [&'static str],
+    /// The parameter that says how large its memory is, of which it takes so many times as much.
+    size: &'static str,
+    times: u64,
+    /// The size where caches are small, and otherwise: those of the case.
+    quick_bytes: u64,
+    full_bytes: u64,
+}
+
+impl Way {
+    const fn new(words: &'static [&'static str], size: &'static str, times: u64, mib: [u64; 2]) -> Way {
+        Way { words, size, times, quick_bytes: mib[0] << 20, full_bytes: mib[1] << 20 }
+    }
+
+    fn of(quantity: &Quantity) -> Way {
+        match quantity.word {
+            "latency_ps" => Way::new(&["latency"], "table", 1, [256, 1024]),
+            "creation_4k_bytes_per_s" => Way::new(&CREATION_4K, "size", 1, [64, 1024]),
+            "creation_thp_bytes_per_s" => Way::new(&CREATION_THP, "size", 1, [64, 1024]),
+            _ => Way::new(&["stream"], "array", 3, [128, 512]),
+        }
+    }
+
+    /// The size to measure at: as much as the case would take, or the largest half, quarter … of it that leaves room and is memory and
+    /// not cache. Or the room that is needed.
+    fn size(&self, largest_cache: Option<u64>, room: Option<u64>) -> Result<u64, u64> {
+        let wanted = match largest_cache {
+            Some(bytes) if bytes <= QUICK_CACHES => self.quick_bytes,
+            _ => self.full_bytes,
+        };
+        let least = largest_cache.map_or(wanted, |bytes| bytes.saturating_mul(4).max(LEAST_BYTES));
+        // A quarter stays free: what is bound to a node that is full is killed, or something else on it.
+        let needed = |bytes: u64| bytes.saturating_mul(self.times) / 3 * 4;
+        let has_room = |bytes: &u64| room.is_none_or(|room| needed(*bytes) <= room);
+        let smaller =
+            std::iter::successors(Some(wanted), |bytes| Some(bytes / 2).filter(|half| *half >= least));
+        smaller.into_iter().find(has_room).ok_or(needed(wanted.min(least)))
     }
 }
 
+const CREATION_4K: [&str; 5] = ["creation", "--variant", "touch", "--set", "pages=4k"];
+const CREATION_THP: [&str; 5] = ["creation", "--variant", "touch", "--set", "pages=thp"];
+
+/// Less is measured with what a clock and a scheduler add.
+const LEAST_BYTES: u64 = 16 << 20;
+
+/// Memory that can be had now without anybody losing some: of a node, or of all.
+fn room(machine: &Machine, node: Option<u32>) -> Option<u64> {
+    let Some(node) = node else { return machine.memory_for_us_bytes() };
+    let text = Root::live().read(&format!("sys/devices/system/node/node{node}/meminfo")).ok()??;
+    let known = meminfo(&text);
+    let of_node = known.free_bytes? + known.inactive_file_bytes.unwrap_or(0);
+    Some(machine.memory_for_us_bytes().map_or(of_node, |all| all.min(of_node)))
+}
+
 /// Measures all quantities, by their words.
-pub(super) fn measure(machine: &Machine) -> Outcome<BTreeMap<String, u64>> {
+pub(super) fn measure(machine: &Machine) -> Outcome<Measured> {
     let environment = program::environment();
     let folder = Workshop::new(&environment).context("cannot make a folder")?;
     let result = folder.path().join("result");
     let here = Here::on(machine.clone(), None);
     let lines = ProgressLines::new();
-    let mut values = BTreeMap::new();
+    let largest_cache = machine.caches.iter().filter_map(|cache| cache.size_bytes).max();
+    let mut measured = Measured::default();
     for node in std::iter::once(None).chain(nodes(machine)) {
         for quantity in &Quantity::ALL {
-            let start = start(quantity, node, &here, &environment, &result)?;
             let word = quantity.word_of(node);
-            let mut best: Option<u64> = None;
+            let (way, room) = (Way::of(quantity), room(machine, node));
+            let bytes = match way.size(largest_cache, room) {
+                Ok(bytes) => bytes,
+                Err(needed) => {
+                    let free = format_bytes(room.unwrap_or(0));
+                    let why = format!("{free} can be had, and {} are needed", format_bytes(needed));
+                    measured.unseen.push(Unseen { topic: word, why });
+                    continue;
+                }
+            };
+            let start = start(&way, bytes, node, &here, &environment, &result)?;
+            let mut values = Vec::new();
             for run in 1..=RUNS {
                 lines.show(&format!("{word}: run {run} of {RUNS}"));
-                let value = one_run(&start, &result).and_then(|run| value(quantity, &run));
-                let value = value.with_context(|| format!("cannot measure {word}"))?;
-                let better = |old: u64| if quantity.more_is_better { old.max(value) } else { old.min(value) };
-                best = Some(best.map_or(value, better));
+                match one_run(&start, &result).and_then(|run| value(quantity, &run)) {
+                    Ok(value) => values.push(value),
+                    // The others can still be measured.
+                    Err(error) => {
+                        measured.unseen.push(Unseen { topic: word.clone(), why: format!("{error:#}") });
+                        break;
+                    }
+                }
             }
-            values.extend(best.map(|best| (word, best)));
+            let best = if quantity.more_is_better { values.iter().max() } else { values.iter().min() };
+            measured.values.extend(best.map(|best| (word, *best)));
         }
     }
-    Ok(values)
+    Ok(measured)
 }
 
 /// The nodes with CPUs and memory of their own, where there are several: the others have nobody who could measure them alone.
@@ -67,7 +139,8 @@ fn nodes(machine: &Machine) -> Vec<Option<u32>> {
 
 /// A run of the case that leaves what it says in `result`, on the CPUs and the memory of one node if there is one.
 fn start(
-    quantity: &Quantity,
+    way: &Way,
+    bytes: u64,
     node: Option<u32>,
     here: &Here,
     environment: &Environment,
@@ -75,11 +148,10 @@ fn start(
 ) -> Outcome<Start> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut words: Vec<OsString> = vec![program.into(), "case".into()];
-    words.extend(case_of(quantity).iter().map(Into::into));
+    words.extend(way.words.iter().map(Into::into));
+    words.extend((bytes <= way.quick_bytes).then(|| "--quick".into()));
+    words.extend(["--set".into(), format!("{}={bytes}", way.size).into()]);
     words.extend(["--result".into(), result.into()]);
-    let largest_cache = here.machine().caches.iter().filter_map(|cache| cache.size_bytes).max();
-    // Memory is measured, not caches.
-    words.extend(largest_cache.is_some_and(|bytes| bytes <= QUICK_CACHES).then(|| "--quick".into()));
     let subject = Subject::find(&words, environment).map_err(program::not_runnable)?;
     let asked = match node {
         Some(node) => format!("plain,node={node}").parse::<Placement>()?,
@@ -155,6 +227,21 @@ pub(super) fn peers(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_measured_is_larger_than_caches_and_leaves_room() {
+        const MIB: u64 = 1 << 20;
+        let stream = Way::of(&Quantity::ALL[0]);
+        // Three arrays, and a third more.
+        assert_eq!(stream.size(Some(32 * MIB), None), Ok(128 * MIB));
+        assert_eq!(stream.size(Some(96 * MIB), Some(1 << 40)), Ok(512 * MIB));
+        assert_eq!(stream.size(None, Some(1 << 40)), Ok(512 * MIB));
+        assert_eq!(stream.size(Some(32 * MIB), Some(512 * MIB)), Ok(128 * MIB));
+        assert_eq!(stream.size(Some(16 * MIB), Some(300 * MIB)), Ok(64 * MIB));
+        assert_eq!(stream.size(Some(32 * MIB), Some(300 * MIB)), Err(512 * MIB));
+        // Not known what the caches are: as the case has it, or not at all.
+        assert_eq!(stream.size(None, Some(300 * MIB)), Err(2048 * MIB));
+    }
 
     #[test]
     fn of_several_machines_the_one_in_the_middle_counts() {
