@@ -58,7 +58,7 @@ pub struct Limits {
     pub memlock_bytes: Option<Bound>,
     /// Bytes of address space (`ulimit -v`).
     pub address_space_bytes: Option<Bound>,
-    /// The control group that limits memory the most.
+    /// Of our control group and those around it the one that leaves the least memory.
     pub cgroup_memory: Option<GroupMemory>,
     /// Limits of the control group on reserved huge pages, by size.
     pub cgroup_hugetlb: Vec<HugetlbLimit>,
@@ -78,9 +78,9 @@ pub struct Limits {
 pub struct GroupMemory {
     /// Version of the control groups, 1 or 2.
     pub version: u8,
-    /// The lowest limit of our group and the groups around it.
+    /// The limit of that group.
     pub limit_bytes: Bound,
-    /// What the group with that limit uses now.
+    /// What it uses now.
     pub usage_bytes: Option<u64>,
     /// What of it the kernel takes back where there is need: files that nobody has used for a while. Absent where it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,8 +126,15 @@ impl Limits {
     /// limit.
     pub fn cgroup_headroom_bytes(&self) -> Option<u64> {
         let memory = self.cgroup_memory.as_ref()?;
-        let used = memory.usage_bytes?.saturating_sub(memory.reclaimable_bytes.unwrap_or(0));
-        match memory.limit_bytes {
+        memory.usage_bytes.and(memory.room())
+    }
+}
+
+impl GroupMemory {
+    /// What it leaves; all of the limit where it does not tell what it uses. `None` without limit.
+    fn room(&self) -> Option<u64> {
+        let used = self.usage_bytes.unwrap_or(0).saturating_sub(self.reclaimable_bytes.unwrap_or(0));
+        match self.limit_bytes {
             Bound::Bytes(limit) => Some(limit.saturating_sub(used)),
             Bound::Unlimited => None,
         }
@@ -146,31 +153,43 @@ fn lowest(reader: &Reader<'_>, group: &Group, file: &str) -> Option<(Bound, Stri
 }
 
 fn group_memory(reader: &Reader<'_>, group: &Group) -> Option<GroupMemory> {
-    // Version 1 tells of a group alone, and by `total_` of it with those in it, as the limit has it.
-    let (limit_file, usage_file, reclaimable) = match group.version {
-        1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
-        _ => ("memory.max", "memory.current", "inactive_file "),
+    // Version 1 tells of a group alone, and by `total_` of it with those in it, as the limit has it. Beyond `memory.max` the kernel kills, beyond
+    // `memory.high` it holds up who wants more.
+    let (limit_files, usage_file, reclaimable): (&[&str], _, _) = match group.version {
+        1 => (&["memory.limit_in_bytes"], "memory.usage_in_bytes", "total_inactive_file "),
+        _ => (&["memory.max", "memory.high"], "memory.current", "inactive_file "),
     };
-    let Some((limit_bytes, folder)) = lowest(reader, group, limit_file) else {
+    let of_folder = |folder: &String| {
+        let limits = limit_files.iter().filter_map(|file| {
+            let text = reader.text(&format!("{folder}/{file}"))?;
+            Some((Bound::from(sysinfo::cgroup_limit(&text)?), file))
+        });
+        let (limit_bytes, file) = limits.min_by_key(|(bound, _)| *bound)?;
+        Some(GroupMemory {
+            version: group.version,
+            limit_bytes,
+            usage_bytes: reader.number(&format!("{folder}/{usage_file}")),
+            reclaimable_bytes: reader.text(&format!("{folder}/memory.stat")).and_then(|text| {
+                text.lines().find_map(|line| line.strip_prefix(reclaimable)?.trim().parse().ok())
+            }),
+            file: (limit_bytes != Bound::Unlimited).then(|| format!("/{folder}/{file}")),
+        })
+    };
+    // The one with the least room, which need not be the one with the lowest limit: others are in the groups around it. The first of equals
+    // is the innermost.
+    let found = group.folders.iter().filter_map(of_folder).min_by_key(|one| one.room().unwrap_or(u64::MAX));
+    found.or_else(|| {
         // The top group of version 2 has no such file: it cannot be limited.
         let controllers = reader.text(&format!("{}/cgroup.controllers", group.folders.last()?))?;
-        return (group.folders.len() == 1 && controllers.split_whitespace().any(|name| name == "memory"))
-            .then_some(GroupMemory {
+        (group.folders.len() == 1 && controllers.split_whitespace().any(|name| name == "memory")).then_some(
+            GroupMemory {
                 version: 2,
                 limit_bytes: Bound::Unlimited,
                 usage_bytes: None,
                 reclaimable_bytes: None,
                 file: None,
-            });
-    };
-    Some(GroupMemory {
-        version: group.version,
-        limit_bytes,
-        usage_bytes: reader.number(&format!("{folder}/{usage_file}")),
-        reclaimable_bytes: reader.text(&format!("{folder}/memory.stat")).and_then(|text| {
-            text.lines().find_map(|line| line.strip_prefix(reclaimable)?.trim().parse().ok())
-        }),
-        file: (limit_bytes != Bound::Unlimited).then(|| format!("/{folder}/{limit_file}")),
+            },
+        )
     })
 }
 

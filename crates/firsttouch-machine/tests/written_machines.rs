@@ -96,6 +96,19 @@ fn what_the_kernel_takes_back_for_a_group_is_room_in_both_versions() {
     let machine = read(&second);
     assert_eq!(machine.limits.cgroup_headroom_bytes(), Some((3072 + 512) * MIB));
     assert_eq!(machine.memory_for_us_bytes(), Some((3072 + 512) * MIB));
+    // Our own group has the lower limit, and others have left less of the one around it; nobody is killed at `memory.high`, and held up.
+    second.file("sys/fs/cgroup/job/memory.max", "3221225472\n");
+    second.file("sys/fs/cgroup/memory.current", "3221225472\n");
+    let limits = read(&second).limits;
+    assert_eq!(limits.cgroup_headroom_bytes(), Some((1024 + 512) * MIB));
+    second.file("sys/fs/cgroup/job/memory.high", "1073741824\n");
+    let limits = read(&second).limits;
+    assert_eq!(limits.cgroup_headroom_bytes(), Some(1024 * MIB - 4096));
+    let file = limits.cgroup_memory.and_then(|memory| memory.file);
+    assert_eq!(file.as_deref(), Some("/sys/fs/cgroup/job/memory.high"));
+    for file in ["job/memory.max", "job/memory.high"] {
+        second.file(&format!("sys/fs/cgroup/{file}"), "max\n");
+    }
     second.file("sys/fs/cgroup/memory.max", "max\n");
     assert_eq!(read(&second).memory_for_us_bytes(), Some(5632 * MIB), "no limit: the machine's");
 

@@ -49,7 +49,7 @@ impl<'a> AgentSettings<'a> {
     /// Transparent huge pages for whoever reads it.
     pub const STANDARD: AgentSettings<'static> = AgentSettings {
         process: 0,
-        memory: Settings { may_be_sparse: true, ..Settings::STANDARD },
+        memory: Settings { may_be_sparse: true, may_exceed_memory: true, ..Settings::STANDARD },
         prefault: false,
         follow: false,
         attachable: false,
@@ -91,7 +91,7 @@ impl<'a> AgentSettings<'a> {
                 _ => return None,
             }
         }
-        // What is created at once is wanted whole.
+        // What is created at once is wanted whole, where there is room for it.
         asked.memory.may_be_sparse = !asked.prefault;
         (asked.memory.min_bytes <= asked.memory.max_bytes).then_some(asked)
     }
@@ -229,6 +229,7 @@ mod tests {
                 zero: true,
                 shares: Shares::of(&[(0, 5), (2, 1)]).unwrap(),
                 may_be_sparse: false,
+                may_exceed_memory: true,
                 ..Settings::STANDARD
             },
             prefault: true,

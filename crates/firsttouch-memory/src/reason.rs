@@ -44,7 +44,7 @@ reasons! {
     NoWholeBlock = "no-whole-block",
         "nothing to mend: the edges of an allocation share their blocks with other memory";
     /// The program never touched these bytes, so no page exists.
-    Untouched = "untouched", "nothing to mend: the program never used it; --prefault creates it anyway";
+    Untouched = "untouched", "nothing to mend: the program never used it; --prefault creates it anyway, where there is room";
     /// The mapping carries `MADV_NOHUGEPAGE`.
     NohugepageVma = "nohugepage-vma", "the program forbids huge pages here by madvise(MADV_NOHUGEPAGE)";
     /// The hugetlb pool had no free page.
@@ -99,7 +99,7 @@ reasons! {
     /// The program touches few pages in each 2 MiB, or has allocated more than there is memory: it was left on small pages. So
     /// are a few of them by which that is found out.
     SparseUse = "sparse-use",
-        "nothing to mend: left so where little of the memory is used, or to find that out; --prefault makes huge pages anyway";
+        "nothing to mend: left so where little of the memory is used, or to find that out; --prefault makes huge pages anyway, where there is room";
 }
 
 impl Reason {

@@ -22,6 +22,9 @@ pub struct Settings {
     /// The program may touch little of what it allocates: that is found out, and then left on small pages. For programs that know
     /// nothing of the heap; who asks for huge pages gets them.
     pub may_be_sparse: bool,
+    /// The program may allocate more than there is memory, on the machine or in its control groups: what is not touched by then is left on
+    /// small pages, because it cannot be used as a whole.
+    pub may_exceed_memory: bool,
     /// How placed memory is laid out over nodes, if not as the memory policy says.
     pub shares: Shares,
 }
@@ -36,6 +39,7 @@ impl Settings {
         idle_ns: 10_000_000_000,
         zero: false,
         may_be_sparse: false,
+        may_exceed_memory: false,
         shares: Shares::NONE,
     };
 }

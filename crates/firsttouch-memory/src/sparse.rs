@@ -9,7 +9,7 @@
 //! What is allocated beyond the memory there is can be used only in part, and is left on small pages at once.
 
 use crate::arena::Arena;
-use crate::capacity;
+use crate::capacity::Capacity;
 use crate::extents::Page;
 use crate::pages::{BASE, HUGE};
 use firsttouch_linux::sys;
@@ -33,7 +33,7 @@ const FULL_PAGES: u32 = CHUNK / 2;
 const LOOK_PAGES: Page = 16 * CHUNK;
 const LOOK_NS: u64 = 100_000_000;
 /// How much memory there is, is asked at first with so many bytes in blocks, and again after no less than a quarter of them.
-const ASK_BYTES: usize = 64 << 20;
+const ASK_BYTES: usize = 16 << 20;
 
 /// What is known of how densely a program uses its memory.
 #[derive(Debug)]
@@ -47,8 +47,10 @@ pub(crate) struct Sparse {
     is_sparse: bool,
     /// There are more bytes in blocks than there is memory.
     is_beyond: bool,
-    /// How much memory there is, when that was last asked.
+    /// How much of memory blocks could have, when that was last asked.
     capacity: usize,
+    /// What the process has beside blocks, as far as it is known: the most that it had for certain.
+    others: usize,
     /// With more in blocks than this it is asked again.
     ask_above: usize,
     looked_to: Page,
@@ -63,6 +65,7 @@ impl Sparse {
         is_sparse: false,
         is_beyond: false,
         capacity: usize::MAX,
+        others: 0,
         ask_above: ASK_BYTES,
         looked_to: 0,
         looked_ns: 0,
@@ -78,10 +81,10 @@ impl Sparse {
         touched.map(|pages| pages as usize * BASE).sum()
     }
 
-    /// To be called before pages are taken from an arena; blocks are about to have so many bytes.
-    pub(crate) fn before_growth(&mut self, arena: &mut Arena, bytes: usize) {
+    /// To be called before pages are taken from an arena; blocks are about to have so many bytes, and have had at most `before`.
+    pub(crate) fn before_growth(&mut self, arena: &mut Arena, bytes: usize, before: usize) {
         let is_due = self.look_is_due(arena.used_to());
-        self.expect(bytes);
+        self.expect(bytes, before, Capacity::read);
         if is_due {
             self.look(arena);
         }
@@ -109,12 +112,15 @@ impl Sparse {
         }
     }
 
-    /// Blocks are about to have so many bytes.
-    fn expect(&mut self, bytes: usize) {
+    /// Blocks are about to have so many bytes, and have had at most `before`: what is resident beyond them is something else.
+    fn expect(&mut self, bytes: usize, before: usize, read: fn() -> Option<Capacity>) {
         if self.is_beyond {
             self.is_beyond = bytes > self.capacity / 2;
         } else if bytes > self.ask_above {
-            self.capacity = capacity::bytes().unwrap_or(usize::MAX);
+            self.capacity = read().map_or(usize::MAX, |Capacity { resident_bytes, room_bytes }| {
+                self.others = self.others.max(resident_bytes.saturating_sub(before));
+                resident_bytes.saturating_sub(self.others).saturating_add(room_bytes)
+            });
             self.is_beyond = bytes > self.capacity;
             self.ask_above = bytes + (self.capacity.saturating_sub(bytes) / 8).max(ASK_BYTES / 4);
         }
@@ -187,5 +193,51 @@ impl Sparse {
             kept += 1;
         }
         self.count = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn has(resident_mib: usize, room_mib: usize) -> Option<Capacity> {
+        Some(Capacity { resident_bytes: resident_mib * MIB, room_bytes: room_mib * MIB })
+    }
+
+    #[test]
+    fn what_the_process_has_beside_blocks_is_not_for_them() {
+        let mut sparse = Sparse::UNKNOWN;
+        // Of a group of 512 MiB 300 are in use when the first blocks come, which are not touched.
+        sparse.expect(20 * MIB, 0, || has(300, 212));
+        assert!(!sparse.is_beyond);
+        sparse.expect(250 * MIB, 200 * MIB, || has(310, 202));
+        assert!(sparse.is_beyond);
+        // Nobody reads while they are still too many.
+        sparse.expect(240 * MIB, 250 * MIB, || unreachable!());
+        assert!(sparse.is_beyond);
+        sparse.expect(90 * MIB, 240 * MIB, || unreachable!());
+        assert!(!sparse.is_beyond);
+    }
+
+    #[test]
+    fn blocks_that_are_used_may_have_all_there_is() {
+        let mut sparse = Sparse::UNKNOWN;
+        for (mib, read) in
+            [(20, (|| has(10, 502)) as fn() -> _), (250, || has(240, 272)), (500, || has(490, 22))]
+        {
+            sparse.expect(mib * MIB, (mib - 10) * MIB, read);
+            assert!(!sparse.is_beyond, "{mib}");
+        }
+        sparse.expect(520 * MIB, 500 * MIB, || has(500, 12));
+        assert!(sparse.is_beyond);
+    }
+
+    #[test]
+    fn where_nobody_tells_there_is_no_end() {
+        let mut sparse = Sparse::UNKNOWN;
+        sparse.expect(usize::MAX / 2, 0, || None);
+        assert!(!sparse.is_beyond);
     }
 }

@@ -170,22 +170,24 @@ impl Inner {
 
     /// The arena, if how densely it is used is to be found out, and what is known of that.
     fn watched(&mut self, slot: usize) -> Option<(&mut Arena, &mut Sparse)> {
-        let is_watched = slot == Backing::Transparent as usize && self.settings.may_be_sparse;
+        let is_watched = slot == Backing::Transparent as usize && self.settings.may_exceed_memory;
         let arena = self.arenas[slot].as_mut().filter(|_| is_watched && !self.confined)?;
         Some((arena, &mut self.sparse))
     }
 
     /// To be called before pages are taken from an arena: so many more, if they are for a block that is there already.
     fn before_growth(&mut self, slot: usize, pages: u32) {
-        let bytes = self.totals.live_bytes + pages as usize * BASE;
+        let (live, more) = (self.totals.live_bytes, pages as usize * BASE);
+        let before = live + self.held_pages() as usize * BASE;
         if let Some((arena, sparse)) = self.watched(slot) {
-            sparse.before_growth(arena, bytes);
+            sparse.before_growth(arena, live + more, before);
         }
     }
 
     /// To be called after pages were taken from an arena, of which those up to `used_to` had been used before.
     fn after_growth(&mut self, slot: usize, used_to: Page) {
-        if let Some((arena, sparse)) = self.watched(slot) {
+        let may_be_sparse = self.settings.may_be_sparse;
+        if let Some((arena, sparse)) = self.watched(slot).filter(|_| may_be_sparse) {
             sparse.set_probes(arena, used_to);
         }
     }

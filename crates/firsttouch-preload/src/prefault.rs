@@ -1,18 +1,34 @@
 //! Creating the pages of a new block, or of new memory that processes share, in parallel, before the program needs them.
 //!
-//! Only when asked for: the threads live for the time of one call.
+//! Only when asked for, and only what there is room for: where a control group or the machine has no more, the kernel kills who
+//! creates a page, which a program that never touches it would not have done. The threads live for the time of one call.
 
 use crate::{HEAP, helper, threads};
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::{BASE, HUGE, Pages};
+use firsttouch_memory::{BASE, HUGE, Pages, room_bytes};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
 const BYTES_PER_THREAD: usize = 64 << 20;
 /// Page creation is bound by memory bandwidth long before this many threads.
 const MOST_THREADS: usize = 16;
+
+/// So many bytes are created before somebody looks again whether there is room for the rest.
+const PIECE: usize = 32 << 20;
+/// What stays free beside a block: its page tables, what the kernel counts ahead for each CPU, and the edges that share huge pages
+/// with other memory.
+const MARGIN: usize = 8 << 20;
+/// How much room there was holds for so long, as reading it costs as much as many a block.
+const ROOM_HOLDS_NS: u64 = 10_000_000;
+
+/// What is being created now, by all threads.
+static CREATING: AtomicUsize = AtomicUsize::new(0);
+/// What may be created without asking again, from how many bytes on there was no room, and when that was found out.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+static TOO_MUCH: AtomicUsize = AtomicUsize::new(usize::MAX);
+static READ_NS: AtomicU64 = AtomicU64::new(0);
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
@@ -38,7 +54,8 @@ struct Share {
     collapse: bool,
 }
 
-/// Creates the pages of a new block, if prefaulting is on. What fails is created at first touch, as without us.
+/// Creates the pages of a new block, if prefaulting is on. What fails is created at first touch, as without us, and so is a block
+/// that there is no room for.
 pub(crate) fn block(address: *mut u8, bytes: usize) {
     if is_enabled() {
         create(address, bytes, false);
@@ -51,9 +68,47 @@ pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
     create(address, bytes, collapse);
 }
 
+/// In the child of a fork nothing is being created.
+pub(crate) fn after_fork_in_child() {
+    CREATING.store(0, Ordering::Relaxed);
+}
+
+/// Whether so many bytes may be created, which are counted already: if not, what is used of them comes at first touch.
+fn has_room(bytes: usize) -> bool {
+    let now = sys::coarse_ns();
+    if now.saturating_sub(READ_NS.load(Ordering::Relaxed)) < ROOM_HOLDS_NS {
+        if bytes >= TOO_MUCH.load(Ordering::Relaxed) {
+            return false;
+        }
+        let take = |left: usize| left.checked_sub(bytes);
+        if LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+            return true;
+        }
+    }
+    // Without /proc nobody knows.
+    let (needed, room) = (still_needed(), room_bytes(usize::MAX).unwrap_or(usize::MAX));
+    let fits = needed <= room;
+    // Others take of it, too.
+    LEFT.store(if fits { (room - needed) / 4 } else { 0 }, Ordering::Relaxed);
+    TOO_MUCH.store(if fits { usize::MAX } else { bytes }, Ordering::Relaxed);
+    READ_NS.store(now, Ordering::Relaxed);
+    fits
+}
+
+/// The room for what is being created, and some beside it.
+fn still_needed() -> usize {
+    let bytes = CREATING.load(Ordering::Relaxed);
+    bytes.saturating_add(bytes / 64 + MARGIN)
+}
+
 fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let start = address as usize / BASE * BASE;
     let end = (address as usize + bytes).next_multiple_of(BASE);
+    CREATING.fetch_add(end - start, Ordering::Relaxed);
+    if !has_room(end - start) {
+        CREATING.fetch_sub(end - start, Ordering::Relaxed);
+        return;
+    }
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
     let share = (end - start).div_ceil(threads).next_multiple_of(HUGE);
     let mut shares = [Share { start, bytes: 0, collapse }; MOST_THREADS];
@@ -106,11 +161,25 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
     threads::roam();
     // SAFETY: the argument is a share of a block that is new and known to nobody else.
     let Share { start, bytes, collapse } = unsafe { *share.cast::<Share>() };
-    if collapse {
-        make_huge(start, bytes);
+    let (mut at, end) = (start, start + bytes);
+    while at < end {
+        // Others create pages at the same time: the ranks of a job in one control group do.
+        if at > start {
+            let needed = still_needed();
+            if room_bytes(needed).is_some_and(|room| room < needed) {
+                break;
+            }
+        }
+        let to = ((at + PIECE) / HUGE * HUGE).min(end);
+        if collapse {
+            make_huge(at, to - at);
+        }
+        // SAFETY: creates pages; contents do not change.
+        let _ = unsafe { sys::advise(at, to - at, sys::MADV_POPULATE_WRITE) };
+        CREATING.fetch_sub(to - at, Ordering::Relaxed);
+        at = to;
     }
-    // SAFETY: creates pages; contents do not change.
-    let _ = unsafe { sys::advise(start, bytes, sys::MADV_POPULATE_WRITE) };
+    CREATING.fetch_sub(end - at, Ordering::Relaxed);
     ptr::null_mut()
 }
 

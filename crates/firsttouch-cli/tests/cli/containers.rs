@@ -7,8 +7,11 @@ use std::process::{Command, Output};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// A control group with one limit, which vanishes with this value.
-struct Group(PathBuf);
+/// A control group with one limit, which vanishes with this value, and the controller that had to be let into such groups.
+struct Group {
+    folder: PathBuf,
+    let_in: Option<String>,
+}
 
 impl Group {
     /// `files` are the limit's in version 1 and 2. `None` where there is no such group, which is said.
@@ -17,20 +20,29 @@ impl Group {
         let first = Path::new(ROOT).join(controller);
         // A folder that is no hierarchy has no such file, and takes none.
         let is_group = |folder: &Path| folder.join("cgroup.procs").exists();
-        let (top, file) =
-            if is_group(&first) { (first.as_path(), files[0]) } else { (Path::new(ROOT), files[1]) };
+        // Beside hierarchies of version 1 the one of version 2 has the controllers that are left.
+        let second = [Path::new(ROOT).to_owned(), Path::new(ROOT).join("unified")];
+        let second = second.into_iter().find(|folder| is_group(folder)).unwrap_or_default();
+        let is_first = is_group(&first);
+        let (top, file) = if is_first { (first, files[0]) } else { (second, files[1]) };
         let folder = top.join(&name);
-        if !is_group(top) || fs::create_dir(&folder).is_err() {
+        if !is_group(&top) || fs::create_dir(&folder).is_err() {
             skipped(&format!("control groups of {controller} cannot be made here: {ROOT} cannot be written"));
             return None;
         }
-        let group = Group(folder);
-        if top == first && controller == "cpuset" {
+        let mut group = Group { folder, let_in: None };
+        if !is_first && !group.folder.join(file).exists() {
+            // As root of the machine; else the limit cannot be written, which is said.
+            let control = top.join("cgroup.subtree_control");
+            let is_let_in = fs::write(control, format!("+{controller}")).is_ok();
+            group.let_in = is_let_in.then(|| controller.to_owned());
+        }
+        if is_first && controller == "cpuset" {
             // Version 1 lets nobody in before both are set.
             let nodes = fs::read(top.join("cpuset.mems")).unwrap();
-            fs::write(group.0.join("cpuset.mems"), nodes).unwrap();
+            fs::write(group.folder.join("cpuset.mems"), nodes).unwrap();
         }
-        if fs::write(group.0.join(file), value).is_err() {
+        if fs::write(group.folder.join(file), value).is_err() {
             skipped(&format!("{controller} is not for groups here: {file} cannot be written"));
             return None;
         }
@@ -43,7 +55,7 @@ impl Group {
         let mut inside = Command::new("sh");
         inside
             .args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "sh"])
-            .arg(self.0.join("cgroup.procs"));
+            .arg(self.folder.join("cgroup.procs"));
         inside.arg(command.get_program()).args(arguments);
         for (name, value) in command.get_envs() {
             match value {
@@ -57,7 +69,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
+        let _ = fs::remove_dir(&self.folder);
+        if let (Some(controller), Some(top)) = (&self.let_in, self.folder.parent()) {
+            let _ = fs::write(top.join("cgroup.subtree_control"), format!("-{controller}"));
+        }
     }
 }
 

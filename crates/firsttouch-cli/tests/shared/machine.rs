@@ -86,23 +86,34 @@ fn selected(text: &str) -> &str {
 #[derive(Debug)]
 pub(crate) struct ControlGroup {
     folder: PathBuf,
+    /// The controller had to be let into groups.
+    let_in: Option<&'static str>,
 }
 
 impl ControlGroup {
-    pub(crate) fn with_limit(bytes: u64) -> Outcome<ControlGroup> {
+    /// A limit of memory or of pages of the pool of 2 MiB.
+    fn with_limit(controller: &'static str, files: [&str; 2], bytes: u64) -> Outcome<ControlGroup> {
         let name = format!("firsttouch-faults-{}", std::process::id());
-        let kinds = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        let first = format!("/sys/fs/cgroup/{controller}");
+        let kinds =
+            [(&first[..], files[0]), ("/sys/fs/cgroup", files[1]), ("/sys/fs/cgroup/unified", files[1])];
         for (root, limit) in kinds {
             let folder = Path::new(root).join(&name);
-            if fs::create_dir(&folder).is_err() {
+            // What hierarchies are mounted in is a folder like any other.
+            if !Path::new(root).join("cgroup.procs").exists() || fs::create_dir(&folder).is_err() {
                 continue;
             }
-            let group = ControlGroup { folder };
-            if fs::write(group.folder.join(limit), bytes.to_string()).is_ok() {
+            let mut group = ControlGroup { folder, let_in: None };
+            let limit = group.folder.join(limit);
+            if !limit.exists() {
+                let control = Path::new(root).join("cgroup.subtree_control");
+                group.let_in = fs::write(control, format!("+{controller}")).is_ok().then_some(controller);
+            }
+            if fs::write(limit, bytes.to_string()).is_ok() {
                 return Ok(group);
             }
         }
-        skip("control groups of memory cannot be made here")
+        skip(format!("control groups of {controller} cannot be made here: their limit cannot be written"))
     }
 
     /// The shell command that moves the shell into the group.
@@ -114,6 +125,9 @@ impl ControlGroup {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.folder);
+        if let (Some(controller), Some(root)) = (self.let_in, self.folder.parent()) {
+            let _ = fs::write(root.join("cgroup.subtree_control"), format!("-{controller}"));
+        }
     }
 }
 
@@ -157,7 +171,13 @@ impl Surroundings {
             }
             ("cgroup", bytes) => {
                 let bytes = firsttouch_placement::parse_size(bytes).unwrap();
-                self.group = Some(ControlGroup::with_limit(bytes)?);
+                let files = ["memory.limit_in_bytes", "memory.max"];
+                self.group = Some(ControlGroup::with_limit("memory", files, bytes)?);
+            }
+            ("cgroup2m", bytes) => {
+                let bytes = firsttouch_placement::parse_size(bytes).unwrap();
+                let files = ["hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.max"];
+                self.group = Some(ControlGroup::with_limit("hugetlb", files, bytes)?);
             }
             ("command", name) => {
                 let found = Command::new("sh").args(["-c", "command -v \"$0\"", name]).output();

@@ -1,0 +1,27 @@
+// A control group that may have 4 MiB of reserved pages, of which the machine has more: blocks beyond that have other pages, with the
+// reason, and nobody dies of SIGBUS.
+//# requires: pool2m=16
+//# requires: cgroup2m=4M
+//# once: pages of a pool
+//# run: --pages 2m
+//# expect: pool>=4M
+//# expect: shortfall=cgroup-limit>=8M
+//# run: --pages auto
+//# expect: pool>=4M
+//# exec: --pages 2m --prefault
+#include "check.h"
+
+int main(void)
+{
+    char *blocks[5];
+    for (int i = 0; i < 5; i++) {
+        CHECK((blocks[i] = malloc(2 * MIB - 4096)) != NULL);
+        fill(blocks[i], 2 * MIB - 4096, i);
+    }
+    char *large = malloc(8 * MIB);
+    CHECK(large != NULL);
+    fill(large, 8 * MIB, 7);
+    for (int i = 0; i < 5; i++)
+        CHECK(holds(blocks[i], 2 * MIB - 4096, i));
+    return 0;
+}
