@@ -126,6 +126,7 @@ impl Quantity {
 pub fn measured_words(word: &str, value: u64) -> String {
     match is_time(word) {
         true if value >= 1_000_000_000 => format!("{:.2} ms", value as f64 / 1e9),
+        true if value >= 10_000_000 => format!("{:.1} µs", value as f64 / 1e6),
         true => format!("{:.1} ns", value as f64 / 1e3),
         false => format!("{:.1} GB/s", value as f64 / 1e9),
     }

@@ -14,6 +14,9 @@ const OF_DEVIATION: f64 = 0.674_489_75;
 /// What stands for a fact that a host does not tell, though it tells others.
 const ABSENT: &str = "not there";
 
+/// How facts of what ran on a host begin.
+const BENCH: &str = "bench ";
+
 /// Where hosts differ. Of every fact the value of most hosts counts, and the others are told with who has them.
 ///
 /// A measured value is an outlier where it is worse than the median by more than 3.5 standard deviations, as the median absolute
@@ -33,7 +36,12 @@ fn differing(hosts: &[DoctorHost]) -> Vec<DifferingFact> {
     let words: BTreeSet<&str> =
         telling.iter().flat_map(|host| host.facts.keys()).map(String::as_str).collect();
     for word in words {
-        let values = telling.iter().map(|host| (*host, host.facts.get(word).map_or(ABSENT, String::as_str)));
+        // Who only measured has not looked for it, and not every host has run what another has.
+        let may_lack = |host: &DoctorHost| host.version.is_some() && !word.starts_with(BENCH);
+        let values = telling.iter().filter_map(|host| match host.facts.get(word) {
+            Some(text) => Some((*host, text.as_str())),
+            None => may_lack(host).then_some((*host, ABSENT)),
+        });
         all.extend(of_fact(word, &values.collect::<Vec<_>>()));
     }
     all
@@ -121,6 +129,14 @@ mod tests {
                 ("y", "1", 3, r#"{"not there": ["d"]}"#.to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn who_only_measured_lacks_nothing() {
+        let measured =
+            |name| DoctorHost { version: None, ..host(name, &[("kernel", "6"), ("bench x", "a=1")], &[]) };
+        let hosts = [host("a", &[("kernel", "6"), ("y", "1")], &[]), measured("b"), measured("c")];
+        assert_eq!(compare(&hosts, 0.1), HostComparison::default());
     }
 
     #[test]

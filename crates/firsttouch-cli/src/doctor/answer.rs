@@ -17,6 +17,9 @@ const MOST_BYTES: usize = 16 << 20;
 /// What a command says on standard error is read to its end, and so much of it is kept.
 const MOST_TOLD: usize = 64 << 10;
 
+/// How long a command has to end when it is asked to. Who only kills srun leaves its job in the queue.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// How often somebody looks whether the command has ended, or an end is asked for.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -46,7 +49,12 @@ impl Answer {
     /// What the command said last on standard error, or how it ended.
     pub(super) fn last_words(&self) -> String {
         let told = String::from_utf8_lossy(&self.told);
-        let last = told.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        // Launchers add that a task failed, and rules around what they say.
+        let tells = |line: &&str| {
+            line.contains(char::is_alphanumeric)
+                && !(line.starts_with("srun: error: ") && line.contains(": Exited with exit code "))
+        };
+        let last = told.lines().rev().map(str::trim).find(tells);
         let status = match &self.end {
             End::Ended(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("exit status {code}"),
@@ -75,15 +83,16 @@ pub(super) fn answer(command: &mut Command, limit: Duration, stop: &AtomicBool) 
     Ok(Answer { said, told, end })
 }
 
-/// Both streams until the command has ended; what ends it earlier. Standard error may stay open: a connection that ssh shares
-/// holds it.
+/// Both streams until the command has ended; what ends it earlier, after which nothing that it says is kept. Standard error may stay
+/// open: a connection that ssh shares holds it.
 fn read(
     child: &mut Child,
     pid: Pid,
     texts: &mut [Vec<u8>; 2],
-    until: Instant,
+    mut until: Instant,
     stop: &AtomicBool,
 ) -> io::Result<Option<End>> {
+    let mut asked_to_end = None;
     let mut streams = [
         child.stdout.take().map(|stream| File::from(OwnedFd::from(stream))),
         child.stderr.take().map(|stream| File::from(OwnedFd::from(stream))),
@@ -94,18 +103,26 @@ fn read(
         let ended = waitid(WaitId::Pid(pid), look)?.is_some();
         let ready = ready(&streams, if ended { Duration::ZERO } else { LOOK })?;
         for (place, most) in [MOST_BYTES + 1, MOST_TOLD].into_iter().enumerate() {
+            let most = if asked_to_end.is_some() { 0 } else { most };
             if ready[place] && take(&mut streams[place], &mut texts[place], most)? {
                 streams[place] = None;
             }
         }
-        if texts[0].len() > MOST_BYTES {
-            return Ok(Some(End::TooMuch));
-        } else if ended && ready == [false; 2] {
-            return Ok(None);
-        } else if stop.load(Ordering::Relaxed) {
-            return Ok(Some(End::Interrupted));
-        } else if Instant::now() >= until {
-            return Ok(Some(End::TimeUp));
+        let is_late = Instant::now() >= until;
+        if ended && ready == [false; 2] || is_late && asked_to_end.is_some() {
+            return Ok(asked_to_end);
+        } else if asked_to_end.is_none() {
+            asked_to_end = if texts[0].len() > MOST_BYTES {
+                Some(End::TooMuch)
+            } else if stop.load(Ordering::Relaxed) {
+                Some(End::Interrupted)
+            } else {
+                is_late.then_some(End::TimeUp)
+            };
+            if asked_to_end.is_some() {
+                let _ = kill_process_group(pid, Signal::TERM);
+                until = Instant::now() + GRACE;
+            }
         }
     }
 }
@@ -147,6 +164,9 @@ mod tests {
         let said = of("cat; echo yes; echo no >&2; echo >&2; exit 3", long);
         assert_eq!((said.said.as_slice(), said.last_words().as_str()), (&b"yes\n"[..], "no (exit status 3)"));
         assert_eq!(of("kill -9 $$", long).last_words(), "signal 9");
+        let by_srun =
+            "echo no >&2; echo 'srun: error: n1: task 0: Exited with exit code 2' >&2; echo ---- >&2; exit 2";
+        assert_eq!(of(by_srun, long).last_words(), "no (exit status 2)");
         let large = of("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2", long);
         assert_eq!((large.said.len(), large.told.len()), (1_000_000, MOST_TOLD));
     }
@@ -164,6 +184,15 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(matches!(of("cat /dev/zero", Duration::from_secs(600)).end, End::TooMuch));
+        // It is asked to, first; and who does not heed that is ended all the same.
+        let line = format!(
+            "trap 'echo asked > {0}; exit' TERM; mkfifo {0}.pipe; cat {0}.pipe & wait",
+            pid.display()
+        );
+        assert!(matches!(of(&line, Duration::from_secs(2)).end, End::TimeUp));
+        assert_eq!(std::fs::read_to_string(&pid).expect("it was asked"), "asked\n");
+        let deaf = "trap '' TERM; exec tail -f /dev/null";
+        assert!(matches!(of(deaf, Duration::from_secs(1)).end, End::TimeUp));
         let stop = AtomicBool::new(true);
         let stopped = answer(Command::new("cat").arg("/dev/zero"), Duration::from_secs(600), &stop);
         assert!(matches!(stopped.expect("it runs").end, End::Interrupted | End::TooMuch));

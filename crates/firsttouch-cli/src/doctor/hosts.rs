@@ -11,7 +11,7 @@ use crate::progress_lines::ProgressLines;
 use anyhow::Context;
 use firsttouch_documents::{AnyDocument, DoctorHost, MissingHost, expanded};
 use firsttouch_report::{shell, shortened};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +25,19 @@ const LIMIT_MEASURED: Duration = Duration::from_secs(15 * 60);
 
 /// How long whoever knows the hosts has to name them.
 const NAMING: Duration = Duration::from_secs(60);
+
+/// A host to ask.
+struct Host {
+    name: String,
+    /// How many CPUs it has, if Slurm says it.
+    cpus: Option<u32>,
+}
+
+impl Host {
+    fn named(name: String) -> Host {
+        Host { name, cpus: None }
+    }
+}
 
 /// How hosts are reached; the words are the command and options of the user's, which a shell takes apart.
 pub(super) enum Way<'a> {
@@ -54,17 +67,25 @@ impl Way<'_> {
     }
 
     /// The command that runs some words on a host.
-    fn command(&self, host: &str, words: &[String]) -> Command {
+    fn command(&self, host: &Host, words: &[String], measures: bool) -> Command {
+        let name = host.name.as_str();
         let (own, ours): (_, Vec<&str>) = match self {
-            Way::Ssh(own) => (*own, vec!["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", host]),
-            // The whole node, whatever a task would be given: a part of its CPUs would be found to be all of it.
-            Way::Slurm(own) => (*own, vec!["--nodes=1", "--ntasks=1", "--nodelist", host, "--cpu-bind=none"]),
-            Way::Mpi(own) => (*own, vec!["-n", "1", "--host", host, "--bind-to", "none"]),
+            Way::Ssh(own) => (*own, vec!["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", name]),
+            Way::Slurm(own) => (*own, vec!["--nodes=1", "--ntasks=1", "--nodelist", name, "--cpu-bind=none"]),
+            Way::Mpi(own) => (*own, vec!["-n", "1", "--host", name, "--bind-to", "none"]),
         };
         let mut ours: Vec<String> = ours.into_iter().map(str::to_owned).collect();
-        // Within a job its CPUs are taken already, by the step that this is.
-        let in_job = std::env::var_os("SLURM_JOB_ID").is_some();
-        ours.extend((matches!(self, Way::Slurm(_)) && in_job).then(|| "--overlap".to_owned()));
+        match self {
+            // Within a job its CPUs are taken already, by the step that this is.
+            Way::Slurm(_) if in_job() => ours.push("--overlap".to_owned()),
+            // A task has one CPU and its part of the memory: enough to look at a node, on which others run, and too little to measure
+            // it.
+            Way::Slurm(_) if measures => {
+                ours.push("--mem=0".to_owned());
+                ours.extend(host.cpus.map(|cpus| format!("--cpus-per-task={cpus}")));
+            }
+            _ => {}
+        }
         match self {
             // A shell on the other side takes them apart again.
             Way::Ssh(_) => ours.extend(words.iter().map(|word| shell::quote(word))),
@@ -73,14 +94,45 @@ impl Way<'_> {
         shell_command(own, &ours)
     }
 
-    /// The hosts, where nobody has named them, and those that are known to be down.
-    fn known_hosts(&self, interrupt: &Interrupt) -> Outcome<(Vec<String>, Vec<MissingHost>)> {
+    /// The hosts to ask, each once, and those that are known to be down.
+    fn hosts(&self, args: &Doctor, interrupt: &Interrupt) -> Outcome<(Vec<Host>, Vec<MissingHost>)> {
+        let Some(text) = &args.hosts else {
+            let (mut hosts, mut missing) = self.known_hosts(interrupt)?;
+            // A node is in several partitions.
+            let mut seen = BTreeSet::new();
+            hosts.retain(|host| seen.insert(host.name.clone()));
+            missing.retain(|host| seen.insert(host.name.clone()));
+            return Ok((hosts, missing));
+        };
+        let mut hosts: Vec<Host> = named_hosts(text)?.into_iter().map(Host::named).collect();
+        let mut seen = BTreeSet::new();
+        hosts.retain(|host| seen.insert(host.name.clone()));
+        let mut missing = Vec::new();
+        // Who waits for a node that is down waits for nothing. Where Slurm does not say how it is, srun will.
+        if matches!(self, Way::Slurm(_))
+            && !in_job()
+            && let Ok((up, down)) = self.known_hosts(interrupt)
+        {
+            let cpus: BTreeMap<&str, Option<u32>> =
+                up.iter().map(|host| (host.name.as_str(), host.cpus)).collect();
+            hosts.retain_mut(|host| {
+                host.cpus = cpus.get(host.name.as_str()).copied().flatten();
+                let found = down.iter().find(|one| one.name == host.name);
+                missing.extend(found.cloned());
+                found.is_none()
+            });
+        }
+        Ok((hosts, missing))
+    }
+
+    /// Those that whoever starts something there knows of.
+    fn known_hosts(&self, interrupt: &Interrupt) -> Outcome<(Vec<Host>, Vec<MissingHost>)> {
         let (mut command, hint) = match self {
             Way::Slurm(_) if std::env::var_os("SLURM_JOB_NODELIST").is_some() => {
                 (shell_command("scontrol show hostnames", &[]), "scontrol show hostnames says the same")
             }
             Way::Slurm(_) => (
-                shell_command("sinfo --noheader --Node --format '%N %t'", &[]),
+                shell_command("sinfo --noheader --Node --format '%N %t %c %E'", &[]),
                 "sinfo --Node lists the nodes; or name the hosts: --hosts",
             ),
             Way::Ssh(words) | Way::Mpi(words) => (
@@ -96,15 +148,27 @@ impl Way<'_> {
         }
         let (mut hosts, mut missing) = (Vec::new(), Vec::new());
         for line in String::from_utf8_lossy(&named.said).lines() {
-            let mut words = line.split_whitespace();
-            let Some(host) = words.next().map(str::to_owned) else { continue };
-            match words.next().filter(|state| is_down(state)) {
-                Some(state) => missing.push(MissingHost { name: host, why: format!("Slurm says: {state}") }),
-                None => hosts.push(host),
+            let mut words = line.trim().splitn(4, ' ');
+            let Some(name) = words.next().filter(|name| !name.is_empty()).map(str::to_owned) else {
+                continue;
+            };
+            let (state, cpus, reason) = (words.next(), words.next(), words.next());
+            match state.filter(|state| is_down(state)) {
+                Some(state) => {
+                    let reason = reason.filter(|reason| *reason != "none");
+                    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    missing.push(MissingHost { name, why: format!("Slurm says: {state}{reason}") });
+                }
+                None => hosts.push(Host { name, cpus: cpus.and_then(|text| text.parse().ok()) }),
             }
         }
         Ok((hosts, missing))
     }
+}
+
+/// Whether this runs in a job of Slurm's.
+fn in_job() -> bool {
+    std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
 /// States of Slurm in which a node starts nothing; `*` is one that does not respond.
@@ -125,12 +189,7 @@ fn shell_command(own: &str, words: &[String]) -> Command {
 /// Runs `doctor --json` on all hosts, some at once.
 pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcome<Asked> {
     let interrupt = Interrupt::listen().context("cannot listen to signals")?;
-    let (named, mut missing) = match &args.hosts {
-        Some(text) => (named_hosts(text)?, Vec::new()),
-        None => way.known_hosts(&interrupt)?,
-    };
-    let mut seen = BTreeSet::new();
-    let hosts: Vec<String> = named.into_iter().filter(|host| seen.insert(host.clone())).collect();
+    let (hosts, mut missing) = way.hosts(args, &interrupt)?;
     if hosts.is_empty() && missing.is_empty() {
         return Err(Failure::message("there are no hosts to ask").usage().hint("--hosts a,b,c names them"));
     }
@@ -155,7 +214,7 @@ pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcom
             if interrupt.asked() {
                 return;
             }
-            let found = answer(&mut way.command(host, &words), limit, interrupt.flag());
+            let found = answer(&mut way.command(host, &words, args.measure), limit, interrupt.flag());
             let found = found.map_err(|error| error.to_string()).and_then(|said| understood(&said, limit));
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -169,7 +228,7 @@ pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcom
     });
     lines.clear();
     let mut asked = Asked { interrupted: interrupt.asked(), ..Asked::default() };
-    for (name, found) in hosts.into_iter().zip(answers) {
+    for (Host { name, .. }, found) in hosts.into_iter().zip(answers) {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         match found.unwrap_or_else(|| Err("not asked: interrupted".to_owned())) {
             Ok(host) => asked.hosts.push(DoctorHost { name, ..host }),

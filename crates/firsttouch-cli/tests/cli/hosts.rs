@@ -323,3 +323,109 @@ fn a_file_that_is_no_document_is_told_and_does_not_cost_the_others() {
     assert_eq!(names(&document["missing"]), [status.as_str(), &broken, "/no/such/file"]);
     assert_code(&run(&["doctor", "--merge", &broken]), 1);
 }
+
+/// Four hosts of which there are documents of `measure` and `bench`, as the command writes them, with values of the test's; of the first
+/// there is one of `doctor`, too.
+#[test]
+fn what_was_measured_and_what_ran_is_put_together_by_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = |name: &str, document: &Value| {
+        let path = folder.path().join(name);
+        fs::write(&path, document.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let by = |words: &[&str]| {
+        let output = run(words);
+        assert_code(&output, 0);
+        json(&stdout(&output))
+    };
+    let mut looked_at = by(&["doctor", "--json"]);
+    let mut measured = by(&["measure", "--quick", "--size", "16M", "--json", "--no-save"]);
+    let tiny = ["--set", "table=64K", "--set", "reads=1000", "--max-runs", "2", "--steps", "1", "--json"];
+    let mut ran = by(&[&["bench", "gather"], &tiny[..]].concat());
+    let kernel = measured["machine"]["kernel"].as_str().unwrap().to_owned();
+    looked_at["hosts"][0]["name"] = "n1".into();
+    let mut files = vec![keep("of-doctor.json", &looked_at)];
+    let node = measured["nodes"][0]["id"].clone();
+    for (host, latency_ns, read_gbps, seconds) in [
+        ("n1", 100.0, 20.0, 1.0e-3),
+        ("n2", 103.0, 19.8, 1.01e-3),
+        ("n3", 98.0, 20.1, 0.99e-3),
+        ("n4", 400.0, 8.0, 3.0e-3),
+    ] {
+        measured["latency_ns"][0][0] = latency_ns.into();
+        measured["read_gbps"][0][0] = read_gbps.into();
+        measured["machine"]["kernel"] = if host == "n2" { "0.1".into() } else { kernel.as_str().into() };
+        files.push(keep(&format!("{host}.measure.json"), &measured));
+        ran["cases"][0]["parameters"]["table"] = if host == "n3" { "1M" } else { "64K" }.into();
+        let configurations = &mut ran["cases"][0]["comparisons"][0]["session"]["configurations"];
+        for one in configurations.as_array_mut().unwrap() {
+            one["judged"] = serde_json::json!({ "mean": seconds, "deviation": null });
+        }
+        files.push(keep(&format!("{host}.gather.json"), &ran));
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let (table, all) = (folder.path().join("table.md"), [&["doctor", "--merge"], &files[..]].concat());
+    let document = by(&[&all[..], &["--json", "--export-md", table.to_str().unwrap()]].concat());
+    assert_eq!(names(&document["hosts"]), ["n1", "n2", "n3", "n4"], "{document:#}");
+    assert!(document["missing"].is_null(), "{document:#}");
+    // The document of `doctor` and the two others are of one host.
+    let first = &document["hosts"][0];
+    assert_eq!(
+        (&first["findings"], &first["version"]),
+        (&looked_at["hosts"][0]["findings"], &looked_at["hosts"][0]["version"])
+    );
+    let [latency, read] = [("latency", "ps"), ("read", "bytes_per_s")]
+        .map(|(what, unit)| format!("{what}_node{node}_from_node{node}_{unit}"));
+    let ran_words: Vec<&str> = first["measured"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .filter(|word| word.starts_with("bench gather "))
+        .collect();
+    assert!(!ran_words.is_empty(), "{first:#}");
+    assert_eq!(
+        (&first["measured"][&latency], &first["measured"][&read]),
+        (&100_000.into(), &20_000_000_000_u64.into())
+    );
+    assert_eq!(document["hosts"][3]["measured"][ran_words[0]], 3_000_000_000_u64);
+
+    // Most have one kernel and ran by the same parameters; what only one was looked at for differs from nobody.
+    let differing: Vec<(&str, &Value, &Value)> =
+        (document["compared"]["differing"].as_array().unwrap().iter())
+            .map(|one| (one["fact"].as_str().unwrap(), &one["hosts"], &one["others"]))
+            .collect();
+    let parameters = |table| format!("reads=1000 table={table}");
+    assert_eq!(
+        differing,
+        [
+            ("bench gather", &3.into(), &serde_json::json!({ parameters("1M"): ["n3"] })),
+            ("kernel", &3.into(), &serde_json::json!({ "0.1": ["n2"] })),
+        ]
+    );
+    // One is slow in all that the test has set.
+    let slow = document["compared"]["slow"].as_array().unwrap();
+    let of = |word: &str| {
+        slow.iter().find(|one| one["quantity"] == word).unwrap_or_else(|| panic!("{word}: {slow:?}"))
+    };
+    for word in [&latency[..], &read, ran_words[0]] {
+        assert_eq!((&of(word)["host"], &of(word)["hosts"]), (&"n4".into(), &4.into()));
+    }
+    assert_eq!((&of(&latency)["value"], &of(&latency)["median"]), (&400_000.into(), &103_000.into()));
+    assert!(slow.iter().all(|one| one["host"] == "n4"), "{slow:?}");
+
+    let strict = run(&[&all[..], &["--strict"]].concat());
+    assert_code(&strict, 3);
+    let table = fs::read_to_string(&table).unwrap();
+    for line in [
+        "4 hosts; 2 things differ; slower than the others: n4; ".to_owned(),
+        format!("n4: {latency} 400.0 ns; the median of 4 hosts is 103.0 ns, and above "),
+        format!("n4: {read} 8.0 GB/s; the median of 4 hosts is 19.8 GB/s, and below "),
+        "0.1: n2".to_owned(),
+    ] {
+        assert!(stdout(&strict).contains(&line), "{line}: {}", stdout(&strict));
+    }
+    assert!(table.contains(" 400.0 ns; the median of 4 hosts is 103.0 ns"), "{table}");
+    assert!(table.contains(" | 1.01 ms | 3.00 ms on n4 | 990.0 µs on n3 |"), "{table}");
+}

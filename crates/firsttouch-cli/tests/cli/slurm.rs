@@ -1,7 +1,7 @@
 //! Ranks behind Slurm: its daemons are started in a folder, with a configuration and ports of their own, and stopped again.
 
 use crate::jobs::{apart, cpus, shards_find_what_one_finds, show};
-use crate::{assert_code, firsttouch, json_file, skipped, stderr};
+use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -13,10 +13,19 @@ use tempfile::TempDir;
 /// A busy machine starts three daemons within this time.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One node, this machine, and what runs it.
+/// Nodes, all of them this machine, and what runs them.
 struct Slurm {
     folder: TempDir,
+    nodes: Vec<String>,
     daemons: Vec<Child>,
+}
+
+fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap()
+}
+
+fn processors() -> usize {
+    fs::read_to_string("/proc/cpuinfo").unwrap().matches("\nprocessor\t").count() + 1
 }
 
 impl Drop for Slurm {
@@ -29,8 +38,13 @@ impl Drop for Slurm {
 }
 
 impl Slurm {
-    /// `None`, which is said, where it cannot be started.
+    /// One node of this machine's name; `None`, which is said, where it cannot be started.
     fn start() -> Option<Slurm> {
+        Slurm::with(&[host().trim()], "")
+    }
+
+    /// Nodes of these names, and what else there is, in lines of the configuration.
+    fn with(nodes: &[&str], others: &str) -> Option<Slurm> {
         for program in ["munged", "slurmctld", "slurmd", "srun", "sbatch"] {
             let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output();
             if !found.is_ok_and(|output| output.status.success()) {
@@ -45,8 +59,9 @@ impl Slurm {
         let folder = tempfile::tempdir().unwrap();
         // Its daemons refuse folders that others cannot pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let mut slurm = Slurm { folder, daemons: Vec::new() };
-        slurm.configure();
+        let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
+        let mut slurm = Slurm { folder, nodes: nodes.clone(), daemons: Vec::new() };
+        slurm.configure(others);
         let socket = slurm.path("munge.sock");
         let key = slurm.path("key");
         slurm.daemon(
@@ -62,10 +77,13 @@ impl Slurm {
         );
         slurm.wait_for(|_| socket.exists());
         slurm.daemon("slurmctld", &["-D"], &[]);
-        slurm.daemon("slurmd", &["-D"], &[]);
+        for node in &nodes {
+            let named: &[&str] = if *node == host().trim() { &["-D"] } else { &["-D", "-N", node] };
+            slurm.daemon("slurmd", named, &[]);
+        }
         slurm.wait_for(|slurm| {
-            let states = slurm.command("sinfo").args(["-h", "-o", "%T"]).output().unwrap();
-            states.stdout.starts_with(b"idle")
+            let states = slurm.said("sinfo", &["-h", "-N", "-o", "%N %T"]);
+            nodes.iter().all(|node| states.lines().any(|line| line == format!("{node} idle")))
         });
         Some(slurm)
     }
@@ -74,28 +92,33 @@ impl Slurm {
         self.folder.path().join(name)
     }
 
-    fn configure(&self) {
+    fn configure(&self, others: &str) {
         let folder = self.folder.path().display();
-        let ports = [0, 0].map(|any| TcpListener::bind(("127.0.0.1", any)).unwrap());
-        let [control, node] = ports.map(|port| port.local_addr().unwrap().port());
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let ports: Vec<TcpListener> =
+            (0..=self.nodes.len()).map(|_| TcpListener::bind(("127.0.0.1", 0)).unwrap()).collect();
+        let mut ports = ports.iter().map(|port| port.local_addr().unwrap().port());
+        let host = host();
         let host = host.trim();
-        let count = fs::read_to_string("/proc/cpuinfo").unwrap().matches("\nprocessor\t").count() + 1;
-        let lines = [
+        let mut lines = vec![
             "ClusterName=test".to_owned(),
             format!("SlurmctldHost={host}(127.0.0.1)"),
             format!("AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket={folder}/munge.sock"),
-            format!("SlurmUser=root\nSlurmctldPort={control}\nSlurmdPort={node}"),
-            format!("StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool"),
-            format!("SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd.pid"),
+            format!("SlurmUser=root\nSlurmctldPort={}", ports.next().unwrap()),
+            format!("StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool-%n"),
+            format!("SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd-%n.pid"),
             "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\nMpiDefault=none".to_owned(),
             "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2".to_owned(),
-            format!(
-                "NodeName={host} NodeAddr=127.0.0.1 CPUs={count}\nPartitionName=all Nodes={host} Default=YES\n"
-            ),
         ];
+        for (node, port) in self.nodes.iter().zip(ports) {
+            lines.push(format!(
+                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={}",
+                processors()
+            ));
+        }
+        lines.push(format!("PartitionName=all Nodes={} Default=YES\n{others}\n", self.nodes.join(",")));
         fs::write(self.path("slurm.conf"), lines.join("\n")).unwrap();
-        ["state", "spool"].iter().for_each(|name| fs::create_dir(self.path(name)).unwrap());
+        fs::create_dir(self.path("state")).unwrap();
+        self.nodes.iter().for_each(|node| fs::create_dir(self.path(&format!("spool-{node}"))).unwrap());
         let mut random = [0; 64];
         std::io::Read::read_exact(&mut File::open("/dev/urandom").unwrap(), &mut random).unwrap();
         fs::write(self.path("key"), random).unwrap();
@@ -108,8 +131,15 @@ impl Slurm {
         command
     }
 
+    /// What one of its commands says.
+    fn said(&self, program: &str, words: &[&str]) -> String {
+        stdout(&self.command(program).args(words).output().unwrap())
+    }
+
     fn daemon(&mut self, program: &str, words: &[&str], options: &[(&str, &Path)]) {
-        let log = File::create(self.path(&format!("{program}.out"))).unwrap();
+        // Those of several nodes write one after the other.
+        let log = self.path(&format!("{program}.out"));
+        let log = File::options().create(true).append(true).open(log).unwrap();
         let mut command = self.command(program);
         command.args(words).args(options.iter().map(|(option, path)| format!("{option}{}", path.display())));
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
@@ -217,4 +247,97 @@ fn tasks_of_slurm_are_ranks() {
     let mut search = slurm.command("srun");
     search.args(["-n", "2"]);
     shards_find_what_one_finds(search, "srun");
+}
+
+/// Two nodes that run, one that its administrators have taken out, and one that has never answered.
+#[test]
+fn doctor_asks_the_nodes_of_slurm_and_tells_why_others_are_missing() {
+    let others = "NodeName=broken CPUs=1 NodeAddr=127.0.0.1 Port=1 State=DOWN Reason=\"a fan is broken\"\n\
+                  NodeName=silent CPUs=1 NodeAddr=127.0.0.1 Port=1\n\
+                  PartitionName=more Nodes=n1,broken,silent\nPartitionName=again Nodes=n1,broken,silent";
+    let Some(slurm) = Slurm::with(&["n1", "n2"], others) else { return };
+    let own = firsttouch();
+    let own = own.get_program().to_str().unwrap();
+    let doctor = |launcher: &[&str], words: &[&str]| {
+        let mut command = slurm.command(launcher.first().unwrap_or(&own));
+        command.args(launcher.iter().skip(1)).args(launcher.first().map(|_| own));
+        command.args(["doctor", "--slurm"]).args(words);
+        command.output().unwrap()
+    };
+    let ours = ["--remote", own, "--json"];
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+
+    // Those of the cluster, and what was found there is what is found here.
+    let output = doctor(&[], &ours);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    assert_eq!(names(&document["hosts"]), ["n1", "n2"], "{document:#}");
+    assert_eq!(names(&document["missing"]), ["broken", "silent"], "{document:#}");
+    let why = |at: usize| document["missing"][at]["why"].as_str().unwrap();
+    assert!(why(0).starts_with("Slurm says: down") && why(0).ends_with(" (a fan is broken)"), "{}", why(0));
+    assert!(why(1).starts_with("Slurm says: unk"), "{}", why(1));
+    let here = json(&stdout(&run(&["doctor", "--json"])));
+    let ids = |host: &serde_json::Value| -> Vec<String> {
+        let findings = host["findings"].as_array().unwrap().iter();
+        findings.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let there = document["hosts"].as_array().unwrap();
+    for host in there {
+        assert_eq!(host["facts"]["kernel"], here["hosts"][0]["facts"]["kernel"], "{host:#}");
+        assert_eq!(ids(host), ids(&here["hosts"][0]), "{host:#}");
+    }
+    assert_eq!(document["compared"]["differing"], serde_json::json!([]), "{document:#}");
+    let kept = slurm.path("all.json");
+    fs::write(&kept, stdout(&output)).unwrap();
+    let merged = run(&["doctor", "--merge", kept.to_str().unwrap(), "--strict"]);
+    assert_code(&merged, 3);
+    for line in ["2 of 4 hosts answered; ", "  broken: Slurm says: down"] {
+        assert!(stdout(&merged).contains(line), "{line}: {}", stdout(&merged));
+    }
+
+    // Those that are named: nobody waits for one that is down, and srun tells of one that nobody knows.
+    let output = doctor(&[], &[&ours[..], &["--hosts", "n2,broken,nobody,n2"]].concat());
+    let document = json(&stdout(&output));
+    assert_eq!(names(&document["hosts"]), ["n2"], "{document:#}");
+    assert_eq!(names(&document["missing"]), ["broken", "nobody"], "{document:#}");
+    assert!(document["missing"][1]["why"].as_str().unwrap().contains("Invalid node name"), "{document:#}");
+
+    // A command that is not there is what is told, and not that srun saw a task fail.
+    let output = doctor(&[], &["--remote", "/no/such/firsttouch", "--hosts", "n1"]);
+    assert_code(&output, 1);
+    assert!(stdout(&output).contains("/no/such/firsttouch: No such file"), "{}", stdout(&output));
+
+    // Who measures has all of a node; its command says here what it has, and no document.
+    let tells = slurm.path("tells");
+    fs::write(&tells, "#!/bin/sh\necho \"$(nproc) of all, $2 $3\" >&2; exit 1\n").unwrap();
+    fs::set_permissions(&tells, fs::Permissions::from_mode(0o755)).unwrap();
+    let output =
+        doctor(&[], &["--remote", tells.to_str().unwrap(), "--measure", "--json", "--hosts", "n1,n2"]);
+    let document = json(&stdout(&output));
+    for one in document["missing"].as_array().unwrap() {
+        assert_eq!(one["why"], format!("{} of all, --json --measure (exit status 1)", processors()));
+    }
+
+    // In an allocation its nodes are asked, and in a step, which has taken all of them.
+    let output = doctor(&["salloc", "--quiet", "-N", "2"], &ours);
+    assert_eq!(names(&json(&stdout(&output))["hosts"]), ["n1", "n2"], "{}", stderr(&output));
+    let output = doctor(&["srun", "-N", "1", "-w", "n2", "-c", &processors().to_string()], &ours);
+    let document = json(&stdout(&output));
+    assert_eq!(names(&document["hosts"]), ["n2"], "{document:#}");
+    assert!(document["missing"].is_null(), "{document:#}");
+
+    // A node that others have is waited for as long as is asked, and nothing of ours stays in the queue.
+    let mut job = slurm.command("srun");
+    job.args(["-w", "n2", "-c", &processors().to_string(), "cat"]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    slurm.wait_for(|slurm| slurm.said("squeue", &["-h", "-o", "%T"]) == "RUNNING\n");
+    let output = doctor(&[], &[&ours[..], &["--hosts", "n2", "--host-limit", "2s"]].concat());
+    assert_code(&output, 1);
+    let why = json(&stdout(&output))["missing"][0]["why"].as_str().unwrap().to_owned();
+    assert!(why.starts_with("no answer within 2 s: srun: job ") && why.contains(" queued "), "{why}");
+    slurm.wait_for(|slurm| slurm.said("squeue", &["-h", "-o", "%T"]) == "RUNNING\n");
+    drop(job.stdin.take());
+    assert!(job.wait().unwrap().success());
 }
