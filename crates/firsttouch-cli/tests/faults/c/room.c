@@ -3,7 +3,7 @@
 // created and huge.
 //# requires: cgroup=192M
 //# run: --prefault -- private 640 0 64
-//# expect: shortfall=untouched>=512M where thp
+//# expect: shortfall=untouched>=512M where thp linux>=6.7
 //# run: --prefault --pages 2m -- private 640 0 64
 //# run: --prefault --heap -- private 640 0 64
 //# run: --prefault -- shared 640 0 64
