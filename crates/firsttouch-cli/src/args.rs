@@ -195,7 +195,7 @@ pub(crate) struct Run {
     /// unless --memory says otherwise, `hbm` is the nearest, and of several devices of --near each rank gets the one next to it.
     #[arg(long, value_name = "auto|N")]
     pub(crate) ranks: Option<RanksWord>,
-    /// Place only these ranks of the job: 0,7 or 0-3. The others take no CPUs of theirs, and run as the launcher starts them
+    /// Place only these ranks of the job: 0,7 or 0-3. The others run as the launcher starts them
     #[arg(long, value_name = "LIST", requires = "ranks")]
     pub(crate) only_ranks: Option<RankList>,
     /// Refuse (125) where the placement cannot reach the program, or the machine has no such pages

@@ -50,7 +50,7 @@ impl FromStr for RanksWord {
     }
 }
 
-/// `--only-ranks`: some ranks of a job, by their numbers.
+/// `--only-ranks`: some ranks of a job, by their numbers. Ranges, because a job has more ranks than the kernel's lists have CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RankList {
     ranges: Vec<RangeInclusive<u32>>,

@@ -369,7 +369,7 @@ fn what_was_measured_and_what_ran_is_put_together_by_host() {
     let document = by(&[&all[..], &["--json", "--export-md", table.to_str().unwrap()]].concat());
     assert_eq!(names(&document["hosts"]), ["n1", "n2", "n3", "n4"], "{document:#}");
     assert!(document["missing"].is_null(), "{document:#}");
-    // The document of `doctor` and the two others are of one host.
+    // What `doctor`, `measure` and `bench` wrote of it is one host.
     let first = &document["hosts"][0];
     assert_eq!(
         (&first["findings"], &first["version"]),
