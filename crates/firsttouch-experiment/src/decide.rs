@@ -1,7 +1,7 @@
 //! The rule that decides, block by block, which configurations differ from the baseline and which do not.
 
 use crate::Verdict;
-use crate::statistics::closure::adjusted_log_e;
+use crate::statistics::closure::weighed_log_e;
 use crate::statistics::contrast::{Contrast, contrasts};
 use crate::statistics::layout::Block;
 
@@ -25,18 +25,31 @@ pub struct Decision {
 /// lies within `same_band`; each of its ends is a test of its own (two one-sided tests, D. Schuirmann 1987) at `alpha`, shared among all
 /// alternatives that were not called the same before (Holm). With normal noise that is the same in
 /// all, the probability of calling any alternative different that is not is at most `alpha` over the whole session, and so is that of
-/// calling any the same that is further away than `same_band`. How far other noise is from that the example `operating` shows.
+/// calling any the same that is further away than `same_band`. How far other noise is from that the example `operating` shows. Alternatives
+/// may weigh differently in both: what weighs little is asked more, and the others less.
 #[derive(Clone, Debug)]
 pub struct Decider {
     alpha: f64,
     same_band: f64,
+    weights: Vec<f64>,
     decisions: Vec<Option<Decision>>,
 }
 
 impl Decider {
     /// A rule for this many alternatives to the baseline.
     pub fn new(alternatives: usize, alpha: f64, same_band: f64) -> Decider {
-        Decider { alpha, same_band, decisions: vec![None; alternatives] }
+        Decider::weighing(vec![1.0; alternatives], alpha, same_band)
+    }
+
+    /// The same with a weight for each, positive numbers, which nothing that will be looked at may have decided.
+    pub(crate) fn weighing(weights: Vec<f64>, alpha: f64, same_band: f64) -> Decider {
+        Decider { alpha, same_band, decisions: vec![None; weights.len()], weights }
+    }
+
+    /// An alternative's share of the risk among all about which this answers true.
+    pub(crate) fn share(&self, alternative: usize, counts: impl Fn(&Option<Decision>) -> bool) -> f64 {
+        let all = self.decisions.iter().zip(&self.weights).filter(|(decision, _)| counts(decision));
+        self.weights[alternative] / all.map(|(_, weight)| weight).sum::<f64>()
     }
 
     /// What is decided about each alternative, in the order of the blocks' entries after the baseline's.
@@ -62,14 +75,15 @@ impl Decider {
         // An alternative of which nothing is known yet counts as one without evidence.
         let log_e: Vec<f64> =
             seen.iter().map(|contrast| contrast.as_ref().map_or(0.0, Contrast::log_e)).collect();
-        let adjusted = adjusted_log_e(&log_e);
-        let not_the_same = self.decisions.iter().flatten().filter(|it| it.verdict == Verdict::Same).count();
-        let questions = (self.decisions.len() - not_the_same) as f64;
-        for ((decision, contrast), adjusted) in self.decisions.iter_mut().zip(seen).zip(adjusted) {
+        let adjusted = weighed_log_e(&log_e, &self.weights);
+        let may_differ = |decision: &Option<Decision>| decision.is_none_or(|it| it.verdict != Verdict::Same);
+        let shares: Vec<f64> = (0..self.decisions.len()).map(|at| self.share(at, may_differ)).collect();
+        let asked = self.decisions.iter_mut().zip(seen).zip(adjusted).zip(shares);
+        for (((decision, contrast), adjusted), share) in asked {
             let Some(contrast) = contrast.filter(|_| decision.is_none()) else { continue };
             // One-sided tests can be narrower than an interval that nothing limits yet; what is decided has an interval to show.
             let has_interval = contrast.half_width(self.alpha).is_some();
-            let verdict = if has_interval && is_within(&contrast, self.same_band, self.alpha / questions) {
+            let verdict = if has_interval && is_within(&contrast, self.same_band, self.alpha * share) {
                 Verdict::Same
             } else if adjusted < -self.alpha.ln() {
                 continue;

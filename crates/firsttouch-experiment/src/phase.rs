@@ -15,8 +15,8 @@ const MOST_FOR_CONFIRMATION: f64 = 0.5;
 /// So many times the blocks that find the gain in nine of ten confirmations: the tenth needs more.
 const SAFETY: u32 = 2;
 
-/// With fewer blocks, two configurations alone have no interval whatever they take, or one beyond use.
-const FRESH_BLOCKS: u32 = 6;
+/// So many blocks confirm a large gain, where the search has told of the noise.
+const FRESH_BLOCKS: u32 = 4;
 
 /// Why a phase ended.
 #[derive(Debug)]
@@ -62,20 +62,16 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         race: &mut Race<'_>,
         keeps_time: bool,
     ) -> Ending<L::Error> {
-        let share = if keeps_time { MOST_FOR_CONFIRMATION } else { 0.0 };
         while !race.live().is_empty() {
             if self.plan.max_runs.is_some_and(|most| history.block() >= most) {
                 return Ending::MaxRuns;
             }
             let mut next = race.live().to_vec();
-            if let Some(budget) = self.plan.budget {
-                let left = budget.saturating_sub(self.launcher.elapsed());
-                match self.affordable(history, race, left, budget.mul_f64(share)) {
-                    Ok(affordable) => next = affordable,
-                    // A block that the budget cuts short is better than nothing.
-                    Err(_) if history.block() == 0 => {}
-                    Err(ending) => return ending,
-                }
+            match self.affordable(history, race, keeps_time) {
+                Some(Ok(affordable)) => next = affordable,
+                // A block that the budget cuts short is better than nothing.
+                Some(Err(ending)) if history.block() > 0 => return ending,
+                Some(Err(_)) | None => {}
             }
             if let Some(ending) = self.block(phase, history, &next) {
                 return ending;
@@ -97,14 +93,16 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         })
     }
 
-    /// Who runs in the next block where this much time is left, the baseline first. At most the time `for_confirmation` is kept.
-    fn affordable(
+    /// Who runs in the next block where there is a budget, the baseline first.
+    pub(crate) fn affordable(
         &self,
         history: &History,
         race: &Race<'_>,
-        left: Duration,
-        for_confirmation: Duration,
-    ) -> Result<Vec<usize>, Ending<L::Error>> {
+        keeps_time: bool,
+    ) -> Option<Result<Vec<usize>, Ending<L::Error>>> {
+        let budget = self.plan.budget?;
+        let left = budget.saturating_sub(self.launcher.elapsed());
+        let for_confirmation = budget.mul_f64(if keeps_time { MOST_FOR_CONFIRMATION } else { 0.0 });
         let candidates = self.candidates(history, race);
         let kept = self.kept(race).min(for_confirmation);
         // What will be recommended is not known from the beginning on, but that it has to be confirmed is.
@@ -123,10 +121,10 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         }
         if places.is_empty() {
             let is_time_kept = !one_block(&candidates, baseline, left).is_empty();
-            return Err(if is_time_kept { Ending::Reserved } else { Ending::Budget });
+            return Some(Err(if is_time_kept { Ending::Reserved } else { Ending::Budget }));
         }
         places.insert(0, BASELINE);
-        Ok(places)
+        Some(Ok(places))
     }
 
     /// Those about whom something is left to decide, and what it takes.
@@ -140,7 +138,7 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
                 blocks: match (history.runs[configuration].len() as u32, forecast) {
                     // Those that run are to be decided before others are tried that promised less.
                     (0, _) if has_begun => 2 * FEWEST_BLOCKS,
-                    // What has hardly begun is given as many blocks as a forecast needs.
+                    // The first forecasts are no better than that.
                     (runs @ ..FEWEST_BLOCKS, forecast) => {
                         forecast.unwrap_or(u32::MAX).min(FEWEST_BLOCKS - runs)
                     }

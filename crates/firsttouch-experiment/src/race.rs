@@ -2,9 +2,13 @@
 
 use crate::history::History;
 use crate::statistics::best::not_excluded;
-use crate::statistics::contrast::{Contrast, contrasts};
+use crate::statistics::contrast::{Contrast, contrasts, contrasts_after};
 use crate::statistics::forecast::{Question, blocks_to_decide};
+use crate::statistics::layout::Block;
 use crate::{Decider, Decision, Plan, Ratio, Verdict};
+
+/// What waits for time, because the budget does not suffice for all, weighs as much less in the family of verdicts.
+const WAITING_WEIGHT: f64 = 0.05;
 
 /// Risk of every interval and of every family of verdicts.
 pub(crate) const ALPHA: f64 = 0.05;
@@ -21,6 +25,8 @@ const LOSS_OF_GAIN: f64 = 0.5;
 #[derive(Debug)]
 pub(crate) struct Race<'a> {
     plan: &'a Plan,
+    /// Blocks that tell of the noise alone.
+    earlier: Vec<Block>,
     /// What they ask of the program and of the machine, by place.
     ranks: Vec<u32>,
     decider: Decider,
@@ -36,6 +42,7 @@ impl<'a> Race<'a> {
         let places = history.participants.len();
         Race {
             plan,
+            earlier: Vec::new(),
             ranks: history.participants.iter().map(|&configuration| plan.rank(configuration)).collect(),
             decider: Decider::new(places.saturating_sub(1), ALPHA, plan.same_band),
             contrasts: vec![None; places],
@@ -44,10 +51,27 @@ impl<'a> Race<'a> {
         }
     }
 
+    /// The question whether one that a search found, at this place in it, is what it looked like: of fresh blocks with the baseline. What the
+    /// search saw of noise holds on.
+    pub(crate) fn confirming(plan: &'a Plan, fresh: &History, search: &History, found: usize) -> Race<'a> {
+        let others = (1..search.participants.len()).filter(|&place| place != found);
+        let order: Vec<usize> = [BASELINE, found].into_iter().chain(others).collect();
+        let reordered = |block: &Block| order.iter().map(|&place| block[place]).collect();
+        Race { earlier: search.blocks.iter().map(reordered).collect(), ..Race::new(plan, fresh) }
+    }
+
+    /// Before the first block: that only those at these places run for now. They are asked little more than if the others were not there, to which
+    /// more evidence than usual belongs should they come to run.
+    pub(crate) fn favour(&mut self, places: &[usize]) {
+        let weight = |place: usize| if places.contains(&place) { 1.0 } else { WAITING_WEIGHT };
+        let weights = (1..self.contrasts.len()).map(weight).collect();
+        self.decider = Decider::weighing(weights, ALPHA, self.plan.same_band);
+    }
+
     /// Looks at the blocks after one more of them.
     pub(crate) fn look(&mut self, history: &History) {
-        self.decider.look(&history.blocks);
-        self.contrasts = contrasts(&history.blocks, BASELINE);
+        self.contrasts = contrasts_after(&self.earlier, &history.blocks, BASELINE);
+        self.decider.judge(self.contrasts.get(1..).unwrap_or(&[]), history.block());
         let contenders = self.best();
         let left = not_excluded(&history.blocks, &contenders, ALPHA);
         for place in contenders {
@@ -104,8 +128,8 @@ impl<'a> Race<'a> {
         if place == BASELINE || self.decision(place).is_some() {
             return None;
         }
-        let open = (1..self.contrasts.len()).filter(|&place| self.decision(place).is_none()).count();
-        let question = Question { alpha: ALPHA / open.max(1) as f64, same_band: self.plan.same_band };
+        let share = self.decider.share(place - 1, Option::is_none);
+        let question = Question { alpha: ALPHA * share, same_band: self.plan.same_band };
         let contrast = self.contrast(place)?;
         Some(blocks_to_decide(contrast, &question)? - contrast.blocks)
     }

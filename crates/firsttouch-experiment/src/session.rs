@@ -53,6 +53,9 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     let mut race = Race::new(plan, &search);
     let mut notes = Vec::new();
 
+    if let Some(Ok(places)) = runner.affordable(&search, &race, plan.confirm) {
+        race.favour(&places);
+    }
     let mut ending = runner.phase(Phase::Search, &mut search, &mut race, plan.confirm);
     let recommended = race.recommended();
     let mut confirmed = None;
@@ -60,7 +63,7 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
         recommended.filter(|_| plan.confirm && !matches!(ending, Ending::Interrupted | Ending::Failed(..)))
     {
         let mut fresh = History::new(plan, vec![BASELINE, recommended]);
-        let mut question = Race::new(plan, &fresh);
+        let mut question = Race::confirming(plan, &fresh, &search, recommended);
         let fresh_ending = runner.phase(Phase::Confirmation, &mut fresh, &mut question, false);
         if fresh.is_begun() {
             confirmed = Some(confirmation(plan, &mut fresh, &question, &runner, &mut notes));

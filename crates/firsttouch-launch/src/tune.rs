@@ -114,14 +114,24 @@ pub fn tune(
     observer: &mut dyn TuneObserver,
 ) -> Result<Tuned, TuneError> {
     let asked = configurations::asked(request.baseline, request.configurations)?;
-    let placements = asked.configurations.len();
-    let template = Template::new(request.command, &request.conditions, request.vary, placements)?;
+    let named = asked.configurations.len();
+    let template = Template::new(request.command, &request.conditions, request.vary, named)?;
     let mut environment = request.environment.clone();
     let taken = free_openblas(&mut environment);
     let set_up = template.set_up(&environment).map_err(TuneError::Line);
     let tuned = set_up.and_then(|()| {
         let combinations = template.find(&environment)?;
-        compare(request, &combinations, &environment, warnings::of_openblas(&taken), interruption, observer)
+        // Of several combinations each brings what was named.
+        let named = if combinations.len() == 1 { named } else { usize::MAX };
+        compare(
+            request,
+            &combinations,
+            named,
+            &environment,
+            warnings::of_openblas(&taken),
+            interruption,
+            observer,
+        )
     });
     let cleaned_up = template.clean_up(&environment);
     // Where the session failed, its own error is what is to be told.
@@ -130,10 +140,11 @@ pub fn tune(
     Ok(tuned)
 }
 
-/// Looks at all configurations, compares them, and makes the document.
+/// Looks at the configurations, of which the first so many were `named`, compares them, and makes the document.
 fn compare(
     request: &TuneRequest<'_>,
     combinations: &[Combination],
+    named: usize,
     environment: &Environment,
     warning: Option<String>,
     interruption: &dyn Interruption,
@@ -163,10 +174,13 @@ fn compare(
         folder: folder.path(),
         thp_mode: machine.thp_mode(),
         of_job: request.job.is_some(),
+        began: request.began,
+        budget: request.budget,
+        named,
     };
     let probed = looks.at_all(variants, &mut skipped, &mut warnings, observer)?;
-    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
-    let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
+    let peaks = probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.memory_bytes));
+    let warm_up = warnings::warm_up(request, &peaks.collect::<Vec<u64>>(), &mut warnings);
     let pool_bytes =
         probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.pool_bytes)).collect();
     let untimed =

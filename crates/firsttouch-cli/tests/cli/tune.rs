@@ -429,6 +429,23 @@ fn recycling_is_compared_without_huge_pages() {
 }
 
 #[test]
+fn a_short_budget_is_not_spent_on_looks() {
+    let skipped = |configs: &[&str]| {
+        let common = ["tune", "--quick", "--no-warm", "--budget", "2s", "--json"];
+        let arguments = [&common[..], configs, &["--", "sleep", "0.3"]].concat();
+        let document = json(&stdout(&run(&arguments)));
+        document["skipped"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["reason"].to_string().contains("budget"))
+            .count()
+    };
+    assert!(skipped(&[]) >= 1);
+    assert_eq!(skipped(&["--configs", "a:4k b:4k c:4k d:4k e:4k"]), 0);
+}
+
+#[test]
 fn memory_is_kept_warm_where_a_host_takes_it() {
     let arguments = ["tune", "--quick", "--max-runs", "2", "--configs", "4k", "--json", "--", "true"];
     let document = json(&stdout(&run(&arguments)));

@@ -4,19 +4,28 @@
 //! large: the mean of e-values is one, however they depend on each other. V. Vovk and R. Wang, "E-values: calibration, combination and
 //! applications", *Annals of Statistics* 49 (2021), algorithm 1. Where all alternatives gain this asks no more of each than
 //! one would be asked alone; among many without effect it asks as much of one as Bonferroni does.
+//!
+//! The mean may be a weighted one, with weights that were chosen before: what weighs little is asked more, and costs the others less.
 
 /// Natural logarithms of the e-values with the whole family counted: one that reaches 1/`alpha` is rejected, and the
 /// probability of any false rejection is at most `alpha`.
 pub fn adjusted_log_e(log_e: &[f64]) -> Vec<f64> {
+    weighed_log_e(log_e, &vec![1.0; log_e.len()])
+}
+
+/// The same with a weight for each, positive numbers.
+pub fn weighed_log_e(log_e: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut ascending: Vec<usize> = (0..log_e.len()).collect();
     ascending.sort_by(|&left, &right| log_e[left].total_cmp(&log_e[right]));
     let mut adjusted = vec![0.0; log_e.len()];
     for (place, &index) in ascending.iter().enumerate() {
         // Of all sets that hold this one, those with the smallest of the others have the smallest means.
-        let (mut sum, mut least) = (log_e[index].exp(), log_e[index]);
-        for (others, &other) in ascending[..place].iter().enumerate() {
-            sum += log_e[other].exp();
-            least = least.min((sum / (others + 2) as f64).ln());
+        let (mut weight, mut sum) = (weights[index], weights[index] * log_e[index].exp());
+        let mut least = log_e[index];
+        for &other in &ascending[..place] {
+            weight += weights[other];
+            sum += weights[other] * log_e[other].exp();
+            least = least.min((sum / weight).ln());
         }
         adjusted[index] = least;
     }
@@ -53,13 +62,14 @@ mod tests {
     proptest::proptest! {
         /// Against every subset, one by one.
         #[test]
-        fn as_by_definition(e in proptest::collection::vec(0.0f64..100.0, 1..7)) {
+        fn as_by_definition(all in proptest::collection::vec((0.0f64..100.0, 0.01f64..1.0), 1..7)) {
+            let (e, weights): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
             let logs: Vec<f64> = e.iter().map(|e| e.ln()).collect();
-            for (index, adjusted) in adjusted_log_e(&logs).iter().enumerate() {
+            for (index, adjusted) in weighed_log_e(&logs, &weights).iter().enumerate() {
                 let sets = (1u32..1 << e.len()).filter(|set| set >> index & 1 == 1);
                 let means = sets.map(|set| {
-                    let held = e.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, e)| e);
-                    held.sum::<f64>() / f64::from(set.count_ones())
+                    let held = || (0..e.len()).filter(|at| set >> at & 1 == 1);
+                    held().map(|at| weights[at] * e[at]).sum::<f64>() / held().map(|at| weights[at]).sum::<f64>()
                 });
                 let least = means.fold(f64::INFINITY, f64::min);
                 proptest::prop_assert!((adjusted.exp() - least).abs() <= 1e-9 * least.max(1.0));

@@ -13,7 +13,7 @@
 //! experiments" (2022); for the intervals, S. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric,
 //! nonasymptotic confidence sequences", *Annals of Statistics* 49 (2021).
 
-use super::layout::{Block, layouts};
+use super::layout::{Block, Layout, layouts};
 use super::sample::{mean, standard_deviation};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -81,22 +81,31 @@ impl Contrast {
 /// the noise is known with: from those of the pooled noise down to those of its own. Both only ever lower an e-value: with equal noise the
 /// guarantee stays what it was. With unequal noise it is no theorem any more; the example `operating` shows the rates.
 pub fn contrasts(blocks: &[Block], reference: usize) -> Vec<Option<Contrast>> {
+    contrasts_after(&[], blocks, reference)
+}
+
+/// The same, where `earlier` blocks of these configurations, and of others in further entries, tell of the noise as well, and of nothing
+/// else: means may have changed since. Residuals do not depend on means, so that who was chosen for its mean is not flattered by them.
+pub fn contrasts_after(earlier: &[Block], blocks: &[Block], reference: usize) -> Vec<Option<Contrast>> {
     let configurations = blocks.iter().map(Vec::len).max().unwrap_or(0);
-    let noise = Noise::of(blocks, reference);
+    let noise = Noise::of(layouts(earlier).into_iter().chain(layouts(blocks)), reference);
     let contrast = |configuration: usize| {
         let at = |block: &Block, index: usize| block.get(index).copied().flatten();
-        let differences: Vec<f64> = blocks
-            .iter()
-            .filter_map(|block| Some(at(block, reference)? - at(block, configuration)?))
-            .collect();
-        let own = standard_deviation(&differences)?.powi(2);
-        let count = differences.len() as f64;
-        let (variance, freedom) = noise.of_differences(own, count - 1.0);
+        let differences = |blocks: &[Block]| -> Vec<f64> {
+            let difference = |block| Some(at(block, reference)? - at(block, configuration)?);
+            blocks.iter().filter_map(difference).collect()
+        };
+        let (before, now) = (differences(earlier), differences(blocks));
+        let [all, since] = [&[&before[..], &now][..], &[&now]].map(own_noise);
+        // Noise may have grown since.
+        let all = noise.of_differences(all)?;
+        let since = noise.of_differences(since).unwrap_or(all);
+        let (variance, freedom) = (all.0.max(since.0), all.1.min(since.1));
         Some(Contrast {
-            log_ratio: mean(&differences)?,
-            standard_error: (variance / count).sqrt(),
+            log_ratio: mean(&now)?,
+            standard_error: (variance / now.len() as f64).sqrt(),
             freedom,
-            blocks: differences.len() as u32,
+            blocks: now.len() as u32,
         })
     };
     (0..configurations).map(|index| contrast(index).filter(|_| index != reference)).collect()
@@ -116,13 +125,13 @@ struct Noise {
 }
 
 impl Noise {
-    fn of(blocks: &[Block], reference: usize) -> Noise {
+    fn of(all: impl Iterator<Item = Layout>, reference: usize) -> Noise {
         let (mut squares, mut freedom) = (0.0, 0.0);
         // The reference against the mean of the others has the variance s² + o²/(k − 1), with s² its own and o² the mean of the
         // others' variances; the pooled one is (s² + (k − 1) o²)/k. Solved for s², and added up over the layouts. Of two
         // configurations nobody can say which is noisier.
         let (mut apart, mut apart_freedom, mut weight, mut share, mut width) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for layout in layouts(blocks) {
+        for layout in all {
             let (height, count) = (layout.residuals.len() as f64 - 1.0, layout.present.len() as f64);
             squares += layout.residuals.iter().flatten().map(|residual| residual * residual).sum::<f64>();
             freedom += height * (count - 1.0);
@@ -147,18 +156,30 @@ impl Noise {
         Noise { pooled, freedom, beside_reference: own + others, reference_p }
     }
 
-    /// The variance of a difference to the reference, and its degrees of freedom, from its own.
-    fn of_differences(&self, own: f64, own_freedom: f64) -> (f64, f64) {
+    /// The variance of a difference to the reference, and its degrees of freedom, from its own squares and theirs; `None` where these are
+    /// none.
+    fn of_differences(&self, (squares, own_freedom): (f64, f64)) -> Option<(f64, f64)> {
+        let own = (own_freedom > 0.0).then(|| squares / own_freedom)?;
         if self.freedom <= own_freedom {
-            return (own, own_freedom);
+            return Some((own, own_freedom));
         }
         let p = exceeds(own / (2.0 * self.pooled), own_freedom, self.freedom - own_freedom);
         let trust = (p.min(self.reference_p) / TRUSTED_FROM).min(1.0);
-        (
+        Some((
             (2.0 * self.pooled).max(own).max(self.beside_reference),
             own_freedom + trust * (self.freedom - own_freedom),
-        )
+        ))
     }
+}
+
+/// The squares of the deviations of each part from its own mean, added up, and their degrees of freedom.
+fn own_noise(parts: &[&[f64]]) -> (f64, f64) {
+    let noise = |part: &&[f64]| {
+        let freedom = part.len() as f64 - 1.0;
+        Some((standard_deviation(part)?.powi(2) * freedom, freedom))
+    };
+    let add = |sum: (f64, f64), part: (f64, f64)| (sum.0 + part.0, sum.1 + part.1);
+    parts.iter().filter_map(noise).fold((0.0, 0.0), add)
 }
 
 /// Probability that a ratio of variances exceeds this one if both are of the same noise: F with so many degrees of freedom. None is that of a

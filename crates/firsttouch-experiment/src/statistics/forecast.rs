@@ -70,11 +70,12 @@ fn decided_by(
 }
 
 /// How many fresh blocks of two configurations find the difference that earlier ones saw, with a probability of [`POWER`]. Those who chose it for
-/// being large must expect less: what they see, less the error with which they see it.
+/// being large must expect less: what they see, less the error with which they see it. What is known of the noise stays known.
 pub fn fresh_blocks(contrast: &Contrast, alpha: f64) -> Option<u32> {
     let cautious = contrast.log_ratio.abs() - POWER_QUANTILE * contrast.standard_error;
     least(2, |blocks| {
-        let fresh = Contrast { freedom: f64::from(blocks) - 1.0, ..after(contrast, cautious, blocks) };
+        let freedom = contrast.freedom + f64::from(blocks) - 1.0;
+        let fresh = Contrast { freedom, ..after(contrast, cautious, blocks) };
         let seen = cautious - POWER_QUANTILE * fresh.standard_error;
         seen > 0.0 && Contrast { log_ratio: seen, ..fresh }.log_e() >= -alpha.ln()
     })

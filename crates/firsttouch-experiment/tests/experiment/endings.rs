@@ -48,11 +48,11 @@ fn an_interruption_of_the_confirmation_keeps_what_it_has() {
     session(&plan(2, 8), &mut machine);
     let searched = machine.requests.iter().filter(|request| request.phase == Phase::Search).count();
     let mut machine = whole();
-    machine.interrupt_after = Some(searched + 7);
+    machine.interrupt_after = Some(searched + 3);
     let outcome = session(&plan(2, 8), &mut machine);
     assert!(outcome.interrupted);
-    let confirmation = outcome.confirmation.expect("three blocks of it");
-    assert_eq!(confirmation.baseline_runs.len() + confirmation.recommended_runs.len(), 7);
+    let confirmation = outcome.confirmation.expect("a block of it");
+    assert_eq!(confirmation.baseline_runs.len() + confirmation.recommended_runs.len(), 3);
     assert_eq!(confirmation.state, ConfirmationState::NotYet);
 }
 

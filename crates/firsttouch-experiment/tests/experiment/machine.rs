@@ -15,6 +15,8 @@ pub(crate) struct Machine {
     pub(crate) noise: f64,
     /// Normal noise instead of log-normal.
     pub(crate) normal: bool,
+    /// What each run takes beside the program, as its preparation does.
+    pub(crate) beside_s: f64,
     /// Relative slow-down per run.
     pub(crate) drift_per_run: f64,
     /// Relative standard deviation of noise that changes slowly (AR(1), 0.95 from run to run).
@@ -52,6 +54,7 @@ impl Machine {
             base_s: base_s.to_vec(),
             noise,
             normal: false,
+            beside_s: 0.0,
             drift_per_run: 0.0,
             slow_noise: 0.0,
             slow_mode: None,
@@ -128,7 +131,7 @@ impl Launcher for Machine {
         if let Some(((_, slower), share)) = self.steal.zip(meanwhile.steal_s) {
             wall_s *= 1.0 + slower * share;
         }
-        self.elapsed_s += wall_s;
+        self.elapsed_s += wall_s + self.beside_s;
         Ok(TimedRun {
             wall_s,
             user_s: wall_s,

@@ -11,6 +11,12 @@ use crate::worker::{WorkerAdvice, reaches_one_program, worker_advice};
 use firsttouch_placement::{Placement, Receipt, SkippedConfiguration};
 use firsttouch_process::Environment;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Looks take no more than this share of the budget: a look proves nothing.
+const MOST_FOR_LOOKS: u32 = 4;
+/// So many configurations are looked at however short the budget, the baseline among them.
+const FEWEST_LOOKS: usize = 4;
 
 /// A configuration and what its untimed run showed; `None` if the session was interrupted before.
 pub(super) struct Probed {
@@ -43,6 +49,11 @@ pub(super) struct Looks<'a> {
     pub(super) thp_mode: Option<&'a str>,
     /// The program starts others that are placed one by one.
     pub(super) of_job: bool,
+    /// When the session began, and how long it may last.
+    pub(super) began: Instant,
+    pub(super) budget: Option<Duration>,
+    /// So many, the first ones, somebody named: these are looked at in any case.
+    pub(super) named: usize,
 }
 
 impl Looks<'_> {
@@ -63,7 +74,7 @@ impl Looks<'_> {
         let short = variants.iter().filter(|_| !self.of_job);
         let short: Vec<usize> = short.filter(reaches_one).map(|it| it.combination).collect();
         let mut is_told = false;
-        for mut variant in variants {
+        for (number, mut variant) in variants.into_iter().enumerate() {
             let Combination { conditions, .. } = &self.combinations[variant.combination];
             let meter = &self.meters[variant.combination];
             if follows[variant.combination] == Some(true) {
@@ -71,6 +82,15 @@ impl Looks<'_> {
                 variant.start.follow();
             }
             let name = variant.configuration.name.clone();
+            if number >= self.named.max(FEWEST_LOOKS) && !self.has_time(number) {
+                skipped.push(SkippedConfiguration {
+                    name,
+                    reason: "the budget is short: a look at each would take more than a quarter of it"
+                        .to_owned(),
+                    remedy: Some("raise --budget, or name what to compare with --configs".to_owned()),
+                });
+                continue;
+            }
             if self.interruption.asked() {
                 probed.push(Probed { variant, probe: None });
                 continue;
@@ -118,6 +138,12 @@ impl Looks<'_> {
             observer.stage(&Stage::OpenBlas { core });
         }
         Ok(probed)
+    }
+
+    /// Whether there is time for one more look after so many, if it takes as long as they did in the mean.
+    fn has_time(&self, looks: usize) -> bool {
+        let spent = self.began.elapsed();
+        self.budget.is_none_or(|budget| spent + spent / looks as u32 <= budget / MOST_FOR_LOOKS)
     }
 }
 
