@@ -1,61 +1,26 @@
 //! What a control group gives is what is planned with: in groups made here, and in written ones of version 1.
 
+#[path = "../shared/group.rs"]
+mod group;
+
 use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use group::ControlGroup;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const ROOT: &str = "/sys/fs/cgroup";
-
-/// A control group with one limit, which vanishes with this value, and the controller that had to be let into such groups.
-struct Group {
-    folder: PathBuf,
-    let_in: Option<String>,
-}
+/// The command in a control group.
+struct Group(ControlGroup);
 
 impl Group {
-    /// `files` are the limit's in version 1 and 2. `None` where there is no such group, which is said.
+    /// One with this limit, whose files in version 1 and 2 are given. `None` where there is no such group, which is said.
     fn with(controller: &str, files: [&str; 2], value: &str) -> Option<Group> {
-        let name = format!("firsttouch-{controller}-{}", std::process::id());
-        let first = Path::new(ROOT).join(controller);
-        // A folder that is no hierarchy has no such file, and takes none.
-        let is_group = |folder: &Path| folder.join("cgroup.procs").exists();
-        // Beside hierarchies of version 1 the one of version 2 has the controllers that are left.
-        let second = [Path::new(ROOT).to_owned(), Path::new(ROOT).join("unified")];
-        let second = second.into_iter().find(|folder| is_group(folder)).unwrap_or_default();
-        let is_first = is_group(&first);
-        let (top, file) = if is_first { (first, files[0]) } else { (second, files[1]) };
-        let folder = top.join(&name);
-        if !is_group(&top) || fs::create_dir(&folder).is_err() {
-            skipped(&format!("control groups of {controller} cannot be made here: {ROOT} cannot be written"));
-            return None;
-        }
-        let mut group = Group { folder, let_in: None };
-        if !is_first && !group.folder.join(file).exists() {
-            // As root of the machine; else the limit cannot be written, which is said.
-            let control = top.join("cgroup.subtree_control");
-            let is_let_in = fs::write(control, format!("+{controller}")).is_ok();
-            group.let_in = is_let_in.then(|| controller.to_owned());
-        }
-        if is_first && controller == "cpuset" {
-            // Version 1 lets nobody in before both are set.
-            let nodes = fs::read(top.join("cpuset.mems")).unwrap();
-            fs::write(group.folder.join("cpuset.mems"), nodes).unwrap();
-        }
-        if fs::write(group.folder.join(file), value).is_err() {
-            skipped(&format!("{controller} is not for groups here: {file} cannot be written"));
-            return None;
-        }
-        Some(group)
+        ControlGroup::with(controller, files, value).map(Group).map_err(|why| skipped(&why)).ok()
     }
 
-    /// The command in the group.
     fn run(&self, arguments: &[&str]) -> Output {
         let command = firsttouch();
         let mut inside = Command::new("sh");
-        inside
-            .args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "sh"])
-            .arg(self.folder.join("cgroup.procs"));
+        inside.args(["-c", &format!("{} && exec \"$@\"", self.0.enter()), "sh"]);
         inside.arg(command.get_program()).args(arguments);
         for (name, value) in command.get_envs() {
             match value {
@@ -64,15 +29,6 @@ impl Group {
             };
         }
         inside.output().unwrap()
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.folder);
-        if let (Some(controller), Some(top)) = (&self.let_in, self.folder.parent()) {
-            let _ = fs::write(top.join("cgroup.subtree_control"), format!("-{controller}"));
-        }
     }
 }
 

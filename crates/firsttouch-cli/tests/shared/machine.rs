@@ -1,10 +1,14 @@
 //! Settings of the whole machine that tests change, and put back on every way out.
 
+#[path = "group.rs"]
+mod group;
+
 use crate::{Outcome, skip};
+pub(crate) use group::ControlGroup;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -82,55 +86,6 @@ fn selected(text: &str) -> &str {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text.trim(), |(word, _)| word)
 }
 
-/// A control group with a limit, which vanishes with this value.
-#[derive(Debug)]
-pub(crate) struct ControlGroup {
-    folder: PathBuf,
-    /// The controller had to be let into groups.
-    let_in: Option<&'static str>,
-}
-
-impl ControlGroup {
-    /// A limit of memory or of pages of the pool of 2 MiB.
-    fn with_limit(controller: &'static str, files: [&str; 2], bytes: u64) -> Outcome<ControlGroup> {
-        let name = format!("firsttouch-faults-{}", std::process::id());
-        let first = format!("/sys/fs/cgroup/{controller}");
-        let kinds =
-            [(&first[..], files[0]), ("/sys/fs/cgroup", files[1]), ("/sys/fs/cgroup/unified", files[1])];
-        for (root, limit) in kinds {
-            let folder = Path::new(root).join(&name);
-            // What hierarchies are mounted in is a folder like any other.
-            if !Path::new(root).join("cgroup.procs").exists() || fs::create_dir(&folder).is_err() {
-                continue;
-            }
-            let mut group = ControlGroup { folder, let_in: None };
-            let limit = group.folder.join(limit);
-            if !limit.exists() {
-                let control = Path::new(root).join("cgroup.subtree_control");
-                group.let_in = fs::write(control, format!("+{controller}")).is_ok().then_some(controller);
-            }
-            if fs::write(limit, bytes.to_string()).is_ok() {
-                return Ok(group);
-            }
-        }
-        skip(format!("control groups of {controller} cannot be made here: their limit cannot be written"))
-    }
-
-    /// The shell command that moves the shell into the group.
-    pub(crate) fn enter(&self) -> String {
-        format!("echo $$ > {}", self.folder.join("cgroup.procs").display())
-    }
-}
-
-impl Drop for ControlGroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.folder);
-        if let (Some(controller), Some(root)) = (self.let_in, self.folder.parent()) {
-            let _ = fs::write(root.join("cgroup.subtree_control"), format!("-{controller}"));
-        }
-    }
-}
-
 /// What a test asked for; everything is as before when this value goes. The lock goes last.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
@@ -170,14 +125,11 @@ impl Surroundings {
                 self._settings.extend(pool_2m(wanted)?);
             }
             ("cgroup", bytes) => {
-                let bytes = firsttouch_placement::parse_size(bytes).unwrap();
-                let files = ["memory.limit_in_bytes", "memory.max"];
-                self.group = Some(ControlGroup::with_limit("memory", files, bytes)?);
+                self.group = Some(group("memory", ["memory.limit_in_bytes", "memory.max"], bytes)?);
             }
             ("cgroup2m", bytes) => {
-                let bytes = firsttouch_placement::parse_size(bytes).unwrap();
                 let files = ["hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.max"];
-                self.group = Some(ControlGroup::with_limit("hugetlb", files, bytes)?);
+                self.group = Some(group("hugetlb", files, bytes)?);
             }
             ("command", name) => {
                 let found = Command::new("sh").args(["-c", "command -v \"$0\"", name]).output();
@@ -189,6 +141,11 @@ impl Surroundings {
         }
         Ok(())
     }
+}
+
+fn group(controller: &str, files: [&str; 2], bytes: &str) -> Outcome<ControlGroup> {
+    let bytes = firsttouch_placement::parse_size(bytes).unwrap();
+    ControlGroup::with(controller, files, &bytes.to_string()).or_else(skip)
 }
 
 /// Whether this is a guest of the lab.
