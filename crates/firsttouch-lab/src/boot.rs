@@ -22,6 +22,10 @@ use std::time::{Duration, Instant};
 
 /// How much of the console an error shows.
 const TAIL_LINES: usize = 25;
+/// How much of it shows why a kernel gave up, with registers and calls.
+const OOPS_LINES: usize = 80;
+/// How such words begin.
+const OOPS: [&str; 5] = ["BUG: ", "Oops", "general protection fault", "invalid opcode", "WARNING: CPU"];
 
 /// What a kernel says first when it gives up.
 const PANIC: &str = "Kernel panic";
@@ -185,10 +189,14 @@ impl Boot<'_> {
     fn tail(&self) -> String {
         let text = self.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        // A panic says in its first line why, and then much that is only for the kernel's makers.
-        let panic = lines.iter().position(|line| line.contains(PANIC));
-        let start = panic.unwrap_or(lines.len().saturating_sub(TAIL_LINES));
-        lines[start..].iter().take(TAIL_LINES).copied().collect::<Vec<_>>().join("\n")
+        let Some(panic) = lines.iter().position(|line| line.contains(PANIC)) else {
+            return lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
+        };
+        // What it says before a panic is why, and what comes after it is only for the kernel's makers.
+        let is_oops = |line: &&str| OOPS.iter().any(|word| line.contains(word));
+        let before = panic.saturating_sub(OOPS_LINES);
+        let start = lines[before..panic].iter().position(is_oops).map_or(panic, |first| before + first);
+        lines[start..=panic].join("\n")
     }
 }
 
