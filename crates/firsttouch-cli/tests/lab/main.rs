@@ -42,6 +42,7 @@ mod threads;
 mod watch;
 
 use bench::{Setting, Test};
+use firsttouch_lab::LabError;
 use runner::{Asked, Skip, Tally};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,10 +117,19 @@ fn run(tally: &mut Tally, tests: &[Test]) {
         }
     };
     let all: Vec<_> = tests.iter().flat_map(|test| test.commands.iter().cloned()).collect();
-    let collected = match lab.collect(&all) {
+    let told = |error: &LabError| format!("{error}\n{}", error.console().unwrap_or_default());
+    // Nothing that a program does may end a kernel, and under an emulator some end by chance, rarely: twice is none.
+    let collected = lab.collect(&all).or_else(|error| match &error {
+        LabError::Died { console } if console.contains("Kernel panic") => {
+            eprintln!("{setting}: booted again: {}", told(&error));
+            lab.collect(&all)
+        }
+        _ => Err(error),
+    });
+    let collected = match collected {
         Ok(collected) => collected,
         Err(error) => {
-            eprintln!("{setting}: {error}\n{}", error.console().unwrap_or_default());
+            eprintln!("{setting}: {}", told(&error));
             for test in tests {
                 tally.count(&test.name, None, Err(Box::new("no boot")));
             }
