@@ -84,12 +84,15 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
         Ending::Decided
     }
 
-    /// What a run of a configuration takes, with its preparation: the mean of those so far, before the first what its untimed run took.
+    /// What a run of a configuration takes, with its preparation: the mean of those so far, before the first what its untimed run took, by how
+    /// much longer the baseline's take.
     pub(crate) fn cost(&self, configuration: usize) -> Duration {
-        let (spent, runs) = self.spent[configuration];
-        spent.checked_div(runs).unwrap_or_else(|| {
-            let untimed = self.plan.untimed.get(configuration);
-            untimed.and_then(|run| Duration::try_from_secs_f64(run.wall_s).ok()).unwrap_or(Duration::ZERO)
+        let mean = |at: usize| self.spent[at].0.checked_div(self.spent[at].1);
+        let untimed_s = |at: usize| self.plan.untimed.get(at).map_or(0.0, |run| run.wall_s);
+        mean(configuration).unwrap_or_else(|| {
+            let longer = mean(BASELINE).map(|mean| mean.as_secs_f64() / untimed_s(BASELINE));
+            let longer = longer.filter(|longer| longer.is_finite()).unwrap_or(1.0);
+            Duration::try_from_secs_f64(untimed_s(configuration) * longer).unwrap_or(Duration::ZERO)
         })
     }
 
@@ -145,9 +148,7 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
                     (_, forecast) => forecast.unwrap_or(u32::MAX),
                 },
                 cost: self.cost(configuration),
-                gain: race
-                    .contrast(place)
-                    .map_or_else(|| self.plan.promised(configuration), |contrast| contrast.log_ratio),
+                gain: mean(&history.log_ratios(place)).unwrap_or_else(|| self.plan.promised(configuration)),
             }
         };
         race.live().iter().filter(|&&place| place != BASELINE).map(candidate).collect()

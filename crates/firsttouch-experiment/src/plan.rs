@@ -30,6 +30,9 @@ pub struct Plan {
     /// An untimed run of each configuration, in their order; empty where there was none. It proves nothing. Where the budget is too
     /// short for all, it says what a run will take, and which of those that have not run yet are the most promising.
     pub untimed: Vec<TimedRun>,
+    /// Memory was cold in the untimed runs, or not, by chance, as it is in virtual machines that give it back to their host. First touch, which
+    /// takes longer then, is the system's time; so user time is what promises, where the wall time is judged.
+    pub cold: bool,
 }
 
 impl Plan {
@@ -47,6 +50,7 @@ impl Plan {
             confirm: true,
             intrusion: Vec::new(),
             untimed: Vec::new(),
+            cold: false,
         }
     }
 
@@ -63,7 +67,13 @@ impl Plan {
 
     /// The logarithm of how many times better than the baseline its untimed run was; 0 where that is not known.
     pub(crate) fn promised(&self, configuration: usize) -> f64 {
-        let log_loss = |at: usize| self.objective.log_loss(self.untimed.get(at)?);
+        let log_loss = |at: usize| {
+            let run = self.untimed.get(at)?;
+            match self.cold && self.objective.is_wall() {
+                true => Some(run.user_s).filter(|user_s| *user_s > 0.0).map(f64::ln),
+                false => self.objective.log_loss(run),
+            }
+        };
         log_loss(0).zip(log_loss(configuration)).map_or(0.0, |(baseline, own)| baseline - own)
     }
 }

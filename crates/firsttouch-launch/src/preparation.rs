@@ -20,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Preparation {
     before: Option<Supplies>,
-    /// The program, and how many bytes it touches before a run of each configuration.
-    warm: Option<(WarmUp, Vec<u64>)>,
+    /// The program, and how many bytes it touches.
+    warm: Option<(WarmUp, u64)>,
     environment: Environment,
     warnings: Vec<String>,
 }
@@ -53,22 +53,20 @@ impl Drop for Warmth {
 }
 
 impl Preparation {
-    /// Compares with `before` after each run, where it is given; has a program in `environment` touch so many bytes before a run of each
-    /// configuration, if one is given.
+    /// Compares with `before` after each run, where it is given; has a program in `environment` touch so many bytes, if one is given.
     pub(crate) fn new(
         before: Option<Supplies>,
-        warm: Option<(WarmUp, Vec<u64>)>,
+        warm: Option<(WarmUp, u64)>,
         environment: &Environment,
     ) -> Preparation {
         Preparation { before, warm, environment: environment.clone(), warnings: Vec::new() }
     }
 
-    /// Does what is due before a run of a configuration. The answer is to be kept until the run has ended.
-    pub(crate) fn prepare(&mut self, configuration: usize) -> Option<Warmth> {
+    /// Does what is due before a run. The answer is to be kept until the run has ended.
+    pub(crate) fn prepare(&mut self) -> Option<Warmth> {
         let room = self.settle().map(|bytes| bytes / WARM_SHARE.1 * WARM_SHARE.0);
         let (warm, bytes) = self.warm.as_ref()?;
-        let bytes = bytes[configuration];
-        let bytes = room.map_or(bytes, |room| room.min(bytes));
+        let bytes = room.map_or(*bytes, |room| room.min(*bytes));
         // Beside what the program takes until the helper has noticed it: that is never a reason for the kernel to look for memory.
         let held = room.is_some_and(|room| bytes.saturating_mul(2) <= room);
         let warmed = warm.start(bytes, held, &self.environment);
@@ -165,16 +163,16 @@ mod tests {
         let warmed = |bytes| {
             let mut preparation = Preparation::new(
                 Supplies::read(&Root::live()),
-                Some((helper("echo warm; cat"), vec![0, bytes])),
+                Some((helper("echo warm; cat"), bytes)),
                 &Environment::default(),
             );
-            let warmth = preparation.prepare(1);
+            let warmth = preparation.prepare();
             (warmth.is_some(), preparation.into_warnings())
         };
         assert_eq!(warmed(1 << 20), (true, Vec::new()));
         assert_eq!(warmed(u64::MAX), (false, Vec::new()));
-        let mut failing = Preparation::new(None, Some((helper("exit 1"), vec![1])), &Environment::default());
-        assert!(failing.prepare(0).is_none());
+        let mut failing = Preparation::new(None, Some((helper("exit 1"), 1)), &Environment::default());
+        assert!(failing.prepare().is_none());
         assert!(failing.into_warnings()[0].contains("warm-up before a run failed"));
     }
 }

@@ -78,7 +78,7 @@ impl<I: Interruption> Session<'_, I> {
         let (preparation, meter, root) = (&mut self.preparation, self.meters[configuration], &self.root);
         let (start, events, stop) = (&self.starts[configuration], &self.events, self.interruption.kill());
         conditions.around(self.environment, || {
-            let warmth = preparation.prepare(configuration);
+            let warmth = preparation.prepare();
             let written = meter.prepare(&mut streams)?;
             let manner = Manner { streams, variables, waiting: Waiting::Measuring { events, stop } };
             let before = Moment::read(root);

@@ -24,7 +24,7 @@ use crate::probe::obtained_enough;
 use crate::profile::{NoProfile, profile};
 use crate::session::{Interruption, Session};
 use crate::subject::Job;
-use crate::surroundings::{Supplies, key};
+use crate::surroundings::{Supplies, key, needs_warming};
 use crate::vary::Dimension;
 use crate::workshop::Workshop;
 use firsttouch_experiment::{Objective, Observer, Plan, TimedRun};
@@ -179,8 +179,8 @@ fn compare(
         named,
     };
     let probed = looks.at_all(variants, &mut skipped, &mut warnings, observer)?;
-    let peaks = probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.memory_bytes));
-    let warm_up = warnings::warm_up(request, &peaks.collect::<Vec<u64>>(), &mut warnings);
+    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
+    let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
     let pool_bytes =
         probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.pool_bytes)).collect();
     let untimed =
@@ -209,7 +209,7 @@ fn compare(
     };
     warm_up_by_runs(&mut session, request.untimed_runs, &names, observer)?;
     observer.timing(&names);
-    let plan = Plan { untimed, ..plan(request, &configurations, seed) };
+    let plan = Plan { untimed, cold: needs_warming(machine), ..plan(request, &configurations, seed) };
     let observer: &mut dyn Observer = observer;
     let outcome = firsttouch_experiment::run(&plan, &mut session, observer);
 

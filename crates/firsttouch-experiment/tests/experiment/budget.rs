@@ -61,10 +61,15 @@ fn of_many_gains_the_budget_decides_some() {
     base_s[2..11].fill(6.9);
     let (mut confirmed, mut covered, mut decided) = (0, 0, 0);
     for seed in 0..SESSIONS {
+        // Memory is cold by chance in the untimed runs.
+        let mut cold = Machine::new(&base_s, 0.3, seed ^ 0xc01d);
         let mut machine = Machine::new(&base_s, 0.04, seed);
         machine.beside_s = 3.0;
-        let untimed_s: Vec<f64> = (0..14).map(|at| machine.wall_s(at, 0)).collect();
-        let outcome = session(&looked_at(&untimed_s, 428, seed), &mut machine);
+        let mut plan = Plan { cold: true, ..looked_at(&base_s, 428, seed) };
+        for (at, run) in plan.untimed.iter_mut().enumerate() {
+            (run.wall_s, run.user_s) = (cold.wall_s(at, 0), machine.wall_s(at, 0));
+        }
+        let outcome = session(&plan, &mut machine);
         confirmed += usize::from(headline(&outcome) == Some(ConfirmationState::Confirmed));
         let ratio = outcome.confirmation.as_ref().and_then(|confirmation| confirmation.ratio);
         covered += usize::from(ratio.is_none_or(|it| (it.low..=it.high).contains(&(8.0 / 6.9))));

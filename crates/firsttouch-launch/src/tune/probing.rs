@@ -82,7 +82,7 @@ impl Looks<'_> {
                 variant.start.follow();
             }
             let name = variant.configuration.name.clone();
-            if number >= self.named.max(FEWEST_LOOKS) && !self.has_time(number) {
+            if number >= self.named.max(FEWEST_LOOKS) && !self.has_time(probed.len()) {
                 skipped.push(SkippedConfiguration {
                     name,
                     reason: "the budget is short: a look at each would take more than a quarter of it"
@@ -143,7 +143,7 @@ impl Looks<'_> {
     /// Whether there is time for one more look after so many, if it takes as long as they did in the mean.
     fn has_time(&self, looks: usize) -> bool {
         let spent = self.began.elapsed();
-        self.budget.is_none_or(|budget| spent + spent / looks as u32 <= budget / MOST_FOR_LOOKS)
+        self.budget.is_none_or(|budget| spent + spent / looks.max(1) as u32 <= budget / MOST_FOR_LOOKS)
     }
 }
 

@@ -51,13 +51,13 @@ pub(super) fn of_baseline(
     })
 }
 
-/// What warms the machine up before each run and by how many bytes for each configuration, where that is wanted and matters. `peak_bytes` is
-/// what each of them needs.
+/// What warms the machine up before each run and by how many bytes, where that is wanted and matters. `peak_bytes` is what the
+/// largest of the configurations needs, if it is known.
 pub(super) fn warm_up(
     request: &TuneRequest<'_>,
-    peak_bytes: &[u64],
+    peak_bytes: Option<u64>,
     warnings: &mut Vec<String>,
-) -> Option<(WarmUp, Vec<u64>)> {
+) -> Option<(WarmUp, u64)> {
     /// Half as much again as the program uses: the kernel does not hand out just the pages that the warm-up had, and
     /// with an eighth more, one run in ten was still slow.
     const MARGIN: (u64, u64) = (3, 2);
@@ -65,15 +65,13 @@ pub(super) fn warm_up(
     if !needs_warming(machine) {
         return None;
     }
-    let bytes: Vec<u64> = peak_bytes.iter().map(|peak| peak / MARGIN.1 * MARGIN.0).collect();
-    let warm_up = request.warm_up.clone().map(|warm_up| (warm_up, bytes));
+    let peak = request.warm_up.clone().zip(peak_bytes);
+    let warm_up = peak.map(|(warm_up, peak)| (warm_up, peak / MARGIN.1 * MARGIN.0));
     if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
-        let most = warm_up.as_ref().and_then(|(_, bytes)| bytes.iter().max());
-        let done = match most {
-            Some(most) => format!(
-                "as much as its configuration needs and half of that were kept warm for every run, {} at most",
-                format_bytes(*most)
-            ),
+        let done = match warm_up {
+            Some((_, bytes)) => {
+                format!("{} were kept warm for every run", format_bytes(bytes))
+            }
             None => "runs were not warmed up; leave --no-warm out".to_owned(),
         };
         warnings.push(format!("on this machine {}: {}; {done}", trap.what, trap.effect));
