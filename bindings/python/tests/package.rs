@@ -86,14 +86,14 @@ impl Environment {
         pip
     }
 
-    /// Builds in the profile of the tests, which has built most of it; with the maturin of this environment. One at a time:
+    /// Builds in the profile of the tests, which has built most of it in their target folder; with the maturin of this environment. One at a time:
     /// maturin takes what Cargo built from a place that does not tell whose it is.
-    fn build(&self, words: &[&str], package: &Path) {
+    fn build(&self, words: &[&str], package: &Path, target: &Path) {
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock().unwrap();
         let mut pip = self.pip(words[0]);
         pip.args(["--no-build-isolation", "--config-settings=build-args=--profile=dev"]).args(&words[1..]);
-        said(pip.arg(package).env("CARGO_TARGET_DIR", target()));
+        said(pip.arg(package).env("CARGO_TARGET_DIR", target));
     }
 }
 
@@ -111,7 +111,7 @@ fn the_package_installs_and_its_tests_pass() {
         }
     }
     let wheels = environment.0.path().join("wheels");
-    environment.build(&["wheel", "--no-deps", "--wheel-dir", wheels.to_str().unwrap()], package());
+    environment.build(&["wheel", "--no-deps", "--wheel-dir", wheels.to_str().unwrap()], package(), &target());
     let wheel = fs::read_dir(&wheels).unwrap().next().unwrap().unwrap().path();
     is_named_by_what_it_needs(&environment, &wheel);
     said(environment.pip("install").arg(&wheel));
@@ -235,7 +235,9 @@ fn the_source_archive_is_what_git_has_and_installs() {
             fs::copy(new, old).unwrap();
         }
     }
-    environment.build(&["install"], &place);
+    // In a target folder of its own: Cargo calls crates alike that lie alike in their workspaces, so that those of the tests would be
+    // replaced by others, and who is compiled against them later finds none that fits.
+    environment.build(&["install"], &place, &place.with_file_name("sources-target"));
     assert_eq!(said(environment.command("firsttouch").arg("--version")), "firsttouch 0.1.0\n");
     let look = "import firsttouch; print(firsttouch.obtained(firsttouch.full(1 << 20, 1.0)).bytes)";
     let bytes = said(environment.command("python").args(["-c", look]));
