@@ -140,7 +140,7 @@ pub fn tune(
     Ok(tuned)
 }
 
-/// Looks at the configurations, of which the first so many were `named`, compares them, and makes the document.
+/// Looks at the configurations, compares them, and reports. Somebody asked for the first `named` of them by name.
 fn compare(
     request: &TuneRequest<'_>,
     combinations: &[Combination],
