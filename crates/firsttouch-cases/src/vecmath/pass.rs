@@ -51,6 +51,15 @@ impl Function {
     }
 }
 
+/// The C library's acosh. The standard library has a formula of its own, which loses digits near 1 and overflows at 1e154.
+#[expect(unsafe_code, reason = "the C library's function, declared")]
+pub(super) fn c_acosh(x: f64) -> f64 {
+    unsafe extern "C" {
+        safe fn acosh(x: f64) -> f64;
+    }
+    acosh(x)
+}
+
 /// The loop as it is written first: a branch for each element, and the C library's functions.
 pub(super) fn branching(function: Function) -> Pass {
     match function {
@@ -61,7 +70,7 @@ pub(super) fn branching(function: Function) -> Pass {
             to.iter_mut().zip(x).for_each(|(to, x)| *to = if *x > 0.0 { x.exp() } else { 0.0 });
         },
         Function::MaskedAcosh => |_, to, x, _| {
-            to.iter_mut().zip(x).for_each(|(to, x)| *to = if *x > 1.0 { x.acosh() } else { 0.0 });
+            to.iter_mut().zip(x).for_each(|(to, x)| *to = if *x > 1.0 { c_acosh(*x) } else { 0.0 });
         },
     }
 }
