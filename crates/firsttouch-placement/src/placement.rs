@@ -402,7 +402,7 @@ impl FromStr for Placement {
                 }
                 Some(("near", device)) if !device.is_empty() => {
                     let before = placement.near.map_or_else(String::new, |before| before + ",");
-                    placement.near = Some(before + device);
+                    placement.near = Some(before + device.trim());
                 }
                 Some(("object", value)) => {
                     let (name, place) = parse_object(value)?;
@@ -530,6 +530,9 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Placement>().unwrap().to_string(), text);
         }
+        let spaced: Placement = "plain, near= eth0 ,near= eth1".parse().unwrap();
+        assert_eq!(spaced, "plain,near=eth0,near=eth1".parse().unwrap());
+        assert_eq!(spaced.to_string().parse(), Ok(spaced));
         let same: Placement = "memory=bind=0-3+8,threads=compact".parse().unwrap();
         assert_eq!(same.to_string(), "thp,bind=0-3+8,threads=compact");
         let node: Placement = "plain,node=1".parse().unwrap();
