@@ -18,6 +18,43 @@ struct Slurm {
     folder: TempDir,
     nodes: Vec<String>,
     daemons: Vec<Child>,
+    holding: Holding,
+}
+
+/// What holds a task to its CPUs and its memory.
+#[derive(Clone, Copy, PartialEq)]
+enum Holding {
+    /// The CPUs that its threads may use, and nothing.
+    Affinity,
+    /// Control groups of version 1: with those of version 2 its daemon wants systemd.
+    ControlGroups,
+}
+
+impl Holding {
+    fn lines(self) -> &'static str {
+        match self {
+            Holding::Affinity => {
+                "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\nSelectTypeParameters=CR_CPU"
+            }
+            Holding::ControlGroups => {
+                "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup,task/affinity\n\
+                 SelectTypeParameters=CR_CPU_Memory"
+            }
+        }
+    }
+}
+
+/// The folders of a node in the hierarchies that its daemon uses.
+fn groups_of(node: &str) -> Vec<PathBuf> {
+    let of = |controller| Path::new("/sys/fs/cgroup").join(controller).join(format!("slurm_{node}"));
+    ["cpuset", "devices", "freezer", "memory"].map(of).into()
+}
+
+/// Removes a group with all groups in it, as far as they are left by all processes.
+fn remove_group(group: &Path) {
+    let inside = fs::read_dir(group).into_iter().flatten().flatten().map(|entry| entry.path());
+    inside.filter(|path| path.is_dir()).for_each(|path| remove_group(&path));
+    let _ = fs::remove_dir(group);
 }
 
 fn host() -> String {
@@ -34,17 +71,20 @@ impl Drop for Slurm {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
+        if self.holding == Holding::ControlGroups {
+            self.nodes.iter().flat_map(|node| groups_of(node)).for_each(|group| remove_group(&group));
+        }
     }
 }
 
 impl Slurm {
     /// One node of this machine's name; `None`, which is said, where it cannot be started.
     fn start() -> Option<Slurm> {
-        Slurm::with(&[host().trim()], "")
+        Slurm::with(&[host().trim()], Holding::Affinity, "")
     }
 
     /// Nodes of these names, and what else there is, in lines of the configuration.
-    fn with(nodes: &[&str], others: &str) -> Option<Slurm> {
+    fn with(nodes: &[&str], holding: Holding, others: &str) -> Option<Slurm> {
         for program in ["munged", "slurmctld", "slurmd", "srun", "sbatch"] {
             let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output();
             if !found.is_ok_and(|output| output.status.success()) {
@@ -60,7 +100,7 @@ impl Slurm {
         // Its daemons refuse folders that others cannot pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
-        let mut slurm = Slurm { folder, nodes: nodes.clone(), daemons: Vec::new() };
+        let mut slurm = Slurm { folder, nodes: nodes.clone(), daemons: Vec::new(), holding };
         slurm.configure(others);
         let socket = slurm.path("munge.sock");
         let key = slurm.path("key");
@@ -106,17 +146,21 @@ impl Slurm {
             format!("SlurmUser=root\nSlurmctldPort={}", ports.next().unwrap()),
             format!("StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool-%n"),
             format!("SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd-%n.pid"),
-            "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\nMpiDefault=none".to_owned(),
-            "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2".to_owned(),
+            format!(
+                "MpiDefault=none\nSelectType=select/cons_tres\nReturnToService=2\n{}",
+                self.holding.lines()
+            ),
         ];
         for (node, port) in self.nodes.iter().zip(ports) {
             lines.push(format!(
-                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={}",
+                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={} RealMemory=1000",
                 processors()
             ));
         }
         lines.push(format!("PartitionName=all Nodes={} Default=YES\n{others}\n", self.nodes.join(",")));
         fs::write(self.path("slurm.conf"), lines.join("\n")).unwrap();
+        let groups = "CgroupPlugin=cgroup/v1\nConstrainCores=yes\nConstrainRAMSpace=yes\n";
+        fs::write(self.path("cgroup.conf"), groups).unwrap();
         fs::create_dir(self.path("state")).unwrap();
         self.nodes.iter().for_each(|node| fs::create_dir(self.path(&format!("spool-{node}"))).unwrap());
         let mut random = [0; 64];
@@ -249,13 +293,58 @@ fn tasks_of_slurm_are_ranks() {
     shards_find_what_one_finds(search, "srun");
 }
 
+/// The CPUs and the memory of a step are those of its control groups, as on most clusters.
+#[test]
+fn control_groups_of_slurm_are_what_is_planned_with() {
+    const NODE: &str = "held";
+    const LIMIT_MB: u64 = 300;
+    for group in groups_of(NODE) {
+        if fs::create_dir(&group).and_then(|()| fs::remove_dir(&group)).is_err() {
+            return skipped(&format!("{} cannot be written", group.display()));
+        }
+    }
+    let Some(slurm) = Slurm::with(&[NODE], Holding::ControlGroups, "") else { return };
+    let own = firsttouch();
+    let step = |options: &[&str], words: &[&str]| {
+        let mut command = slurm.command("srun");
+        command.args(["--mem", &LIMIT_MB.to_string(), "--cpu-bind=none"]).args(options);
+        command.arg(own.get_program()).args(words).output().unwrap()
+    };
+    let status = step(&["-n", "1"], &["status", "--json"]);
+    assert_code(&status, 0);
+    let limits = &json(&stdout(&status))["machine"]["limits"];
+    assert_eq!(limits["cgroup_memory"]["limit_bytes"], LIMIT_MB << 20, "{limits:#}");
+    assert_eq!(limits["allowed_cpus"].as_array().unwrap().len(), 1, "{limits:#}");
+
+    // Who allocates far more than there is and touches little of it lives, with prefaulting too.
+    let program = slurm.path("room");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/c/room.c");
+    let made = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+    assert!(made.is_ok_and(|status| status.success()), "a C compiler");
+    let receipt = slurm.path("receipt.json");
+    let words =
+        ["run", "--prefault", "--receipt", receipt.to_str().unwrap(), "--", program.to_str().unwrap()];
+    assert_code(&step(&["-n", "1"], &[&words[..], &["private", "1024", "0", "64"]].concat()), 0);
+    assert_eq!(json_file(&receipt)["obtained"]["placed_bytes"], 1024 << 20);
+
+    if processors() > 1 {
+        let words = ["run", "--pages", "plain", "--ranks", "auto", "--"];
+        let show = ["sed", "-n", "s/^Cpus_allowed_list:\\t//p", "/proc/self/status"];
+        assert_eq!(apart(&step(&["-n", "2"], &[&words[..], &show].concat())).len(), 2);
+        // Two of one CPU are refused.
+        let crowded = step(&["-n", "2", "--overcommit", "-c", "1", "--exact"], &[&words[..], &show].concat());
+        assert_code(&crowded, 125);
+        assert!(stderr(&crowded).contains("2 ranks have 1 CPU among them"), "{}", stderr(&crowded));
+    }
+}
+
 /// Two nodes that run, one that its administrators have taken out, and one that has never answered.
 #[test]
 fn doctor_asks_the_nodes_of_slurm_and_tells_why_others_are_missing() {
     let others = "NodeName=broken CPUs=1 NodeAddr=127.0.0.1 Port=1 State=DOWN Reason=\"a fan is broken\"\n\
                   NodeName=silent CPUs=1 NodeAddr=127.0.0.1 Port=1\n\
                   PartitionName=more Nodes=n1,broken,silent\nPartitionName=again Nodes=n1,broken,silent";
-    let Some(slurm) = Slurm::with(&["n1", "n2"], others) else { return };
+    let Some(slurm) = Slurm::with(&["n1", "n2"], Holding::Affinity, others) else { return };
     let own = firsttouch();
     let own = own.get_program().to_str().unwrap();
     let doctor = |launcher: &[&str], words: &[&str]| {
