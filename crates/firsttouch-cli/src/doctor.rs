@@ -9,29 +9,35 @@ use crate::args::Doctor;
 use crate::exit::{FAILED, INTERRUPTED, NOT_MET};
 use crate::output::{Failure, Outcome};
 use crate::{export, status};
-use firsttouch_documents::{AnyDocument, DoctorHost, DoctorReport, MissingHost};
-use firsttouch_explain::{MachineEvidence, Measurements, Profile, compare, diagnose};
+use firsttouch_documents::{AnyDocument, DoctorHost, DoctorReport};
+use firsttouch_explain::{MachineEvidence, Measurements, Profile, compare, diagnose, hold_against};
+use measured::Against;
 use std::fs;
 
 pub(crate) fn run(args: &Doctor) -> Outcome {
     export::check(args.export.json, args.export.files())?;
+    let text = args.profile.as_deref().map(profile_text).transpose()?.or_else(|| args.profile_text.clone());
+    let named = args.profile.as_deref().unwrap_or("--profile-text");
+    let profile = text.as_deref().map(|text| profile(named, text)).transpose()?.unwrap_or_default();
+    let against = Against::read(&args.against)?;
     let mut interrupted = false;
-    let report = if !args.merge.is_empty() {
+    let (mut hosts, missing, several) = if !args.merge.is_empty() {
         let (hosts, missing) = merged::read(&args.merge);
-        of_several(args, hosts, missing)
+        (hosts, missing, true)
     } else if let Some(way) = hosts::Way::of(args) {
-        let text = args.profile.as_deref().map(profile_text).transpose()?;
         let asked = hosts::ask(args, &way, text.as_deref())?;
         interrupted = asked.interrupted;
-        of_several(args, asked.hosts, asked.missing)
+        (asked.hosts, asked.missing, true)
     } else {
-        DoctorReport {
-            profile: args.profile.clone(),
-            hosts: vec![here(args)?],
-            missing: Vec::new(),
-            compared: None,
-        }
+        (vec![here(args, &profile)?], Vec::new(), false)
     };
+    for host in &mut hosts {
+        if let Some(expected) = against.of(&host.name) {
+            hold_against(host, &profile, &expected, args.tolerance);
+        }
+    }
+    let compared = several.then(|| compare(&hosts, args.tolerance));
+    let report = DoctorReport { profile: args.profile.clone(), hosts, missing, compared };
     let met = report.is_met();
     let nobody = report.hosts.is_empty();
     export::show(&AnyDocument::Doctor(Box::new(report)), args.export.json, &args.export.chosen())?;
@@ -44,35 +50,24 @@ pub(crate) fn run(args: &Doctor) -> Outcome {
 }
 
 /// This machine, or the one that is named.
-fn here(args: &Doctor) -> Outcome<DoctorHost> {
-    let named = args.profile.as_deref();
-    let text = named.map(profile_text).transpose()?.or_else(|| args.profile_text.clone());
-    let profile = text.map(|text| profile(named.unwrap_or("--profile-text"), &text)).transpose()?;
-    let profile = profile.unwrap_or_default();
+fn here(args: &Doctor, profile: &Profile) -> Outcome<DoctorHost> {
     let source = status::source(args.machine.as_deref(), &args.root)?;
-    let against = measured::read(&args.against)?;
     let mut evidence = MachineEvidence::collect(&source).map_err(Failure::hinted)?;
     let mut unmeasured = Vec::new();
     if args.measure {
-        let of_profile = ("profile".to_owned(), profile.measured().clone());
         let measured = measured::measure(&evidence.report.machine)?;
         unmeasured = measured.unseen;
         evidence.measurements = Measurements {
             values: measured.values,
-            expected: std::iter::once(of_profile).chain(measured::peers(against)).collect(),
+            expected: profile.measured().clone(),
             tolerance: args.tolerance,
         };
     }
     let named = args.machine.clone().unwrap_or_else(|| args.root.display().to_string());
     let name = evidence.host_name().map_or(named, str::to_owned);
-    let mut host = diagnose(&evidence, &profile, &name);
+    let mut host = diagnose(&evidence, profile, &name);
     host.unseen.extend(unmeasured);
     Ok(host)
-}
-
-fn of_several(args: &Doctor, hosts: Vec<DoctorHost>, missing: Vec<MissingHost>) -> DoctorReport {
-    let compared = Some(compare(&hosts, args.tolerance));
-    DoctorReport { profile: args.profile.clone(), hosts, missing, compared }
 }
 
 /// The text of a shipped profile by its name, or of a file, which is one.

@@ -2,7 +2,7 @@
 
 use crate::facts::facts;
 use crate::profile::PROFILE;
-use crate::rules::machine::{CATALOG, entry, find, unseen};
+use crate::rules::machine::{CATALOG, entry, find, measured, unseen, worse};
 use crate::{Finding, Profile, Weight};
 use firsttouch_documents::DoctorHost;
 use firsttouch_linux::trials::{self, Trial};
@@ -23,13 +23,13 @@ pub struct MachineEvidence {
     pub measurements: Measurements,
 }
 
-/// What was measured of a machine, by the words of `Quantity`, and what it is held against.
+/// What was measured of a machine, by the words of `Quantity`, and what a profile expects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
     /// What was measured.
     pub values: BTreeMap<String, u64>,
-    /// Where other values come from, and what they are there.
-    pub expected: Vec<(String, BTreeMap<String, u64>)>,
+    /// What the profile expects.
+    pub expected: BTreeMap<String, u64>,
     /// A value may be worse than what is expected by this part of it.
     pub tolerance: f64,
 }
@@ -65,15 +65,8 @@ impl MachineEvidence {
 pub fn diagnose(evidence: &MachineEvidence, profile: &Profile, name: &str) -> DoctorHost {
     let mut findings = find(evidence);
     profile.check(evidence, &mut findings);
-    findings.retain_mut(|finding| {
-        let expected = finding.evidence.iter().any(|proof| proof.source == PROFILE);
-        let usual = expected || entry(&finding.id).is_none_or(|entry| entry.weight.is_some());
-        let asked = profile.weight(&finding.id);
-        finding.weight = asked.flatten().unwrap_or(finding.weight);
-        asked.map_or(usual, |weight| weight.is_some())
-    });
-    // A stable order: within one weight, as the rules come.
-    sort_by_key(&mut findings, |finding: &Finding| finding.weight);
+    weigh(&mut findings, profile);
+    by_weight(&mut findings);
     DoctorHost {
         name: name.to_owned(),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -82,6 +75,42 @@ pub fn diagnose(evidence: &MachineEvidence, profile: &Profile, name: &str) -> Do
         measured: evidence.measurements.values.clone(),
         facts: facts(evidence),
     }
+}
+
+/// Holds what a host has measured against what `source` has by the same words, and adds what is worse by more than `tolerance`, a part of
+/// it, to the findings. A value that is found to be bad already is told once.
+pub fn hold_against(
+    host: &mut DoctorHost,
+    profile: &Profile,
+    (source, expected): &(String, BTreeMap<String, u64>),
+    tolerance: f64,
+) {
+    let is_told = |word: &str| {
+        let proofs = host.findings.iter().flat_map(|finding| &finding.evidence);
+        proofs.into_iter().any(|proof| proof.source == measured(word))
+    };
+    let untold = host.measured.iter().filter(|(word, _)| !is_told(word));
+    let bad = |(word, &value): (&String, &u64)| worse(word, value, source, *expected.get(word)?, tolerance);
+    let mut findings: Vec<Finding> = untold.filter_map(bad).collect();
+    weigh(&mut findings, profile);
+    host.findings.append(&mut findings);
+    by_weight(&mut host.findings);
+}
+
+/// Gives every finding the weight that a profile has for it, and leaves out what it does not want.
+fn weigh(findings: &mut Vec<Finding>, profile: &Profile) {
+    findings.retain_mut(|finding| {
+        let expected = finding.evidence.iter().any(|proof| proof.source == PROFILE);
+        let usual = expected || entry(&finding.id).is_none_or(|entry| entry.weight.is_some());
+        let asked = profile.weight(&finding.id);
+        finding.weight = asked.flatten().unwrap_or(finding.weight);
+        asked.map_or(usual, |weight| weight.is_some())
+    });
+}
+
+/// The weightiest first, and within one weight as the rules come.
+fn by_weight(findings: &mut [Finding]) {
+    sort_by_key(findings, |finding: &Finding| finding.weight);
 }
 
 /// Every word that a finding about the machine may have, with its weight where no profile says otherwise; `None`: it is told only

@@ -16,7 +16,7 @@ mod hosts;
 mod profile;
 mod rules;
 
-pub use doctor::{MachineEvidence, Measurements, catalog, diagnose};
+pub use doctor::{MachineEvidence, Measurements, catalog, diagnose, hold_against};
 pub use evidence::{Evidence, ExplainedProgram, Inherited, Resolution, Wanted};
 pub use firsttouch_documents::{Finding, Proof, Weight};
 pub use hosts::compare;

@@ -37,11 +37,11 @@ pub(crate) struct Doctor {
     pub(crate) profile_text: Option<String>,
     /// Measure bandwidth and latency of memory and how fast pages are created, of each node too where there are several, and
     /// hold them against what the profile expects, against --against, and against the other nodes
-    #[arg(long, conflicts_with_all = ["root", "machine"])]
+    #[arg(long, group = "values", conflicts_with_all = ["root", "machine"])]
     pub(crate) measure: bool,
-    /// What this machine measured earlier, or what others did: documents of `doctor --measure --json`; of several machines the
-    /// median counts
-    #[arg(long, value_name = "FILE", requires = "measure", conflicts_with_all = ["hosts", "slurm", "mpi"])]
+    /// What this machine measured earlier, or what others did: documents of `doctor --measure --json`. A host that has its name in them
+    /// is held against that, all others against the median of all
+    #[arg(long, value_name = "FILE", requires = "values")]
     pub(crate) against: Vec<PathBuf>,
     /// How much worse than expected is no finding yet, and how much slower than the other hosts no outlier
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent)]
@@ -79,6 +79,6 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) host_limit: Option<Duration>,
     /// Put documents together: of `doctor`, of `measure` and of `bench`, the latter of the hosts after which their files are named
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["profile", "measure", "root", "machine", "hosts", "slurm", "mpi"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., group = "values", conflicts_with_all = ["profile", "measure", "root", "machine", "hosts", "slurm", "mpi"])]
     pub(crate) merge: Vec<PathBuf>,
 }

@@ -6,7 +6,7 @@ use crate::program;
 use crate::progress_lines::ProgressLines;
 use crate::report::document;
 use anyhow::Context;
-use firsttouch_documents::{AnyDocument, Quantity, Unseen};
+use firsttouch_documents::{AnyDocument, DoctorHost, Quantity, Unseen};
 use firsttouch_launch::{Here, Manner, Start, Subject, Waiting, Workshop, run_once};
 use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_machine::{Machine, Node, Root};
@@ -183,45 +183,64 @@ fn value(quantity: &Quantity, run: &CaseRun) -> anyhow::Result<u64> {
     })
 }
 
-/// What documents of `doctor` have measured, by the name of each host in them.
-pub(super) fn read(files: &[PathBuf]) -> Outcome<Vec<(String, BTreeMap<String, u64>)>> {
-    let mut all = Vec::new();
-    for file in files {
-        let shown = file.display();
-        let report = match document(file) {
-            Ok(AnyDocument::Doctor(report)) => report,
-            _ => {
-                let failure = Failure::message(format!("{shown} is no document of `doctor`"));
-                return Err(failure.usage().hint("firsttouch doctor --measure --json > FILE writes one"));
-            }
-        };
-        let before = all.len();
-        let measured = report.hosts.into_iter().filter(|host| !host.measured.is_empty());
-        all.extend(measured.map(|host| (format!("{shown}, {}", host.name), host.measured)));
-        if all.len() == before {
-            let failure = Failure::message(format!("nothing was measured in {shown}"));
-            return Err(failure.usage().hint("firsttouch doctor --measure --json > FILE measures"));
-        }
-    }
-    Ok(all)
+/// What a document of `doctor` has measured of one host.
+struct Earlier {
+    file: String,
+    host: String,
+    values: BTreeMap<String, u64>,
 }
 
-/// Of several machines the median of each quantity; of one machine its own.
-pub(super) fn peers(
-    mut all: Vec<(String, BTreeMap<String, u64>)>,
-) -> Option<(String, BTreeMap<String, u64>)> {
-    if all.len() <= 1 {
-        return all.pop();
+/// What was measured earlier, of one host or of many.
+#[derive(Default)]
+pub(super) struct Against(Vec<Earlier>);
+
+impl Against {
+    pub(super) fn read(files: &[PathBuf]) -> Outcome<Against> {
+        let mut all = Vec::new();
+        for file in files {
+            let shown = file.display().to_string();
+            let report = match document(file) {
+                Ok(AnyDocument::Doctor(report)) => report,
+                _ => {
+                    let failure = Failure::message(format!("{shown} is no document of `doctor`"));
+                    return Err(failure.usage().hint("firsttouch doctor --measure --json > FILE writes one"));
+                }
+            };
+            let before = all.len();
+            let measured = report.hosts.into_iter().filter(|host| !host.measured.is_empty());
+            let earlier =
+                |host: DoctorHost| Earlier { file: shown.clone(), host: host.name, values: host.measured };
+            all.extend(measured.map(earlier));
+            if all.len() == before {
+                let failure = Failure::message(format!("nothing was measured in {shown}"));
+                return Err(failure.usage().hint("firsttouch doctor --measure --json > FILE measures"));
+            }
+        }
+        Ok(Against(all))
     }
-    let mut by_word: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for (word, value) in all.iter().flat_map(|(_, values)| values) {
-        by_word.entry(word).or_default().push(*value);
+
+    /// What to hold a host against, and where that is from: what it measured itself, as its name says; or else what all hosts did. Of
+    /// several measurements the median of each quantity; `None` where there are none.
+    pub(super) fn of(&self, host: &str) -> Option<(String, BTreeMap<String, u64>)> {
+        let own: Vec<&Earlier> = self.0.iter().filter(|earlier| earlier.host == host).collect();
+        let (all, what) = match own.is_empty() {
+            true => (self.0.iter().collect(), "machines".to_owned()),
+            false => (own, format!("measurements of {host}")),
+        };
+        if let [one] = all[..] {
+            return Some((format!("{}, {}", one.file, one.host), one.values.clone()));
+        }
+        let mut by_word: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for (word, value) in all.iter().flat_map(|earlier| &earlier.values) {
+            by_word.entry(word).or_default().push(*value);
+        }
+        let median = |(word, values): (&str, Vec<u64>)| {
+            let (quantity, _) = Quantity::of(word)?;
+            Some((word.to_owned(), quantity.median(values)?))
+        };
+        let values = by_word.into_iter().filter_map(median).collect();
+        (!all.is_empty()).then(|| (format!("the median of {} {what}", all.len()), values))
     }
-    let median = |(word, values): (&str, Vec<u64>)| {
-        let (quantity, _) = Quantity::of(word)?;
-        Some((word.to_owned(), quantity.median(values)?))
-    };
-    Some((format!("the median of {} machines", all.len()), by_word.into_iter().filter_map(median).collect()))
 }
 
 #[cfg(test)]
@@ -244,15 +263,23 @@ mod tests {
     }
 
     #[test]
-    fn of_several_machines_the_one_in_the_middle_counts() {
-        let machine = |bandwidth, latency| {
+    fn a_host_is_held_against_itself_and_others_against_the_one_in_the_middle() {
+        let earlier = |host: &str, bandwidth, latency| {
             let words = [("bandwidth_bytes_per_s".to_owned(), bandwidth), ("latency_ps".to_owned(), latency)];
-            ("m".to_owned(), BTreeMap::from(words))
+            Earlier { file: "f".to_owned(), host: host.to_owned(), values: BTreeMap::from(words) }
         };
-        assert_eq!(peers(Vec::new()), None);
-        assert_eq!(peers(vec![machine(9, 5)]), Some(machine(9, 5)));
-        let of = |machines| peers(machines).unwrap().1;
-        assert_eq!(of(vec![machine(9, 5), machine(1, 50), machine(8, 6)]), machine(8, 6).1);
-        assert_eq!(of(vec![machine(9, 5), machine(8, 6)]), machine(8, 6).1);
+        let of = |earlier: Vec<Earlier>, host: &str| {
+            let (source, values) = Against(earlier).of(host)?;
+            Some((source, values["bandwidth_bytes_per_s"], values["latency_ps"]))
+        };
+        assert_eq!(of(Vec::new(), "a"), None);
+        let two = || vec![earlier("a", 9, 5), earlier("b", 8, 6)];
+        let all = || two().into_iter().chain([earlier("c", 1, 50)]).collect();
+        assert_eq!(of(two(), "a"), Some(("f, a".to_owned(), 9, 5)));
+        assert_eq!(of(two(), "d"), Some(("the median of 2 machines".to_owned(), 8, 6)));
+        assert_eq!(of(all(), "d"), Some(("the median of 3 machines".to_owned(), 8, 6)));
+        assert_eq!(of(vec![earlier("a", 9, 5)], "d"), Some(("f, a".to_owned(), 9, 5)));
+        let twice = two().into_iter().chain([earlier("a", 7, 7)]).collect();
+        assert_eq!(of(twice, "a"), Some(("the median of 2 measurements of a".to_owned(), 7, 7)));
     }
 }

@@ -190,6 +190,39 @@ fn another_setting_a_slow_one_another_version_and_those_that_do_not_answer_are_f
     let twice = json(&stdout(&run(&["doctor", "--merge", &one, &one, "--json"])));
     assert_eq!(names(&twice["hosts"])[1], format!("good ({one})"));
     assert_eq!(twice["compared"], serde_json::json!({ "differing": [], "slow": [] }));
+
+    // Later: who has its name in an earlier document is held against itself, and who has not, against most.
+    let earlier = |measured: &[(&str, u64)]| {
+        let host = |(name, gb): &(&str, u64)| {
+            let mut host = document["hosts"][0].clone();
+            host["name"] = (*name).into();
+            host["measured"]["bandwidth_bytes_per_s"] = (gb * 1_000_000_000).into();
+            host
+        };
+        let mut earlier = document.clone();
+        earlier["hosts"] = measured.iter().map(host).collect();
+        fs::write(&one, earlier.to_string()).unwrap();
+    };
+    let low = |held: &Output| {
+        let document = json(&stdout(held));
+        let of = |host: &Value| {
+            let findings = host["findings"].as_array().unwrap();
+            let low = findings.iter().find(|finding| finding["id"] == "bandwidth-low")?;
+            let [source, text] = ["source", "text"].map(|key| low["evidence"][1][key].as_str().unwrap());
+            Some(format!("{} than {text} of {source}", host["name"].as_str().unwrap()))
+        };
+        document["hosts"].as_array().unwrap().iter().filter_map(of).collect::<Vec<_>>()
+    };
+    earlier(&[("slow", 5), ("a", 20), ("b", 20), ("c", 40)]);
+    let words = ["--hosts", "slow,version", "--measure", "--json", "--against", &one];
+    assert_eq!(low(&cluster.doctor(&words)), [""; 0]);
+    earlier(&[("slow", 10), ("a", 30), ("b", 30), ("good", 20)]);
+    let slow = format!("slow than 10000000000 of {one}, slow");
+    assert_eq!(low(&cluster.doctor(&words)), [slow.as_str()]);
+    earlier(&[("slow", 10), ("a", 30), ("b", 30), ("good", 20), ("c", 30)]);
+    let most = |name| format!("{name} than 30000000000 of the median of 5 machines");
+    let merged = run(&["doctor", "--merge", &all, "--against", &one, "--json"]);
+    assert_eq!(low(&merged), [most("setting"), slow, most("version")]);
 }
 
 #[test]

@@ -6,13 +6,13 @@ mod planted;
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
 
-use firsttouch_documents::{DoctorHost, Weight};
-use firsttouch_explain::{MachineEvidence, Measurements, Profile, catalog, diagnose};
+use firsttouch_documents::{DoctorHost, Finding, Weight};
+use firsttouch_explain::{MachineEvidence, Measurements, Profile, catalog, diagnose, hold_against};
 use firsttouch_linux::trials::Trial;
 use firsttouch_machine::Source;
 use firsttouch_placement::Reason;
 use planted::{Files, HEALTHY, TOGETHER, faults};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -159,17 +159,33 @@ fn what_only_the_running_kernel_tells() {
 }
 
 #[test]
-fn what_was_measured_is_held_against_profile_peers_and_nodes() {
+fn a_value_that_is_bad_by_the_profile_and_by_what_was_is_told_once() {
+    let folder = written([]);
+    let mut evidence = evidence(folder.path());
+    let values = |latency_ps: u64| BTreeMap::from([("latency_ps".to_owned(), latency_ps)]);
+    let mut told = |expected, earlier| {
+        evidence.measurements = Measurements { values: values(150_000), expected, tolerance: 0.1 };
+        let profile = Profile::parse("[findings]\nlatency-high = \"overrides\"").unwrap();
+        let mut host = diagnose(&evidence, &profile, "written");
+        hold_against(&mut host, &profile, &("earlier".to_owned(), values(earlier)), 0.1);
+        let of = |finding: &Finding| (finding.weight, finding.evidence[1].source.clone());
+        host.findings.iter().map(of).collect::<Vec<_>>()
+    };
+    let overrides = |source: &str| [(Weight::Overrides, source.to_owned())];
+    assert_eq!(told(values(100_000), 100_000), overrides("profile"));
+    assert_eq!(told(BTreeMap::new(), 100_000), overrides("earlier"));
+    assert_eq!(told(BTreeMap::new(), 140_000), []);
+}
+
+#[test]
+fn what_was_measured_is_held_against_profile_and_nodes() {
     let folder = written([]);
     let mut evidence = evidence(folder.path());
     let values =
         |words: &[(&str, u64)]| words.iter().map(|(word, value)| ((*word).to_owned(), *value)).collect();
     let mut found = |measured: &[(&str, u64)], expected: &[(&str, u64)]| {
-        evidence.measurements = Measurements {
-            values: values(measured),
-            expected: vec![("profile".to_owned(), values(expected))],
-            tolerance: 0.1,
-        };
+        evidence.measurements =
+            Measurements { values: values(measured), expected: values(expected), tolerance: 0.1 };
         let host = diagnose(&evidence, &Profile::default(), "written");
         let whats = host.findings.iter().map(|finding| format!("{}: {}", finding.id, finding.what));
         whats.collect::<Vec<_>>()

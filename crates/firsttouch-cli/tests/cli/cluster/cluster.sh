@@ -15,8 +15,10 @@ ip link set hosts up
 mount -t tmpfs none /run
 mkdir -p /run/sshd
 [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
-ssh-keygen -q -t ed25519 -N '' -f "$folder/key"
-ssh-keygen -q -t ed25519 -N '' -f "$folder/host_key"
+for key in key host_key; do
+    # A second command has the keys of the first.
+    [ -e "$folder/$key" ] || ssh-keygen -q -t ed25519 -N '' -f "$folder/$key"
+done
 cat > "$folder/config" <<END
 Host *
   User root

@@ -2,24 +2,34 @@
 
 use super::{Found, noted};
 use crate::Finding;
+use crate::profile::PROFILE;
 use firsttouch_documents::Quantity;
 use std::collections::BTreeMap;
 
 pub(super) fn find(found: &mut Found<'_>) {
     let measurements = &found.evidence.measurements;
-    let mut findings = Vec::new();
-    for (word, &value) in &measurements.values {
-        let Some((quantity, node)) = Quantity::of(word) else { continue };
+    let finding = |(word, &value): (&String, &u64)| {
+        let (quantity, node) = Quantity::of(word)?;
+        let of_profile = measurements.expected.get(word).map(|expected| (PROFILE, *expected));
         let others = node.and_then(|node| of_other_nodes(&measurements.values, quantity, node));
         let others = others.map(|expected| ("the other nodes", expected));
-        let expected = measurements.expected.iter();
-        let expected = expected.filter_map(|(source, values)| Some((source.as_str(), *values.get(word)?)));
-        let worse = expected
-            .chain(others)
-            .find(|(_, expected)| quantity.worse_by(value, *expected) > measurements.tolerance);
-        findings.extend(worse.map(|(source, expected)| finding(quantity, node, value, source, expected)));
-    }
+        let mut all = of_profile.into_iter().chain(others);
+        all.find_map(|(source, expected)| worse(word, value, source, expected, measurements.tolerance))
+    };
+    let findings: Vec<Finding> = measurements.values.iter().filter_map(finding).collect();
     findings.into_iter().for_each(|finding| found.add(finding));
+}
+
+/// How a finding says which value it is about.
+pub(crate) fn measured(word: &str) -> String {
+    format!("measured {word}")
+}
+
+/// The finding, where a value is worse than what is expected by more than a part of it.
+pub(crate) fn worse(word: &str, value: u64, source: &str, expected: u64, tolerance: f64) -> Option<Finding> {
+    let (quantity, node) = Quantity::of(word)?;
+    let is_worse = quantity.worse_by(value, expected) > tolerance;
+    is_worse.then(|| finding(quantity, node, value, source, expected))
 }
 
 /// The median of what the other nodes have.
@@ -46,7 +56,7 @@ fn finding(quantity: &Quantity, node: Option<u32>, value: u64, source: &str, exp
         _ => "programs that are bound by memory are slower by as much, and no placement mends it",
     };
     noted(quantity.finding, what, effect)
-        .proof(format!("measured {}", quantity.word_of(node)), value.to_string())
+        .proof(measured(&quantity.word_of(node)), value.to_string())
         .proof(source, expected.to_string())
         .remedy("measure again when nothing else runs; then look at memory modules, firmware settings and frequencies")
 }

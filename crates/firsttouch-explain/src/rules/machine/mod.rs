@@ -17,6 +17,7 @@ mod transparent;
 mod unseen;
 
 pub(crate) use catalog::{CATALOG, Decides, entry};
+pub(crate) use measured::{measured, worse};
 pub(crate) use unseen::unseen;
 
 use crate::{Finding, MachineEvidence, Weight};
