@@ -225,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24 * 10))]
+        #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
         fn every_point_follows_the_equation(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32 * 10))]
+        #![proptest_config(ProptestConfig::with_cases(32))]
 
         /// To the last bit: the same numbers are added in the same order.
         #[test]

@@ -85,7 +85,7 @@ fn arcs(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Loops, parallel arcs, one-way arcs, pieces that do not hang together, zeros: all come up.
     #[test]
@@ -274,7 +274,7 @@ fn parents(graph: &Graph, phast: &mut PhastQuery<'_>, source: Node, targets: Opt
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn runs_keep_the_same_whoever_finds_the_distances(

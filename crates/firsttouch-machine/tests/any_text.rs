@@ -164,7 +164,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn a_machine_with_odd_files_still_prints(texts in prop::collection::vec(near_misses(), FILES.len())) {

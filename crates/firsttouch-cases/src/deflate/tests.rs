@@ -13,7 +13,7 @@ fn vendors() -> Vec<Vendor> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Text and noise, empty and odd, by each library that is here and back by each.
     #[test]

@@ -259,7 +259,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40 * 10))]
+        #![proptest_config(ProptestConfig::with_cases(40))]
 
         /// Small whole numbers have exact products and sums, in whatever order.
         #[test]

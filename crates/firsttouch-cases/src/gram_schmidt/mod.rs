@@ -286,7 +286,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(12 * 10))]
+        #![proptest_config(ProptestConfig::with_cases(12))]
 
         /// Q is orthonormal and Q R is what there was, of the directions as well.
         #[test]

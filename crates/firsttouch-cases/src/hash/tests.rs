@@ -121,7 +121,7 @@ fn tables_are_what_the_standards_define_them_by() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Whatever the lengths, the engines' speeds and the moments at which somebody asks for digests.
     #[test]

@@ -73,7 +73,7 @@ fn come_to(case: &dyn Case, nodes: usize, arcs: &[Arc], from: &str) -> Vec<(Stri
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Loops, parallel arcs, weights of 0, nodes that nothing leads to and odd sizes are all among these.
     #[test]

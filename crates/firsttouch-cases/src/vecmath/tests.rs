@@ -228,7 +228,7 @@ fn passes(function: Function) -> Vec<Pass> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Whatever the length, where parts begin, how they are stored, and what lies in them.
     #[test]

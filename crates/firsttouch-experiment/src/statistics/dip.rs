@@ -254,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300 * 10))]
+        #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
         fn agrees_with_the_definition(values in prop::collection::vec(0.0f64..1.0, 1..11)) {

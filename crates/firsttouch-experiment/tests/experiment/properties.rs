@@ -54,7 +54,7 @@ impl Launcher for Script {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn descriptions_are_numbers(values in times()) {
@@ -91,7 +91,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60 * 10))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn any_session_ends_in_valid_numbers(values in times(), seed in any::<u64>(), configurations in 1usize..5) {
