@@ -18,25 +18,25 @@ struct Slurm {
     folder: TempDir,
     nodes: Vec<String>,
     daemons: Vec<Child>,
-    holding: Holding,
+    plugin: TaskPlugin,
 }
 
 /// What holds a task to its CPUs and its memory.
 #[derive(Clone, Copy, PartialEq)]
-enum Holding {
+enum TaskPlugin {
     /// The CPUs that its threads may use, and nothing.
     Affinity,
     /// Control groups of version 1: with those of version 2 its daemon wants systemd.
     ControlGroups,
 }
 
-impl Holding {
+impl TaskPlugin {
     fn lines(self) -> &'static str {
         match self {
-            Holding::Affinity => {
+            TaskPlugin::Affinity => {
                 "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/affinity\nSelectTypeParameters=CR_CPU"
             }
-            Holding::ControlGroups => {
+            TaskPlugin::ControlGroups => {
                 "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup,task/affinity\n\
                  SelectTypeParameters=CR_CPU_Memory"
             }
@@ -71,7 +71,7 @@ impl Drop for Slurm {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
-        if self.holding == Holding::ControlGroups {
+        if self.plugin == TaskPlugin::ControlGroups {
             self.nodes.iter().flat_map(|node| groups_of(node)).for_each(|group| remove_group(&group));
         }
     }
@@ -80,11 +80,11 @@ impl Drop for Slurm {
 impl Slurm {
     /// One node of this machine's name; `None`, which is said, where it cannot be started.
     fn start() -> Option<Slurm> {
-        Slurm::with(&[host().trim()], Holding::Affinity, "")
+        Slurm::with(&[host().trim()], TaskPlugin::Affinity, "")
     }
 
     /// Nodes of these names, and what else there is, in lines of the configuration.
-    fn with(nodes: &[&str], holding: Holding, others: &str) -> Option<Slurm> {
+    fn with(nodes: &[&str], plugin: TaskPlugin, others: &str) -> Option<Slurm> {
         for program in ["munged", "slurmctld", "slurmd", "srun", "sbatch"] {
             let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output();
             if !found.is_ok_and(|output| output.status.success()) {
@@ -100,7 +100,7 @@ impl Slurm {
         // Its daemons refuse folders that others cannot pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
-        let mut slurm = Slurm { folder, nodes: nodes.clone(), daemons: Vec::new(), holding };
+        let mut slurm = Slurm { folder, nodes: nodes.clone(), daemons: Vec::new(), plugin };
         slurm.configure(others);
         let socket = slurm.path("munge.sock");
         let key = slurm.path("key");
@@ -148,7 +148,7 @@ impl Slurm {
             format!("SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd-%n.pid"),
             format!(
                 "MpiDefault=none\nSelectType=select/cons_tres\nReturnToService=2\n{}",
-                self.holding.lines()
+                self.plugin.lines()
             ),
         ];
         for (node, port) in self.nodes.iter().zip(ports) {
@@ -303,7 +303,7 @@ fn control_groups_of_slurm_are_what_is_planned_with() {
             return skipped(&format!("{} cannot be written", group.display()));
         }
     }
-    let Some(slurm) = Slurm::with(&[NODE], Holding::ControlGroups, "") else { return };
+    let Some(slurm) = Slurm::with(&[NODE], TaskPlugin::ControlGroups, "") else { return };
     let own = firsttouch();
     let step = |options: &[&str], words: &[&str]| {
         let mut command = slurm.command("srun");
@@ -344,7 +344,7 @@ fn doctor_asks_the_nodes_of_slurm_and_tells_why_others_are_missing() {
     let others = "NodeName=broken CPUs=1 NodeAddr=127.0.0.1 Port=1 State=DOWN Reason=\"a fan is broken\"\n\
                   NodeName=silent CPUs=1 NodeAddr=127.0.0.1 Port=1\n\
                   PartitionName=more Nodes=n1,broken,silent\nPartitionName=again Nodes=n1,broken,silent";
-    let Some(slurm) = Slurm::with(&["n1", "n2"], Holding::Affinity, others) else { return };
+    let Some(slurm) = Slurm::with(&["n1", "n2"], TaskPlugin::Affinity, others) else { return };
     let own = firsttouch();
     let own = own.get_program().to_str().unwrap();
     let doctor = |launcher: &[&str], words: &[&str]| {
