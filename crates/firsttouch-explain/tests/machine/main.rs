@@ -371,7 +371,7 @@ const RECORDED: [(&str, &[&str]); 12] = [
 fn recorded_machines_give_no_false_alarm() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/machines");
     if !folder.is_dir() {
-        return skipped::skipped("there are no recorded machines beside the workspace");
+        return skipped::skipped(&format!("no recorded machines at {}", folder.display()));
     }
     for (file, wanted) in RECORDED {
         let source = Source::named(folder.join(file).to_str().unwrap()).unwrap();
