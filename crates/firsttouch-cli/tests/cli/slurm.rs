@@ -293,6 +293,36 @@ fn tasks_of_slurm_are_ranks() {
     shards_find_what_one_finds(search, "srun");
 }
 
+/// Each of two nodes is divided among its own ranks, and the job's receipt has those of both. (Both nodes are this machine.)
+#[test]
+fn ranks_on_several_nodes_divide_each_node_for_itself() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    let Some(slurm) = Slurm::with(&["n1", "n2"], TaskPlugin::Affinity, "") else { return };
+    let receipt = slurm.path("receipt.json");
+    let words = ["-N", "2", "--ntasks-per-node=2", "--cpu-bind=none", "--label"];
+    let shown = slurm.ranks(&words, &["--ranks", "auto", "--receipt", receipt.to_str().unwrap()]);
+    assert_code(&shown, 0);
+    let shown = stdout(&shown);
+    let of_rank = |rank: &str| {
+        let line = shown.lines().find_map(|line| line.trim().strip_prefix(rank)?.strip_prefix(": "));
+        firsttouch_linux::cpulist::parse_list(line.unwrap()).unwrap()
+    };
+    for node in [["0", "1"], ["2", "3"]] {
+        let [one, other] = node.map(of_rank);
+        assert!(
+            !one.is_empty() && !other.is_empty() && one.iter().all(|cpu| !other.contains(cpu)),
+            "{shown}"
+        );
+    }
+    let job = json_file(&receipt);
+    let ranks = job["ranks"].as_array().unwrap();
+    let places = ranks.iter().map(|one| (one["rank"].as_u64().unwrap(), one["local_rank"].as_u64().unwrap()));
+    assert_eq!(places.collect::<Vec<_>>(), [(0, 0), (1, 1), (2, 0), (3, 1)], "{job}");
+    assert_eq!(job["missing"], serde_json::json!([]), "{job}");
+}
+
 /// The CPUs and the memory of a step are those of its control groups, as on most clusters.
 #[test]
 fn control_groups_of_slurm_are_what_is_planned_with() {
