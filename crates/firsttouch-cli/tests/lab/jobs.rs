@@ -116,6 +116,14 @@ pub(crate) fn tests() -> Vec<Test> {
         (OpenMpi, apart(OpenMpi, "knl-flat", 4, "", |rank| (vec![rank], 0))),
         (Mpich, apart(Mpich, "istanbul", 8, "", |rank| ((3 * rank..3 * rank + 3).collect(), rank / 2))),
         (OpenMpi, apart(OpenMpi, "istanbul", 8, "", |rank| ((3 * rank..3 * rank + 3).collect(), rank / 2))),
+        // Both at the card; or each at one of the devices that are next to some of its CPUs.
+        (Mpich, apart(Mpich, "devices", 2, "--near eth0", |rank| (vec![2 + rank], 1))),
+        (
+            Mpich,
+            apart(Mpich, "devices", 2, "--near eth0,nvme0n1,nvme1n1", |rank| {
+                (vec![2 * rank, 2 * rank + 1], rank)
+            }),
+        ),
         (Mpich, refused(Mpich, "two-node")),
         (OpenMpi, refused(OpenMpi, "knl-flat")),
         (Mpich, received()),
