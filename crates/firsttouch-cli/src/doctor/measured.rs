@@ -191,7 +191,6 @@ struct Earlier {
 }
 
 /// What was measured earlier, of one host or of many.
-#[derive(Default)]
 pub(super) struct Against(Vec<Earlier>);
 
 impl Against {

@@ -1,7 +1,7 @@
-//! `measure` and `doctor --measure` on machines with several nodes: every pair, and every node, that can be measured is, on the
-//! node it is said to be. The numbers mean nothing under emulation; that they are there, and where they are not, does.
+//! `measure` and `doctor --measure` on machines with several nodes: every pair, and every node, that can be measured
+//! is. The numbers mean nothing under emulation; that they are there, and where they are not, does.
 
-use crate::bench::{Setting, Test, command, shell};
+use crate::bench::{Setting, Test, command};
 use crate::counts::succeeded;
 use firsttouch_documents::Quantity;
 use firsttouch_lab::Collected;
@@ -16,20 +16,16 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Each node that has room is measured; of one that has none it is told. The doctor looks on while one node is nearly full.
+/// Each node that has room is measured; of one that is nearly full it is told that it has none.
 fn doctor() -> Test {
-    let hits = "while read name count; do case $name in numa_hit) echo $count;; esac; done \
-                < /sys/devices/system/node/node1/numastat";
     let commands = vec![
         command(&["firsttouch", "setup", "pages", "2m=192", "--node", "0", "--force", "--apply"]),
-        shell(hits),
         command(&["firsttouch", "doctor", "--measure", "--json"]),
-        shell(hits),
         command(&["firsttouch", "setup", "--undo"]),
     ];
     let name = "doctor measures the nodes that have room, and says which have none (two-node)";
     Test::new(name, Setting::of("two-node"), commands, |_, ran| {
-        let document = document(&ran[2]);
+        let document = document(&ran[1]);
         let host = &document["hosts"][0];
         for quantity in &Quantity::ALL {
             let value = &host["measured"][quantity.word_of(Some(1))];
@@ -40,9 +36,6 @@ fn doctor() -> Test {
             let unseen = unseen.iter().find(|unseen| unseen["topic"] == word).unwrap();
             assert!(unseen["why"].as_str().unwrap().contains(" can be had, and "), "{unseen}");
         }
-        // Three runs that create 16 MiB of small pages at the least, on the node itself.
-        let [before, after] = [1, 3].map(|line: usize| ran[line].stdout.trim().parse::<u64>().unwrap());
-        assert!(after - before >= 3 * (16 << 20) / 4096, "{before} to {after} pages");
     })
 }
 
