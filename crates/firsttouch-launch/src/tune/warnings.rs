@@ -6,6 +6,7 @@ use crate::here::Here;
 use crate::preparation::WarmUp;
 use crate::probe::Probe;
 use crate::surroundings::needs_warming;
+use crate::warm::bytes_for;
 use firsttouch_placement::{Pages, TuneReport, format_bytes};
 
 /// A baseline with this share of its memory on huge pages leaves little to gain.
@@ -58,15 +59,12 @@ pub(super) fn warm_up(
     peak_bytes: Option<u64>,
     warnings: &mut Vec<String>,
 ) -> Option<(WarmUp, u64)> {
-    /// Half as much again as the program uses: the kernel does not hand out just the pages that the warm-up had, and
-    /// with an eighth more, one run in ten was still slow.
-    const MARGIN: (u64, u64) = (3, 2);
     let machine = &request.status.machine;
     if !needs_warming(machine) {
         return None;
     }
     let peak = request.warm_up.clone().zip(peak_bytes);
-    let warm_up = peak.map(|(warm_up, peak)| (warm_up, peak / MARGIN.1 * MARGIN.0));
+    let warm_up = peak.map(|(warm_up, peak)| (warm_up, bytes_for(peak)));
     if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
         let done = match warm_up {
             Some((_, bytes)) => {
