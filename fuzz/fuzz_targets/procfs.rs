@@ -25,6 +25,7 @@ fuzz_target!(|input: &[u8]| {
     hold(text, || (process::Scheduled::parse(text), process::parse_migrations(text)));
     hold(text, || (sysinfo::cgroups(text), sysinfo::mounts(text), sysinfo::apic_ids(text)));
     hold(text, || (sysinfo::meminfo(text), sysinfo::cpu_model(text), sysinfo::distances(text)));
+    hold(text, || sysinfo::pages_in_cpu_lists(text));
     hold(text, || (sysinfo::soft_limit(text, "Max"), sysinfo::cache_size(text), sysinfo::cgroup_limit(text)));
     hold(text, || (sysinfo::chosen(text), sysinfo::kernel_release(text), sysinfo::kernel_version(text)));
     hold(text, || (sysinfo::capability_mask(text), sysinfo::status_field(text, "CapEff")));

@@ -4,6 +4,8 @@
 use crate::configurations::{Abilities, words};
 use crate::nodes::candidates;
 use crate::obstacle::Obstacle;
+use firsttouch_linux::features::page_bytes;
+use firsttouch_linux::sysinfo::pages_in_cpu_lists;
 use firsttouch_machine::{Machine, Root, StatusReport};
 use firsttouch_placement::MachineKey;
 
@@ -47,6 +49,8 @@ pub(crate) fn needs_warming(machine: &Machine) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Supplies {
     available_bytes: Option<u64>,
+    /// What lies in lists of each CPU: nobody uses it, and the kernel does not count it as available.
+    in_cpu_lists_bytes: u64,
     /// What the control group still lets us have.
     group_bytes: Option<u64>,
     total_bytes: Option<u64>,
@@ -57,17 +61,16 @@ pub(crate) struct Supplies {
 impl Supplies {
     /// Those of the machine now; `None` where it cannot be read.
     pub(crate) fn read(root: &Root) -> Option<Supplies> {
-        Machine::read(root).ok().map(|machine| Supplies::of(&machine))
-    }
-
-    /// Those of a machine that was read.
-    pub(crate) fn of(machine: &Machine) -> Supplies {
-        Supplies {
+        let machine = Machine::read(root).ok()?;
+        let zones = root.read("proc/zoneinfo").ok().flatten();
+        let pages = zones.and_then(|text| pages_in_cpu_lists(&text)).unwrap_or(0);
+        Some(Supplies {
             available_bytes: machine.memory_available_bytes,
+            in_cpu_lists_bytes: pages.saturating_mul(page_bytes() as u64),
             group_bytes: machine.limits.cgroup_headroom_bytes(),
             total_bytes: machine.memory_bytes,
             pools: machine.pools.iter().map(|pool| (pool.page_bytes, pool.free)).collect(),
-        }
+        })
     }
 
     /// Memory that a program could have.
@@ -88,7 +91,9 @@ impl Supplies {
             }
         }
         let allowed = before.total_bytes? / 32;
-        let gone = before.available_bytes?.checked_sub(self.available_bytes?)?;
+        let unused =
+            |supplies: &Supplies| Some(supplies.available_bytes?.saturating_add(supplies.in_cpu_lists_bytes));
+        let gone = unused(before)?.checked_sub(unused(self)?)?;
         (gone > allowed).then(|| format!("{} of memory", firsttouch_placement::format_bytes(gone)))
     }
 }
@@ -101,6 +106,7 @@ mod tests {
     fn supplies(available: u64, free: u64) -> Supplies {
         Supplies {
             available_bytes: Some(available),
+            in_cpu_lists_bytes: 0,
             group_bytes: None,
             total_bytes: Some(32 << 30),
             pools: vec![(2 << 20, Some(free))],
@@ -114,6 +120,10 @@ mod tests {
         assert_eq!(supplies((20 << 30) - 1000, 101).missing(&before), None);
         assert_eq!(supplies(20 << 30, 97).missing(&before).unwrap(), "3 of 100 free pages of 2 MiB");
         assert_eq!(supplies(18 << 30, 100).missing(&before).unwrap(), "2 GiB of memory");
+        // What a CPU keeps for itself is not gone, and what it kept before does not hide what is.
+        let listed = |in_cpu_lists_bytes| Supplies { in_cpu_lists_bytes, ..supplies(18 << 30, 100) };
+        assert_eq!(listed(2 << 30).missing(&before), None);
+        assert_eq!(supplies(18 << 30, 100).missing(&listed(2 << 30)).unwrap(), "2 GiB of memory");
     }
 
     #[test]

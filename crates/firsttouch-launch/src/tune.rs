@@ -165,7 +165,7 @@ fn compare(
     let seed = request.seed.unwrap_or_else(random_seed);
     observer::announce(observer, &variants, &skipped, seed);
 
-    let supplies = Supplies::of(machine);
+    let supplies = Supplies::read(&Root::live());
     let looks = probing::Looks {
         interruption,
         environment,
@@ -197,7 +197,7 @@ fn compare(
     let mut session = Session {
         starts: probed.into_iter().map(|probed| probed.variant.start).collect(),
         interruption,
-        preparation: Preparation::new(Some(supplies), warm_up, environment),
+        preparation: Preparation::new(supplies, warm_up, environment),
         conditions: programs.iter().map(|program| &program.conditions).collect(),
         environment,
         output: request.output.clone(),

@@ -12,9 +12,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-/// Free memory that the program finds beside what it has taken, where the program is large: what is free cools down, and is touched anew before
-/// the next run, so more of it costs time and gains nothing (of `lm` with 2.3 GiB, 512 MiB instead of half of all made runs on huge pages 4 % faster,
-/// and what follows them took 1.6 s instead of 5.2).
+/// Free memory that the program finds beside what it has taken, where the program is large: what is free cools down within seconds, which
+/// slows the program down by chance, and is touched again before the next run (docs/results/tune.md).
 const AHEAD: u64 = 512 << 20;
 /// And where it is small. Each CPU keeps hundreds of MiB of what it freed in lists of its own, where other CPUs do not
 /// find it (`high` in /proc/zoneinfo, which Linux 6.7 and later tune), and a program touches tens of MiB in a [`PAUSE`].

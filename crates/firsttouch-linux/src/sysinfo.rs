@@ -47,6 +47,14 @@ pub fn meminfo(text: &str) -> Meminfo {
     found
 }
 
+/// Free pages that each CPU keeps in lists of its own, of all CPUs and zones together, from `/proc/zoneinfo`: since Linux 6.7, which
+/// sizes these lists by what is freed, a gigabyte for each CPU may lie there, and [`Meminfo::available_bytes`] is without them.
+pub fn pages_in_cpu_lists(zoneinfo: &str) -> Option<u64> {
+    let counts =
+        zoneinfo.lines().filter_map(|line| line.trim_start().strip_prefix("count:")?.trim().parse().ok());
+    counts.reduce(u64::saturating_add)
+}
+
 fn kilobytes(value: &str) -> Option<u64> {
     let mut words = value.split_whitespace();
     let number: u64 = words.next()?.parse().ok()?;
@@ -308,6 +316,17 @@ mod tests {
         let node = meminfo("\nNode 250 MemTotal:       15728640 kB\nNode 250 MemFree: 1 kB\n");
         assert_eq!((node.total_bytes, node.free_bytes), (Some(15_728_640 << 10), Some(1024)));
         assert_eq!(meminfo("MemTotal: lots kB\nMemFree: 1 parsec"), Meminfo::default());
+    }
+
+    #[test]
+    fn free_pages_that_cpus_keep() {
+        let zones = "Node 0, zone    DMA32\n  pages free     772688\n        min      2118\n  pagesets\n    cpu: 0\n              \
+                     count:    1030\n              high:     1034\n              batch: 63\n    cpu: 1\n              count: 99\n\
+                     Node 0, zone   Normal\n    cpu: 0\n              count: 400\n              count: none\n";
+        assert_eq!(pages_in_cpu_lists(zones), Some(1529));
+        assert_eq!(pages_in_cpu_lists("Node 0, zone Movable\n  pages free 0\n"), None);
+        let most = format!("count: {}\n", u64::MAX);
+        assert_eq!(pages_in_cpu_lists(&most.repeat(2)), Some(u64::MAX));
     }
 
     #[test]
