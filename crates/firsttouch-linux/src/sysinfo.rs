@@ -47,8 +47,8 @@ pub fn meminfo(text: &str) -> Meminfo {
     found
 }
 
-/// Free pages that each CPU keeps in lists of its own, of all CPUs and zones together, from `/proc/zoneinfo`: since Linux 6.7, which
-/// sizes these lists by what is freed, a gigabyte for each CPU may lie there, and [`Meminfo::available_bytes`] is without them.
+/// Free pages that each CPU keeps in lists of its own, of all CPUs and zones together, from `/proc/zoneinfo`.
+/// [`Meminfo::available_bytes`] is without them. Linux 6.7 and later size these lists by what is freed: on two CPUs with 24 GiB a gigabyte lay on each.
 pub fn pages_in_cpu_lists(zoneinfo: &str) -> Option<u64> {
     let counts =
         zoneinfo.lines().filter_map(|line| line.trim_start().strip_prefix("count:")?.trim().parse().ok());
