@@ -88,7 +88,8 @@ struct Held {
 }
 
 impl Held {
-    /// What is to be given back, so that there is as much as [`bytes_for`] added more than others have taken since.
+    /// What is to be given back, so that as much as [`bytes_for`] added, and [`LEAST_AHEAD`] at least, is free beside what others have
+    /// taken since.
     fn due(&self, used_now: u64) -> u64 {
         let kept = self.bytes - self.released;
         let taken = (used_now + self.released).saturating_sub(self.used_before);
@@ -129,6 +130,19 @@ mod tests {
         assert_eq!(give(300), 294);
         assert_eq!(give(2000), 1000 - 334 - 300);
         assert_eq!(give(3000), 0);
+    }
+
+    #[test]
+    fn what_is_warmed_beyond_the_program_is_free_from_the_start() {
+        let free_at_first = |peak: u64| {
+            let bytes = bytes_for(peak);
+            (Held { bytes, used_before: bytes, released: 0 }.due(bytes) / MIB, (bytes - peak) / MIB)
+        };
+        assert_eq!(
+            [600, 1024, 9000].map(|mib| free_at_first(mib * MIB)),
+            [(300, 300), (512, 512), (512, 512)]
+        );
+        assert_eq!([100, 300].map(|mib| free_at_first(mib * MIB)), [(150, 50), (256, 150)]);
     }
 
     #[test]
