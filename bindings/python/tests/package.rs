@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Mutex;
 
 fn output(command: &mut Command) -> (bool, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
@@ -37,15 +36,14 @@ fn python() -> Option<&'static str> {
     ["python3", "/usr/bin/python3"].into_iter().find(works)
 }
 
-/// Where Cargo puts what it builds for these tests: two folders above this one.
-fn target() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(3).unwrap().to_owned()
-}
-
 /// The folder of the package.
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    package().join("../..")
 }
 
 /// A virtual environment in a folder of its own.
@@ -86,19 +84,23 @@ impl Environment {
         pip
     }
 
-    /// Builds in the profile of the tests, which has built most of it in their target folder; with the maturin of this environment. One at a time:
-    /// maturin takes what Cargo built from a place that does not tell whose it is.
-    fn build(&self, words: &[&str], package: &Path, target: &Path) {
-        static ONE: Mutex<()> = Mutex::new(());
-        let _one = ONE.lock().unwrap();
-        let mut pip = self.pip(words[0]);
-        pip.args(["--no-build-isolation", "--config-settings=build-args=--profile=dev"]).args(&words[1..]);
-        said(pip.arg(package).env("CARGO_TARGET_DIR", target));
+    /// A wheel of a package in a folder of that name, built with the maturin of this environment in the profile of the tests.
+    fn wheel(&self, package: &Path, target: &Path, name: &str) -> PathBuf {
+        let folder = self.0.path().join(name);
+        let mut pip = self.pip("wheel");
+        pip.args([
+            "--no-build-isolation",
+            "--config-settings=build-args=--profile=dev",
+            "--no-deps",
+            "--wheel-dir",
+        ]);
+        said(pip.arg(&folder).arg(package).env("CARGO_TARGET_DIR", target));
+        fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path()
     }
 }
 
 #[test]
-fn the_package_installs_and_its_tests_pass() {
+fn the_package_is_built_from_its_archive_and_its_tests_pass() {
     let environment = match Environment::new(&["maturin>=1.9,<2", "numpy>=1.24", "pytest>=7", "mypy>=1.10"]) {
         Ok(environment) => environment,
         Err(why) => return skipped(&why),
@@ -110,13 +112,22 @@ fn the_package_installs_and_its_tests_pass() {
             skipped(&format!("pip cannot install {extra}: {said}"));
         }
     }
-    let wheels = environment.0.path().join("wheels");
-    environment.build(&["wheel", "--no-deps", "--wheel-dir", wheels.to_str().unwrap()], package(), &target());
-    let wheel = fs::read_dir(&wheels).unwrap().next().unwrap().unwrap().path();
+    if !root().join(".git").exists() {
+        return skipped("there is no repository whose files could be listed");
+    }
+    let sources = sources(&environment);
+    // In a target folder of its own: Cargo calls crates alike that lie alike in their workspaces, so that those of the tests would be
+    // replaced by others, and who is compiled against them later finds none that fits.
+    let target = sources.with_file_name("sources-target");
+    let wheel = environment.wheel(&sources, &target, "wheels");
     is_named_by_what_it_needs(&environment, &wheel);
+    // The same comes of the folder of the package, as a checkout has it.
+    let other = environment.wheel(&sources.join("bindings/python"), &target, "wheels-of-a-checkout");
+    assert_eq!(other.file_name(), wheel.file_name());
     said(environment.pip("install").arg(&wheel));
-    let mut tests = Command::new("timeout");
+    assert_eq!(said(environment.command("firsttouch").arg("--version")), "firsttouch 0.1.0\n");
     let python = environment.path().join("bin/python");
+    let mut tests = Command::new("timeout");
     tests
         .arg("2400")
         .arg(python)
@@ -180,16 +191,9 @@ fn needs(data: &[u8]) -> (BTreeSet<String>, BTreeSet<String>) {
     (libraries, versions)
 }
 
-#[test]
-fn the_source_archive_is_what_git_has_and_installs() {
-    let environment = match Environment::new(&["maturin>=1.9,<2", "numpy>=1.24"]) {
-        Ok(environment) => environment,
-        Err(why) => return skipped(&why),
-    };
-    let root = package().join("../..");
-    if !root.join(".git").exists() {
-        return skipped("there is no repository whose files could be listed");
-    }
+/// The sources as they come out of their archive, which holds what git has.
+fn sources(environment: &Environment) -> PathBuf {
+    let root = root();
     let archive = |package: &Path, into: &Path| {
         fs::create_dir(into).unwrap();
         let hook = "import firsttouch_build, sys; firsttouch_build.build_sdist(sys.argv[1])";
@@ -235,11 +239,5 @@ fn the_source_archive_is_what_git_has_and_installs() {
             fs::copy(new, old).unwrap();
         }
     }
-    // In a target folder of its own: Cargo calls crates alike that lie alike in their workspaces, so that those of the tests would be
-    // replaced by others, and who is compiled against them later finds none that fits.
-    environment.build(&["install"], &place, &place.with_file_name("sources-target"));
-    assert_eq!(said(environment.command("firsttouch").arg("--version")), "firsttouch 0.1.0\n");
-    let look = "import firsttouch; print(firsttouch.obtained(firsttouch.full(1 << 20, 1.0)).bytes)";
-    let bytes = said(environment.command("python").args(["-c", look]));
-    assert!(bytes.trim().parse::<u64>().unwrap() >= 8 << 20, "{bytes}");
+    place
 }
