@@ -4,12 +4,12 @@
 //# run: -- stays
 //# expect: processes=3
 //# expect: processes=printed
-//# expect: placed>=64M
+//# expect: placed>=24M
 //# expect: complete=true
 //# run: --follow -- stays
 //# expect: processes=3
 //# expect: processes=printed
-//# expect: placed>=128M
+//# expect: placed>=48M
 //# expect: note~of 2 programs
 //# run: --prefault -- stays
 //# expect: processes=printed
@@ -22,7 +22,7 @@
 //# expect: signal=15
 //# expect: processes=printed
 //# expect: complete=false
-//# expect: placed>=64M
+//# expect: placed>=24M
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MIB = 1 << 20, SHARED_MIB = 48, OWN_MIB = 64 };
+enum { MIB = 1 << 20, SHARED_MIB = 16, OWN_MIB = 24 };
 
 static unsigned char *shared_memory;
 
