@@ -149,10 +149,14 @@ impl Owner {
 
     fn make(&self, folder: &Path, is_last: bool) -> Result<Metadata, FolderError> {
         let failed = |error| FolderError::Make { path: folder.to_owned(), error };
-        DirBuilder::new().mode(MODE).create(folder).map_err(failed)?;
-        // A narrow umask must not keep services away that become another user. What else is in a user's cache is private.
-        if is_last || self.is_root() {
-            fs::set_permissions(folder, Permissions::from_mode(MODE)).map_err(failed)?;
+        match DirBuilder::new().mode(MODE).create(folder) {
+            // A narrow umask must not keep services away that become another user. What else is in a user's cache is private.
+            Ok(()) if is_last || self.is_root() => {
+                fs::set_permissions(folder, Permissions::from_mode(MODE)).map_err(failed)?;
+            }
+            // Ranks of a job start at the same time. What another has made is looked at as what was there.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => {}
         }
         fs::symlink_metadata(folder).map_err(failed)
     }
@@ -229,6 +233,8 @@ impl User<'_> {
 pub(super) mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+    use std::sync::Barrier;
+    use std::thread;
     use tempfile::TempDir;
 
     /// Where only this user gets to: below the build's own folder or, if that is in a place that is everybody's, at home.
@@ -258,6 +264,25 @@ pub(super) mod tests {
         Owner::current().secures(&path, true).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o755);
         Owner::current().secures(&path, false).unwrap();
+    }
+
+    #[test]
+    fn whoever_comes_first_makes_it() {
+        // As the ranks of a job do that start at the same time.
+        let scratch = scratch();
+        let owner = Owner::current();
+        for round in 0..100 {
+            let path = resolved(&scratch.path().join(format!("{round}/a/b/c"))).unwrap();
+            let together = Barrier::new(4);
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        together.wait();
+                        owner.secures(&path, true).unwrap();
+                    });
+                }
+            });
+        }
     }
 
     #[test]
