@@ -1,4 +1,4 @@
-//! Test programs of their own: tests with names that run one after the other, chosen by words of the command line.
+//! Test programs of their own: tests with names, chosen by words of the command line.
 //!
 //! What a test needs and the machine lacks is said in the end as `skipped: test: why`, and counted: a test that did not run
 //! has not passed, and fails with `FIRSTTOUCH_REQUIRE=1`.

@@ -1,4 +1,4 @@
-//! The Python package: installed from the sources and from their archive as a user would, and its own tests.
+//! The Python package: built from the archive of its sources as a user would, installed, and its own tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

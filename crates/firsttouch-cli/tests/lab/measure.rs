@@ -37,7 +37,8 @@ fn doctor() -> Test {
     ];
     let name = "doctor measures the nodes that have room, and says which have none (two-node)";
     Test::new(name, Setting::of("two-node"), commands, |_, ran| {
-        ran[..2].iter().for_each(succeeded);
+        // What is left reserved would be missing in the tests that share the boot.
+        [0, 1, 3, 4].iter().for_each(|&one| succeeded(&ran[one]));
         let document = document(&ran[2]);
         let host = &document["hosts"][0];
         for quantity in &Quantity::ALL {
