@@ -187,17 +187,21 @@ impl Boot<'_> {
     }
 
     fn tail(&self) -> String {
-        let text = self.text();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let Some(panic) = lines.iter().position(|line| line.contains(PANIC)) else {
-            return lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
-        };
-        // What it says before a panic is why, and what comes after it is only for the kernel's makers.
-        let is_oops = |line: &&str| OOPS.iter().any(|word| line.contains(word));
-        let before = panic.saturating_sub(OOPS_LINES);
-        let start = lines[before..panic].iter().position(is_oops).map_or(panic, |first| before + first);
-        lines[start..=panic].join("\n")
+        tail(&self.text())
     }
+}
+
+/// What of a console tells why its guest ended.
+fn tail(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().filter(|line| !line.trim().is_empty()).collect();
+    let Some(panic) = lines.iter().position(|line| line.contains(PANIC)) else {
+        return lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
+    };
+    // What it says before a panic is why, and what comes after it is only for the kernel's makers.
+    let is_oops = |line: &&str| OOPS.iter().any(|word| line.contains(word));
+    let before = panic.saturating_sub(OOPS_LINES);
+    let start = lines[before..panic].iter().position(is_oops).map_or(panic, |first| before + first);
+    lines[start..=panic].join("\n")
 }
 
 /// An option of the emulator's that ends with a path. The emulator takes a comma for the beginning of the next option, and two
@@ -296,7 +300,7 @@ impl Story {
 
 #[cfg(test)]
 mod tests {
-    use super::with_path;
+    use super::{tail, with_path};
     use std::ffi::{OsStr, OsString};
     use std::os::unix::ffi::OsStringExt;
     use std::path::Path;
@@ -310,5 +314,19 @@ mod tests {
         // Bytes that are no text stay what they are.
         let odd = OsString::from_vec(b"/tmp/\xff,".to_vec());
         assert_eq!(option(Path::new(&odd)), OsString::from_vec(b"socket,id=line,path=/tmp/\xff,,".to_vec()));
+    }
+    #[test]
+    fn a_panic_is_shown_with_what_led_to_it() {
+        let console = "[    0.1] a device\n\
+                       [   68.2] watchdog: BUG: soft lockup - CPU#3 stuck for 64s! [touch:147]\n\
+                       [   68.2] RIP: 0010:smp_call_function_many_cond+0x12c/0x390\n\n\
+                       [   68.3] Kernel panic - not syncing: softlockup: hung tasks\n\
+                       [   68.3] CPU: 3 PID: 147\n";
+        let shown = tail(console);
+        assert!(shown.starts_with("[   68.2] watchdog: BUG") && shown.ends_with("hung tasks"), "{shown}");
+        assert_eq!(shown.lines().count(), 3);
+        // Without one, the last lines are shown.
+        let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
+        assert!(tail(&many).starts_with("line 75\n") && tail(&many).ends_with("line 99"));
     }
 }

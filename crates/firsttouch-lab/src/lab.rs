@@ -219,8 +219,11 @@ impl Lab {
     }
 
     fn kernel_words(&self) -> String {
-        // A panic ends the emulator, which must not start the guest again.
-        let mut words = "console=ttyS0 quiet panic=-1 random.trust_cpu=on cryptomgr.notests".to_owned();
+        // A panic ends the emulator, which must not start the guest again. So does a CPU that runs in the kernel for a minute
+        // without a break: it would to the end of time. Warnings are shown, because where it runs is told by one.
+        let mut words = "console=ttyS0 loglevel=5 panic=-1 softlockup_panic=1 watchdog_thresh=30 \
+                         random.trust_cpu=on cryptomgr.notests"
+            .to_owned();
         if self.machine.nodes.iter().any(|node| node.plugged.0 > 0 && !node.online) {
             words += " memhp_default_state=offline";
         }
