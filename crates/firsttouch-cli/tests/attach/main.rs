@@ -34,7 +34,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let tests = [balanced::tests(), programs::tests(), pauses::tests(), meanwhile::tests(), refused::tests()];
-    single::run(&Asked::read(), "attach", tests.into_iter().flatten().map(with_huge_pages))
+    single::run(&Asked::read(), "attach", tests.into_iter().flatten().map(with_huge_pages), 1)
 }
 
 /// A test that runs where programs get huge pages if they ask for them, and only then.

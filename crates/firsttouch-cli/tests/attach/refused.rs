@@ -15,7 +15,7 @@ const STRANGER: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--cle
 
 pub(crate) fn tests() -> Vec<Test> {
     let refused = |name: &str, test: fn() -> Outcome| -> Test {
-        (format!("refused: {name}"), Box::new(test) as Box<dyn Fn() -> Outcome>)
+        (format!("refused: {name}"), Box::new(test) as Box<dyn Fn() -> Outcome + Send>)
     };
     let mut tests = vec![
         refused("without CAP_SYS_NICE", without_capability),

@@ -1,6 +1,7 @@
 //! `doctor`: this machine, one that is written, profiles, and what it ends with.
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use firsttouch_documents::Quantity;
 use std::fs;
 use std::path::Path;
 
@@ -132,11 +133,24 @@ fn what_is_no_profile_or_no_machine_is_refused_with_a_hint() {
 #[test]
 fn memory_is_measured_and_held_against_what_was_measured() {
     let scratch = tempfile::tempdir().unwrap();
-    let output = run(&["doctor", "--measure", "--json"]);
-    assert_code(&output, 0);
-    let mut document = json(&stdout(&output));
-    let measured = document["hosts"][0]["measured"].as_object().unwrap().clone();
-    for (word, value) in &measured {
+    let file = |name: &str, text: &str| {
+        let path = scratch.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    // A machine that is better than there are any.
+    let without = stdout(&run(&["doctor", "--json"]));
+    let mut document = json(&without);
+    for quantity in &Quantity::ALL {
+        let better: u64 = if quantity.more_is_better { 100_000_000_000_000 } else { 100 };
+        document["hosts"][0]["measured"][quantity.word_of(None)] = better.into();
+    }
+    let better = file("better.json", &document.to_string());
+    let output = run(&["doctor", "--measure", "--against", &better, "--strict", "--json"]);
+    assert_code(&output, 3);
+    let document = json(&stdout(&output));
+    let measured = document["hosts"][0]["measured"].as_object().unwrap();
+    for (word, value) in measured {
         // From the slowest memory that anybody has to the fastest.
         let plausible = match word.ends_with("_ps") {
             true => 1_000..1_000_000_000,
@@ -148,34 +162,21 @@ fn memory_is_measured_and_held_against_what_was_measured() {
         measured.contains_key("creation_thp_bytes_per_s") && measured.contains_key("latency_ps"),
         "{measured:?}"
     );
-
-    // A machine that was ten times as good.
-    for (word, value) in &measured {
-        let value = value.as_u64().unwrap();
-        let better = if word.ends_with("_ps") { value / 10 } else { value * 10 };
-        document["hosts"][0]["measured"][word] = better.into();
-    }
-    let better = scratch.path().join("better.json");
-    fs::write(&better, document.to_string()).unwrap();
-    let better = better.to_str().unwrap();
-    let output = run(&["doctor", "--measure", "--against", better, "--strict"]);
-    assert_code(&output, 3);
-    let text = stdout(&output);
+    let found = ids(&stdout(&output));
     assert!(
-        ["bandwidth-low\n", "latency-high\n", "creation-slow\n"].iter().all(|id| text.contains(id)),
-        "{text}"
+        ["bandwidth-low", "latency-high", "creation-slow"].iter().all(|id| found.contains(&(*id).into()))
     );
+    let text = stdout(&run(&["report", &file("measured.json", &stdout(&output))]));
     assert!(text.contains("\nmeasured\n  bandwidth of memory: "), "{text}");
+    assert!(text.contains("bandwidth-low\n"), "{text}");
 
-    let without = scratch.path().join("without.json");
-    fs::write(&without, stdout(&run(&["doctor", "--json"]))).unwrap();
-    let other = scratch.path().join("other.json");
-    fs::write(&other, stdout(&run(&["status", "--json"]))).unwrap();
+    let without = file("without.json", &without);
+    let other = file("other.json", &stdout(&run(&["status", "--json"])));
     for file in [&without, &other] {
-        let output = run(&["doctor", "--measure", "--against", file.to_str().unwrap()]);
+        let output = run(&["doctor", "--measure", "--against", file]);
         assert_code(&output, 2);
         assert!(stderr(&output).contains("firsttouch doctor --measure --json > FILE"), "{}", stderr(&output));
     }
-    assert_code(&run(&["doctor", "--against", better]), 2);
+    assert_code(&run(&["doctor", "--against", &better]), 2);
     assert_code(&run(&["doctor", "--measure", "--machine", "pack:1 core:2 pu:1"]), 2);
 }

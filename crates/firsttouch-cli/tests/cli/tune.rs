@@ -189,7 +189,7 @@ fn more_memory_is_told_beside_the_gain() {
     // What dd reads in one piece it has in memory.
     let touch = "dd if=/dev/zero of=/dev/null count=1 bs";
     let script =
-        format!("if grep -q firsttouch /proc/$$/maps; then {touch}=40M; else {touch}=16M; sleep 1.5; fi");
+        format!("if grep -q firsttouch /proc/$$/maps; then {touch}=40M; else {touch}=16M; sleep 0.5; fi");
     let output = firsttouch()
         .args(["tune", "--quick", "--max-runs", "8", "--no-warm", "--configs", "thp"])
         .args(["--export-json", document.to_str().unwrap(), "--export-csv", table.to_str().unwrap()])

@@ -136,7 +136,7 @@ fn what_is_recommended_is_a_command_to_type() {
                 &found,
             ])
             .args(configs)
-            .args(["--vary", "wait=1.2,0", "--", "sh", "-c", "sleep {wait}", "a b"])
+            .args(["--vary", "wait=0.4,0", "--", "sh", "-c", "sleep {wait}", "a b"])
             .output()
             .unwrap()
     };
@@ -165,7 +165,7 @@ fn what_is_recommended_is_a_command_to_type() {
 /// It has no launcher of its own, as what others have: the program itself is what to type.
 #[test]
 fn the_program_without_a_placement_is_a_command_to_type() {
-    let script = "test -z \"$GLIBC_TUNABLES\" || sleep 1.2";
+    let script = "test -z \"$GLIBC_TUNABLES\" || sleep 0.4";
     let output = firsttouch()
         .args([
             "tune",

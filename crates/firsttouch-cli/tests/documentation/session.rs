@@ -21,7 +21,7 @@ less() {
 words=("$@")
 case $1 in
     watch) less "--samples 2" ;;
-    measure) less --quick ;;
+    measure) less --quick "--size 16M" ;;
     tune) less "--max-runs 2" --quick; case " $* " in *" --vary "*) ;; *) less "--configs thp" ;; esac ;;
 esac
 exec "$REAL" "${words[@]}"

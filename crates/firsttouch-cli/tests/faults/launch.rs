@@ -10,9 +10,9 @@ use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -52,35 +52,32 @@ pub(crate) fn compile(source: &str, flags: &[String], wanted: &[String]) -> Outc
 
 /// The same under a name of its own: where a source is compiled in several ways.
 pub(crate) fn compile_as(name: &str, source: &str, flags: &[String], wanted: &[String]) -> Outcome<PathBuf> {
-    static COMPILED: Mutex<BTreeMap<String, Outcome<PathBuf>>> = Mutex::new(BTreeMap::new());
+    static COMPILED: Mutex<BTreeMap<String, Arc<OnceLock<Outcome<PathBuf>>>>> = Mutex::new(BTreeMap::new());
     let program = programs().join(name);
     // Why there is no program, for the other process to read.
     let skipped = program.with_extension("skipped");
     if PREPARED.load(Ordering::Relaxed) {
         return fs::read_to_string(skipped).map_or(Ok(program), skip);
     }
-    let known = COMPILED.lock().unwrap().get(name).cloned();
-    known.unwrap_or_else(|| {
+    let known = Arc::clone(COMPILED.lock().unwrap().entry(name.to_owned()).or_default());
+    let made = known.get_or_init(|| {
         let made = compile_now(source, &program, flags, wanted).map(|()| program);
         let _ = fs::remove_file(&skipped);
         if let Err(Skip(why)) = &made {
             fs::write(&skipped, why).unwrap();
         }
-        COMPILED.lock().unwrap().insert(name.to_owned(), made.clone());
         made
-    })
+    });
+    made.clone()
 }
 
 fn compile_now(source: &str, program: &Path, flags: &[String], wanted: &[String]) -> Outcome {
     let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
     if !wanted.is_empty() {
-        let empty = workshop().join("empty.c");
-        fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
-        let can = Command::new(compiler)
-            .args(["-pthread", "-o"])
-            .args([workshop().join("empty"), empty])
-            .args(wanted)
-            .output();
+        let empty = workshop().join(program.file_name().unwrap());
+        let source = empty.with_extension("empty.c");
+        fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+        let can = Command::new(compiler).args(["-pthread", "-o"]).args([empty, source]).args(wanted).output();
         if !can.is_ok_and(|output| output.status.success()) {
             return skip(format!("{compiler} {} does not work here", wanted.join(" ")));
         }
@@ -161,8 +158,8 @@ pub(crate) struct Launch<'a> {
 
 impl Launch<'_> {
     pub(crate) fn run(&self) -> Ended {
-        let receipt = workshop().join("receipt.json");
-        let _ = fs::remove_file(&receipt);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let receipt = workshop().join(format!("receipt-{}.json", NUMBER.fetch_add(1, Ordering::Relaxed)));
         let mut words: Vec<OsString> = vec![self.program.into()];
         words.extend(self.arguments.iter().map(OsString::from));
         if let Some(line) = self.inside {
@@ -182,7 +179,9 @@ impl Launch<'_> {
             words = in_shell(line, words);
         }
         let output = finish(command(&words[0]).args(&words[1..]).env("PROGRAM", self.program));
-        let receipt = fs::read_to_string(&receipt).ok().map(|text| {
+        let text = fs::read_to_string(&receipt).ok();
+        let _ = fs::remove_file(&receipt);
+        let receipt = text.map(|text| {
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in the receipt {text}"))
         });
         Ended::of(&output, receipt)

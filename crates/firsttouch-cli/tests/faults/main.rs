@@ -2,8 +2,8 @@
 //!
 //! Most tests are a C file in `c/` that says in `//#` lines how it is run and what is expected (see `directives`); the
 //! rest is in `cases`. What a test needs and the machine lacks is said in the end as `skipped: test: why`, and counted:
-//! a test that did not run has not passed. Tests run one after the other, because several of them change settings of
-//! the whole machine (see `machine`) and others count what the kernel does.
+//! a test that did not run has not passed. As many run at a time as there are processors; who changes something of the whole
+//! machine runs alone (see `machine`).
 //!
 //! The same programs run on other kernels, and in other modes of transparent huge pages, by the test program `kernels`.
 //!
@@ -30,5 +30,6 @@ use single::{Test, skip};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    single::run(&Asked::read(), "faults", directives::tests(directives::scripts()).chain(cases::tests()))
+    let tests = directives::tests(directives::scripts()).chain(cases::tests());
+    single::run(&Asked::read(), "faults", tests, single::processors())
 }

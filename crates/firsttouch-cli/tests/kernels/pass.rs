@@ -55,7 +55,7 @@ pub(crate) fn run(mode: &str, part: &str, words: &[String]) -> ExitCode {
     // As the last line of a pass begins.
     let name = format!("Linux {}, thp={mode}{part}", kernel_release());
     let wanted = tests(mode).filter(|(name, _)| asked.wants(name)).enumerate();
-    single::run(&asked, &name, wanted.filter(|(at, _)| part.has(*at)).map(|(_, test)| test))
+    single::run(&asked, &name, wanted.filter(|(at, _)| part.has(*at)).map(|(_, test)| test), 1)
 }
 
 /// The tests of that mode.

@@ -36,8 +36,8 @@ fn main() -> ExitCode {
         .chain(killed::tests())
         .chain(here::tests())
         .chain(survives::tests());
-    let tests = all.map(|(name, case)| (name.to_owned(), Box::new(case) as Box<dyn Fn() -> Outcome>));
-    single::run(&Asked::read(), "setup", tests)
+    let tests = all.map(|(name, case)| (name.to_owned(), Box::new(case) as Box<dyn Fn() -> Outcome + Send>));
+    single::run(&Asked::read(), "setup", tests, 1)
 }
 
 /// The command, with none of the caller's habits.

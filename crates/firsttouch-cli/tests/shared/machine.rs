@@ -97,7 +97,8 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Makes what the words of `//# requires:` lines name, and checks what cannot be made (see [`check`]), or says why it cannot.
     pub(crate) fn make(requirements: &[String]) -> Outcome<Surroundings> {
-        let changes = |word: &String| ["pool2m=", "thp=", "mthp"].iter().any(|start| word.starts_with(start));
+        let changes =
+            |word: &String| ["pool2m=", "thp=", "mthp", "cgroup"].iter().any(|start| word.starts_with(start));
         let lock =
             if requirements.iter().any(changes) { MachineLock::alone() } else { MachineLock::shared() };
         let mut made = Surroundings { _settings: Vec::new(), group: None, _lock: lock };

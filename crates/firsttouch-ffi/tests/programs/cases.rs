@@ -14,7 +14,7 @@ const SIGABRT: i32 = 6;
 /// A program to run, whose files lie in a folder of its own.
 pub(crate) struct Case {
     pub(crate) name: String,
-    make: Box<dyn Fn(&Path)>,
+    make: Box<dyn Fn(&Path) + Send>,
     pub(crate) folder: PathBuf,
     /// The program and its arguments, seen from the folder where they name files.
     words: Vec<OsString>,
@@ -23,11 +23,11 @@ pub(crate) struct Case {
     environment: Vec<(&'static str, OsString)>,
     /// Transparent huge pages are nothing to it: one of their modes is enough.
     pub(crate) once: bool,
-    check: Box<dyn Fn(&Output)>,
+    check: Box<dyn Fn(&Output) + Send>,
 }
 
 impl Case {
-    fn new(name: &str, words: &[&str], make: impl Fn(&Path) + 'static) -> Case {
+    fn new(name: &str, words: &[&str], make: impl Fn(&Path) + Send + 'static) -> Case {
         Case {
             name: name.to_owned(),
             make: Box::new(make),
@@ -45,7 +45,7 @@ impl Case {
         self
     }
 
-    fn checked(mut self, check: impl Fn(&Output) + 'static) -> Case {
+    fn checked(mut self, check: impl Fn(&Output) + Send + 'static) -> Case {
         self.check = Box::new(check);
         self
     }
