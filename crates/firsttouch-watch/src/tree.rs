@@ -1,5 +1,6 @@
 //! A program and what it starts, looked at from time to time while it runs, to say afterwards what they had at their peak.
 
+use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{self, Stat, Status, TICKS_PER_S, unless_ended};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
@@ -9,13 +10,14 @@ use firsttouch_sorted::sort_by_key;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Processes in a document.
 const MOST_LISTED: usize = 64;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// A look walks page tables, and processes may have to wait for that: at most one part in ten.
+/// A look walks page tables, and processes may have to wait for that: at most one part in ten. What it waits for a processor does
+/// not count: on a busy machine looks would come too late for who starts and ends.
 const PAUSE_TO_COST: u32 = 10;
 
 /// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
@@ -96,13 +98,13 @@ impl TreeWatch {
 
     /// Looks once; false if the program has ended.
     pub fn look(&mut self) -> bool {
-        let begun = Instant::now();
+        let before = thread_processor_time();
         self.search();
         let looks = self.glance();
         if !looks.is_empty() {
             self.look_into(&looks);
         }
-        self.cost = begun.elapsed();
+        self.cost = thread_processor_time().saturating_sub(before);
         self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
         looks.first().is_some_and(|look| look.member == 0)
     }

@@ -71,7 +71,7 @@ fn starts_are_compared_under_placements_that_reach_them() {
         "2",
         "--json",
         "--set",
-        "jvm.heap=256M",
+        "jvm.heap=512M",
         "--set",
         "postgresql.buffers=64M",
     ]);
