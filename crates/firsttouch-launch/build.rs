@@ -70,6 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     packed.write_all(&library)?;
     fs::write(out.join("libfirsttouch_preload.so.z"), packed.finish()?)?;
     println!("cargo:rustc-env=FIRSTTOUCH_AGENT_HASH={:016x}", fnv(&library));
+    println!("cargo:rustc-env=FIRSTTOUCH_AGENT_CRC32={:08x}", crc32fast::hash(&library));
     Ok(())
 }
 

@@ -57,14 +57,14 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let rule = rule();
     ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| {
         failure.print();
-        failure.exit_code(rule)
+        failure.exit_code(rule())
     }))
 }
 
-/// The rule of the subcommand that was given, as clap sees it even where something else is wrong.
+/// The rule of the subcommand that was given, as clap sees it even where something else is wrong. It reads the command line once more,
+/// which is left to who needs it.
 fn rule() -> Rule {
     let given = Cli::command().ignore_errors(true).try_get_matches_from(std::env::args_os()).ok();
     Rule::of(given.as_ref().and_then(|given| given.subcommand_name()))

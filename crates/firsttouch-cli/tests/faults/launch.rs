@@ -160,6 +160,7 @@ impl Launch<'_> {
     pub(crate) fn run(&self) -> Ended {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let receipt = workshop().join(format!("receipt-{}.json", NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let _ = fs::remove_file(&receipt);
         let mut words: Vec<OsString> = vec![self.program.into()];
         words.extend(self.arguments.iter().map(OsString::from));
         if let Some(line) = self.inside {
@@ -179,9 +180,7 @@ impl Launch<'_> {
             words = in_shell(line, words);
         }
         let output = finish(command(&words[0]).args(&words[1..]).env("PROGRAM", self.program));
-        let text = fs::read_to_string(&receipt).ok();
-        let _ = fs::remove_file(&receipt);
-        let receipt = text.map(|text| {
+        let receipt = fs::read_to_string(&receipt).ok().map(|text| {
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in the receipt {text}"))
         });
         Ended::of(&output, receipt)
