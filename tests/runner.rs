@@ -10,6 +10,12 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+/// How many of something run at a time that is all work for processors.
+#[allow(dead_code, reason = "of some programs the tests are not to disturb each other")]
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Why a test did not run.
 #[derive(Clone, Debug)]
 pub(crate) struct Skip(pub(crate) String);

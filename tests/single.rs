@@ -15,12 +15,6 @@ pub(crate) fn skip<T>(why: impl Into<String>) -> Outcome<T> {
     Err(Skip(why.into()))
 }
 
-/// As many as there are processors.
-#[allow(dead_code, reason = "of some programs the tests are not to disturb each other")]
-pub(crate) fn processors() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Runs the tests that are asked for, so many at a time.
 pub(crate) fn run(
     asked: &Asked,

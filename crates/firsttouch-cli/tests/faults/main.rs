@@ -31,5 +31,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let tests = directives::tests(directives::scripts()).chain(cases::tests());
-    single::run(&Asked::read(), "faults", tests, single::processors())
+    single::run(&Asked::read(), "faults", tests, runner::processors())
 }

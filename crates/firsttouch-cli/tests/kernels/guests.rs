@@ -8,7 +8,7 @@ use crate::own_program::own_program;
 use crate::pass::Part;
 use crate::program::find;
 use crate::runner::skipped::is_failure;
-use crate::runner::{Asked, Skip};
+use crate::runner::{Asked, Skip, processors};
 use crate::{MODES, PASS, cases, library, memory, pass};
 use firsttouch_lab::{Command, Description, Release, Stream};
 use std::collections::{BTreeSet, VecDeque};
@@ -164,7 +164,7 @@ pub(crate) fn run() -> ExitCode {
     let here = Place::Here(MODES.into_iter().filter(other).collect());
     // The slowest first.
     let mut places: VecDeque<Place> = labs.chain([here]).filter(|place| !place.modes().is_empty()).collect();
-    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let workers = processors();
     if places.len() == 1 && workers > 1 {
         places = places.into_iter().flat_map(Place::halves).collect();
     }

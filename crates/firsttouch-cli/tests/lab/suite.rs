@@ -2,7 +2,7 @@
 
 use crate::bench::{Setting, Test};
 use crate::command_line::Single;
-use crate::runner::{Outcome, Skip, Tally};
+use crate::runner::{Outcome, Skip, Tally, processors};
 use crate::setting;
 use firsttouch_lab::{Collected, Command, Description, LabError};
 use std::collections::VecDeque;
@@ -51,7 +51,7 @@ pub(crate) fn run(tally: &mut Tally, mut tests: Vec<Test>, singles: Vec<Single>)
         .collect();
     // The slowest first.
     jobs.sort_by_key(|job| std::cmp::Reverse(work(job)));
-    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let workers = processors();
     let queue = Mutex::new(VecDeque::from(jobs));
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     for path in asked.words.iter().map(PathBuf::from).filter(|path| path.is_file()) {
         tests.push((path.display().to_string(), Box::new(move || recorded(&path))));
     }
-    single::run(&asked, "lstopo", tests, single::processors())
+    single::run(&asked, "lstopo", tests, runner::processors())
 }
 
 fn recordings() -> Outcome<PathBuf> {
