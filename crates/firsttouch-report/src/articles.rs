@@ -40,12 +40,12 @@ pub(crate) fn by(article: &ArticleReport) -> Sentence {
 
 /// What a table is called and shows.
 pub(crate) fn caption(table: &ArticleTable) -> Sentence {
-    Sentence::new().name(&table.name).words(format!(": {}", table.shows))
+    Sentence::new().name(&table.name).words(": ").marked(&table.shows)
 }
 
 /// A line of a table: of a system that published it, or of a configuration here.
 struct Line {
-    name: String,
+    name: Sentence,
     figure: String,
     times: String,
     /// The word of it; empty of what is published.
@@ -74,15 +74,17 @@ pub(crate) fn sheet(table: &ArticleTable, report: &BenchReport) -> Option<Sheet>
     for row in &table.rows {
         let here = row.here.iter().map(|one| here_line(table, report, row, one));
         let lines: Vec<Line> = published_lines(table, first, row).chain(here).collect();
-        let head = |cells| SheetRow { name: row.way.clone(), cells, verdict: None, is_baseline: true };
+        let way = || Sentence::new().words(&row.way);
+        let head = |cells| SheetRow { name: way(), is_below: false, cells, verdict: None, is_baseline: true };
         let cells = |line: &Line| {
             let mut cells: Vec<String> = has_figures.then(|| line.figure.clone()).into_iter().collect();
             cells.extend(has_times.then(|| line.times.clone()));
             cells.extend(has_verdicts.then(|| line.word.to_owned()));
             cells
         };
-        let row_of = |name: String, line: &Line| SheetRow {
+        let row_of = |name: Sentence, is_below: bool, line: &Line| SheetRow {
             name,
+            is_below,
             cells: cells(line),
             verdict: line.verdict,
             is_baseline: line.is_given,
@@ -92,13 +94,13 @@ pub(crate) fn sheet(table: &ArticleTable, report: &BenchReport) -> Option<Sheet>
                 let cells = (0..width).map(|column| if column == 0 { UNKNOWN } else { "" }.to_owned());
                 rows.push(head(cells.collect()));
             }
-            [only] if !has_published => rows.push(row_of(row.way.clone(), only)),
+            [only] if !has_published => rows.push(row_of(way(), false, only)),
             [only] if row.published.is_empty() => {
-                rows.push(row_of(format!("{}: {}", row.way, only.name), only))
+                rows.push(row_of(way().words(": ").then(&only.name), false, only))
             }
             lines => {
                 rows.push(head(vec![String::new(); width]));
-                rows.extend(lines.iter().map(|line| row_of(format!("  {}", line.name), line)));
+                rows.extend(lines.iter().map(|line| row_of(line.name.clone(), true, line)));
             }
         }
     }
@@ -111,7 +113,7 @@ fn published_lines<'a>(
     row: &'a ArticleRow,
 ) -> impl Iterator<Item = Line> {
     row.published.iter().map(|one| Line {
-        name: one.system.clone(),
+        name: Sentence::new().words(&one.system),
         figure: with_unit(table, one.value),
         times: match published_times(table, first, &one.system, one.value) {
             Some(1.0) if std::ptr::eq(first, row) => "1".to_owned(),
@@ -159,7 +161,10 @@ fn here_line(table: &ArticleTable, report: &BenchReport, row: &ArticleRow, one: 
         verdict::word(session, one.verdict, is_baseline)
     });
     Line {
-        name: if row.here.len() == 1 { "here".to_owned() } else { format!("here: {}", one.configuration) },
+        name: match row.here.len() {
+            1 => Sentence::new().words("here"),
+            _ => Sentence::new().words("here: ").name(&one.configuration),
+        },
         figure: match one.figure.value.to_string() {
             // As the run said it.
             said if one.figure.low.is_none() && said.len() <= LONG => format!("{said} {}", one.unit),
@@ -193,7 +198,8 @@ pub(crate) fn case_of<'a>(table: &ArticleTable, report: &'a BenchReport) -> Opti
 
 /// Why a table, or a way, was not repeated, what configurations obtained, what else there is to say, and the command.
 pub(crate) fn remarks(table: &ArticleTable, report: &BenchReport) -> Vec<Sentence> {
-    let reason = table.reason.iter().map(|why| Sentence::new().words(format!("Not repeated here: {why}.")));
+    let reason =
+        table.reason.iter().map(|why| Sentence::new().words("Not repeated here: ").marked(why).words("."));
     // Ways that lack the same stand together.
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in &table.rows {
@@ -207,7 +213,7 @@ pub(crate) fn remarks(table: &ArticleTable, report: &BenchReport) -> Vec<Sentenc
         let named = ways.iter().enumerate().fold(Sentence::new(), |sentence, (place, way)| {
             sentence.words(if place == 0 { "" } else { ", " }).name(way)
         });
-        named.words(format!(": {why}"))
+        named.words(": ").marked(why)
     });
     let mut seen: Vec<&str> = Vec::new();
     let figures = table.rows.iter().flat_map(|row| &row.here);
@@ -221,7 +227,7 @@ pub(crate) fn remarks(table: &ArticleTable, report: &BenchReport) -> Vec<Sentenc
         })
     });
     let got: Vec<Sentence> = got.collect();
-    let notes = table.notes.iter().map(|note| Sentence::new().words(note.clone()));
+    let notes = table.notes.iter().map(Sentence::from);
     let command = (!table.command.is_empty())
         .then(|| Sentence::new().words("Alone: ").name(&shell::command(&table.command)));
     reason.chain(ways).chain(got).chain(notes).chain(command).collect()

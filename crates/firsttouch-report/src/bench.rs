@@ -17,7 +17,7 @@ pub(crate) fn about(case: &CaseReport) -> Sentence {
         case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let parameters =
         if parameters.is_empty() { String::new() } else { format!(" ({})", parameters.join(", ")) };
-    Sentence::new().words(format!("{}{parameters}. Source: {}.", case.summary, case.source))
+    Sentence::new().marked(&format!("{}{parameters}. Source: {}.", case.summary, case.source))
 }
 
 /// The word of what a comparison is of, as documents have it.
@@ -38,12 +38,11 @@ pub(crate) fn sheets(case: &CaseReport) -> Vec<Sheet> {
 
 /// What variants and placements of a case lack here.
 pub(crate) fn lacking(case: &CaseReport) -> impl Iterator<Item = Sentence> {
-    let missing = case
-        .missing
-        .iter()
-        .map(|one| Sentence::new().name(&one.variant).words(format!(": {}; ", one.reason)).name(&one.remedy));
+    let missing = case.missing.iter().map(|one| {
+        Sentence::new().name(&one.variant).words(": ").marked(&one.reason).words("; ").name(&one.remedy)
+    });
     let skipped = case.comparisons.iter().flat_map(|comparison| &comparison.session.skipped).map(|skipped| {
-        let lead = Sentence::new().name(&skipped.name).words(format!(": {}", skipped.reason));
+        let lead = Sentence::new().name(&skipped.name).words(": ").marked(&skipped.reason);
         match &skipped.remedy {
             Some(remedy) => lead.words("; ").name(remedy),
             None => lead,
@@ -57,7 +56,7 @@ pub(crate) fn remarks(case: &CaseReport) -> Vec<Sentence> {
     let sessions = || case.comparisons.iter().map(|comparison| &comparison.session);
     let configurations = sessions().flat_map(|session| &session.configurations);
     let notes = configurations.filter_map(|one| Some((&one.name, &one.case.as_ref()?.notes))).flat_map(
-        |(name, notes)| notes.iter().map(move |note| Sentence::new().name(name).words(format!(": {note}"))),
+        |(name, notes)| notes.iter().map(move |note| Sentence::new().name(name).words(": ").marked(note)),
     );
     let warnings = sessions().flat_map(|session| &session.warnings).map(Sentence::from);
     let mut all: Vec<Sentence> = Vec::new();
@@ -128,7 +127,8 @@ fn comparison(comparison: &CaseComparison) -> Sheet {
             one.proved.runs.len().to_string(),
         ]);
         cells.extend(places.then(|| obtained_words(one)));
-        SheetRow { name: name(comparison.of, one), cells, verdict: one.proved.verdict(), is_baseline }
+        let verdict = one.proved.verdict();
+        SheetRow { name: name(comparison.of, one), is_below: false, cells, verdict, is_baseline }
     };
     Sheet {
         caption: Some(caption),
@@ -161,18 +161,19 @@ fn objects_words(placement: Option<&Placement>) -> String {
 }
 
 /// What a configuration is called: by what differs alone.
-fn name(axis: ComparisonAxis, one: &ConfigurationReport) -> String {
+fn name(axis: ComparisonAxis, one: &ConfigurationReport) -> Sentence {
+    let name = |name: &str| Sentence::new().name(name);
     match (axis, &one.case) {
         (ComparisonAxis::Variants, Some(case)) if case.alternative => {
-            format!("{} (alternative)", case.variant)
+            name(&case.variant).words(" (alternative)")
         }
-        (ComparisonAxis::Variants, Some(case)) => case.variant.clone(),
+        (ComparisonAxis::Variants, Some(case)) => name(&case.variant),
         (ComparisonAxis::Placements | ComparisonAxis::Objects, _) if one.asked.is_none() => {
-            "as it is".to_owned()
+            Sentence::new().words("as it is")
         }
-        (ComparisonAxis::Objects, _) => objects_words(one.asked.as_ref()),
-        (ComparisonAxis::Placements, _) => asked(one.asked.as_ref()),
-        _ => one.name.clone(),
+        (ComparisonAxis::Objects, _) => name(&objects_words(one.asked.as_ref())),
+        (ComparisonAxis::Placements, _) => name(&asked(one.asked.as_ref())),
+        _ => name(&one.name),
     }
 }
 
@@ -209,7 +210,8 @@ fn limit_words(value: f64) -> String {
 
 fn published(case: &CaseReport) -> Sheet {
     let rows = case.published.iter().map(|one| SheetRow {
-        name: one.what.clone(),
+        name: Sentence::new().words(&one.what),
+        is_below: false,
         cells: vec![format!("{} {}", significant(one.value, 4), one.unit), one.source.clone()],
         verdict: None,
         is_baseline: true,

@@ -135,7 +135,8 @@ fn across_sheet(comparison: &Comparison) -> Sheet {
         };
         let (_, low, high) = ratio_words(&next);
         SheetRow {
-            name: together.name.clone(),
+            name: Sentence::new().name(&together.name),
+            is_below: false,
             cells: vec![
                 together.sessions.to_string(),
                 ratio(&together.ratio),
@@ -188,7 +189,8 @@ fn session_sheet(report: &DecisionReport, session: &ComparedSession, several: bo
         }
         cells.push(decided.map_or(String::new(), |decided| number::significant(decided.e_value, 3)));
         cells.push(one.more_runs.map_or(String::new(), |more| format!("{more} runs")));
-        SheetRow { name: one.name.clone(), cells, verdict, is_baseline }
+        let name = Sentence::new().name(&one.name);
+        SheetRow { name, is_below: false, cells, verdict, is_baseline }
     });
     let rows: Vec<SheetRow> = rows.collect();
     let mut columns = vec![

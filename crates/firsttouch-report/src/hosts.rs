@@ -179,15 +179,15 @@ pub(crate) fn measured(report: &DoctorReport) -> Option<Sheet> {
         let median = less_good_median(values.iter().map(|one| one.1).collect(), !is_time(word));
         let cells = [median.map(words), worst.copied().map(of), best.copied().map(of)];
         plain_row(
-            quantity_words(word),
+            &quantity_words(word),
             cells.into_iter().flatten().take(if several { 3 } else { 1 }).collect(),
         )
     };
     (!by_word.is_empty()).then(|| Sheet { caption: None, columns, rows: by_word.iter().map(row).collect() })
 }
 
-fn plain_row(name: String, cells: Vec<String>) -> SheetRow {
-    SheetRow { name, cells, verdict: None, is_baseline: true }
+fn plain_row(name: &str, cells: Vec<String>) -> SheetRow {
+    SheetRow { name: Sentence::new().name(name), is_below: false, cells, verdict: None, is_baseline: true }
 }
 
 /// The tables of pages, in the order in which they matter.
@@ -198,13 +198,13 @@ pub(crate) fn sheets(report: &DoctorReport) -> Vec<Sheet> {
     };
     let several = report.compared.is_some();
     let compared = report.compared.as_ref();
-    let missing = missing(report).into_iter().map(|(names, why)| plain_row(names, vec![why.to_owned()]));
+    let missing = missing(report).into_iter().map(|(names, why)| plain_row(&names, vec![why.to_owned()]));
     let differing = compared.into_iter().flat_map(|compared| &compared.differing).map(|one| {
         let most = format!("{} ({})", one.majority, plural(one.hosts as usize, "host"));
-        plain_row(one.fact.clone(), vec![most, others_words(one)])
+        plain_row(&one.fact, vec![most, others_words(one)])
     });
     let slow = compared.into_iter().flat_map(|compared| &compared.slow);
-    let slow = slow.map(|one| plain_row(one.host.clone(), vec![slow_words(one)]));
+    let slow = slow.map(|one| plain_row(&one.host, vec![slow_words(one)]));
     let findings = findings(report).into_iter().map(|shared| {
         let one = shared.finding;
         let proofs = one.evidence.iter().map(|proof| format!("{}: {}", proof.source, proof.text));
@@ -218,15 +218,14 @@ pub(crate) fn sheets(report: &DoctorReport) -> Vec<Sheet> {
             mends.collect::<Vec<_>>().join("; "),
         ];
         cells.extend(several.then(|| hosts_words(report, &shared.hosts)));
-        plain_row(one.id.clone(), cells)
+        plain_row(&one.id, cells)
     });
     let unseen = unseen(report).into_iter().map(|(why, topics, hosts)| {
         let mut cells = vec![why.to_owned()];
         cells.extend(several.then(|| hosts_words(report, &hosts)));
-        plain_row(topics.join(", "), cells)
+        plain_row(&topics.join(", "), cells)
     });
-    let alike =
-        alike(report).into_iter().map(|(word, text)| plain_row(word.to_owned(), vec![text.to_owned()]));
+    let alike = alike(report).into_iter().map(|(word, text)| plain_row(word, vec![text.to_owned()]));
     let finding_titles = ["finding", "weight", "what it is", "where", "what it does", "what mends it", "on"];
     let unseen_titles = ["what", "why", "on"];
     let on = usize::from(several);

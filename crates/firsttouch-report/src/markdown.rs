@@ -47,7 +47,12 @@ pub fn tune(report: &TuneReport) -> String {
         for skipped in &report.skipped {
             let remedy =
                 skipped.remedy.as_deref().map_or(String::new(), |remedy| format!(": {}", code(remedy)));
-            let _ = writeln!(page, "- {}: {}{remedy}", code(&skipped.name), escaped(&skipped.reason));
+            let _ = writeln!(
+                page,
+                "- {}: {}{remedy}",
+                code(&skipped.name),
+                written(&Sentence::from(&skipped.reason))
+            );
         }
         page.push('\n');
     }
@@ -103,7 +108,9 @@ fn table(page: &mut String, sheet: &Sheet) {
     let _ = writeln!(page, "|{titles}\n|{rules}");
     for row in &sheet.rows {
         let others: String = row.cells.iter().map(|cell| format!(" {} |", escaped(cell))).collect();
-        let _ = writeln!(page, "| {} |{others}", cell_code(&row.name));
+        // Markdown takes spaces at the beginning of a cell away.
+        let indent = if row.is_below { "&emsp;" } else { "" };
+        let _ = writeln!(page, "| {indent}{} |{others}", row.name.written(escaped, cell_code));
     }
     page.push('\n');
 }

@@ -1,9 +1,9 @@
-//! Tables as every format shows them: names, and beside them cells in columns.
+//! Tables as every format shows them: what each line is of, and beside it cells in columns.
 
 use crate::sentence::Sentence;
 use firsttouch_experiment::Verdict;
 
-/// A table; its first column holds names.
+/// A table; its first column holds what the lines are of.
 #[derive(Debug)]
 pub(crate) struct Sheet {
     /// What it is of, where there are several.
@@ -23,7 +23,9 @@ pub(crate) struct SheetColumn {
 /// What one line is of, and what stands in the columns after the first.
 #[derive(Debug)]
 pub(crate) struct SheetRow {
-    pub(crate) name: String,
+    pub(crate) name: Sentence,
+    /// It is a part of the last line that is not below another.
+    pub(crate) is_below: bool,
     pub(crate) cells: Vec<String>,
     pub(crate) verdict: Option<Verdict>,
     pub(crate) is_baseline: bool,

@@ -73,6 +73,7 @@ impl Looks<'_> {
             |variant: &&Variant| variant.configuration.placement().is_some_and(reaches_one_program);
         let short = variants.iter().filter(|_| !self.of_job);
         let short: Vec<usize> = short.filter(reaches_one).map(|it| it.combination).collect();
+        let places = variants.iter().any(|variant| variant.configuration.placement().is_some());
         let mut is_told = false;
         for (number, mut variant) in variants.into_iter().enumerate() {
             let Combination { conditions, .. } = &self.combinations[variant.combination];
@@ -101,7 +102,7 @@ impl Looks<'_> {
             });
             match probing {
                 Ok(probe) => {
-                    if probed.is_empty() {
+                    if probed.is_empty() && places {
                         warnings.extend(warnings::of_baseline(&variant.configuration, &probe, self.thp_mode));
                     }
                     if follows[variant.combination].is_none() {

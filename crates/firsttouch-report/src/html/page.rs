@@ -22,6 +22,7 @@ caption{text-align:left;opacity:.75;padding-bottom:.3rem}
 th,td{padding:.3rem .7rem .3rem 0;border-bottom:1px solid #8883;text-align:left;vertical-align:top}
 thead th{font-weight:600;vertical-align:bottom;border-bottom:2px solid #8886}
 tbody th{font-weight:inherit}
+.below{padding-left:1.5em}
 .n{text-align:right;white-space:nowrap}
 h3{font-size:.95rem;margin:1.2rem 0 .3rem}
 .raw th,.raw td{text-align:right;white-space:nowrap}

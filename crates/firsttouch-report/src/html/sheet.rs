@@ -1,5 +1,6 @@
 //! Tables in a page.
 
+use super::page::written;
 use crate::escape::escape;
 use crate::sheet::Sheet;
 use std::fmt::Write as _;
@@ -21,7 +22,8 @@ pub(super) fn table(sheet: &Sheet) -> String {
             .zip(&row.cells)
             .map(|(column, cell)| format!("<td{}>{}</td>", class(column.numeric), escape(cell)))
             .collect();
-        let _ = writeln!(table, "<tr><th scope=\"row\"><code>{}</code></th>{cells}</tr>", escape(&row.name));
+        let below = if row.is_below { " class=\"below\"" } else { "" };
+        let _ = writeln!(table, "<tr><th scope=\"row\"{below}>{}</th>{cells}</tr>", written(&row.name));
     }
     table.push_str("</tbody>\n</table></div>\n");
     table

@@ -61,8 +61,8 @@ pub fn doctor(report: &DoctorReport, width: usize, style: Style) -> String {
     }
     if let Some(sheet) = measured(report) {
         let row = |row: &SheetRow| match row.cells.as_slice() {
-            [median, worst, best] => format!("{}: {median}, the median; {worst}, {best}", row.name),
-            cells => format!("{}: {}", row.name, cells.join(", ")),
+            [median, worst, best] => format!("{}: {median}, the median; {worst}, {best}", row.name.bare()),
+            cells => format!("{}: {}", row.name.bare(), cells.join(", ")),
         };
         page.part("measured", sheet.rows.iter().map(row));
     }

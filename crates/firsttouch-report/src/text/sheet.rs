@@ -31,7 +31,9 @@ fn table(sheet: &Sheet) -> Table {
             None => Cell::new(text),
         };
         let cells = row.cells.iter().enumerate().map(cell);
-        table.row([Cell::new(&row.name)].into_iter().chain(cells).collect());
+        let indent = if row.is_below { "  " } else { "" };
+        let name = format!("{indent}{}", row.name.bare());
+        table.row([Cell::new(&name)].into_iter().chain(cells).collect());
     }
     table
 }
