@@ -5,9 +5,11 @@ use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
 use crate::outside::Outside;
 use crate::parameter::{Arguments, Parameter};
+use firsttouch_graph::Ranks;
 use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
+use std::rc::Rc;
 
 /// A workload: what it is, and how it is made ready to run.
 pub trait Case: Sync {
@@ -34,11 +36,30 @@ pub trait Case: Sync {
         ""
     }
 
+    /// The case by several processes, if it can be shared by them.
+    fn over_ranks(&self) -> Option<&dyn OverRanks> {
+        None
+    }
+
     /// Makes a variant ready: memory is allocated and filled here, so that steps do nothing but the workload.
     ///
     /// # Errors
     /// Where parameters do not go together, memory cannot be had, or what the variant needs is not there.
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError>;
+}
+
+/// A case whose work several processes can share, each with data of its own.
+pub trait OverRanks {
+    /// As [`Case::prepare`], by one of the ranks, all of which do the same at the same time: so it is with whatever is called of the
+    /// workload. What it comes to and what it has to do is that of all together.
+    ///
+    /// # Errors
+    /// As [`Case::prepare`].
+    fn prepare_rank(
+        &self,
+        given: &mut Given<'_>,
+        ranks: Rc<dyn Ranks>,
+    ) -> Result<Box<dyn Workload>, CaseError>;
 }
 
 /// What a case is, in words and numbers.

@@ -39,9 +39,14 @@ impl Checksum {
 /// A sum of all values, each with a weight of its place between 1 and 2: values that are missing, or in each other's places, change
 /// it. Each thousand is added by itself, so that rounding stays below a part in 10^13 for values of one sign.
 pub(crate) fn weighted_sum(values: impl IntoIterator<Item = f64>) -> f64 {
+    weighted_sum_of((0_u64..).zip(values))
+}
+
+/// The same of values that are not all there are, each with its place; sums of all parts add up to that of all.
+pub(crate) fn weighted_sum_of(values: impl IntoIterator<Item = (u64, f64)>) -> f64 {
     let weight = |place: u64| 1.0 + (mix(place) >> 11) as f64 / (1_u64 << 53) as f64;
     let (mut sum, mut part) = (0.0, 0.0);
-    for (place, value) in (0_u64..).zip(values) {
+    for (place, value) in values {
         if place.is_multiple_of(1024) {
             sum += std::mem::take(&mut part);
         }

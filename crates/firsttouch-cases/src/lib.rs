@@ -6,8 +6,9 @@
 //! ([`Outside`]).
 //!
 //! Architecture invariants: memory and threads are handed in; a case neither places nor times nor prints, and does no I/O but
-//! what its workload is about (`hash`, whose producers have a speed, `balance`, whose runtime measures loads, and
-//! `creation`, whose fill engine measures costs, have a clock for the same reason; the last two read which CPUs are on which nodes). Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
+//! what its workload is about (`hash`, whose producers have a speed, `balance`, whose runtime measures loads,
+//! `creation`, whose fill engine measures costs, and `gram-schmidt`, which tells the share of messages, have a clock for the same
+//! reason; `balance` and `creation` read which CPUs are on which nodes). Each is deterministic: variants of one case come to the same [`Checksum`], whatever the placement.
 //! `unsafe` is for vector instructions, foreign functions and a field that threads compute together (`wave3d`), in modules that say so.
 
 #![deny(unsafe_code)]
@@ -52,7 +53,7 @@ mod vecmath;
 mod wave3d;
 
 pub use array::{Array, ArrayObtained, ArrayPlace, Arrays, Element};
-pub use case::{About, Amount, Case, Given, Prepared, Unit, Variant, Work, Workload};
+pub use case::{About, Amount, Case, Given, OverRanks, Prepared, Unit, Variant, Work, Workload};
 pub use catalogue::{ALL, find};
 pub use checksum::Checksum;
 pub use error::{CaseError, Missing};

@@ -17,8 +17,10 @@ use crate::output::Outcome;
 
 /// The name that variants are varied by.
 const VARIANT: &str = "variant";
-/// The names that threads and their groups are varied by; every other is a parameter.
-const TEAM: [&str; 2] = ["threads", "groups"];
+/// The names that threads, their groups and processes are varied by; every other is a parameter.
+const TEAM: [&str; 3] = ["threads", "groups", RANKS];
+const GROUPS: &str = "groups";
+const RANKS: &str = "ranks";
 
 pub(crate) fn run(args: &Bench) -> Outcome {
     match &args.documents {

@@ -13,7 +13,7 @@ mod sources;
 pub(crate) use found::Found;
 pub(crate) use input::Input;
 use input::missing;
-pub(crate) use mpi::{hear_ready, load as load_by_ranks, tell_ready, world};
+pub(crate) use mpi::{hear_ready, is_there as mpi_is_there, load as load_by_ranks, tell_ready, world};
 pub(crate) use need::tell as tell_need;
 use ranks::this as this_rank;
 pub(crate) use ready::{Ready, ready};

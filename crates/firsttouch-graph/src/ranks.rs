@@ -55,6 +55,12 @@ pub trait Ranks: fmt::Debug + Sync {
     /// As [`Ranks::tell`].
     fn poll(&self) -> Result<Option<(usize, Vec<u8>)>, MessageError>;
 
+    /// Adds up what all ranks have, value by value: all call it at the same time, with as many values, and have the sums.
+    ///
+    /// # Errors
+    /// As [`Ranks::tell`].
+    fn sum(&self, values: &mut [f64]) -> Result<(), MessageError>;
+
     /// Ends all processes of the job, this one with such a code.
     fn abort(&self, code: u8) -> !;
 
@@ -144,6 +150,10 @@ mod tests {
 
         fn poll(&self) -> Result<Option<(usize, Vec<u8>)>, MessageError> {
             Ok(None)
+        }
+
+        fn sum(&self, _values: &mut [f64]) -> Result<(), MessageError> {
+            Ok(())
         }
 
         fn abort(&self, code: u8) -> ! {

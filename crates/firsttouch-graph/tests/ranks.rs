@@ -87,6 +87,10 @@ impl Ranks for Thread {
         }
     }
 
+    fn sum(&self, _: &mut [f64]) -> Result<(), MessageError> {
+        unreachable!("searches of graphs add nothing up")
+    }
+
     fn abort(&self, code: u8) -> ! {
         panic!("aborted with {code}")
     }

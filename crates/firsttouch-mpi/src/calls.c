@@ -23,6 +23,10 @@ int ftmpi_abort(int code) { return MPI_Abort(MPI_COMM_WORLD, code); }
 
 int ftmpi_broadcast(void *bytes, int count) { return MPI_Bcast(bytes, count, MPI_BYTE, 0, MPI_COMM_WORLD); }
 
+int ftmpi_sum(double *values, int count) {
+    return MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 int ftmpi_send(const void *bytes, int count, int to, int tag) {
     return MPI_Send(bytes, count, MPI_BYTE, to, tag, MPI_COMM_WORLD);
 }

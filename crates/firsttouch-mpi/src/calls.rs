@@ -10,6 +10,7 @@ unsafe extern "C" {
     fn ftmpi_end() -> c_int;
     fn ftmpi_abort(code: c_int) -> c_int;
     fn ftmpi_broadcast(bytes: *mut c_void, count: c_int) -> c_int;
+    fn ftmpi_sum(values: *mut f64, count: c_int) -> c_int;
     fn ftmpi_send(bytes: *const c_void, count: c_int, to: c_int, tag: c_int) -> c_int;
     fn ftmpi_receive(bytes: *mut c_void, count: c_int, from: c_int, tag: c_int) -> c_int;
     fn ftmpi_look(tag: c_int, there: *mut c_int, from: *mut c_int) -> c_int;
@@ -56,6 +57,15 @@ pub(crate) fn hear(bytes: &mut [u8]) -> Result<(), MessageError> {
         // SAFETY: the bytes outlive the call, are borrowed exclusively, and are as many as it is told.
         let code = unsafe { ftmpi_broadcast(piece.as_mut_ptr().cast(), count(piece)) };
         answered("MPI_Bcast", code)
+    })
+}
+
+/// Adds up what all ranks have.
+pub(crate) fn sum(values: &mut [f64]) -> Result<(), MessageError> {
+    values.chunks_mut(PIECE / size_of::<f64>()).try_for_each(|piece| {
+        // SAFETY: the values outlive the call, are borrowed exclusively, and are as many as it is told.
+        let code = unsafe { ftmpi_sum(piece.as_mut_ptr(), piece.len() as c_int) };
+        answered("MPI_Allreduce", code)
     })
 }
 

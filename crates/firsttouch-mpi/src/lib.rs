@@ -3,7 +3,7 @@
 //! A dozen calls, through C that the system's `mpicc` compiles, so that any MPI will do. Without the feature `mpi` the crate is
 //! empty: nobody needs MPI who does not ask for it.
 //!
-//! Architecture invariant: this is the only crate that calls MPI. It passes bytes, in pieces that an `int` can count, and knows
+//! Architecture invariant: this is the only crate that calls MPI. It passes bytes and sums, in pieces that an `int` can count, and knows
 //! nothing of graphs but the trait that it carries their messages for.
 
 #![deny(unsafe_code)]

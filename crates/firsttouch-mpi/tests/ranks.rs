@@ -94,6 +94,25 @@ fn bytes_arrive_as_they_were_sent_however_many() {
     }
 }
 
+#[test]
+fn values_are_added_up_for_all() {
+    let Some(_) = folder() else {
+        let folder = tempfile::tempdir().unwrap();
+        if let Some(output) = in_ranks("values_are_added_up_for_all", folder.path(), None) {
+            assert!(output.status.success(), "{}", words(&output));
+        }
+        return;
+    };
+    let world = World::start().unwrap();
+    let own = (world.rank() + 1) as f64;
+    world.sum(&mut []).unwrap();
+    // More than goes at once.
+    let mut values: Vec<f64> = (0..(5 << 20) + 3).map(|at| own * f64::from(at % 1000)).collect();
+    world.sum(&mut values).unwrap();
+    let of_all = (1..=RANKS).sum::<usize>() as f64;
+    assert!((0_u32..).zip(&values).all(|(at, value)| *value == of_all * f64::from(at % 1000)));
+}
+
 fn graph() -> Loaded {
     let mut team = Team::new(&[vec![0]]).unwrap();
     generate(&Recipe::Streets { width: 32, height: 8 }, 1, Place::HEAP, &mut team).unwrap()

@@ -35,6 +35,7 @@ fn all_files_read_and_tables_are_told_apart() {
             let is_known = match name {
                 "variant" => about.variant(value).is_some(),
                 "threads" | "groups" => true,
+                "ranks" => find(case).is_some_and(|case| case.over_ranks().is_some()),
                 _ => about.parameters.iter().any(|parameter| parameter.name == name),
             };
             assert!(is_known, "{}: {word}", table.name);

@@ -7,13 +7,13 @@
 //! triangles at once. So vectors are read three times and written once.
 
 use super::kernels::{LEFT, Pairs, SUMS};
+use super::messages::{Everybody, Messages};
 use super::methods::Directions;
 use super::triangle::Triangle;
 use super::vectors::Rows;
 use crate::dgemm::{Kernel, pack_a, pack_b};
 use crate::prefetch::prefetch;
 use crate::share::each;
-use firsttouch_threads::Team;
 use std::ops::Range;
 
 /// Rows of a chunk: of 32 vectors two chunks fit into half of a second-level cache. A multiple of the rows of every tile.
@@ -38,14 +38,14 @@ pub(super) fn cholesky_qr2<'b>(
     q: &mut [Rows<'b>],
     d: Directions<'_, 'b>,
     scratch: &mut [Scratch],
-    team: &mut Team,
+    all: &mut Everybody<'_>,
 ) -> Triangle {
-    let products = each(team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
+    let products = each(all.team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
         scratch.products(&shared(rows))
     });
-    let first = Triangle::cholesky(&total(products));
+    let first = Triangle::cholesky(&total(products, all.messages));
     let inverse = first.inverse();
-    let products = each(team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
+    let products = each(all.team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
         scratch.divide_by(&inverse);
         let vectors = shared(rows);
         chunks(rows[0].len()).for_each(|chunk| {
@@ -55,10 +55,10 @@ pub(super) fn cholesky_qr2<'b>(
         });
         scratch.take_products()
     });
-    let second = Triangle::cholesky(&total(products));
+    let second = Triangle::cholesky(&total(products, all.messages));
     let inverse = inverse.times(&second.inverse());
     for set in [Some(q), d].into_iter().flatten() {
-        each(team, set.iter_mut().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
+        each(all.team, set.iter_mut().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
             scratch.divide_by(&inverse);
             for chunk in chunks(rows[0].len()) {
                 let vectors = shared(rows);
@@ -107,12 +107,14 @@ impl<'a> Next<'a> {
     }
 }
 
-fn total(products: Vec<Triangle>) -> Triangle {
+fn total(products: Vec<Triangle>, messages: &Messages) -> Triangle {
     let add = |mut one: Triangle, other: Triangle| {
         one.values.iter_mut().zip(other.values).for_each(|(value, more)| *value += more);
         one
     };
-    products.into_iter().reduce(add).expect("a team has members")
+    let mut total = products.into_iter().reduce(add).expect("a team has members");
+    messages.sum(&mut total.values);
+    total
 }
 
 impl Scratch {

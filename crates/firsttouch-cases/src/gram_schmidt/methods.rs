@@ -1,5 +1,6 @@
 //! Gram-Schmidt as the article prints it: a vector at a time against those before it.
 
+use super::messages::Everybody;
 use super::triangle::Triangle;
 use super::vectors::{Rows, dot, subtract, subtract_four};
 use crate::share::each;
@@ -9,22 +10,26 @@ use firsttouch_threads::Team;
 pub(super) type Directions<'a, 'b> = Option<&'a mut [Rows<'b>]>;
 
 /// Modified: a product, then its multiple is taken away, then the next product (the article's listing 1).
-pub(super) fn modified<'b>(q: &mut [Rows<'b>], mut d: Directions<'_, 'b>, team: &mut Team) -> Triangle {
+pub(super) fn modified<'b>(
+    q: &mut [Rows<'b>],
+    mut d: Directions<'_, 'b>,
+    all: &mut Everybody<'_>,
+) -> Triangle {
     let count = q[0].len();
     let mut r = Triangle::zero(count);
     for j in 0..count {
         for i in 0..j {
-            let alpha = sum(q, team, |rows| dot(rows[j], rows[i]));
+            let alpha = sum(q, all, |rows| dot(rows[j], rows[i]));
             for set in [Some(&mut *q), d.as_deref_mut()].into_iter().flatten() {
-                every(set, team, |rows| {
+                every(set, all.team, |rows| {
                     let (before, target) = parts(rows, j);
                     subtract(target, alpha, before[i]);
                 });
             }
             r.set(i, j, alpha);
         }
-        let norm = sum(q, team, |rows| dot(rows[j], rows[j])).sqrt();
-        normalise(q, d.as_deref_mut(), j, norm, team);
+        let norm = sum(q, all, |rows| dot(rows[j], rows[j])).sqrt();
+        normalise(q, d.as_deref_mut(), j, norm, all.team);
         r.set(j, j, norm);
     }
     r
@@ -36,22 +41,22 @@ pub(super) fn classic<'b>(
     q: &mut [Rows<'b>],
     mut d: Directions<'_, 'b>,
     (chunk, turns): (usize, usize),
-    team: &mut Team,
+    all: &mut Everybody<'_>,
 ) -> Triangle {
     let count = q[0].len();
     let mut r = Triangle::zero(count);
     for j in 0..count {
         let mut alphas = vec![0.0; j];
         for _ in 0..turns {
-            let found = sums(q, team, |rows| products(rows, j, chunk));
-            every(q, team, |rows| combine(rows, &found, chunk));
+            let found = sums(q, all, |rows| products(rows, j, chunk));
+            every(q, all.team, |rows| combine(rows, &found, chunk));
             alphas.iter_mut().zip(found).for_each(|(alpha, more)| *alpha += more);
         }
         if let Some(d) = d.as_deref_mut() {
-            every(d, team, |rows| combine(rows, &alphas, chunk));
+            every(d, all.team, |rows| combine(rows, &alphas, chunk));
         }
-        let norm = sum(q, team, |rows| dot(rows[j], rows[j])).sqrt();
-        normalise(q, d.as_deref_mut(), j, norm, team);
+        let norm = sum(q, all, |rows| dot(rows[j], rows[j])).sqrt();
+        normalise(q, d.as_deref_mut(), j, norm, all.team);
         alphas.into_iter().enumerate().for_each(|(i, alpha)| r.set(i, j, alpha));
         r.set(j, j, norm);
     }
@@ -104,17 +109,21 @@ fn every(set: &mut [Rows<'_>], team: &mut Team, work: impl Fn(&mut Rows<'_>) + S
     each(team, set.iter_mut().collect(), |_, rows| work(rows));
 }
 
-/// What all members found, added up.
-fn sum(set: &[Rows<'_>], team: &mut Team, work: impl Fn(&Rows<'_>) -> f64 + Sync) -> f64 {
-    each(team, set.iter().collect(), |_, rows| work(rows)).into_iter().sum()
+/// What all members of all processes found, added up.
+fn sum(set: &[Rows<'_>], all: &mut Everybody<'_>, work: impl Fn(&Rows<'_>) -> f64 + Sync) -> f64 {
+    let mut sum = [each(all.team, set.iter().collect(), |_, rows| work(rows)).into_iter().sum()];
+    all.messages.sum(&mut sum);
+    sum[0]
 }
 
 /// The same of several values: one reduction for all.
-fn sums(set: &[Rows<'_>], team: &mut Team, work: impl Fn(&Rows<'_>) -> Vec<f64> + Sync) -> Vec<f64> {
-    let found = each(team, set.iter().collect(), |_, rows| work(rows));
+fn sums(set: &[Rows<'_>], all: &mut Everybody<'_>, work: impl Fn(&Rows<'_>) -> Vec<f64> + Sync) -> Vec<f64> {
+    let found = each(all.team, set.iter().collect(), |_, rows| work(rows));
     let add = |mut sums: Vec<f64>, more: Vec<f64>| {
         sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         sums
     };
-    found.into_iter().reduce(add).unwrap_or_default()
+    let mut sums = found.into_iter().reduce(add).unwrap_or_default();
+    all.messages.sum(&mut sums);
+    sums
 }

@@ -7,22 +7,27 @@
 mod cholesky;
 #[expect(unsafe_code, reason = "vector instructions")]
 mod kernels;
+mod messages;
 mod methods;
 mod triangle;
 mod vectors;
 
 use crate::blas::{Blas, Columns, Package};
-use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
-use crate::checksum::{Checksum, weighted_sum};
+use crate::case::{About, Case, Given, OverRanks, Prepared, Unit, Variant, Work, Workload};
+use crate::checksum::{Checksum, weighted_sum, weighted_sum_of};
 use crate::dgemm::Kernel;
 use crate::error::{CaseError, Missing};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut_slice, each};
 use cholesky::{Scratch, cholesky_qr2};
+use firsttouch_graph::Ranks;
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
 use kernels::Pairs;
+use messages::{Everybody, Messages};
 use std::ffi::OsStr;
+use std::rc::Rc;
+use std::time::Instant;
 use triangle::Triangle;
 use vectors::Vectors;
 
@@ -112,11 +117,26 @@ impl Case for GramSchmidt {
     }
 
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
-        Ok(Prepared::Here(Box::new(made(given)?)))
+        Ok(Prepared::Here(Box::new(made(given, Messages::default())?)))
+    }
+
+    fn over_ranks(&self) -> Option<&dyn OverRanks> {
+        Some(self)
     }
 }
 
-fn made(given: &mut Given<'_>) -> Result<Orthogonalising, CaseError> {
+impl OverRanks for GramSchmidt {
+    /// Each rank has rows of all vectors.
+    fn prepare_rank(
+        &self,
+        given: &mut Given<'_>,
+        ranks: Rc<dyn Ranks>,
+    ) -> Result<Box<dyn Workload>, CaseError> {
+        Ok(Box::new(made(given, Messages::between(ranks))?))
+    }
+}
+
+fn made(given: &mut Given<'_>, messages: Messages) -> Result<Orthogonalising, CaseError> {
     let count = given.arguments.number("vectors");
     let length = given.arguments.number("n").pow(3);
     if length < count {
@@ -131,12 +151,14 @@ fn made(given: &mut Given<'_>) -> Result<Orthogonalising, CaseError> {
         _ => Method::Cholesky((0..members).map(|_| scratch(count)).collect()),
     };
     let with_directions = given.arguments.word("directions") == "yes";
-    let vectors = |name| Vectors::zeroed(given.arrays, name, length, count);
+    let vectors = |name| Vectors::zeroed(given.arrays, name, (messages.rows(length), length), count);
     let mut workload = Orthogonalising {
         q: vectors("q")?,
         d: with_directions.then(|| vectors("d")).transpose()?,
         r: Triangle::zero(count),
         method,
+        messages,
+        share_of_messages: 0.0,
     };
     workload.reset(given.team);
     Ok(workload)
@@ -164,6 +186,9 @@ struct Orthogonalising {
     d: Option<Vectors>,
     r: Triangle,
     method: Method,
+    messages: Messages,
+    /// Of the last step.
+    share_of_messages: f64,
 }
 
 impl Workload for Orthogonalising {
@@ -176,46 +201,62 @@ impl Workload for Orthogonalising {
     }
 
     fn step(&mut self, team: &mut Team) {
-        let Orthogonalising { q, d, r, method } = self;
-        if let Method::Library(library) = method {
-            *r = by_library(library, q, d.as_mut(), team);
-            return;
-        }
-        let mut d = d.as_mut().map(|d| d.rows(team.size()));
-        let mut q = q.rows(team.size());
-        let d = d.as_deref_mut();
-        *r = match method {
-            Method::Cholesky(scratch) => cholesky_qr2(&mut q, d, scratch, team),
-            Method::Classic { chunk, turns } => methods::classic(&mut q, d, (*chunk, *turns), team),
-            Method::Modified | Method::Library(_) => methods::modified(&mut q, d, team),
-        };
+        self.messages.take_time();
+        let begun = Instant::now();
+        self.orthogonalise(team);
+        self.share_of_messages = self.messages.take_time().div_duration_f64(begun.elapsed());
     }
 
     /// R has a positive diagonal in every variant, so signs are determined.
     fn checksum(&self) -> Checksum {
-        let magnitudes = |vectors: &Vectors| weighted_sum(vectors.iter().flatten().map(|value| value.abs()));
+        let magnitudes =
+            |vectors: &Vectors| weighted_sum_of(vectors.numbers().map(|(place, value)| (place, value.abs())));
+        let mut vectors = [magnitudes(&self.q) + self.d.as_ref().map_or(0.0, magnitudes)];
+        self.messages.sum(&mut vectors);
+        // All ranks have the same R.
         let r = weighted_sum(self.r.values.iter().map(|value| value.abs()));
-        let value = r + magnitudes(&self.q) + self.d.as_ref().map_or(0.0, magnitudes);
-        Checksum::Near { value, within: 1e-10 }
+        Checksum::Near { value: r + vectors[0], within: 1e-10 }
     }
 
     /// What a method that stays orthogonal has to move when the vectors do not fit into the caches: the first pass finds the products, the
     /// second how far from orthogonal their quotient is, the third writes it.
     fn work(&self) -> Work {
-        let numbers = (self.q.length * self.q.count) as u64;
+        let numbers = (self.q.whole * self.q.count) as u64;
         let passes = 4 + 2 * u64::from(self.d.is_some());
         Work { bytes: passes * numbers * size_of::<f64>() as u64, operations: 0 }
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("max |Q'Q - I| is {:.1e}", orthogonality(&self.q))]
+        let orthogonal = format!("max |Q'Q - I| is {:.1e}", orthogonality(&self.q, &self.messages));
+        [orthogonal].into_iter().chain(self.messages.words(self.share_of_messages)).collect()
+    }
+}
+
+impl Orthogonalising {
+    fn orthogonalise(&mut self, team: &mut Team) {
+        let Orthogonalising { q, d, r, method, messages, .. } = self;
+        let all = &mut Everybody { team, messages };
+        if let Method::Library(library) = method {
+            *r = by_library(library, q, d.as_mut(), all);
+            return;
+        }
+        let members = all.team.size();
+        let mut d = d.as_mut().map(|d| d.rows(members));
+        let mut q = q.rows(members);
+        let d = d.as_deref_mut();
+        *r = match method {
+            Method::Cholesky(scratch) => cholesky_qr2(&mut q, d, scratch, all),
+            Method::Classic { chunk, turns } => methods::classic(&mut q, d, (*chunk, *turns), all),
+            Method::Modified | Method::Library(_) => methods::modified(&mut q, d, all),
+        };
     }
 }
 
 /// How far the products of vectors are from those of orthonormal ones, at most.
-fn orthogonality(q: &Vectors) -> f64 {
+fn orthogonality(q: &Vectors, messages: &Messages) -> f64 {
     let vectors: Vec<&[f64]> = q.iter().collect();
-    let products = scratch(q.count).products(&vectors);
+    let mut products = scratch(q.count).products(&vectors);
+    messages.sum(&mut products.values);
     let places = (0..q.count).flat_map(|column| (0..=column).map(move |row| (row, column)));
     let off =
         places.map(|(row, column)| (products.at(row, column) - f64::from(u8::from(row == column))).abs());
@@ -224,7 +265,12 @@ fn orthogonality(q: &Vectors) -> f64 {
 }
 
 /// The classic method by matrix-vector products (the article's equations 1.1 to 1.3).
-fn by_library(library: &Blas, q: &mut Vectors, mut d: Option<&mut Vectors>, team: &mut Team) -> Triangle {
+fn by_library(
+    library: &Blas,
+    q: &mut Vectors,
+    mut d: Option<&mut Vectors>,
+    all: &mut Everybody<'_>,
+) -> Triangle {
     let mut r = Triangle::zero(q.count);
     let (rows, count, stride) = (q.length, q.count, q.stride());
     let mut alphas = vec![0.0; count];
@@ -232,16 +278,18 @@ fn by_library(library: &Blas, q: &mut Vectors, mut d: Option<&mut Vectors>, team
         let (before, target) = q.all_mut().split_at_mut(j * stride);
         let (target, columns) = (&mut target[..rows], Columns { values: before, rows, columns: j, stride });
         library.products(columns, target, &mut alphas);
+        all.messages.sum(&mut alphas[..j]);
         library.subtract(columns, &alphas, target);
         let mut square = [0.0];
         library.products(Columns { values: target, rows, columns: 1, stride }, target, &mut square);
+        all.messages.sum(&mut square);
         let norm = square[0].sqrt();
-        scale(target, 1.0 / norm, team);
+        scale(target, 1.0 / norm, all.team);
         if let Some(d) = d.as_deref_mut() {
             let (before, target) = d.all_mut().split_at_mut(j * stride);
             let target = &mut target[..rows];
             library.subtract(Columns { values: before, rows, columns: j, stride }, &alphas, target);
-            scale(target, 1.0 / norm, team);
+            scale(target, 1.0 / norm, all.team);
         }
         (0..j).for_each(|i| r.set(i, j, alphas[i]));
         r.set(j, j, norm);
@@ -259,7 +307,9 @@ mod tests {
     use super::*;
     use crate::array::Arrays;
     use crate::parameter::Arguments;
+    use firsttouch_graph::MessageError;
     use proptest::prelude::*;
+    use std::sync::{Arc, Barrier, Mutex};
 
     /// A prepared workload of so many vectors, after a step.
     fn done(
@@ -274,7 +324,7 @@ mod tests {
         let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
         let (arrays, mut team) = (Arrays::default(), Team::of_this_process(threads).unwrap());
         let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-        let mut workload = made(&mut given).unwrap();
+        let mut workload = made(&mut given, Messages::default()).unwrap();
         workload.step(&mut team);
         workload.reset(&mut team);
         workload.step(&mut team);
@@ -297,7 +347,7 @@ mod tests {
                 let chunk = chunk.to_string();
                 let more = [("directions", "yes"), ("chunk", chunk.as_str())];
                 let Orthogonalising { q, d, r, .. } = done(variant, n, vectors, threads, &more);
-                let off = orthogonality(&q);
+                let off = orthogonality(&q, &Messages::default());
                 prop_assert!(off < 1e-12, "{}: {off:e}", variant.name);
                 let (length, d) = (q.length, d.unwrap());
                 for (set, begin) in [(&q, &unit as &dyn Fn(usize) -> f64), (&d, &|place| unit(usize::MAX - place))] {
@@ -305,6 +355,112 @@ mod tests {
                     for (j, row) in (0..vectors).flat_map(|j| (0..length).step_by(7).map(move |row| (j, row))) {
                         let together: f64 = (0..=j).map(|i| columns[i][row] * r.at(i, j)).sum();
                         prop_assert!((together - begin(j * length + row)).abs() < 1e-10, "{} {j} {row}", variant.name);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ranks that are threads of this process.
+    #[derive(Debug)]
+    struct Together {
+        rank: usize,
+        size: usize,
+        shared: Arc<(Barrier, Mutex<Vec<f64>>)>,
+    }
+
+    impl Ranks for Together {
+        fn rank(&self) -> usize {
+            self.rank
+        }
+
+        fn size(&self) -> usize {
+            self.size
+        }
+
+        fn sum(&self, values: &mut [f64]) -> Result<(), MessageError> {
+            let (barrier, sums) = &*self.shared;
+            // The last sums have been read.
+            barrier.wait();
+            if self.rank == 0 {
+                *sums.lock().unwrap() = vec![0.0; values.len()];
+            }
+            barrier.wait();
+            sums.lock().unwrap().iter_mut().zip(&*values).for_each(|(sum, value)| *sum += value);
+            barrier.wait();
+            values.copy_from_slice(&sums.lock().unwrap());
+            Ok(())
+        }
+
+        fn tell(&self, _: &[u8]) -> Result<(), MessageError> {
+            unreachable!("nothing but sums")
+        }
+
+        fn hear(&self, _: &mut [u8]) -> Result<(), MessageError> {
+            unreachable!("nothing but sums")
+        }
+
+        fn send(&self, _: usize, _: &[u8]) -> Result<(), MessageError> {
+            unreachable!("nothing but sums")
+        }
+
+        fn receive(&self, _: usize) -> Result<Vec<u8>, MessageError> {
+            unreachable!("nothing but sums")
+        }
+
+        fn poll(&self) -> Result<Option<(usize, Vec<u8>)>, MessageError> {
+            unreachable!("nothing but sums")
+        }
+
+        fn abort(&self, code: u8) -> ! {
+            panic!("aborted with {code}")
+        }
+    }
+
+    /// What a rank says: the checksum, the work, and its notes.
+    type Said = (Checksum, Work, Vec<String>);
+
+    fn by_ranks(variant: &'static Variant, size: usize, chosen: &[(&str, &str)]) -> Vec<Said> {
+        let chosen: Vec<(String, String)> =
+            chosen.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let shared = Arc::new((Barrier::new(size), Mutex::new(Vec::new())));
+        let of_rank = |rank| {
+            let ranks = Rc::new(Together { rank, size, shared: Arc::clone(&shared) });
+            let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
+            let (arrays, mut team) = (Arrays::default(), Team::of_this_process(1 + rank % 2).unwrap());
+            let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
+            let mut workload = GramSchmidt.prepare_rank(&mut given, ranks).unwrap();
+            for _ in 0..2 {
+                workload.reset(&mut team);
+                workload.step(&mut team);
+            }
+            (workload.checksum(), workload.work(), workload.notes())
+        };
+        std::thread::scope(|scope| {
+            let of_rank = &of_rank;
+            let threads: Vec<_> = (0..size).map(|rank| scope.spawn(move || of_rank(rank))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    /// Of 9 x 512 and some rows, which four ranks do not share evenly; and of fewer than each of them could have.
+    #[test]
+    fn ranks_come_to_what_one_process_comes_to() {
+        for variant in here() {
+            for n in ["17", "7"] {
+                let chosen = [("n", n), ("vectors", "13"), ("directions", "yes"), ("chunk", "100")];
+                let alone = done(variant, n.parse().unwrap(), 13, 2, &chosen[2..]);
+                for size in [1, 2, 4] {
+                    for (checksum, work, notes) in by_ranks(variant, size, &chosen) {
+                        assert!(
+                            checksum.agrees(alone.checksum()),
+                            "{} by {size}: {checksum:?}",
+                            variant.name
+                        );
+                        assert_eq!(work, alone.work());
+                        let off: f64 = notes[0].rsplit(' ').next().unwrap().parse().unwrap();
+                        assert!(off < 1e-12, "{} by {size}: {notes:?}", variant.name);
+                        assert!(notes[1].starts_with("messages took "), "{notes:?}");
                     }
                 }
             }
@@ -332,11 +488,11 @@ mod tests {
     #[test]
     fn a_vector_that_is_no_number_is_told() {
         let mut workload = done(&ABOUT.variants[0], 10, 4, 1, &[]);
-        assert!(orthogonality(&workload.q) < 1e-13);
+        assert!(orthogonality(&workload.q, &workload.messages) < 1e-13);
         workload.q.all_mut()[5] = f64::NAN;
-        assert!(orthogonality(&workload.q).is_nan());
+        assert!(orthogonality(&workload.q, &workload.messages).is_nan());
         workload.q.all_mut()[5] = 1.0;
-        assert!(orthogonality(&workload.q) > 0.5);
+        assert!(orthogonality(&workload.q, &workload.messages) > 0.5);
     }
 
     #[test]

@@ -4,19 +4,24 @@ use crate::array::{Array, Arrays};
 use crate::error::CaseError;
 use crate::share::{cut, each};
 use firsttouch_threads::Team;
+use std::ops::Range;
 
 /// Rows that go together: parts of members begin with a page.
-const GRANULE: usize = 512;
+pub(super) const GRANULE: usize = 512;
 /// Numbers between the end of one vector and the beginning of the next, whose length may be a power of two: chunks of all
 /// vectors then go to different sets of the caches.
 const GAP: usize = 1024 + 5 * 8;
 
-/// Vectors of the same length, one after the other.
+/// Rows of vectors of the same length, one vector after the other.
 #[derive(Debug)]
 pub(super) struct Vectors {
     array: Array<f64>,
+    /// Rows that are here.
     pub(super) length: usize,
     pub(super) count: usize,
+    /// Which row of all the first one here is, and how many there are in all.
+    first: usize,
+    pub(super) whole: usize,
 }
 
 /// A member's rows of each vector.
@@ -26,11 +31,12 @@ impl Vectors {
     pub(super) fn zeroed(
         arrays: &Arrays,
         name: &'static str,
-        length: usize,
+        (rows, whole): (Range<usize>, usize),
         count: usize,
     ) -> Result<Vectors, CaseError> {
+        let length = rows.len();
         let array = arrays.zeroed(name, count * (length + GAP))?;
-        Ok(Vectors { array, length, count })
+        Ok(Vectors { array, length, count, first: rows.start, whole })
     }
 
     /// Numbers from the beginning of one vector to that of the next.
@@ -44,6 +50,14 @@ impl Vectors {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[f64]> {
         self.array.chunks_exact(self.stride()).map(|vector| &vector[..self.length])
+    }
+
+    /// All numbers that are here, each with its place among those of whole vectors.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (u64, f64)> {
+        let first = |vector: usize| vector * self.whole + self.first;
+        self.iter()
+            .enumerate()
+            .flat_map(move |(vector, numbers)| (first(vector) as u64..).zip(numbers.iter().copied()))
     }
 
     /// The rows of each of so many members.
@@ -63,12 +77,12 @@ impl Vectors {
 
     /// Writes the value of each place; every member its rows.
     pub(super) fn fill(&mut self, team: &mut Team, value: impl Fn(usize) -> f64 + Sync) {
-        let (length, members) = (self.length, team.size());
-        let starts = cut(length, members, GRANULE).into_iter().map(|range| range.start);
+        let (first, whole, members) = (self.first, self.whole, team.size());
+        let starts = cut(self.length, members, GRANULE).into_iter().map(|range| range.start);
         let parts = starts.zip(self.rows(members)).collect();
         each(team, parts, |_, (start, rows)| {
             for (vector, part) in rows.into_iter().enumerate() {
-                let places = vector * length + start..;
+                let places = vector * whole + first + start..;
                 part.iter_mut().zip(places).for_each(|(number, place)| *number = value(place));
             }
         });

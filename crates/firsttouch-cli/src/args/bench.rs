@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     /// A parameter of the cases that have it: `n=2048`; of a single case: `dgemm.n=2048`
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
-    /// Compare nothing but the values of this: `threads`, `groups`, or a parameter of the case; as `tune --vary`
+    /// Compare nothing but the values of this: `threads`, `groups`, `ranks`, or a parameter of the case; as `tune --vary`
     #[arg(long, value_name = "NAME=VALUES", value_parser = OsStringValueParser::new().try_map(|text| Dimension::parse(&text)))]
     pub(crate) vary: Vec<Dimension>,
     /// Placements to try, as `tune --configs` [default: thp, and 2m and 1g where the pools have pages]
@@ -93,6 +93,10 @@ pub(crate) struct Bench {
     /// graph for each group. `--vary groups=all` tries those that this machine has
     #[arg(long, value_name = "CORESxGROUPS", conflicts_with = "threads")]
     pub(crate) groups: Option<GroupsWord>,
+    /// What starts the processes of `--vary ranks=1,2`, which share a run (`gram-schmidt`) and have one thread each, or --num-threads:
+    /// mpirun, with options of yours. Needs a firsttouch that was built with MPI
+    #[arg(long, value_name = "MPIRUN", default_value = "mpirun")]
+    pub(crate) mpi: String,
     /// Steps of each run that are timed [default: the case's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) steps: Option<u32>,
@@ -137,6 +141,9 @@ pub(crate) struct RunCase {
     /// Where time and result go; without it stdout gets the result alone
     #[arg(long)]
     pub(crate) result: Option<PathBuf>,
+    /// Share the work with the other ranks that mpirun started; the first says what it came to
+    #[arg(long, conflicts_with_all = ["groups", "arrays", "picture"])]
+    pub(crate) mpi: bool,
     /// Say the bytes of the arrays, and do nothing with them
     #[arg(long)]
     pub(crate) arrays: bool,

@@ -4,7 +4,7 @@ use super::session::{self, Progress, Surroundings, compare, jobs};
 use crate::args::{self, Cli, Command};
 use crate::exit::INTERRUPTED;
 use crate::output::{Failure, Outcome};
-use crate::{clock, export, reading};
+use crate::{clock, export, paths, reading};
 use clap::Parser as _;
 use firsttouch_cases::articles::{ArticleTable as Table, articles, document_names};
 use firsttouch_cases::{Case, find};
@@ -31,6 +31,9 @@ struct Here {
 
 /// Free reserved pages of so many bytes are enough for what `{pages}` stands in.
 const ENOUGH_BYTES: u64 = 1 << 30;
+
+/// What of the words of a run says that processes share it.
+const RANKS_VARIED: &str = "--vary ranks=";
 
 /// A run that repeats tables, and what it needs.
 struct Run {
@@ -149,6 +152,11 @@ fn runs(args: &args::Bench, chosen: &[Chosen], here: &Here, status: &StatusRepor
             reason = Some(format!(
                 "it needs {needs} of memory, of which there are {has}; --quick has a small one"
             ));
+        }
+        if words.contains(RANKS_VARIED)
+            && let Err(failure) = paths::mpi_is_there()
+        {
+            reason = Some(failure.with_hint());
         }
         (own.quick, own.steps) = (args.quick, args.steps.or(own.steps));
         let of_case = |(name, _): &&(String, String)| {

@@ -2,7 +2,7 @@
 
 use super::case_run::CaseRun;
 use super::followed::{Followed, Halt, Reference};
-use super::{TEAM, VARIANT};
+use super::{RANKS, TEAM, VARIANT};
 use crate::args::GroupsWord;
 use crate::interrupt::Interrupt;
 use crate::output::Outcome;
@@ -26,8 +26,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The options of what teams are varied by.
-const TEAM_OPTIONS: [&str; 2] = ["--num-threads", "--groups"];
+/// The options of a run for what teams are varied by. How many ranks there are is said to what starts them.
+const TEAM_OPTIONS: [Option<&str>; 3] = [Some("--num-threads"), Some("--groups"), None];
 
 /// Misses of an interval.
 const ALPHA: f64 = 0.05;
@@ -46,6 +46,8 @@ pub(super) struct Family<'a> {
     /// Placements that cannot be had here.
     pub(super) skipped: Vec<SkippedConfiguration>,
     pub(super) vary: &'a [Dimension],
+    /// The words that start ranks.
+    pub(super) mpirun: &'a str,
     pub(super) settings: &'a [(String, String)],
     pub(super) arguments: Arguments,
     pub(super) quick: bool,
@@ -70,10 +72,23 @@ pub(super) struct Bench<'a> {
 impl Family<'_> {
     /// The words of the program, which holds the names of what is varied.
     fn words(&self, program: &Path, result: &Path) -> Vec<OsString> {
-        let mut words = vec![program.to_owned().into()];
+        let program = || OsString::from(program);
+        let mut words = Vec::new();
+        if self.over_ranks() {
+            words.extend(self.mpirun.split_whitespace().map(OsString::from));
+            words.extend(["-n".into(), format!("{{{RANKS}}}").into(), program()]);
+            // Not every launcher gives each rank CPUs of its own.
+            words.extend(["run", "--quiet", "--pages", "plain", "--ranks", "auto", "--"].map(OsString::from));
+        }
+        words.push(program());
         words.extend(self.run_words());
         words.extend(["--result".into(), result.to_owned().into()]);
         words
+    }
+
+    /// Whether the number of processes is varied.
+    fn over_ranks(&self) -> bool {
+        self.vary.iter().any(|dimension| dimension.name() == RANKS)
     }
 
     /// How many configurations it has.
@@ -96,13 +111,15 @@ impl Family<'_> {
         }
         for name in &varied {
             match TEAM.iter().position(|of| of == name) {
-                Some(at) => option(TEAM_OPTIONS[at], format!("{{{name}}}")),
+                Some(at) => {
+                    TEAM_OPTIONS[at].into_iter().for_each(|of| option(of, format!("{{{name}}}")));
+                }
                 None => option("--set", format!("{name}={{{name}}}")),
             }
         }
-        if !varied.iter().any(|name| TEAM.contains(name)) {
+        if !varied.iter().any(|name| TEAM.contains(name) && *name != RANKS) {
             let chosen = [self.threads.map(|it| it.to_string()), self.groups.map(|it| it.to_string())];
-            for (name, value) in TEAM_OPTIONS.iter().zip(chosen) {
+            for (name, value) in TEAM_OPTIONS.into_iter().flatten().zip(chosen) {
                 value.into_iter().for_each(|value| option(name, value));
             }
         }
@@ -110,6 +127,7 @@ impl Family<'_> {
             option("--steps", steps.to_string());
         }
         words.extend(self.quick.then(|| "--quick".into()));
+        words.extend(self.over_ranks().then(|| "--mpi".into()));
         words
     }
 

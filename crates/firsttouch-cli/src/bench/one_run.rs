@@ -2,13 +2,16 @@
 
 use super::case_run::{CaseRun, RunChecksum};
 use crate::args::RunCase;
+use crate::exit::Rule;
 use crate::output::{self, Failure, Outcome};
+use crate::paths::{mpi_is_there, world};
 use crate::reading;
 use anyhow::Context;
 use firsttouch_cases::{
     Arguments, ArrayObtained, ArrayPlace, Arrays, Case, CaseError, Given, Outside, Prepared, Variant,
     Workload, find,
 };
+use firsttouch_graph::Ranks;
 use firsttouch_measure::{Limit, measure_limit};
 use firsttouch_memory::object_places::{self, ObjectPlace};
 use firsttouch_placement::{CaseWork, ObjectObtained};
@@ -18,6 +21,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Memory that limits are measured on: more than caches hold, and little enough to be created in no time.
@@ -25,17 +29,47 @@ const LIMIT_BYTES: u64 = 128 << 20;
 
 pub(crate) fn run(args: &RunCase) -> Outcome {
     let (case, variant) = chosen(&args.name, args.variant.as_deref())?;
+    begin_again_with(&case.variables(variant))?;
+    if args.mpi {
+        mpi_is_there()?;
+    }
+    let ranks: Option<Rc<dyn Ranks>> = world(args.mpi)?.map(Rc::from);
+    let outcome = one_run(args, (case, variant), ranks.as_ref());
+    match (outcome, ranks) {
+        // The others wait for this one.
+        (Err(failure), Some(ranks)) if ranks.size() > 1 => {
+            failure.print();
+            ranks.abort(failure.exit_code(Rule::OWN))
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+/// Makes a case ready, alone or as one of several ranks, does its steps, and says what they came to.
+fn one_run(
+    args: &RunCase,
+    (case, variant): (&'static dyn Case, &'static Variant),
+    ranks: Option<&Rc<dyn Ranks>>,
+) -> Outcome {
     let about = case.about();
     let arguments = Arguments::of(about, &args.set, args.quick).map_err(failed)?;
-    begin_again_with(&case.variables(variant))?;
     let steps = args.steps.unwrap_or(about.steps);
     let mut team = match args.groups {
         Some(word) => reading::grouped(word)?.0,
-        None => reading::team(args.threads)?,
+        None => reading::team(args.threads.or(ranks.map(|_| 1)))?,
     };
     let arrays = arrays()?;
     let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-    let mut workload = match case.prepare(&mut given).map_err(failed)? {
+    let prepared = match ranks {
+        Some(ranks) => {
+            let shared = case.over_ranks().ok_or_else(|| {
+                Failure::message(format!("`{}` has no ranks that share its work", about.name)).usage()
+            })?;
+            shared.prepare_rank(&mut given, Rc::clone(ranks)).map(Prepared::Here)
+        }
+        None => case.prepare(&mut given),
+    };
+    let mut workload = match prepared.map_err(failed)? {
         Prepared::Here(workload) => workload,
         // A program of others, which gives its memory no names.
         Prepared::Outside(_) if args.arrays => {
@@ -49,10 +83,16 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
         return Ok(0);
     }
     // The first step finds caches and pages as no other does.
-    step(&mut *workload, &mut team);
-    let all: Duration = (0..steps).map(|_| step(&mut *workload, &mut team)).sum();
+    step(&mut *workload, &mut team, ranks)?;
+    let mut all = Duration::ZERO;
+    for _ in 0..steps {
+        all += step(&mut *workload, &mut team, ranks)?;
+    }
     let seconds = all.as_secs_f64() / f64::from(steps);
     let (checksum, work, notes) = (workload.checksum(), workload.work(), workload.notes());
+    if ranks.is_some_and(|ranks| ranks.rank() > 0) {
+        return Ok(0);
+    }
     if let Some(file) = &args.picture {
         let picture = workload.picture();
         let picture = picture.ok_or_else(|| Failure::message("there is no picture of this case").usage())?;
@@ -68,7 +108,8 @@ pub(crate) fn run(args: &RunCase) -> Outcome {
         seconds,
         checksum: checksum.into(),
         work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
-        limit: limit(about.bound, &mut team)?,
+        // That of one rank's CPUs bounds nothing.
+        limit: limit(about.bound.filter(|_| ranks.is_none()), &mut team)?,
         notes,
         objects,
     };
@@ -112,12 +153,15 @@ fn obtained(array: ArrayObtained) -> (String, ObjectObtained) {
     (name.to_owned(), ObjectObtained { bytes, huge_bytes, bytes_by_node })
 }
 
-/// Does a step, and answers how long it took.
-fn step(workload: &mut dyn Workload, team: &mut Team) -> Duration {
+/// Does a step, and answers how long it took: from when all ranks began until the last was done.
+fn step(workload: &mut dyn Workload, team: &mut Team, ranks: Option<&Rc<dyn Ranks>>) -> Outcome<Duration> {
+    let meet = || ranks.map_or(Ok(()), |ranks| ranks.sum(&mut [0.0]).map_err(Failure::hinted));
     workload.reset(team);
+    meet()?;
     let begun = Instant::now();
     workload.step(team);
-    begun.elapsed()
+    meet()?;
+    Ok(begun.elapsed())
 }
 
 /// The case and the variant of these names; without a name its first.

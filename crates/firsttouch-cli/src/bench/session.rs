@@ -1,15 +1,15 @@
 //! `bench CASE…`: the families of comparisons of each case, one after the other.
 
-use super::TEAM;
 use super::comparison::{Bench, Family};
 use super::followed::Reference;
 use super::objects::{Search, places};
 use super::one_run::{chosen, failed};
+use super::{GROUPS, RANKS, TEAM};
 use crate::args::{self, GroupsWord, OnlyWhat};
 use crate::exit::{FAILED, INTERRUPTED};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
-use crate::{clock, export, program, reading, tune};
+use crate::{clock, export, paths, program, reading, tune};
 use anyhow::Context;
 use firsttouch_cases::articles::{Published, published};
 use firsttouch_cases::{ALL, About, Arguments, Case, Missing, Variant};
@@ -262,15 +262,22 @@ fn parameters(about: &About) -> impl Iterator<Item = String> {
     about.parameters.iter().map(|parameter| format!("{}.{}", about.name, parameter.name))
 }
 
-/// What is varied; of groups `all` are those that this machine has.
+/// What is varied, and can be together; of groups `all` are those that this machine has.
 pub(super) fn varied(args: &args::Bench, status: &StatusReport) -> Outcome<Vec<Dimension>> {
     let is_there = |name: &str| args.vary.iter().any(|one| one.name() == name);
-    if TEAM.iter().all(|name| is_there(name)) {
+    if is_there(GROUPS) && is_there("threads") {
         let error = Failure::message("groups say how many threads there are: both cannot be varied").usage();
         return Err(error.hint("one --vary threads=…, or one --vary groups=…"));
     }
+    if is_there(RANKS) && (is_there(GROUPS) || args.groups.is_some() || !args.configs.is_empty()) {
+        let what =
+            "each rank has threads on CPUs of its own: there are neither groups nor placements of them";
+        let hint =
+            "--num-threads N, or --vary threads=…, are those of a rank; tune --job has placements of ranks";
+        return Err(Failure::message(what).usage().hint(hint));
+    }
     let one = |dimension: &Dimension| {
-        if dimension.name() != TEAM[1] {
+        if dimension.name() != GROUPS {
             return Ok(dimension.clone());
         }
         if dimension.values() != ["all"] {
@@ -282,7 +289,7 @@ pub(super) fn varied(args: &args::Bench, status: &StatusReport) -> Outcome<Vec<D
             return Ok(dimension.clone());
         }
         let groups = reading::all_groups(&status.machine)?;
-        Ok(Dimension::new(TEAM[1], groups.iter().map(|word| word.to_string().into()).collect())?)
+        Ok(Dimension::new(GROUPS, groups.iter().map(|word| word.to_string().into()).collect())?)
     };
     args.vary.iter().map(one).collect()
 }
@@ -303,6 +310,15 @@ fn job<'a>(
             return Err(Failure::message(format!("`{}` has no parameter `{name}`", about.name))
                 .usage()
                 .hint(format!("--vary takes {}, and of it {}", TEAM.join(", "), known.join(", "))));
+        }
+    }
+    if vary.iter().any(|dimension| dimension.name() == RANKS) {
+        paths::mpi_is_there()?;
+        if case.over_ranks().is_none() {
+            let cases = ALL.iter().filter(|case| case.over_ranks().is_some()).map(|case| case.about().name);
+            return Err(Failure::message(format!("`{}` has no ranks that share its work", about.name))
+                .usage()
+                .hint(format!("it has threads; ranks share {}", cases.collect::<Vec<_>>().join(", "))));
         }
     }
     let wanted = match args.variants.as_slice() {
@@ -328,6 +344,7 @@ fn job<'a>(
         placements,
         skipped,
         vary,
+        mpirun: &args.mpi,
         settings,
         arguments: arguments.clone(),
         quick: args.quick,

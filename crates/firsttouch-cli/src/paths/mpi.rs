@@ -8,9 +8,18 @@ use firsttouch_graph::{Algorithm, Choice, Loaded, Node, Ranks};
 use std::num::NonZero;
 use std::time::Instant;
 
+/// What builds it with MPI.
+const WITH_MPI: &str =
+    "cargo install --path crates/firsttouch-cli --features mpi, where MPI is (Debian: libopenmpi-dev)";
+
 /// The ranks of the job, if there are to be some.
 pub(crate) fn world(asked: bool) -> Outcome<Option<Box<dyn Ranks>>> {
     if asked { start().map(Some) } else { Ok(None) }
+}
+
+/// Whether there is MPI to start.
+pub(crate) fn is_there() -> Outcome<()> {
+    if cfg!(feature = "mpi") { Ok(()) } else { Err(built_without().hint(WITH_MPI)) }
 }
 
 #[cfg(feature = "mpi")]
@@ -20,11 +29,11 @@ fn start() -> Outcome<Box<dyn Ranks>> {
 
 #[cfg(not(feature = "mpi"))]
 fn start() -> Outcome<Box<dyn Ranks>> {
-    Err(Failure::message("this firsttouch was built without MPI")
-        .hint(
-            "cargo install --path crates/firsttouch-cli --features mpi, where MPI is (Debian: libopenmpi-dev); or --shard-dir DIR, which needs none",
-        )
-        .usage())
+    Err(built_without().hint(format!("{WITH_MPI}; or --shard-dir DIR, which needs none")))
+}
+
+fn built_without() -> Failure {
+    Failure::message("this firsttouch was built without MPI").usage()
 }
 
 /// The graph: read by rank 0, and told to the others.

@@ -327,6 +327,60 @@ fn groups_of_cores_are_varied_as_this_machine_has_them() {
     refused(&["sssp", "--groups", "1x1", "--num-threads", "1"], &["cannot be used with"]);
 }
 
+/// Both processes have rows of the vectors, CPUs of their own, and come to what one comes to.
+#[cfg(feature = "mpi")]
+#[test]
+fn ranks_of_mpi_share_a_case() {
+    let words = "bench gram-schmidt --quick --set n=16 --variants modified,classic --vary ranks=1,2 --max-runs 2 --json";
+    let mut command = firsttouch();
+    command.args(words.split(' ')).args(["--mpi", "mpirun --allow-run-as-root --oversubscribe"]);
+    let output = command.output().unwrap();
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let configurations = configurations(&document);
+    assert_eq!(configurations.len(), 4);
+    for one in configurations {
+        let (case, ranks) = (&one["case"], &one["varied"]["ranks"]);
+        let note = case["notes"][1].as_str().unwrap();
+        let end = format!("of the last step of the first of {} ranks", ranks.as_str().unwrap());
+        assert!(note.starts_with("messages took ") && note.ends_with(&end), "{note}");
+        // 32 vectors of 4096 numbers, read three times and written once, however many share them.
+        assert_eq!(case["work"]["bytes"], 4 * 32 * 4096 * 8);
+        let value = |one: &Value| one["case"]["checksum"].as_str().unwrap().parse::<f64>().unwrap();
+        assert!((value(one) / value(&configurations[0]) - 1.0).abs() < 1e-10, "{document}");
+    }
+    let table = words.replace("gram-schmidt", "--documents=gram-schmidt-mpi");
+    let words = table.split(' ').filter(|word| !word.contains("n=16") && !word.contains("modified"));
+    let words = words.filter(|word| !["--set", "--variants", "--vary", "ranks=1,2"].contains(word));
+    // The launcher is the one on the search path: root's has to be told that it may.
+    let mut command = firsttouch();
+    command.args(words).env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let output = command.output().unwrap();
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let row = &document["articles"][0]["tables"][0]["rows"][0];
+    assert_eq!((&row["way"], &row["published"][0]["value"]), (&json!("modified"), &json!(15.3)));
+    let share = row["here"][0]["figure"]["value"].as_f64().unwrap();
+    assert!((0.0..=100.0).contains(&share) && row["here"][0]["unit"] == "%", "{row}");
+
+    refused(&["gather", "--vary", "ranks=1,2"], &["`gather` has no ranks", "gram-schmidt"]);
+}
+
+#[test]
+fn ranks_are_refused_where_they_cannot_be() {
+    let ranks = ["gram-schmidt", "--vary", "ranks=1,2"];
+    refused(&[&ranks[..], &["--configs", "thp"]].concat(), &["neither groups nor placements", "tune --job"]);
+    refused(&[&ranks[..], &["--groups", "1x1"]].concat(), &["neither groups nor placements"]);
+    if cfg!(not(feature = "mpi")) {
+        refused(&ranks, &["built without MPI", "--features mpi"]);
+        let output = run(&["bench", "--documents=gram-schmidt-mpi", "--quick", "--json"]);
+        assert_code(&output, 0);
+        let document = json(&stdout(&output));
+        let reason = document["articles"][0]["tables"][0]["reason"].as_str().unwrap();
+        assert!(reason.contains("built without MPI"), "{reason}");
+    }
+}
+
 #[test]
 fn a_graph_that_does_not_read_is_said() {
     let output =
