@@ -55,9 +55,9 @@ impl Messages {
         self.took.take()
     }
 
-    /// Their share of a step, in words.
+    /// Their share of the time of steps, in words.
     pub(super) fn words(&self, share: f64) -> Option<String> {
         let size = self.ranks.as_ref()?.size();
-        Some(format!("messages took {:.1} % of the last step of the first of {size} ranks", 100.0 * share))
+        Some(format!("messages took {:.1} % of the time of the first of {size} ranks", 100.0 * share))
     }
 }

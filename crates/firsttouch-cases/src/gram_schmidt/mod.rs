@@ -27,7 +27,7 @@ use kernels::Pairs;
 use messages::{Everybody, Messages};
 use std::ffi::OsStr;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use triangle::Triangle;
 use vectors::Vectors;
 
@@ -158,7 +158,8 @@ fn made(given: &mut Given<'_>, messages: Messages) -> Result<Orthogonalising, Ca
         r: Triangle::zero(count),
         method,
         messages,
-        share_of_messages: 0.0,
+        in_steps: Duration::ZERO,
+        in_messages: Duration::ZERO,
     };
     workload.reset(given.team);
     Ok(workload)
@@ -187,8 +188,10 @@ struct Orthogonalising {
     r: Triangle,
     method: Method,
     messages: Messages,
-    /// Of the last step.
-    share_of_messages: f64,
+    /// The time of all steps.
+    in_steps: Duration,
+    /// What messages took of it.
+    in_messages: Duration,
 }
 
 impl Workload for Orthogonalising {
@@ -204,7 +207,8 @@ impl Workload for Orthogonalising {
         self.messages.take_time();
         let begun = Instant::now();
         self.orthogonalise(team);
-        self.share_of_messages = self.messages.take_time().div_duration_f64(begun.elapsed());
+        self.in_messages += self.messages.take_time();
+        self.in_steps += begun.elapsed();
     }
 
     /// R has a positive diagonal in every variant, so signs are determined.
@@ -228,7 +232,8 @@ impl Workload for Orthogonalising {
 
     fn notes(&self) -> Vec<String> {
         let orthogonal = format!("max |Q'Q - I| is {:.1e}", orthogonality(&self.q, &self.messages));
-        [orthogonal].into_iter().chain(self.messages.words(self.share_of_messages)).collect()
+        let share = self.in_messages.div_duration_f64(self.in_steps);
+        [orthogonal].into_iter().chain(self.messages.words(share)).collect()
     }
 }
 

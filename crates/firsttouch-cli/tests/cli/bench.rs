@@ -342,7 +342,7 @@ fn ranks_of_mpi_share_a_case() {
     for one in configurations {
         let (case, ranks) = (&one["case"], &one["varied"]["ranks"]);
         let note = case["notes"][1].as_str().unwrap();
-        let end = format!("of the last step of the first of {} ranks", ranks.as_str().unwrap());
+        let end = format!("of the time of the first of {} ranks", ranks.as_str().unwrap());
         assert!(note.starts_with("messages took ") && note.ends_with(&end), "{note}");
         // 32 vectors of 4096 numbers, read three times and written once, however many share them.
         assert_eq!(case["work"]["bytes"], 4 * 32 * 4096 * 8);
