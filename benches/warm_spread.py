@@ -5,7 +5,7 @@
 
 Each word list is a firsttouch to be compared, with options of `tune` (`--no-warm`, say): two builds, or one with and without its warm-up. They
 take turns: each makes a session of `tune` of every program, N runs of each configuration, in as many rounds as `--rounds` says. Programs:
-`fft` (Rscript benches/fft.R), `demo` (the workload of `tune --demo`), `late` (benches/late.c, memory that is touched after five seconds). A row is:
+`fft` and `lm` (Rscript benches/fft.R, lm.R), `demo` (the workload of `tune --demo`), `late` (benches/late.c, memory that is touched after five seconds). A row is:
 
 - the median of wall and system time;
 - noise: the standard deviation of the logarithms of wall times, less what the block has in common: what `tune` decides by;
@@ -31,6 +31,7 @@ def programs(folder: Path, firsttouch: str) -> dict[str, list[str]]:
     subprocess.run(["cc", "-O2", "-o", late, BENCHES / "late.c"], check=True)
     return {
         "fft": ["Rscript", str(BENCHES / "fft.R")],
+        "lm": ["Rscript", str(BENCHES / "lm.R")],
         "demo": [firsttouch, "case", "demo"],
         "late": [str(late)],
     }
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--configs", default="thp thp,via=glibc")
-    parser.add_argument("--program", action="append", choices=["fft", "demo", "late"])
+    parser.add_argument("--program", action="append", choices=["fft", "lm", "demo", "late"])
     options, rest = parser.parse_known_args(words)
     for word in ["--", *rest]:
         commands.append([]) if word == "--" else commands[-1].append(word)

@@ -5,15 +5,29 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Condvar, Mutex};
 use std::hint::spin_loop;
 use std::sync::PoisonError;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
 
 /// Looks before a waiting thread goes to sleep. They take tens of microseconds, about what waking it up takes:
 /// waiting then costs at most twice what it would with the future known (the competitive bound of Karlin et al., 1991).
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2000 };
+/// After so many looks, which take a few microseconds, the processor is offered to others before each, unless that lasted long lately. Where
+/// every processor has a member of the team, the thread that the team works for has none of its own: whoever spins there keeps from running
+/// what it waits for.
+const LOOKS_ALONE: u32 = 64;
+/// Offers take a fraction of a microsecond where nobody takes them: so many take as long as [`LOOKS`].
+const OFFERS: u32 = if cfg!(loom) { 0 } else { 336 };
+/// Who was away for longer is not alone with the team: the scheduler gives what others do whole milliseconds.
+const LONG: Duration = Duration::from_micros(500);
+/// So many times nothing is offered after that.
+const WARY: u32 = 1000;
 
 /// Waited for by spinning first, then asleep.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     value: AtomicU32,
+    /// So many times the processor is not offered to others.
+    wary: AtomicU32,
     sleepers: Mutex<u32>,
     moved: Condvar,
 }
@@ -50,11 +64,8 @@ impl Gate {
 
     /// Waits until `come`, which may become true when the value moves or at [`Gate::wake`].
     pub(super) fn wait_until(&self, come: impl Fn() -> bool) {
-        for _ in 0..LOOKS {
-            if come() {
-                return;
-            }
-            spin_loop();
+        if self.looked(&come) {
+            return;
         }
         let mut sleepers = lock(&self.sleepers);
         *sleepers += 1;
@@ -62,5 +73,39 @@ impl Gate {
             sleepers = self.moved.wait(sleepers).unwrap_or_else(PoisonError::into_inner);
         }
         *sleepers -= 1;
+    }
+
+    /// Looks for as long as it is better than to sleep; true if it has come.
+    fn looked(&self, come: impl Fn() -> bool) -> bool {
+        let spin = |looks| {
+            (0..looks).any(|_| {
+                spin_loop();
+                come()
+            })
+        };
+        if come() || spin(LOOKS.min(LOOKS_ALONE)) {
+            return true;
+        }
+        // Two that lose count of it are wary for once more or less.
+        let wary = self.wary.load(Ordering::Relaxed);
+        if wary > 0 {
+            self.wary.store(wary - 1, Ordering::Relaxed);
+            return spin(LOOKS.saturating_sub(LOOKS_ALONE));
+        }
+        for _ in 0..OFFERS {
+            let before = Instant::now();
+            yield_now();
+            let is_long = before.elapsed() > LONG;
+            if is_long {
+                self.wary.store(WARY, Ordering::Relaxed);
+            }
+            if come() {
+                return true;
+            }
+            if is_long {
+                break;
+            }
+        }
+        false
     }
 }
