@@ -4,6 +4,7 @@ use super::lock::lock;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Condvar, Mutex};
 use std::hint::spin_loop;
+use std::ops::RangeInclusive;
 use std::sync::PoisonError;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
@@ -17,10 +18,11 @@ const LOOKS: u32 = if cfg!(loom) { 1 } else { 2000 };
 const LOOKS_ALONE: u32 = 64;
 /// Offers take a fraction of a microsecond where nobody takes them: so many take as long as [`LOOKS`].
 const OFFERS: u32 = if cfg!(loom) { 0 } else { 336 };
-/// Who was away for longer is not alone with the team: the scheduler gives what others do whole milliseconds.
+/// Who was away for longer either waits for long work or is not alone with the team: the scheduler gives what others do whole milliseconds.
 const LONG: Duration = Duration::from_micros(500);
-/// So many times nothing is offered after that.
-const WARY: u32 = 1000;
+/// So many times at least and at most nothing is offered after that: four times as often each time, and half as often after an offer that did
+/// well.
+const WARY: RangeInclusive<u32> = 8..=1024;
 
 /// Waited for by spinning first, then asleep.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ pub(super) struct Gate {
     value: AtomicU32,
     /// So many times the processor is not offered to others.
     wary: AtomicU32,
+    /// What that was the last time.
+    was_wary: AtomicU32,
     sleepers: Mutex<u32>,
     moved: Condvar,
 }
@@ -95,15 +99,18 @@ impl Gate {
         for _ in 0..OFFERS {
             let before = Instant::now();
             yield_now();
-            let is_long = before.elapsed() > LONG;
-            if is_long {
-                self.wary.store(WARY, Ordering::Relaxed);
+            let was_wary = self.was_wary.load(Ordering::Relaxed);
+            if before.elapsed() > LONG {
+                let wary = (4 * was_wary).clamp(*WARY.start(), *WARY.end());
+                self.was_wary.store(wary, Ordering::Relaxed);
+                self.wary.store(wary, Ordering::Relaxed);
+                return come();
             }
             if come() {
+                if was_wary > 0 {
+                    self.was_wary.store(was_wary / 2, Ordering::Relaxed);
+                }
                 return true;
-            }
-            if is_long {
-                break;
             }
         }
         false
