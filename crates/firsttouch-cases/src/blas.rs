@@ -202,7 +202,7 @@ impl Blas {
     /// If something is smaller than it is said to be.
     pub(crate) fn products(&self, a: Columns<'_>, y: &[f64], x: &mut [f64]) {
         assert!(y.len() >= a.rows && x.len() >= a.columns);
-        // The reference implementation leaves products of no rows as they were.
+        // OpenBLAS leaves products of no rows as they were.
         x[..a.columns].fill(0.0);
         // SAFETY: vectors are as long as the standard wants them for a transposed matrix.
         unsafe { self.vector(TRANSPOSE, 1.0, a, y, 0.0, x) };

@@ -1,7 +1,7 @@
 //! A team: threads that stay, each bound to its CPU, in groups, waiting for work.
 //!
 //! Starting a thread costs tens of microseconds, and a thread that wanders takes its caches and the nearness of its
-//! memory with it. A team pays once: its members are started and bound when it is made, spin for a while between two
+//! memory with it. A team pays once: its members are started and bound when it is made, wait awake for a while between two
 //! pieces of work, and sleep after that.
 
 mod barrier;

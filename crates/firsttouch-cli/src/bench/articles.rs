@@ -1,5 +1,6 @@
 //! `bench --documents`: the tables and figures of the source documents, repeated by runs of cases, theirs beside ours.
 
+use super::RANKS;
 use super::session::{self, Progress, Surroundings, compare, jobs};
 use crate::args::{self, Cli, Command};
 use crate::exit::INTERRUPTED;
@@ -31,9 +32,6 @@ struct Here {
 
 /// Free reserved pages of so many bytes are enough for what `{pages}` stands in.
 const ENOUGH_BYTES: u64 = 1 << 30;
-
-/// What of the words of a run says that processes share it.
-const RANKS_VARIED: &str = "--vary ranks=";
 
 /// A run that repeats tables, and what it needs.
 struct Run {
@@ -153,7 +151,7 @@ fn runs(args: &args::Bench, chosen: &[Chosen], here: &Here, status: &StatusRepor
                 "it needs {needs} of memory, of which there are {has}; --quick has a small one"
             ));
         }
-        if words.contains(RANKS_VARIED)
+        if own.vary.iter().any(|dimension| dimension.name() == RANKS)
             && let Err(failure) = paths::mpi_is_there()
         {
             reason = Some(failure.with_hint());
