@@ -73,6 +73,15 @@ impl Ranks for Scripted {
         Ok(Some((1 - self.rank, self.receive(1 - self.rank)?)))
     }
 
+    fn sum(&self, values: &mut [f64]) -> Result<(), MessageError> {
+        for value in values {
+            self.say(&value.to_le_bytes());
+            let others = self.next(size_of::<f64>())?;
+            *value += f64::from_le_bytes(others.try_into().expect("as many bytes as were asked for"));
+        }
+        Ok(())
+    }
+
     fn abort(&self, code: u8) -> ! {
         panic!("aborted with {code}")
     }
