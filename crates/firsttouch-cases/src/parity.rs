@@ -17,8 +17,7 @@ use crate::share::{cut_each, each};
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
-use std::ops::Range;
-use xor::Ahead;
+use xor::{Ahead, All};
 
 /// Parity by exclusive-or.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ static ABOUT: About = About {
     variants: &[
         Variant {
             name: "one-pass",
-            meaning: "all sources of a target at once, and all targets of a page before the next: memory is read once",
+            meaning: "all sources of a target at once, and all targets of a few lines before the next: memory is read once",
             alternative: false,
         },
         Variant {
@@ -85,10 +84,11 @@ const ARTICLE: &str = "Tencent Ultra-Cold Storage System Optimization with Intel
 const BLOCKS: usize = 10;
 /// The block, and the sector of all blocks, that are lost.
 const LOST: usize = 3;
-/// Words of a cache line: sectors are whole lines.
+/// The words of a cache line: sectors are whole lines.
+type Line = [u64; LINE];
 const LINE: usize = 8;
-/// Words of a page: what several targets are made of stays in a cache of the core between them.
-const PAGE: usize = 512;
+/// Lines of a piece: what several targets are made of, of all blocks, hardly is more than the first cache of a core between them.
+const PIECE: usize = 8;
 
 impl Case for Parity {
     fn about(&self) -> &'static About {
@@ -103,8 +103,8 @@ impl Case for Parity {
         let bytes = given.arguments.number("block");
         let sector = bytes / size_of::<u64>() / (BLOCKS * LINE) * LINE;
         let form = match given.variant.name {
-            "one-pass" => Form::Array { by_page: true },
-            "array" => Form::Array { by_page: false },
+            "one-pass" => Form::Array { by_piece: true },
+            "array" => Form::Array { by_piece: false },
             "pairs" => Form::Pairs(xor::pair()),
             "galois" => Form::Pairs(xor::plain_pair),
             _ => Form::Isal(Isal::open()?),
@@ -161,9 +161,9 @@ fn rebuilding(vertical: bool) -> Vec<Equation> {
 
 /// How sectors are combined.
 enum Form {
-    /// All sources at once; by page, those of all targets that have sources in common.
+    /// All sources at once; by pieces, those of all targets that have sources in common.
     Array {
-        by_page: bool,
+        by_piece: bool,
     },
     /// The first is copied, and the others are added to it.
     Pairs(xor::Pair),
@@ -205,28 +205,30 @@ fn combine(
     targets: &mut [u64],
     team: &mut Team,
 ) {
-    let all = xor::all();
-    each(team, cut_each(targets, sector, team.size(), LINE), |_, (range, mut strips)| {
-        let of = |equation: &Equation, range: Range<usize>| {
-            equation.map(|number| &sources[number * sector..][range.clone()])
-        };
-        if let Form::Array { by_page } = form {
-            // Each word is a source of so many targets. What is read after this page is asked for in equal shares.
+    let (sources, targets) = (sources.as_chunks::<LINE>().0, targets.as_chunks_mut::<LINE>().0);
+    let sector = sector / LINE;
+    each(team, cut_each(targets, sector, team.size(), 1), |_, (range, mut strips)| {
+        let sources: Vec<&[Line]> =
+            sources.chunks_exact(sector).map(|source| &source[range.clone()]).collect();
+        if let Form::Array { by_piece } = form {
+            // Each line is a source of so many targets. What is read after this piece is asked for in equal shares.
             let every = equations.len() / BLOCKS;
-            let paged = *by_page && every > 1;
-            let words = if paged { PAGE } else { sector };
-            for start in range.clone().step_by(words) {
-                let part = start..(start + words).min(range.end);
-                for (number, (equation, strip)) in equations.iter().zip(&mut strips).enumerate() {
-                    let ahead = paged.then_some(Ahead { words, every, first: number / BLOCKS });
-                    let strip = &mut strip[part.start - range.start..part.end - range.start];
-                    all(strip, &of(equation, part.clone()), ahead);
+            let in_pieces = *by_piece && every > 1;
+            let lines = if in_pieces { PIECE } else { sector };
+            return All::work(|all| {
+                for start in (0..range.len()).step_by(lines) {
+                    let piece = start..(start + lines).min(range.len());
+                    for (number, (equation, strip)) in equations.iter().zip(&mut strips).enumerate() {
+                        let ahead = in_pieces.then_some(Ahead { lines, every, first: number / BLOCKS });
+                        let sources = equation.map(|number| &sources[number][piece.clone()]);
+                        all.make(&mut strip[piece.clone()], &sources, ahead);
+                    }
                 }
-            }
-            return;
+            });
         }
         for (equation, strip) in equations.iter().zip(strips) {
-            let sources = of(equation, range.clone());
+            let sources = equation.map(|number| sources[number].as_flattened());
+            let strip = strip.as_flattened_mut();
             match form {
                 Form::Isal(isal) => isal.xor(strip, &sources),
                 Form::Pairs(pair) => {
@@ -304,18 +306,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn vectors_do_what_words_do(length in 0_usize..70, before in 0_usize..9, seed in any::<u64>()) {
-            let words: Vec<u64> = (0..=(BLOCKS * length) as u64).map(|place| mix(seed ^ place)).collect();
-            let sources: [&[u64]; BLOCKS] = std::array::from_fn(|number| &words[1 + number * length..][..length]);
-            let mut seen = vec![7; before + length + 1];
-            let mut pairs = seen.clone();
-            let ahead = Some(Ahead { words: 3, every: 2, first: 1 });
-            xor::all()(&mut seen[before..before + length], &sources, ahead);
-            pairs[before..before + length].fill(0);
-            sources.iter().for_each(|source| xor::pair()(&mut pairs[before..before + length], source));
-            let sums = (0..length).map(|place| sources.iter().fold(0, |sum, source| sum ^ source[place]));
-            let expected: Vec<u64> = std::iter::repeat_n(7, before).chain(sums).chain([7]).collect();
-            prop_assert_eq!(&seen, &expected);
+        fn vectors_do_what_words_do(lines in 0_usize..20, seed in any::<u64>()) {
+            let words: Vec<u64> = (0..=(BLOCKS * lines * LINE) as u64).map(|place| mix(seed ^ place)).collect();
+            // Sources may begin anywhere, targets with a cache line.
+            let all = words[1..].as_chunks::<LINE>().0;
+            let sources: [&[Line]; BLOCKS] = std::array::from_fn(|number| &all[number * lines..][..lines]);
+            let mut seen = Arrays::default().zeroed::<u64>("parity", (lines + 1) * LINE).unwrap();
+            seen.fill(7);
+            let mut pairs = seen.to_vec();
+            let ahead = Some(Ahead { lines: 3, every: 2, first: 1 });
+            All::work(|all| all.make(&mut seen.as_chunks_mut().0[..lines], &sources, ahead));
+            let pair = &mut pairs[..lines * LINE];
+            pair.fill(0);
+            sources.iter().for_each(|source| xor::pair()(pair, source.as_flattened()));
+            let word = |place: usize| sources.iter().fold(0, |sum, source| sum ^ source.as_flattened()[place]);
+            let expected: Vec<u64> = (0..lines * LINE).map(word).chain([7; LINE]).collect();
+            prop_assert_eq!(&*seen, &*expected);
             prop_assert_eq!(&pairs, &expected);
         }
     }

@@ -1,16 +1,48 @@
 //! The exclusive-or of words.
 
-use super::BLOCKS;
+use super::{BLOCKS, Line};
+use std::marker::PhantomData;
 
-/// Makes of ten sources, each at least as long as the target, their exclusive-or.
-pub(super) type All = fn(&mut [u64], &[&[u64]; BLOCKS], Option<Ahead>);
+/// Makes targets of ten sources each, by vectors that are stored past the caches where the processor has them.
+pub(super) struct All<'work> {
+    all: Make,
+    /// Not longer than until its stores are ordered.
+    work: PhantomData<&'work ()>,
+}
+
+/// # Safety
+/// The processor has the extensions that this one needs.
+type Make = unsafe fn(&mut [Line], &[&[Line]; BLOCKS], Option<Ahead>);
+
+impl All<'_> {
+    /// Does some work with it. Stores past the caches are ordered once, at its end, before what others read: that waits for all of
+    /// them, which takes longer than a few lines do.
+    pub(super) fn work<T>(work: impl FnOnce(&All<'_>) -> T) -> T {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            let _at_the_end = vectors::Order;
+            return work(&All { all: vectors::all, work: PhantomData });
+        }
+        work(&All { all: plain_all, work: PhantomData })
+    }
+
+    /// Makes of ten sources their exclusive-or. The target begins where a cache line does.
+    ///
+    /// # Panics
+    /// If it does not, or a source is shorter.
+    #[expect(unsafe_code, reason = "chosen from what the processor has")]
+    pub(super) fn make(&self, target: &mut [Line], sources: &[&[Line]; BLOCKS], ahead: Option<Ahead>) {
+        // SAFETY: the processor has the extensions, or this would be another.
+        unsafe { (self.all)(target, sources, ahead) }
+    }
+}
 
 /// Lines of the sources that are asked for meanwhile, for later: prefetchers do not foresee a hundred streams.
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "plain loops leave it to the processor"))]
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
-    /// How many words later than what is read.
-    pub(super) words: usize,
+    /// How many lines later than what is read.
+    pub(super) lines: usize,
     /// One line of so many, and which of them.
     pub(super) every: usize,
     pub(super) first: usize,
@@ -18,15 +50,6 @@ pub(super) struct Ahead {
 
 /// Changes a target by the exclusive-or with a source.
 pub(super) type Pair = fn(&mut [u64], &[u64]);
-
-/// By vectors, stored past the caches, where the processor has them.
-pub(super) fn all() -> All {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return vectors::all;
-    }
-    plain_all
-}
 
 /// By vectors where the processor has them.
 pub(super) fn pair() -> Pair {
@@ -37,10 +60,10 @@ pub(super) fn pair() -> Pair {
     plain_pair
 }
 
-fn plain_all(target: &mut [u64], sources: &[&[u64]; BLOCKS], _: Option<Ahead>) {
+fn plain_all(target: &mut [Line], sources: &[&[Line]; BLOCKS], _: Option<Ahead>) {
     let sources = sources.map(|source| &source[..target.len()]);
-    for (place, word) in target.iter_mut().enumerate() {
-        *word = sources.iter().fold(0, |sum, source| sum ^ source[place]);
+    for (number, line) in target.iter_mut().enumerate() {
+        *line = std::array::from_fn(|word| sources.iter().fold(0, |sum, source| sum ^ source[number][word]));
     }
 }
 
@@ -52,45 +75,43 @@ pub(super) fn plain_pair(target: &mut [u64], source: &[u64]) {
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "vector instructions")]
 mod vectors {
-    use super::{Ahead, BLOCKS, plain_all, plain_pair};
+    use super::{Ahead, BLOCKS, Line, plain_pair};
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
-    /// Words of a cache line.
-    const LINE: usize = 8;
-    const LINE_BYTES: usize = 64;
+    /// Orders stores past the caches before what comes when it is dropped.
+    pub(super) struct Order;
 
-    pub(super) fn all(target: &mut [u64], sources: &[&[u64]; BLOCKS], ahead: Option<Ahead>) {
-        assert!(is_x86_feature_detected!("avx2"), "chosen from what the processor has");
-        let length = target.len();
-        let head = target.as_ptr().align_offset(LINE_BYTES).min(length);
-        let (first, target) = target.split_at_mut(head);
-        plain_all(first, sources, ahead);
-        let sources = sources.map(|source| &source[head..length]);
-        // SAFETY: the processor has the extension, and the target begins with a cache line.
-        unsafe { lines(target, &sources, ahead) }
+    impl Drop for Order {
+        fn drop(&mut self) {
+            // SAFETY: every x86-64 processor has it, and it changes nothing.
+            unsafe { _mm_sfence() }
+        }
     }
 
+    /// Its stores are ordered by [`Order`] alone.
+    ///
     /// # Safety
-    /// The target begins with a cache line.
+    /// The processor has the extension.
     #[target_feature(enable = "avx2")]
-    unsafe fn lines(target: &mut [u64], sources: &[&[u64]; BLOCKS], ahead: Option<Ahead>) {
-        let (lines, rest) = target.as_chunks_mut::<LINE>();
-        let whole = lines.len();
-        let by_line = sources.map(|source| &source.as_chunks::<LINE>().0[..whole]);
-        for (number, line) in lines.iter_mut().enumerate() {
-            let later = ahead.filter(|ahead| number % ahead.every == ahead.first);
+    pub(super) unsafe fn all(target: &mut [Line], sources: &[&[Line]; BLOCKS], ahead: Option<Ahead>) {
+        assert_eq!(target.as_ptr().cast::<u8>().align_offset(size_of::<Line>()), 0, "an aligned target");
+        let lines = target.len();
+        let sources = sources.map(|source| &source[..lines]);
+        let mut next = ahead.map_or(lines, |ahead| ahead.first);
+        for (number, line) in target.iter_mut().enumerate() {
+            let later = ahead.filter(|_| number == next);
+            next += later.map_or(0, |ahead| ahead.every);
             let mut sums = [_mm256_setzero_si256(); 2];
-            for source in &by_line {
+            for source in &sources {
                 let from = source[number].as_ptr().cast::<__m256i>();
-                // SAFETY: a line is two vectors, and these loads need no alignment; a prefetch never faults, whatever the address.
-                unsafe {
-                    for (half, sum) in sums.iter_mut().enumerate() {
-                        *sum = _mm256_xor_si256(*sum, _mm256_loadu_si256(from.add(half)));
-                    }
-                    if let Some(ahead) = later {
-                        _mm_prefetch::<_MM_HINT_T1>(source[number].as_ptr().wrapping_add(ahead.words).cast());
-                    }
+                for (half, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: a line is two vectors, and these loads need no alignment.
+                    *sum = unsafe { _mm256_xor_si256(*sum, _mm256_loadu_si256(from.add(half))) };
+                }
+                if let Some(ahead) = later {
+                    let place = source.as_ptr().wrapping_add(number + ahead.lines);
+                    _mm_prefetch::<_MM_HINT_T1>(place.cast());
                 }
             }
             let to = line.as_mut_ptr().cast::<__m256i>();
@@ -99,9 +120,6 @@ mod vectors {
                 unsafe { _mm256_stream_si256(to.add(half), sum) };
             }
         }
-        // Nothing else orders these stores before what others read.
-        _mm_sfence();
-        plain_all(rest, &sources.map(|source| &source[whole * LINE..]), ahead);
     }
 
     pub(super) fn pair(target: &mut [u64], source: &[u64]) {
