@@ -18,14 +18,17 @@ use firsttouch_placement::{CaseWork, ObjectObtained};
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Memory that limits are measured on: more than caches hold, and little enough to be created in no time.
-const LIMIT_BYTES: u64 = 128 << 20;
+/// Limits are measured on as much memory as the case has, so that both are of the caches or both of memory: shares of a limit
+/// that fits in a cache which the case does not fit in are too low. Within these bounds: less takes too short to be timed,
+/// more takes longer than the case.
+const LIMIT_BYTES: RangeInclusive<u64> = 16 << 20..=1 << 30;
 
 pub(crate) fn run(args: &RunCase) -> Outcome {
     let (case, variant) = chosen(&args.name, args.variant.as_deref())?;
@@ -99,6 +102,9 @@ fn one_run(
         fs::write(file, picture).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let objects = arrays.obtained().into_iter().map(obtained).collect();
+    // Of memory without a name each step knows how much it is.
+    let named = arrays.bytes().into_values().sum();
+    let bytes = if named == 0 { work.bytes } else { named };
     drop(workload);
     let Some(result) = &args.result else {
         output::data(&format!("{} {}\n", about.name, RunChecksum::from(checksum)))?;
@@ -109,7 +115,7 @@ fn one_run(
         checksum: checksum.into(),
         work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
         // That of one rank's CPUs bounds nothing.
-        limit: limit(about.bound.filter(|_| ranks.is_none()), &mut team)?,
+        limit: limit(about.bound.filter(|_| ranks.is_none()), &mut team, bytes)?,
         notes,
         objects,
     };
@@ -189,15 +195,16 @@ pub(super) fn failed(error: CaseError) -> Failure {
     if is_usage { failure.usage() } else { failure }
 }
 
-/// What bounds the case, measured on the CPUs that ran it; its memory is free by now.
-fn limit(bound: Option<Limit>, team: &mut Team) -> Outcome<Option<f64>> {
+/// What bounds the case with so many bytes, measured on the CPUs that ran it; its memory is free by now.
+fn limit(bound: Option<Limit>, team: &mut Team, bytes: u64) -> Outcome<Option<f64>> {
     let Some(bound) = bound else { return Ok(None) };
     let mut cpus = team.map(|member| member.cpu());
     if bound == Limit::Latency {
         // Who waits for each read is alone.
         cpus.truncate(1);
     }
-    Ok(Some(measure_limit(bound, &cpus, LIMIT_BYTES).map_err(Failure::hinted)?))
+    let bytes = bytes.clamp(*LIMIT_BYTES.start(), *LIMIT_BYTES.end());
+    Ok(Some(measure_limit(bound, &cpus, bytes).map_err(Failure::hinted)?))
 }
 
 /// Becomes somebody else's program; returns only where that fails.
