@@ -56,11 +56,7 @@ static ABOUT: About = About {
         },
     ],
     variants: &[
-        Variant {
-            name: "blocked",
-            meaning: "vectors, four rows at a time, in tiles that stay in a cache",
-            alternative: false,
-        },
+        Variant { name: "blocked", meaning: "vectors, in tiles that stay in a cache", alternative: false },
         Variant {
             name: "time-tiles",
             meaning: "the same, several time steps of a tile while it is in a cache",

@@ -136,69 +136,59 @@ mod vectors {
                 pub(super) unsafe fn rows(block: &Block<'_>) {
                     assert!($(is_x86_feature_detected!($feature))&&*, "chosen from what the processor has");
                     let cube = block.cube;
-                    let mut rows = block.rows.clone();
-                    assert!(block.z < cube.n && rows.end <= cube.n && cube.length() <= block.fields.speed.len());
+                    assert!(block.z < cube.n && block.rows.end <= cube.n && cube.length() <= block.fields.speed.len());
                     assert!(cube.width.is_multiple_of($lanes) && cube.width <= cube.damping.len());
-                    while !rows.is_empty() {
-                        // SAFETY: the processor has the extensions, no row nor any of its neighbours lies outside, and the
+                    for y in block.rows.clone() {
+                        // SAFETY: the processor has the extensions, neither the row nor any of its neighbours lies outside, and the
                         // caller vouches for others.
-                        unsafe {
-                            if rows.len() >= BESIDE {
-                                some::<BESIDE>(block, rows.start);
-                                rows.start += BESIDE;
-                            } else {
-                                some::<1>(block, rows.start);
-                                rows.start += 1;
-                            }
-                        }
+                        unsafe { row(block, y) }
                     }
                 }
 
-                /// So many rows from number `y` on: what neighbours above and below of one are those of others, too, is
-                /// loaded once.
-                ///
                 /// # Safety
-                /// The rows and their neighbours, as far as differences reach, lie within the fields, and a row is whole
+                /// The row and its neighbours, as far as differences reach, lie within the fields, and a row is whole
                 /// vectors; beside that as [`Rows`] says.
                 #[target_feature($(enable = $feature),*)]
-                unsafe fn some<const ROWS: usize>(block: &Block<'_>, y: usize) {
-                    let Cube { width, stride, plane: depth, .. } = *block.cube;
-                    let across: [_; ROWS] = std::array::from_fn(|row| $set(block.damping(y + row)));
+                unsafe fn row(block: &Block<'_>, y: usize) {
+                    let Cube { width, stride, plane, .. } = *block.cube;
+                    let across = $set(block.damping(y));
                     let factors = DIFFERENCE.map(|factor| $set(factor));
                     let middle = $set(3.0 * DIFFERENCE[0]);
                     let at = block.cube.at([0, y, block.z]);
                     let fields = &block.fields;
                     for x in (0..width).step_by($lanes) {
-                        // SAFETY: the caller has seen to it.
+                        // SAFETY: the caller has seen to it; a prefetch never faults, whatever the address.
                         unsafe {
                             let (now, speed) = (fields.now.add(at + x).cast_const(), fields.speed.as_ptr().add(at + x));
-                            let along = $load(block.cube.damping.as_ptr().add(x));
-                            let above = now.sub(REACH * stride);
-                            let mut column = [along; ROWS_AND_NEIGHBOURS];
-                            for (row, vector) in column.iter_mut().enumerate().take(ROWS + 2 * REACH) {
-                                *vector = $load(above.add(row * stride));
-                            }
-                            for row in 0..ROWS {
-                                let now = now.add(row * stride);
-                                let point = column[REACH + row];
-                                let mut sum = $multiply(middle, point);
+                            let target = fields.before.add(at + x);
+                            let point = $load(now);
+                            let mut sum = $multiply(middle, point);
+                            // One axis after the other: what lies across planes waits longest, and is asked for first.
+                            for step in [plane, stride, 1] {
                                 for distance in 1..=REACH {
-                                    let x = $add($load(now.sub(distance)), $load(now.add(distance)));
-                                    let y = $add(column[REACH + row - distance], column[REACH + row + distance]);
-                                    let z = $add($load(now.sub(distance * depth)), $load(now.add(distance * depth)));
-                                    sum = $multiply_add(factors[distance], $add($add(x, y), z), sum);
+                                    let beside = step * distance;
+                                    let both = $add($load(now.sub(beside)), $load(now.add(beside)));
+                                    sum = $multiply_add(factors[distance], both, sum);
                                 }
-                                let target = fields.before.add(at + x + row * stride);
-                                // What the next plane reads first: nobody else foresees so many streams.
-                                let ahead = row * stride + depth;
-                                _mm_prefetch::<_MM_HINT_T1>(target.wrapping_add(depth).cast());
-                                _mm_prefetch::<_MM_HINT_T1>(speed.wrapping_add(ahead).cast());
-                                _mm_prefetch::<_MM_HINT_T1>(now.wrapping_add((REACH + 1) * depth).cast());
-                                let moved = $subtract(point, $load(target));
-                                let next = $multiply_add($load(speed.add(row * stride)), sum, $add(point, moved));
-                                let damping = $max(along, across[row]);
-                                $store(target, $negated_multiply_add(damping, moved, next));
                             }
+                            // What the next plane reads first, from memory, and what this row reads soon, from a cache that is
+                            // further away: nobody else foresees so many streams.
+                            for stream in [target.cast_const(), speed, now.add(REACH * plane)] {
+                                _mm_prefetch::<_MM_HINT_T1>(stream.wrapping_add(plane).cast());
+                            }
+                            for stream in [target.cast_const(), speed] {
+                                _mm_prefetch::<_MM_HINT_T0>(stream.wrapping_add(AHEAD).cast());
+                            }
+                            for distance in 1..=REACH {
+                                let beside = distance * plane;
+                                _mm_prefetch::<_MM_HINT_T0>(now.wrapping_sub(beside).wrapping_add(AHEAD).cast());
+                                _mm_prefetch::<_MM_HINT_T0>(now.wrapping_add(beside + AHEAD).cast());
+                            }
+                            let moved = $subtract(point, $load(target));
+                            let next = $multiply_add($load(speed), sum, $add(point, moved));
+                            let along = $load(block.cube.damping.as_ptr().add(x));
+                            let damping = $max(along, across);
+                            $store(target, $negated_multiply_add(damping, moved, next));
                         }
                     }
                 }
@@ -206,9 +196,8 @@ mod vectors {
         };
     }
 
-    /// Rows that are computed at the same time.
-    const BESIDE: usize = 4;
-    const ROWS_AND_NEIGHBOURS: usize = BESIDE + 2 * REACH;
+    /// Points ahead at which a row is asked for: four cache lines.
+    const AHEAD: usize = 64;
 
     rows!(
         avx512,
