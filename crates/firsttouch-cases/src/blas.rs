@@ -114,21 +114,46 @@ impl Package {
     /// Variables that the process should have, or not have, when the library is loaded: so that it chooses its kernels by the processor.
     pub(crate) fn variables(self) -> Vec<(&'static str, Option<String>)> {
         match self {
-            Package::OpenBlas => vec![("OPENBLAS_CORETYPE", None), ("OPENBLAS_L2_SIZE", None)],
+            Package::OpenBlas => {
+                let kernels = openblas_kernels();
+                vec![
+                    (OPENBLAS_KERNELS, kernels.clone()),
+                    (OPENBLAS_TOLD, kernels),
+                    ("OPENBLAS_L2_SIZE", None),
+                ]
+            }
             Package::Blis => vec![("BLIS_ARCH_TYPE", blis_architecture())],
         }
     }
 }
 
-/// The number of BLIS's kernels for AVX-512, where it does not know the processor and would take plain C for it though that has the
-/// extension. Numbers change with versions, so the library is asked for their names.
+const OPENBLAS_KERNELS: &str = "OPENBLAS_CORETYPE";
+/// Set beside it where it is our choice: with kernels named, the library does not tell which it would have chosen itself.
+const OPENBLAS_TOLD: &str = "FIRSTTOUCH_OPENBLAS_CORETYPE";
+
+/// The kernels that OpenBLAS should take where it does not know the processor: it would take those of 2004 (Prescott, with SSE3), which
+/// are four times as slow. `None` where it chooses itself, and for now where somebody else has named some.
+fn openblas_kernels() -> Option<String> {
+    if let Ok(told) = std::env::var(OPENBLAS_TOLD) {
+        return Some(told);
+    }
+    if std::env::var_os(OPENBLAS_KERNELS).is_some() {
+        return None;
+    }
+    let chosen = Package::OpenBlas.open(1).ok()?.kernels;
+    let better = if avx512() { Some("SkylakeX") } else { avx2().then_some("Haswell") };
+    better.filter(|_| chosen == "Prescott").map(str::to_owned)
+}
+
+/// The number of BLIS's kernels for AVX-512, where it would take plain C or AVX2 for a processor that has the extension: it looks for
+/// models' names, which guests do not show. Numbers change with versions, so the library is asked for their names.
 fn blis_architecture() -> Option<String> {
     let library = open(Package::Blis.files(), "").ok()?;
     // SAFETY: names are constants of the library, and end with "generic", which is the last.
     unsafe {
         let (chosen, name) = blis_names(&library).ok()?;
         let name = |number| CStr::from_ptr(name(number)).to_bytes();
-        if name(chosen()) != b"generic" || !avx512() {
+        if ![&b"generic"[..], b"haswell"].contains(&name(chosen())) || !avx512() {
             return None;
         }
         let mut known = (0..).take_while(|number| name(*number) != b"generic");
@@ -151,6 +176,13 @@ type BlisName = unsafe extern "C" fn(c_int) -> *const c_char;
 fn avx512() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512dq");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+fn avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
