@@ -12,12 +12,21 @@ pub(super) struct Ahead {
     pub(super) first_level: usize,
 }
 
+/// The strips of a tile: of A, which is as wide as the tile has rows, and of B, which is as wide as it has columns; and what is
+/// needed after them, which comes into the second-level cache meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strips<'a> {
+    pub(super) a: &'a [f64],
+    pub(super) b: &'a [f64],
+    pub(super) next: &'a [f64],
+}
+
 /// What is done for a tile: `c` (columns `stride` apart) becomes the product of the strips, or has it added.
 ///
 /// # Safety
 /// The processor has the extension that the kernel is for; at each of its columns `c` is valid for its rows, and nobody else uses
 /// them meanwhile.
-type Multiply = unsafe fn(a: &[f64], b: &[f64], c: *mut f64, stride: usize, add: bool, ahead: Ahead);
+type Multiply = unsafe fn(strips: Strips<'_>, c: *mut f64, stride: usize, add: bool, ahead: Ahead);
 
 /// A micro-kernel and the size of its tile. There are only those that this processor has.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +57,9 @@ impl Kernel {
     }
 
     /// Writes the product of strips of A and B into so many columns of a tile, `stride` apart, of all its rows.
-    pub(crate) fn write(self, strips: (&[f64], &[f64]), c: &mut [f64], stride: usize, columns: usize) {
+    pub(crate) fn write(self, (a, b): (&[f64], &[f64]), c: &mut [f64], stride: usize, columns: usize) {
         assert!((1..=self.columns).contains(&columns) && c.len() >= (columns - 1) * stride + self.rows);
+        let strips = Strips { a, b, next: &[] };
         // SAFETY: every column of the tile is inside of `c`, which is ours.
         unsafe {
             self.multiply(strips, c.as_mut_ptr(), stride, (self.rows, columns), false, Ahead::default());
@@ -63,7 +73,7 @@ impl Kernel {
     /// At each of `columns` places, `stride` apart, `c` is valid for `rows`, and nobody else uses them meanwhile.
     pub(super) unsafe fn multiply(
         self,
-        (a, b): (&[f64], &[f64]),
+        strips: Strips<'_>,
         c: *mut f64,
         stride: usize,
         (rows, columns): (usize, usize),
@@ -72,11 +82,11 @@ impl Kernel {
     ) {
         if (rows, columns) == (self.rows, self.columns) {
             // SAFETY: the processor has the extension, or there were no such kernel; of `c` the caller says so.
-            return unsafe { (self.multiply)(a, b, c, stride, add, ahead) };
+            return unsafe { (self.multiply)(strips, c, stride, add, ahead) };
         }
         let mut tile = [0.0_f64; LARGEST];
         // SAFETY: as above; the tile is ours and large enough for every kernel.
-        unsafe { (self.multiply)(a, b, tile.as_mut_ptr(), self.rows, false, ahead) };
+        unsafe { (self.multiply)(strips, tile.as_mut_ptr(), self.rows, false, ahead) };
         for (column, sums) in tile.chunks(self.rows).take(columns).enumerate() {
             // SAFETY: a column of the part that the caller says is valid.
             let target = unsafe { std::slice::from_raw_parts_mut(c.add(column * stride), rows) };
@@ -95,7 +105,7 @@ const PORTABLE_COLUMNS: usize = 4;
 ///
 /// # Safety
 /// As [`Multiply`]; every processor has what it needs.
-unsafe fn portable(a: &[f64], b: &[f64], c: *mut f64, stride: usize, add: bool, _: Ahead) {
+unsafe fn portable(Strips { a, b, .. }: Strips<'_>, c: *mut f64, stride: usize, add: bool, _: Ahead) {
     let mut sums = [[0.0_f64; PORTABLE_ROWS]; PORTABLE_COLUMNS];
     let (a, b) = (a.as_chunks::<PORTABLE_ROWS>().0, b.as_chunks::<PORTABLE_COLUMNS>().0);
     for (a, b) in a.iter().zip(b) {
@@ -121,7 +131,7 @@ unsafe fn portable(a: &[f64], b: &[f64], c: *mut f64, stride: usize, add: bool, 
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Ahead, Kernel};
+    use super::{Ahead, Kernel, Strips};
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
@@ -140,6 +150,8 @@ mod x86 {
 
     /// Numbers of a cache line.
     const LINE: usize = 8;
+    /// Steps between which a line or a few are asked for.
+    const GROUP: usize = 4;
 
     /// Asks for the line of a number, which need not exist.
     #[inline(always)]
@@ -162,35 +174,49 @@ mod x86 {
             /// # Safety
             /// As [`super::Multiply`].
             #[target_feature(enable = $feature)]
-            unsafe fn $name(a: &[f64], b: &[f64], c: *mut f64, stride: usize, add: bool, ahead: Ahead) {
+            unsafe fn $name(
+                Strips { a, b, next }: Strips<'_>,
+                c: *mut f64,
+                stride: usize,
+                add: bool,
+                ahead: Ahead,
+            ) {
                 const ROWS: usize = $vectors * $lanes;
-                for column in 0..$columns {
-                    for line in 0..=ROWS / LINE {
-                        prefetch::<_MM_HINT_T0>(
-                            c.wrapping_add(column * stride + (line * LINE).min(ROWS - 1)),
-                        );
-                    }
-                }
+                // A column of C may have one line more than it fills.
+                const LINES: usize = $columns * (ROWS / LINE + 1);
                 let mut sums = [[$zero(); $vectors]; $columns];
-                let steps = a.as_chunks::<ROWS>().0.iter().zip(b.as_chunks::<$columns>().0);
-                for (a, b) in steps {
-                    if ahead.second_level != 0 {
-                        prefetch_step::<_MM_HINT_T1, ROWS>(a, ahead.second_level);
-                        prefetch_step::<_MM_HINT_T1, $columns>(b, ahead.second_level);
+                let (a, b) = (a.as_chunks::<ROWS>().0, b.as_chunks::<$columns>().0);
+                let groups = a.len().div_ceil(GROUP);
+                let lines = (next.len() / LINE).div_ceil(groups.max(1));
+                for (group, (a, b)) in a.chunks(GROUP).zip(b.chunks(GROUP)).enumerate() {
+                    // What is needed after this tile, and C at its end, from memory: a few lines at a time, which keep no strip waiting.
+                    for line in group * lines..(group + 1) * lines {
+                        prefetch::<_MM_HINT_T1>(next.as_ptr().wrapping_add(line * LINE));
                     }
-                    if ahead.first_level != 0 {
-                        prefetch_step::<_MM_HINT_T0, ROWS>(a, ahead.first_level);
-                        prefetch_step::<_MM_HINT_T0, $columns>(b, ahead.first_level);
+                    if let Some(line) = (LINES + group).checked_sub(groups) {
+                        let (column, line) = (line % $columns, line / $columns);
+                        let row = (line * LINE).min(ROWS - 1);
+                        prefetch::<_MM_HINT_T0>(c.wrapping_add(column * stride + row));
                     }
-                    let mut values = [$zero(); $vectors];
-                    for (vector, values) in values.iter_mut().enumerate() {
-                        // SAFETY: the step has ROWS numbers; the load needs no alignment.
-                        *values = unsafe { $load(a.as_ptr().add(vector * $lanes)) };
-                    }
-                    for (sums, factor) in sums.iter_mut().zip(b) {
-                        let factor = $spread(*factor);
-                        for (sum, values) in sums.iter_mut().zip(values) {
-                            *sum = $multiply_add(values, factor, *sum);
+                    for (a, b) in a.iter().zip(b) {
+                        if ahead.second_level != 0 {
+                            prefetch_step::<_MM_HINT_T1, ROWS>(a, ahead.second_level);
+                            prefetch_step::<_MM_HINT_T1, $columns>(b, ahead.second_level);
+                        }
+                        if ahead.first_level != 0 {
+                            prefetch_step::<_MM_HINT_T0, ROWS>(a, ahead.first_level);
+                            prefetch_step::<_MM_HINT_T0, $columns>(b, ahead.first_level);
+                        }
+                        let mut values = [$zero(); $vectors];
+                        for (vector, values) in values.iter_mut().enumerate() {
+                            // SAFETY: the step has ROWS numbers; the load needs no alignment.
+                            *values = unsafe { $load(a.as_ptr().add(vector * $lanes)) };
+                        }
+                        for (sums, factor) in sums.iter_mut().zip(b) {
+                            let factor = $spread(*factor);
+                            for (sum, values) in sums.iter_mut().zip(values) {
+                                *sum = $multiply_add(values, factor, *sum);
+                            }
                         }
                     }
                 }

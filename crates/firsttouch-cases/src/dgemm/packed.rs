@@ -1,7 +1,7 @@
 //! C = A B by packed blocks, in the order of the article: for each panel of A's columns and B's rows, both are packed into strips as
 //! wide as a micro-kernel's tile, and then the blocks of C are handed out.
 
-use super::kernels::{Ahead, Kernel};
+use super::kernels::{Ahead, Kernel, Strips};
 use crate::array::{Array, Arrays};
 use crate::error::CaseError;
 use crate::share::{cut, cut_slice, each};
@@ -108,7 +108,7 @@ impl Packed {
         };
         let of_a = strips(row, self.blocks.rows, rows);
         let of_b = strips(column, self.blocks.columns, columns);
-        let tile = |strip_of_a: usize, strip_of_b: usize| {
+        let tile = |strip_of_a: usize, strip_of_b: usize, next: &[f64]| {
             let a = &self.a[strip_of_a * rows * steps.len()..][..rows * steps.len()];
             let b = &self.b[strip_of_b * columns * steps.len()..][..columns * steps.len()];
             let (row, column) = (strip_of_a * rows, strip_of_b * columns);
@@ -118,16 +118,35 @@ impl Packed {
             // once, and whoever handed it out waits until it is done.
             unsafe {
                 let first = target.first.add(column * self.n + row);
-                self.kernel.multiply((a, b), first, self.n, size, add, self.blocks.ahead);
+                self.kernel.multiply(Strips { a, b, next }, first, self.n, size, add, self.blocks.ahead);
             }
         };
-        // The narrower strip stays in the first-level cache while those of the other go by.
+        // The narrower strip stays in the first-level cache while those of the other go by. That behind it comes from memory
+        // meanwhile, a part of it with each of them.
         if rows < columns {
-            of_a.for_each(|a| of_b.clone().for_each(|b| tile(a, b)));
+            let parts = of_b.len();
+            of_a.for_each(|a| {
+                let behind = strip_behind(&self.a, a, rows * steps.len());
+                of_b.clone().zip(0..).for_each(|(b, part)| tile(a, b, share_of(behind, part, parts)));
+            });
         } else {
-            of_b.for_each(|b| of_a.clone().for_each(|a| tile(a, b)));
+            let parts = of_a.len();
+            of_b.for_each(|b| {
+                let behind = strip_behind(&self.b, b, columns * steps.len());
+                of_a.clone().zip(0..).for_each(|(a, part)| tile(a, b, share_of(behind, part, parts)));
+            });
         }
     }
+}
+
+/// The strip behind that of a number, of so many numbers; nothing behind the last.
+fn strip_behind(strips: &[f64], strip: usize, length: usize) -> &[f64] {
+    strips.get((strip + 1) * length..(strip + 2) * length).unwrap_or_default()
+}
+
+/// One of so many parts of a strip.
+fn share_of(strip: &[f64], part: usize, parts: usize) -> &[f64] {
+    &strip[strip.len() * part / parts..strip.len() * (part + 1) / parts]
 }
 
 /// The strips that each member packs of so many rows or columns, and the first row or column of them.
