@@ -16,8 +16,8 @@ use crate::prefetch::prefetch;
 use crate::share::each;
 use std::ops::Range;
 
-/// Rows of a chunk: of 32 vectors two chunks fit into half of a second-level cache. A multiple of the rows of every tile.
-const ROWS: usize = 960;
+/// Rows of a chunk: little enough that the products of four vectors with all others find them near, and a multiple of the rows of every tile.
+const ROWS: usize = 240;
 
 /// What a member works in.
 #[derive(Debug)]
