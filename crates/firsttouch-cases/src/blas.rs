@@ -115,31 +115,40 @@ impl Package {
     pub(crate) fn variables(self) -> Vec<(&'static str, Option<String>)> {
         match self {
             Package::OpenBlas => {
-                let kernels = openblas_kernels();
-                vec![
-                    (OPENBLAS_KERNELS, kernels.clone()),
-                    (OPENBLAS_TOLD, kernels),
-                    ("OPENBLAS_L2_SIZE", None),
-                ]
+                let mut variables = OPENBLAS.variables(openblas_kernels);
+                variables.push(("OPENBLAS_L2_SIZE", None));
+                variables
             }
-            Package::Blis => vec![("BLIS_ARCH_TYPE", blis_architecture())],
+            Package::Blis => BLIS.variables(blis_architecture),
         }
     }
 }
 
-const OPENBLAS_KERNELS: &str = "OPENBLAS_CORETYPE";
-/// Set beside it where it is our choice: with kernels named, the library does not tell which it would have chosen itself.
-const OPENBLAS_TOLD: &str = "FIRSTTOUCH_OPENBLAS_CORETYPE";
+/// A library's variable that names its kernels, and ours beside it where that is our choice: with kernels named, a library does
+/// not tell which it would have chosen itself, and BLIS ends the process if it is asked.
+struct Named {
+    variable: &'static str,
+    told: &'static str,
+}
 
-/// The kernels that OpenBLAS should take where it does not know the processor: it would take those of 2004 (Prescott, with SSE3), which
-/// are four times as slow. `None` where it chooses itself, and for now where somebody else has named some.
+const OPENBLAS: Named = Named { variable: "OPENBLAS_CORETYPE", told: "FIRSTTOUCH_OPENBLAS_CORETYPE" };
+const BLIS: Named = Named { variable: "BLIS_ARCH_TYPE", told: "FIRSTTOUCH_BLIS_ARCH_TYPE" };
+
+impl Named {
+    /// Both variables: as they are told, or without any where somebody else has named kernels, or with what `choose` says.
+    fn variables(&self, choose: impl FnOnce() -> Option<String>) -> Vec<(&'static str, Option<String>)> {
+        let kernels = match std::env::var(self.told) {
+            Ok(told) => Some(told),
+            Err(_) if std::env::var_os(self.variable).is_some() => None,
+            Err(_) => choose(),
+        };
+        vec![(self.variable, kernels.clone()), (self.told, kernels)]
+    }
+}
+
+/// The kernels that OpenBLAS should take where it does not know the processor: it would take those of 2004 (Prescott, with SSE3).
+/// `None` where it chooses itself.
 fn openblas_kernels() -> Option<String> {
-    if let Ok(told) = std::env::var(OPENBLAS_TOLD) {
-        return Some(told);
-    }
-    if std::env::var_os(OPENBLAS_KERNELS).is_some() {
-        return None;
-    }
     let chosen = Package::OpenBlas.open(1).ok()?.kernels;
     let better = if avx512() { Some("SkylakeX") } else { avx2().then_some("Haswell") };
     better.filter(|_| chosen == "Prescott").map(str::to_owned)
