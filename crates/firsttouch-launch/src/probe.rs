@@ -85,9 +85,9 @@ fn tail(text: &str) -> &str {
     text[start..].split_once('\n').map_or(&text[start..], |(_, rest)| rest)
 }
 
-/// OpenBLAS says `Core: NAME` when it is asked to be verbose.
+/// OpenBLAS says `Core: NAME` when it is asked to be verbose, anew where a program starts itself anew: the last is what runs.
 fn openblas_core(said: &str) -> Option<String> {
-    said.lines().find_map(|line| line.strip_prefix("Core: ")).map(|core| core.trim().to_owned())
+    said.lines().rev().find_map(|line| line.strip_prefix("Core: ")).map(|core| core.trim().to_owned())
 }
 
 /// A placement obtained what it asked for when nearly all of what is there lies on pages of that size.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_core_is_read_from_what_openblas_says() {
-        assert_eq!(openblas_core("x\nCore: SkylakeX\ny").as_deref(), Some("SkylakeX"));
+        assert_eq!(openblas_core("Core: Prescott\nx\nCore: SkylakeX\ny").as_deref(), Some("SkylakeX"));
         assert_eq!(openblas_core("the Core: none"), None);
     }
 }
