@@ -1,6 +1,6 @@
 //! `firsttouch bench`: cases through the launcher of `tune`, each run a process of its own that says what it came to.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -226,6 +226,32 @@ fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {
     assert!(told.contains("one of them is wrong"), "{told}");
     // What there is of other comparisons is shown all the same.
     assert_eq!(json(&stdout(&output))["cases"][0]["comparisons"], json!([]));
+}
+
+/// Neither what somebody names for all programs decides a comparison, nor that a library does not know the processor.
+#[test]
+fn libraries_run_the_code_that_the_processor_can() {
+    if !fs::read_to_string("/proc/cpuinfo").unwrap().contains(" avx2 ") {
+        return skipped("the processor has no AVX2");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The last number of BLIS 0.9 is that of plain C; others know no such number.
+    for (variant, variable, named) in
+        [("openblas", "OPENBLAS_CORETYPE", "Prescott"), ("blis", "BLIS_ARCH_TYPE", "25")]
+    {
+        let result = folder.path().join(variant);
+        let mut command = firsttouch();
+        command.args(["case", "dgemm", "--set", "n=100", "--variant", variant, "--steps", "1", "--result"]);
+        let output = command.arg(&result).env(variable, named).output().unwrap();
+        if stderr(&output).contains("is not installed") {
+            skipped(&stderr(&output));
+            continue;
+        }
+        assert_code(&output, 0);
+        let notes = &json(&fs::read_to_string(&result).unwrap())["notes"];
+        let kernels = notes[0].as_str().and_then(|note| note.strip_prefix("kernels for ")).unwrap();
+        assert!(!["Prescott", "generic"].contains(&kernels), "{notes}");
+    }
 }
 
 #[test]
