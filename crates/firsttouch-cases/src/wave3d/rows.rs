@@ -157,7 +157,7 @@ mod vectors {
                     let at = block.cube.at([0, y, block.z]);
                     let fields = &block.fields;
                     for x in (0..width).step_by($lanes) {
-                        // SAFETY: the caller has seen to it; a prefetch never faults, whatever the address.
+                        // SAFETY: the caller has seen to it.
                         unsafe {
                             let (now, speed) = (fields.now.add(at + x).cast_const(), fields.speed.as_ptr().add(at + x));
                             let target = fields.before.add(at + x);
@@ -171,18 +171,8 @@ mod vectors {
                                     sum = $multiply_add(factors[distance], both, sum);
                                 }
                             }
-                            // What the next plane reads first, from memory, and what this row reads soon, from a cache that is
-                            // further away: nobody else foresees so many streams.
-                            for stream in [target.cast_const(), speed, now.add(REACH * plane)] {
-                                _mm_prefetch::<_MM_HINT_T1>(stream.wrapping_add(plane).cast());
-                            }
-                            for stream in [target.cast_const(), speed] {
-                                _mm_prefetch::<_MM_HINT_T0>(stream.wrapping_add(AHEAD).cast());
-                            }
-                            for distance in 1..=REACH {
-                                let beside = distance * plane;
-                                _mm_prefetch::<_MM_HINT_T0>(now.wrapping_sub(beside).wrapping_add(AHEAD).cast());
-                                _mm_prefetch::<_MM_HINT_T0>(now.wrapping_add(beside + AHEAD).cast());
+                            if x.is_multiple_of(LINE) {
+                                ask_for_later(target, now, speed, plane);
                             }
                             let moved = $subtract(point, $load(target));
                             let next = $multiply_add($load(speed), sum, $add(point, moved));
@@ -196,8 +186,30 @@ mod vectors {
         };
     }
 
-    /// Points ahead at which a row is asked for: four cache lines.
-    const AHEAD: usize = 64;
+    /// Points of a cache line.
+    const LINE: usize = 16;
+    /// Points ahead at which a row is asked for.
+    const AHEAD: usize = 4 * LINE;
+
+    /// Asks for lines that a row reads soon, from a cache that is further away, and for those that the next plane reads first, from
+    /// memory: nobody else foresees so many streams.
+    #[inline(always)]
+    fn ask_for_later(target: *const f32, now: *const f32, speed: *const f32, plane: usize) {
+        // SAFETY: a prefetch reads nothing that the program could see, and never faults, whatever the address.
+        unsafe {
+            for distance in 1..=REACH {
+                for stream in [now.wrapping_sub(distance * plane), now.wrapping_add(distance * plane)] {
+                    _mm_prefetch::<_MM_HINT_T0>(stream.wrapping_add(AHEAD).cast());
+                }
+            }
+            for stream in [target, speed] {
+                _mm_prefetch::<_MM_HINT_T0>(stream.wrapping_add(AHEAD).cast());
+            }
+            for stream in [target, speed, now.wrapping_add(REACH * plane)] {
+                _mm_prefetch::<_MM_HINT_T1>(stream.wrapping_add(plane).cast());
+            }
+        }
+    }
 
     rows!(
         avx512,
