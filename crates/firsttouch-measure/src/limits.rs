@@ -55,8 +55,8 @@ impl Limit {
 /// a limit is what nothing beats.
 ///
 /// What is about memory is measured on `bytes` of it, on huge pages where there are any; multiply-add peaks need none. Each
-/// CPU has a part of its own, which it touches first, so that it lies where a thread's pages lie by default. What fits in a cache is a
-/// limit of that cache: of a guest that is shown an L3 of 260 MiB, 128 MiB were read at 57 GB/s and 1 GiB at 33.
+/// CPU has a part of its own, which it touches first, so that it lies where a thread's pages lie by default. What fits in a cache may be
+/// a limit of that cache.
 ///
 /// For latency all CPUs read at the same time, and the time is divided by the reads of all, so that it compares with
 /// the time and the operations of a team; of one CPU it is the latency.

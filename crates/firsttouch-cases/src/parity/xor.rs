@@ -1,29 +1,24 @@
 //! The exclusive-or of words.
 
 use super::{BLOCKS, Line};
-use std::marker::PhantomData;
 
 /// Makes targets of ten sources each, by vectors that are stored past the caches where the processor has them.
-pub(super) struct All<'work> {
-    all: Make,
-    /// Not longer than until its stores are ordered.
-    work: PhantomData<&'work ()>,
-}
+pub(super) struct All(Make);
 
 /// # Safety
 /// The processor has the extensions that this one needs.
 type Make = unsafe fn(&mut [Line], &[&[Line]; BLOCKS], Option<Ahead>);
 
-impl All<'_> {
-    /// Does some work with it. Stores past the caches are ordered once, at its end, before what others read: that waits for all of
+impl All {
+    /// Does some work with it, which cannot keep it. Stores past the caches are ordered once, at its end, before what others read: that waits for all of
     /// them, which takes longer than a few lines do.
-    pub(super) fn work<T>(work: impl FnOnce(&All<'_>) -> T) -> T {
+    pub(super) fn work<T>(work: impl FnOnce(&All) -> T) -> T {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             let _at_the_end = vectors::Order;
-            return work(&All { all: vectors::all, work: PhantomData });
+            return work(&All(vectors::all));
         }
-        work(&All { all: plain_all, work: PhantomData })
+        work(&All(plain_all))
     }
 
     /// Makes of ten sources their exclusive-or. The target begins where a cache line does.
@@ -33,7 +28,7 @@ impl All<'_> {
     #[expect(unsafe_code, reason = "chosen from what the processor has")]
     pub(super) fn make(&self, target: &mut [Line], sources: &[&[Line]; BLOCKS], ahead: Option<Ahead>) {
         // SAFETY: the processor has the extensions, or this would be another.
-        unsafe { (self.all)(target, sources, ahead) }
+        unsafe { (self.0)(target, sources, ahead) }
     }
 }
 
