@@ -30,9 +30,9 @@ type Multiply = unsafe fn(strips: Strips<'_>, c: *mut f64, stride: usize, add: b
 
 /// A micro-kernel and the size of its tile. There are only those that this processor has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernel {
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
+pub(super) struct Kernel {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
     multiply: Multiply,
 }
 
@@ -41,28 +41,18 @@ const LARGEST: usize = 224;
 
 impl Kernel {
     /// The best that this processor has.
-    pub(crate) fn best() -> Kernel {
+    pub(super) fn best() -> Kernel {
         Kernel::of("24x8").or_else(|| Kernel::of("avx2")).unwrap_or(PORTABLE)
     }
 
     /// The one of that name; `None` if the processor lacks what it needs.
-    pub(crate) fn of(name: &str) -> Option<Kernel> {
+    pub(super) fn of(name: &str) -> Option<Kernel> {
         match name {
             "portable" => Some(PORTABLE),
             #[cfg(target_arch = "x86_64")]
             name => x86::of(name),
             #[cfg(not(target_arch = "x86_64"))]
             _ => None,
-        }
-    }
-
-    /// Writes the product of strips of A and B into so many columns of a tile, `stride` apart, of all its rows.
-    pub(crate) fn write(self, (a, b): (&[f64], &[f64]), c: &mut [f64], stride: usize, columns: usize) {
-        assert!((1..=self.columns).contains(&columns) && c.len() >= (columns - 1) * stride + self.rows);
-        let strips = Strips { a, b, next: &[] };
-        // SAFETY: every column of the tile is inside of `c`, which is ours.
-        unsafe {
-            self.multiply(strips, c.as_mut_ptr(), stride, (self.rows, columns), false, Ahead::default());
         }
     }
 

@@ -18,10 +18,9 @@ use crate::parameter::{Arguments, Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::{Schedule, Team};
-use kernels::Ahead;
-pub(crate) use kernels::Kernel;
+use kernels::{Ahead, Kernel};
+pub(crate) use packed::pack_b;
 use packed::{Blocks, Packed};
-pub(crate) use packed::{pack_a, pack_b};
 use std::ffi::OsStr;
 
 /// Multiplication of matrices.

@@ -179,11 +179,7 @@ impl Target<'_> {
 unsafe impl Sync for Target<'_> {}
 
 /// Copies columns into strips of `width` rows, column after column of each. Rows that are not there are 0.
-pub(crate) fn pack_a<'a>(
-    columns: &(impl Iterator<Item = &'a [f64]> + Clone),
-    width: usize,
-    strips: &mut [f64],
-) {
+fn pack_a<'a>(columns: &(impl Iterator<Item = &'a [f64]> + Clone), width: usize, strips: &mut [f64]) {
     let steps = columns.clone().count();
     for (group, strips) in strips.chunks_mut(STRIPS * width * steps).enumerate() {
         for (step, column) in columns.clone().enumerate() {

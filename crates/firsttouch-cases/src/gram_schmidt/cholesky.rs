@@ -6,31 +6,27 @@
 //! The first quotient is never stored: the second pass makes a chunk of it in the cache, for its products only, and the third divides by both
 //! triangles at once. So vectors are read three times and written once.
 
-use super::kernels::{LEFT, Pairs, SUMS};
+use super::kernels::{Columns, ColumnsMut, Kernel, LEFT, SUMS};
 use super::messages::{Everybody, Messages};
 use super::methods::Directions;
 use super::triangle::Triangle;
 use super::vectors::Rows;
-use crate::dgemm::{Kernel, pack_a, pack_b};
+use crate::dgemm::pack_b;
 use crate::prefetch::prefetch;
 use crate::share::each;
 use std::ops::Range;
 
-/// Rows of a chunk: little enough that the products of four vectors with all others find them near, and a multiple of the rows of every tile.
-const ROWS: usize = 240;
+/// Rows of a chunk: little enough that all vectors of it stay in the first-level cache, and a multiple of the rows of every tile.
+const ROWS: usize = 120;
+/// Numbers of a line of the cache.
+const LINE: usize = 8;
 
 /// What a member works in.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    pairs: Pairs,
-    kernel: Kernel,
-    count: usize,
-    /// A chunk of all vectors in strips.
-    packed: Vec<f64>,
-    /// A chunk by columns, with columns of zeroes for whole blocks of pairs.
-    columns: Vec<f64>,
-    triangle: Vec<f64>,
-    blocks: Vec<[f64; SUMS]>,
+    near: Near,
+    products: Products,
+    factors: Factors,
 }
 
 /// Makes `q` orthonormal, gives `d` the same combinations, and answers R.
@@ -41,70 +37,30 @@ pub(super) fn cholesky_qr2<'b>(
     all: &mut Everybody<'_>,
 ) -> Triangle {
     let products = each(all.team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
-        scratch.products(&shared(rows))
+        scratch.products(&columns(rows))
     });
     let first = Triangle::cholesky(&total(products, all.messages));
     let inverse = first.inverse();
     let products = each(all.team, q.iter().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
-        scratch.divide_by(&inverse);
-        let vectors = shared(rows);
-        chunks(rows[0].len()).for_each(|chunk| {
-            let next = &mut Next::after(&chunk, &vectors);
-            let length = scratch.combine(&vectors, &chunk, next);
-            scratch.add_products(length, next);
-        });
-        scratch.take_products()
+        scratch.products_of_quotient(&columns(rows), &inverse)
     });
     let second = Triangle::cholesky(&total(products, all.messages));
     let inverse = inverse.times(&second.inverse());
     for set in [Some(q), d].into_iter().flatten() {
         each(all.team, set.iter_mut().zip(&mut *scratch).collect(), |_, (rows, scratch)| {
-            scratch.divide_by(&inverse);
-            for chunk in chunks(rows[0].len()) {
-                let vectors = shared(rows);
-                scratch.combine(&vectors, &chunk, &mut Next::after(&chunk, &vectors));
-                for (vector, column) in rows.iter_mut().zip(scratch.columns.chunks_exact(ROWS)) {
-                    vector[chunk.clone()].copy_from_slice(&column[..chunk.len()]);
-                }
-            }
+            let vectors = rows.iter_mut().map(|vector| &mut **vector);
+            scratch.divide(&mut ColumnsMut::of(vectors), &inverse);
         });
     }
     second.times(&first)
 }
 
-fn shared<'a>(rows: &'a [&mut [f64]]) -> Vec<&'a [f64]> {
-    rows.iter().map(|vector| &**vector).collect()
+fn columns<'a>(rows: &'a Rows<'_>) -> Columns<'a> {
+    Columns::of(rows.iter().map(|vector| &**vector))
 }
 
 fn chunks(length: usize) -> impl Iterator<Item = Range<usize>> {
     (0..length).step_by(ROWS).map(move |row| row..length.min(row + ROWS))
-}
-
-/// The chunk after the one in work, asked for a few lines at a time while that is multiplied: otherwise memory would be idle while
-/// the processor multiplies, and the other way round.
-struct Next<'a> {
-    vectors: &'a [&'a [f64]],
-    row: usize,
-    lines: usize,
-}
-
-/// Lines of a chunk of a vector.
-const LINES: usize = ROWS / 8;
-
-impl<'a> Next<'a> {
-    fn after(chunk: &Range<usize>, vectors: &'a [&'a [f64]]) -> Next<'a> {
-        Next { vectors, row: chunk.end, lines: 0 }
-    }
-
-    /// Asks for one part of so many, if there is one left.
-    fn fetch(&mut self, parts: usize) {
-        let all = self.vectors.len() * LINES;
-        let end = (self.lines + all.div_ceil(parts)).min(all);
-        for line in self.lines..end {
-            prefetch(self.vectors[line / LINES], self.row + line % LINES * 8);
-        }
-        self.lines = end;
-    }
 }
 
 fn total(products: Vec<Triangle>, messages: &Messages) -> Triangle {
@@ -117,85 +73,225 @@ fn total(products: Vec<Triangle>, messages: &Messages) -> Triangle {
     total
 }
 
+/// Rows that are needed later, asked for a few lines at a time while others are multiplied: otherwise memory would be idle while
+/// the processor multiplies, and the other way round.
+struct Later {
+    rows: Range<usize>,
+    /// What is asked for next: the line of a row, of a column.
+    row: usize,
+    column: usize,
+}
+
+impl Later {
+    fn new(rows: Range<usize>) -> Later {
+        Later { row: rows.start, rows, column: 0 }
+    }
+
+    /// Asks for so many lines of these columns, if there are as many left.
+    fn ask(&mut self, columns: &Columns<'_>, lines: usize) {
+        for _ in 0..lines {
+            if self.column == columns.count() {
+                return;
+            }
+            prefetch(columns.column(self.column), self.row);
+            self.row += LINE;
+            if self.row >= self.rows.end {
+                (self.row, self.column) = (self.rows.start, self.column + 1);
+            }
+        }
+    }
+}
+
 impl Scratch {
     /// For so many vectors.
-    pub(super) fn new(count: usize, pairs: Pairs, kernel: Kernel) -> Scratch {
+    pub(super) fn new(count: usize, kernel: Kernel) -> Scratch {
         assert!(ROWS.is_multiple_of(kernel.rows) && kernel.rows.is_multiple_of(8), "whole tiles in a chunk");
-        let padded = count.next_multiple_of(LEFT);
         Scratch {
-            pairs,
-            kernel,
-            count,
-            packed: vec![0.0; ROWS * count],
-            columns: vec![0.0; ROWS * padded],
-            triangle: vec![0.0; count.next_multiple_of(kernel.columns) * count],
-            blocks: vec![[0.0; SUMS]; padded / LEFT * (padded / pairs.right)],
+            near: Near::new(count),
+            products: Products::new(count, kernel),
+            factors: Factors::new(count, kernel),
         }
     }
 
-    /// What vectors are multiplied by from here on.
-    fn divide_by(&mut self, inverse: &Triangle) {
-        pack_b(&inverse.values, self.count, &(0..self.count), 0, self.kernel.columns, &mut self.triangle);
-    }
-
-    /// Makes a chunk of the quotient, and answers its rows: so many that tiles are whole, the last of zeroes.
-    fn combine(&mut self, vectors: &[&[f64]], chunk: &Range<usize>, next: &mut Next<'_>) -> usize {
-        let Scratch { kernel, count, packed, columns, triangle, .. } = self;
-        let length = chunk.len().next_multiple_of(kernel.rows);
-        let packed = &mut packed[..length * *count];
-        pack_a(&vectors.iter().map(|vector| &vector[chunk.clone()]), kernel.rows, packed);
-        let tiles = length / kernel.rows * count.div_ceil(kernel.columns);
-        for (strip_of_b, b) in triangle.chunks_exact(kernel.columns * *count).enumerate() {
-            let first = strip_of_b * kernel.columns;
-            let width = kernel.columns.min(*count - first);
-            // Below the diagonal there is nothing to add.
-            let steps = first + width;
-            for (strip_of_a, a) in packed.chunks_exact(kernel.rows * *count).enumerate() {
-                let strips = (&a[..steps * kernel.rows], &b[..steps * kernel.columns]);
-                let target = &mut columns[first * ROWS + strip_of_a * kernel.rows..];
-                kernel.write(strips, target, ROWS, width);
-                next.fetch(tiles);
+    /// The products of all vectors with each other.
+    pub(super) fn products(&mut self, vectors: &Columns<'_>) -> Triangle {
+        let Scratch { near, products, .. } = self;
+        let lines = (vectors.count() * ROWS / LINE).div_ceil(products.blocks.len());
+        for chunk in chunks(vectors.rows()) {
+            let mut later = Later::new(chunk.end..chunk.end + ROWS);
+            let between = || later.ask(vectors, lines);
+            if chunk.len() == ROWS {
+                products.add(vectors, (chunk.start, ROWS), between);
+            } else {
+                products.add(&near.copy(vectors, &chunk), (0, ROWS), between);
             }
         }
-        length
+        products.take()
     }
 
-    /// Adds the products of the first rows of the chunk, of each vector with those from it on.
-    fn add_products(&mut self, length: usize, next: &mut Next<'_>) {
-        let Scratch { pairs, columns, blocks, .. } = self;
-        let right_blocks = columns.len() / ROWS / pairs.right;
-        let half = blocks.len().div_ceil(2);
-        for (block, sums) in blocks.iter_mut().enumerate() {
-            let (left, right) = (block / right_blocks * LEFT, block % right_blocks * pairs.right);
-            if right + pairs.right > left {
-                pairs.add(&columns[left * ROWS..], &columns[right * ROWS..], ROWS, length, sums);
-                next.fetch(half);
-            }
+    /// The products of what the vectors are by the triangle that this is the inverse of; it is not kept.
+    fn products_of_quotient(&mut self, vectors: &Columns<'_>, inverse: &Triangle) -> Triangle {
+        let Scratch { near, products, factors } = self;
+        factors.set(inverse);
+        let (lines, rows) = (vectors.count() * ROWS / LINE, factors.kernel.rows);
+        // Half of them while products are added.
+        let lines_of_strip = lines.div_ceil(2 * factors.strips().count() * (ROWS / rows));
+        let lines_of_block = lines.div_ceil(2 * products.blocks.len());
+        for chunk in chunks(vectors.rows()) {
+            let mut later = Later::new(chunk.end..chunk.end + ROWS);
+            let near = if chunk.len() == ROWS {
+                let mut near = near.columns();
+                for row in (0..ROWS).step_by(rows) {
+                    let between = || later.ask(vectors, lines_of_strip);
+                    factors.apply_to((vectors, chunk.start + row), (&mut near, row), between);
+                }
+                near
+            } else {
+                let mut near = near.copy(vectors, &chunk);
+                (0..ROWS).step_by(rows).for_each(|row| factors.apply(&mut near, row, |_| {}));
+                near
+            };
+            products.add(&near, (0, ROWS), || later.ask(vectors, lines_of_block));
+        }
+        products.take()
+    }
+
+    /// Makes of vectors what they are by the triangle that this is the inverse of.
+    fn divide(&mut self, vectors: &mut ColumnsMut<'_>, inverse: &Triangle) {
+        let Scratch { near, factors, .. } = self;
+        factors.set(inverse);
+        let rows = factors.kernel.rows;
+        let lines = (vectors.count() * rows / LINE).div_ceil(factors.strips().count());
+        let tiles = vectors.rows() / rows;
+        for row in (0..tiles).map(|tile| tile * rows) {
+            let mut later = Later::new(row + ROWS..row + ROWS + rows);
+            factors.apply(vectors, row, |vectors| later.ask(vectors, lines));
+        }
+        let rest = tiles * rows..vectors.rows();
+        if rest.is_empty() {
+            return;
+        }
+        let mut near = near.copy(vectors, &rest);
+        factors.apply(&mut near, 0, |_| {});
+        for number in 0..vectors.count() {
+            vectors.column_mut(number)[rest.clone()].copy_from_slice(&near.column(number)[..rest.len()]);
+        }
+    }
+}
+
+/// A chunk of all vectors, from the beginning of a line on: vectors of numbers that cross lines are read by two accesses.
+#[derive(Debug)]
+struct Near {
+    count: usize,
+    numbers: Vec<f64>,
+}
+
+impl Near {
+    fn new(count: usize) -> Near {
+        Near { count, numbers: vec![0.0; ROWS * count + LINE - 1] }
+    }
+
+    fn columns(&mut self) -> ColumnsMut<'_> {
+        let first = self.numbers.as_ptr().align_offset(LINE * size_of::<f64>());
+        ColumnsMut::of(self.numbers[first..].chunks_exact_mut(ROWS).take(self.count))
+    }
+
+    /// Begins with these rows of the vectors; the rest is 0.
+    fn copy(&mut self, vectors: &Columns<'_>, rows: &Range<usize>) -> ColumnsMut<'_> {
+        let mut columns = self.columns();
+        for number in 0..vectors.count() {
+            let (target, missing) = columns.column_mut(number).split_at_mut(rows.len());
+            target.copy_from_slice(&vectors.column(number)[rows.clone()]);
+            missing.fill(0.0);
+        }
+        columns
+    }
+}
+
+/// Products of all vectors with each other, in blocks.
+#[derive(Debug)]
+struct Products {
+    count: usize,
+    kernel: Kernel,
+    /// Which blocks there are, by the first vectors of their sides, and the sums of each.
+    blocks: Vec<((usize, usize), [f64; SUMS])>,
+}
+
+impl Products {
+    fn new(count: usize, kernel: Kernel) -> Products {
+        let rights = move |left: usize| {
+            let needed = (0..count).step_by(kernel.right).filter(move |right| right + kernel.right > left);
+            needed.map(move |right| ((left, right), [0.0; SUMS]))
+        };
+        Products { count, kernel, blocks: (0..count).step_by(LEFT).flat_map(rights).collect() }
+    }
+
+    /// Adds those of so many rows from one on, and does something else between blocks.
+    fn add(&mut self, columns: &Columns<'_>, rows: (usize, usize), mut between: impl FnMut()) {
+        for (sides, sums) in &mut self.blocks {
+            self.kernel.add_products(columns, *sides, rows, sums);
+            between();
         }
     }
 
     /// The products so far; they begin with nothing again.
-    fn take_products(&mut self) -> Triangle {
-        let right_blocks = self.columns.len() / ROWS / self.pairs.right;
+    fn take(&mut self) -> Triangle {
         let mut products = Triangle::zero(self.count);
-        for (row, column) in (0..self.count).flat_map(|column| (0..=column).map(move |row| (row, column))) {
-            let sums = &self.blocks[row / LEFT * right_blocks + column / self.pairs.right];
-            products.set(row, column, self.pairs.sum(sums, row % LEFT, column % self.pairs.right));
+        for ((left, right), sums) in &mut self.blocks {
+            for (i, j) in (0..LEFT).flat_map(|i| (0..self.kernel.right).map(move |j| (i, j))) {
+                let (row, column) = (*left + i, *right + j);
+                if row <= column && column < self.count {
+                    products.set(row, column, self.kernel.sum(sums, i, j));
+                }
+            }
+            *sums = [0.0; SUMS];
         }
-        self.blocks.fill([0.0; SUMS]);
         products
     }
+}
 
-    /// The products of all vectors with each other.
-    pub(super) fn products(&mut self, vectors: &[&[f64]]) -> Triangle {
-        for chunk in chunks(vectors[0].len()) {
-            let lines = chunk.len().next_multiple_of(8);
-            for (column, vector) in self.columns.chunks_exact_mut(ROWS).zip(vectors) {
-                column[..chunk.len()].copy_from_slice(&vector[chunk.clone()]);
-                column[chunk.len()..lines].fill(0.0);
-            }
-            self.add_products(lines, &mut Next::after(&chunk, vectors));
+/// What vectors are multiplied by: a triangle in strips of as many columns as the kernel makes at a time.
+#[derive(Debug)]
+struct Factors {
+    count: usize,
+    kernel: Kernel,
+    strips: Vec<f64>,
+}
+
+impl Factors {
+    fn new(count: usize, kernel: Kernel) -> Factors {
+        Factors { count, kernel, strips: vec![0.0; count.next_multiple_of(kernel.width) * count] }
+    }
+
+    fn set(&mut self, triangle: &Triangle) {
+        pack_b(&triangle.values, self.count, &(0..self.count), 0, self.kernel.width, &mut self.strips);
+    }
+
+    /// Each strip with the first column that it makes; the last first, because columns are needed by those behind them.
+    fn strips(&self) -> impl Iterator<Item = (usize, &[f64])> {
+        let width = self.kernel.width;
+        let strips = self.strips.chunks_exact(width * self.count).enumerate().rev();
+        strips.map(move |(number, strip)| (number * width, strip))
+    }
+
+    /// Multiplies a tile of rows where it is, and does something else between strips.
+    fn apply(&self, columns: &mut ColumnsMut<'_>, row: usize, mut between: impl FnMut(&Columns<'_>)) {
+        for (first, factors) in self.strips() {
+            self.kernel.combine(columns, row, first, factors);
+            between(columns);
         }
-        self.take_products()
+    }
+
+    /// The same to another place.
+    fn apply_to(
+        &self,
+        from: (&Columns<'_>, usize),
+        (target, row): (&mut ColumnsMut<'_>, usize),
+        mut between: impl FnMut(),
+    ) {
+        for (first, factors) in self.strips() {
+            self.kernel.combine_to(from, first, factors, (target, row));
+            between();
+        }
     }
 }

@@ -15,7 +15,6 @@ mod vectors;
 use crate::blas::{Blas, Columns, Package};
 use crate::case::{About, Case, Given, OverRanks, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::{Checksum, weighted_sum, weighted_sum_of};
-use crate::dgemm::Kernel;
 use crate::error::{CaseError, Missing};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut_slice, each};
@@ -23,7 +22,7 @@ use cholesky::{Scratch, cholesky_qr2};
 use firsttouch_graph::Ranks;
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
-use kernels::Pairs;
+use kernels::Kernel;
 use messages::{Everybody, Messages};
 use std::ffi::OsStr;
 use std::rc::Rc;
@@ -166,7 +165,7 @@ fn made(given: &mut Given<'_>, messages: Messages) -> Result<Orthogonalising, Ca
 }
 
 fn scratch(count: usize) -> Scratch {
-    Scratch::new(count, Pairs::all()[0], Kernel::best())
+    Scratch::new(count, Kernel::all()[0])
 }
 
 /// A number from 0 to 1: vectors of them lean all to the same side, so that there is something to make orthogonal, and their condition
@@ -259,8 +258,7 @@ impl Orthogonalising {
 
 /// How far the products of vectors are from those of orthonormal ones, at most.
 fn orthogonality(q: &Vectors, messages: &Messages) -> f64 {
-    let vectors: Vec<&[f64]> = q.iter().collect();
-    let mut products = scratch(q.count).products(&vectors);
+    let mut products = scratch(q.count).products(&kernels::Columns::of(q.iter()));
     messages.sum(&mut products.values);
     let places = (0..q.count).flat_map(|column| (0..=column).map(move |row| (row, column)));
     let off =
@@ -477,16 +475,13 @@ mod tests {
     fn all_ways_to_multiply_come_to_the_same() {
         let variant = &ABOUT.variants[0];
         let expected = done(variant, 13, 17, 2, &[]);
-        for (pairs, kernel) in
-            Pairs::all().into_iter().zip(["24x8", "avx2", "portable"].into_iter().filter_map(Kernel::of))
-        {
+        for kernel in Kernel::all() {
             let mut team = Team::of_this_process(2).unwrap();
             let mut other = done(variant, 13, 17, 2, &[]);
-            other.method =
-                Method::Cholesky((0..team.size()).map(|_| Scratch::new(17, pairs, kernel)).collect());
+            other.method = Method::Cholesky((0..team.size()).map(|_| Scratch::new(17, kernel)).collect());
             other.reset(&mut team);
             other.step(&mut team);
-            assert!(expected.checksum().agrees(other.checksum()), "{pairs:?}");
+            assert!(expected.checksum().agrees(other.checksum()), "{kernel:?}");
         }
     }
 
