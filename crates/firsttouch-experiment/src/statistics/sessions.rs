@@ -107,8 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn the_e_value_needs_six_sessions() {
+    fn the_e_value_needs_four_sessions() {
         let certain = |sessions| Sessions { log_ratio: 0.3, deviation: 1e-6, sessions }.contrast().log_e();
-        assert!(certain(5) < 20f64.ln() && certain(6) > 20f64.ln());
+        assert!(certain(3) < 20f64.ln() && certain(4) > 20f64.ln());
     }
 }
