@@ -236,9 +236,12 @@ impl TreeWatch {
                 Err(error) => self.blind = Some(error),
             }
         }
-        if is_peak && !read.is_empty() {
+        let together = Together::of(read.iter().map(|(_, resident)| resident));
+        // Who ended after the glance is not in what was read.
+        let known = self.at_peak.memory.of_no_file().bytes;
+        if is_peak && !read.is_empty() && together.memory.of_no_file().bytes >= enough(known) {
             self.fullest = self.fullest.max(all);
-            self.at_peak = Together::of(read.iter().map(|(_, resident)| resident));
+            self.at_peak = together;
             self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (pid, _)| {
                 for (node, bytes) in private_nodes(&self.root, *pid)? {
                     *nodes.entry(node).or_insert(0) += bytes;
@@ -308,7 +311,9 @@ fn private_nodes(root: &Root, pid: u32) -> Option<BTreeMap<u32, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::{Read, Write};
+    use std::path::Path;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -325,6 +330,42 @@ mod tests {
         }
         drop(child.stdin.take());
         child.wait().unwrap();
+    }
+
+    /// A process of a recorded machine with so many kB of its own.
+    fn record(machine: &Path, pid: u32, parent: u32, kb: u32, children: &str) {
+        let folder = machine.join(format!("proc/{pid}"));
+        fs::create_dir_all(folder.join(format!("task/{pid}"))).unwrap();
+        let zeroes = "0 ".repeat(48);
+        let range = "7f0000000000-7f8000000000 rw-p 00000000 00:00 0";
+        let files = [
+            (format!("task/{pid}/children"), children.to_owned()),
+            ("stat".to_owned(), format!("{pid} (program) R {parent} {zeroes}\n")),
+            (
+                "status".to_owned(),
+                format!("Name:\tprogram\nVmHWM:\t{kb} kB\nVmRSS:\t{kb} kB\nRssAnon:\t{kb} kB\n"),
+            ),
+            (
+                "smaps".to_owned(),
+                format!("{range}\nSize: {kb} kB\nRss: {kb} kB\nPss: {kb} kB\nAnonymous: {kb} kB\n"),
+            ),
+        ];
+        files.into_iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+    }
+
+    #[test]
+    fn who_ends_while_it_is_looked_at_stays_in_the_peak() {
+        let machine = tempfile::tempdir().unwrap();
+        record(machine.path(), 10, 1, 100, "11 ");
+        record(machine.path(), 11, 10, 5000, "");
+        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
+        assert!(watch.look());
+        fs::remove_file(machine.path().join("proc/11/smaps")).unwrap();
+        assert!(watch.look());
+        let (tree, pages) = watch.into_tree().unwrap();
+        let found: Vec<u64> = tree.processes.iter().map(|it| it.memory.of_no_file().bytes >> 10).collect();
+        assert_eq!((found, tree.at_peak.of_no_file().bytes >> 10), (vec![5000, 100], 5100));
+        assert_eq!(pages.bytes_by_page_size, BTreeMap::from([(4096, 5100 << 10)]));
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn what_was_measured_elsewhere_is_decided() {
     let output = run(&arguments);
     assert_code(&output, 0);
     let text = stdout(&output);
-    assert!(text.starts_with("`new` is 1.24 times faster than `old`, decided after 6 blocks"), "{text}");
+    assert!(text.starts_with("`new` is 1.24 times faster than `old`, decided after 4 blocks"), "{text}");
     assert!(text.contains("one session holds for that session"), "{text}");
     let decision = json_file(Path::new(&saved));
     let new = &decision["sessions"][0]["configurations"][1];
