@@ -11,13 +11,15 @@ use crate::progress_lines::ProgressLines;
 use anyhow::Context;
 use firsttouch_documents::{AnyDocument, DoctorHost, MissingHost, expanded};
 use firsttouch_report::{shell, shortened};
+use signal_hook::consts::SIGPIPE;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use std::{fs, thread};
+use std::{fs, io, thread};
 
 /// How long a host has: reading takes seconds, measuring minutes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,6 +27,10 @@ const LIMIT_MEASURED: Duration = Duration::from_secs(15 * 60);
 
 /// How long whoever knows the hosts has to name them.
 const NAMING: Duration = Duration::from_secs(60);
+
+/// How often a command is started again that a pipe killed before it had said anything. MPICH's mpirun (Hydra 4.0.2) ends so in four of a
+/// hundred starts of `uname` on a busy machine: its program has ended before it could be told about the others.
+const AGAIN: u32 = 4;
 
 /// A host to ask.
 struct Host {
@@ -140,7 +146,7 @@ impl Way<'_> {
                 "try it: mpirun uname -n; options of yours: --mpi='mpirun --hostfile FILE'; or name the hosts: --hosts",
             ),
         };
-        let named = answer(&mut command, NAMING, interrupt.flag())
+        let named = answer_again(&mut command, NAMING, interrupt.flag())
             .context("there is no shell to start the command")?;
         if !matches!(&named.end, End::Ended(status) if status.success()) {
             let failure = format!("nobody names the hosts: {}", named.last_words());
@@ -214,7 +220,8 @@ pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcom
             if interrupt.asked() {
                 return;
             }
-            let found = answer(&mut way.command(host, &words, args.measure), limit, interrupt.flag());
+            let command = &mut way.command(host, &words, args.measure);
+            let found = answer_again(command, limit, interrupt.flag());
             let found = found.map_err(|error| error.to_string()).and_then(|said| understood(&said, limit));
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -237,6 +244,22 @@ pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcom
     }
     asked.missing = missing;
     Ok(asked)
+}
+
+/// What a command says, of which a launcher may need more than one start.
+fn answer_again(command: &mut Command, limit: Duration, stop: &AtomicBool) -> io::Result<Answer> {
+    let is_lost = |found: &Answer| {
+        let signal = if let End::Ended(status) = &found.end { status.signal() } else { None };
+        signal == Some(SIGPIPE) && found.said.is_empty()
+    };
+    let mut found = answer(command, limit, stop)?;
+    for _ in 0..AGAIN {
+        if !is_lost(&found) {
+            break;
+        }
+        found = answer(command, limit, stop)?;
+    }
+    Ok(found)
 }
 
 /// The host in what the command said, or why there is none.

@@ -277,6 +277,38 @@ fn mpirun_says_which_hosts_there_are_and_reaches_them() {
 }
 
 #[test]
+fn a_launcher_that_a_pipe_kills_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("mpirun"), folder.path().join("log"));
+    let command = firsttouch().get_program().to_str().unwrap().to_owned();
+    // Each of its commands dies of it the first time; those that a broken one dies of every time end, too.
+    let text = |dies: u32| {
+        format!(
+            "#!/bin/sh\necho \"$*\" >> {log}\n[ \"$(grep -cxF -- \"$*\" {log})\" -gt {dies} ] || kill -PIPE $$\n\
+             while [ \"$1\" != uname ] && [ \"$1\" != {command} ]; do shift; done\nexec \"$@\"\n",
+            log = log.display()
+        )
+    };
+    let doctor = |dies: u32| {
+        fs::write(&file, text(dies)).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        fs::write(&log, "").unwrap();
+        run(&["doctor", &format!("--mpi={}", file.display()), "--remote", &command, "--json"])
+    };
+    let output = doctor(1);
+    assert_code(&output, 0);
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert_eq!(names(&json(&stdout(&output))["hosts"]), [name.trim()]);
+    let starts = fs::read_to_string(&log).unwrap();
+    assert_eq!(starts.lines().filter(|line| *line == "uname -n").count(), 2, "{starts}");
+    assert_eq!(starts.lines().count(), 4, "{starts}");
+    let output = doctor(1000);
+    assert_code(&output, 1);
+    assert!(stderr(&output).contains("nobody names the hosts: signal 13"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 5);
+}
+
+#[test]
 fn slurm_names_the_nodes_and_srun_runs_on_each() {
     // Slurm's own commands, as far as they matter here: what they are told is written down, and a node of two is down.
     let folder = tempfile::tempdir().unwrap();
