@@ -281,7 +281,7 @@ fn a_launcher_that_a_pipe_kills_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let (file, log) = (folder.path().join("mpirun"), folder.path().join("log"));
     let command = firsttouch().get_program().to_str().unwrap().to_owned();
-    // Each of its commands dies of it the first time; those that a broken one dies of every time end, too.
+    // Dies so many times of each of its commands, and then does it.
     let text = |dies: u32| {
         format!(
             "#!/bin/sh\necho \"$*\" >> {log}\n[ \"$(grep -cxF -- \"$*\" {log})\" -gt {dies} ] || kill -PIPE $$\n\
