@@ -50,6 +50,12 @@ pub trait Observer {
         let _ = (request, timed);
     }
 
+    /// Whether anybody reads what [`block_finished`](Observer::block_finished) tells: its forecasts take longer than all else that a
+    /// session computes.
+    fn is_watching(&self) -> bool {
+        true
+    }
+
     /// Every live configuration has run once more.
     fn block_finished(&mut self, progress: &PhaseProgress) {
         let _ = progress;
@@ -60,4 +66,8 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
-impl Observer for Silent {}
+impl Observer for Silent {
+    fn is_watching(&self) -> bool {
+        false
+    }
+}

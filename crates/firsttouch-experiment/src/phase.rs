@@ -78,8 +78,10 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
             }
             history.finish_block();
             race.look(history);
-            let progress = self.progress(phase, history, race);
-            self.observer.block_finished(&progress);
+            if self.observer.is_watching() {
+                let progress = self.progress(phase, history, race);
+                self.observer.block_finished(&progress);
+            }
         }
         Ending::Decided
     }

@@ -128,6 +128,10 @@ impl Observer for Followed<'_> {
         self.told.run_finished(request, timed);
     }
 
+    fn is_watching(&self) -> bool {
+        self.told.is_watching()
+    }
+
     fn block_finished(&mut self, progress: &PhaseProgress) {
         self.told.block_finished(progress);
     }

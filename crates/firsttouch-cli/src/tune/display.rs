@@ -156,6 +156,10 @@ impl Observer for Told {
         }
     }
 
+    fn is_watching(&self) -> bool {
+        self.display.is_some()
+    }
+
     fn block_finished(&mut self, progress: &PhaseProgress) {
         if let Some(display) = &mut self.display {
             display.block_finished(progress);

@@ -3,7 +3,7 @@
 use crate::random::Random;
 use firsttouch_experiment::{
     ConfirmationState, Launcher, Meanwhile, Observer, Phase, PhaseProgress, Plan, RunRequest, SessionResult,
-    TimedRun, Verdict, run,
+    Silent, TimedRun, Verdict, run,
 };
 use std::time::Duration;
 
@@ -179,7 +179,7 @@ pub(crate) fn plan(configurations: usize, seed: u64) -> Plan {
 }
 
 pub(crate) fn session(plan: &Plan, machine: &mut Machine) -> SessionResult<Broken> {
-    run(plan, machine, &mut Notebook::default())
+    run(plan, machine, &mut Silent)
 }
 
 /// What a reader takes home: what the fresh runs say.
