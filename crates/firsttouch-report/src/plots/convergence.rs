@@ -120,7 +120,9 @@ fn label(svg: &mut Svg, lines: &[Line<'_>], x: &Scale, y: &Scale, bottom: f64) {
             Some((y.at(*error), (x.at(*blocks), y.at(*error)), line))
         })
         .collect();
-    sort_by(&mut ends, |a, b| a.0.total_cmp(&b.0));
+    // Lines that end as high as others, as far as can be seen, keep their order.
+    let seen = |height: f64| (10.0 * height).round();
+    sort_by(&mut ends, |a, b| seen(a.0).total_cmp(&seen(b.0)));
     let mut free = TOP;
     for end in &mut ends {
         end.0 = end.0.max(free);
