@@ -141,6 +141,9 @@ pub(crate) struct RunCase {
     /// Where time and result go; without it stdout gets the result alone
     #[arg(long)]
     pub(crate) result: Option<PathBuf>,
+    /// Measure the limit that bounds it, too, where this file is there
+    #[arg(long)]
+    pub(crate) limit_if: Option<PathBuf>,
     /// Share the work with the other ranks that mpirun started; the first says what it came to
     #[arg(long, conflicts_with_all = ["groups", "arrays", "picture"])]
     pub(crate) mpi: bool,

@@ -139,7 +139,9 @@ impl Family<'_> {
         references: &mut SortedMap<String, Reference>,
     ) -> Outcome<(CaseComparison, Result<Profile, NoProfile>)> {
         let result = bench.folder.join("result");
-        let words = self.words(&bench.program, &result);
+        let asks_limit = bench.folder.join("limit");
+        let mut words = self.words(&bench.program, &result);
+        words.extend(["--limit-if".into(), asks_limit.clone().into()]);
         let file = result.display().to_string();
         let objective = Objective {
             metric: Metric::Json { file, pointer: CaseRun::SECONDS.to_owned() },
@@ -176,7 +178,7 @@ impl Family<'_> {
         };
         let halt = Halt::new(bench.interrupt.clone());
         let told = Told::new(bench.interrupt.clone(), false, &objective);
-        let mut followed = Followed::new(told, result, &halt, self.about, references);
+        let mut followed = Followed::new(told, (result, asks_limit), &halt, self.about, references);
         let tuned = firsttouch_launch::tune(&request, &halt, &mut followed);
         let runs = followed.end()?;
         let mut session = tuned.map_err(tune::failed)?;
@@ -224,12 +226,10 @@ impl Family<'_> {
         let counted =
             work.map_or(Work::default(), |work| Work { bytes: work.bytes, operations: work.operations });
         let seconds: Vec<f64> = configuration.proved.runs.iter().filter_map(judged).collect();
-        let share = |run: &CaseRun| {
-            let limit = run.limit.or_else(|| median(limits).filter(|_| self.vary.is_empty()))?;
-            Some(counted.share(self.about.bound?, limit, run.seconds))
-        };
-        let shares: Vec<f64> = runs.iter().filter_map(share).collect();
         let own: Vec<f64> = runs.iter().filter_map(|run| run.limit).collect();
+        let usual = median(&own).or_else(|| median(limits).filter(|_| self.vary.is_empty()));
+        let share = |run: &CaseRun| Some(counted.share(self.about.bound?, run.limit.or(usual)?, run.seconds));
+        let shares: Vec<f64> = runs.iter().filter_map(share).collect();
         let limit = median(&own).or_else(|| median(limits)).zip(self.about.bound);
         CaseFigures {
             name: self.about.name.to_owned(),

@@ -10,8 +10,12 @@ use firsttouch_cases::About;
 use firsttouch_experiment::{Observer, Phase, PhaseProgress, RunRequest, TimedRun};
 use firsttouch_launch::{Interruption, Stage, TuneObserver};
 use firsttouch_sorted::SortedMap;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// So many runs of each configuration measure the limit, which takes longer than many a case: the others are for the verdict.
+const LIMITS: usize = 2;
 
 /// What a case came to first, and under which configuration.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ impl Interruption for Halt {
 pub(super) struct Followed<'a> {
     told: Told,
     result: PathBuf,
+    /// The file that has a run measure the limit while it is there.
+    asks_limit: PathBuf,
     halt: &'a Halt,
     about: &'a About,
     /// By what decides the result: the parameters that are varied.
@@ -60,13 +66,13 @@ pub(super) struct Followed<'a> {
 impl<'a> Followed<'a> {
     pub(super) fn new(
         told: Told,
-        result: PathBuf,
+        (result, asks_limit): (PathBuf, PathBuf),
         halt: &'a Halt,
         about: &'a About,
         references: &'a mut SortedMap<String, Reference>,
     ) -> Followed<'a> {
         let (names, runs) = (Vec::new(), SortedMap::new());
-        Followed { told, result, halt, about, references, names, runs, failure: None }
+        Followed { told, result, asks_limit, halt, about, references, names, runs, failure: None }
     }
 
     /// The runs of the search, by the names of their configurations.
@@ -117,6 +123,14 @@ impl TuneObserver for Followed<'_> {
 
 impl Observer for Followed<'_> {
     fn run_started(&mut self, request: &RunRequest) {
+        let name = &self.names[request.configuration];
+        let has_enough = self.runs.get(name).is_some_and(|runs| runs.len() >= LIMITS);
+        // A failure costs no more than a limit too many or too few.
+        let _ = if request.phase == Phase::Search && !has_enough {
+            fs::write(&self.asks_limit, "")
+        } else {
+            fs::remove_file(&self.asks_limit)
+        };
         self.told.run_started(request);
     }
 

@@ -1,4 +1,4 @@
-//! One run of a case, in a process of its own: makes it ready, times its steps, and then measures the limit that bounds it.
+//! One run of a case, in a process of its own: makes it ready, times its steps, and then measures the limit that bounds it if asked for.
 
 use super::case_run::{CaseRun, RunChecksum};
 use crate::args::RunCase;
@@ -110,12 +110,13 @@ fn one_run(
         output::data(&format!("{} {}\n", about.name, RunChecksum::from(checksum)))?;
         return Ok(0);
     };
+    let wants_limit = args.limit_if.as_ref().is_some_and(|file| file.exists());
     let run = CaseRun {
         seconds,
         checksum: checksum.into(),
         work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
         // That of one rank's CPUs bounds nothing.
-        limit: limit(about.bound.filter(|_| ranks.is_none()), &mut team, bytes)?,
+        limit: limit(about.bound.filter(|_| wants_limit && ranks.is_none()), &mut team, bytes)?,
         notes,
         objects,
     };

@@ -26,6 +26,35 @@ fn tiny(rest: &[&str]) -> Value {
     json(&stdout(&output))
 }
 
+#[test]
+fn a_run_measures_the_limit_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("there"), "").unwrap();
+    let limit = |asks: &str| {
+        let mut command = firsttouch();
+        command.args(["case", "stream", "--set", "array=2M", "--steps", "1"]);
+        let output = command.arg("--limit-if").arg(path(asks)).arg("--result").arg(path("result")).output();
+        assert_code(&output.unwrap(), 0);
+        json(&fs::read_to_string(path("result")).unwrap())["limit"].clone()
+    };
+    assert!(limit("there").as_f64().is_some_and(|limit| limit > 0.0));
+    assert_eq!(limit("not-there"), Value::Null);
+}
+
+#[test]
+fn each_configuration_has_its_limit_and_a_share_of_it_by_all_runs() {
+    let words = "bench stream --set array=2M --only variants --variants past-caches,plain --max-runs 3 --steps 1 --json";
+    let output = run(&words.split(' ').collect::<Vec<_>>());
+    assert_code(&output, 0);
+    for configuration in configurations(&json(&stdout(&output))) {
+        assert_eq!(configuration["runs"].as_array().map(Vec::len), Some(3), "{configuration}");
+        let limit = &configuration["case"]["limit"];
+        assert!(limit["value"].as_f64().is_some_and(|value| value > 0.0), "{configuration}");
+        assert!(limit["share"].as_f64().is_some_and(|share| share > 0.0), "{configuration}");
+    }
+}
+
 /// The configurations of the only comparison of the only case.
 fn configurations(document: &Value) -> &[Value] {
     assert_eq!(document["cases"].as_array().unwrap().len(), 1, "{document}");
