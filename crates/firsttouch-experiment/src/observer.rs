@@ -50,8 +50,8 @@ pub trait Observer {
         let _ = (request, timed);
     }
 
-    /// Whether anybody reads what [`block_finished`](Observer::block_finished) tells: its forecasts take longer than all else that a
-    /// session computes.
+    /// Whether anybody reads what [`block_finished`](Observer::block_finished) tells, which is not called otherwise: forecasts take longer
+    /// than all else that a session computes.
     fn is_watching(&self) -> bool {
         true
     }

@@ -154,6 +154,39 @@ impl Observer for Followed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_cases::{Checksum, find};
+    use firsttouch_experiment::Objective;
+
+    #[test]
+    fn the_first_runs_of_each_configuration_are_asked_for_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (result, asks_limit) = (folder.path().join("result"), folder.path().join("limit"));
+        let said = CaseRun {
+            seconds: 1.0,
+            checksum: Checksum::Exact(1).into(),
+            work: None,
+            limit: None,
+            notes: Vec::new(),
+            objects: Default::default(),
+        };
+        said.write(&result).unwrap();
+        let told = Told::new(Interrupt::default(), false, &Objective::default());
+        let (halt, mut references) = (Halt::new(Interrupt::default()), SortedMap::new());
+        let about = find("gather").unwrap().about();
+        let mut followed = Followed::new(told, (result, asks_limit.clone()), &halt, about, &mut references);
+        followed.timing(&["one".to_owned(), "late".to_owned()]);
+        let mut is_asked = |configuration: usize, phase: Phase, block: u32| {
+            let request = RunRequest { configuration, phase, block, order: 0, environment_offset_bytes: 0 };
+            followed.run_started(&request);
+            let is_asked = asks_limit.exists();
+            followed.run_finished(&request, &TimedRun::default());
+            is_asked
+        };
+        assert!(!asks_limit.exists(), "runs that are not timed are not asked");
+        assert_eq!([0, 1, 2].map(|block| is_asked(0, Phase::Search, block)), [true, true, false]);
+        assert_eq!([3, 4, 5].map(|block| is_asked(1, Phase::Search, block)), [true, true, false]);
+        assert!(!is_asked(0, Phase::Confirmation, 0));
+    }
 
     #[test]
     fn runs_of_all_placements_variants_and_teams_are_held_against_one_result_of_each_size() {

@@ -157,7 +157,7 @@ impl Observer for Told {
     }
 
     fn is_watching(&self) -> bool {
-        self.display.is_some()
+        self.display.as_ref().is_some_and(|display| display.shown.is_shown())
     }
 
     fn block_finished(&mut self, progress: &PhaseProgress) {

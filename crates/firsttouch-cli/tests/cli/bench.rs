@@ -43,7 +43,7 @@ fn a_run_measures_the_limit_where_it_is_asked_for() {
 }
 
 #[test]
-fn each_configuration_has_its_limit_and_a_share_of_it_by_all_runs() {
+fn each_configuration_has_its_limit_and_a_share_of_it() {
     let words = "bench stream --set array=2M --only variants --variants past-caches,plain --max-runs 3 --steps 1 --json";
     let output = run(&words.split(' ').collect::<Vec<_>>());
     assert_code(&output, 0);
