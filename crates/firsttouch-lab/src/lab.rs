@@ -170,7 +170,7 @@ impl Lab {
         let file_system = scratch.path().join("file-system");
         self.write(commands, &file_system)?;
         let mut arguments = self.qemu.machine_arguments(&self.machine);
-        arguments.extend(Qemu::kernel_arguments(&self.kernel.image, &file_system, &self.kernel_words()));
+        arguments.extend(self.qemu.kernel_arguments(&self.kernel.image, &file_system, &self.kernel_words()));
         let mut boots = 0;
         loop {
             boots += 1;

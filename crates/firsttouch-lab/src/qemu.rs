@@ -88,11 +88,17 @@ impl Qemu {
     }
 
     /// The arguments for the kernel and its file system.
-    pub(crate) fn kernel_arguments(image: &Path, file_system: &Path, words: &str) -> Vec<String> {
+    pub(crate) fn kernel_arguments(&self, image: &Path, file_system: &Path, words: &str) -> Vec<String> {
+        // Code is translated once for each address that it has: where every start has others, every start translates the
+        // loader and the program anew. Who wants them writes 2 to /proc/sys/kernel/randomize_va_space.
+        let addresses = match self.acceleration {
+            Acceleration::Software => "norandmaps ",
+            Acceleration::Kvm => "",
+        };
         let mut line = Line(Vec::new());
         line.add("-kernel", image.to_string_lossy());
         line.add("-initrd", file_system.to_string_lossy());
-        line.add("-append", words);
+        line.add("-append", format!("{addresses}{words}"));
         line.0
     }
 }
@@ -319,14 +325,27 @@ fn devices(line: &mut Line, machine: &Description) {
 mod tests {
     use super::*;
 
+    fn qemu(acceleration: Acceleration) -> Qemu {
+        Qemu { program: PathBuf::from(PROGRAM), acceleration }
+    }
+
     fn arguments(name: &str) -> Vec<String> {
-        let qemu = Qemu { program: PathBuf::from(PROGRAM), acceleration: Acceleration::Software };
-        qemu.machine_arguments(&Description::named(name).unwrap())
+        qemu(Acceleration::Software).machine_arguments(&Description::named(name).unwrap())
     }
 
     #[track_caller]
     fn assert_has(arguments: &[String], wanted: &str) {
         assert!(arguments.iter().any(|argument| argument == wanted), "no {wanted} in {arguments:#?}");
+    }
+
+    #[test]
+    fn addresses_are_the_same_at_each_start_where_code_is_translated() {
+        let words = |acceleration| {
+            let all = qemu(acceleration).kernel_arguments(Path::new("image"), Path::new("files"), "quiet");
+            all.last().unwrap().clone()
+        };
+        assert_eq!(words(Acceleration::Software), "norandmaps quiet");
+        assert_eq!(words(Acceleration::Kvm), "quiet");
     }
 
     #[test]

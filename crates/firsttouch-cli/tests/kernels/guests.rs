@@ -5,7 +5,7 @@ use crate::guest::lab;
 use crate::launch::{programs, sources};
 use crate::machine::{kernel_release, thp_mode};
 use crate::own_program::own_program;
-use crate::pass::Part;
+use crate::pass::{Addresses, Part};
 use crate::program::find;
 use crate::runner::skipped::is_failure;
 use crate::runner::{Asked, Skip, processors};
@@ -44,13 +44,13 @@ const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
 /// Passes that share a boot, by their modes.
 enum Place {
     Here(Vec<&'static str>),
-    Lab(Release, Vec<&'static str>, Part),
+    Lab(Release, Vec<&'static str>, Part, Addresses),
 }
 
 impl Place {
     fn modes(&self) -> &[&'static str] {
         match self {
-            Place::Here(modes) | Place::Lab(_, modes, _) => modes,
+            Place::Here(modes) | Place::Lab(_, modes, ..) => modes,
         }
     }
 
@@ -58,8 +58,8 @@ impl Place {
     fn halves(self) -> Vec<Place> {
         match self {
             Place::Here(_) => vec![self],
-            Place::Lab(release, modes, _) => {
-                Part::HALVES.map(|part| Place::Lab(release, modes.clone(), part)).into()
+            Place::Lab(release, modes, _, addresses) => {
+                Part::HALVES.map(|part| Place::Lab(release, modes.clone(), part, addresses)).into()
             }
         }
     }
@@ -142,6 +142,7 @@ pub(crate) fn run() -> ExitCode {
     }
     let variable = std::env::var(VARIABLE).ok().filter(|_| chosen.is_empty());
     let chosen: Vec<String> = chosen.into_iter().chain(variable).collect();
+    let has = |word: &str| chosen.iter().any(|chosen| chosen == word);
     let wants = |kernel: &str, mode: &str| {
         let is_wanted = |word: &String| match word.as_str() {
             ALL => true,
@@ -156,7 +157,15 @@ pub(crate) fn run() -> ExitCode {
     let labs = [usual, rest].into_iter().flat_map(|modes| {
         Release::ALL.map(|release| {
             let wanted = |mode: &&str| wants(&release.to_string(), mode);
-            Place::Lab(release, modes.iter().copied().filter(wanted).collect(), Part::WHOLE)
+            let modes: Vec<&str> = modes.iter().copied().filter(wanted).collect();
+            let is_random =
+                has(ALL) || has(EACH) && modes.iter().all(|mode| is_first(&release.to_string(), mode));
+            Place::Lab(
+                release,
+                modes,
+                Part::WHOLE,
+                if is_random { Addresses::Random } else { Addresses::Left },
+            )
         })
     });
     let mode = thp_mode();
@@ -193,7 +202,7 @@ fn work(queue: &Mutex<(VecDeque<Place>, Report)>, words: &[String]) {
         let Some(place) = queue.lock().unwrap().0.pop_front() else { return };
         let one = match place {
             Place::Here(modes) => here(&modes, words),
-            Place::Lab(release, modes, part) => guest(release, &modes, part, words),
+            Place::Lab(release, modes, part, addresses) => guest(release, &modes, part, addresses, words),
         };
         let (_, all) = &mut *queue.lock().unwrap();
         all.lines.extend(one.lines);
@@ -228,7 +237,7 @@ fn here(modes: &[&str], words: &[String]) -> Report {
         let name = format!("here, thp={mode}");
         let mut command = process::Command::new(own_program(&programs()));
         let mut child = command
-            .args([PASS, mode, Part::WHOLE.word()])
+            .args([PASS, mode, Part::WHOLE.word(), Addresses::Left.word()])
             .args(words)
             .stdout(Stdio::piped())
             .spawn()
@@ -243,14 +252,14 @@ fn here(modes: &[&str], words: &[String]) -> Report {
     report
 }
 
-fn guest(release: Release, modes: &[&str], part: Part, words: &[String]) -> Report {
+fn guest(release: Release, modes: &[&str], part: Part, addresses: Addresses, words: &[String]) -> Report {
     let mut report = Report::default();
     let name = format!("lab, Linux {release}");
     let mut lab = match lab(Description::parse(MACHINE).unwrap(), release) {
         Ok(lab) => lab.limit(LIMIT),
         Err(Skip(why)) => {
             report.failed = is_failure(&name, &why);
-            let skipped = |mode| format!("{name}, thp={mode}{part}: skipped: {why}");
+            let skipped = |mode| format!("{name}, thp={mode}{part}{addresses}: skipped: {why}");
             report.lines.extend(modes.iter().map(skipped));
             return report;
         }
@@ -263,11 +272,13 @@ fn guest(release: Release, modes: &[&str], part: Part, words: &[String]) -> Repo
     }
     let program = own_program(&programs());
     let command = |mode: &&str| {
-        let first = [program.clone().into_os_string(), PASS.into(), mode.into(), part.word().into()];
-        Command::new(first.into_iter().chain(words.iter().map(OsString::from)))
+        let first = [PASS, mode, part.word(), addresses.word()].map(OsString::from);
+        let first = [program.clone().into_os_string()].into_iter().chain(first);
+        Command::new(first.chain(words.iter().map(OsString::from)))
     };
     let commands: Vec<Command> = modes.iter().map(command).collect();
-    let named: Vec<String> = modes.iter().map(|mode| format!("{name}, thp={mode}{part}")).collect();
+    let named = |mode| format!("{name}, thp={mode}{part}{addresses}");
+    let named: Vec<String> = modes.iter().map(named).collect();
     let mut said: Vec<[Said; 2]> = named.iter().map(|name| [Said::by(name), Said::by(name)]).collect();
     let outcome = lab.run(&commands, &mut |index, stream, bytes| {
         said[index][usize::from(stream == Stream::Stderr)].hear(bytes);

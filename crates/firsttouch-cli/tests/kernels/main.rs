@@ -4,6 +4,9 @@
 //! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in
 //! the variable `FIRSTTOUCH_KERNELS`, are all; `each` is each kernel with pages for the asking, and the other modes on the oldest and on this one.
 //!
+//! An emulator translates a program once for each address that it has. So the programs of a guest have the same addresses at each start,
+//! which takes half of the time. With `all`, and in one pass of `each`, they have others at each start, as people have them.
+//!
 //! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. Two boots serve
 //! the three modes of a kernel; a pass that is alone is done by two, with half of the tests each. Without QEMU, or the kernel, that is said, and how to get it.
 //!
@@ -44,7 +47,7 @@ use runner::Outcome;
 use single::{Test, skip};
 use std::process::ExitCode;
 
-/// The first word of the command line of one pass; the others are its mode and words of tests.
+/// The first word of the command line of one pass; the others are its mode, its part, its addresses and words of tests.
 const PASS: &str = "pass";
 /// Of transparent huge pages.
 const MODES: [&str; 3] = ["always", "madvise", "never"];
@@ -52,7 +55,7 @@ const MODES: [&str; 3] = ["always", "madvise", "never"];
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.split_first() {
-        Some((first, rest)) if first == PASS => pass::run(&rest[0], &rest[1], &rest[2..]),
+        Some((first, rest)) if first == PASS => pass::run(&rest[0], &rest[1], &rest[2], &rest[3..]),
         _ => guests::run(),
     }
 }

@@ -44,16 +44,47 @@ impl fmt::Display for Part {
     }
 }
 
-pub(crate) fn run(mode: &str, part: &str, words: &[String]) -> ExitCode {
+/// Whether a guest's programs have other addresses at each start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// As the machine has them.
+    Left,
+    /// Others at each start, as people have them.
+    Random,
+}
+
+impl Addresses {
+    /// As an argument of a pass.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Addresses::Left => "left",
+            Addresses::Random => "random",
+        }
+    }
+}
+
+/// Behind the part of a pass.
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Addresses::Left { Ok(()) } else { f.write_str(", random addresses") }
+    }
+}
+
+pub(crate) fn run(mode: &str, part: &str, addresses: &str, words: &[String]) -> ExitCode {
     let part = Part::parse(part);
+    let is_random = addresses == Addresses::Random.word();
+    let addresses = if is_random { Addresses::Random } else { Addresses::Left };
     PREPARED.store(true, Ordering::Relaxed);
+    if is_random {
+        fs::write("/proc/sys/kernel/randomize_va_space", "2").unwrap();
+    }
     if in_guest() {
         // For limits of memory, which the lab has no use for.
         fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory").unwrap();
     }
     let asked = Asked { words: words.to_vec(), list: false };
     // As the last line of a pass begins.
-    let name = format!("Linux {}, thp={mode}{part}", kernel_release());
+    let name = format!("Linux {}, thp={mode}{part}{addresses}", kernel_release());
     let wanted = tests(mode).filter(|(name, _)| asked.wants(name)).enumerate();
     single::run(&asked, &name, wanted.filter(|(at, _)| part.has(*at)).map(|(_, test)| test), 1)
 }

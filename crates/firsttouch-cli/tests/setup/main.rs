@@ -1,6 +1,6 @@
 //! `firsttouch setup`: machines that are written below a folder, this machine, and sessions that are killed at every change.
 //!
-//! What a test changes of this machine is put back on every way out (see `machine`), and the tests run one after the other.
+//! What a test changes of this machine is put back on every way out (see `machine`), and meanwhile no other test changes it.
 //!
 //! `cargo test -p firsttouch-cli --test setup -- killed` runs the tests with this word in their name; `--list` names them all.
 
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         .chain(here::tests())
         .chain(survives::tests());
     let tests = all.map(|(name, case)| (name.to_owned(), Box::new(case) as Box<dyn Fn() -> Outcome + Send>));
-    single::run(&Asked::read(), "setup", tests, 1)
+    single::run(&Asked::read(), "setup", tests, runner::processors())
 }
 
 /// The command, with none of the caller's habits.
