@@ -146,6 +146,8 @@ impl Slurm {
             format!("SlurmUser=root\nSlurmctldPort={}", ports.next().unwrap()),
             format!("StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool-%n"),
             format!("SlurmctldPidFile={folder}/slurmctld.pid\nSlurmdPidFile={folder}/slurmd-%n.pid"),
+            // A batch job begins when it comes, and not some seconds later.
+            "SchedulerParameters=batch_sched_delay=0,sched_interval=1".to_owned(),
             format!(
                 "MpiDefault=none\nSelectType=select/cons_tres\nReturnToService=2\n{}",
                 self.plugin.lines()
@@ -202,6 +204,25 @@ impl Slurm {
         }
     }
 
+    /// What a batch script of two tasks wrote, which has to succeed. (`sbatch --wait` looks once in some seconds.)
+    #[track_caller]
+    fn batch(&self, script: &Path) -> String {
+        let out = script.with_extension("out");
+        let mut batch = self.command("sbatch");
+        let output = batch.args(["--parsable", "-n", "2", "-o"]).arg(&out).arg(script).output().unwrap();
+        let job = stdout(&output).trim().to_owned();
+        assert!(output.status.success() && !job.is_empty(), "{output:?}");
+        let state = || self.said("scontrol", &["--oneliner", "show", "job", &job]);
+        let is_over = |state: &str| {
+            let goes_on = ["PENDING", "RUNNING", "COMPLETING"].map(|word| format!("JobState={word}"));
+            state.contains("JobState=") && !goes_on.iter().any(|word| state.contains(word))
+        };
+        self.wait_for(|_| is_over(&state()));
+        let written = fs::read_to_string(out).unwrap_or_default();
+        assert!(state().contains("JobState=COMPLETED"), "{} {written}", state());
+        written
+    }
+
     /// `srun` with options, on `firsttouch run` on the program that shows its CPUs.
     fn ranks(&self, options: &[&str], ours: &[&str]) -> Output {
         let mut command = self.command("srun");
@@ -243,11 +264,7 @@ fn tasks_of_slurm_are_ranks() {
     );
     let file = slurm.path("job.sh");
     fs::write(&file, script).unwrap();
-    let mut batch = slurm.command("sbatch");
-    batch.args(["--wait", "-n", "2", "-o"]).arg(slurm.path("out")).arg(&file);
-    let output = batch.output().unwrap();
-    let written = fs::read_to_string(slurm.path("out")).unwrap_or_default();
-    assert!(output.status.success(), "{output:?} {written}");
+    let written = slurm.batch(&file);
     assert!(written.contains("Slurm does not say how many ranks run on this machine"), "{written}");
     let job = json_file(&receipt);
     assert_eq!(
@@ -274,11 +291,7 @@ fn tasks_of_slurm_are_ranks() {
         "count=64",
     ]);
     assert_code(&tune.output().unwrap(), 0);
-    let mut batch = slurm.command("sbatch");
-    batch.args(["--wait", "-n", "2", "-o"]).arg(slurm.path("tuned.out")).arg(&script);
-    let output = batch.output().unwrap();
-    let written = fs::read_to_string(slurm.path("tuned.out")).unwrap_or_default();
-    assert!(output.status.success(), "{output:?} {written}");
+    slurm.batch(&script);
     let tuned = json_file(&tuned);
     assert_eq!(tuned["configurations"][1]["name"], "ranks", "{tuned}");
     assert_eq!(tuned["skipped"], serde_json::json!([]), "{tuned}");

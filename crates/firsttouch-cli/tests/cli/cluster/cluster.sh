@@ -56,6 +56,9 @@ export folder
 export -f host
 
 number=10
+# Process and address of those that are there. Who is asked before its address is set is asked again by the kernel after a second, so all are made
+# before the first is waited for.
+there=()
 for path in "$folder"/hosts/*; do
     name=${path##*/}
     number=$((number + 1))
@@ -66,6 +69,10 @@ for path in "$folder"/hosts/*; do
     until other=$(readlink /proc/$!/ns/net) && [ "$other" != "$own" ]; do kill -0 $!; done
     ip link add "to-$name" type veth peer name eth0 netns $!
     ip link set "to-$name" master hosts up
-    until (exec 3<>"/dev/tcp/$address/22") 2>/dev/null; do kill -0 $!; done
+    there+=("$! $address")
+done
+for host in "${there[@]}"; do
+    read -r process address <<< "$host"
+    until (exec 3<>"/dev/tcp/$address/22") 2>/dev/null; do kill -0 "$process"; done
 done
 exec "$@"
