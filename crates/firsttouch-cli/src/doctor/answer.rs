@@ -183,16 +183,29 @@ mod tests {
         while std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z ")) {
             std::thread::yield_now();
         }
-        assert!(matches!(of("cat /dev/zero", Duration::from_secs(600)).end, End::TooMuch));
-        // It is asked to, first; and who does not heed that is ended all the same.
+    }
+
+    #[test]
+    fn a_command_is_asked_to_end_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pid = folder.path().join("pid");
         let line = format!(
             "trap 'echo asked > {0}; exit' TERM; mkfifo {0}.pipe; cat {0}.pipe & wait",
             pid.display()
         );
         assert!(matches!(of(&line, Duration::from_secs(2)).end, End::TimeUp));
         assert_eq!(std::fs::read_to_string(&pid).expect("it was asked"), "asked\n");
+    }
+
+    #[test]
+    fn who_does_not_heed_that_is_ended_all_the_same() {
         let deaf = "trap '' TERM; exec tail -f /dev/null";
         assert!(matches!(of(deaf, Duration::from_secs(1)).end, End::TimeUp));
+    }
+
+    #[test]
+    fn a_command_that_writes_too_much_or_is_stopped_is_ended() {
+        assert!(matches!(of("cat /dev/zero", Duration::from_secs(600)).end, End::TooMuch));
         let stop = AtomicBool::new(true);
         let stopped = answer(Command::new("cat").arg("/dev/zero"), Duration::from_secs(600), &stop);
         assert!(matches!(stopped.expect("it runs").end, End::Interrupted | End::TooMuch));

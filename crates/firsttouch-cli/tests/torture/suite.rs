@@ -9,6 +9,8 @@ use crate::runner::{Asked, Skip, Tally};
 use crate::setting::Setting;
 use crate::shrink::{first, shrink, told};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
 /// A run on this machine, with what it needs of it.
@@ -140,25 +142,29 @@ pub(crate) fn run(asked: &Asked, tally: &mut Tally) {
             return;
         }
     };
-    for run in &runs {
-        let begun = Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let requires: Vec<String> = run.requires.iter().map(|word| (*word).to_owned()).collect();
-            let surroundings = Surroundings::make(&requires)?;
-            let before = surroundings.group.as_ref().map(ControlGroup::enter);
-            let switched = run.switched.then(switched_library);
-            let plan = Plan { before, switched, ..run.plan.clone() };
-            run_here(&plan, &program);
-            Ok(())
-        }));
-        tally.count(run.name, Some(begun.elapsed()), result);
-    }
-    for (newer, plans) in &guests {
-        boot(tally, &guest(*newer), plans, &program);
-    }
+    // A guest waits for its boot and runs by one emulated processor most of the time.
+    let tally = Mutex::new(tally);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            guests.iter().for_each(|(newer, plans)| boot(&tally, &guest(*newer), plans, &program));
+        });
+        for run in &runs {
+            let begun = Instant::now();
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let requires: Vec<String> = run.requires.iter().map(|word| (*word).to_owned()).collect();
+                let surroundings = Surroundings::make(&requires)?;
+                let before = surroundings.group.as_ref().map(ControlGroup::enter);
+                let switched = run.switched.then(switched_library);
+                let plan = Plan { before, switched, ..run.plan.clone() };
+                run_here(&plan, &program);
+                Ok(())
+            }));
+            tally.lock().unwrap().count(run.name, Some(begun.elapsed()), result);
+        }
+    });
 }
 
-fn boot(tally: &mut Tally, setting: &Setting, plans: &[(String, Plan)], program: &Program) {
+fn boot(tally: &Mutex<&mut Tally>, setting: &Setting, plans: &[(String, Plan)], program: &Program) {
     let begun = Instant::now();
     let all: Vec<Plan> = plans.iter().map(|(_, plan)| plan.clone()).collect();
     if all.is_empty() {
@@ -173,12 +179,16 @@ fn boot(tally: &mut Tally, setting: &Setting, plans: &[(String, Plan)], program:
                         run_in_guest(setting, plan, &said, program);
                     }
                 }));
-                tally.count(name, None, told.map(Ok));
+                tally.lock().unwrap().count(name, None, told.map(Ok));
             }
         }
         Ok(Err(Skip(why))) => {
-            plans.iter().for_each(|(name, _)| tally.count(name, None, Ok(Err(Skip(why.clone())))));
+            plans
+                .iter()
+                .for_each(|(name, _)| tally.lock().unwrap().count(name, None, Ok(Err(Skip(why.clone())))));
         }
-        Err(_) => plans.iter().for_each(|(name, _)| tally.count(name, None, Err(Box::new("no boot")))),
+        Err(_) => plans
+            .iter()
+            .for_each(|(name, _)| tally.lock().unwrap().count(name, None, Err(Box::new("no boot")))),
     }
 }
