@@ -56,13 +56,15 @@ impl Environment {
         let python = python().ok_or("no Python 3.9 or newer with venv is installed")?;
         let environment = Environment(tempfile::tempdir().unwrap());
         said(Command::new(python).args(["-m", "venv"]).arg(environment.path()));
-        let (reached, said) = output(environment.pip("install").args(packages));
-        // By itself, so that a registry out of reach is told from a package that does not build.
-        if reached {
-            Ok(environment)
-        } else {
-            Err(format!("pip cannot install {}: {said}", packages.join(", ")))
-        }
+        environment.install(packages)?;
+        Ok(environment)
+    }
+
+    /// Adds packages of the registry; or why they are not to be had. By itself, so that a registry out of reach is told from a
+    /// package that does not build.
+    fn install(&self, packages: &[&str]) -> Result<(), String> {
+        let (reached, said) = output(self.pip("install").args(packages));
+        reached.then_some(()).ok_or_else(|| format!("pip cannot install {}: {said}", packages.join(", ")))
     }
 
     fn path(&self) -> PathBuf {
@@ -102,17 +104,10 @@ impl Environment {
 
 #[test]
 fn the_package_is_built_from_its_archive_and_its_tests_pass() {
-    let environment = match Environment::new(&["maturin>=1.9,<2", "numpy>=1.24", "pytest>=7", "mypy>=1.10"]) {
+    let environment = match Environment::new(&["maturin>=1.9,<2"]) {
         Ok(environment) => environment,
         Err(why) => return skipped(&why),
     };
-    // What some tests compare with; these say so where it is missing.
-    for extra in ["scipy>=1.11", "networkx>=3.4"] {
-        let (reached, said) = output(environment.pip("install").args(["--only-binary=:all:", extra]));
-        if !reached {
-            skipped(&format!("pip cannot install {extra}: {said}"));
-        }
-    }
     // In a target folder of its own: Cargo calls crates alike that lie alike in their workspaces, so that those of the tests would be
     // replaced by others, and who is compiled against them later finds none that fits.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources-target");
@@ -121,7 +116,21 @@ fn the_package_is_built_from_its_archive_and_its_tests_pass() {
     if archive.is_none() {
         skipped("the archive of the sources: there is no repository whose files could be listed");
     }
-    let wheel = environment.wheel(archive.as_ref().unwrap_or(&checkout), &target, "wheels");
+    // What the tests of the package need is fetched while it is compiled.
+    let (wheel, fetched) = thread::scope(|scope| {
+        let fetched = scope.spawn(|| {
+            environment.install(&["numpy>=1.24", "pytest>=7", "mypy>=1.10"])?;
+            // What some tests compare with; these say so where it is missing.
+            Ok(["scipy>=1.11", "networkx>=3.4"]
+                .map(|extra| environment.install(&["--only-binary=:all:", extra]).err()))
+        });
+        let wheel = environment.wheel(archive.as_ref().unwrap_or(&checkout), &target, "wheels");
+        (wheel, fetched.join().unwrap())
+    });
+    match fetched {
+        Ok(missing) => missing.iter().flatten().for_each(|why| skipped(why)),
+        Err::<_, String>(why) => return skipped(&why),
+    }
     is_named_by_what_it_needs(&environment, &wheel);
     said(environment.pip("install").arg(&wheel));
     assert_eq!(said(environment.command("firsttouch").arg("--version")), "firsttouch 0.1.0\n");

@@ -217,11 +217,13 @@ fn prepare(asked: &Asked) {
     let scripts: Vec<_> = scripts().into_iter().filter(|(name, _)| asked.wants(name)).collect();
     let cases = library::all(&programs().join("library"));
     let cases: Vec<_> = cases.into_iter().filter(|case| asked.wants(&pass::library_name(case))).collect();
-    cases::compile_all();
-    // One that cannot be made says so in its pass.
-    scripts.iter().for_each(|(_, script)| drop(script.program()));
-    cases.iter().for_each(library::Case::make);
-    memory::make();
+    thread::scope(|scope| {
+        // One that cannot be made says so in its pass.
+        scope.spawn(|| scripts.iter().for_each(|(_, script)| drop(script.program())));
+        cases::compile_all();
+        cases.iter().for_each(library::Case::make);
+        memory::make();
+    });
     // What debuggers want is most of them, and guests have it in memory.
     for case in &cases {
         let files = fs::read_dir(&case.folder).unwrap().map(|file| file.unwrap().path());

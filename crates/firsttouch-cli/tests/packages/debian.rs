@@ -103,8 +103,9 @@ fn it_has_what_a_package_has_and_comes_out_the_same_again() {
     );
 }
 
+/// By its name the first to begin, because it takes the longest.
 #[test]
-fn lintian_finds_nothing() {
+fn a_look_by_lintian_finds_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let package = match build(folder.path()) {
         Ok(package) => package,
