@@ -43,9 +43,11 @@ def watched(program, steps, seconds):
         _, status, usage = os.wait4(watching.pid, 0)
         assert status == 0, status
         lines.seek(0)
-        samples = [json.loads(line) for line in lines]
+        said = [json.loads(line) for line in lines]
     target.stdin.close()
     target.wait()
+    # The first and the last line are of the whole.
+    samples = [line for line in said if line["kind"] == "watch-sample"]
     return samples, usage.ru_utime + usage.ru_stime
 
 
