@@ -4,8 +4,8 @@
 //! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in
 //! the variable `FIRSTTOUCH_KERNELS`, are all; `each` is each kernel with pages for the asking, and the other modes on the oldest and on this one.
 //!
-//! An emulator translates a program once for each address that it has. So the programs of a guest have the same addresses at each start,
-//! which takes half of the time. With `all`, and in one pass of `each`, they have others at each start, as people have them.
+//! The programs of a guest have the same addresses at each start, which its emulator runs faster (`firsttouch_lab`). With `all`, and in one
+//! pass of `each`, they have others at each start, as people have them.
 //!
 //! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. Two boots serve
 //! the three modes of a kernel; a pass that is alone is done by two, with half of the tests each. Without QEMU, or the kernel, that is said, and how to get it.

@@ -61,6 +61,12 @@ impl Addresses {
             Addresses::Random => "random",
         }
     }
+
+    fn parse(word: &str) -> Addresses {
+        let known =
+            [Addresses::Left, Addresses::Random].into_iter().find(|addresses| addresses.word() == word);
+        known.expect("a pass is told which addresses it has")
+    }
 }
 
 /// Behind the part of a pass.
@@ -71,11 +77,9 @@ impl fmt::Display for Addresses {
 }
 
 pub(crate) fn run(mode: &str, part: &str, addresses: &str, words: &[String]) -> ExitCode {
-    let part = Part::parse(part);
-    let is_random = addresses == Addresses::Random.word();
-    let addresses = if is_random { Addresses::Random } else { Addresses::Left };
+    let (part, addresses) = (Part::parse(part), Addresses::parse(addresses));
     PREPARED.store(true, Ordering::Relaxed);
-    if is_random {
+    if addresses == Addresses::Random {
         fs::write("/proc/sys/kernel/randomize_va_space", "2").unwrap();
     }
     if in_guest() {

@@ -7,16 +7,21 @@ use crate::runner::Skip;
 use crate::setting::{self, Setting};
 use firsttouch_lab::{Collected, Command, Ending};
 
+/// Where a program and its libraries lie is another place at each start, as people have it; a guest by itself has the same place always.
+const OTHER_PLACES: [&str; 3] = ["sh", "-c", "echo 2 > /proc/sys/kernel/randomize_va_space"];
+
 /// Runs plans one after the other.
 pub(crate) fn run(setting: &Setting, plans: &[Plan], program: &Program) -> Result<Vec<Failure>, Skip> {
     let (_, lab) = setting::ready(setting)?;
-    let commands: Vec<Command> =
-        plans.iter().map(|plan| Command::new(plan.command("firsttouch", program))).collect();
+    let plans = plans.iter().map(|plan| Command::new(plan.command("firsttouch", program)));
+    let commands: Vec<Command> = [Command::new(OTHER_PLACES)].into_iter().chain(plans).collect();
     let collected = lab.copy_in(linked_library(program)).collect(&commands);
     let collected = collected.unwrap_or_else(|error| {
         panic!("{setting}: {error}\n{}", error.console().unwrap_or_default());
     });
-    Ok(collected.iter().map(failure).collect())
+    let (prepared, runs) = collected.split_first().expect("it was booted for several commands");
+    assert_eq!(prepared.finished.ending, Ending::Exited(0), "{}", prepared.stderr);
+    Ok(runs.iter().map(failure).collect())
 }
 
 fn failure(collected: &Collected) -> Failure {

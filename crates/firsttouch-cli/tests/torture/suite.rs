@@ -142,7 +142,7 @@ pub(crate) fn run(asked: &Asked, tally: &mut Tally) {
             return;
         }
     };
-    // A guest waits for its boot and runs by one emulated processor most of the time.
+    // One after the other they left a third of two processors idle.
     let tally = Mutex::new(tally);
     thread::scope(|scope| {
         scope.spawn(|| {
