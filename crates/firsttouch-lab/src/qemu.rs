@@ -89,8 +89,8 @@ impl Qemu {
 
     /// The arguments for the kernel and its file system.
     pub(crate) fn kernel_arguments(&self, image: &Path, file_system: &Path, words: &str) -> Vec<String> {
-        // Code is translated once for each address that it has: where every start has others, every start translates the
-        // loader and the program anew. Who wants them writes 2 to /proc/sys/kernel/randomize_va_space.
+        // Where every start has other addresses, starts take several times as long (docs/results/lab.md): QEMU 7.2 seems to
+        // translate the loader and the program anew. Who wants them writes 2 to /proc/sys/kernel/randomize_va_space.
         let addresses = match self.acceleration {
             Acceleration::Software => "norandmaps ",
             Acceleration::Kvm => "",

@@ -18,7 +18,7 @@ pub(crate) struct Part(&'static str);
 
 impl Part {
     pub(crate) const WHOLE: Part = Part("whole");
-    /// Dealt out there and back, as 1, 2, 2, 1: tests of one name stand together and take as long as each other.
+    /// Dealt out there and back, as 1, 2, 2, 1: neighbours are often alike, and so neither half has the longer of each pair.
     pub(crate) const HALVES: [Part; 2] = [Part("1st half"), Part("2nd half")];
 
     /// As an argument of a pass.

@@ -7,14 +7,14 @@ use crate::runner::Skip;
 use crate::setting::{self, Setting};
 use firsttouch_lab::{Collected, Command, Ending};
 
-/// Where a program and its libraries lie is another place at each start, as people have it; a guest by itself has the same place always.
-const OTHER_PLACES: [&str; 3] = ["sh", "-c", "echo 2 > /proc/sys/kernel/randomize_va_space"];
+/// Other addresses at each start, as people have them: by itself an emulated guest has the same ones.
+const RANDOM_ADDRESSES: [&str; 3] = ["sh", "-c", "echo 2 > /proc/sys/kernel/randomize_va_space"];
 
 /// Runs plans one after the other.
 pub(crate) fn run(setting: &Setting, plans: &[Plan], program: &Program) -> Result<Vec<Failure>, Skip> {
     let (_, lab) = setting::ready(setting)?;
     let plans = plans.iter().map(|plan| Command::new(plan.command("firsttouch", program)));
-    let commands: Vec<Command> = [Command::new(OTHER_PLACES)].into_iter().chain(plans).collect();
+    let commands: Vec<Command> = [Command::new(RANDOM_ADDRESSES)].into_iter().chain(plans).collect();
     let collected = lab.copy_in(linked_library(program)).collect(&commands);
     let collected = collected.unwrap_or_else(|error| {
         panic!("{setting}: {error}\n{}", error.console().unwrap_or_default());
