@@ -6,6 +6,10 @@ use super::engine::{Engine, Paced};
 /// Most lanes that an engine has.
 const LANES: usize = 32;
 
+/// Most bytes by which messages go forward before the manager takes further ones. Lanes stay empty until then: a message that is there
+/// by itself would go through to its end at the speed of one lane, while those that come meanwhile wait. A multiple of all blocks.
+const PIECE: usize = 64 << 10;
+
 /// A message to be hashed.
 #[derive(Debug)]
 pub(super) struct Job<'data> {
@@ -19,12 +23,12 @@ pub(super) trait Hasher<'data> {
     /// Takes a message, and hands back what has been done by then.
     fn submit(&mut self, job: Job<'data>, done: &mut dyn FnMut(Job<'data>, &Digest));
 
-    /// Hands back at least one of the messages that it has, if it has any.
+    /// Goes on with the messages that it has, if it has any, and hands back those that are done.
     fn flush(&mut self, done: &mut dyn FnMut(Job<'data>, &Digest));
 }
 
 /// Hashes on lanes: a message takes a free lane and leaves it when it ends, whatever the others do. Nothing is computed until all
-/// lanes are taken or somebody asks for a message that is done; then those engines go on that bring what is there forward
+/// lanes are taken or somebody asks to go on; then that engine takes a piece of the first messages that brings what is there forward
 /// fastest, down to one that takes a single message.
 #[derive(Debug)]
 pub(super) struct Manager<'data> {
@@ -68,23 +72,23 @@ impl<'data> Manager<'data> {
         Manager { algorithm, engines, lanes, under_way: Vec::with_capacity(lanes) }
     }
 
-    /// Takes blocks until a message at least is done, if there are any.
+    /// Takes a piece of the first messages, and hands back those that are done.
     fn advance(&mut self, done: &mut dyn FnMut(Job<'data>, &Digest)) {
-        while !self.under_way.is_empty() && !self.under_way.iter().any(Message::is_done) {
-            if let Some(engine) = fastest(self.engines, self.under_way.len()) {
-                self.take(engine);
-            }
+        if let Some(engine) = fastest(self.engines, self.under_way.len())
+            && !self.under_way.is_empty()
+        {
+            self.take(engine);
         }
         for message in self.under_way.extract_if(.., |message| message.is_done()) {
             done(message.job, &self.algorithm.digest(&message.state));
         }
     }
 
-    /// Takes as many blocks of the first messages as the shortest of them has behind one another.
+    /// Takes as many blocks of the first messages as the shortest of them has behind one another, or a piece.
     fn take(&mut self, engine: Engine) {
         let count = engine.lanes.min(self.under_way.len());
         let messages = &mut self.under_way[..count];
-        let bytes = messages.iter().map(|message| message.rest().len()).min().unwrap_or(0);
+        let bytes = messages.iter().map(|message| message.rest().len()).fold(PIECE, usize::min);
         // Lanes without a message do what the first one does.
         let mut states = [messages[0].state; LANES];
         let mut data = [&messages[0].rest()[..bytes]; LANES];
@@ -111,7 +115,7 @@ impl<'data> Hasher<'data> for Manager<'data> {
         let (end, end_bytes) = self.algorithm.pad(&job.data[whole..], job.data.len());
         let state = self.algorithm.initial();
         self.under_way.push(Message { job, state, taken: 0, whole, end, end_bytes });
-        if self.under_way.len() == self.lanes {
+        while self.under_way.len() == self.lanes {
             self.advance(done);
         }
     }

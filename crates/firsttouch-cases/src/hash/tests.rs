@@ -24,7 +24,7 @@ fn engines(algorithm: Algorithm) -> Vec<Paced> {
     few.into_iter().chain(many).flatten().map(|engine| Paced { engine, seconds: 1.0 }).collect()
 }
 
-/// Digests in the order of their messages; `flush` asks for one before the message of that number comes.
+/// Digests in the order of their messages; `flush` says after which of them the manager is asked to go on.
 fn digests(
     algorithm: Algorithm,
     engines: &[Paced],
@@ -36,14 +36,15 @@ fn digests(
         assert!(found[job.number].replace(hex(&digest[..algorithm.digest_bytes()])).is_none(), "each once");
     };
     let mut manager = Manager::new(algorithm, engines);
-    let count = messages.len();
+    let blocks = messages.iter().map(|message| message.len() / algorithm.block_bytes() + 2).sum();
     for (number, data) in messages.iter_mut().enumerate() {
         manager.submit(Job { number, data }, &mut done);
         if flush(number) {
             manager.flush(&mut done);
         }
     }
-    (0..count).for_each(|_| manager.flush(&mut done));
+    // Each flush takes a block at least.
+    (0..blocks).for_each(|_| manager.flush(&mut done));
     found.into_iter().map(Option::unwrap).collect()
 }
 
@@ -144,6 +145,23 @@ proptest! {
             prop_assert_eq!(&found, &expected, "{:?}", engine.engine);
         }
     }
+}
+
+/// Otherwise one lane works where those that come meanwhile would fill all.
+#[test]
+fn a_message_that_comes_later_takes_a_lane_beside_a_long_one() {
+    let mut messages = [vec![1; 1 << 20], vec![2; 1000]];
+    let [long, short] = &mut messages;
+    let order = std::cell::RefCell::new(Vec::new());
+    let mut done = |job: Job<'_>, _: &Digest| order.borrow_mut().push(job.number);
+    let engines = engines(Algorithm::Md5);
+    let mut manager = Manager::new(Algorithm::Md5, &engines);
+    manager.submit(Job { number: 0, data: long }, &mut done);
+    manager.flush(&mut done);
+    manager.submit(Job { number: 1, data: short }, &mut done);
+    let blocks = (1 << 20) / 64 + 1;
+    (0..blocks).for_each(|_| manager.flush(&mut done));
+    assert_eq!(*order.borrow(), [1, 0]);
 }
 
 fn run(choices: &[(&str, &str)], variant: &str, threads: usize) -> (Checksum, u64, Vec<String>) {
