@@ -38,9 +38,10 @@ impl All {
 pub(super) struct Ahead {
     /// How many lines later than what is read.
     pub(super) lines: usize,
-    /// One line of so many, and which of them.
-    pub(super) every: usize,
+    /// For which of what is read: from this line on.
     pub(super) first: usize,
+    /// To before this one.
+    pub(super) end: usize,
 }
 
 /// Changes a target by the exclusive-or with a source.
@@ -93,10 +94,8 @@ mod vectors {
         assert_eq!(target.as_ptr().cast::<u8>().align_offset(size_of::<Line>()), 0, "an aligned target");
         let lines = target.len();
         let sources = sources.map(|source| &source[..lines]);
-        let mut next = ahead.map_or(lines, |ahead| ahead.first);
         for (number, line) in target.iter_mut().enumerate() {
-            let later = ahead.filter(|_| number == next);
-            next += later.map_or(0, |ahead| ahead.every);
+            let later = ahead.filter(|ahead| (ahead.first..ahead.end).contains(&number));
             let mut sums = [_mm256_setzero_si256(); 2];
             for source in &sources {
                 let from = source[number].as_ptr().cast::<__m256i>();
