@@ -9,6 +9,7 @@ use firsttouch_graph::Ranks;
 use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::rc::Rc;
 
 /// A workload: what it is, and how it is made ready to run.
@@ -162,6 +163,11 @@ pub trait Workload {
     /// The work of a step.
     fn work(&self) -> Work;
 
+    /// The file whose disk bounds the case, where that is its limit.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+
     /// What else is worth telling of it, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
@@ -229,7 +235,7 @@ impl Amount {
     /// The amount that a limit is about.
     pub fn of(limit: Limit) -> Amount {
         match limit {
-            Limit::Read | Limit::Copy | Limit::Write => Amount::Bytes,
+            Limit::Read | Limit::Copy | Limit::Write | Limit::Disk => Amount::Bytes,
             Limit::Latency | Limit::MultiplyAdd | Limit::MultiplyAddSingle => Amount::Operations,
         }
     }

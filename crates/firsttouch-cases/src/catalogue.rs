@@ -6,6 +6,7 @@ use crate::creation::Creation;
 use crate::deflate::Deflate;
 use crate::demo::Demo;
 use crate::dgemm::Dgemm;
+use crate::disk::Disk;
 use crate::gather::Gather;
 use crate::gram_schmidt::GramSchmidt;
 use crate::gups::Gups;
@@ -29,6 +30,7 @@ pub const ALL: &[&dyn Case] = &[
     &Gups,
     &Gather,
     &Creation,
+    &Disk,
     &JVM,
     &POSTGRESQL,
     &Hilbert,

@@ -25,6 +25,7 @@ mod creation;
 mod deflate;
 mod demo;
 mod dgemm;
+mod disk;
 mod error;
 pub mod gather;
 mod gram_schmidt;

@@ -37,6 +37,12 @@ pub enum MeasureError {
         /// How many.
         bytes: u64,
     },
+    /// A disk was to be measured without a file on it.
+    #[error("a disk is measured by a file on it, and there is none")]
+    NoFile,
+    /// A file could not be read past the page cache.
+    #[error("the file cannot be read past the page cache")]
+    File(#[source] std::io::Error),
     /// A thread could not be put on its CPU.
     #[error("no thread may run on CPU {cpu}")]
     Pin {
@@ -60,6 +66,10 @@ impl MeasureError {
             MeasureError::Memory { source, .. } | MeasureError::Region(source) => source.hint(),
             MeasureError::Elsewhere { .. } => {
                 "something moves memory between nodes; `firsttouch status` shows what may"
+            }
+            MeasureError::NoFile => "name a file that lies on the disk",
+            MeasureError::File(_) => {
+                "a file of 4 KiB or more whose file system knows O_DIRECT (open(2)): those of disks do, tmpfs since Linux 6.6"
             }
             MeasureError::Pin { .. } => {
                 "firsttouch status shows the CPUs this process may use; sandboxes may forbid more"

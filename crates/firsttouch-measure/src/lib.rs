@@ -23,6 +23,7 @@
 mod bandwidth;
 mod compare;
 mod cores;
+mod disk;
 mod error;
 mod filling;
 mod latency;
@@ -37,6 +38,7 @@ mod simd;
 mod streams;
 mod team;
 
+pub use disk::DirectFile;
 pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
 pub use latency::{Chain, mix};

@@ -2,12 +2,14 @@
 
 use crate::MeasureError;
 use crate::bandwidth::Stream;
+use crate::disk;
 use crate::latency::chains;
 use crate::simd::multiply_add::MultiplyAdd;
 use crate::simd::words;
 use crate::streams::{copy, fastest, part, read, write};
 use crate::team::timed;
 use firsttouch_memory::{Pages, Region};
+use std::fs::File;
 use std::hint::black_box;
 
 /// The least memory for each CPU: a huge page.
@@ -35,6 +37,8 @@ pub enum Limit {
     MultiplyAdd,
     /// The same in single precision.
     MultiplyAddSingle,
+    /// Reading a file past the page cache, in bytes by second.
+    Disk,
 }
 
 impl Limit {
@@ -47,6 +51,7 @@ impl Limit {
             Limit::Latency => "latency of dependent reads",
             Limit::MultiplyAdd => "multiply-add peak, double precision",
             Limit::MultiplyAddSingle => "multiply-add peak, single precision",
+            Limit::Disk => "read bandwidth of the disk",
         }
     }
 }
@@ -61,9 +66,17 @@ impl Limit {
 /// For latency all CPUs read at the same time, and the time is divided by the reads of all, so that it compares with
 /// the time and the operations of a team; of one CPU it is the latency.
 ///
+/// A disk is measured by the first `bytes` of a `file` on it, which the other limits do without. It may have a cache of its own, that of a
+/// virtual machine the memory of its host.
+///
 /// # Errors
-/// Where the memory cannot be had, or this process may not use one of the CPUs.
-pub fn measure_limit(limit: Limit, cpus: &[u32], bytes: u64) -> Result<f64, MeasureError> {
+/// Where the memory cannot be had, this process may not use one of the CPUs, or the file cannot be read past the page cache.
+pub fn measure_limit(
+    limit: Limit,
+    cpus: &[u32],
+    bytes: u64,
+    file: Option<&File>,
+) -> Result<f64, MeasureError> {
     if cpus.is_empty() {
         return Err(MeasureError::NoCpu);
     }
@@ -71,6 +84,7 @@ pub fn measure_limit(limit: Limit, cpus: &[u32], bytes: u64) -> Result<f64, Meas
         Limit::Latency => latency(cpus, words(map(cpus, bytes)?.as_mut_slice())),
         Limit::MultiplyAdd => multiply_add(&MultiplyAdd::double(), cpus),
         Limit::MultiplyAddSingle => multiply_add(&MultiplyAdd::single(), cpus),
+        Limit::Disk => disk::bandwidth(file.ok_or(MeasureError::NoFile)?, cpus, bytes),
         Limit::Read | Limit::Write | Limit::Copy => {
             Ok(1e9 * gbps(limit, cpus, words(map(cpus, bytes)?.as_mut_slice()))?)
         }
@@ -140,23 +154,31 @@ mod tests {
     use super::*;
     use crate::team::own_cpus;
 
-    const ALL: [Limit; 6] = [
+    const ALL: [Limit; 7] = [
         Limit::Read,
         Limit::Copy,
         Limit::Write,
         Limit::Latency,
         Limit::MultiplyAdd,
         Limit::MultiplyAddSingle,
+        Limit::Disk,
     ];
+
+    fn file() -> File {
+        let file = tempfile::tempfile_in("/var/tmp").unwrap();
+        file.set_len(4 << 20).unwrap();
+        file
+    }
 
     /// Within what any processor of 64 bits can do: a unit that is wrong by a thousand is outside.
     #[test]
     fn limits_are_in_their_units() {
         let cpus = own_cpus();
         for limit in ALL {
-            let value = measure_limit(limit, &cpus, 16 << 20).unwrap();
+            let value = measure_limit(limit, &cpus, 16 << 20, Some(&file())).unwrap();
             let plausible = match limit {
                 Limit::Read | Limit::Copy | Limit::Write => 1e7..1e14,
+                Limit::Disk => 1e4..1e14,
                 Limit::Latency => 1e-11..1e-4,
                 Limit::MultiplyAdd | Limit::MultiplyAddSingle => 1e7..1e15,
             };
@@ -167,12 +189,15 @@ mod tests {
     #[test]
     fn memory_is_not_too_little_and_cpus_are_there() {
         for limit in ALL {
-            assert!(measure_limit(limit, &own_cpus(), 0).is_ok(), "{}", limit.what());
-            assert!(matches!(measure_limit(limit, &[], 1 << 20), Err(MeasureError::NoCpu)));
-            let refused = measure_limit(limit, &[100_000], 1 << 20);
+            if limit != Limit::Disk {
+                assert!(measure_limit(limit, &own_cpus(), 0, None).is_ok(), "{}", limit.what());
+            }
+            assert!(matches!(measure_limit(limit, &[], 1 << 20, None), Err(MeasureError::NoCpu)));
+            let refused = measure_limit(limit, &[100_000], 1 << 20, Some(&file()));
             assert!(matches!(refused, Err(MeasureError::Pin { cpu: 100_000, .. })), "{}", limit.what());
         }
-        let refused = measure_limit(Limit::Read, &own_cpus(), u64::MAX);
+        assert!(matches!(measure_limit(Limit::Disk, &own_cpus(), 1 << 20, None), Err(MeasureError::NoFile)));
+        let refused = measure_limit(Limit::Read, &own_cpus(), u64::MAX, None);
         assert!(matches!(refused, Err(MeasureError::Region(_))));
     }
 }

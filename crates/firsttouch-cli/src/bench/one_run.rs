@@ -17,7 +17,7 @@ use firsttouch_memory::object_places::{self, ObjectPlace};
 use firsttouch_placement::{CaseWork, ObjectObtained};
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -105,6 +105,7 @@ fn one_run(
     // Of memory without a name each step knows how much it is.
     let named = arrays.bytes().into_values().sum();
     let bytes = if named == 0 { work.bytes } else { named };
+    let file = workload.file().map(File::try_clone).transpose().context("cannot open the file once more")?;
     drop(workload);
     let Some(result) = &args.result else {
         output::data(&format!("{} {}\n", about.name, RunChecksum::from(checksum)))?;
@@ -116,7 +117,12 @@ fn one_run(
         checksum: checksum.into(),
         work: Some(CaseWork { bytes: work.bytes, operations: work.operations }),
         // That of one rank's CPUs bounds nothing.
-        limit: limit(about.bound.filter(|_| wants_limit && ranks.is_none()), &mut team, bytes)?,
+        limit: limit(
+            about.bound.filter(|_| wants_limit && ranks.is_none()),
+            &mut team,
+            bytes,
+            file.as_ref(),
+        )?,
         notes,
         objects,
     };
@@ -196,8 +202,8 @@ pub(super) fn failed(error: CaseError) -> Failure {
     if is_usage { failure.usage() } else { failure }
 }
 
-/// What bounds the case with so many bytes, measured on the CPUs that ran it; its memory is free by now.
-fn limit(bound: Option<Limit>, team: &mut Team, bytes: u64) -> Outcome<Option<f64>> {
+/// What bounds the case with so many bytes, or this file, measured on the CPUs that ran it; its memory is free by now.
+fn limit(bound: Option<Limit>, team: &mut Team, bytes: u64, file: Option<&File>) -> Outcome<Option<f64>> {
     let Some(bound) = bound else { return Ok(None) };
     let mut cpus = team.map(|member| member.cpu());
     if bound == Limit::Latency {
@@ -205,7 +211,7 @@ fn limit(bound: Option<Limit>, team: &mut Team, bytes: u64) -> Outcome<Option<f6
         cpus.truncate(1);
     }
     let bytes = bytes.clamp(*LIMIT_BYTES.start(), *LIMIT_BYTES.end());
-    Ok(Some(measure_limit(bound, &cpus, bytes).map_err(Failure::hinted)?))
+    Ok(Some(measure_limit(bound, &cpus, bytes, file).map_err(Failure::hinted)?))
 }
 
 /// Becomes somebody else's program; returns only where that fails.

@@ -1,0 +1,236 @@
+//! A file that is read into memory: how near that comes to what its disk gives.
+
+use crate::array::Array;
+use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
+use crate::checksum::Checksum;
+use crate::error::CaseError;
+use crate::parameter::{Kind, Parameter};
+use crate::share::{cut, cut_slice, each};
+use firsttouch_measure::{DirectFile, Limit, mix};
+use firsttouch_threads::Team;
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+/// A file read by all threads.
+#[derive(Debug)]
+pub(crate) struct Disk;
+
+static ABOUT: About = About {
+    name: "disk",
+    summary: "a file that is read from its disk into memory, by all threads",
+    source: "sequential reads of fio (Axboe), with and without its option `direct`",
+    parameters: &[
+        Parameter {
+            name: "file",
+            meaning: "the file, of which the page cache keeps nothing; `generated`: one without a name in /var/tmp",
+            kind: Kind::Text,
+            default: GENERATED,
+            quick: GENERATED,
+        },
+        Parameter {
+            name: "size",
+            meaning: "bytes of a generated file, or most bytes that are read; whole blocks of 4 KiB",
+            kind: Kind::Bytes(BLOCK as u64, 1 << 40),
+            default: "256M",
+            quick: "32M",
+        },
+        Parameter {
+            name: "request",
+            meaning: "bytes that a thread asks for at a time; whole blocks of 4 KiB",
+            kind: Kind::Bytes(BLOCK as u64, 1 << 30),
+            default: "1M",
+            quick: "1M",
+        },
+    ],
+    variants: &[
+        Variant {
+            name: "direct",
+            meaning: "past the page cache (O_DIRECT), from the disk into the memory",
+            alternative: false,
+        },
+        Variant {
+            name: "cached",
+            meaning: "through the page cache, which reads ahead, and from which all is copied",
+            alternative: false,
+        },
+    ],
+    steps: 2,
+    unit: Unit::Bandwidth,
+    bound: Some(Limit::Disk),
+};
+
+const GENERATED: &str = "generated";
+const BLOCK: usize = DirectFile::BLOCK_BYTES;
+
+impl Case for Disk {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
+        let whole = |bytes: usize| bytes / BLOCK * BLOCK;
+        let size = whole(given.arguments.number("size"));
+        let path = given.arguments.word("file");
+        let named = path != GENERATED;
+        let unreadable = |error: io::Error| CaseError::Input {
+            what: format!(
+                "`file` cannot be {}: {path}: {error}",
+                if named { "read" } else { "made in /var/tmp" }
+            ),
+            hint: (!named).then(|| "--set file=FILE reads one of yours".to_owned()),
+        };
+        let file = if named { File::open(path) } else { generated(size) }.map_err(unreadable)?;
+        let size = whole(file.metadata().map_err(unreadable)?.len().min(size as u64) as usize);
+        if size == 0 {
+            return Err(CaseError::Together(format!("`file` has no whole block of 4 KiB: {path}")));
+        }
+        let direct = DirectFile::of(&file).map_err(|error| CaseError::Input {
+            what: format!("{error}: {path}"),
+            hint: Some(error.hint().to_owned()),
+        })?;
+        let direct = (given.variant.name == "direct").then_some(direct);
+        let mut memory = given.arrays.zeroed::<u8>("buffer", size + BLOCK)?;
+        // Threads touch first what they read into.
+        let parts = cut_slice(aligned(&mut memory, size), given.team.size(), BLOCK);
+        each(given.team, parts, |_, part| part.fill(0));
+        let request = whole(given.arguments.number("request"));
+        Ok(Prepared::Here(Box::new(Reading { file, direct, memory, size, request })))
+    }
+}
+
+/// A file of numbers that differ, on the disk and without a name, so that nothing of it is left whatever ends this process.
+fn generated(size: usize) -> io::Result<File> {
+    let mut file = tempfile::tempfile_in("/var/tmp")?;
+    let mut buffer = vec![0; 1 << 20];
+    for place in (0..size).step_by(buffer.len()) {
+        let buffer = &mut buffer[..(1 << 20).min(size - place)];
+        let numbers = (place as u64 / 8..).map(|number| mix(number).to_le_bytes());
+        buffer.as_chunks_mut::<8>().0.iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
+        file.write_all(buffer)?;
+    }
+    // The cache can forget only what the disk has.
+    file.sync_data()?;
+    Ok(file)
+}
+
+/// The part that begins with a block: arrays may begin anywhere, and the disk writes to memory in blocks.
+fn aligned(memory: &mut [u8], size: usize) -> &mut [u8] {
+    let first = memory.as_ptr().align_offset(BLOCK);
+    &mut memory[first..first + size]
+}
+
+struct Reading {
+    file: File,
+    /// The same past the page cache, where it is read so.
+    direct: Option<DirectFile>,
+    memory: Array<u8>,
+    /// Bytes that are read.
+    size: usize,
+    /// Bytes of a request.
+    request: usize,
+}
+
+impl Workload for Reading {
+    fn reset(&mut self, _: &mut Team) {
+        if self.direct.is_none() {
+            // What cannot be forgotten (others may have it mapped) makes this one faster than the disk, which is then to be seen.
+            let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
+        }
+    }
+
+    fn step(&mut self, team: &mut Team) {
+        let Reading { memory, size, request, .. } = self;
+        let (file, direct) = (&self.file, &self.direct);
+        let read = |to: &mut [u8], place: u64| match direct {
+            Some(direct) => direct.read_at(to, place),
+            None => file.read_exact_at(to, place),
+        };
+        let starts = cut(*size, team.size(), BLOCK).into_iter().map(|range| range.start);
+        let parts = starts.zip(cut_slice(aligned(memory, *size), team.size(), BLOCK)).collect();
+        each(team, parts, |_, (start, part)| {
+            for (place, to) in (start..).step_by(*request).zip(part.chunks_mut(*request)) {
+                read(to, place as u64).expect("the file is there as it was when the run began");
+            }
+        });
+    }
+
+    /// Of all that was read.
+    fn checksum(&self) -> Checksum {
+        let first = self.memory.as_ptr().align_offset(BLOCK);
+        let words = self.memory[first..first + self.size].as_chunks::<8>().0;
+        Checksum::of_words(words.iter().map(|word| u64::from_le_bytes(*word)))
+    }
+
+    fn work(&self) -> Work {
+        Work { bytes: self.size as u64, operations: 0 }
+    }
+
+    fn file(&self) -> Option<&File> {
+        Some(&self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arguments, Arrays};
+
+    fn prepared(choices: &[(&str, &str)], variant: &str, team: &mut Team) -> Result<Prepared, CaseError> {
+        let chosen: Vec<_> =
+            choices.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let arguments = Arguments::of(&ABOUT, &chosen, true)?;
+        let (arrays, variant) = (Arrays::default(), ABOUT.variant(variant).unwrap());
+        Disk.prepare(&mut Given { arguments: &arguments, variant, arrays: &arrays, team })
+    }
+
+    fn run(choices: &[(&str, &str)], variant: &str, threads: usize) -> (Checksum, Work) {
+        let mut team = Team::of_this_process(threads).unwrap();
+        let Prepared::Here(mut workload) = prepared(choices, variant, &mut team).unwrap() else {
+            panic!("it runs here")
+        };
+        for _ in 0..2 {
+            workload.reset(&mut team);
+            workload.step(&mut team);
+        }
+        (workload.checksum(), workload.work())
+    }
+
+    /// Requests more and fewer than threads have, whole and not.
+    #[test]
+    fn every_block_is_read_once_whoever_reads_it() {
+        let expected = Checksum::of_words((0..9 * 512).map(mix));
+        for variant in ["direct", "cached"] {
+            for (request, threads) in [("4K", 1), ("8K", 2), ("1M", 2)] {
+                let choices = [("size", "38000"), ("request", request)];
+                let seen = run(&choices, variant, threads);
+                assert_eq!(seen, (expected, Work { bytes: 9 * 4096, operations: 0 }), "{variant} {request}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_somebody_is_read_to_its_last_whole_block() {
+        let mut file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        file.write_all(&[1; 3 * 4096 + 5]).unwrap();
+        let choices = [("file", file.path().to_str().unwrap())];
+        let expected = Checksum::of_words([0x0101_0101_0101_0101; 3 * 512]);
+        for variant in ["direct", "cached"] {
+            assert_eq!(run(&choices, variant, 2), (expected, Work { bytes: 3 * 4096, operations: 0 }));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let mut team = Team::of_this_process(1).unwrap();
+        let mut said = |file: &str| prepared(&[("file", file)], "direct", &mut team).unwrap_err().to_string();
+        let missing = said("/nowhere/at/all");
+        assert!(missing.starts_with("`file` cannot be read: /nowhere/at/all: "), "{missing}");
+        let empty = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        let empty = said(empty.path().to_str().unwrap());
+        assert!(empty.starts_with("`file` has no whole block of 4 KiB: "), "{empty}");
+        let pipe = said("/proc/self/environ");
+        assert!(pipe.contains("`file` "), "{pipe}");
+    }
+}

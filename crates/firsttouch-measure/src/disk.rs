@@ -1,0 +1,119 @@
+//! How fast a disk is read: a file of it, past the page cache.
+
+use crate::MeasureError;
+use crate::team::timed;
+use firsttouch_memory::{Pages, Region};
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::Mutex;
+
+/// Bytes that a disk's request takes: large enough that another for each thread keeps it busy.
+const REQUEST_BYTES: usize = 1 << 20;
+/// Requests at a time for each CPU: some disks want few of them, others many.
+const REQUESTS: [usize; 3] = [1, 4, 16];
+
+/// A file that is read past the page cache (`O_DIRECT` of open(2)).
+#[derive(Debug)]
+pub struct DirectFile {
+    file: File,
+}
+
+impl DirectFile {
+    /// What places in the file and in memory, and lengths, are multiples of: at least what any disk asks for.
+    pub const BLOCK_BYTES: usize = 4096;
+
+    /// Opens a file once more, so; it may have no name any more.
+    ///
+    /// # Errors
+    /// Where its file system does not know such reads, or the file may not be read.
+    pub fn of(file: &File) -> Result<DirectFile, MeasureError> {
+        let direct = OFlags::DIRECT.bits().cast_signed();
+        let again = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let opened = OpenOptions::new().read(true).custom_flags(direct).open(again);
+        opened.map(|file| DirectFile { file }).map_err(MeasureError::File)
+    }
+
+    /// Fills memory with what lies from a place of the file on.
+    ///
+    /// # Errors
+    /// Where the file ends before that, place, memory or length are no multiples of [`DirectFile::BLOCK_BYTES`], or the disk fails.
+    pub fn read_at(&self, to: &mut [u8], place: u64) -> io::Result<()> {
+        self.file.read_exact_at(to, place)
+    }
+}
+
+/// Bytes by second of the first `bytes` of a file, as many requests at a time as is fastest.
+pub(crate) fn bandwidth(file: &File, cpus: &[u32], bytes: u64) -> Result<f64, MeasureError> {
+    let there = file.metadata().map_err(MeasureError::File)?.len().min(bytes);
+    let length = there as usize / DirectFile::BLOCK_BYTES * DirectFile::BLOCK_BYTES;
+    if length == 0 {
+        return Err(MeasureError::File(io::ErrorKind::UnexpectedEof.into()));
+    }
+    let file = DirectFile::of(file)?;
+    let mut most = 0.0_f64;
+    for requests in REQUESTS {
+        let threads = cpus.len() * requests;
+        let mut memory = Region::map(threads * REQUEST_BYTES, Pages::Auto, None)?;
+        let failed = Mutex::new(None);
+        let buffers = memory.as_mut_slice().chunks_exact_mut(REQUEST_BYTES);
+        let work =
+            cpus.iter().cycle().zip(buffers).take(threads).enumerate().map(|(first, (&cpu, buffer))| {
+                let (file, failed) = (&file, &failed);
+                // Threads take requests in turn, so that the disk is read from its begin to its end.
+                let work = move || {
+                    for place in (first * REQUEST_BYTES..length).step_by(threads * REQUEST_BYTES) {
+                        let buffer = &mut buffer[..REQUEST_BYTES.min(length - place)];
+                        if let Err(error) = file.read_at(buffer, place as u64) {
+                            failed.lock().unwrap_or_else(|it| it.into_inner()).get_or_insert(error);
+                            return;
+                        }
+                    }
+                };
+                (cpu, work)
+            });
+        let seconds = timed(work)?;
+        if let Some(error) = failed.into_inner().unwrap_or_else(|it| it.into_inner()) {
+            return Err(MeasureError::File(error));
+        }
+        most = most.max(length as f64 / seconds);
+    }
+    Ok(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::own_cpus;
+    use std::io::Write;
+
+    fn made(bytes: usize) -> File {
+        let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
+        let data: Vec<u8> = (0..bytes).map(|place| (place / 4096 + place) as u8).collect();
+        file.write_all(&data).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_is_read_past_the_cache_is_what_was_written() {
+        let file = made(5 * 4096);
+        let direct = DirectFile::of(&file).unwrap();
+        let mut memory = Region::map(2 << 20, Pages::Auto, None).unwrap();
+        let to = &mut memory.as_mut_slice()[..2 * 4096];
+        direct.read_at(to, 2 * 4096).unwrap();
+        assert!((2 * 4096..).zip(to.iter()).all(|(place, byte)| *byte == (place / 4096 + place) as u8));
+        let error = direct.read_at(to, 4 * 4096).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn files_shorter_and_longer_than_requests_have_a_bandwidth() {
+        let cpus = own_cpus();
+        for bytes in [4096, 4097, REQUEST_BYTES + 8192] {
+            assert!(bandwidth(&made(bytes), &cpus, 1 << 30).unwrap() > 0.0, "{bytes}");
+        }
+        assert!(matches!(bandwidth(&made(100), &cpus, 1 << 30), Err(MeasureError::File(_))));
+    }
+}
