@@ -44,14 +44,21 @@ fn a_run_measures_the_limit_where_it_is_asked_for() {
 
 #[test]
 fn each_configuration_has_its_limit_and_a_share_of_it() {
-    let words = "bench stream --set array=2M --only variants --variants past-caches,plain --max-runs 3 --steps 1 --json";
-    let output = run(&words.split(' ').collect::<Vec<_>>());
-    assert_code(&output, 0);
-    for configuration in configurations(&json(&stdout(&output))) {
-        assert_eq!(configuration["runs"].as_array().map(Vec::len), Some(3), "{configuration}");
-        let limit = &configuration["case"]["limit"];
-        assert!(limit["value"].as_f64().is_some_and(|value| value > 0.0), "{configuration}");
-        assert!(limit["share"].as_f64().is_some_and(|share| share > 0.0), "{configuration}");
+    let cases = [
+        ("stream --set array=2M --variants past-caches,plain", "copy bandwidth"),
+        ("disk --set size=4M --variants direct,cached", "read bandwidth of the disk"),
+    ];
+    for (case, what) in cases {
+        let words = format!("bench {case} --only variants --max-runs 3 --steps 1 --json");
+        let output = run(&words.split(' ').collect::<Vec<_>>());
+        assert_code(&output, 0);
+        for configuration in configurations(&json(&stdout(&output))) {
+            assert_eq!(configuration["runs"].as_array().map(Vec::len), Some(3), "{configuration}");
+            let limit = &configuration["case"]["limit"];
+            assert_eq!(limit["what"], what, "{configuration}");
+            assert!(limit["value"].as_f64().is_some_and(|value| value > 0.0), "{configuration}");
+            assert!(limit["share"].as_f64().is_some_and(|share| share > 0.0), "{configuration}");
+        }
     }
 }
 
