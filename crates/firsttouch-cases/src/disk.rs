@@ -6,7 +6,7 @@ use crate::checksum::Checksum;
 use crate::error::CaseError;
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
-use firsttouch_measure::{DirectFile, Limit, mix};
+use firsttouch_measure::{DirectFile, Limit, MeasureError, mix};
 use firsttouch_threads::Team;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
@@ -73,22 +73,29 @@ impl Case for Disk {
         let whole = |bytes: usize| bytes / BLOCK * BLOCK;
         let size = whole(given.arguments.number("size"));
         let path = given.arguments.word("file");
-        let named = path != GENERATED;
-        let unreadable = |error: io::Error| CaseError::Input {
-            what: format!(
-                "`file` cannot be {}: {path}: {error}",
-                if named { "read" } else { "made in /var/tmp" }
-            ),
-            hint: (!named).then(|| "--set file=FILE reads one of yours".to_owned()),
+        let input = |what: String, hint: &str| CaseError::Input { what, hint: Some(hint.to_owned()) };
+        let file = match path {
+            GENERATED => generated(size).map_err(|error| {
+                let what = format!("a file of {size} bytes cannot be made in /var/tmp: {error}");
+                input(what, "--set file=FILE reads one of yours, --set size=SIZE makes a smaller one")
+            })?,
+            path => File::open(path).map_err(|error| CaseError::Input {
+                what: format!("`file` cannot be read: {path}: {error}"),
+                hint: None,
+            })?,
         };
-        let file = if named { File::open(path) } else { generated(size) }.map_err(unreadable)?;
-        let size = whole(file.metadata().map_err(unreadable)?.len().min(size as u64) as usize);
+        let size = match file.metadata() {
+            Ok(metadata) if metadata.is_file() => whole(metadata.len().min(size as u64) as usize),
+            _ => 0,
+        };
         if size == 0 {
-            return Err(CaseError::Together(format!("`file` has no whole block of 4 KiB: {path}")));
+            return Err(CaseError::Together(format!(
+                "`file` has no whole block of 4 KiB, or is no regular file: {path}"
+            )));
         }
-        let direct = DirectFile::of(&file).map_err(|error| CaseError::Input {
-            what: format!("{error}: {path}"),
-            hint: Some(error.hint().to_owned()),
+        let direct = DirectFile::of(&file).map_err(|error| {
+            let what = format!("`file` cannot be read past the page cache: {path}: {error}");
+            input(what, MeasureError::File(error).hint())
         })?;
         let direct = (given.variant.name == "direct").then_some(direct);
         let mut memory = given.arrays.zeroed::<u8>("buffer", size + BLOCK)?;
@@ -228,9 +235,12 @@ mod tests {
         let missing = said("/nowhere/at/all");
         assert!(missing.starts_with("`file` cannot be read: /nowhere/at/all: "), "{missing}");
         let empty = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
-        let empty = said(empty.path().to_str().unwrap());
-        assert!(empty.starts_with("`file` has no whole block of 4 KiB: "), "{empty}");
-        let pipe = said("/proc/self/environ");
-        assert!(pipe.contains("`file` "), "{pipe}");
+        for odd in [empty.path().to_str().unwrap(), "/var/tmp", "/proc/self/environ"] {
+            let refused = said(odd);
+            assert!(
+                refused.starts_with("`file` has no whole block of 4 KiB, or is no regular file: "),
+                "{refused}"
+            );
+        }
     }
 }

@@ -8,12 +8,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-/// Bytes that a disk's request takes: large enough that another for each thread keeps it busy.
+/// Bytes of a request.
 const REQUEST_BYTES: usize = 1 << 20;
-/// Requests at a time for each CPU: some disks want few of them, others many.
-const REQUESTS: [usize; 3] = [1, 4, 16];
+/// Requests at a time, of as many threads: some disks want few of them, others many.
+const REQUESTS: [usize; 3] = [2, 8, 32];
 
 /// A file that is read past the page cache (`O_DIRECT` of open(2)).
 #[derive(Debug)]
@@ -29,11 +29,11 @@ impl DirectFile {
     ///
     /// # Errors
     /// Where its file system does not know such reads, or the file may not be read.
-    pub fn of(file: &File) -> Result<DirectFile, MeasureError> {
+    pub fn of(file: &File) -> io::Result<DirectFile> {
         let direct = OFlags::DIRECT.bits().cast_signed();
         let again = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let opened = OpenOptions::new().read(true).custom_flags(direct).open(again);
-        opened.map(|file| DirectFile { file }).map_err(MeasureError::File)
+        let file = OpenOptions::new().read(true).custom_flags(direct).open(again)?;
+        Ok(DirectFile { file })
     }
 
     /// Fills memory with what lies from a place of the file on.
@@ -45,42 +45,40 @@ impl DirectFile {
     }
 }
 
-/// Bytes by second of the first `bytes` of a file, as many requests at a time as is fastest.
+/// Bytes by second of the first `bytes` of a file, with as many requests at a time as are fastest.
 pub(crate) fn bandwidth(file: &File, cpus: &[u32], bytes: u64) -> Result<f64, MeasureError> {
     let there = file.metadata().map_err(MeasureError::File)?.len().min(bytes);
     let length = there as usize / DirectFile::BLOCK_BYTES * DirectFile::BLOCK_BYTES;
     if length == 0 {
         return Err(MeasureError::File(io::ErrorKind::UnexpectedEof.into()));
     }
-    let file = DirectFile::of(file)?;
-    let mut most = 0.0_f64;
-    for requests in REQUESTS {
-        let threads = cpus.len() * requests;
-        let mut memory = Region::map(threads * REQUEST_BYTES, Pages::Auto, None)?;
+    let file = DirectFile::of(file).map_err(MeasureError::File)?;
+    let most = REQUESTS.into_iter().max().unwrap_or(1);
+    let mut memory = Region::map(most * REQUEST_BYTES, Pages::Auto, None)?;
+    let memory = memory.as_mut_slice();
+    // No page is made while the disk is timed.
+    memory.fill(0);
+    REQUESTS.into_iter().try_fold(0.0, |most: f64, requests| {
         let failed = Mutex::new(None);
-        let buffers = memory.as_mut_slice().chunks_exact_mut(REQUEST_BYTES);
-        let work =
-            cpus.iter().cycle().zip(buffers).take(threads).enumerate().map(|(first, (&cpu, buffer))| {
-                let (file, failed) = (&file, &failed);
-                // Threads take requests in turn, so that the disk is read from its begin to its end.
-                let work = move || {
-                    for place in (first * REQUEST_BYTES..length).step_by(threads * REQUEST_BYTES) {
-                        let buffer = &mut buffer[..REQUEST_BYTES.min(length - place)];
-                        if let Err(error) = file.read_at(buffer, place as u64) {
-                            failed.lock().unwrap_or_else(|it| it.into_inner()).get_or_insert(error);
-                            return;
-                        }
-                    }
-                };
-                (cpu, work)
-            });
+        let threads = cpus.iter().cycle().zip(memory.chunks_exact_mut(REQUEST_BYTES)).take(requests);
+        let work = threads.enumerate().map(|(first, (&cpu, buffer))| {
+            let (file, failed) = (&file, &failed);
+            // Threads take requests in turn, so that the disk is read from its begin to its end.
+            let places = (first * REQUEST_BYTES..length).step_by(requests * REQUEST_BYTES);
+            (cpu, move || {
+                let read =
+                    |place| file.read_at(&mut buffer[..REQUEST_BYTES.min(length - place)], place as u64);
+                if let Err(error) = places.map(read).collect::<io::Result<()>>() {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            })
+        });
         let seconds = timed(work)?;
-        if let Some(error) = failed.into_inner().unwrap_or_else(|it| it.into_inner()) {
-            return Err(MeasureError::File(error));
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(MeasureError::File(error)),
+            None => Ok(most.max(length as f64 / seconds)),
         }
-        most = most.max(length as f64 / seconds);
-    }
-    Ok(most)
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! The first quotient is never stored: the second pass makes a chunk of it in the cache, for its products only, and the third divides by both
 //! triangles at once. So vectors are read three times and written once.
 
-use super::kernels::{Columns, ColumnsMut, Kernel, LEFT, SUMS};
+use super::kernels::{Ahead, Columns, ColumnsMut, Kernel, LEFT, LINE, SUMS};
 use super::messages::{Everybody, Messages};
 use super::methods::Directions;
 use super::triangle::Triangle;
@@ -18,8 +18,6 @@ use std::ops::Range;
 
 /// Rows of a chunk: little enough that all vectors of it stay in the first-level cache, and a multiple of the rows of every tile.
 const ROWS: usize = 120;
-/// Numbers of a line of the cache.
-const LINE: usize = 8;
 
 /// What a member works in.
 #[derive(Debug)]
@@ -73,6 +71,11 @@ fn total(products: Vec<Triangle>, messages: &Messages) -> Triangle {
     total
 }
 
+/// Asks for a chunk of a column.
+fn ask((column, from): Ahead<'_>) {
+    (0..ROWS).step_by(LINE).for_each(|row| prefetch(column, from + row));
+}
+
 /// Rows that are needed later, asked for a few lines at a time while others are multiplied: otherwise memory would be idle while
 /// the processor multiplies, and the other way round.
 struct Later {
@@ -116,14 +119,12 @@ impl Scratch {
     /// The products of all vectors with each other.
     pub(super) fn products(&mut self, vectors: &Columns<'_>) -> Triangle {
         let Scratch { near, products, .. } = self;
-        let lines = (vectors.count() * ROWS / LINE).div_ceil(products.blocks.len());
         for chunk in chunks(vectors.rows()) {
-            let mut later = Later::new(chunk.end..chunk.end + ROWS);
-            let between = || later.ask(vectors, lines);
+            let later = (vectors, chunk.end);
             if chunk.len() == ROWS {
-                products.add(vectors, (chunk.start, ROWS), between);
+                products.add(vectors, chunk.start, later);
             } else {
-                products.add(&near.copy(vectors, &chunk), (0, ROWS), between);
+                products.add(&near.copy(vectors, &chunk), 0, later);
             }
         }
         products.take()
@@ -133,17 +134,12 @@ impl Scratch {
     fn products_of_quotient(&mut self, vectors: &Columns<'_>, inverse: &Triangle) -> Triangle {
         let Scratch { near, products, factors } = self;
         factors.set(inverse);
-        let (lines, rows) = (vectors.count() * ROWS / LINE, factors.kernel.rows);
-        // Half of them while products are added.
-        let lines_of_strip = lines.div_ceil(2 * factors.strips().count() * (ROWS / rows));
-        let lines_of_block = lines.div_ceil(2 * products.blocks.len());
+        let rows = factors.kernel.rows;
         for chunk in chunks(vectors.rows()) {
-            let mut later = Later::new(chunk.end..chunk.end + ROWS);
             let near = if chunk.len() == ROWS {
                 let mut near = near.columns();
                 for row in (0..ROWS).step_by(rows) {
-                    let between = || later.ask(vectors, lines_of_strip);
-                    factors.apply_to((vectors, chunk.start + row), (&mut near, row), between);
+                    factors.apply_to((vectors, chunk.start + row), (&mut near, row));
                 }
                 near
             } else {
@@ -151,7 +147,7 @@ impl Scratch {
                 (0..ROWS).step_by(rows).for_each(|row| factors.apply(&mut near, row, |_| {}));
                 near
             };
-            products.add(&near, (0, ROWS), || later.ask(vectors, lines_of_block));
+            products.add(&near, 0, (vectors, chunk.end));
         }
         products.take()
     }
@@ -226,11 +222,15 @@ impl Products {
         Products { count, kernel, blocks: (0..count).step_by(LEFT).flat_map(rights).collect() }
     }
 
-    /// Adds those of so many rows from one on, and does something else between blocks.
-    fn add(&mut self, columns: &Columns<'_>, rows: (usize, usize), mut between: impl FnMut()) {
-        for (sides, sums) in &mut self.blocks {
-            self.kernel.add_products(columns, *sides, rows, sums);
-            between();
+    /// Adds those of a chunk's rows from one on. Each block asks for its part of the columns that are needed later, from that row on.
+    fn add(&mut self, columns: &Columns<'_>, row: usize, (later, from): (&Columns<'_>, usize)) {
+        let (count, blocks) = (self.count, self.blocks.len());
+        for (number, (sides, sums)) in self.blocks.iter_mut().enumerate() {
+            let mut asked = number * count / blocks..(number + 1) * count / blocks;
+            // Whoever has none asks for what is near.
+            let ahead = asked.next().map_or((columns.column(0), row), |column| (later.column(column), from));
+            self.kernel.add_products(columns, *sides, (row, ROWS), ahead, sums);
+            asked.for_each(|column| ask((later.column(column), from)));
         }
     }
 
@@ -283,15 +283,9 @@ impl Factors {
     }
 
     /// The same to another place.
-    fn apply_to(
-        &self,
-        from: (&Columns<'_>, usize),
-        (target, row): (&mut ColumnsMut<'_>, usize),
-        mut between: impl FnMut(),
-    ) {
+    fn apply_to(&self, from: (&Columns<'_>, usize), (target, row): (&mut ColumnsMut<'_>, usize)) {
         for (first, factors) in self.strips() {
             self.kernel.combine_to(from, first, factors, (target, row));
-            between();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Products and combinations of long columns, where they lie: a tile of each stays in registers while columns go by.
 
+use crate::prefetch::prefetch;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -69,11 +70,24 @@ impl<'a> Deref for ColumnsMut<'a> {
 
 /// Adds the products of `LEFT` columns with the kernel's number of others to sums in lanes, of `length` rows from `row` on: a
 /// multiple of eight. Where both sides begin with the same column, there is a kernel that leaves out each pair that comes again the
-/// other way round.
+/// other way round. Meanwhile it asks for as many rows of another column.
 ///
 /// # Safety
 /// The processor has the extension that the kernel is for; columns are as many, and have these rows.
-type Products = unsafe fn(left: &Starts, right: &Starts, row: usize, length: usize, sums: &mut [f64; SUMS]);
+type Products = unsafe fn(
+    left: &Starts,
+    right: &Starts,
+    row: usize,
+    length: usize,
+    ahead: Ahead<'_>,
+    sums: &mut [f64; SUMS],
+);
+
+/// A column that is needed later, and from which of its rows on, which need not be there.
+pub(super) type Ahead<'a> = (&'a [f64], usize);
+
+/// Numbers of a line of the cache.
+pub(super) const LINE: usize = 8;
 
 /// Where the columns of one side of a block begin.
 type Starts = [*mut f64; LEFT];
@@ -131,6 +145,7 @@ impl Kernel {
         columns: &Columns<'_>,
         (left, right): (usize, usize),
         (row, length): (usize, usize),
+        ahead: Ahead<'_>,
         sums: &mut [f64; SUMS],
     ) {
         assert!(length.is_multiple_of(8), "whole vectors of a column");
@@ -141,7 +156,7 @@ impl Kernel {
         };
         let products = if left == right { self.diagonal } else { self.products };
         // SAFETY: the processor has the extension, or this were not among all; columns and rows are there.
-        unsafe { products(&starts(left), &starts(right), row, length, sums) };
+        unsafe { products(&starts(left), &starts(right), row, length, ahead, sums) };
     }
 
     /// The sum of all lanes of a pair of a block.
@@ -194,7 +209,7 @@ impl Kernel {
 
 /// Plain code, which compilers make vectors of.
 mod portable {
-    use super::{LEFT, SUMS, Starts};
+    use super::{Ahead, LEFT, LINE, SUMS, Starts, prefetch};
     use std::slice::from_raw_parts;
 
     pub(super) const LANES: usize = 2;
@@ -208,8 +223,10 @@ mod portable {
         right: &Starts,
         row: usize,
         length: usize,
+        ahead: Ahead<'_>,
         sums: &mut [f64; SUMS],
     ) {
+        (0..length).step_by(LINE).for_each(|line| prefetch(ahead.0, ahead.1 + line));
         // SAFETY: the caller says that these rows are there.
         let column =
             |start: *mut f64| unsafe { from_raw_parts(start.add(row), length) }.as_chunks::<LANES>().0;
@@ -254,7 +271,7 @@ mod portable {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Kernel, LEFT, SUMS, Starts};
+    use super::{Ahead, Kernel, LEFT, SUMS, Starts, prefetch};
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
@@ -310,10 +327,12 @@ mod x86 {
                     right: &Starts,
                     row: usize,
                     length: usize,
+                    ahead: Ahead<'_>,
                     sums: &mut [f64; SUMS],
                 ) {
                     let mut pairs = [[$zero(); $right]; LEFT];
                     for step in (row..row + length).step_by($lanes) {
+                        prefetch(ahead.0, ahead.1 + (step - row));
                         let mut others = [$zero(); $right];
                         for number in 0..$right {
                             // SAFETY: whole vectors of rows that the caller says are there.
@@ -431,7 +450,9 @@ mod tests {
         for kernel in Kernel::all() {
             for (left, right, row, length) in [(0, 4, 0, 0), (0, 2, 8, 8), (4, 0, 0, 24), (4, 4, 16, 56)] {
                 let mut sums = [0.0; SUMS];
-                (0..3).for_each(|_| kernel.add_products(&columns, (left, right), (row, length), &mut sums));
+                (0..3).for_each(|_| {
+                    kernel.add_products(&columns, (left, right), (row, length), (&[], 0), &mut sums)
+                });
                 let pairs = (0..LEFT).flat_map(|i| (0..kernel.right).map(move |j| (i, j)));
                 for (i, j) in pairs.filter(|(i, j)| left != right || i <= j) {
                     let column = |number: usize| &columns.column(number.min(6))[row..row + length];
