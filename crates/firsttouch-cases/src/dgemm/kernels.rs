@@ -129,10 +129,10 @@ mod x86 {
     pub(super) fn of(name: &str) -> Option<Kernel> {
         let avx512 = is_x86_feature_detected!("avx512f");
         match name {
-            "24x8" if avx512 => Some(Kernel { rows: 24, columns: 8, multiply: avx512_24x8 }),
-            "8x28" if avx512 => Some(Kernel { rows: 8, columns: 28, multiply: avx512_8x28 }),
+            "24x8" if avx512 => Some(Kernel { rows: 24, columns: 8, multiply: avx512_24x8::multiply }),
+            "8x28" if avx512 => Some(Kernel { rows: 8, columns: 28, multiply: avx512_8x28::multiply }),
             "avx2" if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") => {
-                Some(Kernel { rows: 8, columns: 6, multiply: avx2_8x6 })
+                Some(Kernel { rows: 8, columns: 6, multiply: avx2_8x6::multiply })
             }
             _ => None,
         }
@@ -159,63 +159,104 @@ mod x86 {
     }
 
     macro_rules! kernel {
-        ($name:ident, $feature:literal, $vectors:literal * $lanes:literal, $columns:literal,
+        ($name:ident, $feature:literal, $register:ty, $vectors:literal * $lanes:literal, $columns:literal,
          $zero:ident, $load:ident, $spread:ident, $multiply_add:ident, $add:ident, $store:ident) => {
-            /// # Safety
-            /// As [`super::Multiply`].
-            #[target_feature(enable = $feature)]
-            unsafe fn $name(
-                Strips { a, b, next }: Strips<'_>,
-                c: *mut f64,
-                stride: usize,
-                add: bool,
-                ahead: Ahead,
-            ) {
+            mod $name {
+                use super::*;
+
                 const ROWS: usize = $vectors * $lanes;
                 // A column of C may have one line more than it fills.
                 const LINES: usize = $columns * (ROWS / LINE + 1);
-                let mut sums = [[$zero(); $vectors]; $columns];
-                let (a, b) = (a.as_chunks::<ROWS>().0, b.as_chunks::<$columns>().0);
-                let groups = a.len().div_ceil(GROUP);
-                let lines = (next.len() / LINE).div_ceil(groups.max(1));
-                for (group, (a, b)) in a.chunks(GROUP).zip(b.chunks(GROUP)).enumerate() {
-                    // What is needed after this tile, and C at its end, from memory: a few lines at a time, which keep no strip waiting.
-                    for line in group * lines..(group + 1) * lines {
-                        prefetch::<_MM_HINT_T1>(next.as_ptr().wrapping_add(line * LINE));
-                    }
-                    if let Some(line) = (LINES + group).checked_sub(groups) {
-                        let (column, line) = (line % $columns, line / $columns);
-                        let row = (line * LINE).min(ROWS - 1);
-                        prefetch::<_MM_HINT_T0>(c.wrapping_add(column * stride + row));
-                    }
-                    for (a, b) in a.iter().zip(b) {
-                        if ahead.second_level != 0 {
-                            prefetch_step::<_MM_HINT_T1, ROWS>(a, ahead.second_level);
-                            prefetch_step::<_MM_HINT_T1, $columns>(b, ahead.second_level);
-                        }
-                        if ahead.first_level != 0 {
-                            prefetch_step::<_MM_HINT_T0, ROWS>(a, ahead.first_level);
-                            prefetch_step::<_MM_HINT_T0, $columns>(b, ahead.first_level);
-                        }
-                        let mut values = [$zero(); $vectors];
-                        for (vector, values) in values.iter_mut().enumerate() {
-                            // SAFETY: the step has ROWS numbers; the load needs no alignment.
-                            *values = unsafe { $load(a.as_ptr().add(vector * $lanes)) };
-                        }
-                        for (sums, factor) in sums.iter_mut().zip(b) {
-                            let factor = $spread(*factor);
-                            for (sum, values) in sums.iter_mut().zip(values) {
-                                *sum = $multiply_add(values, factor, *sum);
+                type Sums = [[$register; $vectors]; $columns];
+
+                /// # Safety
+                /// As [`super::super::Multiply`].
+                #[target_feature(enable = $feature)]
+                pub(super) unsafe fn multiply(
+                    strips: Strips<'_>,
+                    c: *mut f64,
+                    stride: usize,
+                    add: bool,
+                    ahead: Ahead,
+                ) {
+                    let sums = match (ahead.second_level != 0, ahead.first_level != 0) {
+                        (false, false) => products::<false, false>(strips, c, stride, ahead),
+                        (false, true) => products::<false, true>(strips, c, stride, ahead),
+                        (true, false) => products::<true, false>(strips, c, stride, ahead),
+                        (true, true) => products::<true, true>(strips, c, stride, ahead),
+                    };
+                    for (column, sums) in sums.into_iter().enumerate() {
+                        for (vector, sum) in sums.into_iter().enumerate() {
+                            // SAFETY: of `c` the caller says so; neither needs alignment.
+                            unsafe {
+                                let target = c.add(column * stride + vector * $lanes);
+                                $store(target, if add { $add($load(target), sum) } else { sum });
                             }
                         }
                     }
                 }
-                for (column, sums) in sums.into_iter().enumerate() {
-                    for (vector, sum) in sums.into_iter().enumerate() {
-                        // SAFETY: of `c` the caller says so; neither needs alignment.
-                        unsafe {
-                            let target = c.add(column * stride + vector * $lanes);
-                            $store(target, if add { $add($load(target), sum) } else { sum });
+
+                /// The product of the strips, while what is needed after it is asked for.
+                #[inline]
+                #[target_feature(enable = $feature)]
+                fn products<const SECOND: bool, const FIRST: bool>(
+                    Strips { a, b, next }: Strips<'_>,
+                    c: *const f64,
+                    stride: usize,
+                    ahead: Ahead,
+                ) -> Sums {
+                    let mut sums = [[$zero(); $vectors]; $columns];
+                    let (a, b) = (a.as_chunks::<ROWS>().0, b.as_chunks::<$columns>().0);
+                    let ((a, last_of_a), (b, last_of_b)) = (a.as_chunks::<GROUP>(), b.as_chunks::<GROUP>());
+                    let lines = (next.len() / LINE).div_ceil(a.len().max(1));
+                    let mut next = next.as_ptr();
+                    let last = a.len().saturating_sub(LINES);
+                    for (group, (a, b)) in a.iter().zip(b).enumerate() {
+                        // What is needed after this tile, and C at its end, from memory: a few lines at a time, which keep no strip waiting.
+                        for _ in 0..lines {
+                            prefetch::<_MM_HINT_T1>(next);
+                            next = next.wrapping_add(LINE);
+                        }
+                        if let Some(line) = group.checked_sub(last) {
+                            let (column, line) = (line % $columns, line / $columns);
+                            let row = (line * LINE).min(ROWS - 1);
+                            prefetch::<_MM_HINT_T0>(c.wrapping_add(column * stride + row));
+                        }
+                        for place in 0..GROUP {
+                            step::<SECOND, FIRST>(&a[place], &b[place], &mut sums, ahead);
+                        }
+                    }
+                    for (a, b) in last_of_a.iter().zip(last_of_b) {
+                        step::<SECOND, FIRST>(a, b, &mut sums, ahead);
+                    }
+                    sums
+                }
+
+                #[inline]
+                #[target_feature(enable = $feature)]
+                fn step<const SECOND: bool, const FIRST: bool>(
+                    a: &[f64; ROWS],
+                    b: &[f64; $columns],
+                    sums: &mut Sums,
+                    ahead: Ahead,
+                ) {
+                    if SECOND {
+                        prefetch_step::<_MM_HINT_T1, ROWS>(a, ahead.second_level);
+                        prefetch_step::<_MM_HINT_T1, $columns>(b, ahead.second_level);
+                    }
+                    if FIRST {
+                        prefetch_step::<_MM_HINT_T0, ROWS>(a, ahead.first_level);
+                        prefetch_step::<_MM_HINT_T0, $columns>(b, ahead.first_level);
+                    }
+                    let mut values = [$zero(); $vectors];
+                    for (vector, values) in values.iter_mut().enumerate() {
+                        // SAFETY: the step has ROWS numbers; the load needs no alignment.
+                        *values = unsafe { $load(a.as_ptr().add(vector * $lanes)) };
+                    }
+                    for (sums, factor) in sums.iter_mut().zip(b) {
+                        let factor = $spread(*factor);
+                        for (sum, values) in sums.iter_mut().zip(values) {
+                            *sum = $multiply_add(values, factor, *sum);
                         }
                     }
                 }
@@ -226,6 +267,7 @@ mod x86 {
     kernel!(
         avx512_24x8,
         "avx512f",
+        __m512d,
         3 * 8,
         8,
         _mm512_setzero_pd,
@@ -238,6 +280,7 @@ mod x86 {
     kernel!(
         avx512_8x28,
         "avx512f",
+        __m512d,
         1 * 8,
         28,
         _mm512_setzero_pd,
@@ -250,6 +293,7 @@ mod x86 {
     kernel!(
         avx2_8x6,
         "avx2,fma",
+        __m256d,
         2 * 4,
         6,
         _mm256_setzero_pd,
