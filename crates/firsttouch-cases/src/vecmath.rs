@@ -172,7 +172,8 @@ impl Case for VecMath {
                 (start..).zip(part).for_each(|(place, to)| *to = value(function, input, place));
             });
         }
-        let mut mapped = Mapping { function, how, computing, inputs, made };
+        let cpus = given.team.map(|member| member.cpu());
+        let mut mapped = Mapping { function, how, computing, inputs, made, cpus };
         mapped.step(given.team);
         Ok(Prepared::Here(Box::new(mapped)))
     }
@@ -195,6 +196,8 @@ struct Mapping {
     computing: Computing,
     inputs: [Array<f64>; 2],
     made: Array<f64>,
+    /// Those of the threads, in their order.
+    cpus: Vec<u32>,
 }
 
 impl Workload for Mapping {
@@ -224,5 +227,11 @@ impl Workload for Mapping {
         let elements = self.made.len() as u64;
         let arrays = self.function.inputs() as u64 + 1;
         Work { bytes: elements * arrays * size_of::<f64>() as u64, operations: elements }
+    }
+
+    /// What the article's program prints of each process beside its seconds.
+    fn notes(&self) -> Vec<String> {
+        let cpus: Vec<String> = self.cpus.iter().map(u32::to_string).collect();
+        vec![format!("threads: {}, on CPUs {}", cpus.len(), cpus.join(","))]
     }
 }

@@ -3,6 +3,7 @@
 use super::pass::{self, Function, How, Pass, c_acosh};
 use super::{ABOUT, VecMath, value};
 use crate::{Arguments, Arrays, Case, Given, Prepared, Work};
+use firsttouch_linux::numa;
 use firsttouch_measure::mix;
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -270,6 +271,10 @@ fn work_is_each_array_once() {
         let mut given = Given { arguments: &arguments, variant, arrays: &arrays_of, team: &mut team };
         let Prepared::Here(workload) = VecMath.prepare(&mut given).unwrap() else { panic!("it runs here") };
         assert_eq!(workload.work(), Work { bytes: 1003 * 8 * arrays, operations: 1003 });
+        // Each may run on one CPU alone, as the kernel tells.
+        let cpus =
+            team.map(|_| numa::affinity(0).unwrap().iter().map(|cpu| cpu.to_string()).collect::<String>());
+        assert_eq!(workload.notes(), [format!("threads: {}, on CPUs {}", cpus.len(), cpus.join(","))]);
     }
 }
 
