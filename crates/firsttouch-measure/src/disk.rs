@@ -64,11 +64,11 @@ pub(crate) fn bandwidth(file: &File, cpus: &[u32], bytes: u64) -> Result<f64, Me
         let work = threads.enumerate().map(|(first, (&cpu, buffer))| {
             let (file, failed) = (&file, &failed);
             // Threads take requests in turn, so that the disk is read from its begin to its end.
-            let places = (first * REQUEST_BYTES..length).step_by(requests * REQUEST_BYTES);
+            let mut places = (first * REQUEST_BYTES..length).step_by(requests * REQUEST_BYTES);
             (cpu, move || {
                 let read =
                     |place| file.read_at(&mut buffer[..REQUEST_BYTES.min(length - place)], place as u64);
-                if let Err(error) = places.map(read).collect::<io::Result<()>>() {
+                if let Err(error) = places.try_for_each(read) {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 }
             })
