@@ -3,12 +3,13 @@
 use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
-use crate::error::CaseError;
+use crate::error::{CaseError, Missing};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use firsttouch_measure::{DirectFile, Limit, MeasureError, mix};
 use firsttouch_threads::Team;
 use rustix::fs::{Advice, fadvise};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -62,11 +63,22 @@ static ABOUT: About = About {
 };
 
 const GENERATED: &str = "generated";
+/// Where a generated file lies: by the Filesystem Hierarchy Standard not in memory, as `/tmp` may.
+const FOLDER: &str = "/var/tmp";
 const BLOCK: usize = DirectFile::BLOCK_BYTES;
 
 impl Case for Disk {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    /// Where files are generated: other cases go on on a machine where that is memory, before Linux 6.6.
+    fn missing(&self, _: &Variant, _: Option<&OsStr>) -> Option<Missing> {
+        let tried = tempfile::tempfile_in(FOLDER).and_then(|file| DirectFile::of(&file));
+        tried.err().map(|error| Missing {
+            what: format!("{FOLDER} cannot be read past the page cache: {error}"),
+            remedy: format!("a {FOLDER} on a disk"),
+        })
     }
 
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
@@ -76,7 +88,7 @@ impl Case for Disk {
         let input = |what: String, hint: &str| CaseError::Input { what, hint: Some(hint.to_owned()) };
         let file = match path {
             GENERATED => generated(size).map_err(|error| {
-                let what = format!("a file of {size} bytes cannot be made in /var/tmp: {error}");
+                let what = format!("a file of {size} bytes cannot be made in {FOLDER}: {error}");
                 input(what, "--set file=FILE reads one of yours, --set size=SIZE makes a smaller one")
             })?,
             path => File::open(path).map_err(|error| CaseError::Input {
@@ -109,7 +121,7 @@ impl Case for Disk {
 
 /// A file of numbers that differ, on the disk and without a name, so that nothing of it is left whatever ends this process.
 fn generated(size: usize) -> io::Result<File> {
-    let mut file = tempfile::tempfile_in("/var/tmp")?;
+    let mut file = tempfile::tempfile_in(FOLDER)?;
     let mut buffer = vec![0; 1 << 20];
     for place in (0..size).step_by(buffer.len()) {
         let buffer = &mut buffer[..(1 << 20).min(size - place)];
@@ -219,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_file_of_somebody_is_read_to_its_last_whole_block() {
-        let mut file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        let mut file = tempfile::NamedTempFile::new_in(FOLDER).unwrap();
         file.write_all(&[1; 3 * 4096 + 5]).unwrap();
         let choices = [("file", file.path().to_str().unwrap())];
         let expected = Checksum::of_words([0x0101_0101_0101_0101; 3 * 512]);
@@ -234,8 +246,8 @@ mod tests {
         let mut said = |file: &str| prepared(&[("file", file)], "direct", &mut team).unwrap_err().to_string();
         let missing = said("/nowhere/at/all");
         assert!(missing.starts_with("`file` cannot be read: /nowhere/at/all: "), "{missing}");
-        let empty = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
-        for odd in [empty.path().to_str().unwrap(), "/var/tmp", "/proc/self/environ"] {
+        let empty = tempfile::NamedTempFile::new_in(FOLDER).unwrap();
+        for odd in [empty.path().to_str().unwrap(), FOLDER, "/proc/self/environ"] {
             let refused = said(odd);
             assert!(
                 refused.starts_with("`file` has no whole block of 4 KiB, or is no regular file: "),

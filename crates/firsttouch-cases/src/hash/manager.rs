@@ -74,8 +74,8 @@ impl<'data> Manager<'data> {
 
     /// Takes a piece of the first messages, and hands back those that are done.
     fn advance(&mut self, done: &mut dyn FnMut(Job<'data>, &Digest)) {
-        if let Some(engine) = fastest(self.engines, self.under_way.len())
-            && !self.under_way.is_empty()
+        if !self.under_way.is_empty()
+            && let Some(engine) = fastest(self.engines, self.under_way.len())
         {
             self.take(engine);
         }
