@@ -25,10 +25,10 @@ pub enum RunError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// It failed.
-    #[error("the program ended with {0}")]
+    #[error("the program ended: {0}")]
     Program(Ending),
     /// It failed, and said why.
-    #[error("the program ended with {ending}; its last words:\n{last_words}")]
+    #[error("the program ended: {ending}; its last words:\n{last_words}")]
     ProgramSaid {
         /// How it ended.
         ending: Ending,
@@ -36,7 +36,7 @@ pub enum RunError {
         last_words: String,
     },
     /// A line that was to run before or after it failed.
-    #[error("the line of {option} ended with {ending}")]
+    #[error("the line of {option} ended: {ending}")]
     Line {
         /// The option that it is of.
         option: &'static str,

@@ -199,7 +199,7 @@ fn input_and_lines_around_the_runs() {
         std::fs::read_to_string(&log).unwrap().ends_with("cleanup\nsetup\ncleanup\n"),
         "before anything ran, too"
     );
-    assert_eq!(error.to_string(), "the line of --prepare ended with exit status 3");
+    assert_eq!(error.to_string(), "the line of --prepare ended: exit status 3");
     // It works for the looks and for the first timed run.
     let line = format!("echo >> {0}; test $(wc -l < {0}) -le 3", folder.path().join("prepared").display());
     let failure = under(conditions(line), "exit 0").unwrap().failure.unwrap();
