@@ -12,6 +12,7 @@ use rustix::fs::{Advice, fadvise};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// A file read by all threads.
@@ -112,7 +113,8 @@ impl Case for Disk {
         let direct = (given.variant.name == "direct").then_some(direct);
         let mut memory = given.arrays.zeroed::<u8>("buffer", size + BLOCK)?;
         // Threads touch first what they read into.
-        let parts = cut_slice(aligned(&mut memory, size), given.team.size(), BLOCK);
+        let blocks = aligned(&memory, size);
+        let parts = cut_slice(&mut memory[blocks], given.team.size(), BLOCK);
         each(given.team, parts, |_, part| part.fill(0));
         let request = whole(given.arguments.number("request"));
         Ok(Prepared::Here(Box::new(Reading { file, direct, memory, size, request })))
@@ -135,9 +137,9 @@ fn generated(size: usize) -> io::Result<File> {
 }
 
 /// The part that begins with a block: arrays may begin anywhere, and the disk writes to memory in blocks.
-fn aligned(memory: &mut [u8], size: usize) -> &mut [u8] {
+fn aligned(memory: &[u8], size: usize) -> Range<usize> {
     let first = memory.as_ptr().align_offset(BLOCK);
-    &mut memory[first..first + size]
+    first..first + size
 }
 
 struct Reading {
@@ -167,7 +169,8 @@ impl Workload for Reading {
             None => file.read_exact_at(to, place),
         };
         let starts = cut(*size, team.size(), BLOCK).into_iter().map(|range| range.start);
-        let parts = starts.zip(cut_slice(aligned(memory, *size), team.size(), BLOCK)).collect();
+        let blocks = aligned(memory, *size);
+        let parts = starts.zip(cut_slice(&mut memory[blocks], team.size(), BLOCK)).collect();
         each(team, parts, |_, (start, part)| {
             for (place, to) in (start..).step_by(*request).zip(part.chunks_mut(*request)) {
                 read(to, place as u64).expect("the file is there as it was when the run began");
@@ -177,8 +180,7 @@ impl Workload for Reading {
 
     /// Of all that was read.
     fn checksum(&self) -> Checksum {
-        let first = self.memory.as_ptr().align_offset(BLOCK);
-        let words = self.memory[first..first + self.size].as_chunks::<8>().0;
+        let words = self.memory[aligned(&self.memory, self.size)].as_chunks::<8>().0;
         Checksum::of_words(words.iter().map(|word| u64::from_le_bytes(*word)))
     }
 
