@@ -289,7 +289,7 @@ fn lines_around_the_runs_hold_values() {
     assert_code(&failed, 1);
     let said = stderr(&failed);
     assert!(
-        said.contains("the line of --setup ended with exit status 3") && said.contains("cleaned"),
+        said.contains("the line of --setup ended: exit status 3") && said.contains("cleaned"),
         "{said}"
     );
     // Ctrl-C reaches the line, too.
