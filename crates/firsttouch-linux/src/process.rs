@@ -263,6 +263,16 @@ impl Scheduled {
     }
 }
 
+/// Whether two processes run in one memory, as a child of `vfork` does in its parent's until it becomes a program of its own (kcmp(2)).
+/// Where that may not be asked, or not of a recorded machine, they are taken for two.
+pub fn have_one_memory(root: &Root, one: u32, other: u32) -> bool {
+    /// `KCMP_VM` of linux/kcmp.h.
+    const MEMORY: usize = 1;
+    let arguments = [one as usize, other as usize, MEMORY, 0, 0, 0];
+    // SAFETY: the call compares, and touches nothing of ours.
+    root.is_live() && unsafe { sys::call(libc::SYS_kcmp, arguments) } == Ok(0)
+}
+
 /// Turns the error of a process that is gone into `None`.
 pub fn unless_ended<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
     match answer {

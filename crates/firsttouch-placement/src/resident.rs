@@ -5,6 +5,7 @@ use firsttouch_linux::smaps::{PMD_BYTES, Region};
 use firsttouch_memory::may_be_placed;
 use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A file, as a mapping names it: device and inode.
 type File = ((u32, u32), u64);
@@ -14,13 +15,43 @@ type File = ((u32, u32), u64);
 pub struct ProcessResident {
     /// As the process sees it: what it shares is whole in it.
     pub memory: ResidentMemory,
-    /// Its part: each page divided by the number of processes that map it. Shared pages of a pool are not in it.
+    /// Its part: each page divided by the number of processes that map it. What is in `objects` and `shared_pools` is not in it.
     part: ResidentMemory,
     /// Its part of what is of no file, by page size.
     part_by_page_size: BTreeMap<u64, u64>,
+    /// Shared memory, by the file that it looks like.
+    objects: SortedMap<File, Object>,
     /// Pages of a pool that several processes map, by the file that only the kernel knows: page size and bytes. The kernel
     /// tells no proportional set size of them.
     shared_pools: SortedMap<File, (u64, u64)>,
+}
+
+/// A piece of memory that processes share, as far as those that were read map it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Object {
+    /// The part of it that falls to them.
+    part: Resident,
+    /// The size of its pages where they are not huge.
+    page: u64,
+    /// From where to where it is mapped, whether somebody touched that or not.
+    offsets: Range<u64>,
+}
+
+impl Object {
+    fn add(&mut self, other: &Object) {
+        let first = if self.offsets.is_empty() { other.offsets.start } else { self.offsets.start };
+        self.offsets = first.min(other.offsets.start)..self.offsets.end.max(other.offsets.end);
+        self.page = self.page.max(other.page);
+        self.part += other.part;
+    }
+
+    /// What is there of it, which is no more than what is mapped: processes are read one after the other, and who touches it meanwhile takes from the
+    /// part of those that were read before.
+    fn resident(&self) -> Resident {
+        let sum = self.part.bytes;
+        let fitting = |bytes| proportion(bytes, self.offsets.end - self.offsets.start, sum.max(1));
+        Resident { bytes: fitting(sum), huge_bytes: fitting(self.part.huge_bytes) }
+    }
 }
 
 /// What several processes had together, where everything counts once.
@@ -46,6 +77,11 @@ fn add(sizes: &mut BTreeMap<u64, u64>, page: u64, bytes: u64) {
         let sum = sizes.entry(page).or_insert(0);
         *sum = sum.saturating_add(bytes);
     }
+}
+
+fn add_pages(sizes: &mut BTreeMap<u64, u64>, page: u64, resident: Resident) {
+    add(sizes, PMD_BYTES, resident.huge_bytes);
+    add(sizes, page, resident.bytes - resident.huge_bytes);
 }
 
 impl ProcessResident {
@@ -78,13 +114,18 @@ impl ProcessResident {
             bytes: proportion(resident.bytes, pss, rss),
             huge_bytes: proportion(resident.huge_bytes, pss, rss),
         });
-        for (sums, [own, other]) in [(&mut self.memory, [own, other]), (&mut self.part, parts)] {
-            *private(sums, mapping.start) += own;
-            *(if is_shared { &mut sums.shared } else { &mut sums.files }) += other;
-        }
-        for part in parts.into_iter().take(if is_shared { 2 } else { 1 }) {
-            add(&mut self.part_by_page_size, PMD_BYTES, part.huge_bytes);
-            add(&mut self.part_by_page_size, page, part.bytes - part.huge_bytes);
+        let [own_part, other_part] = parts;
+        *private(&mut self.memory, mapping.start) += own;
+        *private(&mut self.part, mapping.start) += own_part;
+        add_pages(&mut self.part_by_page_size, page, own_part);
+        if is_shared {
+            self.memory.shared += other;
+            let offsets = mapping.offset..mapping.offset.saturating_add(mapping.bytes());
+            let object = self.objects.entry((mapping.device, mapping.inode)).or_default();
+            object.add(&Object { part: other_part, page, offsets });
+        } else {
+            self.memory.files += other;
+            self.part.files += other_part;
         }
     }
 
@@ -116,16 +157,24 @@ impl Together {
     /// Adds up processes that were read at one moment.
     pub fn of<'a>(processes: impl Iterator<Item = &'a ProcessResident>) -> Together {
         let mut all = Together::default();
+        let mut objects: SortedMap<File, Object> = SortedMap::new();
         let mut pools: SortedMap<File, (u64, u64)> = SortedMap::new();
         for process in processes {
             all.memory += process.part;
             for (page, bytes) in &process.part_by_page_size {
                 add(&mut all.bytes_by_page_size, *page, *bytes);
             }
+            for (file, object) in &process.objects {
+                objects.entry(*file).or_default().add(object);
+            }
             for (file, (page, bytes)) in &process.shared_pools {
                 let (_, most) = pools.entry(*file).or_insert((*page, 0));
                 *most = (*most).max(*bytes);
             }
+        }
+        for object in objects.into_values() {
+            all.memory.shared += object.resident();
+            add_pages(&mut all.bytes_by_page_size, object.page, object.resident());
         }
         for (page, bytes) in pools.into_values() {
             all.memory.shared += Resident { bytes, huge_bytes: bytes };
@@ -225,6 +274,24 @@ mod tests {
         ]);
         assert_eq!(both.bytes_by_page_size, sizes);
         assert_eq!(both.bytes_by_page_size.values().sum::<u64>(), both.memory.of_no_file().bytes);
+    }
+
+    /// One was read while it had the memory alone, the other once both had it.
+    #[test]
+    fn shared_memory_is_no_larger_than_what_is_mapped_of_it() {
+        let seen = |pss: u64, mapped: &str| {
+            let line = format!("{mapped} 00:01 9 /dev/zero (deleted)");
+            let figures = [("KernelPageSize", 4), ("Rss", 4096), ("Pss", pss), ("ShmemPmdMapped", 2048)];
+            ProcessResident::of(&parse_smaps(&region(&line, &figures)).unwrap())
+        };
+        let shared = |one, other| Together::of([&one, &other].into_iter()).memory.shared;
+        let first = seen(4096, "7f1000000000-7f1000400000 rw-s 00000000");
+        assert_eq!(
+            shared(first.clone(), seen(2048, "7f1000000000-7f1000400000 rw-s 00000000")),
+            resident(4, 2)
+        );
+        // Where each maps another half there is twice as much.
+        assert_eq!(shared(first, seen(4096, "7f1000000000-7f1000400000 rw-s 00400000")), resident(8, 4));
     }
 
     #[test]

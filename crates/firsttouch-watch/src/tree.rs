@@ -41,8 +41,9 @@ pub struct TreeWatch {
     /// Members that have ended, the largest of them.
     ended: Vec<Member>,
     forgotten: u64,
-    fullest: u64,
     at_peak: Together,
+    /// The cheap account when mappings of all were last read, and what of it counted once.
+    last_read: Option<(u64, u64)>,
     nodes_at_peak: Option<BTreeMap<u32, u64>>,
     pause: Duration,
     cost: Duration,
@@ -84,8 +85,8 @@ impl TreeWatch {
             members: Vec::new(),
             ended: Vec::new(),
             forgotten: 0,
-            fullest: 0,
             at_peak: Together::default(),
+            last_read: None,
             nodes_at_peak: None,
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
@@ -213,34 +214,41 @@ impl TreeWatch {
         let enough = |fullest: u64| fullest - fullest / 50;
         let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
         let all = looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes));
-        let is_peak = all >= enough(self.fullest);
-        let mut read = Vec::new();
+        let known = self.at_peak.memory.of_no_file().bytes;
+        let is_peak = self.expected(all) >= enough(known);
+        let (mut read, mut is_whole) = (Vec::new(), true);
         for look in looks {
             let Member { memory, fullest, .. } = &self.members[look.member];
             let is_fullest = look.bytes >= enough(*fullest);
             if !is_peak && !is_fullest {
                 continue;
             }
-            let pid = memory.pid;
+            let (pid, parent) = (memory.pid, memory.parent);
+            if process::have_one_memory(&self.root, pid, parent)
+                && looks.iter().any(|look| self.members[look.member].memory.pid == parent)
+            {
+                continue;
+            }
             match unless_ended(read_smaps(&self.root, pid)) {
-                Ok(None) => {}
-                // One that has ended but was not collected has no mappings left.
-                Ok(Some(regions)) if regions.is_empty() => {}
-                Ok(Some(regions)) => {
+                Ok(Some(regions)) if !regions.is_empty() => {
                     let resident = ProcessResident::of(&regions);
                     if is_fullest {
                         self.remember(look, &resident);
                     }
                     read.push((pid, resident));
                 }
+                // It ended after the glance; one that was not collected has no mappings left.
+                Ok(_) => is_whole = false,
                 Err(error) => self.blind = Some(error),
             }
         }
+        if !is_peak || read.is_empty() {
+            return;
+        }
         let together = Together::of(read.iter().map(|(_, resident)| resident));
-        // Who ended after the glance is not in what was read.
-        let known = self.at_peak.memory.of_no_file().bytes;
-        if is_peak && !read.is_empty() && together.memory.of_no_file().bytes >= enough(known) {
-            self.fullest = self.fullest.max(all);
+        let bytes = together.memory.of_no_file().bytes;
+        self.last_read = is_whole.then_some((all, bytes));
+        if bytes >= enough(known) {
             self.at_peak = together;
             self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (pid, _)| {
                 for (node, bytes) in private_nodes(&self.root, *pid)? {
@@ -248,6 +256,17 @@ impl TreeWatch {
                 }
                 Some(nodes)
             });
+        }
+    }
+
+    /// What all probably have together, by the cheap account, which counts what a parent and its child have in common twice: as much of it as
+    /// counted when it was last read, or all of it where it has changed since.
+    fn expected(&self, account: u64) -> u64 {
+        match self.last_read {
+            Some((last, counted)) if account.abs_diff(last) <= last / 8 => {
+                (u128::from(account) * u128::from(counted) / u128::from(last.max(1))) as u64
+            }
+            _ => account,
         }
     }
 

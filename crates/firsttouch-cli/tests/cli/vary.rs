@@ -288,10 +288,7 @@ fn lines_around_the_runs_hold_values() {
         tiny(&["--setup", "exit 3", "--cleanup", "echo cleaned >&2", "--configs", "4k", "--", "true"]);
     assert_code(&failed, 1);
     let said = stderr(&failed);
-    assert!(
-        said.contains("the line of --setup ended: exit status 3") && said.contains("cleaned"),
-        "{said}"
-    );
+    assert!(said.contains("the line of --setup ended: exit status 3") && said.contains("cleaned"), "{said}");
     // Ctrl-C reaches the line, too.
     let interrupted = tiny(&["--setup", "kill -INT $PPID; exit 1", "--configs", "4k", "--", "true"]);
     assert_code(&interrupted, 130);

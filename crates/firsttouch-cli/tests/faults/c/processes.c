@@ -23,13 +23,10 @@
 //# expect: processes=printed
 //# expect: complete=false
 //# expect: placed>=24M
+#include "looks.h"
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { MIB = 1 << 20, SHARED_MIB = 16, OWN_MIB = 24 };
 
@@ -40,51 +37,6 @@ static unsigned char *filled(int mib) {
     if (!block) exit(2);
     memset(block, 1, (size_t)mib * MIB);
     return block;
-}
-
-/* A line of this process: its number, and what it has by smaps, in KiB: private, shared, and on huge pages. */
-static void tell(FILE *out) {
-    char line[4096];
-    long value, own = 0, shared = 0, huge = 0, rss = 0;
-    int is_shared = 0;
-    FILE *smaps = fopen("/proc/self/smaps", "r");
-    if (!smaps) exit(3);
-    while (fgets(line, sizeof line, smaps)) {
-        if (strstr(line, " rw-s ")) is_shared = strstr(line, "/dev/zero") != NULL;
-        else if (strstr(line, "-p ")  && !strstr(line, " kB")) is_shared = 0;
-        if (sscanf(line, "Rss: %ld", &value) == 1) rss = value;
-        if (sscanf(line, "Anonymous: %ld", &value) == 1) {
-            own += value;
-            if (is_shared) shared += rss - value;
-        }
-        if (sscanf(line, "AnonHugePages: %ld", &value) == 1) huge += value;
-        if (sscanf(line, "ShmemPmdMapped: %ld", &value) == 1) huge += value;
-    }
-    fclose(smaps);
-    fprintf(out, "%d %ld %ld %ld\n", (int)getpid(), own, shared, huge);
-    fflush(out);
-}
-
-/* How often the process above has gone to sleep by itself; -1 where it is not the command. */
-static long sleeps_of_launcher(void) {
-    char path[64], line[256];
-    long sleeps = -1;
-    int is_it = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)getppid());
-    FILE *status = fopen(path, "r");
-    if (!status) return -1;
-    while (fgets(line, sizeof line, status)) {
-        is_it |= !strcmp(line, "Name:\tfirsttouch\n");
-        sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
-    }
-    fclose(status);
-    return is_it ? sleeps : -1;
-}
-
-/* Between two of its sleeps the command looks once; one look may have begun before, and a look itself may have to wait. */
-static void wait_for_looks(void) {
-    long before = sleeps_of_launcher();
-    while (before >= 0 && sleeps_of_launcher() < before + 7) usleep(1000);
 }
 
 /* A child writes its line to one pipe and waits for the other one's end. */
@@ -125,9 +77,9 @@ int main(int count, char **words) {
     FILE *lines = fdopen(out[0], "r");
     while (fgets(line, sizeof line, lines)) fputs(line, stdout);
     fflush(stdout);
-    wait_for_looks();
+    wait_for_looks(getppid());
     tell(stdout);
-    wait_for_looks();
+    wait_for_looks(getppid());
     if (count == 2 && !strcmp(words[1], "killed")) raise(SIGTERM);
     close(wait_for[1]);
     for (int number = 0; number < 2; number++)
