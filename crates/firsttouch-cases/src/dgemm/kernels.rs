@@ -122,6 +122,7 @@ unsafe fn portable(Strips { a, b, .. }: Strips<'_>, c: *mut f64, stride: usize, 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Ahead, Kernel, Strips};
+    use crate::prefetch::prefetch;
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
@@ -143,18 +144,11 @@ mod x86 {
     /// Steps between which a line or a few are asked for.
     const GROUP: usize = 4;
 
-    /// Asks for the line of a number, which need not exist.
-    #[inline(always)]
-    fn prefetch<const HINT: i32>(place: *const f64) {
-        // SAFETY: a prefetch reads nothing that the program could see, and never faults, whatever the address.
-        unsafe { _mm_prefetch::<HINT>(place.cast()) };
-    }
-
     /// Asks for the numbers that so many steps from here are needed.
     #[inline(always)]
-    fn prefetch_step<const HINT: i32, const WIDTH: usize>(step: &[f64; WIDTH], ahead: usize) {
+    fn prefetch_step<const LEVEL: u8, const WIDTH: usize>(step: &[f64; WIDTH], ahead: usize) {
         for line in 0..WIDTH.div_ceil(LINE) {
-            prefetch::<HINT>(step.as_ptr().wrapping_add(ahead * WIDTH + line * LINE));
+            prefetch::<LEVEL, _>(step.as_ptr().wrapping_add(ahead * WIDTH + line * LINE));
         }
     }
 
@@ -214,13 +208,13 @@ mod x86 {
                     for (group, (a, b)) in a.iter().zip(b).enumerate() {
                         // What is needed after this tile, and C at its end, from memory: a few lines at a time, which keep no strip waiting.
                         for _ in 0..lines {
-                            prefetch::<_MM_HINT_T1>(next);
+                            prefetch::<2, _>(next);
                             next = next.wrapping_add(LINE);
                         }
                         if let Some(line) = group.checked_sub(last) {
                             let (column, line) = (line % $columns, line / $columns);
                             let row = (line * LINE).min(ROWS - 1);
-                            prefetch::<_MM_HINT_T0>(c.wrapping_add(column * stride + row));
+                            prefetch::<1, _>(c.wrapping_add(column * stride + row));
                         }
                         for place in 0..GROUP {
                             step::<SECOND, FIRST>(&a[place], &b[place], &mut sums, ahead);
@@ -241,12 +235,12 @@ mod x86 {
                     ahead: Ahead,
                 ) {
                     if SECOND {
-                        prefetch_step::<_MM_HINT_T1, ROWS>(a, ahead.second_level);
-                        prefetch_step::<_MM_HINT_T1, $columns>(b, ahead.second_level);
+                        prefetch_step::<2, ROWS>(a, ahead.second_level);
+                        prefetch_step::<2, $columns>(b, ahead.second_level);
                     }
                     if FIRST {
-                        prefetch_step::<_MM_HINT_T0, ROWS>(a, ahead.first_level);
-                        prefetch_step::<_MM_HINT_T0, $columns>(b, ahead.first_level);
+                        prefetch_step::<1, ROWS>(a, ahead.first_level);
+                        prefetch_step::<1, $columns>(b, ahead.first_level);
                     }
                     let mut values = [$zero(); $vectors];
                     for (vector, values) in values.iter_mut().enumerate() {

@@ -6,7 +6,7 @@
 //! The first quotient is never stored: the second pass makes a chunk of it in the cache, for its products only, and the third divides by both
 //! triangles at once. So vectors are read three times and written once.
 
-use super::kernels::{Ahead, Columns, ColumnsMut, Kernel, LEFT, LINE, SUMS};
+use super::kernels::{Columns, ColumnsMut, Kernel, LEFT, LINE, SUMS};
 use super::messages::{Everybody, Messages};
 use super::methods::Directions;
 use super::triangle::Triangle;
@@ -71,9 +71,9 @@ fn total(products: Vec<Triangle>, messages: &Messages) -> Triangle {
     total
 }
 
-/// Asks for a chunk of a column.
-fn ask((column, from): Ahead<'_>) {
-    (0..ROWS).step_by(LINE).for_each(|row| prefetch(column, from + row));
+/// Asks for a chunk of a column, which need not be there.
+fn ask(chunk: *const f64) {
+    (0..ROWS).step_by(LINE).for_each(|row| prefetch::<2, _>(chunk.wrapping_add(row)));
 }
 
 /// Rows that are needed later, asked for a few lines at a time while others are multiplied: otherwise memory would be idle while
@@ -96,7 +96,7 @@ impl Later {
             if self.column == columns.count() {
                 return;
             }
-            prefetch(columns.column(self.column), self.row);
+            prefetch::<2, _>(columns.column(self.column).as_ptr().wrapping_add(self.row));
             self.row += LINE;
             if self.row >= self.rows.end {
                 (self.row, self.column) = (self.rows.start, self.column + 1);
@@ -225,12 +225,14 @@ impl Products {
     /// Adds those of a chunk's rows from one on. Each block asks for its part of the columns that are needed later, from that row on.
     fn add(&mut self, columns: &Columns<'_>, row: usize, (later, from): (&Columns<'_>, usize)) {
         let (count, blocks) = (self.count, self.blocks.len());
+        let chunk =
+            |of: &Columns<'_>, column: usize, row: usize| of.column(column).as_ptr().wrapping_add(row);
         for (number, (sides, sums)) in self.blocks.iter_mut().enumerate() {
             let mut asked = number * count / blocks..(number + 1) * count / blocks;
             // Whoever has none asks for what is near.
-            let ahead = asked.next().map_or((columns.column(0), row), |column| (later.column(column), from));
+            let ahead = asked.next().map_or(chunk(columns, 0, row), |column| chunk(later, column, from));
             self.kernel.add_products(columns, *sides, (row, ROWS), ahead, sums);
-            asked.for_each(|column| ask((later.column(column), from)));
+            asked.for_each(|column| ask(chunk(later, column, from)));
         }
     }
 

@@ -70,7 +70,7 @@ impl<'a> Deref for ColumnsMut<'a> {
 
 /// Adds the products of `LEFT` columns with the kernel's number of others to sums in lanes, of `length` rows from `row` on: a
 /// multiple of eight. Where both sides begin with the same column, there is a kernel that leaves out each pair that comes again the
-/// other way round. Meanwhile it asks for as many rows of another column.
+/// other way round. Meanwhile it asks for as many numbers from `ahead` on, which need not be there.
 ///
 /// # Safety
 /// The processor has the extension that the kernel is for; columns are as many, and have these rows.
@@ -79,12 +79,9 @@ type Products = unsafe fn(
     right: &Starts,
     row: usize,
     length: usize,
-    ahead: Ahead<'_>,
+    ahead: *const f64,
     sums: &mut [f64; SUMS],
 );
-
-/// A column that is needed later, and from which of its rows on, which need not be there.
-pub(super) type Ahead<'a> = (&'a [f64], usize);
 
 /// Numbers of a line of the cache.
 pub(super) const LINE: usize = 8;
@@ -139,13 +136,13 @@ impl Kernel {
 
     /// Adds the products of four columns from `left` on with as many as this takes from `right` on, of `length` rows from `row` on.
     /// Where there are fewer columns, the last stands for those behind it. Where both are the same, of a pair that comes twice the first
-    /// one counts.
+    /// one counts. Meanwhile it asks for as many numbers from `ahead` on, which need not be there.
     pub(super) fn add_products(
         self,
         columns: &Columns<'_>,
         (left, right): (usize, usize),
         (row, length): (usize, usize),
-        ahead: Ahead<'_>,
+        ahead: *const f64,
         sums: &mut [f64; SUMS],
     ) {
         assert!(length.is_multiple_of(8), "whole vectors of a column");
@@ -209,7 +206,7 @@ impl Kernel {
 
 /// Plain code, which compilers make vectors of.
 mod portable {
-    use super::{Ahead, LEFT, LINE, SUMS, Starts, prefetch};
+    use super::{LEFT, LINE, SUMS, Starts, prefetch};
     use std::slice::from_raw_parts;
 
     pub(super) const LANES: usize = 2;
@@ -223,10 +220,10 @@ mod portable {
         right: &Starts,
         row: usize,
         length: usize,
-        ahead: Ahead<'_>,
+        ahead: *const f64,
         sums: &mut [f64; SUMS],
     ) {
-        (0..length).step_by(LINE).for_each(|line| prefetch(ahead.0, ahead.1 + line));
+        (0..length).step_by(LINE).for_each(|line| prefetch::<2, _>(ahead.wrapping_add(line)));
         // SAFETY: the caller says that these rows are there.
         let column =
             |start: *mut f64| unsafe { from_raw_parts(start.add(row), length) }.as_chunks::<LANES>().0;
@@ -271,7 +268,7 @@ mod portable {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Ahead, Kernel, LEFT, SUMS, Starts, prefetch};
+    use super::{Kernel, LEFT, SUMS, Starts, prefetch};
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
@@ -327,12 +324,12 @@ mod x86 {
                     right: &Starts,
                     row: usize,
                     length: usize,
-                    ahead: Ahead<'_>,
+                    ahead: *const f64,
                     sums: &mut [f64; SUMS],
                 ) {
                     let mut pairs = [[$zero(); $right]; LEFT];
                     for step in (row..row + length).step_by($lanes) {
-                        prefetch(ahead.0, ahead.1 + (step - row));
+                        prefetch::<2, _>(ahead.wrapping_add(step - row));
                         let mut others = [$zero(); $right];
                         for number in 0..$right {
                             // SAFETY: whole vectors of rows that the caller says are there.
@@ -451,7 +448,7 @@ mod tests {
             for (left, right, row, length) in [(0, 4, 0, 0), (0, 2, 8, 8), (4, 0, 0, 24), (4, 4, 16, 56)] {
                 let mut sums = [0.0; SUMS];
                 (0..3).for_each(|_| {
-                    kernel.add_products(&columns, (left, right), (row, length), (&[], 0), &mut sums)
+                    kernel.add_products(&columns, (left, right), (row, length), std::ptr::null(), &mut sums)
                 });
                 let pairs = (0..LEFT).flat_map(|i| (0..kernel.right).map(move |j| (i, j)));
                 for (i, j) in pairs.filter(|(i, j)| left != right || i <= j) {

@@ -72,6 +72,7 @@ pub(super) fn plain_pair(target: &mut [u64], source: &[u64]) {
 #[expect(unsafe_code, reason = "vector instructions")]
 mod vectors {
     use super::{Ahead, BLOCKS, Line, plain_pair};
+    use crate::prefetch::prefetch;
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
@@ -104,8 +105,7 @@ mod vectors {
                     *sum = unsafe { _mm256_xor_si256(*sum, _mm256_loadu_si256(from.add(half))) };
                 }
                 if let Some(ahead) = later {
-                    let place = source.as_ptr().wrapping_add(number + ahead.lines);
-                    _mm_prefetch::<_MM_HINT_T1>(place.cast());
+                    prefetch::<2, _>(source.as_ptr().wrapping_add(number + ahead.lines));
                 }
             }
             let to = line.as_mut_ptr().cast::<__m256i>();

@@ -116,6 +116,7 @@ pub(super) fn all() -> Vec<Rows> {
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use super::{Block, Cube, DIFFERENCE, REACH, Rows};
+    use crate::prefetch::prefetch;
     use std::arch::is_x86_feature_detected;
     use std::arch::x86_64::*;
 
@@ -195,19 +196,16 @@ mod vectors {
     /// memory: nobody else foresees so many streams.
     #[inline(always)]
     fn ask_for_later(target: *const f32, now: *const f32, speed: *const f32, plane: usize) {
-        // SAFETY: a prefetch reads nothing that the program could see, and never faults, whatever the address.
-        unsafe {
-            for distance in 1..=REACH {
-                for stream in [now.wrapping_sub(distance * plane), now.wrapping_add(distance * plane)] {
-                    _mm_prefetch::<_MM_HINT_T0>(stream.wrapping_add(AHEAD).cast());
-                }
+        for distance in 1..=REACH {
+            for stream in [now.wrapping_sub(distance * plane), now.wrapping_add(distance * plane)] {
+                prefetch::<1, _>(stream.wrapping_add(AHEAD));
             }
-            for stream in [target, speed] {
-                _mm_prefetch::<_MM_HINT_T0>(stream.wrapping_add(AHEAD).cast());
-            }
-            for stream in [target, speed, now.wrapping_add(REACH * plane)] {
-                _mm_prefetch::<_MM_HINT_T1>(stream.wrapping_add(plane).cast());
-            }
+        }
+        for stream in [target, speed] {
+            prefetch::<1, _>(stream.wrapping_add(AHEAD));
+        }
+        for stream in [target, speed, now.wrapping_add(REACH * plane)] {
+            prefetch::<2, _>(stream.wrapping_add(plane));
         }
     }
 
