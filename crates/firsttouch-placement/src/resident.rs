@@ -20,7 +20,7 @@ pub struct ProcessResident {
     /// Its part of what is of no file, by page size.
     part_by_page_size: BTreeMap<u64, u64>,
     /// Shared memory, by the file that it looks like.
-    objects: SortedMap<File, Object>,
+    objects: BTreeMap<File, Object>,
     /// Pages of a pool that several processes map, by the file that only the kernel knows: page size and bytes. The kernel
     /// tells no proportional set size of them.
     shared_pools: SortedMap<File, (u64, u64)>,
@@ -157,7 +157,7 @@ impl Together {
     /// Adds up processes that were read at one moment.
     pub fn of<'a>(processes: impl Iterator<Item = &'a ProcessResident>) -> Together {
         let mut all = Together::default();
-        let mut objects: SortedMap<File, Object> = SortedMap::new();
+        let mut objects: BTreeMap<File, Object> = BTreeMap::new();
         let mut pools: SortedMap<File, (u64, u64)> = SortedMap::new();
         for process in processes {
             all.memory += process.part;

@@ -259,15 +259,13 @@ impl TreeWatch {
         }
     }
 
-    /// What all probably have together, by the cheap account, which counts what a parent and its child have in common twice: as much of it as
-    /// counted when it was last read, or all of it where it has changed since.
+    /// What all probably have together, by the cheap account. That counts what a parent and its child have in common twice, and of several pieces
+    /// of shared memory the largest: in the same proportion as when it was last read. Where it has changed since, it may be as much as
+    /// it says.
     fn expected(&self, account: u64) -> u64 {
-        match self.last_read {
-            Some((last, counted)) if account.abs_diff(last) <= last / 8 => {
-                (u128::from(account) * u128::from(counted) / u128::from(last.max(1))) as u64
-            }
-            _ => account,
-        }
+        let Some((last, counted)) = self.last_read else { return account };
+        let alike = (u128::from(account) * u128::from(counted) / u128::from(last.max(1))) as u64;
+        if account.abs_diff(last) <= last / 8 { alike } else { alike.max(account) }
     }
 
     fn remember(&mut self, look: &Look, resident: &ProcessResident) {
@@ -385,6 +383,20 @@ mod tests {
         let found: Vec<u64> = tree.processes.iter().map(|it| it.memory.of_no_file().bytes >> 10).collect();
         assert_eq!((found, tree.at_peak.of_no_file().bytes >> 10), (vec![5000, 100], 5100));
         assert_eq!(pages.bytes_by_page_size, BTreeMap::from([(4096, 5100 << 10)]));
+    }
+
+    #[test]
+    fn what_is_expected_is_what_counted_before_until_it_changes() {
+        let mut watch = TreeWatch::new(Root::live(), std::process::id(), None);
+        let mut expected = |last_read, account| {
+            watch.last_read = last_read;
+            watch.expected(account)
+        };
+        assert_eq!(expected(None, 300), 300);
+        // A child had as much from its parent; then it has become another program.
+        assert_eq!((expected(Some((200, 100)), 210), expected(Some((200, 100)), 150)), (105, 150));
+        // Two pieces of shared memory, as large as each other.
+        assert_eq!((expected(Some((100, 200)), 105), expected(Some((100, 200)), 150)), (210, 300));
     }
 
     #[test]
