@@ -48,9 +48,9 @@ impl Object {
     /// What is there of it, which is no more than what is mapped: processes are read one after the other, and who touches it meanwhile takes from the
     /// part of those that were read before.
     fn resident(&self) -> Resident {
-        let sum = self.part.bytes;
-        let fitting = |bytes| proportion(bytes, self.offsets.end - self.offsets.start, sum.max(1));
-        Resident { bytes: fitting(sum), huge_bytes: fitting(self.part.huge_bytes) }
+        let Resident { bytes, huge_bytes } = self.part;
+        let fitting = |part| proportion(part, self.offsets.end - self.offsets.start, bytes);
+        Resident { bytes: fitting(bytes), huge_bytes: fitting(huge_bytes) }
     }
 }
 
@@ -173,8 +173,9 @@ impl Together {
             }
         }
         for object in objects.into_values() {
-            all.memory.shared += object.resident();
-            add_pages(&mut all.bytes_by_page_size, object.page, object.resident());
+            let resident = object.resident();
+            all.memory.shared += resident;
+            add_pages(&mut all.bytes_by_page_size, object.page, resident);
         }
         for (page, bytes) in pools.into_values() {
             all.memory.shared += Resident { bytes, huge_bytes: bytes };

@@ -224,6 +224,7 @@ impl TreeWatch {
                 continue;
             }
             let (pid, parent) = (memory.pid, memory.parent);
+            // A child of `vfork` has nothing of its own yet, and is not what it will be.
             if process::have_one_memory(&self.root, pid, parent)
                 && looks.iter().any(|look| self.members[look.member].memory.pid == parent)
             {

@@ -5,16 +5,8 @@
 //# run: -- vfork
 //# expect: processes=printed
 #include "looks.h"
-#include <sys/wait.h>
 
-enum { MIB = 1 << 20, FIRST_MIB = 40, MORE_MIB = 24 };
-
-static unsigned char *filled(int mib) {
-    unsigned char *block = malloc((size_t)mib * MIB);
-    if (!block) exit(2);
-    memset(block, 1, (size_t)mib * MIB);
-    return block;
-}
+enum { FIRST_MIB = 40, MORE_MIB = 24 };
 
 int main(int count, char **words) {
     int status;

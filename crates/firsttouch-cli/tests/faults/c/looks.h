@@ -1,10 +1,15 @@
 /* What programs share whose receipt is held against what they print of themselves. */
 #ifndef LOOKS_H
 #define LOOKS_H
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "check.h"
+
+/* So many MiB that were touched. */
+static unsigned char *filled(int mib) {
+    unsigned char *block = malloc((size_t)mib * MIB);
+    if (!block) exit(2);
+    memset(block, 1, (size_t)mib * MIB);
+    return block;
+}
 
 /* A line of this process: its number, and what it has by smaps, in KiB: private, shared, and on huge pages. */
 static void tell(FILE *out) {

@@ -25,19 +25,10 @@
 //# expect: placed>=24M
 #include "looks.h"
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
-enum { MIB = 1 << 20, SHARED_MIB = 16, OWN_MIB = 24 };
+enum { SHARED_MIB = 16, OWN_MIB = 24 };
 
 static unsigned char *shared_memory;
-
-static unsigned char *filled(int mib) {
-    unsigned char *block = malloc((size_t)mib * MIB);
-    if (!block) exit(2);
-    memset(block, 1, (size_t)mib * MIB);
-    return block;
-}
 
 /* A child writes its line to one pipe and waits for the other one's end. */
 static void child(int out, int wait) {
