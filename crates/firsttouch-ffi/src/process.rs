@@ -89,6 +89,8 @@ unsafe impl Interposer for Process {
     #[inline(always)]
     fn placed(_: *mut u8, _: usize) {}
 
+    fn leaving(_: *mut u8) {}
+
     #[inline(always)]
     unsafe fn malloc(bytes: usize) -> *mut c_void {
         // SAFETY: the process's malloc; calls are redirected only after it was found.

@@ -1,7 +1,7 @@
 //! The ways others have of getting huge pages: what to set in the program's environment, and where their
 //! libraries lie.
 
-use firsttouch_placement::{Pages, Placement, Via};
+use firsttouch_placement::{Pages, Placement, Prefault, Via};
 use std::path::{Path, PathBuf};
 
 /// One variable for the program.
@@ -132,7 +132,7 @@ fn jvm_options(placement: &Placement) -> String {
         Pages::Huge1G => "-XX:+UseLargePages -XX:LargePageSizeInBytes=1g".to_owned(),
         _ => "-XX:+UseTransparentHugePages".to_owned(),
     };
-    if placement.prefault {
+    if placement.prefault != Prefault::No {
         options.push_str(" -XX:+AlwaysPreTouch");
     }
     options

@@ -43,12 +43,13 @@ impl Configuration {
 }
 
 /// What is tried of kinds of pages: the name, the placement, and the word of the ability it depends on.
-const BY_PAGES: [(&str, &str, Option<&str>); 10] = [
+const BY_PAGES: [(&str, &str, Option<&str>); 11] = [
     ("plain", "plain", None),
     // The agent alone: what it brings by using large blocks again is not credited to huge pages.
     ("4k", "4k", None),
     ("thp", "thp", Some("thp")),
     ("thp-prefault", "thp,prefault", Some("thp")),
+    ("thp-background", "thp,prefault=background", Some("thp")),
     ("thp-heap", "thp,heap", Some("thp")),
     // Needs no library in front of malloc: where it does as well, it is what is recommended.
     ("glibc-thp", "thp,via=glibc", Some("thp")),
@@ -305,6 +306,7 @@ mod tests {
                 "4k",
                 "thp",
                 "thp-prefault",
+                "thp-background",
                 "thp-heap",
                 "glibc-thp",
                 "glibc-thp-keep",
@@ -335,7 +337,16 @@ mod tests {
         let choice = choose("plain", &[], false, &poor).unwrap();
         assert_eq!(
             names(&choice),
-            ["baseline", "4k", "thp", "thp-prefault", "thp-heap", "glibc-thp", "glibc-thp-keep"]
+            [
+                "baseline",
+                "4k",
+                "thp",
+                "thp-prefault",
+                "thp-background",
+                "thp-heap",
+                "glibc-thp",
+                "glibc-thp-keep"
+            ]
         );
         let skipped: Vec<_> =
             choice.skipped.iter().map(|skip| (skip.name.as_str(), skip.remedy.is_some())).collect();
@@ -345,7 +356,7 @@ mod tests {
     #[test]
     fn java_is_tried_with_its_own_switches() {
         let choice = choose("plain", &[], false, &Abilities { jvm: true, ..able() }).unwrap();
-        assert_eq!(names(&choice)[10..], ["jvm-thp", "jvm-2m"]);
+        assert_eq!(names(&choice)[11..], ["jvm-thp", "jvm-2m"]);
         for placement in choice.configurations.iter().filter_map(Configuration::placement) {
             placement.check().unwrap();
         }
@@ -361,7 +372,7 @@ mod tests {
         let nothing = unable(&[("supervise", None)]);
         let unreachable = Some(Obstacle { reason: unreachable, remedy: None });
         let nothing = choose("plain", &[], false, &Abilities { unreachable, ..nothing }).unwrap_err();
-        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 10));
+        assert!(matches!(nothing, ChoiceError::Nothing { skipped } if skipped.len() == 11));
     }
 
     #[test]
@@ -374,7 +385,7 @@ mod tests {
         });
         let several = Abilities { over_nodes: over_nodes.into(), ..able() };
         let choice = choose("plain", &[], false, &several).unwrap();
-        assert_eq!(names(&choice)[10..], ["interleave", "compact"]);
+        assert_eq!(names(&choice)[11..], ["interleave", "compact"]);
         // Threads take the agent, a memory policy does not.
         let unreachable = Some(Obstacle { reason: "statically linked".to_owned(), remedy: None });
         let choice = choose("plain", &[], false, &Abilities { unreachable, ..several }).unwrap();
@@ -395,7 +406,7 @@ mod tests {
         let lists = ["mine:thp,prefault thp,near=0000:00:1f.0 v1.2_a-b:plain".to_owned()];
         let choice = choose("plain", &lists, false, &Abilities::default()).unwrap();
         assert_eq!(names(&choice), ["baseline", "mine", "thp,near=0000:00:1f.0", "v1.2_a-b"]);
-        assert!(choice.configurations[1].placement().unwrap().prefault);
+        assert!(choice.configurations[1].placement().unwrap().prefault != firsttouch_placement::Prefault::No);
         assert_eq!(choice.configurations[3].means, Means::Plain);
         let choose = |list: &str| choose("plain", &[list.to_owned()], false, &Abilities::default());
         assert!(matches!(choose("a:thp a:plain"), Err(ChoiceError::Twice { name }) if name == "a"));
@@ -419,7 +430,17 @@ mod tests {
         let choice = choose("thp", &[], false, &unable(&[("2m", None), ("1g", None)])).unwrap();
         assert_eq!(
             names(&choice),
-            ["baseline", "plain", "4k", "thp-prefault", "thp-heap", "glibc-thp", "glibc-thp-keep", "64k"]
+            [
+                "baseline",
+                "plain",
+                "4k",
+                "thp-prefault",
+                "thp-background",
+                "thp-heap",
+                "glibc-thp",
+                "glibc-thp-keep",
+                "64k"
+            ]
         );
     }
 }

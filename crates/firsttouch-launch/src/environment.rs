@@ -134,7 +134,7 @@ pub(crate) fn free_openblas(environment: &mut Environment) -> Vec<&'static str> 
 mod tests {
     use super::*;
     use firsttouch_memory::Shares;
-    use firsttouch_placement::ResolvedMemory;
+    use firsttouch_placement::{Prefault, ResolvedMemory};
     use std::ffi::OsStr;
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         let resolved = Resolved::default();
         let settings = agent_settings(&placement, &resolved, Some(Path::new("/tmp/a b")));
         assert_eq!((settings.memory.pages, settings.memory.min_bytes), (Pages::Huge2M, 4 << 20));
-        assert_eq!((settings.prefault, settings.record), (true, Some(&b"/tmp/a b"[..])));
+        assert_eq!((settings.prefault, settings.record), (Prefault::AtOnce, Some(&b"/tmp/a b"[..])));
         let placement: Placement = "thp,weighted,via=glibc,threads=4-7+0,skip-threads=1-3".parse().unwrap();
         let weights = vec![(0, 5), (2, 1)];
         let shares = Shares::of(&weights).unwrap();

@@ -2,7 +2,7 @@
 //! recommended.
 
 use crate::configurations::{Configuration, Means};
-use firsttouch_placement::{Pages, Placement, Via};
+use firsttouch_placement::{Pages, Placement, Prefault, Via};
 
 /// What a configuration asks, in the order in which it weighs: a pool is memory that nobody else has, whether it is used or not; what is
 /// prefaulted is memory that the program may never touch.
@@ -39,7 +39,7 @@ impl Intrusion {
         let placement = configuration.placement();
         Intrusion {
             pool: placement.is_some_and(|placement| placement.pages.is_reserved()),
-            prefault: placement.is_some_and(|placement| placement.prefault),
+            prefault: placement.is_some_and(|placement| placement.prefault != Prefault::No),
             means: match &configuration.means {
                 Means::Plain => Intruder::Nothing,
                 Means::Placed(placement) => Intruder::of_placement(placement),

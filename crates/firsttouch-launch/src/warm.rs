@@ -11,6 +11,8 @@ use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::panic::resume_unwind;
+use std::thread;
 
 /// Free memory that the program finds beside what it has taken, where the program is large: what is free cools down within seconds, which
 /// slows the program down by chance, and is touched again before the next run (docs/results/tune.md).
@@ -22,6 +24,8 @@ const LEAST_AHEAD: u64 = 256 << 20;
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// Pieces in which memory is given back: whole huge pages.
 const STEP: u64 = 2 << 20;
+/// What touches memory: a few processors take all of its bandwidth.
+const MOST_THREADS: usize = 8;
 
 /// What to warm for a program of so many bytes: half as much again, because the kernel does not hand out just the pages that were touched (with an
 /// eighth more, one run in ten of a program that fills a gigabyte was still slow), and no more than [`AHEAD`] on top.
@@ -46,16 +50,15 @@ impl From<Errno> for WarmError {
     }
 }
 
-/// Touches so many bytes, on large pages where they can be had, because the sooner it is done, the less cools down meanwhile. Then tells
-/// it by a line, and gives the memory back as fast as memory of this machine is taken, all that is left when
-/// `input` ends.
+/// Touches so many bytes, on large pages where they can be had and on several processors, because the sooner it is done, the less cools down
+/// meanwhile. Then tells it by a line, and gives the memory back as fast as memory of this machine is taken, all that is left when `input` ends.
 ///
 /// # Errors
 /// Where there is not so much memory, or nobody to tell.
 pub fn warm(bytes: usize, input: impl AsFd, mut told: impl Write) -> Result<(), WarmError> {
-    let mut region = Region::map(bytes, Pages::Transparent, None)?;
-    region.prefault()?;
-    let bytes = region.as_slice().len() as u64;
+    let mut parts = touched(bytes)?;
+    let part_bytes = parts[0].as_slice().len();
+    let bytes = (parts.len() * part_bytes) as u64;
     let used = used_bytes();
     told.write_all(b"warm\n").and_then(|()| told.flush()).map_err(WarmError::Talk)?;
     let Some(used_before) = used else { return Ok(()) };
@@ -65,8 +68,7 @@ pub fn warm(bytes: usize, input: impl AsFd, mut told: impl Write) -> Result<(), 
     {
         let due = held.due(used);
         if due > 0 {
-            let from = held.released as usize;
-            region.discard(from..from + due as usize)?;
+            give_back(&mut parts, held.released as usize, due as usize)?;
             held.released += due;
         }
         match poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&PAUSE)) {
@@ -74,6 +76,28 @@ pub fn warm(bytes: usize, input: impl AsFd, mut told: impl Write) -> Result<(), 
             Ok(_) => break,
             Err(errno) => return Err(errno.into()),
         }
+    }
+    Ok(())
+}
+
+/// Memory of so many bytes at least, in parts of one size, each touched by a thread of its own.
+fn touched(bytes: usize) -> Result<Vec<Region>, RegionError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let part = Region::of(bytes.div_ceil(threads).max(1)).pages(Pages::Transparent).prefault();
+    thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|_| scope.spawn(move || part.map())).collect();
+        started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// Gives so many bytes back, from this byte of all parts on.
+fn give_back(parts: &mut [Region], mut from: usize, mut bytes: usize) -> Result<(), RegionError> {
+    while bytes > 0 {
+        let each = parts[0].as_slice().len();
+        let start = from % each;
+        let end = each.min(start + bytes);
+        parts[from / each].discard(start..end)?;
+        (from, bytes) = (from + end - start, bytes - (end - start));
     }
     Ok(())
 }

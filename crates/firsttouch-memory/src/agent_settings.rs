@@ -22,6 +22,25 @@ pub const ENTRY: &[u8] = b"FIRSTTOUCH_AGENT=";
 /// over it. Ten of them hold every process number, zeros in front.
 pub const PID_PLACEHOLDER: &str = "pid=0000000000";
 
+/// When the pages of a block are created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefault {
+    /// Each at its first touch, as without us.
+    #[default]
+    No = 0,
+    /// All with their block, in parallel, before the program has it.
+    AtOnce = 1,
+    /// By a thread in the background, while the program touches the first of them.
+    Background = 2,
+}
+
+impl Prefault {
+    /// That of a number.
+    pub fn of(number: usize) -> Option<Prefault> {
+        [Prefault::No, Prefault::AtOnce, Prefault::Background].into_iter().find(|it| *it as usize == number)
+    }
+}
+
 /// What is asked of the agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgentSettings<'a> {
@@ -30,8 +49,8 @@ pub struct AgentSettings<'a> {
     pub process: u32,
     /// How memory is placed.
     pub memory: Settings,
-    /// Pages are created with their block.
-    pub prefault: bool,
+    /// When the pages of a block are created.
+    pub prefault: Prefault,
     /// The programs that this one starts are placed, too.
     pub follow: bool,
     /// The control channel is opened (`channel` of `firsttouch-linux`).
@@ -50,7 +69,7 @@ impl<'a> AgentSettings<'a> {
     pub const STANDARD: AgentSettings<'static> = AgentSettings {
         process: 0,
         memory: Settings { may_be_sparse: true, may_exceed_memory: true, ..Settings::STANDARD },
-        prefault: false,
+        prefault: Prefault::No,
         follow: false,
         attachable: false,
         cpus: Numbers::NONE,
@@ -85,14 +104,14 @@ impl<'a> AgentSettings<'a> {
                 "shares" => asked.memory.shares = Shares::parse(value)?,
                 "cpus" => asked.cpus = Numbers::parse(value)?,
                 "skip" => asked.skip = Numbers::parse(value)?,
-                "prefault" => asked.prefault = number()? == 1,
+                "prefault" => asked.prefault = Prefault::of(number()?)?,
                 "follow" => asked.follow = number()? == 1,
                 "attachable" => asked.attachable = number()? == 1,
                 _ => return None,
             }
         }
-        // What is created at once is wanted whole, where there is room for it.
-        asked.memory.may_be_sparse = !asked.prefault;
+        // What is created before it is touched is wanted whole, where there is room for it.
+        asked.memory.may_be_sparse = asked.prefault == Prefault::No;
         (asked.memory.min_bytes <= asked.memory.max_bytes).then_some(asked)
     }
 
@@ -110,7 +129,7 @@ impl<'a> AgentSettings<'a> {
         let flag = |flag| u8::from(flag);
         let Settings { pages, min_bytes, max_bytes, recycle_bytes, zero, shares, .. } = self.memory;
         write!(out, "pid={:010} pages={pages} min={min_bytes} max={max_bytes}", self.process)?;
-        write!(out, " prefault={} follow={}", flag(self.prefault), flag(self.follow))?;
+        write!(out, " prefault={} follow={}", self.prefault as usize, flag(self.follow))?;
         if zero {
             write!(out, " zero=1")?;
         }
@@ -232,7 +251,7 @@ mod tests {
                 may_exceed_memory: true,
                 ..Settings::STANDARD
             },
-            prefault: true,
+            prefault: Prefault::Background,
             follow: true,
             attachable: true,
             cpus: Numbers::of(&[4, 5, 6, 7, 0]),
@@ -247,9 +266,17 @@ mod tests {
 
     #[test]
     fn what_does_not_read_is_nothing() {
-        for text in
-            ["pages", "pages=3m", "pid=-1", "cpus=", "cpus=3-1", "skip=x", "min=2 max=1", "colour=red"]
-        {
+        for text in [
+            "pages",
+            "pages=3m",
+            "pid=-1",
+            "prefault=3",
+            "cpus=",
+            "cpus=3-1",
+            "skip=x",
+            "min=2 max=1",
+            "colour=red",
+        ] {
             assert_eq!(AgentSettings::parse(text.as_bytes()), None, "{text}");
         }
         assert_eq!(AgentSettings::parse(b"\xff=1"), None);

@@ -163,6 +163,11 @@ impl Heap {
         self.process.load(Ordering::Relaxed)
     }
 
+    /// Whether it is the caller's own: a child of vfork(2) has the memory of its parent.
+    pub fn is_of_this_process(&self) -> bool {
+        self.process() == sys::process_id()
+    }
+
     pub(crate) fn set_process(&self) {
         self.process.store(sys::process_id(), Ordering::Relaxed);
     }
@@ -180,7 +185,7 @@ impl Heap {
     /// nothing back.
     pub fn confine(&self) {
         // A child of vfork(2) confines itself, and not us.
-        if self.process() != sys::process_id() {
+        if !self.is_of_this_process() {
             return;
         }
         self.disable();
@@ -206,7 +211,7 @@ impl Heap {
         // For who confined itself the kernel is asked nothing more.
         let inner = self.enter().filter(|inner| inner.span.is_some() && !inner.is_confined());
         // A child of vfork(2) has our memory.
-        let Some(mut inner) = inner.filter(|_| self.process() == sys::process_id()) else { return false };
+        let Some(mut inner) = inner.filter(|_| self.is_of_this_process()) else { return false };
         give(&mut inner);
         true
     }

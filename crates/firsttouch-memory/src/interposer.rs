@@ -26,6 +26,9 @@ pub unsafe trait Interposer {
     /// Called with every block that is placed, before its owner knows it.
     fn placed(address: *mut u8, bytes: usize);
 
+    /// Called with every placed block whose memory is about to be given up or to change its size.
+    fn leaving(address: *mut u8);
+
     /// malloc(3).
     ///
     /// # Safety
@@ -180,6 +183,7 @@ pub unsafe fn free<S: Interposer>(address: *mut c_void) {
 #[cold]
 #[inline(never)]
 fn free_placed<S: Interposer>(address: *mut c_void) {
+    S::leaving(address.cast());
     if S::heap().free(address.cast()) {
         return;
     }
@@ -256,6 +260,7 @@ pub unsafe fn realloc_given<S: Interposer>(address: *mut c_void, bytes: usize) -
 #[inline(never)]
 unsafe fn resize_ours<S: Interposer>(address: *mut c_void, bytes: usize) -> *mut c_void {
     let heap = S::heap();
+    S::leaving(address.cast());
     if bytes == 0 {
         // As glibc does: free, and null.
         // SAFETY: the contract of realloc.

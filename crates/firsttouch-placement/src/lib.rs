@@ -24,6 +24,7 @@ mod memory;
 mod objects;
 mod observation;
 mod placement;
+mod prefault;
 mod profile;
 mod ranks;
 mod receipt;
@@ -46,6 +47,7 @@ pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetErro
 pub use objects::{ObjectPlacement, ObjectPlacementError};
 pub use observation::{Observation, ObservedThread};
 pub use placement::{Placement, PlacementError, Via, parse_object};
+pub use prefault::{PREFAULT_WORDS, Prefault};
 pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use ranks::RankOf;
 pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};

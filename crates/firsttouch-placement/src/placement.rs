@@ -1,5 +1,6 @@
 //! Asked: the placement of a program.
 
+use crate::prefault::{self, PREFAULT_WORDS, Prefault};
 use crate::threads::{format_order, parse_order};
 use crate::{
     MemoryPolicy, MemoryPolicyError, NodeSet, ObjectPlacement, ObjectPlacementError, ProgramCpus,
@@ -76,8 +77,10 @@ pub struct Placement {
     #[serde(deserialize_with = "optional_size_in", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<u64>"))]
     pub max_size: Option<u64>,
-    /// Create the pages when memory is allocated, before the program touches it.
-    pub prefault: bool,
+    /// Create the pages when memory is allocated, before the program touches it; or in the background, ahead of the program.
+    #[serde(with = "prefault")]
+    #[cfg_attr(feature = "schemas", schemars(with = "prefault::InDocuments"))]
+    pub prefault: Prefault,
     /// Blocks hold zeroes when they are made, also on memory that served before, as glibc's above 32 MiB do.
     pub zero: bool,
     /// Put what the C library allocates itself, below `min_size`, on transparent huge pages too, by its tunable
@@ -113,7 +116,7 @@ impl Default for Placement {
             pages: Pages::Transparent,
             min_size: 1 << 20,
             max_size: None,
-            prefault: false,
+            prefault: Prefault::No,
             zero: false,
             heap: false,
             keep: false,
@@ -185,7 +188,7 @@ pub enum PlacementError {
     Object(#[from] ObjectPlacementError),
     /// A key or word of the short form is unknown.
     #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=, object=)"
+        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, prefault=background, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=, object=)"
     )]
     UnknownWord {
         /// The offending word.
@@ -216,10 +219,10 @@ impl Placement {
             return Err(PlacementError::PagesNotBy { via: self.via, pages: self.pages.to_string() });
         }
         // Glibc's own means places its heap anyway, and other allocators have none. A Java heap can be created at its start.
-        let prefaults = matches!(self.via, Via::Agent | Via::Jvm);
         let is_ours = self.via == Via::Agent;
+        let prefaults = is_ours || self.via == Via::Jvm && self.prefault == Prefault::AtOnce;
         for (setting, asked, possible) in [
-            ("--prefault", self.prefault, prefaults),
+            (prefault::option(self.prefault).unwrap_or_default(), self.prefault != Prefault::No, prefaults),
             ("--zero", self.zero, is_ours),
             ("--heap", self.heap, is_ours),
             ("--keep", self.keep, matches!(self.via, Via::Glibc | Via::Mimalloc | Via::Jemalloc)),
@@ -264,9 +267,7 @@ impl Placement {
         if let Some(max) = self.max_size {
             words.extend(["--max-size".to_owned(), max.to_string()]);
         }
-        if self.prefault {
-            words.push("--prefault".to_owned());
-        }
+        words.extend(prefault::option(self.prefault).map(str::to_owned));
         if self.zero {
             words.push("--zero".to_owned());
         }
@@ -325,8 +326,8 @@ impl fmt::Display for Placement {
         if let Some(max) = self.max_size {
             write!(f, ",max-size={}", exact_size(max))?;
         }
-        if self.prefault {
-            f.write_str(",prefault")?;
+        if let Some(word) = prefault::option(self.prefault) {
+            write!(f, ",{}", word.trim_start_matches('-'))?;
         }
         if self.zero {
             f.write_str(",zero")?;
@@ -400,6 +401,10 @@ impl FromStr for Placement {
                 Some(("skip-threads", value)) => {
                     placement.skip_threads = parse_order(value).ok_or_else(unknown)?
                 }
+                Some(("prefault", value)) => {
+                    let named = PREFAULT_WORDS.into_iter().find(|(word, _)| *word == value);
+                    placement.prefault = named.ok_or_else(unknown)?.1;
+                }
                 Some(("near", device)) if !device.is_empty() => {
                     let before = placement.near.map_or_else(String::new, |before| before + ",");
                     placement.near = Some(before + device.trim());
@@ -408,7 +413,7 @@ impl FromStr for Placement {
                     let (name, place) = parse_object(value)?;
                     placement.objects.insert(name, place);
                 }
-                None if word == "prefault" => placement.prefault = true,
+                None if word == "prefault" => placement.prefault = Prefault::AtOnce,
                 None if word == "zero" => placement.zero = true,
                 None if word == "heap" => placement.heap = true,
                 None if word == "keep" => placement.keep = true,
@@ -477,7 +482,7 @@ mod tests {
         let placement: Placement = "2m,min-size=4M,prefault".parse().unwrap();
         assert_eq!(placement.pages, Pages::Huge2M);
         assert_eq!(placement.min_size, 4 << 20);
-        assert!(placement.prefault);
+        assert_eq!(placement.prefault, Prefault::AtOnce);
         assert!("warp=9".parse::<Placement>().is_err());
         assert!("4k,via=jemalloc".parse::<Placement>().is_err());
     }
@@ -516,6 +521,7 @@ mod tests {
         for text in [
             "thp",
             "2m,min-size=4M,max-size=1G,prefault,zero,heap,follow",
+            "thp,prefault=background,heap",
             "thp,min-size=1500K,via=glibc,threads=scatter",
             "thp,keep,via=jemalloc",
             "plain,keep,via=glibc",
@@ -546,6 +552,9 @@ mod tests {
             "thp,via=mimalloc,threads=compact",
             "thp,via=supervise,threads=compact",
             "plain,prefault",
+            "plain,prefault=background",
+            "thp,prefault=background,via=jvm",
+            "thp,prefault=never",
             "plain,zero",
             "plain,heap",
             "plain,via=glibc",

@@ -4,7 +4,7 @@
 //! one of its own (jemalloc, a profiler). Then everything is handed on to that, and nothing is placed: its parts call each
 //! other past us, and what they are given must be theirs.
 
-use crate::{HEAP, prefault};
+use crate::{HEAP, background, prefault};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_void};
 use core::mem::transmute;
@@ -156,6 +156,11 @@ unsafe impl Interposer for Behind {
     #[inline(always)]
     fn placed(address: *mut u8, bytes: usize) {
         prefault::block(address, bytes);
+    }
+
+    #[inline(always)]
+    fn leaving(address: *mut u8) {
+        background::leaving(address);
     }
 
     #[inline(always)]

@@ -25,8 +25,6 @@ use firsttouch_linux::numa;
 use firsttouch_linux::socket;
 use firsttouch_linux::sys::{self, Answer, Descriptor};
 
-/// Several times what a request and its answer take.
-const STACK_BYTES: usize = 256 << 10;
 /// Somebody who says nothing for so long is left.
 const PATIENCE_S: u32 = 30;
 /// How often the main thread is looked for. The kernel tells nobody of its end while others run on: a pidfd becomes
@@ -40,28 +38,7 @@ const TO_CHANGE_USERS: u64 = 1 << 6 | 1 << 7;
 
 /// Starts the thread; without it the program runs as it would.
 pub(crate) fn open() {
-    let start = |attributes: *const libc::pthread_attr_t| {
-        let mut handle = 0;
-        // SAFETY: attributes that were initialised, or none; the function takes no argument.
-        unsafe { helper::create_helper(&mut handle, attributes, listen, ptr::null_mut()) }
-    };
-    // SAFETY: attributes that are initialised before they are used; thread-local data of the program's libraries may
-    // leave no room on a small stack, then glibc refuses it. Detached, because nobody waits for the thread.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
-        if libc::pthread_attr_init(&raw mut attributes) != 0 {
-            return;
-        }
-        libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        helper::without_signals(|| {
-            libc::pthread_attr_setstacksize(&raw mut attributes, STACK_BYTES);
-            if start(&raw const attributes) == libc::EINVAL {
-                libc::pthread_attr_setstacksize(&raw mut attributes, 2 << 20);
-                start(&raw const attributes);
-            }
-        });
-        libc::pthread_attr_destroy(&raw mut attributes);
-    }
+    helper::start_detached(listen);
 }
 
 extern "C" fn listen(_: *mut c_void) -> *mut c_void {

@@ -5,6 +5,7 @@
 
 use crate::{HEAP, prefault};
 use core::ffi::{CStr, c_char, c_int};
+use firsttouch_memory::agent_settings::Prefault;
 use firsttouch_memory::{AgentBlock, AgentStatus, Pages, Settings};
 
 /// Places allocations of `min_bytes` to `max_bytes` on pages of a kind (`"4k" "thp" "64k" "2m" "1g" "auto"`; null keeps
@@ -38,10 +39,14 @@ pub extern "C" fn firsttouch_agent_disable() {
     HEAP.disable();
 }
 
-/// Creates the pages of new blocks at once (1) or at first touch (0).
+/// Creates the pages of new blocks at first touch (0), at once (1) or in the background (2). 0, or `EINVAL` and nothing is changed.
 #[unsafe(no_mangle)]
-pub extern "C" fn firsttouch_agent_prefault(on: c_int) {
-    prefault::enable(on != 0);
+pub extern "C" fn firsttouch_agent_prefault(when: c_int) -> c_int {
+    match usize::try_from(when).ok().and_then(Prefault::of) {
+        Some(when) => prefault::set(when),
+        None => return libc::EINVAL,
+    }
+    0
 }
 
 /// Fills in the status.

@@ -21,6 +21,7 @@
 #[cfg(not(feature = "freestanding"))]
 extern crate std;
 
+mod background;
 mod behind;
 mod binding;
 mod channel;

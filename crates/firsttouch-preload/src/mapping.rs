@@ -2,7 +2,7 @@
 //! memory.
 
 use crate::next::SYSCALL;
-use crate::{HEAP, prefault, record};
+use crate::{HEAP, background, prefault, record};
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr;
 use firsttouch_linux::sys;
@@ -123,6 +123,8 @@ pub unsafe extern "C" fn prctl(
 fn end_record_if_confined(number: c_long, arguments: &Arguments) {
     if changes::confines(number, arguments) {
         HEAP.confine();
+        // The filter may be for all threads of the program (SECCOMP_FILTER_FLAG_TSYNC).
+        background::leave_all();
         record::finish();
     }
 }

@@ -1,13 +1,16 @@
-//! Creating the pages of a new block, or of new memory that processes share, in parallel, before the program needs them.
+//! Creating the pages of a new block, or of new memory that processes share, before the program needs them: at once and in parallel, or of
+//! blocks in the background.
 //!
 //! Only when asked for, and only what there is room for: where a control group or the machine has no more, the kernel kills who
-//! creates a page, which a program that never touches it would not have done. The threads live for the time of one call.
+//! creates a page, which a program that never touches it would not have done. The threads live for the time of one call, or for as long as there
+//! is something to create.
 
-use crate::{HEAP, helper, threads};
+use crate::{HEAP, background, helper, threads};
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
+use firsttouch_memory::agent_settings::Prefault;
 use firsttouch_memory::{BASE, HUGE, Pages, room_bytes};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
@@ -16,7 +19,7 @@ const BYTES_PER_THREAD: usize = 64 << 20;
 const MOST_THREADS: usize = 16;
 
 /// So many bytes are created before somebody looks again whether there is room for the rest.
-const PIECE: usize = 32 << 20;
+pub(crate) const PIECE: usize = 32 << 20;
 /// What stays free beside a block: its page tables, what the kernel counts ahead for each CPU, and the edges that share huge pages
 /// with other memory.
 const MARGIN: usize = 8 << 20;
@@ -30,16 +33,17 @@ static LEFT: AtomicUsize = AtomicUsize::new(0);
 static TOO_MUCH: AtomicUsize = AtomicUsize::new(usize::MAX);
 static READ_NS: AtomicU64 = AtomicU64::new(0);
 
-static ENABLED: AtomicBool = AtomicBool::new(false);
+/// A [`Prefault`].
+static WHEN: AtomicU8 = AtomicU8::new(Prefault::No as u8);
 
-/// Switches prefaulting on or off.
-pub(crate) fn enable(on: bool) {
-    ENABLED.store(on, Ordering::Relaxed);
+/// When pages of new blocks are created from now on.
+pub(crate) fn set(when: Prefault) {
+    WHEN.store(when as u8, Ordering::Relaxed);
 }
 
-/// Whether new blocks are prefaulted.
+/// Whether memory is created before it is touched.
 pub(crate) fn is_enabled() -> bool {
-    ENABLED.load(Ordering::Relaxed)
+    WHEN.load(Ordering::Relaxed) != Prefault::No as u8
 }
 
 /// Whether shared memory is to be collapsed to huge pages.
@@ -54,15 +58,17 @@ struct Share {
     collapse: bool,
 }
 
-/// Creates the pages of a new block, if prefaulting is on. What fails is created at first touch, as without us, and so is a block
-/// that there is no room for.
+/// Creates the pages of a new block, or has them created, if prefaulting is on. What fails is created at first touch, as without us, and so
+/// is a block that there is no room for.
 pub(crate) fn block(address: *mut u8, bytes: usize) {
-    if is_enabled() {
-        create(address, bytes, false);
+    match Prefault::of(WHEN.load(Ordering::Relaxed).into()) {
+        Some(Prefault::AtOnce) => create(address, bytes, false),
+        Some(Prefault::Background) => background::block(address, bytes),
+        Some(Prefault::No) | None => {}
     }
 }
 
-/// Creates the pages of new shared memory; huge ones, if `collapse`, whatever `shmem_enabled` says (Linux 6.1), because
+/// Creates the pages of new shared memory, at once; huge ones, if `collapse`, whatever `shmem_enabled` says (Linux 6.1), because
 /// the kernel takes collapsing for an order and not for advice: nothing of it stays with the mapping.
 pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
     create(address, bytes, collapse);
@@ -71,10 +77,32 @@ pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
 /// In the child of a fork nothing is being created.
 pub(crate) fn after_fork_in_child() {
     CREATING.store(0, Ordering::Relaxed);
+    background::after_fork_in_child();
 }
 
-/// Whether so many bytes may be created, which are counted already: if not, what is used of them comes at first touch.
-fn has_room(bytes: usize) -> bool {
+/// Whether so many more bytes may be created. They count as being created then, until they are [done](is_done); if not, what is
+/// used of them comes at first touch.
+pub(crate) fn has_room(bytes: usize) -> bool {
+    CREATING.fetch_add(bytes, Ordering::Relaxed);
+    let has_room = has_room_for_counted(bytes);
+    if !has_room {
+        is_done(bytes);
+    }
+    has_room
+}
+
+/// So many bytes have been created, or will not be.
+pub(crate) fn is_done(bytes: usize) {
+    CREATING.fetch_sub(bytes, Ordering::Relaxed);
+}
+
+/// Whether there still is room for what is being created. Others create pages at the same time: the ranks of a job in one control group do.
+pub(crate) fn has_room_left() -> bool {
+    let needed = still_needed();
+    room_bytes(needed).is_none_or(|room| room >= needed)
+}
+
+fn has_room_for_counted(bytes: usize) -> bool {
     let now = sys::coarse_ns();
     if now.saturating_sub(READ_NS.load(Ordering::Relaxed)) < ROOM_HOLDS_NS {
         if bytes >= TOO_MUCH.load(Ordering::Relaxed) {
@@ -104,9 +132,7 @@ fn still_needed() -> usize {
 fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let start = address as usize / BASE * BASE;
     let end = (address as usize + bytes).next_multiple_of(BASE);
-    CREATING.fetch_add(end - start, Ordering::Relaxed);
     if !has_room(end - start) {
-        CREATING.fetch_sub(end - start, Ordering::Relaxed);
         return;
     }
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
@@ -163,12 +189,8 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
     let Share { start, bytes, collapse } = unsafe { *share.cast::<Share>() };
     let (mut at, end) = (start, start + bytes);
     while at < end {
-        // Others create pages at the same time: the ranks of a job in one control group do.
-        if at > start {
-            let needed = still_needed();
-            if room_bytes(needed).is_some_and(|room| room < needed) {
-                break;
-            }
+        if at > start && !has_room_left() {
+            break;
         }
         let to = ((at + PIECE) / HUGE * HUGE).min(end);
         if collapse {
@@ -176,10 +198,10 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
         }
         // SAFETY: creates pages; contents do not change.
         let _ = unsafe { sys::advise(at, to - at, sys::MADV_POPULATE_WRITE) };
-        CREATING.fetch_sub(to - at, Ordering::Relaxed);
+        is_done(to - at);
         at = to;
     }
-    CREATING.fetch_sub(end - at, Ordering::Relaxed);
+    is_done(end - at);
     ptr::null_mut()
 }
 

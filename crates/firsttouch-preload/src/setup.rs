@@ -35,7 +35,7 @@ pub(crate) extern "C" fn construct() {
     if let Some(path) = asked.record {
         record::begin(path, process, chosen);
     }
-    prefault::enable(asked.prefault);
+    prefault::set(asked.prefault);
     if is_foreign {
         HEAP.stand_down(Reason::ForeignAllocator);
     }

@@ -14,8 +14,8 @@ use firsttouch_experiment::{
 };
 use firsttouch_placement::{
     BlockReport, CaseFigure, CaseFigures, CaseLimit, CaseWork, ConfigurationReport, ObjectObtained, Obtained,
-    Pages, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Resident, ResidentMemory, Shortfall,
-    SkippedConfiguration, ThreadReport, TuneReport, Via,
+    Pages, Placement, Prefault, ProcessMemory, ProcessTree, Reason, Receipt, Resident, ResidentMemory,
+    Shortfall, SkippedConfiguration, ThreadReport, TuneReport, Via,
 };
 use firsttouch_report::{Style, csv, html, json, markdown, open, text};
 use proptest::collection::{btree_map, vec};
@@ -111,10 +111,11 @@ fn placement() -> impl Strategy<Value = Placement> {
         pages,
         any::<u64>(),
         any::<Option<u64>>(),
-        any::<(bool, bool, bool)>(),
+        proptest::sample::select(vec![Prefault::No, Prefault::AtOnce, Prefault::Background]),
+        any::<(bool, bool)>(),
         proptest::sample::select(Via::ALL.to_vec()),
     )
-        .prop_map(|(pages, min_size, max_size, (prefault, zero, follow), via)| Placement {
+        .prop_map(|(pages, min_size, max_size, prefault, (zero, follow), via)| Placement {
             pages,
             min_size,
             max_size,

@@ -3,8 +3,8 @@
 use super::words::{pages, placement_word, size};
 use clap::Args;
 use firsttouch_placement::{
-    MemoryPolicy, NodeSet, ObjectPlacement, Pages, Placement, ProgramCpus, ThreadPlacement, Via,
-    parse_object, parse_order,
+    MemoryPolicy, NodeSet, ObjectPlacement, PREFAULT_WORDS, Pages, Placement, Prefault, ProgramCpus,
+    ThreadPlacement, Via, parse_object, parse_order,
 };
 use std::path::PathBuf;
 
@@ -20,9 +20,13 @@ pub(crate) struct PlacementArgs {
     /// Leave allocations larger than SIZE alone [default: no limit]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) max_size: Option<u64>,
-    /// Create the pages when memory is allocated, before the program touches it
-    #[arg(long)]
-    pub(crate) prefault: bool,
+    /// Create the pages before the program touches them: at-once, with their block [default], or background
+    ///
+    /// In the background a thread of the agent creates the pages of large blocks on another CPU, ahead of the program, which does not wait for
+    /// them (Linux 5.14).
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "at-once",
+          value_parser = prefault)]
+    pub(crate) prefault: Option<Prefault>,
     /// Clear memory that served before when a new block gets it, as glibc's blocks above 32 MiB are always new
     ///
     /// For programs that read what they have not written. C promises zeroes from calloc only.
@@ -117,7 +121,7 @@ impl PlacementArgs {
             pages: self.pages.unwrap_or(start.pages),
             min_size: self.min_size.unwrap_or(start.min_size),
             max_size: self.max_size.or(start.max_size),
-            prefault: self.prefault || start.prefault,
+            prefault: self.prefault.unwrap_or(start.prefault),
             zero: self.zero || start.zero,
             heap: self.heap || start.heap,
             keep: self.keep || start.keep,
@@ -162,6 +166,12 @@ fn thread_numbers(text: &str) -> Result<SkipThreads, String> {
     parse_order(text)
         .map(SkipThreads)
         .ok_or_else(|| "expected numbers of threads, for example 1-14 or 1,3".to_owned())
+}
+
+fn prefault(text: &str) -> Result<Prefault, String> {
+    let named = PREFAULT_WORDS.into_iter().find(|(word, _)| *word == text);
+    let words = || format!("expected one of {}", PREFAULT_WORDS.map(|(word, _)| word).join(", "));
+    named.map(|(_, prefault)| prefault).ok_or_else(words)
 }
 
 fn via(text: &str) -> Result<Via, String> {

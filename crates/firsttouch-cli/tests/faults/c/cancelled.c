@@ -2,6 +2,7 @@
 //# once: threads
 //# bare:
 //# run: --pages thp --prefault
+//# run: --pages thp --prefault=background
 //# run: --pages thp
 //# run: --pages 2m
 #include "check.h"

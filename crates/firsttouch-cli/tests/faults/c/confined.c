@@ -9,6 +9,7 @@
 //# exec: --pages thp -- blocks
 //# exec: --pages thp --min-size 64K -- blocks
 //# exec: --pages thp --prefault -- blocks
+//# exec: --pages thp --prefault=background -- blocks
 //# exec: --pages thp --attachable -- blocks
 //# exec: --pages 4k -- blocks
 //# exec: --pages 64k -- blocks

@@ -8,6 +8,8 @@
 //# emulated: 100
 //# run: --pages 4k --prefault
 //# emulated: 100
+//# run: --pages thp --prefault=background
+//# emulated: 100
 //# run: --pages 2m
 //# emulated: 100
 //# run: --pages auto

@@ -5,14 +5,17 @@
 //# run: --prefault -- private 640 0 64
 //# expect: shortfall=untouched>=512M where thp linux>=6.7
 //# run: --prefault --pages 2m -- private 640 0 64
+//# run: --prefault=background -- private 640 0 64
 //# run: --prefault --heap -- private 640 0 64
 //# run: --prefault -- shared 640 0 64
 //# run: --prefault --pages auto -- shared 640 0 64
 //# exec: --prefault -- many 640 0 8
+//# exec: --prefault=background -- many 640 0 8
 //# run: -- private 150 110 16
 //# expect: shortfall=sparse-use>=128K where thp
 //# run: --pages auto -- private 150 110 16
 //# run: --prefault -- private 150 110 16
+//# run: --prefault=background -- private 150 110 16
 //# exec: --follow -- forked 150 110 16
 //# run: --prefault -- private 96 0 16
 //# expect: pages=2m>=98% where thp

@@ -30,7 +30,8 @@ struct listed {
     uint64_t id, address, bytes, huge_bytes;
 };
 static int (*agent_enable)(const char *, uint64_t, uint64_t);
-static void (*agent_disable)(void), (*agent_trim)(void), (*agent_prefault)(int), (*agent_status)(struct status *);
+static void (*agent_disable)(void), (*agent_trim)(void), (*agent_status)(struct status *);
+static int (*agent_prefault)(int);
 static size_t (*agent_list)(struct listed *, size_t);
 
 /* What is known of a block, kept apart from it. */
@@ -221,7 +222,7 @@ static void switch_agent(uint64_t *state)
             CHECK(list[i].huge_bytes <= list[i].bytes || list[i].huge_bytes == UINT64_MAX);
         break;
     case 4:
-        agent_prefault(next(state) % 4 == 0);
+        CHECK(agent_prefault(next(state) % 3) == 0 && agent_prefault(3) == EINVAL);
         break;
     default:
         CHECK(agent_enable(pages[next(state) % 5], least[next(state) % 4], most[next(state) % 3]) == 0);

@@ -1,0 +1,177 @@
+// Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
+// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it. Argument: what.
+//# once: threads
+//# bare: resized
+//# run: --pages thp --prefault=background -- created
+//# where: linux>=5.14
+//# expect: pages=2m>=98% where thp
+//# run: --pages 4k --prefault=background -- created
+//# where: linux>=5.14
+//# run: --pages thp --prefault=background -- freed
+//# run: --pages 4k --prefault=background -- freed
+//# run: --pages thp --prefault=background -- resized
+//# run: --pages 4k --prefault=background --min-size 64K -- resized
+//# run: --pages 2m --quiet --prefault=background -- resized
+//# run: --pages thp --prefault=background -- forked
+//# run: --pages thp --prefault=background -- vforked
+#include "check.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+/* Whether no page of this range, of so many, or every one of them is there. */
+static int has_pages(const char *block, size_t bytes, int all)
+{
+    static unsigned char is_there[256 * MIB / 4096];
+    size_t pages = bytes / 4096, first = (uintptr_t)block / 4096 * 4096;
+    CHECK(pages <= sizeof is_there);
+    CHECK(mincore((void *)first, pages * 4096, is_there) == 0);
+    for (size_t page = 0; page < pages; page++)
+        if ((is_there[page] & 1) != all)
+            return 0;
+    return 1;
+}
+
+static int threads(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    CHECK(folder != NULL);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/* Until the thread has created all that it is to create, and is gone. */
+static void await_the_end(void)
+{
+    for (double limit = now_s() + LIMIT_S; threads() > 1; sched_yield())
+        CHECK(now_s() < limit);
+}
+
+static char *made(size_t bytes)
+{
+    char *block = malloc(bytes);
+    CHECK(block != NULL);
+    return block;
+}
+
+/* What the thread leaves to the program at the beginning, and at the end. */
+enum { FIRST = 4 << 20, LAST = 2 << 20 };
+
+static void created(void)
+{
+    char *blocks[4];
+    for (int i = 0; i < 4; i++)
+        blocks[i] = made((32 + 16 * i) * MIB);
+    await_the_end();
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = (32 + 16 * i) * MIB, middle = bytes - FIRST - LAST;
+        CHECK(has_pages(blocks[i] + FIRST, middle, 1));
+        /* Not the edges: what is read first has no huge page at its first write before Linux 6.13. */
+        CHECK(is_zero(blocks[i] + FIRST, middle));
+        fill(blocks[i], bytes, i);
+    }
+    for (int i = 0; i < 4; i++)
+        CHECK(holds(blocks[i], (32 + 16 * i) * MIB, i));
+}
+
+static void freed(void)
+{
+    void (*trim)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "firsttouch_agent_trim");
+    CHECK(trim != NULL);
+    for (int round = 0; round < 50; round++) {
+        char *block = made(128 * MIB);
+        /* Now at its beginning, now later, now after its end. */
+        for (double until = now_s() + round * 0.4e-3; now_s() < until;)
+            ;
+        if (round % 10 == 9)
+            await_the_end();
+        free(block);
+        /* From now on nobody creates a page in it: what the heap holds stays as small as it is, and what it has given back is nobody's. */
+        size_t before = proc_bytes("/proc/self/smaps_rollup", "Rss:");
+        for (double until = now_s() + 5e-3; now_s() < until;)
+            ;
+        CHECK(proc_bytes("/proc/self/smaps_rollup", "Rss:") < before + 4 * MIB);
+        trim();
+        CHECK(proc_bytes("/proc/self/smaps_rollup", "Rss:") < 48 * MIB);
+    }
+}
+
+static void resized(void)
+{
+    for (unsigned round = 0; round < 30; round++) {
+        size_t bytes = (8 + round % 5 * 8) * MIB;
+        char *block = made(bytes);
+        fill(block, bytes, round);
+        static const double factors[] = {2, 0.5, 1.25, 0.05, 3};
+        for (int step = 0; step < 5; step++) {
+            size_t now = (size_t)((double)bytes * factors[step]) / 512 * 512, kept = now < bytes ? now : bytes;
+            block = realloc(block, now);
+            CHECK(block != NULL && holds(block, kept, round));
+            fill(block, now, round);
+            bytes = now;
+        }
+        free(block);
+    }
+}
+
+static void forked(void)
+{
+    for (int round = 0; round < 20; round++) {
+        char *block = made(96 * MIB);
+        fill(block, round * MIB, 5);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            CHECK(threads() == 1 && holds(block, round * MIB, 5));
+            free(block);
+            char *other = made(24 * MIB);
+            fill(other, 24 * MIB, 6);
+            CHECK(holds(other, 24 * MIB, 6));
+            await_the_end();
+            _exit(0);
+        }
+        fill(block, 96 * MIB, 7);
+        CHECK(end_of(child) == 0);
+        CHECK(holds(block, 96 * MIB, 7));
+        free(block);
+    }
+}
+
+static void vforked(void)
+{
+    for (int round = 0; round < 20; round++) {
+        char *volatile block = made(64 * MIB), *volatile other = NULL;
+        pid_t child = vfork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            other = malloc(64 * MIB);
+            _exit(other == NULL);
+        }
+        CHECK(end_of(child) == 0);
+        fill(block, 64 * MIB, 1);
+        fill(other, 64 * MIB, 2);
+        CHECK(holds(block, 64 * MIB, 1) && holds(other, 64 * MIB, 2));
+        free(other);
+        free(block);
+        await_the_end();
+    }
+}
+
+int main(int count, char **words)
+{
+    CHECK(count == 2);
+    static const struct {
+        const char *word;
+        void (*act)(void);
+    } all[] = {{"created", created}, {"freed", freed}, {"resized", resized}, {"forked", forked}, {"vforked", vforked}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strcmp(words[1], all[i].word)) {
+            all[i].act();
+            return 0;
+        }
+    return 2;
+}
