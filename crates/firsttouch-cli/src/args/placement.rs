@@ -20,7 +20,7 @@ pub(crate) struct PlacementArgs {
     /// Leave allocations larger than SIZE alone [default: no limit]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) max_size: Option<u64>,
-    /// Create the pages before the program touches them: at-once, with their block [default], or background
+    /// Create the pages before the program touches them: at-once, with their block, which is meant without a word, or background
     ///
     /// In the background a thread of the agent creates the pages of large blocks on another CPU, ahead of the program, which does not wait for
     /// them (Linux 5.14).
