@@ -61,6 +61,7 @@ fn here() -> Vec<Here> {
         Here::new("small blocks too, by threads", threads("--min-size 64K", 5)),
         Here::new("heap, by threads", threads("--heap", 6)),
         Here::new("prefault, by threads", threads("--prefault", 7)),
+        Here::new("prefault in the background, by threads", threads("--prefault=background", 14)),
         // Programs start slowly with an agent that is built for debugging.
         Here::new(
             "with the programs it starts, by threads",
