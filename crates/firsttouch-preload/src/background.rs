@@ -5,7 +5,7 @@
 //! what the program touches first is as it would be. A block that is freed or resized is let go before, because its memory is the
 //! heap's again.
 
-use crate::{HEAP, helper, prefault, threads};
+use crate::{HEAP, helper, room, threads};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -47,12 +47,12 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
     // The rest shares a huge page with the next block.
     let end = (address as usize + bytes) / HUGE * HUGE;
     // A thread that a child of vfork(2) starts would end with it.
-    if start >= end || !HEAP.is_of_this_process() || !prefault::has_room(end - start) {
+    if start >= end || !HEAP.is_of_this_process() || !room::has_room(end - start) {
         return;
     }
     let is_free = |waiting: &&Waiting| waiting.next.compare_exchange(0, CLAIMED, SeqCst, SeqCst).is_ok();
     let Some(waiting) = ALL.iter().find(is_free) else {
-        prefault::is_done(end - start);
+        room::is_done(end - start);
         return;
     };
     waiting.block.store(address as usize, SeqCst);
@@ -112,17 +112,17 @@ impl Waiting {
             let to = at + HUGE;
             // SAFETY: creates pages; contents do not change. The block is live: who frees it waits until this is done.
             let created = unsafe { sys::advise(at, to - at, sys::MADV_POPULATE_WRITE) };
-            prefault::is_done(to - at);
+            room::is_done(to - at);
             since_room_was_seen += to - at;
             let mut goes_on = to < end && created.is_ok();
-            if goes_on && since_room_was_seen >= prefault::PIECE {
+            if goes_on && since_room_was_seen >= room::PIECE {
                 since_room_was_seen = 0;
-                goes_on = prefault::has_room_left();
+                goes_on = room::has_room_left();
             }
             if goes_on && self.next.compare_exchange(at | BUSY, to, SeqCst, SeqCst).is_ok() {
                 continue;
             }
-            prefault::is_done(end - to);
+            room::is_done(end - to);
             BLOCKS_WAITING.fetch_sub(1, SeqCst);
             if self.next.swap(0, SeqCst) & LET_GO != 0 {
                 LET_GO_COUNT.fetch_add(1, SeqCst);
@@ -146,7 +146,7 @@ impl Waiting {
             } else if next & BUSY != 0 {
                 let _ = self.next.compare_exchange(next, next | LET_GO, SeqCst, SeqCst);
             } else if self.next.compare_exchange(next, 0, SeqCst, SeqCst).is_ok() {
-                prefault::is_done(end - next);
+                room::is_done(end - next);
                 BLOCKS_WAITING.fetch_sub(1, SeqCst);
                 return;
             }

@@ -36,6 +36,7 @@ mod mapping;
 mod next;
 mod prefault;
 mod record;
+mod room;
 mod setup;
 mod threads;
 

@@ -5,33 +5,18 @@
 //! creates a page, which a program that never touches it would not have done. The threads live for the time of one call, or for as long as there
 //! is something to create.
 
-use crate::{HEAP, background, helper, threads};
+use crate::{HEAP, background, helper, room, threads};
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::Prefault;
-use firsttouch_memory::{BASE, HUGE, Pages, room_bytes};
+use firsttouch_memory::{BASE, HUGE, Pages};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
 const BYTES_PER_THREAD: usize = 64 << 20;
 /// Page creation is bound by memory bandwidth long before this many threads.
 const MOST_THREADS: usize = 16;
-
-/// So many bytes are created before somebody looks again whether there is room for the rest.
-pub(crate) const PIECE: usize = 32 << 20;
-/// What stays free beside a block: its page tables, what the kernel counts ahead for each CPU, and the edges that share huge pages
-/// with other memory.
-const MARGIN: usize = 8 << 20;
-/// How much room there was holds for so long, as reading it costs as much as many a block.
-const ROOM_HOLDS_NS: u64 = 10_000_000;
-
-/// What is being created now, by all threads.
-static CREATING: AtomicUsize = AtomicUsize::new(0);
-/// What may be created without asking again, from how many bytes on there was no room, and when that was found out.
-static LEFT: AtomicUsize = AtomicUsize::new(0);
-static TOO_MUCH: AtomicUsize = AtomicUsize::new(usize::MAX);
-static READ_NS: AtomicU64 = AtomicU64::new(0);
 
 /// A [`Prefault`].
 static WHEN: AtomicU8 = AtomicU8::new(Prefault::No as u8);
@@ -76,63 +61,14 @@ pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
 
 /// In the child of a fork nothing is being created.
 pub(crate) fn after_fork_in_child() {
-    CREATING.store(0, Ordering::Relaxed);
+    room::after_fork_in_child();
     background::after_fork_in_child();
-}
-
-/// Whether so many more bytes may be created. They count as being created then, until they are [done](is_done); if not, what is
-/// used of them comes at first touch.
-pub(crate) fn has_room(bytes: usize) -> bool {
-    CREATING.fetch_add(bytes, Ordering::Relaxed);
-    let has_room = has_room_for_counted(bytes);
-    if !has_room {
-        is_done(bytes);
-    }
-    has_room
-}
-
-/// So many bytes have been created, or will not be.
-pub(crate) fn is_done(bytes: usize) {
-    CREATING.fetch_sub(bytes, Ordering::Relaxed);
-}
-
-/// Whether there still is room for what is being created. Others create pages at the same time: the ranks of a job in one control group do.
-pub(crate) fn has_room_left() -> bool {
-    let needed = still_needed();
-    room_bytes(needed).is_none_or(|room| room >= needed)
-}
-
-fn has_room_for_counted(bytes: usize) -> bool {
-    let now = sys::coarse_ns();
-    if now.saturating_sub(READ_NS.load(Ordering::Relaxed)) < ROOM_HOLDS_NS {
-        if bytes >= TOO_MUCH.load(Ordering::Relaxed) {
-            return false;
-        }
-        let take = |left: usize| left.checked_sub(bytes);
-        if LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
-            return true;
-        }
-    }
-    // Without /proc nobody knows.
-    let (needed, room) = (still_needed(), room_bytes(usize::MAX).unwrap_or(usize::MAX));
-    let fits = needed <= room;
-    // Others take of it, too.
-    LEFT.store(if fits { (room - needed) / 4 } else { 0 }, Ordering::Relaxed);
-    TOO_MUCH.store(if fits { usize::MAX } else { bytes }, Ordering::Relaxed);
-    READ_NS.store(now, Ordering::Relaxed);
-    fits
-}
-
-/// The room for what is being created, and some beside it.
-fn still_needed() -> usize {
-    let bytes = CREATING.load(Ordering::Relaxed);
-    bytes.saturating_add(bytes / 64 + MARGIN)
 }
 
 fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let start = address as usize / BASE * BASE;
     let end = (address as usize + bytes).next_multiple_of(BASE);
-    if !has_room(end - start) {
+    if !room::has_room(end - start) {
         return;
     }
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
@@ -189,19 +125,19 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
     let Share { start, bytes, collapse } = unsafe { *share.cast::<Share>() };
     let (mut at, end) = (start, start + bytes);
     while at < end {
-        if at > start && !has_room_left() {
+        if at > start && !room::has_room_left() {
             break;
         }
-        let to = ((at + PIECE) / HUGE * HUGE).min(end);
+        let to = ((at + room::PIECE) / HUGE * HUGE).min(end);
         if collapse {
             make_huge(at, to - at);
         }
         // SAFETY: creates pages; contents do not change.
         let _ = unsafe { sys::advise(at, to - at, sys::MADV_POPULATE_WRITE) };
-        is_done(to - at);
+        room::is_done(to - at);
         at = to;
     }
-    is_done(end - at);
+    room::is_done(end - at);
     ptr::null_mut()
 }
 
