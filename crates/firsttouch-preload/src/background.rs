@@ -5,7 +5,8 @@
 //! what the program touches first is as it would be. A block that is freed or resized is let go before, because its memory is the
 //! heap's again.
 
-use crate::{HEAP, helper, room, threads};
+use crate::threads::{self, StandIn};
+use crate::{HEAP, helper, room};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -29,11 +30,18 @@ struct Waiting {
     next: AtomicUsize,
     end: AtomicUsize,
     block: AtomicUsize,
+    /// The node of the thread that allocated it, and one more; 0 where that is not known.
+    node: AtomicU32,
 }
 
-static ALL: [Waiting; BLOCKS] =
-    [const { Waiting { next: AtomicUsize::new(0), end: AtomicUsize::new(0), block: AtomicUsize::new(0) } };
-        BLOCKS];
+static ALL: [Waiting; BLOCKS] = [const {
+    Waiting {
+        next: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
+        block: AtomicUsize::new(0),
+        node: AtomicU32::new(0),
+    }
+}; BLOCKS];
 /// How many of them have a block.
 static BLOCKS_WAITING: AtomicUsize = AtomicUsize::new(0);
 /// There is a thread.
@@ -57,6 +65,7 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
     };
     waiting.block.store(address as usize, SeqCst);
     waiting.end.store(end, SeqCst);
+    waiting.node.store(threads::own_node().map_or(0, |node| node + 1), SeqCst);
     BLOCKS_WAITING.fetch_add(1, SeqCst);
     waiting.next.store(start, SeqCst);
     if !IS_RUNNING.swap(true, SeqCst) && !helper::start_detached(create_all) {
@@ -85,10 +94,9 @@ pub(crate) fn after_fork_in_child() {
 }
 
 extern "C" fn create_all(_: *mut c_void) -> *mut c_void {
-    // Bound to the CPU of the thread that allocates, this one would not get ahead of it.
-    threads::roam();
+    let stand_in = StandIn::new();
     loop {
-        ALL.iter().for_each(Waiting::create);
+        ALL.iter().for_each(|waiting| waiting.create(&stand_in));
         if BLOCKS_WAITING.load(SeqCst) == 0 {
             IS_RUNNING.store(false, SeqCst);
             // Whoever came meanwhile has seen that there is a thread, or has started another.
@@ -101,7 +109,7 @@ extern "C" fn create_all(_: *mut c_void) -> *mut c_void {
 
 impl Waiting {
     /// Creates its pages, until there are no more, or no room for them, or they are not to be created any more.
-    fn create(&self) {
+    fn create(&self, stand_in: &StandIn) {
         let mut since_room_was_seen = 0;
         loop {
             let at = self.next.load(SeqCst);
@@ -110,6 +118,7 @@ impl Waiting {
             }
             let end = self.end.load(SeqCst);
             let to = at + HUGE;
+            stand_in.create_on(self.node.load(SeqCst).checked_sub(1));
             // SAFETY: creates pages; contents do not change. The block is live: who frees it waits until this is done.
             let created = unsafe { sys::advise(at, to - at, sys::MADV_POPULATE_WRITE) };
             room::is_done(to - at);

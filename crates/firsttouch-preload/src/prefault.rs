@@ -41,6 +41,8 @@ struct Share {
     start: usize,
     bytes: usize,
     collapse: bool,
+    /// That of the thread that allocates.
+    node: Option<u32>,
 }
 
 /// Creates the pages of a new block, or has them created, if prefaulting is on. What fails is created at first touch, as without us, and so
@@ -73,18 +75,19 @@ fn create(address: *mut u8, bytes: usize, collapse: bool) {
     }
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
     let share = (end - start).div_ceil(threads).next_multiple_of(HUGE);
-    let mut shares = [Share { start, bytes: 0, collapse }; MOST_THREADS];
+    let node = threads::own_node();
+    let mut shares = [Share { start, bytes: 0, collapse, node }; MOST_THREADS];
     let mut handles = [0 as libc::pthread_t; MOST_THREADS];
     let mut started = [false; MOST_THREADS];
     for index in (0..threads).rev() {
         let from = (start + index * share).min(end);
-        shares[index] = Share { start: from, bytes: share.min(end - from), collapse };
+        shares[index] = Share { start: from, bytes: share.min(end - from), collapse, node };
         if index > 0 {
             let argument = (&raw mut shares[index]).cast::<c_void>();
             started[index] = start_thread(&mut handles[index], argument);
         }
         if !started[index] {
-            populate((&raw mut shares[index]).cast());
+            populate(shares[index]);
         }
     }
     without_cancellation(|| {
@@ -115,14 +118,19 @@ fn without_cancellation(act: impl FnOnce()) {
 /// Starts a thread that takes no signals of the program's.
 fn start_thread(handle: &mut libc::pthread_t, argument: *mut c_void) -> bool {
     // SAFETY: the argument outlives the thread, which is joined before the array of shares ends.
-    helper::without_signals(|| unsafe { helper::create_helper(handle, ptr::null(), populate, argument) == 0 })
+    helper::without_signals(|| unsafe { helper::create_helper(handle, ptr::null(), help, argument) == 0 })
 }
 
-extern "C" fn populate(share: *mut c_void) -> *mut c_void {
-    // Where the program's threads are bound, all helpers would share the CPU of the one that allocates.
-    threads::roam();
+extern "C" fn help(share: *mut c_void) -> *mut c_void {
     // SAFETY: the argument is a share of a block that is new and known to nobody else.
-    let Share { start, bytes, collapse } = unsafe { *share.cast::<Share>() };
+    let share = unsafe { *share.cast::<Share>() };
+    threads::StandIn::new().create_on(share.node);
+    populate(share);
+    ptr::null_mut()
+}
+
+fn populate(share: Share) {
+    let Share { start, bytes, collapse, .. } = share;
     let (mut at, end) = (start, start + bytes);
     while at < end {
         if at > start && !room::has_room_left() {
@@ -138,7 +146,6 @@ extern "C" fn populate(share: *mut c_void) -> *mut c_void {
         at = to;
     }
     room::is_done(end - at);
-    ptr::null_mut()
 }
 
 /// Makes the whole blocks of new shared memory huge pages. The kernel collapses only what has a page already; what else

@@ -385,6 +385,33 @@ pub(crate) fn roam() {
     }
 }
 
+/// Where the calling thread creates pages by its first touch.
+pub(crate) fn own_node() -> Option<u32> {
+    numa::place().ok().map(|(_, node)| node)
+}
+
+/// A helper thread of our own that creates pages in the place of others.
+pub(crate) struct StandIn {
+    /// The program has no memory policy, which threads inherit: pages lie where the thread runs that creates them.
+    has_no_policy: bool,
+}
+
+impl StandIn {
+    /// To be made by the helper.
+    pub(crate) fn new() -> StandIn {
+        // On the CPU of the thread that allocates, it would only take its time.
+        roam();
+        StandIn { has_no_policy: numa::policy().is_ok_and(|(mode, _)| mode == numa::Mode::Default as usize) }
+    }
+
+    /// Pages that it creates from now on lie where a thread on this node would have put them.
+    pub(crate) fn create_on(&self, node: Option<u32>) {
+        if let Some(nodes) = node.filter(|_| self.has_no_policy).and_then(|node| NodeBits::of(&[node])) {
+            let _ = numa::set_policy(numa::Mode::Preferred, &nodes);
+        }
+    }
+}
+
 /// Writes the lines of the record: number, CPU asked, CPUs obtained, name. Threads that live are read now, from those
 /// that have ended what was read when they were bound.
 pub(crate) fn report(line: &mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt::Result {

@@ -16,6 +16,8 @@ const TABLE: &str = "case demo --set table=64M --set reads=1000 --set order=8";
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = memory();
     tests.extend(Release::ALL.map(table));
+    tests.extend(Release::ALL.map(|release| prefaulted(release, "--prefault")));
+    tests.extend(Release::ALL.map(|release| prefaulted(release, "--prefault=background")));
     tests.extend([full(), plugged()]);
     tests.extend([weighted(false), weighted(true)]);
     tests.extend(threads());
@@ -86,6 +88,19 @@ fn memory() -> Vec<Test> {
             .map(move |case| test(release, case))
     };
     Release::ALL.into_iter().flat_map(on).collect()
+}
+
+/// Threads of ours that create pages run where there is time; the pages lie where the program's thread is, which stays bound.
+fn prefaulted(release: Release, how: &'static str) -> Test {
+    let table = "case demo --set table=128M --set reads=1000 --set order=8";
+    let run = placed(&format!("--threads 2,0 {how}"), "firsttouch", table);
+    let name = format!("run {how} creates pages on the node of who allocates (Linux {release})");
+    Test::new(name, Setting { release, ..Setting::of("two-node") }, vec![run], |_, ran| {
+        let receipt = receipt(&ran[0]);
+        let placed = bytes(&receipt);
+        assert!(placed[&1] >= 128 << 20 && placed.get(&0).is_none_or(|&bytes| bytes == 0), "{receipt}");
+        assert_eq!(receipt["obtained"]["threads"][0]["cpus_obtained"], serde_json::json!([2]), "{receipt}");
+    })
 }
 
 /// Huge pages of the agent, interleaved: the receipt tells both.
