@@ -74,7 +74,7 @@ pub(crate) fn spared(recommended: &Configuration, fastest: &Configuration) -> St
         return "needs no pool of reserved pages".to_owned();
     }
     if !recommended.prefault && fastest.prefault {
-        return "touches no memory before the program does".to_owned();
+        return "creates no pages before the program touches them".to_owned();
     }
     match (recommended.means, fastest.means) {
         (Intruder::Agent, _) => "leaves the C library's allocator in its place",
@@ -108,7 +108,7 @@ mod tests {
                 placed("thp,via=glibc,threads=compact"),
             ],
             vec![placed("thp,via=jemalloc"), placed("thp,keep,via=mimalloc"), placed("plain,via=mimalloc")],
-            vec![placed("thp,prefault")],
+            vec![placed("thp,prefault"), placed("thp,prefault=background")],
             vec![placed("2m,via=glibc"), placed("2m,via=jvm")],
             vec![placed("2m")],
             vec![placed("2m,prefault")],
@@ -128,7 +128,7 @@ mod tests {
     fn what_is_spared_is_what_the_other_needs() {
         let spared = |recommended: &str, fastest: &str| spared(&placed(recommended), &placed(fastest));
         assert_eq!(spared("thp", "2m"), "needs no pool of reserved pages");
-        assert_eq!(spared("thp", "thp,prefault"), "touches no memory before the program does");
+        assert_eq!(spared("thp", "thp,prefault"), "creates no pages before the program touches them");
         assert_eq!(spared("thp,via=glibc", "thp"), "needs no library in front of malloc");
         assert_eq!(spared("thp", "thp,via=jemalloc"), "leaves the C library's allocator in its place");
         assert!(spared("thp,via=glibc", "thp,via=supervise").contains("no process beside"));

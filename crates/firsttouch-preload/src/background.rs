@@ -6,7 +6,7 @@
 //! heap's again.
 
 use crate::threads::{self, StandIn};
-use crate::{HEAP, helper, room};
+use crate::{HEAP, helper, prefault, room};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -119,11 +119,11 @@ impl Waiting {
             let end = self.end.load(SeqCst);
             let to = at + HUGE;
             stand_in.create_on(self.node.load(SeqCst).checked_sub(1));
-            // SAFETY: creates pages; contents do not change. The block is live: who frees it waits until this is done.
-            let created = unsafe { sys::advise(at, to - at, sys::MADV_POPULATE_WRITE) };
+            // SAFETY: the block is live: who frees it waits until this is done.
+            let created = unsafe { prefault::create_pages(at, to - at) };
             room::is_done(to - at);
             since_room_was_seen += to - at;
-            let mut goes_on = to < end && created.is_ok();
+            let mut goes_on = to < end && created;
             if goes_on && since_room_was_seen >= room::PIECE {
                 since_room_was_seen = 0;
                 goes_on = room::has_room_left();

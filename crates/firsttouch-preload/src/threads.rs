@@ -8,6 +8,7 @@
 //! joined; that of a thread that nobody joins is found free when it is looked for, because the end of a thread is nothing
 //! that could be hooked without running in it.
 
+use core::cell::Cell;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use firsttouch_linux::numa::{self, CpuBits, NodeBits};
@@ -394,6 +395,8 @@ pub(crate) fn own_node() -> Option<u32> {
 pub(crate) struct StandIn {
     /// The program has no memory policy, which threads inherit: pages lie where the thread runs that creates them.
     has_no_policy: bool,
+    /// The node whose pages the kernel is told to prefer.
+    preferred: Cell<Option<u32>>,
 }
 
 impl StandIn {
@@ -401,12 +404,16 @@ impl StandIn {
     pub(crate) fn new() -> StandIn {
         // On the CPU of the thread that allocates, it would only take its time.
         roam();
-        StandIn { has_no_policy: numa::policy().is_ok_and(|(mode, _)| mode == numa::Mode::Default as usize) }
+        StandIn {
+            has_no_policy: numa::policy().is_ok_and(|(mode, _)| mode == numa::Mode::Default as usize),
+            preferred: Cell::new(None),
+        }
     }
 
     /// Pages that it creates from now on lie where a thread on this node would have put them.
     pub(crate) fn create_on(&self, node: Option<u32>) {
-        if let Some(nodes) = node.filter(|_| self.has_no_policy).and_then(|node| NodeBits::of(&[node])) {
+        let is_new = |node: &u32| self.has_no_policy && self.preferred.replace(Some(*node)) != Some(*node);
+        if let Some(nodes) = node.filter(is_new).and_then(|node| NodeBits::of(&[node])) {
             let _ = numa::set_policy(numa::Mode::Preferred, &nodes);
         }
     }

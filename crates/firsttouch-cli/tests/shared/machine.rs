@@ -155,7 +155,7 @@ pub(crate) fn in_guest() -> bool {
 }
 
 /// Whether it is as a condition says that nobody can change: `thp` (transparent huge pages are to be had, for the asking
-/// at least), `native` (processors are not emulated) or `linux>=6.7`.
+/// at least), `native` (processors are not emulated), `linux>=6.7` or `linux<6.7`.
 pub(crate) fn check(condition: &str) -> Outcome {
     if condition == "native" {
         return if in_guest() { skip("processors are emulated") } else { Ok(()) };
@@ -166,12 +166,13 @@ pub(crate) fn check(condition: &str) -> Outcome {
             _ => skip("this machine gives no transparent huge pages"),
         };
     }
-    let Some(least) = condition.strip_prefix("linux>=") else { panic!("unknown requirement {condition}") };
     let release = kernel_release();
-    if version(&release) < version(least) {
-        skip(format!("Linux {release} is older than {least}"))
-    } else {
-        Ok(())
+    let is_older = |than: &str| version(&release) < version(than);
+    match (condition.strip_prefix("linux>="), condition.strip_prefix("linux<")) {
+        (Some(least), _) if is_older(least) => skip(format!("Linux {release} is older than {least}")),
+        (_, Some(first)) if !is_older(first) => skip(format!("Linux {release} is as new as {first}")),
+        (None, None) => panic!("unknown requirement {condition}"),
+        _ => Ok(()),
     }
 }
 

@@ -7,6 +7,12 @@
 //# expect: pages=2m>=98% where thp
 //# run: --pages 4k --prefault=background -- created
 //# where: linux>=5.14
+//# run: --pages thp --prefault=background -- resized
+//# where: linux<5.14
+//# expect: note~no pages were created ahead of the program
+//# run: --pages thp --prefault -- resized
+//# where: linux<5.14
+//# expect: note~no pages were created ahead of the program
 //# run: --pages thp --prefault=background -- freed
 //# run: --pages 4k --prefault=background -- freed
 //# run: --pages thp --prefault=background -- resized
