@@ -16,9 +16,9 @@ static char *held;
 
 static void *end_at_once(void *value) { return value; }
 
-static void by_malloc(void) { fill(malloc(BYTES), BYTES, 2); }
-static void by_calloc(void) { fill(calloc(1, unknown(BYTES)), BYTES, 2); }
-static void by_alignment(void) { fill(aligned_alloc(4096, BYTES), BYTES, 2); }
+static void by_malloc(void) { touch(malloc(BYTES), BYTES); }
+static void by_calloc(void) { touch(calloc(1, unknown(BYTES)), BYTES); }
+static void by_alignment(void) { touch(aligned_alloc(4096, BYTES), BYTES); }
 static void by_realloc(void)
 {
     CHECK((held = realloc(held, BYTES)) != NULL && holds(held, 20 * MIB, 1));

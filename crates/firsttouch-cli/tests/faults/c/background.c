@@ -1,25 +1,36 @@
 // Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
-// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it. Argument: what.
+// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it. Arguments: what, and how often, if
+// not some tens of times.
 //# once: threads
 //# bare: resized
+//# emulated: resized 6
 //# run: --pages thp --prefault=background -- created
 //# where: linux>=5.14
 //# expect: pages=2m>=98% where thp
 //# run: --pages 4k --prefault=background -- created
 //# where: linux>=5.14
 //# run: --pages thp --prefault=background -- resized
+//# emulated: resized 6
 //# where: linux<5.14
 //# expect: note~no pages were created ahead of the program
 //# run: --pages thp --prefault -- resized
+//# emulated: resized 6
 //# where: linux<5.14
 //# expect: note~no pages were created ahead of the program
 //# run: --pages thp --prefault=background -- freed
+//# emulated: freed 20
 //# run: --pages 4k --prefault=background -- freed
+//# emulated: freed 20
 //# run: --pages thp --prefault=background -- resized
+//# emulated: resized 6
 //# run: --pages 4k --prefault=background --min-size 64K -- resized
+//# emulated: resized 6
 //# run: --pages 2m --quiet --prefault=background -- resized
+//# emulated: resized 6
 //# run: --pages thp --prefault=background -- forked
+//# emulated: forked 6
 //# run: --pages thp --prefault=background -- vforked
+//# emulated: vforked 6
 #include "check.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -67,8 +78,9 @@ static char *made(size_t bytes)
 /* What the thread leaves to the program at the beginning, and at the end. */
 enum { FIRST = 4 << 20, LAST = 2 << 20 };
 
-static void created(void)
+static void created(unsigned unused)
 {
+    (void)unused;
     char *blocks[4];
     for (int i = 0; i < 4; i++)
         blocks[i] = made((32 + 16 * i) * MIB);
@@ -84,11 +96,11 @@ static void created(void)
         CHECK(holds(blocks[i], (32 + 16 * i) * MIB, i));
 }
 
-static void freed(void)
+static void freed(unsigned rounds)
 {
     void (*trim)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "firsttouch_agent_trim");
     CHECK(trim != NULL);
-    for (int round = 0; round < 50; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         char *block = made(128 * MIB);
         /* Now at its beginning, now later, now after its end. */
         for (double until = now_s() + round * 0.4e-3; now_s() < until;)
@@ -106,9 +118,9 @@ static void freed(void)
     }
 }
 
-static void resized(void)
+static void resized(unsigned rounds)
 {
-    for (unsigned round = 0; round < 30; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         size_t bytes = (8 + round % 5 * 8) * MIB;
         char *block = made(bytes);
         fill(block, bytes, round);
@@ -124,9 +136,9 @@ static void resized(void)
     }
 }
 
-static void forked(void)
+static void forked(unsigned rounds)
 {
-    for (int round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         char *block = made(96 * MIB);
         fill(block, round * MIB, 5);
         pid_t child = fork();
@@ -147,9 +159,9 @@ static void forked(void)
     }
 }
 
-static void vforked(void)
+static void vforked(unsigned rounds)
 {
-    for (int round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         char *volatile block = made(64 * MIB), *volatile other = NULL;
         pid_t child = vfork();
         CHECK(child >= 0);
@@ -169,14 +181,15 @@ static void vforked(void)
 
 int main(int count, char **words)
 {
-    CHECK(count == 2);
+    CHECK(count >= 2);
     static const struct {
         const char *word;
-        void (*act)(void);
-    } all[] = {{"created", created}, {"freed", freed}, {"resized", resized}, {"forked", forked}, {"vforked", vforked}};
+        void (*act)(unsigned);
+        unsigned rounds;
+    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"vforked", vforked, 20}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
-            all[i].act();
+            all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);
             return 0;
         }
     return 2;

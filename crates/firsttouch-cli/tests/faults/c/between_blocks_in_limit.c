@@ -58,7 +58,7 @@ static void use_room(int resource, size_t count, size_t each, int is_before, int
     }
     if (way < 2) {
         CHECK(at != NULL && at != MAP_FAILED);
-        fill(at, LARGE, 7);
+        touch(at, LARGE);
     }
     for (size_t i = 1; i < count; i += 2)
         CHECK(holds(blocks[i], each, i));

@@ -26,7 +26,7 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
-enum { BYTES = 8 * 1024 * 1024, PART = 2 * 1024 * 1024 };
+enum { BYTES = 4 * 1024 * 1024, PART = 2 * 1024 * 1024 };
 
 /* A system call by its instruction: no library knows of it. */
 static long raw(long number, long a, long b, long c, long d, long e, long f)

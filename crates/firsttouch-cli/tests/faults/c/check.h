@@ -63,6 +63,13 @@ static inline void fill(void *block, size_t bytes, unsigned seed)
         ((unsigned char *)block)[bytes - 1] = (unsigned char)seed;
 }
 
+/* A byte here and there, where it is a matter of room and not of contents. */
+static inline void touch(void *block, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += MIB / 4)
+        ((volatile unsigned char *)block)[at] = 1;
+}
+
 static inline int holds(const void *block, size_t bytes, unsigned seed)
 {
     for (size_t at = 0; at + 8 <= bytes; at += PATTERN_STRIDE) {

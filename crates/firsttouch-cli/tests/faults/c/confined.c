@@ -1,20 +1,30 @@
 // A program that confines itself (seccomp) to the system calls that its C library makes: for memory, and to end. Any other
-// would be its end.
+// would be its end. Arguments: what, and up to how many times 4 MiB, if not 20.
 //# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
+//# emulated: blocks 7
 //# bare: exits
 //# exec: -- nothing
 //# exec: -- exits
 //# exec: --pages thp -- blocks
+//# emulated: blocks 7
 //# exec: --pages thp --min-size 64K -- blocks
+//# emulated: blocks 7
 //# exec: --pages thp --prefault -- blocks
+//# emulated: blocks 7
 //# exec: --pages thp --prefault=background -- blocks
+//# emulated: blocks 7
 //# exec: --pages thp --attachable -- blocks
+//# emulated: blocks 7
 //# exec: --pages 4k -- blocks
+//# emulated: blocks 7
 //# exec: --pages 64k -- blocks
+//# emulated: blocks 7
 //# exec: --pages 2m -- blocks
+//# emulated: blocks 7
 //# run: --pages thp -- blocks
+//# emulated: blocks 7
 //# expect: shortfall=seccomp-filter
 //# expect: complete=true
 //# expect: placed>=12M
@@ -47,6 +57,7 @@ static void confine(void)
 int main(int count, char **words)
 {
     const char *word = count > 1 ? words[1] : "";
+    size_t most = count > 2 ? strtoul(words[2], NULL, 10) : 20;
     char *early = NULL;
     if (strcmp(word, "blocks") == 0) {
         early = malloc(12 * MIB);
@@ -57,7 +68,7 @@ int main(int count, char **words)
         _exit(0);
     if (strcmp(word, "nothing") == 0)
         return 0;
-    for (size_t i = 1; i < 20; i++) {
+    for (size_t i = 1; i < most; i++) {
         char *block = malloc(i * 4 * MIB);
         CHECK(block != NULL);
         fill(block, i * 4 * MIB, 1);

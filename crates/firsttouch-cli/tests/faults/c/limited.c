@@ -23,7 +23,7 @@ static void use(size_t bytes)
 {
     char *block = malloc(bytes);
     CHECK(block != NULL);
-    fill(block, bytes, 1);
+    touch(block, bytes);
     free(block);
 }
 

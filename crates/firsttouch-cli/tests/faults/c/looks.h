@@ -34,26 +34,31 @@ static void tell(FILE *out) {
     fflush(out);
 }
 
-/* How often a process has gone to sleep by itself; -1 where it is not the command. */
-static long sleeps_of(pid_t launcher) {
+/* A number of a process, by a file of /proc and the words before the number; -1 where it is not the command, or not to be read. */
+static long number_of(pid_t launcher, const char *name, const char *words) {
     char path[64], line[256];
-    long sleeps = -1;
-    int is_it = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)launcher);
-    FILE *status = fopen(path, "r");
-    if (!status) return -1;
-    while (fgets(line, sizeof line, status)) {
-        is_it |= !strcmp(line, "Name:\tfirsttouch\n");
-        sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
-    }
-    fclose(status);
-    return is_it ? sleeps : -1;
+    long number = -1;
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)launcher);
+    FILE *file = fopen(path, "r");
+    int is_it = file && fgets(line, sizeof line, file) && !strcmp(line, "firsttouch\n");
+    if (file) fclose(file);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)launcher, name);
+    if (!is_it || !(file = fopen(path, "r"))) return -1;
+    while (fgets(line, sizeof line, file))
+        if (!strncmp(line, words, strlen(words))) number = strtol(line + strlen(words), NULL, 10);
+    fclose(file);
+    return number;
 }
 
-/* Between two of its sleeps the command looks once; one look may have begun before, and a look itself may have to wait. */
+/* Until the command has looked, from the beginning to the end of a look: one that has slept since it read something has looked, but that
+ * look may have begun before. */
 static void wait_for_looks(pid_t launcher) {
-    long before = sleeps_of(launcher);
-    while (before >= 0 && sleeps_of(launcher) < before + 7) usleep(1000);
+    for (int looks = 0; looks < 2; looks++) {
+        long reads = number_of(launcher, "io", "syscr: "), sleeps;
+        while (reads >= 0 && number_of(launcher, "io", "syscr: ") == reads) usleep(1000);
+        sleeps = number_of(launcher, "status", "voluntary_ctxt_switches:");
+        while (sleeps >= 0 && number_of(launcher, "status", "voluntary_ctxt_switches:") == sleeps) usleep(1000);
+    }
 }
 
 #endif

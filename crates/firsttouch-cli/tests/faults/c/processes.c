@@ -70,7 +70,6 @@ int main(int count, char **words) {
     fflush(stdout);
     wait_for_looks(getppid());
     tell(stdout);
-    wait_for_looks(getppid());
     if (count == 2 && !strcmp(words[1], "killed")) raise(SIGTERM);
     close(wait_for[1]);
     for (int number = 0; number < 2; number++)
