@@ -3,7 +3,7 @@
 //!
 //! A block that was made read-only, say, is unmapped by glibc when it is freed; ours is recycled, and must be made anew
 //! first. A reservation of address space, and memory that is held for reuse, would count against a limit that the program
-//! sets itself. And a program that confines itself to some system calls (seccomp) has not counted on ours.
+//! sets itself, and be locked with all the rest. And a program that confines itself to some system calls (seccomp) has not counted on ours.
 //!
 //! What the program does by system calls of its own is not seen here: see `arena/chunks.rs` for how it is noticed.
 
@@ -73,6 +73,9 @@ pub unsafe fn note(heap: &Heap, number: c_long, arguments: &Arguments) {
             // SAFETY: the caller's duty.
             unsafe { note_limit(heap, first, second, third) };
         }
+        // It would lock the reservation, too: that counts as locked memory, and Linux before 5.18 goes through it page by page when
+        // the program ends. The child of vfork(2) has our memory and ends soon.
+        libc::SYS_mlockall if heap.is_of_this_process() => heap.ration(),
         _ if confines(number, arguments) => heap.confine(),
         _ => {}
     }

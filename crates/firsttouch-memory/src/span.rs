@@ -23,7 +23,7 @@ pub fn may_be_placed(address: *const u8) -> bool {
 pub(crate) struct Room {
     /// Physical memory of the machine.
     machine_bytes: usize,
-    /// There is a limit of address space.
+    /// There is a limit of address space, or the program locks all that is mapped.
     is_limited: bool,
 }
 
@@ -31,6 +31,11 @@ impl Room {
     /// Asks the kernel.
     pub(crate) fn ask() -> Room {
         Room { machine_bytes: machine_bytes(), is_limited: sys::address_space_limit().is_some() }
+    }
+
+    /// Without a reservation, whatever the limit is.
+    pub(crate) fn rationed() -> Room {
+        Room { machine_bytes: machine_bytes(), is_limited: true }
     }
 }
 

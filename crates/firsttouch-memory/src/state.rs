@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     next_id: u32,
     pub(crate) moves: u32,
     pub(crate) span_refused: bool,
-    /// The program limited its address space while it ran.
+    /// The program limited its address space, or locked its memory, while it ran.
     rationed: bool,
     /// The program confined itself to some system calls.
     confined: bool,
@@ -374,8 +374,9 @@ impl Inner {
 
     /// Gives up all address space without blocks, from now on.
     pub(crate) fn ration(&mut self) {
-        // The limit is asked for anew when there is a first block.
-        self.room = None;
+        if self.span.is_none() {
+            self.room = Some(Room::rationed());
+        }
         let Some(span) = self.span.as_mut().filter(|span| span.reserved) else { return };
         span.reserved = false;
         self.rationed = true;
