@@ -6,7 +6,7 @@
 //! heap's again.
 
 use crate::threads::{self, StandIn};
-use crate::{HEAP, helper, prefault, room};
+use crate::{HEAP, helper, populate, room};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -120,7 +120,7 @@ impl Waiting {
             let to = at + HUGE;
             stand_in.create_on(self.node.load(SeqCst).checked_sub(1));
             // SAFETY: the block is live: who frees it waits until this is done.
-            let created = unsafe { prefault::create_pages(at, to - at) };
+            let created = unsafe { populate::create_pages(at, to - at) };
             room::is_done(to - at);
             since_room_was_seen += to - at;
             let mut goes_on = to < end && created;

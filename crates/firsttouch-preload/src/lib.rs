@@ -34,6 +34,7 @@ mod helper;
 mod hooks;
 mod mapping;
 mod next;
+mod populate;
 mod prefault;
 mod record;
 mod room;

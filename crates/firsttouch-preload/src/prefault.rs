@@ -5,14 +5,12 @@
 //! creates a page, which a program that never touches it would not have done. The threads live for the time of one call, or for as long as there
 //! is something to create.
 
-use crate::{HEAP, background, helper, room, threads};
+use crate::{HEAP, background, helper, populate, room, threads};
 use core::ffi::{c_int, c_void};
-use core::fmt;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::Prefault;
-use firsttouch_memory::record_line::RecordLine;
 use firsttouch_memory::{BASE, HUGE, Pages};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
@@ -22,8 +20,6 @@ const MOST_THREADS: usize = 16;
 
 /// A [`Prefault`].
 static WHEN: AtomicU8 = AtomicU8::new(Prefault::No as u8);
-/// The kernel knows nothing of creating pages ahead.
-static CANNOT: AtomicBool = AtomicBool::new(false);
 
 /// When pages of new blocks are created from now on.
 pub(crate) fn set(when: Prefault) {
@@ -63,33 +59,6 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
 /// the kernel takes collapsing for an order and not for advice: nothing of it stays with the mapping.
 pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
     create(address, bytes, collapse);
-}
-
-/// Creates the pages of a range, and answers whether that is done (Linux 5.14).
-///
-/// # Safety
-/// The range is memory of ours that stays until this returns. Its contents do not change.
-pub(crate) unsafe fn create_pages(start: usize, bytes: usize) -> bool {
-    // SAFETY: the caller's duty.
-    match unsafe { sys::advise(start, bytes, sys::MADV_POPULATE_WRITE) } {
-        Ok(_) => true,
-        Err(error) => {
-            if error == libc::EINVAL {
-                CANNOT.store(true, Ordering::Relaxed);
-            }
-            false
-        }
-    }
-}
-
-/// Writes the line of the record, if there is something to be told.
-pub(crate) fn report(line: &mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt::Result {
-    match CANNOT.load(Ordering::Relaxed) {
-        true => line(RecordLine::Note(
-            "no pages were created ahead of the program: the kernel cannot (Linux 5.14)",
-        )),
-        false => Ok(()),
-    }
 }
 
 /// In the child of a fork nothing is being created.
@@ -172,7 +141,7 @@ fn populate(share: Share) {
             make_huge(at, to - at);
         }
         // SAFETY: the range is of a block that is new and known to nobody else.
-        unsafe { create_pages(at, to - at) };
+        unsafe { populate::create_pages(at, to - at) };
         room::is_done(to - at);
         at = to;
     }
@@ -185,7 +154,7 @@ fn make_huge(start: usize, bytes: usize) {
     let (first, end) = (start.next_multiple_of(HUGE), (start + bytes) / HUGE * HUGE);
     for block in (first..end).step_by(HUGE) {
         // SAFETY: the page is of a mapping that is new and known to nobody else.
-        if !unsafe { create_pages(block, BASE) } {
+        if !unsafe { populate::create_pages(block, BASE) } {
             return;
         }
         // SAFETY: contents do not change.

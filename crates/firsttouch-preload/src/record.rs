@@ -1,6 +1,6 @@
 //! The record of this process: where it is written, and when.
 
-use crate::{HEAP, prefault, threads};
+use crate::{HEAP, populate, threads};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use firsttouch_linux::sys;
@@ -64,6 +64,6 @@ pub(crate) fn finish() {
     let recording = RECORDING_PROCESS.load(Ordering::Relaxed);
     if recording != 0 && recording == sys::process_id() {
         RECORDING_PROCESS.store(0, Ordering::Relaxed);
-        HEAP.finish_record(&|line| threads::report(line).and_then(|()| prefault::report(line)));
+        HEAP.finish_record(&|line| threads::report(line).and_then(|()| populate::report(line)));
     }
 }

@@ -100,7 +100,8 @@ pub(crate) struct Bench {
     /// Steps of each run that are timed [default: the case's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) steps: Option<u32>,
-    /// At most this much time for all together; `none` for as long as it takes to decide [default: 5m for each comparison]
+    /// At most this much time for all together, but for one untimed run of each configuration, which holds results against each other;
+    /// `none` for as long as it takes to decide [default: 5m for each comparison]
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Option<Budget>,
     /// At most N timed runs of each configuration
