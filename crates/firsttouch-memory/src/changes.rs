@@ -75,7 +75,7 @@ pub unsafe fn note(heap: &Heap, number: c_long, arguments: &Arguments) {
         }
         // It would lock the reservation, too: that counts as locked memory, and Linux before 5.18 goes through it page by page when
         // the program ends. The child of vfork(2) has our memory and ends soon.
-        libc::SYS_mlockall if heap.is_of_this_process() => heap.ration(),
+        libc::SYS_mlockall if heap.is_of_this_process() => heap.ration_locked(),
         _ if confines(number, arguments) => heap.confine(),
         _ => {}
     }

@@ -352,6 +352,14 @@ impl Heap {
         }
     }
 
+    /// The same for a program that is about to lock all of its memory (mlockall(2)), also if it has no block yet.
+    pub fn ration_locked(&self) {
+        match self.enter() {
+            Some(mut inner) => inner.ration_locked(),
+            None => self.deferred.ration(),
+        }
+    }
+
     /// The bytes that may be used at a block's address; `None` if there is no block.
     pub fn usable_bytes(&self, address: *const u8) -> Option<usize> {
         let inner = match self.enter() {
@@ -439,7 +447,10 @@ impl Heap {
 
     fn open_span(&self, inner: &mut Inner) -> bool {
         if inner.span.is_none() && !inner.span_refused {
-            let room = inner.room.take().unwrap_or_else(Room::ask);
+            let room = match inner.locks_all {
+                true => Room::rationed(),
+                false => inner.room.take().unwrap_or_else(Room::ask),
+            };
             inner.span = Span::reserve(Backing::ALL.len(), room);
             inner.span_refused = inner.span.is_none();
             if let Some(span) = &inner.span {

@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     pub(crate) span_refused: bool,
     /// The program limited its address space, or locked its memory, while it ran.
     rationed: bool,
+    /// The program locks all of its memory.
+    pub(crate) locks_all: bool,
     /// The program confined itself to some system calls.
     confined: bool,
     period_start_ns: u64,
@@ -75,6 +77,7 @@ impl Inner {
         moves: 0,
         span_refused: false,
         rationed: false,
+        locks_all: false,
         confined: false,
         period_start_ns: 0,
         low_water_pages: 0,
@@ -374,9 +377,8 @@ impl Inner {
 
     /// Gives up all address space without blocks, from now on.
     pub(crate) fn ration(&mut self) {
-        if self.span.is_none() {
-            self.room = Some(Room::rationed());
-        }
+        // The limit is asked for anew when there is a first block.
+        self.room = None;
         let Some(span) = self.span.as_mut().filter(|span| span.reserved) else { return };
         span.reserved = false;
         self.rationed = true;
@@ -389,6 +391,12 @@ impl Inner {
             // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
             let _ = unsafe { sys::unmap(from, span.part(slot + 1) - from) };
         }
+    }
+
+    /// The same for a program that locks all of its memory: a first block that comes later finds nothing reserved either.
+    pub(crate) fn ration_locked(&mut self) {
+        self.locks_all = true;
+        self.ration();
     }
 
     /// Gives up all that holds no block.
