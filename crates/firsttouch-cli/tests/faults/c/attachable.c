@@ -304,6 +304,8 @@ static void *talker(void *unused)
         fill(block, bytes, 3);
         madvise(block, bytes, MADV_HUGEPAGE);
     }
+    /* Nothing is left for the kernel's own thread to collapse: talk() counts the huge pages of the process. */
+    munmap(block, bytes);
     close(channel);
     return NULL;
 }
