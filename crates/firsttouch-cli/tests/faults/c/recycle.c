@@ -1,11 +1,13 @@
-// A gigabyte allocated, filled and freed twenty times: after the first round the pages are there already. Argument: MiB
-// instead of a gigabyte.
+// A gigabyte allocated, filled and freed twenty times: after the first round the pages are there already, also for a program that limited
+// itself and lifted that before it had a block. Arguments: MiB instead of a gigabyte; whether it does that.
 //# run: --pages thp
 //# emulated: 64
 //# expect: pages=2m>=95% where thp
 //# expect: recycled>=18G where native
 //# expect: recycled>=1152M
 //# expect: complete=true
+//# run: --pages thp -- 64 lifted
+//# expect: recycled>=1152M
 //# exec: --pages 4k
 //# emulated: 64
 #include "check.h"
@@ -18,8 +20,18 @@ static long minor_faults(void)
     return usage.ru_minflt;
 }
 
+static void limit_and_lift(void)
+{
+    struct rlimit before;
+    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    struct rlimit limited = {.rlim_cur = 4 * GIB, .rlim_max = before.rlim_max};
+    CHECK(setrlimit(RLIMIT_AS, &limited) == 0 && setrlimit(RLIMIT_AS, &before) == 0);
+}
+
 int main(int count, char **arguments)
 {
+    if (count > 2)
+        limit_and_lift();
     size_t bytes = count > 1 ? strtoul(arguments[1], NULL, 10) * MIB : GIB;
     long before = minor_faults(), first = 0;
     for (int round = 0; round < 20; round++) {
