@@ -1,4 +1,5 @@
 // The control channel inside a program: what it does when asked, whom it refuses, and that the program cannot tell.
+// Arguments: what is done, and of forks how many, if not 300.
 //# once: what is said to the agent
 //# bare: none
 //# exec: -- none
@@ -17,6 +18,7 @@
 //# exec: --attachable -- closed
 //# exec: --attachable -- signals
 //# exec: --attachable -- forks
+//# emulated: forks 60
 //# exec: --attachable -- idle
 //# exec: --attachable -- hidden
 //# exec: --attachable -- ended
@@ -311,12 +313,12 @@ static void *talker(void *unused)
 }
 
 /* Forks while others talk: no child has a listener, or a descriptor too many, and all can allocate. */
-static void forks(void)
+static void forks(int rounds)
 {
     pthread_t talkers[2];
     for (int index = 0; index < 2; index++)
         CHECK(pthread_create(&talkers[index], NULL, talker, NULL) == 0);
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < rounds; round++) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
@@ -380,7 +382,7 @@ static void crowd(void)
 
 int main(int count, char **arguments)
 {
-    CHECK(count == 2);
+    CHECK(count >= 2);
     const char *way = arguments[1];
 #define IS(name) (strcmp(way, name) == 0)
     if (IS("none")) {
@@ -399,7 +401,7 @@ int main(int count, char **arguments)
     } else if (IS("signals")) {
         signals();
     } else if (IS("forks")) {
-        forks();
+        forks(count > 2 ? atoi(arguments[2]) : 300);
     } else if (IS("idle")) {
         idle();
     } else if (IS("hidden")) {

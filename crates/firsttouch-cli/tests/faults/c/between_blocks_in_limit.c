@@ -11,11 +11,11 @@
 #include <sys/resource.h>
 
 /* Blocks of both sizes have as much in between; the larger ones are placed by default. */
-enum { MOST_BLOCKS = 800, WAYS = 3 };
+enum { MOST_BLOCKS = 400, WAYS = 3 };
 static const struct {
     size_t blocks, bytes;
-} SIZES[] = {{MOST_BLOCKS, 150 * KIB}, {100, 1200 * KIB}};
-static const size_t LARGE = 60 * MIB;
+} SIZES[] = {{MOST_BLOCKS, 150 * KIB}, {50, 1200 * KIB}};
+static const size_t LARGE = 30 * MIB;
 
 static void *nothing(void *value)
 {
@@ -31,8 +31,8 @@ static void use_room(int resource, size_t count, size_t each, int is_before, int
         CHECK(blocks[i] != NULL);
         fill(blocks[i], each, i);
     }
-    size_t bytes = resource == RLIMIT_DATA ? 0 : 64 * MIB;
-    bytes += count * (each + 8 * KIB) / 2 + LARGE + 20 * MIB;
+    size_t bytes = resource == RLIMIT_DATA ? 0 : 20 * MIB;
+    bytes += count * (each + 8 * KIB) / 2 + LARGE + 10 * MIB;
     struct rlimit limit = {bytes, bytes};
     if (is_before)
         for (size_t i = 0; i < count; i += 2)

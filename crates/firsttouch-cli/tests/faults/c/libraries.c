@@ -29,7 +29,7 @@ int main(int count, char **words)
     if (count > 1)
         opened(words[1]);
     int *failures = (int *)dlsym(RTLD_DEFAULT, "failures");
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 6; i++) {
         char *block = malloc(3 * MIB);
         fill(block, 3 * MIB, i);
         pid_t child = fork();

@@ -12,11 +12,12 @@
 
 enum { OTHERS = 6 };
 
-/* What is behind the block lives, so that it has to move. Without us this takes 112 MiB. */
+/* What is behind the block lives, so that it has to move. Without us this takes 62 MiB. */
 static void grow(int resource, int is_late, size_t alignment)
 {
-    size_t bytes = 30 * MIB, most = 100 * MIB, other = 2 * MIB + 1000;
-    struct rlimit limit = {150 * MIB, 150 * MIB};
+    const size_t first = 15 * MIB, most = 50 * MIB;
+    size_t bytes = first, other = 2 * MIB + 1000;
+    struct rlimit limit = {80 * MIB, 80 * MIB};
     if (!is_late)
         CHECK(setrlimit(resource, &limit) == 0);
     char *block = alignment == 0 ? malloc(bytes) : aligned_alloc(alignment, bytes), *others[OTHERS];
@@ -24,8 +25,8 @@ static void grow(int resource, int is_late, size_t alignment)
     fill(block, bytes, 1);
     if (is_late) {
         /* What is held for reuse counts, too. */
-        char *before = malloc(60 * MIB);
-        fill(before, 60 * MIB, 2);
+        char *before = malloc(30 * MIB);
+        fill(before, 30 * MIB, 2);
         free(before);
         CHECK(setrlimit(resource, &limit) == 0);
     }
@@ -33,7 +34,7 @@ static void grow(int resource, int is_late, size_t alignment)
         others[i] = malloc(other);
         CHECK(others[i] != NULL);
         fill(others[i], other, 3 + i);
-        size_t more = bytes + (most - 30 * MIB) / OTHERS - i * 1000;
+        size_t more = bytes + (most - first) / OTHERS - i * 1000;
         block = realloc(block, more);
         CHECK(block != NULL);
         CHECK(holds(block, bytes, 1));
