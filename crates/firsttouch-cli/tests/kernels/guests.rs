@@ -36,7 +36,8 @@ const HERE: &str = "here";
 const FIRST: Release = Release::V6_1;
 /// The word for all kernels in all modes.
 const ALL: &str = "all";
-/// The word for each kernel in the usual mode, and for the other modes on both ends: the oldest and this one.
+/// The word for each kernel in the usual mode, and for the other modes on both ends: the oldest and this one. Those in between share
+/// the tests: each test runs on the oldest, on one in between and on this one, since what only one in between does is rare.
 const EACH: &str = "each";
 /// The variable that may hold one of these words.
 const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
@@ -73,6 +74,15 @@ fn is_first(kernel: &str, mode: &str) -> bool {
 /// Whether a kernel is the oldest or this machine's.
 fn is_at_an_end(kernel: &str) -> bool {
     kernel == HERE || Release::ALL.first().is_some_and(|oldest| kernel == oldest.to_string())
+}
+
+/// What of the tests a kernel has with [`EACH`]: those in between are dealt out, but for one that is named.
+fn part_of(release: Release, chosen: &[String]) -> Part {
+    let between = Release::ALL.iter().skip(1).position(|between| *between == release);
+    match between {
+        Some(at) if !chosen.contains(&release.to_string()) => Part::HALVES[at % Part::HALVES.len()],
+        _ => Part::WHOLE,
+    }
 }
 
 /// The lines that tell what ran, one for each pass, and whether something failed.
@@ -160,12 +170,8 @@ pub(crate) fn run() -> ExitCode {
             let modes: Vec<&str> = modes.iter().copied().filter(wanted).collect();
             // It takes twice as long: with `each` where there is less to run.
             let is_random = has(ALL) || has(EACH) && !modes.contains(&pass::USUAL);
-            Place::Lab(
-                release,
-                modes,
-                Part::WHOLE,
-                if is_random { Addresses::Random } else { Addresses::Left },
-            )
+            let part = if has(EACH) && !has(ALL) { part_of(release, &chosen) } else { Part::WHOLE };
+            Place::Lab(release, modes, part, if is_random { Addresses::Random } else { Addresses::Left })
         })
     });
     let mode = thp_mode();
