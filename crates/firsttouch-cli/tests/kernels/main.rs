@@ -2,8 +2,8 @@
 //! this one and, in the lab, on Debian's 5.10, 6.1 and 6.12, each with transparent huge pages for all, for the asking and
 //! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
 //! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in
-//! the variable `FIRSTTOUCH_KERNELS`, are all; `each` is each kernel with pages for the asking, where those between the oldest and this one have half of the tests each, and the
-//! other modes on the oldest and on this one.
+//! the variable `FIRSTTOUCH_KERNELS`, are all; `each` is each kernel with pages for the asking, where those between the oldest and
+//! this one have half of the tests each, and the other modes on the oldest and on this one.
 //!
 //! The programs of a guest have the same addresses at each start, which its emulator runs faster (`firsttouch_lab`). With `all`, and in one
 //! pass of `each`, they have others at each start, as people have them.

@@ -76,8 +76,12 @@ pub(crate) fn with_shared(program: &Path, source: &str, more: &[&OsStr]) {
 
 /// The agent.
 pub(crate) fn agent() -> PathBuf {
-    run(Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "firsttouch-preload"]));
-    builds().join("libfirsttouch_preload.so")
+    let folder = builds();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "-p", "firsttouch-preload", "--target-dir"]);
+    // The one of these tests, also where it was named by an option, which is not inherited.
+    run(build.arg(folder.parent().unwrap()));
+    folder.join("libfirsttouch_preload.so")
 }
 
 /// Where Cargo puts what it builds for these tests: beside the folder of this test.
