@@ -74,6 +74,9 @@ fn starts_are_compared_under_placements_that_reach_them() {
         "jvm.heap=512M",
         "--set",
         "postgresql.buffers=64M",
+        // All of it is there for a while before the server stops.
+        "--set",
+        "postgresql.reads=10",
     ]);
     assert_code(&output, 0);
     let document = json(&stdout(&output));
