@@ -87,9 +87,9 @@ impl Environment {
         pip
     }
 
-    /// A wheel of a package in a folder of that name, built with the maturin of this environment in the profile of the tests.
-    fn wheel(&self, package: &Path, target: &Path, name: &str) -> PathBuf {
-        let folder = self.0.path().join(name);
+    /// A wheel of the package, built with the maturin of this environment in the profile of the tests, out of what is compiled for them.
+    fn wheel(&self) -> PathBuf {
+        let folder = self.0.path().join("wheels");
         let mut pip = self.pip("wheel");
         pip.args([
             "--no-build-isolation",
@@ -97,23 +97,22 @@ impl Environment {
             "--no-deps",
             "--wheel-dir",
         ]);
-        said(pip.arg(&folder).arg(package).env("CARGO_TARGET_DIR", target));
+        let test = std::env::current_exe().unwrap();
+        said(pip.arg(&folder).arg(package()).env("CARGO_TARGET_DIR", test.ancestors().nth(3).unwrap()));
         fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path()
     }
 }
 
 #[test]
-fn the_package_is_built_from_its_archive_and_its_tests_pass() {
+fn the_package_has_its_sources_is_built_and_its_tests_pass() {
     let environment = match Environment::new(&["maturin>=1.9,<2"]) {
         Ok(environment) => environment,
         Err(why) => return skipped(&why),
     };
-    // In a target folder of its own: Cargo calls crates alike that lie alike in their workspaces, so that those of the tests would be
-    // replaced by others, and who is compiled against them later finds none that fits.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources-target");
-    let archive = root().join(".git").exists().then(|| sources(&environment));
-    let checkout = archive.as_ref().map_or(package().to_owned(), |sources| sources.join("bindings/python"));
-    if archive.is_none() {
+    // Not beside the wheel: both are built in the folder of the package.
+    if root().join(".git").exists() {
+        the_archive_has_the_sources(&environment);
+    } else {
         skipped("the archive of the sources: there is no repository whose files could be listed");
     }
     // What the tests of the package need is fetched while it is compiled.
@@ -124,8 +123,7 @@ fn the_package_is_built_from_its_archive_and_its_tests_pass() {
             Ok(["scipy>=1.11", "networkx>=3.4"]
                 .map(|extra| environment.install(&["--only-binary=:all:", extra]).err()))
         });
-        let wheel = environment.wheel(archive.as_ref().unwrap_or(&checkout), &target, "wheels");
-        (wheel, fetched.join().unwrap())
+        (environment.wheel(), fetched.join().unwrap())
     });
     match fetched {
         Ok(missing) => missing.iter().flatten().for_each(|why| skipped(why)),
@@ -141,20 +139,11 @@ fn the_package_is_built_from_its_archive_and_its_tests_pass() {
         .arg(python)
         .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])
         .arg(package());
-    thread::scope(|scope| {
-        // The same comes of the folder of the package, as a checkout has it.
-        archive.is_some().then(|| {
-            scope.spawn(|| {
-                let other = environment.wheel(&checkout, &target, "wheels-of-a-checkout");
-                assert_eq!(other.file_name(), wheel.file_name());
-            })
-        });
-        for line in said(tests.current_dir(&environment.0)).lines() {
-            if line.starts_with("SKIPPED") {
-                skipped(line);
-            }
+    for line in said(tests.current_dir(&environment.0)).lines() {
+        if line.starts_with("SKIPPED") {
+            skipped(line);
         }
-    });
+    }
 }
 
 /// The tag of a wheel tells the newest release of glibc of which a program in it needs something.
@@ -210,8 +199,9 @@ fn needs(data: &[u8]) -> (BTreeSet<String>, BTreeSet<String>) {
     (libraries, versions)
 }
 
-/// The sources as they come out of their archive, which holds what git has.
-fn sources(environment: &Environment) -> PathBuf {
+/// The archive of the sources holds what git has, to the byte, and is what pip can build from. It is not compiled here: what is
+/// compiled for the tests has the same sources, and Cargo would compile them once more for being in another place.
+fn the_archive_has_the_sources(environment: &Environment) {
     let root = root();
     let archive = |package: &Path, into: &Path| {
         fs::create_dir(into).unwrap();
@@ -233,30 +223,25 @@ fn sources(environment: &Environment) -> PathBuf {
     let again = archive(&unpacked, &folder.join("again"));
     assert!(fs::read(&packed).unwrap() == fs::read(again).unwrap(), "another archive");
     let listed = said(Command::new("git").args(["ls-files"]).current_dir(&root));
-    let mut kept: BTreeSet<&str> = listed.lines().filter(|name| root.join(name).is_file()).collect();
-    kept.extend(["PKG-INFO", "pyproject.toml"]);
+    let kept: BTreeSet<&str> = listed.lines().filter(|name| root.join(name).is_file()).collect();
+    for name in &kept {
+        assert!(fs::read(root.join(name)).unwrap() == fs::read(unpacked.join(name)).unwrap(), "{name}");
+    }
     let found =
         said(Command::new("find").args([".", "-type", "f", "-printf", "%P\n"]).current_dir(&unpacked));
-    assert_eq!(found.lines().collect::<BTreeSet<_>>(), kept);
+    let found: BTreeSet<&str> = found.lines().collect();
+    assert_eq!(found.difference(&kept).copied().collect::<Vec<_>>(), ["PKG-INFO", "pyproject.toml"]);
     let about = fs::read_to_string(unpacked.join("PKG-INFO")).unwrap();
     for field in
         ["Name: firsttouch", "Version: 0.1.0", "Requires-Python: >=3.9", "Requires-Dist: numpy>=1.24"]
     {
         assert!(about.lines().any(|line| line == field), "{about}");
     }
-
-    // Always in the same place, where only what has changed is new: that is how Cargo knows what it has built already.
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
-    let left = output(Command::new("find").arg(&place).args(["-type", "f", "-printf", "%P\n"])).1;
-    for name in left.lines().filter(|name| !kept.contains(name)) {
-        let _ = fs::remove_file(place.join(name));
-    }
-    for name in kept {
-        let (new, old) = (unpacked.join(name), place.join(name));
-        if fs::read(&old).ok().as_ref() != Some(&fs::read(&new).unwrap()) {
-            fs::create_dir_all(old.parent().unwrap()).unwrap();
-            fs::copy(new, old).unwrap();
-        }
-    }
-    place
+    // Up to where a wheel would be compiled: the backend is found, and Cargo reads all manifests.
+    let report = folder.join("report.json");
+    let mut pip = environment.pip("install");
+    pip.args(["--dry-run", "--no-deps", "--no-build-isolation", "--report"]).arg(&report).arg(&packed);
+    said(&mut pip);
+    let report = fs::read_to_string(report).unwrap();
+    assert!(report.contains("\"name\": \"firsttouch\""), "{report}");
 }
