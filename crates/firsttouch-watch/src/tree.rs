@@ -50,6 +50,8 @@ pub struct TreeWatch {
     cost: Duration,
     /// When mappings may be read again, though little has changed.
     next_reading: Instant,
+    /// The largest cheap account at which they were read.
+    most_read: u64,
     /// Whether the kernel lists the children of a process.
     lists_children: bool,
     /// The CPUs that the first thread of the program may run on.
@@ -94,6 +96,7 @@ impl TreeWatch {
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
             next_reading: Instant::now(),
+            most_read: 0,
             cpus: None,
             blind: None,
         };
@@ -113,6 +116,7 @@ impl TreeWatch {
             self.look_into(&looks, all);
             let cost = thread_processor_time().saturating_sub(glanced);
             self.next_reading = Instant::now() + cost * PAUSE_TO_COST;
+            self.most_read = self.most_read.max(all);
         }
         self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
         looks.first().is_some_and(|look| look.member == 0)
@@ -267,11 +271,10 @@ impl TreeWatch {
         }
     }
 
-    /// Whether all have half as much again as ever: that is read at once, as it may be gone before readings have paid for
-    /// themselves, and does not come often.
+    /// Whether the cheap account is half as much again as at any reading: mappings are read at once then, as what there is may be
+    /// gone before the last reading is paid for. Few readings come of it, however often the account falls and rises again.
     fn has_grown(&self, all: u64) -> bool {
-        let known = self.at_peak.memory.of_no_file().bytes;
-        self.expected(all) > known + known / 2
+        all > self.most_read + self.most_read / 2
     }
 
     /// What all probably have together, by the cheap account. That counts what a parent and its child have in common twice, and of several pieces
@@ -423,6 +426,21 @@ mod tests {
         watch.next_reading = Instant::now();
         watch.look();
         assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1700);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_read_at_every_look() {
+        let machine = tempfile::tempdir().unwrap();
+        record(machine.path(), 10, 1, 1000, "11 ");
+        record(machine.path(), 11, 10, 5000, "");
+        fs::remove_file(machine.path().join("proc/11/smaps")).unwrap();
+        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
+        watch.look();
+        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1000);
+        let later = Instant::now() + Duration::from_secs(3600);
+        watch.next_reading = later;
+        watch.look();
+        assert_eq!(watch.next_reading, later);
     }
 
     #[test]
