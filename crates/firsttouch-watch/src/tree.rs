@@ -10,15 +10,14 @@ use firsttouch_sorted::sort_by_key;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Processes in a document.
 const MOST_LISTED: usize = 64;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// Reading mappings walks page tables, and processes may have to wait for that: at most one part in ten, and as much for what the
-/// kernel counts anyway. What it waits for a processor does not count: on a busy machine looks would come too late for who starts
-/// and ends.
+/// A look walks page tables, and processes may have to wait for that: at most one part in ten. What it waits for a processor does
+/// not count: on a busy machine looks would come too late for who starts and ends.
 const PAUSE_TO_COST: u32 = 10;
 
 /// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
@@ -30,7 +29,7 @@ pub struct PeakPages {
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
 }
 
-/// Looks at a program and its descendants from time to time; the caller waits between looks.
+/// Looks at a program and its descendants from time to time; the caller keeps the time.
 #[derive(Debug)]
 pub struct TreeWatch {
     root: Root,
@@ -48,10 +47,6 @@ pub struct TreeWatch {
     nodes_at_peak: Option<BTreeMap<u32, u64>>,
     pause: Duration,
     cost: Duration,
-    /// When mappings may be read again, though little has changed.
-    next_reading: Instant,
-    /// The largest cheap account at which they were read.
-    most_read: u64,
     /// Whether the kernel lists the children of a process.
     lists_children: bool,
     /// The CPUs that the first thread of the program may run on.
@@ -95,8 +90,6 @@ impl TreeWatch {
             nodes_at_peak: None,
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
-            next_reading: Instant::now(),
-            most_read: 0,
             cpus: None,
             blind: None,
         };
@@ -109,21 +102,15 @@ impl TreeWatch {
         let before = thread_processor_time();
         self.search();
         let looks = self.glance();
-        let glanced = thread_processor_time();
-        self.cost = glanced.saturating_sub(before);
-        let all = account(&looks);
-        if !looks.is_empty() && (Instant::now() >= self.next_reading || self.has_grown(all)) {
-            self.look_into(&looks, all);
-            let cost = thread_processor_time().saturating_sub(glanced);
-            self.next_reading = Instant::now() + cost * PAUSE_TO_COST;
-            self.most_read = self.most_read.max(all);
+        if !looks.is_empty() {
+            self.look_into(&looks);
         }
+        self.cost = thread_processor_time().saturating_sub(before);
         self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
         looks.first().is_some_and(|look| look.member == 0)
     }
 
-    /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where even what the kernel counts anyway is
-    /// costly.
+    /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where a look is costly.
     pub fn pause(&self) -> Duration {
         self.pause.max(self.cost * PAUSE_TO_COST)
     }
@@ -223,8 +210,10 @@ impl TreeWatch {
 
     /// Reads the mappings of members that are fuller than ever, and those of all where all together are. Close to a peak the
     /// later look is the better one: pages are collapsed after they are filled.
-    fn look_into(&mut self, looks: &[Look], all: u64) {
+    fn look_into(&mut self, looks: &[Look]) {
         let enough = |fullest: u64| fullest - fullest / 50;
+        let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
+        let all = looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes));
         let known = self.at_peak.memory.of_no_file().bytes;
         let is_peak = self.expected(all) >= enough(known);
         let (mut read, mut is_whole) = (Vec::new(), true);
@@ -269,12 +258,6 @@ impl TreeWatch {
                 Some(nodes)
             });
         }
-    }
-
-    /// Whether the cheap account is half as much again as at any reading: mappings are read at once then, as what there is may be
-    /// gone before the last reading is paid for. Few readings come of it, however often the account falls and rises again.
-    fn has_grown(&self, all: u64) -> bool {
-        all > self.most_read + self.most_read / 2
     }
 
     /// What all probably have together, by the cheap account. That counts what a parent and its child have in common twice, and of several pieces
@@ -331,12 +314,6 @@ impl TreeWatch {
         };
         Some((tree, pages))
     }
-}
-
-/// The cheap account of all: what each has of its own, and the largest piece of shared memory.
-fn account(looks: &[Look]) -> u64 {
-    let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
-    looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes))
 }
 
 /// Resident bytes of a process by node; `None` if the kernel does not say.
@@ -407,40 +384,6 @@ mod tests {
         let found: Vec<u64> = tree.processes.iter().map(|it| it.memory.of_no_file().bytes >> 10).collect();
         assert_eq!((found, tree.at_peak.of_no_file().bytes >> 10), (vec![5000, 100], 5100));
         assert_eq!(pages.bytes_by_page_size, BTreeMap::from([(4096, 5100 << 10)]));
-    }
-
-    #[test]
-    fn a_peak_is_read_though_the_last_reading_was_costly() {
-        let machine = tempfile::tempdir().unwrap();
-        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
-        record(machine.path(), 10, 1, 1000, "");
-        watch.welcome(10);
-        let mut seen = |kb| {
-            record(machine.path(), 10, 1, kb, "");
-            watch.look();
-            watch.next_reading = Instant::now() + Duration::from_secs(3600);
-            watch.at_peak.memory.of_no_file().bytes >> 10
-        };
-        // The first; growth that is no hurry, more than half as much again, and not a second time.
-        assert_eq!([1000, 1400, 1600, 1700].map(&mut seen), [1000, 1000, 1600, 1600]);
-        watch.next_reading = Instant::now();
-        watch.look();
-        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1700);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_not_read_at_every_look() {
-        let machine = tempfile::tempdir().unwrap();
-        record(machine.path(), 10, 1, 1000, "11 ");
-        record(machine.path(), 11, 10, 5000, "");
-        fs::remove_file(machine.path().join("proc/11/smaps")).unwrap();
-        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
-        watch.look();
-        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1000);
-        let later = Instant::now() + Duration::from_secs(3600);
-        watch.next_reading = later;
-        watch.look();
-        assert_eq!(watch.next_reading, later);
     }
 
     #[test]
