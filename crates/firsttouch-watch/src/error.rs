@@ -17,7 +17,7 @@ pub enum WatchError {
         /// The number asked for.
         pid: u32,
     },
-    /// It has ended, and its parent has not noticed.
+    /// It has ended or is about to, and its parent has not noticed.
     #[error("process {pid} has ended; its parent has not collected it")]
     Ended {
         /// The process.

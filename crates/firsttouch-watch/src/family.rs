@@ -24,6 +24,18 @@ pub(crate) struct Look {
     pub(crate) status: Status,
 }
 
+impl Look {
+    /// An error for a process that has none: that is not only a thread of the kernel but also who is ending, which gives its memory
+    /// back before its end can be seen. (One whose first thread alone has ended shows none, either, and lives on.)
+    fn has_memory(&self, pid: u32) -> Result<(), WatchError> {
+        match self.status.vm_rss_bytes {
+            None if self.stat.kernel_thread => Err(WatchError::KernelThread { pid }),
+            None if self.stat.state != 'Z' => Err(WatchError::Ended { pid }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What the processes did since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Since {
@@ -59,9 +71,7 @@ impl Family {
         if handle.wait_ended(Some(Duration::ZERO)).map_err(unreadable)? {
             return Err(WatchError::Ended { pid });
         }
-        if look.status.vm_rss_bytes.is_none() && look.stat.state != 'Z' {
-            return Err(WatchError::KernelThread { pid });
-        }
+        look.has_memory(pid)?;
         Ok(Family { handle, members: vec![Member::of(&look.stat)] })
     }
 
@@ -159,6 +169,20 @@ mod tests {
         let thread = std::thread::spawn(|| Family::new(&Root::live(), firsttouch_linux::numa::thread_id()));
         let error = thread.join().unwrap().unwrap_err();
         assert!(matches!(error, WatchError::Thread { .. }) && error.hint().contains("Tgid"), "{error}");
+    }
+
+    #[test]
+    fn who_is_ending_is_no_thread_of_the_kernel() {
+        // The fields of stat up to the flags: 0x40 forked and was not replaced, 0x4 is ending, 0x200000 a thread of the kernel.
+        let refused = |state: char, flags: u64, memory: &str| {
+            let stat = format!("7 (a) {state} 1 7 7 0 -1 {flags} 10 0 2 0 5 6 0 0 20 0 1 0 99 0 0");
+            let status = Status::parse(&format!("Name:\ta\n{memory}"));
+            Look { stat: Stat::parse(&stat).unwrap(), status }.has_memory(7).err()
+        };
+        assert!(matches!(refused('R', 0x44, ""), Some(WatchError::Ended { pid: 7 })));
+        assert!(matches!(refused('S', 0x20_0040, ""), Some(WatchError::KernelThread { pid: 7 })));
+        assert!(refused('Z', 0x4, "").is_none());
+        assert!(refused('S', 0x40, "VmRSS:\t4 kB\n").is_none());
     }
 
     #[test]
