@@ -6,14 +6,16 @@ use crate::start::Start;
 use crate::visitor::Visitor;
 use firsttouch_placement::{Placement, Reason, Receipt};
 use firsttouch_process::{Ending, Event, Finished, Launch, LaunchError, Stream, run_and_wait};
+use firsttouch_watch::Mark;
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The variable by which ranks are known, wherever they are started; its value is that of one run.
-const JOB_MARK: &str = "FIRSTTOUCH_JOB";
+/// The variable by which a receipt knows processes of the program that are not below it; its value is that of one run.
+const RUN_MARK: &str = "FIRSTTOUCH_RUN";
 
 /// How soon a request to end a run is noticed.
 const LATEST_NOTICE: Duration = Duration::from_millis(250);
@@ -111,10 +113,15 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
         Some(asked) => Some(Visitor::supervising(asked, wants_receipt)),
         None => wants_receipt.then(Visitor::looking),
     };
-    // What the daemon of a batch system starts for the launcher is not below it, and has its environment.
-    if let Some(place) = record.filter(|_| start.starts_ranks()) {
-        launch.environment.set(JOB_MARK, &place);
-        visitor = visitor.map(|visitor| visitor.and_marked(JOB_MARK, place.as_os_str()));
+    if let Some(place) = record {
+        launch.environment.set(RUN_MARK, &place);
+        let entry = [RUN_MARK.as_bytes(), b"=", place.as_os_str().as_bytes()].concat();
+        let mark = match start.starts_ranks() {
+            // What the daemon of a batch system starts for the launcher is not below it, and has its environment.
+            true => Mark::OfAnybody(entry),
+            false => Mark::OfOrphans(entry),
+        };
+        visitor = visitor.map(|visitor| visitor.and_marked(mark));
     }
     let finished = match manner.waiting {
         Waiting::Measuring { events, stop } => measure(&launch, events, stop, visitor.as_mut())?,

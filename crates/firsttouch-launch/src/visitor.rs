@@ -3,9 +3,7 @@
 use firsttouch_machine::Root;
 use firsttouch_placement::{Placement, ProcessTree, Reason, Shortfall};
 use firsttouch_process::{Pass, SuperviseError, SuperviseRange, Supervisor};
-use firsttouch_watch::{PeakPages, TreeWatch};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use firsttouch_watch::{Mark, PeakPages, TreeWatch};
 use std::time::{Duration, Instant};
 
 /// Visits a program from time to time. It is handed the number of its process, and answers when it wants to be called again.
@@ -15,8 +13,8 @@ pub(crate) struct Visitor {
     /// The mappings to collapse; `None` only looks.
     range: Option<SuperviseRange>,
     looks: bool,
-    /// Others that it looks at: those with this in their environment.
-    mark: Option<Vec<u8>>,
+    /// By what it knows further processes to look at.
+    mark: Option<Mark>,
     supervisor: Option<Supervisor>,
     pid: u32,
     watch: Option<TreeWatch>,
@@ -56,9 +54,9 @@ impl Visitor {
         Visitor { range: Some(range), looks, ..Visitor::default() }
     }
 
-    /// One that looks at processes with a variable of that value, too, whoever started them.
-    pub(crate) fn and_marked(self, name: &str, value: &OsStr) -> Visitor {
-        Visitor { mark: Some([name.as_bytes(), b"=", value.as_bytes()].concat()), ..self }
+    /// One that looks at processes with this mark, too.
+    pub(crate) fn and_marked(self, mark: Mark) -> Visitor {
+        Visitor { mark: Some(mark), ..self }
     }
 
     /// Does what is due; answers how long to wait for the next visit, or `None` when there is nothing left to do.

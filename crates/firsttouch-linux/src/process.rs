@@ -288,10 +288,31 @@ pub fn all(root: &Root) -> io::Result<Vec<u32>> {
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
-/// Whether a process began its program with `NAME=VALUE` in its environment (`/proc/PID/environ`); no where that may not be read.
-pub fn has_variable(root: &Root, pid: u32, entry: &[u8]) -> bool {
-    let environment = std::fs::read(process_file(root, pid, "environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|known| known == entry)
+/// Whether a process began its program with `NAME=VALUE` in its environment (`/proc/PID/environ`); no where that may not be read, and
+/// `None` where there is nothing to read: it has ended, has an empty one, or is just becoming another program.
+pub fn has_variable(root: &Root, pid: u32, entry: &[u8]) -> Option<bool> {
+    match unless_ended(std::fs::read(process_file(root, pid, "environ"))) {
+        Ok(None) => None,
+        Ok(Some(environment)) if environment.is_empty() => None,
+        Ok(Some(environment)) => Some(environment.split(|byte| *byte == 0).any(|known| known == entry)),
+        Err(_) => Some(false),
+    }
+}
+
+/// The parent of a process, the parent of that and so on, up to the first process of the machine or the container; shorter where one
+/// may not be looked at.
+pub fn ancestors(root: &Root, pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut child = pid;
+    while let Ok(stat) = Stat::read(root, child) {
+        // A number twice would be a circle, which the kernel does not make but a torn reading could.
+        if stat.parent == 0 || found.contains(&stat.parent) {
+            break;
+        }
+        found.push(stat.parent);
+        child = stat.parent;
+    }
+    found
 }
 
 /// The processes that descend from some, these first; those whose parent has ended belong to another by then. Reads the

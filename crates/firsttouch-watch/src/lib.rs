@@ -30,4 +30,4 @@ mod turn;
 
 pub use error::WatchError;
 pub use sampler::{Sampler, WatchOptions};
-pub use tree::{PeakPages, TreeWatch};
+pub use tree::{Mark, PeakPages, TreeWatch};

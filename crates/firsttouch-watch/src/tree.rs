@@ -10,14 +10,15 @@ use firsttouch_sorted::sort_by_key;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Processes in a document.
 const MOST_LISTED: usize = 64;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// A look walks page tables, and processes may have to wait for that: at most one part in ten. What it waits for a processor does
-/// not count: on a busy machine looks would come too late for who starts and ends.
+/// Reading mappings walks page tables, and processes may have to wait for that: at most one part in ten, and as much for what the
+/// kernel counts anyway. What it waits for a processor does not count: on a busy machine looks would come too late for who starts
+/// and ends.
 const PAUSE_TO_COST: u32 = 10;
 
 /// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
@@ -29,13 +30,25 @@ pub struct PeakPages {
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
 }
 
-/// Looks at a program and its descendants from time to time; the caller keeps the time.
+/// By what processes are known that belong to a program and are not below it: `NAME=VALUE` in their environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Processes have it whose parent has ended before it was seen, as that of a daemon does.
+    OfOrphans(Vec<u8>),
+    /// Processes have it that others start, too, as the daemon of a batch system starts ranks.
+    OfAnybody(Vec<u8>),
+}
+
+/// Looks at a program and its descendants from time to time; the caller waits between looks.
 #[derive(Debug)]
 pub struct TreeWatch {
     root: Root,
     pid: u32,
-    /// `NAME=VALUE` in the environment of processes that belong to the program though others start them.
-    mark: Option<Vec<u8>>,
+    mark: Option<Mark>,
+    /// Who takes in processes whose parent has ended: some ancestor of the program.
+    ancestors: Vec<u32>,
+    /// Processes that were looked for the mark, and do not have it.
+    strangers: HashSet<u32>,
     /// The first is the program itself.
     members: Vec<Member>,
     /// Members that have ended, the largest of them.
@@ -47,6 +60,10 @@ pub struct TreeWatch {
     nodes_at_peak: Option<BTreeMap<u32, u64>>,
     pause: Duration,
     cost: Duration,
+    /// When mappings may be read again, though little has changed.
+    next_reading: Instant,
+    /// The largest cheap account at which they were read.
+    most_read: u64,
     /// Whether the kernel lists the children of a process.
     lists_children: bool,
     /// The CPUs that the first thread of the program may run on.
@@ -74,11 +91,12 @@ struct Look {
 }
 
 impl TreeWatch {
-    /// A watch of the process `pid` that has not looked yet. With a `mark` (`NAME=VALUE`) it looks at processes with this in their
-    /// environment, too, whoever started them: ranks of a job that a daemon starts.
-    pub fn new(root: Root, pid: u32, mark: Option<Vec<u8>>) -> TreeWatch {
+    /// A watch of the process `pid` that has not looked yet.
+    pub fn new(root: Root, pid: u32, mark: Option<Mark>) -> TreeWatch {
         let mut watch = TreeWatch {
             lists_children: root.has(&format!("proc/{pid}/task/{pid}/children")),
+            ancestors: process::ancestors(&root, pid),
+            strangers: HashSet::new(),
             root,
             pid,
             mark,
@@ -90,10 +108,15 @@ impl TreeWatch {
             nodes_at_peak: None,
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
+            next_reading: Instant::now(),
+            most_read: 0,
             cpus: None,
             blind: None,
         };
         watch.welcome(pid);
+        // Those that there are now are asked here, once, and not at the expense of the first look.
+        let orphans = watch.marked(&HashSet::from([pid]));
+        orphans.into_iter().for_each(|pid| watch.welcome(pid));
         watch
     }
 
@@ -102,15 +125,21 @@ impl TreeWatch {
         let before = thread_processor_time();
         self.search();
         let looks = self.glance();
-        if !looks.is_empty() {
-            self.look_into(&looks);
+        let glanced = thread_processor_time();
+        self.cost = glanced.saturating_sub(before);
+        let all = account(&looks);
+        if !looks.is_empty() && (Instant::now() >= self.next_reading || self.has_grown(all)) {
+            self.look_into(&looks, all);
+            let cost = thread_processor_time().saturating_sub(glanced);
+            self.next_reading = Instant::now() + cost * PAUSE_TO_COST;
+            self.most_read = self.most_read.max(all);
         }
-        self.cost = thread_processor_time().saturating_sub(before);
         self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
         looks.first().is_some_and(|look| look.member == 0)
     }
 
-    /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where a look is costly.
+    /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where even what the kernel counts anyway is
+    /// costly.
     pub fn pause(&self) -> Duration {
         self.pause.max(self.cost * PAUSE_TO_COST)
     }
@@ -119,16 +148,10 @@ impl TreeWatch {
     fn search(&mut self) {
         let mut known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
         let mut seen: HashSet<u32> = known.iter().copied().collect();
-        if let Some(mark) = &self.mark {
-            // Of each every time: who was looked at before its `exec` had another environment.
-            let all = process::all(&self.root).unwrap_or_default();
-            let marked = all.into_iter().filter(|pid| !seen.contains(pid));
-            let marked = marked.filter(|pid| process::has_variable(&self.root, *pid, mark));
-            let marked: Vec<u32> = marked.collect();
-            seen.extend(&marked);
-            known.extend(&marked);
-            marked.into_iter().for_each(|pid| self.welcome(pid));
-        }
+        let marked = self.marked(&seen);
+        seen.extend(&marked);
+        known.extend(&marked);
+        marked.into_iter().for_each(|pid| self.welcome(pid));
         if !self.lists_children {
             let found = process::descendants(&self.root, &known).unwrap_or_default();
             found.into_iter().filter(|pid| seen.insert(*pid)).for_each(|pid| self.welcome(pid));
@@ -141,6 +164,46 @@ impl TreeWatch {
                     self.welcome(pid);
                     parents.push(pid);
                 }
+            }
+        }
+    }
+
+    /// Processes with the mark, among those not seen yet.
+    fn marked(&mut self, seen: &HashSet<u32>) -> Vec<u32> {
+        let all = || process::all(&self.root).unwrap_or_default();
+        match &self.mark {
+            None => Vec::new(),
+            // Of each every time: who was looked at before its `exec` had another environment.
+            Some(Mark::OfAnybody(entry)) => {
+                let mut found = all();
+                found.retain(|pid| {
+                    !seen.contains(pid) && process::has_variable(&self.root, *pid, entry) == Some(true)
+                });
+                found
+            }
+            // Of each once: what is left behind has the environment of who left it, before any `exec` of its own.
+            Some(Mark::OfOrphans(entry)) => {
+                let children_of = |pid: &u32| process::children(&self.root, *pid).unwrap_or_default();
+                let listed = match self.lists_children {
+                    true => self.ancestors.iter().flat_map(children_of).collect(),
+                    false => all(),
+                };
+                let (mut found, mut strangers) = (Vec::new(), HashSet::with_capacity(listed.len()));
+                for pid in listed {
+                    let is_marked = match self.strangers.contains(&pid) {
+                        true => Some(false),
+                        false if seen.contains(&pid) => None,
+                        false => process::has_variable(&self.root, pid, entry),
+                    };
+                    match is_marked {
+                        Some(true) => found.push(pid),
+                        Some(false) => _ = strangers.insert(pid),
+                        None => {}
+                    }
+                }
+                // Those that are gone are forgotten: their numbers come again.
+                self.strangers = strangers;
+                found
             }
         }
     }
@@ -210,10 +273,8 @@ impl TreeWatch {
 
     /// Reads the mappings of members that are fuller than ever, and those of all where all together are. Close to a peak the
     /// later look is the better one: pages are collapsed after they are filled.
-    fn look_into(&mut self, looks: &[Look]) {
+    fn look_into(&mut self, looks: &[Look], all: u64) {
         let enough = |fullest: u64| fullest - fullest / 50;
-        let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
-        let all = looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes));
         let known = self.at_peak.memory.of_no_file().bytes;
         let is_peak = self.expected(all) >= enough(known);
         let (mut read, mut is_whole) = (Vec::new(), true);
@@ -258,6 +319,12 @@ impl TreeWatch {
                 Some(nodes)
             });
         }
+    }
+
+    /// Whether the cheap account is half as much again as at any reading: mappings are read at once then, as what there is may be
+    /// gone before the last reading is paid for. Few readings come of it, however often the account falls and rises again.
+    fn has_grown(&self, all: u64) -> bool {
+        all > self.most_read + self.most_read / 2
     }
 
     /// What all probably have together, by the cheap account. That counts what a parent and its child have in common twice, and of several pieces
@@ -314,6 +381,12 @@ impl TreeWatch {
         };
         Some((tree, pages))
     }
+}
+
+/// The cheap account of all: what each has of its own, and the largest piece of shared memory.
+fn account(looks: &[Look]) -> u64 {
+    let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
+    looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes))
 }
 
 /// Resident bytes of a process by node; `None` if the kernel does not say.
@@ -387,6 +460,40 @@ mod tests {
     }
 
     #[test]
+    fn a_peak_is_read_though_the_last_reading_was_costly() {
+        let machine = tempfile::tempdir().unwrap();
+        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
+        record(machine.path(), 10, 1, 1000, "");
+        watch.welcome(10);
+        let mut seen = |kb| {
+            record(machine.path(), 10, 1, kb, "");
+            watch.look();
+            watch.next_reading = Instant::now() + Duration::from_secs(3600);
+            watch.at_peak.memory.of_no_file().bytes >> 10
+        };
+        // The first; growth that is no hurry, more than half as much again, and not a second time.
+        assert_eq!([1000, 1400, 1600, 1700].map(&mut seen), [1000, 1000, 1600, 1600]);
+        watch.next_reading = Instant::now();
+        watch.look();
+        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1700);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_read_at_every_look() {
+        let machine = tempfile::tempdir().unwrap();
+        record(machine.path(), 10, 1, 1000, "11 ");
+        record(machine.path(), 11, 10, 5000, "");
+        fs::remove_file(machine.path().join("proc/11/smaps")).unwrap();
+        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
+        watch.look();
+        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1000);
+        let later = Instant::now() + Duration::from_secs(3600);
+        watch.next_reading = later;
+        watch.look();
+        assert_eq!(watch.next_reading, later);
+    }
+
+    #[test]
     fn what_is_expected_is_what_counted_before_until_it_changes() {
         let mut watch = TreeWatch::new(Root::live(), std::process::id(), None);
         let mut expected = |last_read, account| {
@@ -401,6 +508,42 @@ mod tests {
     }
 
     #[test]
+    fn who_is_left_behind_is_found_whether_the_kernel_lists_children_or_not() {
+        for lists_children in [true, false] {
+            let machine = tempfile::tempdir().unwrap();
+            let environment = |pid: u32, text: &str| {
+                fs::write(machine.path().join(format!("proc/{pid}/environ")), text).unwrap();
+            };
+            record(machine.path(), 1, 0, 100, "5 20 21 22 ");
+            record(machine.path(), 5, 1, 100, "10 ");
+            record(machine.path(), 10, 5, 100, "");
+            for pid in [20, 21, 22, 23] {
+                record(machine.path(), pid, 1, 100, "");
+            }
+            environment(20, "HOME=/\0MARK=1\0");
+            environment(21, "MARK=12\0");
+            // Becoming another program it has none for a moment.
+            environment(22, "");
+            record(machine.path(), 24, 20, 100, "");
+            record(machine.path(), 20, 1, 100, "24 ");
+            let mark = Mark::OfOrphans(b"MARK=1".to_vec());
+            let mut watch = TreeWatch::new(Root::at(machine.path()), 10, Some(mark));
+            watch.lists_children = lists_children;
+            let found = |watch: &mut TreeWatch| {
+                assert!(watch.look());
+                let mut pids: Vec<u32> = watch.members.iter().map(|member| member.memory.pid).collect();
+                pids.sort_unstable();
+                pids
+            };
+            assert_eq!(found(&mut watch), [10, 20, 24], "{lists_children}");
+            environment(22, "MARK=1\0");
+            // Nobody is asked twice.
+            environment(21, "MARK=1\0");
+            assert_eq!(found(&mut watch), [10, 20, 22, 24], "{lists_children}");
+        }
+    }
+
+    #[test]
     fn processes_that_others_start_are_found_by_a_variable() {
         let started = |value: &str| {
             let mut cat = Command::new("cat");
@@ -412,7 +555,7 @@ mod tests {
             child
         };
         let mut children = ["1", "2", "21"].map(started);
-        let mark = b"FIRSTTOUCH_TEST_MARK=2".to_vec();
+        let mark = Mark::OfAnybody(b"FIRSTTOUCH_TEST_MARK=2".to_vec());
         let mut watch = TreeWatch::new(Root::live(), children[0].id(), Some(mark));
         assert!(watch.look());
         let (tree, _) = watch.into_tree().unwrap();
