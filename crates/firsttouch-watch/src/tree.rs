@@ -47,7 +47,7 @@ pub struct TreeWatch {
     mark: Option<Mark>,
     /// Who takes in processes whose parent has ended: some ancestor of the program.
     ancestors: Vec<u32>,
-    /// Processes that were looked for the mark, and do not have it.
+    /// Who was asked for the mark and does not have it, of those that could have been taken in.
     strangers: HashSet<u32>,
     /// The first is the program itself.
     members: Vec<Member>,
@@ -114,7 +114,7 @@ impl TreeWatch {
             blind: None,
         };
         watch.welcome(pid);
-        // Those that there are now are asked here, once, and not at the expense of the first look.
+        // Those that there are now are asked here, and not at the expense of the first look: the pause after it is by its cost.
         let orphans = watch.marked(&HashSet::from([pid]));
         orphans.into_iter().for_each(|pid| watch.welcome(pid));
         watch
