@@ -14,8 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The variable by which a receipt knows processes of the program that are not below it; its value is that of one run.
-const RUN_MARK: &str = "FIRSTTOUCH_RUN";
+/// The variable by which ranks are known, wherever they are started; its value is that of one run.
+const JOB_MARK: &str = "FIRSTTOUCH_JOB";
 
 /// How soon a request to end a run is noticed.
 const LATEST_NOTICE: Duration = Duration::from_millis(250);
@@ -114,12 +114,15 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
         None => wants_receipt.then(Visitor::looking),
     };
     if let Some(place) = record {
-        launch.environment.set(RUN_MARK, &place);
-        let entry = [RUN_MARK.as_bytes(), b"=", place.as_os_str().as_bytes()].concat();
+        let end = [b"=", place.as_os_str().as_bytes()].concat();
         let mark = match start.starts_ranks() {
             // What the daemon of a batch system starts for the launcher is not below it, and has its environment.
-            true => Mark::OfAnybody(entry),
-            false => Mark::OfOrphans(entry),
+            true => {
+                launch.environment.set(JOB_MARK, &place);
+                Mark::OfAnybody(end)
+            }
+            // The agent's settings end so. It keeps them from the program, whose own environment is as it was.
+            false => Mark::OfOrphans(end),
         };
         visitor = visitor.map(|visitor| visitor.and_marked(mark));
     }

@@ -288,13 +288,14 @@ pub fn all(root: &Root) -> io::Result<Vec<u32>> {
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
-/// Whether a process began its program with `NAME=VALUE` in its environment (`/proc/PID/environ`); no where that may not be read, and
-/// `None` where there is nothing to read: it has ended, has an empty one, or is just becoming another program.
-pub fn has_variable(root: &Root, pid: u32, entry: &[u8]) -> Option<bool> {
+/// Whether a process began its program with such an entry (`NAME=VALUE`) in its environment (`/proc/PID/environ`), whatever it has made
+/// of that since; no where that may not be read, and `None` where there is nothing to read: it has ended, has an empty one, or is just
+/// becoming another program.
+pub fn has_variable(root: &Root, pid: u32, is_it: impl Fn(&[u8]) -> bool) -> Option<bool> {
     match unless_ended(std::fs::read(process_file(root, pid, "environ"))) {
         Ok(None) => None,
         Ok(Some(environment)) if environment.is_empty() => None,
-        Ok(Some(environment)) => Some(environment.split(|byte| *byte == 0).any(|known| known == entry)),
+        Ok(Some(environment)) => Some(environment.split(|byte| *byte == 0).any(is_it)),
         Err(_) => Some(false),
     }
 }

@@ -84,7 +84,7 @@ pub fn launcher_of(number: Option<&(&'static str, String)>) -> io::Result<(u32, 
     let mut above = identity(own.parent)?;
     if let Some((name, value)) = number {
         let entry = format!("{name}={value}").into_bytes();
-        while above.2 != 0 && has_variable(&root, above.0, &entry) == Some(true) {
+        while above.2 != 0 && has_variable(&root, above.0, |known| known == entry) == Some(true) {
             above = identity(above.2)?;
         }
     }

@@ -30,7 +30,7 @@ pub struct PeakPages {
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
 }
 
-/// By what processes are known that belong to a program and are not below it: `NAME=VALUE` in their environment.
+/// By what processes are known that belong to a program and are not below it: a variable of their environment that ends in this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Processes have it whose parent has ended before it was seen, as that of a daemon does.
@@ -171,18 +171,17 @@ impl TreeWatch {
     /// Processes with the mark, among those not seen yet.
     fn marked(&mut self, seen: &HashSet<u32>) -> Vec<u32> {
         let all = || process::all(&self.root).unwrap_or_default();
+        let has_mark = |pid, end: &[u8]| process::has_variable(&self.root, pid, |entry| entry.ends_with(end));
         match &self.mark {
             None => Vec::new(),
             // Of each every time: who was looked at before its `exec` had another environment.
-            Some(Mark::OfAnybody(entry)) => {
+            Some(Mark::OfAnybody(end)) => {
                 let mut found = all();
-                found.retain(|pid| {
-                    !seen.contains(pid) && process::has_variable(&self.root, *pid, entry) == Some(true)
-                });
+                found.retain(|pid| !seen.contains(pid) && has_mark(*pid, end) == Some(true));
                 found
             }
-            // Of each once: what is left behind has the environment of who left it, before any `exec` of its own.
-            Some(Mark::OfOrphans(entry)) => {
+            // Of each once: who is left behind has the environment of who left it, and has it still when it becomes another program.
+            Some(Mark::OfOrphans(end)) => {
                 let children_of = |pid: &u32| process::children(&self.root, *pid).unwrap_or_default();
                 let listed = match self.lists_children {
                     true => self.ancestors.iter().flat_map(children_of).collect(),
@@ -193,7 +192,7 @@ impl TreeWatch {
                     let is_marked = match self.strangers.contains(&pid) {
                         true => Some(false),
                         false if seen.contains(&pid) => None,
-                        false => process::has_variable(&self.root, pid, entry),
+                        false => has_mark(pid, end),
                     };
                     match is_marked {
                         Some(true) => found.push(pid),
@@ -520,13 +519,13 @@ mod tests {
             for pid in [20, 21, 22, 23] {
                 record(machine.path(), pid, 1, 100, "");
             }
-            environment(20, "HOME=/\0MARK=1\0");
-            environment(21, "MARK=12\0");
+            environment(20, "HOME=/\0A=b mark=/run/1\0");
+            environment(21, "MARK=/run/12\0");
             // Becoming another program it has none for a moment.
             environment(22, "");
             record(machine.path(), 24, 20, 100, "");
             record(machine.path(), 20, 1, 100, "24 ");
-            let mark = Mark::OfOrphans(b"MARK=1".to_vec());
+            let mark = Mark::OfOrphans(b"=/run/1".to_vec());
             let mut watch = TreeWatch::new(Root::at(machine.path()), 10, Some(mark));
             watch.lists_children = lists_children;
             let found = |watch: &mut TreeWatch| {
@@ -536,9 +535,9 @@ mod tests {
                 pids
             };
             assert_eq!(found(&mut watch), [10, 20, 24], "{lists_children}");
-            environment(22, "MARK=1\0");
+            environment(22, "MARK=/run/1\0");
             // Nobody is asked twice.
-            environment(21, "MARK=1\0");
+            environment(21, "MARK=/run/1\0");
             assert_eq!(found(&mut watch), [10, 20, 22, 24], "{lists_children}");
         }
     }
@@ -555,7 +554,7 @@ mod tests {
             child
         };
         let mut children = ["1", "2", "21"].map(started);
-        let mark = Mark::OfAnybody(b"FIRSTTOUCH_TEST_MARK=2".to_vec());
+        let mark = Mark::OfAnybody(b"_MARK=2".to_vec());
         let mut watch = TreeWatch::new(Root::live(), children[0].id(), Some(mark));
         assert!(watch.look());
         let (tree, _) = watch.into_tree().unwrap();

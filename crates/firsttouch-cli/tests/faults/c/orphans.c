@@ -3,11 +3,9 @@
 //# bare: stays
 //# run: -- stays
 //# expect: processes=printed
-//# run: -- replaced
-//# expect: processes=printed
 //# run: --follow -- stays
 //# expect: processes=printed
-//# run: --pages plain -- replaced
+//# run: --follow -- replaced
 //# expect: processes=printed
 #include "looks.h"
 
