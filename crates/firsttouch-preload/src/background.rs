@@ -10,7 +10,7 @@ use crate::{HEAP, helper, populate, room};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
-use firsttouch_linux::sys;
+use firsttouch_linux::{socket, sys};
 use firsttouch_memory::{BASE, HUGE};
 
 /// What the program touches itself at the beginning of a block, while the thread starts.
@@ -94,9 +94,12 @@ pub(crate) fn after_fork_in_child() {
 }
 
 extern "C" fn create_all(_: *mut c_void) -> *mut c_void {
+    // What it reads is nowhere among the files of the program, which may count on the next number, or close all that there are.
+    // SAFETY: the thread has used no descriptor yet.
+    let has_own_files = unsafe { socket::leave_files() }.is_ok();
     let stand_in = StandIn::new();
     loop {
-        ALL.iter().for_each(|waiting| waiting.create(&stand_in));
+        ALL.iter().for_each(|waiting| waiting.create(&stand_in, has_own_files));
         if BLOCKS_WAITING.load(SeqCst) == 0 {
             IS_RUNNING.store(false, SeqCst);
             // Whoever came meanwhile has seen that there is a thread, or has started another.
@@ -109,7 +112,7 @@ extern "C" fn create_all(_: *mut c_void) -> *mut c_void {
 
 impl Waiting {
     /// Creates its pages, until there are no more, or no room for them, or they are not to be created any more.
-    fn create(&self, stand_in: &StandIn) {
+    fn create(&self, stand_in: &StandIn, may_read: bool) {
         let mut since_room_was_seen = 0;
         loop {
             let at = self.next.load(SeqCst);
@@ -126,7 +129,7 @@ impl Waiting {
             let mut goes_on = to < end && created;
             if goes_on && since_room_was_seen >= room::PIECE {
                 since_room_was_seen = 0;
-                goes_on = room::has_room_left();
+                goes_on = may_read && room::has_room_left();
             }
             if goes_on && self.next.compare_exchange(at | BUSY, to, SeqCst, SeqCst).is_ok() {
                 continue;

@@ -1,6 +1,6 @@
 // Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
-// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it. Arguments: what, and how often, if
-// not some tens of times.
+// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it; what the thread opens is not among
+// the program's files. Arguments: what, and how often, if not some tens of times.
 //# once: threads
 //# bare: resized
 //# emulated: resized 6
@@ -31,6 +31,10 @@
 //# emulated: forked 6
 //# run: --pages thp --prefault=background -- vforked
 //# emulated: vforked 6
+//# run: --pages thp --prefault=background -- files
+//# emulated: files 4
+//# run: --pages 4k --prefault=background -- files
+//# emulated: files 4
 #include "check.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -179,6 +183,28 @@ static void vforked(unsigned rounds)
     }
 }
 
+/* A program of one thread counts on it that a new file has the lowest number, and may close whatever it does not know. */
+static void files(unsigned rounds)
+{
+    int lowest = open("/", O_RDONLY);
+    CHECK(lowest >= 0 && close(lowest) == 0);
+    for (unsigned round = 0; round < rounds; round++) {
+        char *block = made(512 * MIB);
+        do {
+            int ends[2];
+            char there[8] = "inside", back[8] = "";
+            for (int file = lowest; file < lowest + 4; file++)
+                close(file);
+            CHECK(pipe(ends) == 0);
+            CHECK(ends[0] == lowest && ends[1] == lowest + 1);
+            CHECK(write(ends[1], there, sizeof there) == sizeof there);
+            CHECK(read(ends[0], back, sizeof back) == sizeof back && !strcmp(there, back));
+            CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+        } while (threads() > 1);
+        free(block);
+    }
+}
+
 int main(int count, char **words)
 {
     CHECK(count >= 2);
@@ -186,7 +212,8 @@ int main(int count, char **words)
         const char *word;
         void (*act)(unsigned);
         unsigned rounds;
-    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"vforked", vforked, 20}};
+    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"vforked", vforked, 20},
+               {"files", files, 10}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
             all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);
