@@ -4,6 +4,7 @@
 //! the parent may have held any lock at the moment of the fork.
 
 use crate::environment::{Environment, PID_DIGITS, digits, placeholder_in};
+use crate::ignored::inherited;
 use crate::inheritance::{Inheritance, Step};
 use std::ffi::{CString, NulError, OsString, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
@@ -215,7 +216,7 @@ pub(crate) unsafe fn run(plan: &ChildPlan<'_>) -> ! {
 }
 
 /// Handlers of ours must not run in the child: they share pipes and memory with the parent's. What is ignored stays
-/// ignored over the exec, as if we were not there; except SIGPIPE, which the Rust runtime, not our caller, ignores.
+/// ignored over the exec, as if we were not there; what the Rust runtime or we have changed is as our caller had it.
 pub(crate) unsafe fn default_handlers() {
     // SAFETY: sigaction with live locals; signals that cannot be changed are refused without effect.
     unsafe {
@@ -225,7 +226,9 @@ pub(crate) unsafe fn default_handlers() {
                 continue;
             }
             let handler = action.assume_init().sa_sigaction;
-            if signal == libc::SIGPIPE || (handler != libc::SIG_DFL && handler != libc::SIG_IGN) {
+            if let Some(inherited) = inherited(signal) {
+                libc::signal(signal, inherited);
+            } else if handler != libc::SIG_DFL && handler != libc::SIG_IGN {
                 libc::signal(signal, libc::SIG_DFL);
             }
         }

@@ -3,6 +3,7 @@
 use crate::child::{ChildPlan, Image, Signals, redirect, run};
 use crate::ending::Finished;
 use crate::environment::Environment;
+use crate::ignored::{CALLERS, inherited};
 use crate::inheritance::{Inheritance, Step};
 use crate::refusal::LaunchError;
 use crate::running::Held;
@@ -131,13 +132,15 @@ impl Launch {
         // SAFETY: sets a disposition, puts prepared descriptors in place and gives up this image; nothing of it is used
         // afterwards unless the exec fails, and then it is as it was but for the streams, memory policy and CPUs.
         let (step, error) = unsafe {
-            let pipe_action = libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            let ours = CALLERS.map(|signal| inherited(signal).map(|action| libc::signal(signal, action)));
             let (step, error) = match (redirect(&streams), self.inheritance.apply()) {
                 (0, Ok(())) => (Step::Execute, image.exec()),
                 (0, Err(refused)) => refused,
                 (error, _) => (Step::Execute, error),
             };
-            libc::signal(libc::SIGPIPE, pipe_action);
+            for (signal, action) in CALLERS.into_iter().zip(ours) {
+                action.map(|action| libc::signal(signal, action));
+            }
             (step, error)
         };
         LaunchError::at(step, &self.program, error)

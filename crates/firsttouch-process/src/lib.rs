@@ -18,6 +18,7 @@ pub mod elf;
 mod ending;
 mod environment;
 pub mod exit_status;
+mod ignored;
 mod inheritance;
 mod kind;
 mod launch;

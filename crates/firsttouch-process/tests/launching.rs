@@ -110,16 +110,9 @@ fn streams_go_where_they_are_told() {
 
 #[test]
 fn signals_reach_the_program_as_if_we_were_not_there() {
-    // The Rust runtime ignores SIGPIPE; the program must not inherit that, nor any mask of ours.
-    let text = output_of(shell("grep -E 'SigBlk|SigIgn' /proc/self/status"));
-    for line in text.lines() {
-        let mask = u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap();
-        assert_eq!(mask & 1 << (libc::SIGPIPE - 1), 0, "{line}");
-        if line.starts_with("SigBlk") {
-            assert_eq!(mask, 0, "{line}");
-        }
-    }
-    assert_eq!(text.lines().count(), 2);
+    // Nothing of a mask of ours; what is ignored is held against what the caller ignores by the test of the command.
+    let text = output_of(shell("grep SigBlk /proc/self/status"));
+    assert_eq!(u64::from_str_radix(text.split_whitespace().nth(1).unwrap(), 16), Ok(0), "{text}");
 }
 
 #[test]

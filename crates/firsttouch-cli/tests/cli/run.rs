@@ -92,11 +92,21 @@ fn the_environment_gains_two_variables_and_loses_none() {
 
 #[test]
 fn signals_are_ignored_or_not_as_before() {
-    let lines = |output: &std::process::Output| stdout(output);
-    let masks = ["sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status"];
-    let plain = std::process::Command::new(masks[0]).args(&masks[1..]).output().unwrap();
-    for way in WAYS {
-        assert_eq!(lines(&with(way, &[&["--"][..], &masks].concat())), lines(&plain), "{way:?}");
+    let masks = ["sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status; exit 3"];
+    // By their caller: none, what the Rust runtime ignores as well, and that by which nobody would learn how a program ended.
+    for trap in ["", "trap '' PIPE", "trap '' CHLD", "trap '' PIPE CHLD"] {
+        let under = |words: &[&str]| {
+            let script = format!("{trap}\nexec \"$@\"");
+            let output =
+                std::process::Command::new("sh").args(["-c", &script, "sh"]).args(words).output().unwrap();
+            assert_code(&output, 3);
+            stdout(&output)
+        };
+        let plain = under(&masks);
+        for way in WAYS {
+            let words = [&[env!("CARGO_BIN_EXE_firsttouch")], way, &["--"], &masks].concat();
+            assert_eq!(under(&words), plain, "{trap} {way:?}");
+        }
     }
 }
 
