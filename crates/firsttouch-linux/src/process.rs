@@ -300,9 +300,11 @@ pub fn has_variable(root: &Root, pid: u32, is_it: impl Fn(&[u8]) -> bool) -> Opt
     }
 }
 
-/// The parent of a process, the parent of that and so on, up to the first process of the machine or the container; shorter where one
-/// may not be looked at.
+/// The parent of a process, the parent of that and so on; at last the first process of the machine or the container, also where it is
+/// no ancestor, as for who entered a container from outside.
 pub fn ancestors(root: &Root, pid: u32) -> Vec<u32> {
+    /// Who takes in orphans that no other does.
+    const FIRST: u32 = 1;
     let mut found = Vec::new();
     let mut child = pid;
     while let Ok(stat) = Stat::read(root, child) {
@@ -312,6 +314,9 @@ pub fn ancestors(root: &Root, pid: u32) -> Vec<u32> {
         }
         found.push(stat.parent);
         child = stat.parent;
+    }
+    if !found.contains(&FIRST) {
+        found.push(FIRST);
     }
     found
 }

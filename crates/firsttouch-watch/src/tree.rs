@@ -187,12 +187,17 @@ impl TreeWatch {
                     true => self.ancestors.iter().flat_map(children_of).collect(),
                     false => all(),
                 };
+                let began = self.members.first().map_or(0, |program| program.start_ticks);
                 let (mut found, mut strangers) = (Vec::new(), HashSet::with_capacity(listed.len()));
                 for pid in listed {
+                    // Nobody's environment is read who cannot belong to the program: who holds its mappings holds the reader.
+                    let is_younger = || Stat::read(&self.root, pid).map(|stat| stat.start_ticks >= began);
                     let is_marked = match self.strangers.contains(&pid) {
                         true => Some(false),
                         false if seen.contains(&pid) => None,
-                        false => has_mark(pid, end),
+                        false => is_younger()
+                            .ok()
+                            .and_then(|younger| if younger { has_mark(pid, end) } else { Some(false) }),
                     };
                     match is_marked {
                         Some(true) => found.push(pid),
@@ -208,7 +213,8 @@ impl TreeWatch {
     }
 
     fn welcome(&mut self, pid: u32) {
-        let Ok(stat) = Stat::read(&self.root, pid) else { return };
+        // Who has ended and was not collected would be somebody new at every look.
+        let Some(stat) = Stat::read(&self.root, pid).ok().filter(|stat| stat.state != 'Z') else { return };
         self.members.push(Member {
             memory: ProcessMemory {
                 pid,
@@ -513,9 +519,9 @@ mod tests {
             let environment = |pid: u32, text: &str| {
                 fs::write(machine.path().join(format!("proc/{pid}/environ")), text).unwrap();
             };
-            record(machine.path(), 1, 0, 100, "5 20 21 22 ");
+            record(machine.path(), 1, 0, 100, "5 20 21 22 23 ");
             record(machine.path(), 5, 1, 100, "10 ");
-            record(machine.path(), 10, 5, 100, "");
+            record(machine.path(), 10, 5, 100, "25 ");
             for pid in [20, 21, 22, 23] {
                 record(machine.path(), pid, 1, 100, "");
             }
@@ -523,8 +529,19 @@ mod tests {
             environment(21, "MARK=/run/12\0");
             // Becoming another program it has none for a moment.
             environment(22, "");
+            // Who was there before the program is not asked; who has ended and was not collected is nobody.
+            let status = |pid: u32, state: char, parent: u32, start: u32| {
+                let text = format!("{pid} (program) {state} {parent} {}{start} 0 0\n", "0 ".repeat(17));
+                fs::write(machine.path().join(format!("proc/{pid}/stat")), text).unwrap();
+            };
+            status(10, 'R', 5, 7);
+            [20, 21, 22].into_iter().for_each(|pid| status(pid, 'R', 1, 7));
+            status(23, 'R', 1, 6);
+            environment(23, "MARK=/run/1\0");
+            record(machine.path(), 25, 10, 0, "");
+            status(25, 'Z', 10, 8);
             record(machine.path(), 24, 20, 100, "");
-            record(machine.path(), 20, 1, 100, "24 ");
+            fs::write(machine.path().join("proc/20/task/20/children"), "24 ").unwrap();
             let mark = Mark::OfOrphans(b"=/run/1".to_vec());
             let mut watch = TreeWatch::new(Root::at(machine.path()), 10, Some(mark));
             watch.lists_children = lists_children;
