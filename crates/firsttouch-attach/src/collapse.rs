@@ -242,7 +242,7 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, 
         work.shortfalls.add_with(
             Reason::NoWholeBlock,
             rest,
-            "nothing to mend: edges of mappings, and blocks of which less than half was ever touched",
+            "nothing to mend: edges of mappings, and blocks of which less than half is its own (never written, or shared since a fork)",
         );
     }
     let displaced = sum(&areas.iter().filter(|area| area.displaced).collect::<Vec<_>>());

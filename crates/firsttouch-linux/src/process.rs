@@ -362,6 +362,12 @@ impl PageEntry {
         self.0 >> 63 & 1 == 1
     }
 
+    /// The page is in memory, and writing to it makes no other: it is not shared since a fork, nor the page of zeros that stands for what
+    /// was only read. So it is mapped once (bit 56), or by a file or as shared memory (bit 61; `pagemap.rst` of the kernel, Linux 4.2).
+    pub fn is_written_in_place(self) -> bool {
+        self.present() && self.0 & (1 << 56 | 1 << 61) != 0
+    }
+
     /// The page is in swap.
     pub fn swapped(self) -> bool {
         self.0 >> 62 & 1 == 1

@@ -52,6 +52,7 @@ pub(crate) fn tests() -> Vec<Test> {
     };
     let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
     tests.push(("shared memory, while another process writes it".to_owned(), Box::new(shared)));
+    tests.push(("memory that is not written, or a child's as well".to_owned(), Box::new(not_written)));
     tests.push(("PostgreSQL attached under load".to_owned(), Box::new(postgres)));
     tests
 }
@@ -193,6 +194,22 @@ fn shared() -> Outcome {
         });
         assert_eq!(displaced, offset != "0", "{report}");
         assert_eq!(target.finish().0, Some(0), "a word was lost");
+    }
+    Ok(())
+}
+
+/// A huge page there would be memory that the program does not have: of what it only read, and of what it shares since a fork.
+fn not_written() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("not_written.c"))?;
+    for how in ["read", "forked"] {
+        let words = [program.as_os_str(), MIB.as_ref(), how.as_ref()];
+        let mut target = Target::start(&words, folder.path());
+        let before = target.ask("own").as_u64().unwrap();
+        let report = attach(state.path(), target.pid, &["--pages", "thp"]).done(target.pid);
+        let after = target.ask("own").as_u64().unwrap();
+        assert!(after < before + (8 << 20), "{how}: {before} bytes, then {after}: {report}");
+        assert_eq!(target.finish().0, Some(0), "{how}");
     }
     Ok(())
 }

@@ -21,8 +21,9 @@ pub(super) struct Candidate {
 const LARGEST_GUARD: u64 = 1 << 20;
 const DEFAULT_STACK: u64 = 8 << 20;
 const PAGES_PER_BLOCK: usize = (PMD_BYTES / Pagemap::PAGE_BYTES) as usize;
-/// A block is worth a huge page from this share of its pages on. With fewer, the program would be given more memory
-/// than it has touched: MADV_COLLAPSE does not heed khugepaged's limits.
+/// A block is worth a huge page from this share of its pages on that are the program's alone. With fewer, the program would be given
+/// more memory than it has written: MADV_COLLAPSE does not heed khugepaged's limits, for pages that are not there, pages of
+/// zeros, and pages shared with a child alike.
 const ENOUGH_PAGES: usize = PAGES_PER_BLOCK / 2;
 /// Pagemap entries read at a time: 64 blocks.
 const PAGES_PER_READ: usize = 64 * PAGES_PER_BLOCK;
@@ -79,7 +80,7 @@ pub(super) fn candidates(regions: &[Region], range: SuperviseRange) -> (Vec<Cand
     (candidates, pass)
 }
 
-/// The runs of whole blocks in a range that are worth collapsing: mostly there already, and nothing of them in swap.
+/// The runs of whole blocks in a range that are worth collapsing: mostly the program's own already, and nothing of them in swap.
 /// `entries` reads the pagemap.
 pub fn whole_blocks(
     start: u64,
@@ -109,10 +110,10 @@ pub fn whole_blocks(
     Ok(runs)
 }
 
-/// Mostly there, and nothing that would have to be fetched from swap.
+/// Mostly the program's own, and nothing that would have to be fetched from swap.
 fn worth_it(block: &[PageEntry]) -> bool {
-    let there = block.iter().filter(|page| page.present()).count();
-    there >= ENOUGH_PAGES && !block.iter().any(|page| page.swapped())
+    let own = block.iter().filter(|page| page.is_written_in_place()).count();
+    own >= ENOUGH_PAGES && !block.iter().any(|page| page.swapped())
 }
 
 #[cfg(test)]
@@ -122,7 +123,9 @@ mod tests {
     use proptest::prelude::*;
 
     const ALL: SuperviseRange = SuperviseRange { min_size: 0, max_size: None };
-    const PRESENT: u64 = 1 << 63;
+    const FORKED: u64 = 1 << 63;
+    const PRESENT: u64 = FORKED | 1 << 56;
+    const OF_A_FILE: u64 = FORKED | 1 << 61;
     const SWAPPED: u64 = 1 << 62;
 
     fn region(line: &str, rss_kib: u64, huge_kib: u64, flags: &str) -> String {
@@ -188,6 +191,8 @@ mod tests {
         let swapped = pagemap(vec![512], SWAPPED);
         assert_eq!(whole_blocks(0, PMD_BYTES, swapped).unwrap(), []);
         assert_eq!(whole_blocks(4096, 8192, pagemap(vec![512], PRESENT)).unwrap(), []);
+        assert_eq!(whole_blocks(0, PMD_BYTES, pagemap(vec![512], FORKED)).unwrap(), []);
+        assert_eq!(whole_blocks(0, PMD_BYTES, pagemap(vec![512], OF_A_FILE)).unwrap(), [0..PMD_BYTES]);
     }
 
     proptest! {
