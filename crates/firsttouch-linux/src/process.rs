@@ -98,7 +98,7 @@ impl Status {
 /// Fields of `/proc/PID/stat`, or of one thread's `/proc/PID/task/TID/stat`.
 ///
 /// Of a process the counts are those of all its threads, the ended ones too; of a thread its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// The process.
     pub pid: u32,

@@ -81,6 +81,24 @@ struct Member {
     looked_into: bool,
 }
 
+impl Member {
+    fn new(pid: u32, stat: Stat) -> Member {
+        Member {
+            memory: ProcessMemory {
+                pid,
+                parent: stat.parent,
+                program: stat.command,
+                peak_rss_bytes: None,
+                cpu_ms: 0,
+                memory: Default::default(),
+            },
+            start_ticks: stat.start_ticks,
+            fullest: 0,
+            looked_into: false,
+        }
+    }
+}
+
 /// A member at this look.
 struct Look {
     /// Its place among the members.
@@ -113,7 +131,9 @@ impl TreeWatch {
             cpus: None,
             blind: None,
         };
-        watch.welcome(pid);
+        // Ended or not: its place is the first, and who has ended and was not collected has its CPUs still.
+        let program = Stat::read(&watch.root, pid).unwrap_or_default();
+        watch.members.push(Member::new(pid, program));
         // Those that there are now are asked here, and not at the expense of the first look: the pause after it is by its cost.
         let orphans = watch.marked(&HashSet::from([pid]));
         orphans.into_iter().for_each(|pid| watch.welcome(pid));
@@ -215,19 +235,7 @@ impl TreeWatch {
     fn welcome(&mut self, pid: u32) {
         // Who has ended and was not collected would be somebody new at every look.
         let Some(stat) = Stat::read(&self.root, pid).ok().filter(|stat| stat.state != 'Z') else { return };
-        self.members.push(Member {
-            memory: ProcessMemory {
-                pid,
-                parent: stat.parent,
-                program: stat.command.clone(),
-                peak_rss_bytes: None,
-                cpu_ms: 0,
-                memory: Default::default(),
-            },
-            start_ticks: stat.start_ticks,
-            fullest: 0,
-            looked_into: false,
-        });
+        self.members.push(Member::new(pid, stat));
     }
 
     /// What the kernel counts anyway, of every member; members that have ended go.
@@ -465,11 +473,30 @@ mod tests {
     }
 
     #[test]
+    fn the_first_is_the_program_though_it_had_ended_before_it_was_watched() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let is_over = |pid| Stat::read(&Root::live(), pid).unwrap().state == 'Z';
+        while !is_over(child.id()) {
+            std::thread::yield_now();
+        }
+        let mut watch = TreeWatch::new(Root::live(), child.id(), None);
+        assert!(!watch.look());
+        assert_eq!(
+            watch.cpus(),
+            Status::read(&Root::live(), std::process::id()).unwrap().allowed_cpus.as_deref()
+        );
+        assert!(watch.into_tree().is_none());
+        child.wait().unwrap();
+        // Nor is another process the first when the program is gone for good.
+        let watch = TreeWatch::new(Root::live(), child.id(), None);
+        assert_eq!(watch.members[0].memory.pid, child.id());
+    }
+
+    #[test]
     fn a_peak_is_read_though_the_last_reading_was_costly() {
         let machine = tempfile::tempdir().unwrap();
-        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
         record(machine.path(), 10, 1, 1000, "");
-        watch.welcome(10);
+        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
         let mut seen = |kb| {
             record(machine.path(), 10, 1, kb, "");
             watch.look();
