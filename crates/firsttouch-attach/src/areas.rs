@@ -18,6 +18,8 @@ pub(crate) struct Area {
     pub(crate) resident_bytes: u64,
     /// Of these, on huge pages.
     pub(crate) huge_bytes: u64,
+    /// Of these, given up by the program (`MADV_FREE`), as far as that was read.
+    pub(crate) lazy_free_bytes: u64,
     /// Of these, used since somebody last cleared the accessed bits; `None` if the kernel does not say.
     pub(crate) referenced_bytes: Option<u64>,
     /// It can be collapsed: private memory that the program fills itself, read and written; or such memory that processes
@@ -65,6 +67,7 @@ pub(crate) fn areas(seen: &[Seen], files: bool) -> Vec<Area> {
             end: mapping.end,
             resident_bytes: one.resident_bytes,
             huge_bytes: one.huge_bytes,
+            lazy_free_bytes: one.lazy_free_bytes,
             referenced_bytes: one.referenced_bytes,
             collapsible: is_plain(mapping, below) || shares && !displaced,
             displaced,

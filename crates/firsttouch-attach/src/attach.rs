@@ -24,6 +24,7 @@ use firsttouch_memory::Reason;
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, Receipt, Resident, format_bytes,
 };
+use firsttouch_process::Blocks;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -344,14 +345,14 @@ fn thp_is_forbidden(target: &Target) -> bool {
 /// What is to be gone through.
 struct Job {
     plan: AttachPlan,
-    blocks: Vec<std::ops::Range<u64>>,
+    blocks: Vec<Blocks>,
 }
 
 fn plan(work: &mut Work<'_>, request: &ResolvedRequest, seen: &[Area]) -> Result<Job, Halt> {
     let mut job = Job { plan: AttachPlan::default(), blocks: Vec::new() };
     if request.asked.huge_pages && !thp_is_forbidden(work.target) {
         job.blocks = collapse::blocks(work, seen)?;
-        job.plan.collapse_bytes = job.blocks.iter().map(|run| run.end - run.start).sum();
+        job.plan.collapse_bytes = collapse::bytes_of(&job.blocks);
     }
     if let Some(destination) = &request.destination {
         job.plan.move_bytes = migrate::bytes_elsewhere(work, seen, destination)?;

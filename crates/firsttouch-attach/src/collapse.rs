@@ -12,7 +12,7 @@ use firsttouch_linux::process::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use firsttouch_placement::format_bytes;
-use firsttouch_process::whole_blocks;
+use firsttouch_process::{Blocks, GrowthLimit, whole_blocks};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -32,10 +32,10 @@ const MOST_REFUSALS: u32 = 2 * 64;
 const MOST_FULL: u32 = 3;
 
 /// The blocks of these areas that are worth collapsing.
-pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Range<u64>>, Halt> {
+pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Halt> {
     let mut all = Vec::new();
     for area in areas.iter().filter(|area| area.collapsible && !area.forbidden) {
-        if area.small_bytes() < PMD_BYTES / 2 {
+        if area.small_bytes() < PMD_BYTES / 2 || area.lazy_free_bytes > area.small_bytes() / 2 {
             continue;
         }
         let pagemap = work.target.pagemap();
@@ -44,7 +44,8 @@ pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Range<u64>>,
         let whole = area.start..area.end;
         let parts = runs.map_or_else(|| vec![whole.clone()], |runs| small_parts(&whole, &runs));
         for part in parts {
-            let runs = whole_blocks(part.start, part.end, |start, pages| pagemap.entries(start, pages));
+            let entries = |start, pages| pagemap.entries(start, pages);
+            let runs = whole_blocks(part, area.lazy_free_bytes, entries);
             all.extend(runs.map_err(|error| work.halt_of(error))?);
         }
     }
@@ -63,6 +64,11 @@ fn small_parts(area: &Range<u64>, runs: &[ResidentRun]) -> Vec<Range<u64>> {
         }
     }
     parts
+}
+
+/// Bytes of all of them.
+pub(crate) fn bytes_of(blocks: &[Blocks]) -> u64 {
+    blocks.iter().map(|run| run.range.end - run.range.start).sum()
 }
 
 /// What became of blocks.
@@ -85,12 +91,9 @@ struct Left {
 }
 
 /// Collapses these blocks, in this order.
-pub(crate) fn collapse(
-    work: &mut Work<'_>,
-    blocks: &[Range<u64>],
-    outcome: &mut Collapsed,
-) -> Result<(), Halt> {
-    let of: u64 = blocks.iter().map(|run| run.end - run.start).sum();
+pub(crate) fn collapse(work: &mut Work<'_>, blocks: &[Blocks], outcome: &mut Collapsed) -> Result<(), Halt> {
+    let of: u64 = bytes_of(blocks);
+    let mut growth = GrowthLimit::new(work.target.member());
     let mut pace = Pace::new(work.stall_limit, PMD_BYTES, FIRST_CALL, LARGEST_CALL);
     let (begun, mut done, mut full) = (Instant::now(), 0, 0);
     // On several nodes what is free is not all the same.
@@ -103,12 +106,24 @@ pub(crate) fn collapse(
     };
     make_fresh(pace.chunk());
     for run in blocks {
-        let mut start = run.start;
+        let Range { mut start, end } = run.range;
         let (mut unsuitable, mut suitable) = (0, false);
-        while start < run.end {
+        while start < end {
             work.may_go_on()?;
-            let bytes = pace.chunk().min(run.end - start);
+            let wanted = pace.chunk().min(end - start);
             make_fresh(pace.chunk());
+            let bytes = match growth.fitting(run, wanted) {
+                Ok(bytes) => bytes,
+                Err(reason) => {
+                    // Others need no more memory than they have.
+                    let left = &mut outcome.left;
+                    *(if reason == Reason::CgroupLimit { &mut left.cgroup } else { &mut left.no_memory }) +=
+                        end - start;
+                    done += end - start;
+                    outcome.done_bytes += end - start;
+                    break;
+                }
+            };
             let answer = one(work, &mut pace, start, bytes)?;
             let huge = huge_bytes(work, start, bytes)?;
             if let Some(huge) = huge {
@@ -242,7 +257,7 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, 
         work.shortfalls.add_with(
             Reason::NoWholeBlock,
             rest,
-            "nothing to mend: edges of mappings, and blocks of which less than half is its own (never written, or shared since a fork)",
+            "nothing to mend: edges of mappings, and blocks of which less than half is its own (never written, given up, or shared since a fork)",
         );
     }
     let displaced = sum(&areas.iter().filter(|area| area.displaced).collect::<Vec<_>>());

@@ -2,7 +2,8 @@
 //!
 //! A reading of `smaps` tells the most, but the kernel walks a mapping's page tables under the lock that the process needs
 //! to change its mappings: 30 ns a page, longer than a pause may be where memory is large. Then it is counted in short
-//! pieces by `PAGEMAP_SCAN` (Linux 6.7), which tells neither what was used lately nor what the program advised.
+//! pieces by `PAGEMAP_SCAN` (Linux 6.7), which tells neither what was used lately nor what the
+//! program advised or gave up.
 
 use crate::target::Target;
 use firsttouch_linux::maps::{Backing, Mapping, read_maps};
@@ -26,6 +27,8 @@ pub(crate) struct Seen {
     pub(crate) resident_bytes: u64,
     /// Of these, on huge pages.
     pub(crate) huge_bytes: u64,
+    /// Of these, given up by the program (`MADV_FREE`), as far as that was read.
+    pub(crate) lazy_free_bytes: u64,
     /// Of these, used since somebody last cleared the accessed bits; `None` if nobody says.
     pub(crate) referenced_bytes: Option<u64>,
     /// The program forbids huge pages here, as far as that was read.
@@ -90,6 +93,7 @@ impl Survey {
                 mapping,
                 resident_bytes,
                 huge_bytes,
+                lazy_free_bytes: 0,
                 referenced_bytes,
                 forbidden,
                 special,
@@ -104,6 +108,7 @@ impl From<Region> for Seen {
         Seen {
             resident_bytes: region.figures.rss.unwrap_or(0),
             huge_bytes: region.figures.transparent_huge(),
+            lazy_free_bytes: region.figures.lazy_free.unwrap_or(0),
             referenced_bytes: region.figures.referenced,
             forbidden: region.has_flag("nh"),
             special: is_special(&region),

@@ -22,6 +22,8 @@ pub struct Figures {
     pub anonymous: Option<u64>,
     /// Of the resident bytes, on pages whose accessed bit is set: used since somebody last cleared it.
     pub referenced: Option<u64>,
+    /// Of these, given up by the program (`MADV_FREE`): the kernel takes them back when it likes, unless they are written again.
+    pub lazy_free: Option<u64>,
     /// Of these, anonymous memory on huge pages mapped by one entry. Multi-size pages are invisible here.
     pub anon_huge_pages: Option<u64>,
     /// Shared memory on such pages.
@@ -53,6 +55,7 @@ impl Figures {
             "Pss" => &mut self.pss,
             "Anonymous" => &mut self.anonymous,
             "Referenced" => &mut self.referenced,
+            "LazyFree" => &mut self.lazy_free,
             "AnonHugePages" => &mut self.anon_huge_pages,
             "ShmemPmdMapped" => &mut self.shmem_pmd_mapped,
             "FilePmdMapped" => &mut self.file_pmd_mapped,

@@ -29,8 +29,26 @@ impl Capacity {
 /// How many bytes more this process could have before the machine or one of its control groups has no more; `None` without /proc. Who
 /// asks whether there are `enough` is not told of what there is beyond.
 pub fn room_bytes(enough: usize) -> Option<usize> {
-    let on_machine = available_bytes()?;
-    Some(if on_machine == 0 { 0 } else { room_in_groups(enough.min(on_machine)).min(on_machine) })
+    Room::read(c"/proc/self/cgroup", enough).map(|room| room.bytes)
+}
+
+/// How much more memory a process could have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes.
+    pub bytes: usize,
+    /// A control group has less than the machine.
+    pub is_of_group: bool,
+}
+
+impl Room {
+    /// Of the process of this `/proc/PID/cgroup`, as [`room_bytes`].
+    pub fn read(cgroup_file: &CStr, enough: usize) -> Option<Room> {
+        let on_machine = available_bytes()?;
+        let in_groups =
+            if on_machine == 0 { usize::MAX } else { room_in_groups(cgroup_file, enough.min(on_machine)) };
+        Some(Room { bytes: on_machine.min(in_groups), is_of_group: in_groups < on_machine })
+    }
 }
 
 #[inline(never)]
@@ -43,10 +61,10 @@ fn available_bytes() -> Option<usize> {
     }
 }
 
-/// What the control groups that this process is in leave it; without limit if there is none.
-fn room_in_groups(enough: usize) -> usize {
+/// What the control groups of this `/proc/PID/cgroup` leave who is in them; without limit if there is none.
+fn room_in_groups(cgroup_file: &CStr, enough: usize) -> usize {
     let mut least = usize::MAX;
-    let Some(mut lines) = Lines::open(c"/proc/self/cgroup") else { return least };
+    let Some(mut lines) = Lines::open(cgroup_file) else { return least };
     while let Some(line) = lines.next() {
         let mut parts = line.splitn(3, |byte| *byte == b':').skip(1);
         let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };

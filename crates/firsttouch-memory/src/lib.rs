@@ -51,7 +51,7 @@ mod sparse;
 mod state;
 mod tables;
 
-pub use capacity::room_bytes;
+pub use capacity::{Room, room_bytes};
 pub use clear::{Clearer, FillMeans};
 pub use control::{AgentBlock, AgentStatus, UNKNOWN_BYTES};
 pub use coverage::Coverage;

@@ -45,6 +45,7 @@ pub use ranks::Rank;
 pub use refusal::LaunchError;
 pub use running::{Held, Running};
 pub use supervise::{
-    Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special, is_thread_stack, whole_blocks,
+    Blocks, GrowthLimit, Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special,
+    is_thread_stack, whole_blocks,
 };
 pub use transparent::run_and_wait;

@@ -4,14 +4,16 @@
 //! answer to a collapse proves nothing, so what was obtained is always the difference of two readings of smaps.
 //!
 //! Architecture invariant: the other process must not be able to tell, except by its speed. Only private anonymous
-//! memory is asked for, only blocks that are mostly there already (so its memory does not grow by much), nothing is
+//! memory is asked for, only blocks that are mostly there already, half of the room that there is for it to grow is left to it, nothing is
 //! swapped in, and a process that has ended is a normal end.
 
+mod blocks;
 mod candidates;
 mod pass;
 
+pub use blocks::{Blocks, GrowthLimit, whole_blocks};
 use candidates::{Candidate, candidates};
-pub use candidates::{is_plain, is_special, is_thread_stack, whole_blocks};
+pub use candidates::{is_plain, is_special, is_thread_stack};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::process::{Pagemap, Status, unless_ended};
@@ -92,6 +94,7 @@ pub struct Supervisor {
     handle: ProcessHandle,
     /// The program waits while pages of it are read or collapsed: on a busy machine for longer than that takes.
     precedence: Arc<Precedence>,
+    growth: GrowthLimit,
     range: SuperviseRange,
     chunk_bytes: u64,
     /// Where the last pass ran out of time.
@@ -113,6 +116,7 @@ impl Supervisor {
             pid,
             handle,
             precedence,
+            growth: GrowthLimit::new(pid),
             range,
             chunk_bytes: FIRST_CHUNK,
             resume_at: 0,
@@ -189,10 +193,11 @@ impl Supervisor {
             };
             let mut this = Asked { candidate: *candidate, bytes: 0, whole: begin == candidate.start };
             let entries = |start, pages| pagemap.entries(start, pages);
-            let runs = whole_blocks(begin, candidate.end, entries).map_err(|error| self.unreadable(error))?;
+            let runs = whole_blocks(begin..candidate.end, candidate.lazy_free_bytes, entries)
+                .map_err(|error| self.unreadable(error))?;
             for run in runs {
-                let mut start = run.start;
-                while start < run.end {
+                let mut start = run.range.start;
+                while start < run.range.end {
                     if Instant::now() >= deadline {
                         self.resume_at = start;
                         pass.unfinished = true;
@@ -200,7 +205,16 @@ impl Supervisor {
                         asked.push(this);
                         return Ok(asked);
                     }
-                    let bytes = self.chunk_bytes.min(run.end - start);
+                    let wanted = self.chunk_bytes.min(run.range.end - start);
+                    let bytes = match self.growth.fitting(&run, wanted) {
+                        Ok(bytes) => bytes,
+                        Err(reason) => {
+                            // Others need no more memory than they have.
+                            *pass.refused.entry(reason).or_insert(0) += run.range.end - start;
+                            this.whole = false;
+                            break;
+                        }
+                    };
                     match self.collapse(start, bytes)? {
                         Answer::Done => {}
                         Answer::Ended => return Ok(asked),

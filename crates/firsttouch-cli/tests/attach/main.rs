@@ -13,7 +13,6 @@
 mod attached;
 mod balanced;
 #[path = "../shared/machine.rs"]
-#[expect(dead_code, reason = "these tests change no other settings")]
 mod machine;
 mod meanwhile;
 mod pauses;

@@ -1,6 +1,7 @@
 //! Programs people run, attached to while they work: they say what they say without, and their memory is on huge pages.
 
 use crate::attached::{assert_private, attach, huge_bytes, journals};
+use crate::machine::memory_group;
 use crate::target::{Coverage, Target, compiled, folder, installed, reaches, run_alone, sources};
 use crate::{Outcome, Test, skip};
 use serde_json::Value;
@@ -53,6 +54,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
     tests.push(("shared memory, while another process writes it".to_owned(), Box::new(shared)));
     tests.push(("memory that is not written, or a child's as well".to_owned(), Box::new(not_written)));
+    tests.push(("memory that has to do for the program as well".to_owned(), Box::new(little_room)));
     tests.push(("PostgreSQL attached under load".to_owned(), Box::new(postgres)));
     tests
 }
@@ -210,6 +212,37 @@ fn not_written() -> Outcome {
         let after = target.ask("own").as_u64().unwrap();
         assert!(after < before + (8 << 20), "{how}: {before} bytes, then {after}: {report}");
         assert_eq!(target.finish().0, Some(0), "{how}");
+    }
+    Ok(())
+}
+
+/// Huge pages take memory that the program has not written, which it cannot have twice: half of what its control group leaves is left to it.
+/// What it gave up, the kernel can still take back.
+fn little_room() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("not_written.c"))?;
+    for (how, limit) in [("half", "150M"), ("freed", "260M")] {
+        let group = memory_group(limit)?;
+        let enter = format!("{} && exec \"$@\"", group.enter());
+        let mut target = Target::start(
+            &[
+                "sh".as_ref(),
+                "-c".as_ref(),
+                enter.as_ref(),
+                "sh".as_ref(),
+                program.as_os_str(),
+                "200".as_ref(),
+                how.as_ref(),
+            ],
+            folder.path(),
+        );
+        let report = attach(state.path(), target.pid, &["--pages", "thp"]).done(target.pid);
+        let reasons = report["shortfalls"].to_string();
+        let expected = if how == "half" { "cgroup-limit" } else { "no-whole-block" };
+        assert!(reasons.contains(expected), "{how}: {report}");
+        // Alone it could have 46 MiB more, and all of its 200 again.
+        target.ask(if how == "half" { "more 20" } else { "more 150" });
+        assert_eq!(target.finish().0, Some(0), "{how}: {report}");
     }
     Ok(())
 }

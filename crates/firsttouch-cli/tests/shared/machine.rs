@@ -126,7 +126,7 @@ impl Surroundings {
                 self._settings.extend(pool_2m(wanted)?);
             }
             ("cgroup", bytes) => {
-                self.group = Some(group("memory", ["memory.limit_in_bytes", "memory.max"], bytes)?);
+                self.group = Some(memory_group(bytes)?);
             }
             ("cgroup2m", bytes) => {
                 let files = ["hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.max"];
@@ -142,6 +142,11 @@ impl Surroundings {
         }
         Ok(())
     }
+}
+
+/// A control group that may have so much memory.
+pub(crate) fn memory_group(bytes: &str) -> Outcome<ControlGroup> {
+    group("memory", ["memory.limit_in_bytes", "memory.max"], bytes)
 }
 
 fn group(controller: &str, files: [&str; 2], bytes: &str) -> Outcome<ControlGroup> {

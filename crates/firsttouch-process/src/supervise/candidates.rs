@@ -1,12 +1,10 @@
 //! Which memory of another process is worth collapsing. Pure: everything read comes in as values.
 
+use super::blocks::ENOUGH_BYTES;
 use super::pass::{Pass, SuperviseRange};
 use firsttouch_linux::maps::{Backing, Mapping};
-use firsttouch_linux::process::{PageEntry, Pagemap};
-use firsttouch_linux::smaps::{PMD_BYTES, Region};
+use firsttouch_linux::smaps::Region;
 use firsttouch_memory::Reason;
-use std::io;
-use std::ops::Range;
 
 /// A mapping that could get more huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +13,12 @@ pub(super) struct Candidate {
     pub(super) end: u64,
     pub(super) rss_bytes: u64,
     pub(super) huge_bytes: u64,
+    pub(super) lazy_free_bytes: u64,
 }
 
 /// A stack of a thread has a guard of no access right below it; the C library does not name it.
 const LARGEST_GUARD: u64 = 1 << 20;
 const DEFAULT_STACK: u64 = 8 << 20;
-const PAGES_PER_BLOCK: usize = (PMD_BYTES / Pagemap::PAGE_BYTES) as usize;
-/// A block is worth a huge page from this share of its pages on that are the program's alone. With fewer, the program would be given
-/// more memory than it has written: MADV_COLLAPSE does not heed khugepaged's limits, for pages that are not there, pages of
-/// zeros, and pages shared with a child alike.
-const ENOUGH_PAGES: usize = PAGES_PER_BLOCK / 2;
-/// Pagemap entries read at a time: 64 blocks.
-const PAGES_PER_READ: usize = 64 * PAGES_PER_BLOCK;
-
 /// Whether a mapping, with the one right `below` it, is private memory that a program fills itself: no file, nothing of the
 /// kernel's, and no stack of a thread.
 pub fn is_plain(mapping: &Mapping, below: Option<&Mapping>) -> bool {
@@ -72,61 +63,27 @@ pub(super) fn candidates(regions: &[Region], range: SuperviseRange) -> (Vec<Cand
             }
             continue;
         }
-        // Nothing to gain where less than what makes one block worth it is on base pages.
-        if small_bytes >= ENOUGH_PAGES as u64 * Pagemap::PAGE_BYTES {
-            candidates.push(Candidate { start: mapping.start, end: mapping.end, rss_bytes, huge_bytes });
+        let lazy_free_bytes = region.figures.lazy_free.unwrap_or(0);
+        // Nothing to gain where less than what makes one block worth it is on base pages, or most was given up.
+        if small_bytes >= ENOUGH_BYTES && lazy_free_bytes <= small_bytes / 2 {
+            candidates.push(Candidate {
+                start: mapping.start,
+                end: mapping.end,
+                rss_bytes,
+                huge_bytes,
+                lazy_free_bytes,
+            });
         }
     }
     (candidates, pass)
-}
-
-/// The runs of whole blocks in a range that are worth collapsing: mostly the program's own already, and nothing of them in swap.
-/// `entries` reads the pagemap.
-pub fn whole_blocks(
-    start: u64,
-    end: u64,
-    entries: impl Fn(u64, usize) -> io::Result<Vec<PageEntry>>,
-) -> io::Result<Vec<Range<u64>>> {
-    let mut runs: Vec<Range<u64>> = Vec::new();
-    let mut at = start.next_multiple_of(PMD_BYTES);
-    let end = end - end % PMD_BYTES;
-    while at < end {
-        let pages = (((end - at) / Pagemap::PAGE_BYTES) as usize).min(PAGES_PER_READ);
-        let read = entries(at, pages)?;
-        let blocks = read.chunks_exact(PAGES_PER_BLOCK);
-        if blocks.len() == 0 {
-            break;
-        }
-        for block in blocks {
-            if worth_it(block) {
-                match runs.last_mut() {
-                    Some(run) if run.end == at => run.end = at + PMD_BYTES,
-                    _ => runs.push(at..at + PMD_BYTES),
-                }
-            }
-            at += PMD_BYTES;
-        }
-    }
-    Ok(runs)
-}
-
-/// Mostly the program's own, and nothing that would have to be fetched from swap.
-fn worth_it(block: &[PageEntry]) -> bool {
-    let own = block.iter().filter(|page| page.is_written_in_place()).count();
-    own >= ENOUGH_PAGES && !block.iter().any(|page| page.swapped())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use firsttouch_linux::smaps::parse_smaps;
-    use proptest::prelude::*;
 
     const ALL: SuperviseRange = SuperviseRange { min_size: 0, max_size: None };
-    const FORKED: u64 = 1 << 63;
-    const PRESENT: u64 = FORKED | 1 << 56;
-    const OF_A_FILE: u64 = FORKED | 1 << 61;
-    const SWAPPED: u64 = 1 << 62;
 
     fn region(line: &str, rss_kib: u64, huge_kib: u64, flags: &str) -> String {
         format!("{line}\nRss: {rss_kib} kB\nAnonHugePages: {huge_kib} kB\nVmFlags: {flags}\n")
@@ -169,44 +126,12 @@ mod tests {
         assert_eq!(starts(&text, SuperviseRange { min_size: 0, max_size: Some(8 << 20) }), [0x1000_0000]);
     }
 
-    /// A pagemap in which block number `n` has `present[n]` pages.
-    fn pagemap(present: Vec<usize>, word: u64) -> impl Fn(u64, usize) -> io::Result<Vec<PageEntry>> {
-        move |start, pages| {
-            let first = (start / Pagemap::PAGE_BYTES) as usize;
-            Ok((first..first + pages)
-                .map(|page| {
-                    let there = present.get(page / PAGES_PER_BLOCK).copied().unwrap_or(0);
-                    PageEntry::from_raw(if page % PAGES_PER_BLOCK < there { word } else { 0 })
-                })
-                .collect())
-        }
-    }
-
     #[test]
-    fn blocks_that_are_mostly_there_are_joined_to_runs() {
-        let present = pagemap(vec![512, 512, 256, 255, 0, 512, 512], PRESENT);
-        // The range begins inside block 0 and ends inside block 6.
-        let runs = whole_blocks(4096, 6 * PMD_BYTES + 4096, &present).unwrap();
-        assert_eq!(runs, [PMD_BYTES..3 * PMD_BYTES, 5 * PMD_BYTES..6 * PMD_BYTES]);
-        let swapped = pagemap(vec![512], SWAPPED);
-        assert_eq!(whole_blocks(0, PMD_BYTES, swapped).unwrap(), []);
-        assert_eq!(whole_blocks(4096, 8192, pagemap(vec![512], PRESENT)).unwrap(), []);
-        assert_eq!(whole_blocks(0, PMD_BYTES, pagemap(vec![512], FORKED)).unwrap(), []);
-        assert_eq!(whole_blocks(0, PMD_BYTES, pagemap(vec![512], OF_A_FILE)).unwrap().len(), 1);
-    }
-
-    proptest! {
-        #[test]
-        fn runs_are_whole_blocks_inside_the_range(
-            start in 0u64..1 << 30,
-            bytes in 0u64..1 << 28,
-            present in proptest::collection::vec(0usize..513, 0..640),
-        ) {
-            let runs = whole_blocks(start, start + bytes, pagemap(present, PRESENT)).unwrap();
-            for run in runs {
-                prop_assert!(run.start >= start && run.end <= start + bytes);
-                prop_assert_eq!(run.start % PMD_BYTES + run.end % PMD_BYTES, 0);
-            }
-        }
+    fn what_the_program_has_given_up_is_not_wanted() {
+        let given_up = |kib: u64| {
+            region("10000000-20000000 rw-p 0 00:00 0 ", 65536, 0, "rd wr") + &format!("LazyFree: {kib} kB\n")
+        };
+        assert_eq!(starts(&given_up(32768), ALL), [0x1000_0000]);
+        assert_eq!(starts(&given_up(32769), ALL), []);
     }
 }
