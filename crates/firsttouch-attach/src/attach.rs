@@ -9,14 +9,14 @@ use crate::journal::Journal;
 use crate::migrate;
 use crate::pace::Took;
 use crate::reading::Reader;
-use crate::store::boot_id;
+use crate::store::{boot_id, host};
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Shortfalls, Watcher, Work, reason_of};
 use firsttouch_documents::{JournalBegin, JournalEntry};
 use firsttouch_journal::JournalError;
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
-use firsttouch_linux::process::Status;
+use firsttouch_linux::process::{Status, pid_namespace};
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::urgent::Urgent;
@@ -224,6 +224,7 @@ fn with_journal(
         let is_changed = work.moved_bytes + collapsed_bytes > 0 || work.bound_threads > 0;
         ended = match outcome {
             Err(halt @ (Halt::Refused(..) | Halt::Unreadable(..))) if !is_changed => {
+                let _ = work.journal.write(JournalEntry::End { ended: AttachEnded::Refused });
                 return Err(AttachError::of(halt, pid, "change the placement"));
             }
             outcome => finish(&mut work, outcome),
@@ -287,15 +288,17 @@ fn begin(work: &mut Work<'_>, request: &ResolvedRequest, context: &AttachContext
         );
     }
     let target = work.target;
-    work.note(JournalEntry::Begin(JournalBegin {
+    work.note(JournalEntry::Begin(Box::new(JournalBegin {
         pid: target.pid(),
         start_ticks: target.start_ticks(),
         boot_id: boot_id(target.root()),
+        host: host(target.root()),
+        pid_namespace: pid_namespace(target.root()),
         image: target.image().clone(),
         command: target.command().to_owned(),
         began: context.now.clone(),
         asked: request.asked.clone(),
-    }))?;
+    })))?;
     Ok(())
 }
 

@@ -83,9 +83,13 @@ pub(crate) fn bind(work: &mut Work<'_>, affinity: &ThreadAffinity) -> Result<(),
             let is_itself = chosen.is_none_or(|single_cpu| single_cpu.start_ticks == started);
             let given = affinity.of(place, thread.id).filter(|_| is_itself);
             place += 1;
-            if let Some(given) = given.filter(|given| thread.cpus != *given) {
-                work.may_go_on()?;
-                one(work, &thread, started, &given)?;
+            if let Some(given) = given {
+                // As it is now: the program may have bound it while others were bound.
+                let now = thread_of(work.target.root(), work.target.pid(), thread.id);
+                if let Some(thread) = now.filter(|now| now.cpus != given) {
+                    work.may_go_on()?;
+                    one(work, &thread, started, &given)?;
+                }
             }
             work.progress(Phase::Threads, place as u64, of.max(place as u64), begun);
         }

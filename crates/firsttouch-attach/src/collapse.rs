@@ -8,7 +8,7 @@ use crate::runs::NodeRuns;
 use crate::work::{Halt, Phase, Work};
 use firsttouch_documents::JournalEntry;
 use firsttouch_linux::maps::{cover, read_maps};
-use firsttouch_linux::process::ResidentRun;
+use firsttouch_linux::pagemap::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use firsttouch_placement::format_bytes;

@@ -14,6 +14,7 @@ use firsttouch_linux::sysinfo::status_field;
 use firsttouch_placement::ExecutorKind;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
@@ -119,7 +120,14 @@ impl InProcess {
         // A closed end is told by the answer that does not come, or that says why.
         let sent = self.agent.get_mut().write_all(request);
         let mut line = String::new();
-        (&mut self.agent).take(MOST_LINE_BYTES as u64).read_line(&mut line)?;
+        if let Err(error) = (&mut self.agent).take(MOST_LINE_BYTES as u64).read_line(&mut line) {
+            // Its answer may still come, and would be taken for that to another request.
+            let _ = self.agent.get_ref().shutdown(Shutdown::Both);
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("the agent does not answer: {error}"),
+            ));
+        }
         let Some(answer) = line.strip_suffix('\n') else {
             sent?;
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the agent closed the control channel"));
@@ -200,5 +208,22 @@ impl Executor for InProcess {
             }
             Err(error) => Err(io::Error::from_raw_os_error(error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_taken_for_that_to_another_request() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let mut inside = InProcess { root: Root::live(), pid: 1, agent: BufReader::new(ours) };
+        let error = inside.ask(b"first\n").unwrap_err();
+        // Nor is it one that asks for another try.
+        assert_eq!((error.kind(), error.raw_os_error()), (io::ErrorKind::TimedOut, None));
+        let _ = theirs.write_all(b"ok first\n");
+        assert!(inside.ask(b"second\n").is_err());
     }
 }

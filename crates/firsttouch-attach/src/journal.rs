@@ -35,7 +35,7 @@ impl JournalHistory {
     pub fn begin(&self) -> Option<&JournalBegin> {
         self.entries
             .iter()
-            .find_map(|entry| if let JournalEntry::Begin(begin) = entry { Some(begin) } else { None })
+            .find_map(|entry| if let JournalEntry::Begin(begin) = entry { Some(&**begin) } else { None })
     }
 
     /// The steps that were not taken back, newest first, with their lines.
@@ -146,15 +146,17 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn begin(boot_id: &str) -> JournalEntry {
-        JournalEntry::Begin(JournalBegin {
+        JournalEntry::Begin(Box::new(JournalBegin {
             pid: 7,
             start_ticks: 99,
             boot_id: boot_id.to_owned(),
+            host: Some("host".to_owned()),
+            pid_namespace: Some(9),
             image: ProgramImage { program: "/bin/x".to_owned(), start_code: 1, start_stack: 2 },
             command: "x y".to_owned(),
             began: "2026-01-01T00:00:00Z".to_owned(),
             asked: AttachAsked { huge_pages: true, ..AttachAsked::default() },
-        })
+        }))
     }
 
     fn entry() -> impl Strategy<Value = JournalEntry> {

@@ -3,7 +3,7 @@
 use crate::journal::JournalHistory;
 use crate::target::living_thread;
 use firsttouch_documents::JournalBegin;
-use firsttouch_linux::process::Stat;
+use firsttouch_linux::process::{Stat, are_numbers_ours, pid_namespace, unless_ended};
 use firsttouch_linux::root::Root;
 use firsttouch_placement::AttachedProcess;
 use firsttouch_sorted::sort_by_key;
@@ -18,7 +18,7 @@ pub struct Kept {
     pub path: PathBuf,
     /// The process as it was when it was first attached to; `None` where the file does not read.
     pub begin: Option<JournalBegin>,
-    /// The process is still there.
+    /// The process is still there, or may be: nobody knows where it was attached to on another machine or in another PID namespace, or cannot be looked at.
     pub alive: bool,
     /// The last attach or undo was cut off.
     pub cut_off: bool,
@@ -48,7 +48,7 @@ pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let boot = boot_id(root);
+    let (boot, namespace) = (boot_id(root), pid_namespace(root).filter(|_| are_numbers_ours(root)));
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -57,7 +57,7 @@ pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
         }
         let history = fs::read(&path).ok().and_then(|text| JournalHistory::parse(&text).ok());
         let begin = history.as_ref().and_then(JournalHistory::begin).cloned();
-        let alive = begin.as_ref().is_some_and(|begin| is_alive(root, begin, &boot));
+        let alive = begin.as_ref().is_some_and(|begin| may_be_alive(root, begin, &boot, namespace));
         let cut_off = history.as_ref().is_some_and(JournalHistory::is_cut_off);
         let open_steps = history.as_ref().map_or(0, |history| history.open_steps().len());
         found.push(Kept { path, begin, alive, cut_off, open_steps });
@@ -79,8 +79,25 @@ pub fn boot_id(root: &Root) -> String {
     id.trim().to_owned()
 }
 
-fn is_alive(root: &Root, begin: &JournalBegin, boot: &str) -> bool {
-    let same = |stat: &Stat| stat.start_ticks == begin.start_ticks;
-    let first = Stat::read(root, begin.pid).ok().filter(same);
-    begin.boot_id == boot && first.is_some_and(|stat| living_thread(root, begin.pid, stat).is_some())
+/// The name of this machine; `None` where the kernel does not tell.
+pub(crate) fn host(root: &Root) -> Option<String> {
+    Some(root.read("proc/sys/kernel/hostname").ok().flatten()?.trim().to_owned())
+}
+
+fn may_be_alive(root: &Root, begin: &JournalBegin, boot: &str, namespace: Option<u64>) -> bool {
+    if begin.boot_id != boot {
+        // Of this machine before it was booted, or of another machine that has this folder.
+        return begin.host.is_some() && begin.host != host(root);
+    }
+    // Without the key they are from before there was one, and are of the namespace that reads them.
+    if namespace.is_none() || begin.pid_namespace.is_some_and(|other| Some(other) != namespace) {
+        return true;
+    }
+    match unless_ended(Stat::read(root, begin.pid)) {
+        Ok(Some(stat)) => {
+            stat.start_ticks == begin.start_ticks && living_thread(root, begin.pid, stat).is_some()
+        }
+        Ok(None) => false,
+        Err(_) => true,
+    }
 }

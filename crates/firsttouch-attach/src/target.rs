@@ -4,7 +4,8 @@
 //! program, or that somebody began to trace or stopped, ends the attach before the step is made.
 
 use firsttouch_documents::ProgramImage;
-use firsttouch_linux::process::{Pagemap, Stat, Status, threads};
+use firsttouch_linux::pagemap::Pagemap;
+use firsttouch_linux::process::{Stat, Status, ancestors, are_numbers_ours, threads};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
@@ -76,6 +77,12 @@ pub enum TargetError {
         /// As asked.
         pid: u32,
     },
+    /// /proc is that of another PID namespace: under this number it shows another process.
+    #[error("/proc is that of another PID namespace: what it shows of {pid} is another process")]
+    OtherNamespace {
+        /// As asked.
+        pid: u32,
+    },
     /// Something of it cannot be read.
     #[error("cannot read {what} of process {pid}")]
     Unreadable {
@@ -109,6 +116,9 @@ impl TargetError {
                 "run firsttouch as root; a program that has set PR_SET_DUMPABLE to 0, or has file capabilities or setuid, \
                  keeps its own user out"
                     .to_owned()
+            }
+            TargetError::OtherNamespace { .. } => {
+                "mount -t proc proc /proc   # in the namespace of firsttouch (unshare: --mount-proc)".to_owned()
             }
             TargetError::Unreadable { .. } => {
                 "mount -t proc proc /proc, without hidepid; in a container, share the PID namespace of the process".to_owned()
@@ -150,6 +160,9 @@ impl Target {
         }
         if pid == std::process::id() {
             return Err(TargetError::Ourselves { pid });
+        }
+        if !are_numbers_ours(root) {
+            return Err(TargetError::OtherNamespace { pid });
         }
         let unreadable = |what| move |source| TargetError::Unreadable { pid, what, source };
         let handle = match ProcessHandle::open(pid) {
@@ -302,6 +315,14 @@ impl Target {
         self.pagemap.entries(0, 1).is_ok_and(|entries| !entries.is_empty())
     }
 
+    /// Whether it descends from another that is attached to: both are what they were when that is read.
+    pub fn descends_from(&self, ancestor: &Target) -> bool {
+        ancestors(&self.root, self.pid).contains(&ancestor.pid)
+            && self.check().is_ok()
+            && ancestor.start_ticks <= self.start_ticks
+            && !ancestor.handle.wait_ended(Some(Duration::ZERO)).unwrap_or(true)
+    }
+
     /// Waits, at most so long; ends early when the process ends.
     pub fn pause(&self, time: Duration) {
         // A signal ends the wait early as well: the caller looks whether it is to stop.
@@ -395,5 +416,29 @@ fn who_may_not(root: &Root, pid: u32, status: &Status) -> TargetError {
             TargetError::OtherUser { pid, owner, ourselves }
         }
         _ => TargetError::NotDumpable { pid },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_linux::process::children;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_descends_from_its_parent_for_as_long_as_that_lives() {
+        let root = Root::live();
+        let mut shell = Command::new("sh").args(["-c", "cat; :"]).stdin(Stdio::piped()).spawn().unwrap();
+        let cat = loop {
+            match children(&root, shell.id()).unwrap_or_default()[..] {
+                [cat] => break cat,
+                _ => std::thread::yield_now(),
+            }
+        };
+        let [above, below] = [shell.id(), cat].map(|pid| Target::open(&root, pid).unwrap());
+        assert!(below.descends_from(&above) && !above.descends_from(&below));
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(!below.descends_from(&above));
     }
 }

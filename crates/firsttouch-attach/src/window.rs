@@ -4,7 +4,7 @@ use crate::destination::PAGE_BYTES;
 use crate::executor::Executor;
 use crate::runs::NodeRuns;
 use crate::target::Target;
-use firsttouch_linux::process::Pagemap;
+use firsttouch_linux::pagemap::Pagemap;
 use firsttouch_linux::smaps::PMD_BYTES;
 use std::io;
 

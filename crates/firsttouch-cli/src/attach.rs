@@ -47,13 +47,17 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     if args.tree {
         let family = descendants(&Root::live(), &[pid])?;
         for child in family.into_iter().skip(1).filter(|child| *child != std::process::id()) {
-            if report.ended == AttachEnded::Interrupted {
+            if is_interrupted(&report) {
                 break;
             }
-            let done =
-                Target::open(&Root::live(), child).map_err(|error| error.to_string()).and_then(|target| {
-                    one(&target, args, &request, &context).map_err(|failure| failure.to_string())
-                });
+            let opened = Target::open(&Root::live(), child).map_err(|error| error.to_string());
+            let done = opened.and_then(|descendant| {
+                // Since the list was made its number may have come to mean somebody else.
+                if !descendant.descends_from(&target) {
+                    return Err("it descends from the process no longer".to_owned());
+                }
+                one(&descendant, args, &request, &context).map_err(|failure| failure.to_string())
+            });
             match done {
                 Ok(done) => report.children.push(done),
                 Err(error) => report.notes.push(format!("descendant {child} was left as it is: {error}")),
@@ -68,11 +72,16 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     Ok(code(&report))
 }
 
+/// Whether we were asked to stop, at the process or at a descendant.
+fn is_interrupted(report: &AttachReport) -> bool {
+    report.ended == AttachEnded::Interrupted || report.children.iter().any(is_interrupted)
+}
+
 /// The exit code that tells how an attach ended.
 fn code(report: &AttachReport) -> u8 {
     match report.ended {
+        _ if is_interrupted(report) => INTERRUPTED,
         AttachEnded::Done => 0,
-        AttachEnded::Interrupted => INTERRUPTED,
         // The process ended, or became something else, in the middle.
         _ => FAILED,
     }

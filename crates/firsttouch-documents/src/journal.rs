@@ -25,6 +25,12 @@ pub struct JournalBegin {
     pub start_ticks: u64,
     /// The boot that it belongs to.
     pub boot_id: String,
+    /// The name of the machine: the folder may be that of several. Absent where the kernel did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The PID namespace in which the process has this number; absent where the kernel did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_namespace: Option<u64>,
     /// The program that it is.
     pub image: ProgramImage,
     /// Its words.
@@ -41,7 +47,7 @@ pub struct JournalBegin {
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum JournalEntry {
     /// An attach begins.
-    Begin(JournalBegin),
+    Begin(Box<JournalBegin>),
     /// The CPUs of a thread are set.
     Affinity {
         /// The thread.

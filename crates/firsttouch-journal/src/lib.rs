@@ -13,7 +13,7 @@ use firsttouch_documents::{Document, SCHEMA_VERSION};
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What is wrong with a journal.
@@ -102,21 +102,27 @@ impl JournalFile {
         };
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed("make", folder))?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(failed("make", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                return Err(JournalError::Busy { at_work: at_work.to_owned() });
+        let mut file = loop {
+            let file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create(true)
+                .mode(0o600)
+                .custom_flags(libc::O_NOFOLLOW)
+                .open(&path)
+                .map_err(failed("make", &path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => {
+                    return Err(JournalError::Busy { at_work: at_work.to_owned() });
+                }
+                Err(fs::TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
             }
-            Err(fs::TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
-        }
+            // Its last writer may have removed it since it was opened: lines in it would go with it.
+            if is_at(&file, &path) {
+                break file;
+            }
+        };
         if lasting {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("keep", folder))?;
         }
@@ -165,6 +171,12 @@ impl JournalFile {
     }
 }
 
+/// Whether a path leads to this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(ours), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (ours.dev(), ours.ino()) == (there.dev(), there.ino())
+}
+
 impl Drop for JournalFile {
     fn drop(&mut self) {
         // A child that was forked meanwhile, and is not its program yet, would keep the lock.
@@ -195,9 +207,14 @@ mod tests {
         journal.cut(3).unwrap();
         journal.write("[]\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n[]\n");
+        // Who opened it before it was removed has the lock of a file that nobody finds.
+        let opened = std::fs::File::open(&path).unwrap();
+        assert!(super::is_at(&opened, &path));
         let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         journal.remove();
-        assert!(!path.exists());
+        assert!(!path.exists() && !super::is_at(&opened, &path));
+        std::fs::write(&path, "").unwrap();
+        assert!(!super::is_at(&opened, &path));
     }
 }

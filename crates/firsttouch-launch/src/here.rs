@@ -6,7 +6,7 @@ use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::features;
 use firsttouch_linux::numa;
 use firsttouch_linux::sysinfo::status_field;
-use firsttouch_machine::{Machine, MachineError, Measurement, Near, NearError, Root};
+use firsttouch_machine::{Machine, MachineError, Measurement, Near, NearError, Root, cpuset_of_process};
 use firsttouch_placement::{MemoryPolicy, Placement, Policies, RankOf, ResolveError, Resolved, Surroundings};
 use firsttouch_process::{CpuBits, Environment, Inheritance};
 use std::path::{Path, PathBuf};
@@ -64,14 +64,15 @@ impl Here {
         Here { machine, measured, unread }
     }
 
-    /// For what is done to another process: our own affinity and cpuset mean nothing for it. The nodes it may use are in its
-    /// status; within its CPUs the kernel keeps it, and what that leaves of a wish is read back.
+    /// For what is done to another process: our own affinity and cpuset mean nothing for it, but its own cpuset does. The nodes it may
+    /// use are in its status.
     pub fn for_process(mut self, pid: u32) -> Here {
         let status = Root::live().read(&format!("proc/{pid}/status")).ok().flatten();
         let nodes = status.as_deref().and_then(|text| parse_list(status_field(text, "Mems_allowed_list")?));
         let limits = &mut self.machine.limits;
         limits.allowed_nodes = nodes;
-        (limits.allowed_cpus, limits.cpuset_cpus, limits.cpuset_mems) = (None, None, None);
+        limits.cpuset_cpus = cpuset_of_process(&Root::live(), pid);
+        (limits.allowed_cpus, limits.cpuset_mems) = (None, None);
         self
     }
 

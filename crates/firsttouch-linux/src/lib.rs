@@ -28,6 +28,8 @@ pub mod memfd;
 pub mod network;
 pub mod numa;
 #[cfg(feature = "std")]
+pub mod pagemap;
+#[cfg(feature = "std")]
 pub mod perf;
 #[cfg(feature = "std")]
 pub mod process;

@@ -28,6 +28,8 @@ pub type CpuBits = Bits<CPU_WORDS>;
 impl<const WORDS: usize> Bits<WORDS> {
     /// The set of nothing.
     pub const EMPTY: Self = Bits([0; WORDS]);
+    /// The set of all numbers that a set can have.
+    pub const ALL: Self = Bits([u64::MAX; WORDS]);
     /// Numbers from here on are in no set.
     pub const END: u32 = WORDS as u32 * 64;
 

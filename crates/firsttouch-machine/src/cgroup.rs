@@ -1,9 +1,9 @@
-//! Finds the folder of our own control group, in version 1 and version 2 hierarchies.
+//! Finds the folder of a process's control group, in version 1 and version 2 hierarchies.
 
 use crate::reader::Reader;
 use firsttouch_linux::sysinfo::{self, CgroupLine, Mount};
 
-/// The groups we are in, of one controller: the innermost first, the top of the mount last.
+/// The groups that a process is in, of one controller: the innermost first, the top of the mount last.
 pub(crate) struct Group {
     /// 1 or 2.
     pub(crate) version: u8,
@@ -16,24 +16,28 @@ pub(crate) struct Group {
 pub(crate) struct Cgroups {
     lines: Vec<CgroupLine>,
     mounts: Vec<Mount>,
-    /// What `/proc/self/cpuset` says: all that old recordings have.
+    /// What `/proc/PID/cpuset` says: all that old recordings have.
     cpuset: Option<String>,
 }
 
 impl Cgroups {
-    pub(crate) fn read(reader: &Reader<'_>) -> Cgroups {
+    /// Those of a process: its folder in /proc, `self` or a number.
+    pub(crate) fn of_process(reader: &Reader<'_>, process: &str) -> Cgroups {
         let mounts = reader
             .text("proc/self/mountinfo")
             .or_else(|| reader.text("proc/self/mounts"))
             .or_else(|| reader.text("proc/mounts"));
         Cgroups {
-            lines: reader.text("proc/self/cgroup").map(|text| sysinfo::cgroups(&text)).unwrap_or_default(),
+            lines: reader
+                .text(&format!("proc/{process}/cgroup"))
+                .map(|text| sysinfo::cgroups(&text))
+                .unwrap_or_default(),
             mounts: mounts.map(|text| sysinfo::mounts(&text)).unwrap_or_default(),
-            cpuset: reader.word("proc/self/cpuset"),
+            cpuset: reader.word(&format!("proc/{process}/cpuset")),
         }
     }
 
-    /// The group that a controller sees us in: its own hierarchy where it has one, else the unified one.
+    /// The group that a controller sees the process in: its own hierarchy where it has one, else the unified one.
     pub(crate) fn of(&self, controller: &str) -> Option<Group> {
         let is_ours = |mount: &&Mount| mount.options.iter().any(|option| option == controller);
         if let Some(mount) = self.mounts.iter().filter(|mount| mount.kind == "cgroup").find(is_ours) {

@@ -63,7 +63,7 @@ pub use features::{Features, Probe};
 pub use filling::{FillCancel, FillCold, FillCrossovers, FillDevice, FillReport, FillRow, FillState};
 pub use firsttouch_linux::root::Root;
 pub use kind::{MemoryKind, UnknownMemoryKind};
-pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits};
+pub use limits::{Bound, GroupMemory, HugetlbLimit, Limits, cpuset_of_process};
 pub use machine::Machine;
 pub use measurement::{
     Disagreement, Matrix, MeasuredMachine, MeasuredNode, MeasuredPages, Measurement, Method, PageLatency,

@@ -3,6 +3,7 @@
 use crate::cgroup::{Cgroups, Group};
 use crate::reader::Reader;
 use firsttouch_linux::cpulist::parse_list;
+use firsttouch_linux::root::Root;
 use firsttouch_linux::sysinfo::{self, Limit};
 use firsttouch_sorted::sort_by_key;
 use serde::{Deserialize, Serialize};
@@ -108,7 +109,7 @@ impl Limits {
         let rows = reader.text("proc/self/limits");
         let row = |name: &str| sysinfo::soft_limit(rows.as_deref()?, name).map(Bound::from);
         let allowed = |name: &str| parse_list(sysinfo::status_field(status?, name)?);
-        let groups = Cgroups::read(reader);
+        let groups = Cgroups::of_process(reader, "self");
         let cpuset = groups.of("cpuset");
         Limits {
             memlock_bytes: row("Max locked memory"),
@@ -223,6 +224,13 @@ fn page_size(word: &str) -> Option<u64> {
     let shifts = [("KB", 10), ("MB", 20), ("GB", 30)];
     let (number, shift) = shifts.iter().find_map(|(unit, shift)| Some((word.strip_suffix(unit)?, shift)))?;
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// The CPUs that the cpuset of a process lets it run on, whatever its threads are bound to; `None` where there are no cpusets.
+pub fn cpuset_of_process(root: &Root, pid: u32) -> Option<Vec<u32>> {
+    let reader = Reader::new(root);
+    let group = Cgroups::of_process(&reader, &pid.to_string()).of("cpuset")?;
+    cpuset_list(&reader, &group, "cpus")
 }
 
 fn cpuset_list(reader: &Reader<'_>, group: &Group, what: &str) -> Option<Vec<u32>> {

@@ -153,7 +153,7 @@ fn collect(reader: &Reader<'_>, done: String, steps: &[&str], files: &mut Sorted
 }
 
 fn cpu_quota(reader: &Reader<'_>) -> Option<CpuQuota> {
-    let group = Cgroups::read(reader).of("cpu")?;
+    let group = Cgroups::of_process(reader, "self").of("cpu")?;
     let quotas = group.folders.iter().filter_map(|folder| {
         let (file, text) = match group.version {
             1 => {

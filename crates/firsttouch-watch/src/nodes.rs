@@ -4,7 +4,7 @@
 //! Every huge page is asked for. Of small ones as many as tell the shares to better than half a per cent: one at random out
 //! of each group of neighbours, so that neither regions nor a pattern of nodes can hide.
 
-use firsttouch_linux::process::ResidentRun;
+use firsttouch_linux::pagemap::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use std::collections::BTreeMap;
 use std::io;

@@ -4,7 +4,7 @@
 //! What the kernel counts as present here are pages of zeros too, which belong to nobody. They are told apart by the sum.
 
 use firsttouch_linux::maps::{Backing, Mapping, read_maps};
-use firsttouch_linux::process::{Pagemap, ResidentRun};
+use firsttouch_linux::pagemap::{Pagemap, ResidentRun};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::urgent::Precedence;
 use std::sync::Arc;

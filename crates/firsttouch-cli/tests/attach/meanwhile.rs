@@ -2,10 +2,13 @@
 //! traced; or the one at work is killed. The process lives on, its memory is whole, and the report says what was so.
 
 use crate::attached::{Attached, assert_private, attach, command, journals};
+use crate::machine::group;
 use crate::refused::state_of;
 use crate::single::skip;
 use crate::target::{Coverage, LIMIT, Target, compiled, folder, reaches, sources};
 use crate::{Outcome, Test};
+use firsttouch_linux::process::Stat;
+use firsttouch_linux::root::Root;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::Path;
@@ -34,6 +37,9 @@ pub(crate) fn tests() -> Vec<Test> {
         })
         .collect();
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
+    tests.push(("attach to a tree is interrupted at a child".to_owned(), Box::new(interrupted_in_tree)));
+    tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));
+    tests.push(("undo restores threads that a cpuset has moved".to_owned(), Box::new(undone_in_cpuset)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
     tests.push(("undo restores the threads".to_owned(), Box::new(|| undone(|_| ()))));
     tests
@@ -61,10 +67,18 @@ impl Midway {
     /// Attaches in steps that take a while, and stops that at the first of them. On a machine that others work on it may be
     /// further before we get to it, and is begun anew with another program.
     fn new(options: &[&str]) -> Outcome<Midway> {
+        Midway::at(|pid| pid, &[], options)
+    }
+
+    /// The same of a program that other words start, at a process by that of the program.
+    fn at(whom: fn(u32) -> u32, before: &[&str], options: &[&str]) -> Outcome<Midway> {
         for _ in 0..ATTEMPTS {
             let (folder, state) = (folder(), folder());
-            let target = changes(folder.path())?;
-            let mut attaching = begin(state.path(), target.pid, options);
+            let program = compiled(folder.path(), &sources("c").join("changes.c"))?;
+            let words = before.iter().map(|word| word.as_ref()).chain([program.as_os_str(), MIB.as_ref()]);
+            let target = Target::start(&words.collect::<Vec<_>>(), folder.path());
+            let pid = whom(target.pid);
+            let mut attaching = begin(state.path(), pid, options);
             if attaching.try_wait().unwrap().is_none() {
                 signal(attaching.id(), "STOP");
                 wait_for_state(attaching.id(), &['T', 'Z']);
@@ -73,7 +87,7 @@ impl Midway {
                 }
                 signal(attaching.id(), "CONT");
             }
-            Attached::of(&attaching.wait_with_output().unwrap()).done(target.pid);
+            Attached::of(&attaching.wait_with_output().unwrap()).done(pid);
         }
         panic!("attach was done before it could be stopped, {ATTEMPTS} times");
     }
@@ -226,6 +240,60 @@ fn interrupted() -> Outcome {
     coverage.reaches(0.97, &report)
 }
 
+fn interrupted_in_tree() -> Outcome {
+    let parent = |pid| Stat::read(&Root::live(), pid).unwrap().parent;
+    let midway = Midway::at(parent, &["sh", "-c", "\"$0\" \"$@\"; exit $?"], &["--tree"])?;
+    signal(midway.attaching.id(), "INT");
+    midway.go_on();
+    let (attached, target, _folder, _state) = midway.end();
+    let report = attached.report();
+    assert_eq!((ended(&report), ended(&report["children"][0])), ("done", "interrupted"));
+    assert_eq!(attached.code, Some(130), "{attached:?}");
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+/// What cannot be noted is done all the same.
+fn undone_without_room() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let target = changes(folder.path())?;
+    let before = cpus(target.pid);
+    attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    let ours = command(state.path());
+    // Files are not to become larger than 512 bytes, which the journal is.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""]);
+    limited.arg(ours.get_program()).args(ours.get_args()).args([&target.pid.to_string(), "--undo", "--json"]);
+    limited.env("XDG_STATE_HOME", state.path());
+    let undone = Attached::of(&limited.output().unwrap());
+    assert_eq!(ended(&undone.report()), "journal-failed", "{undone:?}");
+    assert_eq!((undone.code, cpus(target.pid)), (Some(1), before), "{undone:?}");
+    assert_eq!(journals(state.path()).len(), 1);
+    attach(state.path(), target.pid, &["--undo"]).done(target.pid);
+    assert!(journals(state.path()).is_empty());
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+/// The kernel gives threads the CPUs of a cpuset that has none of theirs, and from Linux 6.2 on gives them theirs again when it can:
+/// an undo meanwhile is one for good.
+fn undone_in_cpuset() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let target = changes(folder.path())?;
+    let before = cpus(target.pid);
+    attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    let group = group("cpuset", ["cpuset.cpus"; 2], "1")?;
+    let enter = |folder: &Path| fs::write(folder.join("cgroup.procs"), target.pid.to_string()).unwrap();
+    enter(group.folder());
+    assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "1"), "{:?}", cpus(target.pid));
+    let report = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
+    enter(group.folder().parent().unwrap());
+    assert_eq!(cpus(target.pid), before, "{report}");
+    assert!(journals(state.path()).is_empty());
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
 fn killed() -> Outcome {
     let own = cpus(std::process::id());
     let mut midway = Midway::new(&["--threads", "0"])?;
@@ -333,6 +401,23 @@ fn listed() -> Outcome {
     assert!(there(&list()), "{:?}", list());
     forget();
     assert!(there(&list()), "a process that lives was forgotten: {:?}", list());
+    // Nobody can see it from another PID namespace, whose numbers are other ones.
+    let ours = command(state.path());
+    let mut elsewhere = Command::new("unshare");
+    elsewhere.args(["--pid", "--fork", "--mount-proc"]).arg(ours.get_program()).args(["attach", "--forget"]);
+    assert!(elsewhere.env("XDG_STATE_HOME", state.path()).status().unwrap().success());
+    assert!(there(&list()), "a process that lives elsewhere was forgotten: {:?}", list());
+    // Nor from another machine that has this folder.
+    let journal = journals(state.path()).remove(0);
+    let text = fs::read_to_string(&journal).unwrap();
+    let change = |text: &str, key: &str| {
+        let (head, rest) = text.split_once(&format!("\"{key}\":\"")).unwrap();
+        format!("{head}\"{key}\":\"other{rest}")
+    };
+    fs::write(&journal, change(&change(&text, "boot_id"), "host")).unwrap();
+    forget();
+    assert!(there(&list()), "a process of another machine was forgotten: {:?}", list());
+    fs::write(&journal, text).unwrap();
     assert_eq!(target.finish().0, Some(0));
     forget();
     assert!(!there(&list()) && journals(state.path()).is_empty(), "{:?}", list());

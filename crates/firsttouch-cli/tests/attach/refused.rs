@@ -26,6 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
         refused("a kernel thread", kernel_thread),
         refused("the first process", || refuses_pid(1, "process 1")),
         refused("itself", itself),
+        refused("with the /proc of another PID namespace", other_namespace),
         refused("numbers that are none", numbers),
     ];
     let wishes: [(&[&str], &str); 7] = [
@@ -215,6 +216,17 @@ fn itself() -> Outcome {
     let attached =
         Attached::of(&shell.args(["-c", line, env!("CARGO_BIN_EXE_firsttouch")]).output().unwrap());
     assert_refused_with_hint(&attached, "this firsttouch itself");
+    Ok(())
+}
+
+/// Its number is that of another process there, if of any.
+fn other_namespace() -> Outcome {
+    installed("unshare")?;
+    Bystander::start()?.refuses(
+        &["unshare", "--pid", "--fork"],
+        &["--threads", "0"],
+        "another PID namespace",
+    );
     Ok(())
 }
 

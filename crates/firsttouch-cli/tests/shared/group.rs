@@ -45,6 +45,11 @@ impl ControlGroup {
         Ok(group)
     }
 
+    /// Its folder, in that of all groups.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The shell command that moves the shell into the group.
     pub(crate) fn enter(&self) -> String {
         format!("echo $$ > {}", self.folder.join("cgroup.procs").display())

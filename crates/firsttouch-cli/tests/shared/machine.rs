@@ -149,7 +149,8 @@ pub(crate) fn memory_group(bytes: &str) -> Outcome<ControlGroup> {
     group("memory", ["memory.limit_in_bytes", "memory.max"], bytes)
 }
 
-fn group(controller: &str, files: [&str; 2], bytes: &str) -> Outcome<ControlGroup> {
+/// A control group with a limit of this controller, whose files in version 1 and 2 these are.
+pub(crate) fn group(controller: &str, files: [&str; 2], bytes: &str) -> Outcome<ControlGroup> {
     let bytes = firsttouch_placement::parse_size(bytes).unwrap();
     ControlGroup::with(controller, files, &bytes.to_string()).or_else(skip)
 }

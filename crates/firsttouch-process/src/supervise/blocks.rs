@@ -1,6 +1,6 @@
 //! Which blocks of another process are worth a huge page, and how much memory it may be given that it has not written.
 
-use firsttouch_linux::process::{PageEntry, Pagemap};
+use firsttouch_linux::pagemap::{PageEntry, Pagemap};
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::{Reason, Room};
 use std::ffi::CString;
