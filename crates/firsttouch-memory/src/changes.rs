@@ -122,8 +122,7 @@ unsafe fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize)
         return;
     }
     // The child of vfork(2), or another process, has limits of its own, and vfork's has our memory.
-    let own = sys::process_id();
-    if own != heap.process() || process != 0 && process as u32 != own {
+    if !heap.is_of_this_process() || process != 0 && process as u32 != heap.process() {
         return;
     }
     // SAFETY: by contract.

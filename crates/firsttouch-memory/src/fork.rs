@@ -30,11 +30,11 @@ impl Heap {
     /// To be called before fork, in the thread that forks: closes the heap, so that nothing changes until the fork has ended,
     /// and the child's is whole. Whoever allocates meanwhile is turned away.
     pub fn before_fork(&self) {
-        if !self.lock().close() {
+        if !self.is_whole() || !self.lock().close() {
             return;
         }
         // SAFETY: closed just now.
-        if unsafe { self.lock().closed() }.has_reserved_blocks()
+        if unsafe { self.lock().closed() }.has_blocks_to_copy()
             && let Ok(ends) = sys::socket_pair()
         {
             self.forks.begin(ends);
@@ -56,20 +56,37 @@ impl Heap {
         }
     }
 
-    /// To be called after fork in the child.
+    /// To be called after fork in the child. After clone(2) and `_Fork` nobody does: then it is done when the child first comes
+    /// to the heap.
     pub fn after_fork_in_child(&self) {
+        if !self.mark.claim() {
+            return;
+        }
         let socket = self.forks.end().map(|(_, own)| own);
         self.forks.forget();
-        self.set_process();
+        // Of a copy that was made without a word. Nobody can tell how far the other thread had come: the heap turns
+        // everybody away here for good.
+        if self.lock().is_held_by_another() {
+            return;
+        }
+        self.take_over_from(socket.as_ref());
+        self.mark.renew();
+    }
+
+    fn take_over_from(&self, parent: Option<&Descriptor>) {
         // A handler of a signal that interrupted the heap has forked: the heap goes on here as it does in the parent.
-        let Some(inner) = self.lock().open_in_child() else { return };
+        let Some(inner) = self.lock().open_in_child() else { return self.set_process() };
         let mut inner = self.caught_up(inner);
+        // Who has confined itself may not be allowed the question.
+        if !inner.is_confined() {
+            self.set_process();
+        }
         inner.forks = 1;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
         // The record is the parent's.
         inner.record_path = None;
-        if inner.has_reserved_blocks() {
-            inner.leave_reserved_pool(socket.as_ref());
+        if inner.has_blocks_to_copy() {
+            inner.leave_reserved_pool(parent);
         }
     }
 
@@ -129,10 +146,12 @@ impl Inner {
         count
     }
 
-    fn has_reserved_blocks(&self) -> bool {
-        Backing::pools()
-            .filter_map(|backing| self.arenas[backing as usize].as_ref())
-            .any(|arena| arena.mapped_chunks().next().is_some())
+    /// Whether a child is to have copies of what lies on reserved pages; for those of who has confined itself none can be made.
+    fn has_blocks_to_copy(&self) -> bool {
+        !self.is_confined()
+            && Backing::pools()
+                .filter_map(|backing| self.arenas[backing as usize].as_ref())
+                .any(|arena| arena.mapped_chunks().next().is_some())
     }
 
     /// Replaces every chunk of the reserved pools that holds something by a copy in ordinary memory at the same address.

@@ -11,6 +11,7 @@ use crate::extents::{Block, Extents, Page};
 use crate::forks::Forks;
 use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
+use crate::mark::Mark;
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use crate::record::More;
@@ -41,6 +42,8 @@ pub struct Heap {
     span_bytes: AtomicUsize,
     /// The process that the memory belongs to: a child of vfork(2) uses it as well.
     process: AtomicU32,
+    /// What came with a copy of that process is taken over by whoever comes here first.
+    pub(crate) mark: Mark,
     clearer: Clearer,
     /// What those left to be done whom the lock turned away.
     deferred: Deferred,
@@ -64,6 +67,7 @@ impl Heap {
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
             process: AtomicU32::new(0),
+            mark: Mark::new(),
             clearer: Clearer::new(),
             deferred: Deferred::new(),
             forks: Forks::new(),
@@ -74,13 +78,32 @@ impl Heap {
     /// The state, with what was left to be done done; `None` where the lock turns this thread away ([`Lock::enter`]).
     /// Nobody may wait for a fork here: the fork may wait for what the caller's caller holds.
     pub(crate) fn enter(&self) -> Option<Guard<'_, Inner>> {
+        if !self.is_whole() {
+            return None;
+        }
         self.inner.enter().map(|inner| self.caught_up(inner))
     }
 
     /// The same, but waits for forks: for those who ask, and hold nothing that a fork waits for. `None` in a handler of a
     /// signal that interrupted the heap.
     pub(crate) fn wait(&self) -> Option<Guard<'_, Inner>> {
+        if !self.is_whole() {
+            return None;
+        }
         self.inner.wait().map(|inner| self.caught_up(inner))
+    }
+
+    /// Whether the state is this process's own and in order. That of a copy is taken over here, if nobody has done it; it is in
+    /// order unless another thread was changing it when the copy was made.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.mark.stands() || self.take_over()
+    }
+
+    #[cold]
+    fn take_over(&self) -> bool {
+        self.after_fork_in_child();
+        self.mark.stands()
     }
 
     /// The lock itself, for forks.
@@ -152,14 +175,16 @@ impl Heap {
     /// Asks the kernel what the first block will need to be known: a program may by then be confined to what its C library
     /// asks (seccomp).
     pub fn prepare(&self) {
+        self.mark.make();
         self.process.store(sys::process_id(), Ordering::Relaxed);
         if let Some(mut inner) = self.wait() {
             inner.room = Some(Room::ask());
         }
     }
 
-    /// The process that the memory belongs to.
-    pub(crate) fn process(&self) -> u32 {
+    /// The process that the memory belongs to; 0 as long as there may be none.
+    pub fn process(&self) -> u32 {
+        self.is_whole();
         self.process.load(Ordering::Relaxed)
     }
 
@@ -440,7 +465,9 @@ impl Heap {
 
     /// Writes the record of a program that ends now, if one is wanted, with the lines that `more` adds.
     pub fn finish_record(&self, more: More<'_>) {
-        if let Some(mut inner) = self.inner.try_lock(TRIES_AT_EXIT) {
+        if self.is_whole()
+            && let Some(mut inner) = self.inner.try_lock(TRIES_AT_EXIT)
+        {
             inner.finish_record(more);
         }
     }

@@ -35,6 +35,7 @@ pub mod inherit;
 pub mod interposer;
 mod lines;
 mod lock;
+mod mark;
 pub mod object_places;
 mod pages;
 mod reason;
@@ -58,6 +59,7 @@ pub use coverage::Coverage;
 pub use heap::Heap;
 pub use interposer::Interposer;
 pub use lock::{Guard, Lock};
+pub use mark::Mark;
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
 pub use region::{

@@ -213,6 +213,12 @@ impl<T, W: Word> Lock<T, W> {
         }
     }
 
+    /// Whether another thread holds it; in a copy of a process that was made without [`Lock::close`], one that is not there.
+    pub(crate) fn is_held_by_another(&self) -> bool {
+        let now = self.state.load();
+        [HELD, CONTENDED].contains(&(now & HOW)) && now & !HOW != W::this_thread()
+    }
+
     /// After a fork, in the child, which has one thread: takes the lock, whether it was closed, by however many forks, or
     /// another thread held it, which is not here. `None` if this thread held it before.
     pub fn open_in_child(&self) -> Option<Guard<'_, T, W>> {

@@ -11,7 +11,7 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use firsttouch_linux::{socket, sys};
-use firsttouch_memory::{BASE, HUGE};
+use firsttouch_memory::{BASE, HUGE, Mark};
 
 /// What the program touches itself at the beginning of a block, while the thread starts.
 const LEFT_TO_THE_PROGRAM: usize = 2 * HUGE;
@@ -46,6 +46,8 @@ static ALL: [Waiting; BLOCKS] = [const {
 static BLOCKS_WAITING: AtomicUsize = AtomicUsize::new(0);
 /// There is a thread.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+/// A copy of the process has the blocks of this table, and no thread.
+static MARK: Mark = Mark::new();
 /// Changes whenever a block was let go for which somebody waits.
 static LET_GO_COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -55,9 +57,10 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
     // The rest shares a huge page with the next block.
     let end = (address as usize + bytes) / HUGE * HUGE;
     // A thread that a child of vfork(2) starts would end with it.
-    if start >= end || !HEAP.is_of_this_process() || !room::has_room(end - start) {
+    if start >= end || !HEAP.is_of_this_process() || !is_own() || !room::has_room(end - start) {
         return;
     }
+    MARK.make();
     let is_free = |waiting: &&Waiting| waiting.next.compare_exchange(0, CLAIMED, SeqCst, SeqCst).is_ok();
     let Some(waiting) = ALL.iter().find(is_free) else {
         room::is_done(end - start);
@@ -76,21 +79,36 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
 
 /// From here on no page of a block is created, if any was to be.
 pub(crate) fn leaving(block: *mut u8) {
-    if BLOCKS_WAITING.load(SeqCst) > 0 {
+    if BLOCKS_WAITING.load(SeqCst) > 0 && is_own() {
         ALL.iter().for_each(|waiting| waiting.let_go(block as usize));
     }
 }
 
 /// The same for all blocks of now.
 pub(crate) fn leave_all() {
-    ALL.iter().for_each(|waiting| waiting.let_go(waiting.block.load(SeqCst)));
+    if is_own() {
+        ALL.iter().for_each(|waiting| waiting.let_go(waiting.block.load(SeqCst)));
+    }
 }
 
-/// In the child of a fork there is no thread of ours. Its parent's goes on.
+/// Whether the table is this process's own. The child of clone(2), or `_Fork`, makes it so when it first comes here.
+fn is_own() -> bool {
+    if !MARK.stands() {
+        after_fork_in_child();
+    }
+    MARK.stands()
+}
+
+/// In the child of a fork there is no thread of ours, and nothing is being created. Its parent's goes on.
 pub(crate) fn after_fork_in_child() {
+    if !MARK.claim() {
+        return;
+    }
+    room::after_fork_in_child();
     ALL.iter().for_each(|waiting| waiting.next.store(0, SeqCst));
     BLOCKS_WAITING.store(0, SeqCst);
     IS_RUNNING.store(false, SeqCst);
+    MARK.renew();
 }
 
 extern "C" fn create_all(_: *mut c_void) -> *mut c_void {

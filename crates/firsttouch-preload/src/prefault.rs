@@ -61,12 +61,6 @@ pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
     create(address, bytes, collapse);
 }
 
-/// In the child of a fork nothing is being created.
-pub(crate) fn after_fork_in_child() {
-    room::after_fork_in_child();
-    background::after_fork_in_child();
-}
-
 fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let start = address as usize / BASE * BASE;
     let end = (address as usize + bytes).next_multiple_of(BASE);

@@ -62,7 +62,9 @@ fn behind_a_dot(mut number: u32, digits: &mut [u8; 11]) -> &[u8] {
 /// kernel is asked for nothing where there is no record: the program may be confined by then.
 pub(crate) fn finish() {
     let recording = RECORDING_PROCESS.load(Ordering::Relaxed);
-    if recording != 0 && recording == sys::process_id() {
+    // A copy of the process that has confined itself may not be allowed the question; its heap knows the answer.
+    let may_be_own = recording != 0 && [0, recording].contains(&HEAP.process());
+    if may_be_own && recording == sys::process_id() {
         RECORDING_PROCESS.store(0, Ordering::Relaxed);
         HEAP.finish_record(&|line| threads::report(line).and_then(|()| populate::report(line)));
     }

@@ -1,19 +1,18 @@
 // The program limits its own address space while it runs (Python's resource.setrlimit is used so): the address space
-// that we hold must not count against it.
+// that we hold must not count against it. So does a child that only clone(2) or `_Fork` knows of. Argument: `copies`, for such children.
 //# once: what a limit allows
 //# bare:
+//# bare: copies
 //# run: --pages thp
 //# run: --pages 4k
 //# exec: --pages auto
-#include "check.h"
+//# run: --pages thp -- copies
+//# exec: --pages auto -- copies
+#include "copy.h"
 #include <sys/resource.h>
 
-int main(void)
+static void limit_and_use(char *before)
 {
-    char *before = malloc(20 * MIB);
-    CHECK(before != NULL);
-    fill(before, 20 * MIB, 1);
-    free(malloc(50 * MIB));
     struct rlimit limit = {GIB, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
     void *mapped = mmap(NULL, 200 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,5 +27,23 @@ int main(void)
     free(before);
     errno = 0;
     CHECK(malloc(2 * GIB) == NULL && errno == ENOMEM);
+}
+
+int main(int count, char **words)
+{
+    char *before = malloc(20 * MIB);
+    CHECK(before != NULL);
+    fill(before, 20 * MIB, 1);
+    free(malloc(50 * MIB));
+    int copies = count > 1 && strcmp(words[1], "copies") == 0 ? 2 : 0;
+    for (int other = 0; other < copies; other++) {
+        pid_t child = copy(other);
+        if (child == 0) {
+            limit_and_use(before);
+            _exit(0);
+        }
+        CHECK(end_of(child) == 0);
+    }
+    limit_and_use(before);
     return 0;
 }

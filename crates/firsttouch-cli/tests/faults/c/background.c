@@ -1,5 +1,5 @@
 // Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
-// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it; what the thread opens is not among
+// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it, by whatever call it is made; what the thread opens is not among
 // the program's files. Arguments: what, and how often, if not some tens of times.
 //# once: threads
 //# bare: resized
@@ -29,17 +29,17 @@
 //# emulated: resized 6
 //# run: --pages thp --prefault=background -- forked
 //# emulated: forked 6
+//# run: --pages thp --prefault=background -- copied
+//# emulated: copied 6
 //# run: --pages thp --prefault=background -- vforked
 //# emulated: vforked 6
 //# run: --pages thp --prefault=background -- files
 //# emulated: files 4
 //# run: --pages 4k --prefault=background -- files
 //# emulated: files 4
-#include "check.h"
+#include "copy.h"
 #include <dirent.h>
-#include <dlfcn.h>
 #include <sched.h>
-#include <sys/syscall.h>
 
 /* Whether no page of this range, of so many, or every one of them is there. */
 static int has_pages(const char *block, size_t bytes, int all)
@@ -140,12 +140,12 @@ static void resized(unsigned rounds)
     }
 }
 
-static void forked(unsigned rounds)
+static void forked_by(pid_t (*fork_by)(int), unsigned rounds)
 {
     for (unsigned round = 0; round < rounds; round++) {
         char *block = made(96 * MIB);
         fill(block, round * MIB, 5);
-        pid_t child = fork();
+        pid_t child = fork_by((int)round % 2);
         CHECK(child >= 0);
         if (child == 0) {
             CHECK(threads() == 1 && holds(block, round * MIB, 5));
@@ -161,6 +161,22 @@ static void forked(unsigned rounds)
         CHECK(holds(block, 96 * MIB, 7));
         free(block);
     }
+}
+
+static pid_t plainly(int unused)
+{
+    (void)unused;
+    return fork();
+}
+
+static void forked(unsigned rounds)
+{
+    forked_by(plainly, rounds);
+}
+
+static void copied(unsigned rounds)
+{
+    forked_by(copy, rounds);
 }
 
 static void vforked(unsigned rounds)
@@ -212,7 +228,7 @@ int main(int count, char **words)
         const char *word;
         void (*act)(unsigned);
         unsigned rounds;
-    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"vforked", vforked, 20},
+    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20}, {"vforked", vforked, 20},
                {"files", files, 10}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {

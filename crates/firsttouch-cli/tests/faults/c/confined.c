@@ -1,10 +1,13 @@
 // A program that confines itself (seccomp) to the system calls that its C library makes: for memory, and to end. Any other
-// would be its end. Arguments: what, and up to how many times 4 MiB, if not 20.
+// would be its end. So does a child that only clone(2) or `_Fork` knows of. Arguments: what, and up to how many times 4 MiB, if not
+// 20.
 //# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
 //# emulated: blocks 7
 //# bare: exits
+//# bare: copies
+//# emulated: copies 7
 //# exec: -- nothing
 //# exec: -- exits
 //# exec: --pages thp -- blocks
@@ -30,11 +33,19 @@
 //# expect: placed>=12M
 //# run: --pages thp -- exits
 //# expect: shortfall=seccomp-filter
-#include "check.h"
+//# run: --pages thp -- copies
+//# emulated: copies 7
+//# expect: absent=seccomp-filter
+//# expect: complete=true
+//# run: --pages thp --prefault=background -- copies
+//# emulated: copies 7
+//# expect: complete=true
+//# exec: --pages 2m -- copies
+//# emulated: copies 7
+#include "copy.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
 static void confine(void)
 {
@@ -54,20 +65,8 @@ static void confine(void)
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-int main(int count, char **words)
+static void use_blocks(char *early, size_t most)
 {
-    const char *word = count > 1 ? words[1] : "";
-    size_t most = count > 2 ? strtoul(words[2], NULL, 10) : 20;
-    char *early = NULL;
-    if (strcmp(word, "blocks") == 0) {
-        early = malloc(12 * MIB);
-        fill(early, 12 * MIB, 3);
-    }
-    confine();
-    if (strcmp(word, "exits") == 0)
-        _exit(0);
-    if (strcmp(word, "nothing") == 0)
-        return 0;
     for (size_t i = 1; i < most; i++) {
         char *block = malloc(i * 4 * MIB);
         CHECK(block != NULL);
@@ -82,5 +81,32 @@ int main(int count, char **words)
     CHECK(cleared != NULL && is_zero(cleared, 20 * MIB));
     free(early);
     free(cleared);
+}
+
+int main(int count, char **words)
+{
+    const char *word = count > 1 ? words[1] : "";
+    size_t most = count > 2 ? strtoul(words[2], NULL, 10) : 20;
+    char *early = NULL;
+    if (strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
+        early = malloc(12 * MIB);
+        fill(early, 12 * MIB, 3);
+    }
+    for (int other = 0; strcmp(word, "copies") == 0; other++) {
+        if (other == 2)
+            return 0;
+        pid_t child = copy(other);
+        if (child == 0) {
+            confine();
+            use_blocks(early, most);
+            _exit(0);
+        }
+        CHECK(end_of(child) == 0);
+    }
+    confine();
+    if (strcmp(word, "exits") == 0)
+        _exit(0);
+    if (strcmp(word, "blocks") == 0)
+        use_blocks(early, most);
     return 0;
 }

@@ -1,6 +1,6 @@
 // Forks where glibc allows them (tst-mallocfork, tst-mallocfork2, tst-malloc-fork-deadlock): in the handler of a signal that
-// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once. Arguments: where, and
-// how often, if not some hundred times.
+// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once. And blocks in children that
+// only clone(2) or `_Fork` knows of. Arguments: where, and how often, if not some hundred times.
 //# once: forks
 //# expect: stdout=forked
 //# bare: fork
@@ -11,6 +11,8 @@
 //# emulated: stdio 12
 //# bare: many
 //# emulated: many 12
+//# bare: copies
+//# emulated: copies 12
 //# exec: --pages thp -- fork
 //# emulated: fork 12
 //# exec: --pages thp -- blocks
@@ -19,6 +21,10 @@
 //# emulated: stdio 12
 //# exec: --pages thp -- many
 //# emulated: many 12
+//# run: --pages thp -- copies
+//# emulated: copies 12
+//# exec: --pages 2m -- copies
+//# emulated: copies 12
 //# run: --pages thp --min-size 64K -- blocks
 //# emulated: blocks 12
 //# run: --pages thp --prefault -- blocks
@@ -31,7 +37,7 @@
 //# emulated: many 12
 //# run: --pages auto -- blocks
 //# emulated: blocks 12
-#include "check.h"
+#include "copy.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -204,12 +210,42 @@ static void by_many(void)
     free(block);
 }
 
+/* The other thread changes the heap while the copy is made. */
+static void by_copies(void)
+{
+    char *block = malloc(3 * MIB);
+    fill(block, 3 * MIB, 5);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, churn, NULL) == 0);
+    for (int i = 0; i < most_handled; i++) {
+        pid_t child = copy(i % 2);
+        if (child == 0) {
+            CHECK(holds(block, 3 * MIB, 5));
+            char *own = malloc(2 * MIB);
+            CHECK(own != NULL);
+            fill(own, 2 * MIB, i);
+            own = realloc(own, 5 * MIB);
+            block = realloc(block, 4 * MIB);
+            CHECK(own != NULL && block != NULL && holds(own, 2 * MIB, i) && holds(block, 3 * MIB, 5));
+            free(own);
+            free(block);
+            _exit(0);
+        }
+        wait_for(child);
+    }
+    stop = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(holds(block, 3 * MIB, 5));
+    free(block);
+}
+
 int main(int count, char **words)
 {
     const char *word = count > 1 ? words[1] : "";
     void (*act)(void) = strcmp(word, "fork") == 0     ? within_fork
                         : strcmp(word, "blocks") == 0 ? within_blocks
                         : strcmp(word, "stdio") == 0  ? with_stdio
+                        : strcmp(word, "copies") == 0 ? by_copies
                                                       : by_many;
     if (count > 2)
         most_handled = most_forks = atoi(words[2]);
