@@ -387,17 +387,31 @@ impl Heap {
 
     /// The bytes that may be used at a block's address; `None` if there is no block.
     pub fn usable_bytes(&self, address: *const u8) -> Option<usize> {
-        let inner = match self.enter() {
-            Some(inner) => inner,
-            None if header::is_before(address as usize) => {
-                // SAFETY: the caller takes it for a block, and those with such an address have their words.
-                return self.owns(address).then(|| unsafe { header::usable_bytes(address as usize) })?;
-            }
-            // A block aligned to huge pages: only the table knows its size.
-            None => self.wait()?,
+        let of_table = |inner: &Inner| {
+            let (_, _, pages, block) = inner.find(address)?;
+            Some(pages as usize * BASE - usize::from(block.offset))
         };
-        let (_, _, pages, block) = inner.find(address)?;
-        Some(pages as usize * BASE - usize::from(block.offset))
+        if let Some(inner) = self.enter() {
+            return of_table(&inner);
+        }
+        if header::is_before(address as usize) {
+            // SAFETY: the caller takes it for a block, and those with such an address have their words.
+            return self.owns(address).then(|| unsafe { header::usable_bytes(address as usize) })?;
+        }
+        // A block aligned to huge pages: only the table knows its size.
+        self.read_without_waiting(of_table)
+    }
+
+    /// Reads the state where the lock has turned this thread away, which may be in a handler of the fork that has closed it.
+    fn read_without_waiting<T>(&self, read: impl FnOnce(&Inner) -> Option<T>) -> Option<T> {
+        let closed = self.is_whole() && self.inner.close();
+        // SAFETY: closed just now; or held by a thread that changes nothing meanwhile: by this one, which a signal has
+        // interrupted, or by one that this copy of its process does not have. Of the block, nothing was being changed.
+        let answer = read(unsafe { self.inner.closed() });
+        if closed {
+            drop(self.inner.open().map(|inner| self.caught_up(inner)));
+        }
+        answer
     }
 
     /// Why a block has other pages than were asked for when it was made; `None` if it has them, or there is no block.

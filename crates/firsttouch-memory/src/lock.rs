@@ -233,7 +233,7 @@ impl<T, W: Word> Lock<T, W> {
     /// The value, to be read while the lock is closed.
     ///
     /// # Safety
-    /// The calling thread has closed the lock and not opened it since.
+    /// The calling thread has closed the lock and not opened it since, or whoever holds it changes nothing meanwhile.
     pub(crate) unsafe fn closed(&self) -> &T {
         // SAFETY: while it is closed nobody gets a guard.
         unsafe { &*self.value.get() }

@@ -1,6 +1,7 @@
 // Forks where glibc allows them (tst-mallocfork, tst-mallocfork2, tst-malloc-fork-deadlock): in the handler of a signal that
-// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once. And blocks in children that
-// only clone(2) or `_Fork` knows of. Arguments: where, and how often, if not some hundred times.
+// interrupts fork, malloc or free; while other threads hold stdio's locks and allocate; by several threads at once. And blocks in handlers
+// of fork that were registered before ours, and in children that only clone(2) or `_Fork` knows of. Arguments: where, and how often, if not
+// some hundred times.
 //# once: forks
 //# expect: stdout=forked
 //# bare: fork
@@ -13,6 +14,8 @@
 //# emulated: many 12
 //# bare: copies
 //# emulated: copies 12
+//# bare: handlers
+//# emulated: handlers 4
 //# exec: --pages thp -- fork
 //# emulated: fork 12
 //# exec: --pages thp -- blocks
@@ -25,6 +28,10 @@
 //# emulated: copies 12
 //# exec: --pages 2m -- copies
 //# emulated: copies 12
+//# run: --pages thp --prefault=background -- handlers
+//# emulated: handlers 4
+//# run: --pages 2m -- handlers
+//# emulated: handlers 4
 //# run: --pages thp --min-size 64K -- blocks
 //# emulated: blocks 12
 //# run: --pages thp --prefault -- blocks
@@ -239,14 +246,62 @@ static void by_copies(void)
     free(block);
 }
 
+/* A block that is aligned to huge pages, and one whose pages may be created at this moment. */
+static char *aligned, *fresh;
+
+static void grow_aligned(void)
+{
+    if (aligned == NULL)
+        return;
+    size_t usable = malloc_usable_size(aligned);
+    CHECK(usable >= 4 * MIB && holds(aligned, 4 * MIB, 8));
+    aligned = realloc(aligned, usable + MIB);
+    CHECK(aligned != NULL && holds(aligned, 4 * MIB, 8));
+}
+
+static void grow_and_free(void)
+{
+    if (fresh != NULL)
+        alarm(LIMIT_S);
+    grow_aligned();
+    free(fresh);
+}
+
+/* Before the constructors of all libraries, and so before the agent. */
+static void register_handlers(void)
+{
+    if (pthread_atfork(grow_aligned, grow_aligned, grow_and_free) != 0)
+        abort();
+}
+__attribute__((section(".preinit_array"), used)) static void (*const first)(void) = register_handlers;
+
+static void in_handlers(void)
+{
+    for (int i = 0; i < most_forks / 4; i++) {
+        aligned = aligned_alloc(HUGE_PAGE, 4 * MIB);
+        fresh = malloc(200 * MIB);
+        CHECK(aligned != NULL && fresh != NULL);
+        fill(aligned, 4 * MIB, 8);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0)
+            _exit(0);
+        wait_for(child);
+        free(aligned);
+        free(fresh);
+        aligned = fresh = NULL;
+    }
+}
+
 int main(int count, char **words)
 {
     const char *word = count > 1 ? words[1] : "";
-    void (*act)(void) = strcmp(word, "fork") == 0     ? within_fork
-                        : strcmp(word, "blocks") == 0 ? within_blocks
-                        : strcmp(word, "stdio") == 0  ? with_stdio
-                        : strcmp(word, "copies") == 0 ? by_copies
-                                                      : by_many;
+    void (*act)(void) = strcmp(word, "fork") == 0       ? within_fork
+                        : strcmp(word, "blocks") == 0   ? within_blocks
+                        : strcmp(word, "stdio") == 0    ? with_stdio
+                        : strcmp(word, "copies") == 0   ? by_copies
+                        : strcmp(word, "handlers") == 0 ? in_handlers
+                                                        : by_many;
     if (count > 2)
         most_handled = most_forks = atoi(words[2]);
     act();
