@@ -20,6 +20,9 @@ use firsttouch_linux::sys;
 /// processor that runs the program, which would be felt with each small block.
 const OFFER_PAGES: u32 = (16 << 20) / BASE as u32;
 
+/// No page is from here to there.
+const NOWHERE: (Page, Page) = (Page::MAX, 0);
+
 /// At most so many dirty runs of an allocation are told apart; the rest is cleared in one.
 pub(crate) const DIRTY_RUNS: usize = 8;
 
@@ -53,8 +56,9 @@ pub(crate) struct Arena {
     tables: Tables,
     /// No page at or above this one was ever taken (a multiple of a chunk).
     used_to: Page,
-    /// Pages freed in small pieces since the last offer.
+    /// Pages freed in small pieces since the last offer, and where they lie: from the first to the end.
     unoffered_pages: u32,
+    unoffered: (Page, Page),
     /// Dirty pages in free runs: what recycling holds.
     pub(crate) recycled_pages: u64,
     /// Runs that were retired because a limit counts what is free between blocks.
@@ -88,6 +92,7 @@ impl Arena {
             tables,
             used_to: 0,
             unoffered_pages: 0,
+            unoffered: NOWHERE,
             recycled_pages: 0,
             retired_runs: 0,
         })
@@ -143,8 +148,7 @@ impl Arena {
         if !(self.base..self.end()).contains(&address) || !self.is_mapped_page(self.page(address)) {
             return false;
         }
-        let page = self.page(address);
-        let run = Extents::runs(self.table()).take_while(|(start, _, _)| *start <= page).last();
+        let run = Extents::run_at(self.table(), self.page(address));
         !run.is_some_and(|(_, _, block)| block.is_some_and(|block| block.is_retired()))
     }
 
@@ -182,15 +186,33 @@ impl Arena {
 
     /// Takes free pages as they are, mapped or not.
     fn find_free(&mut self, pages: u32, alignment: u32, phase: u32) -> Option<Page> {
-        let (extents, table, _) = self.parts();
-        let start = extents.take(table, pages, alignment, phase);
+        let take = |arena: &mut Arena| {
+            let (extents, table, _) = arena.parts();
+            extents.take(table, pages, alignment, phase)
+        };
+        let mut start = take(self);
         // A good fit is looked for among runs up to an eighth larger.
         let room = pages.saturating_add(alignment - 1);
-        if start.is_some() || !self.grow(room.saturating_add(room / 8 + 1)) {
-            return start;
+        if start.is_none() && self.grow(room.saturating_add(room / 8 + 1)) {
+            start = take(self);
         }
-        let (extents, table, _) = self.parts();
-        extents.take(table, pages, alignment, phase)
+        self.hold_no_more(start?, pages);
+        start
+    }
+
+    /// Pages are no longer among the free ones.
+    fn hold_no_more(&mut self, start: Page, pages: u32) {
+        let (_, _, mut bits) = self.parts();
+        self.recycled_pages -= u64::from(bits.count(start, pages));
+    }
+
+    /// Puts pages among the free ones, and answers the free run that they are now part of.
+    fn put_back(&mut self, start: Page, pages: u32) -> (Page, u32) {
+        let (extents, table, mut bits) = self.parts();
+        let run = extents.give_back(table, start, pages);
+        let dirty = bits.count(start, pages);
+        self.recycled_pages += u64::from(dirty);
+        run
     }
 
     /// Takes pages right behind a run, if they are free and can be mapped.
@@ -206,6 +228,7 @@ impl Arena {
                 return None;
             }
         }
+        self.hold_no_more(after, extra);
         self.make_ready(after, extra).ok()?;
         Some(self.use_pages(after, extra))
     }
@@ -222,8 +245,26 @@ impl Arena {
         }
         bits.set(start, pages, true);
         self.used_to = self.used_to.max((start + pages).next_multiple_of(self.chunk_pages()));
-        self.recycled_pages -= u64::from(recycled);
         Taken { start, dirty: runs, recycled }
+    }
+
+    /// The pages that `[address, end)` has a part of, as first and end; `None` if it lies elsewhere.
+    fn pages_in(&self, address: usize, end: usize) -> Option<(Page, Page)> {
+        let (address, end) = (address.max(self.base), end.min(self.end()));
+        (address < end).then(|| (self.page(address), self.page(end.next_multiple_of(BASE))))
+    }
+
+    /// Notes that the program changed the mapping of `[address, end)`.
+    pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
+        let Some((from, until)) = self.pages_in(address, end) else { return };
+        let Some((mut at, _, _)) = Extents::run_at(self.table(), from) else { return };
+        while at < until {
+            let Some((start, pages, block)) = Extents::runs_from(self.table(), at).next() else { return };
+            at = start + pages;
+            if let Some(block) = block.filter(|block| !block.is_retired()) {
+                self.set_live(start, pages, Block { altered: true, ..block });
+            }
+        }
     }
 
     pub(crate) fn set_live(&mut self, start: Page, pages: u32, block: Block) {
@@ -231,34 +272,39 @@ impl Arena {
         extents.set_live(table, start, pages, block);
     }
 
-    /// Gives pages back to the arena and answers the free run they are now part of. Held memory is offered to the
-    /// kernel, all but a bounded rest.
-    pub(crate) fn give_back(&mut self, start: Page, pages: u32) -> (Page, u32) {
-        let (extents, table, mut bits) = self.parts();
-        let run = extents.give_back(table, start, pages);
-        let dirty = bits.count(start, pages);
-        self.recycled_pages += u64::from(dirty);
-        if self.backing.is_reserved_pool() {
-            return run;
-        }
+    /// Gives pages back to the arena and answers what is free now of the chunks that they have a part of, as first and end.
+    /// Held memory is offered to the kernel, all but a bounded rest.
+    pub(crate) fn give_back(&mut self, start: Page, pages: u32) -> (Page, Page) {
+        let run = self.put_back(start, pages);
         let chunk = self.chunk_pages();
+        let from = run.0.max(start / chunk * chunk);
+        let until = (run.0 + run.1).min((start + pages).next_multiple_of(chunk));
+        if self.backing.is_reserved_pool() {
+            return (from, until);
+        }
         if pages >= OFFER_PAGES {
-            let around = (start / chunk * chunk, (start + pages).next_multiple_of(chunk));
-            self.offer(run.0.max(around.0), (run.0 + run.1).min(around.1));
+            self.offer(from, until);
         } else {
             self.unoffered_pages += pages;
+            self.unoffered = (self.unoffered.0.min(from), self.unoffered.1.max(until));
             if self.unoffered_pages >= OFFER_PAGES {
-                self.unoffered_pages = 0;
-                let mut at = 0;
-                while let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() {
-                    if block.is_none() {
-                        self.offer(start, (start + length).min(self.used_to));
-                    }
-                    at = start + length;
-                }
+                self.offer_small_pieces();
             }
         }
-        run
+        (from, until)
+    }
+
+    fn offer_small_pieces(&mut self) {
+        let (from, until) = core::mem::replace(&mut self.unoffered, NOWHERE);
+        self.unoffered_pages = 0;
+        let Some((mut at, _, _)) = Extents::run_at(self.table(), from) else { return };
+        while at < until {
+            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
+            at = start + length;
+            if block.is_none() {
+                self.offer(start.max(from), at.min(until));
+            }
+        }
     }
 
     /// Offers the whole chunks of `[from, until)`, which are free, to the kernel: it takes them only when it is short
@@ -293,10 +339,9 @@ impl Arena {
         }
     }
 
-    /// Returns the whole chunks of a free run to the kernel at once.
-    pub(crate) fn trim(&mut self, start: Page, pages: u32) {
-        let end = (start + pages).min(self.used_to);
-        let Some((from, until)) = self.whole_chunks(start, end) else { return };
+    /// Returns the whole chunks of `[from, until)`, which are free, to the kernel at once.
+    pub(crate) fn trim(&mut self, from: Page, until: Page) {
+        let Some((from, until)) = self.whole_chunks(from, until.min(self.used_to)) else { return };
         let (_, _, mut bits) = self.parts();
         let dirty = bits.count(from, until - from);
         // Without a reservation what is mapped is taken from the program, even where nothing is resident.
@@ -322,10 +367,10 @@ impl Arena {
         let mut at = 0;
         while self.recycled_pages > goal {
             let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
-            if block.is_none() {
-                self.trim(start, length);
-            }
             at = start + length;
+            if block.is_none() {
+                self.trim(start, at);
+            }
         }
     }
 
@@ -362,5 +407,66 @@ impl Arena {
         let chunk = self.chunk_pages();
         let (from, until) = (from.checked_next_multiple_of(chunk)?, until / chunk * chunk);
         (from < until).then_some((from, until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::{GIGANTIC, HUGE};
+
+    const CHUNK: u32 = (HUGE / BASE) as u32;
+
+    fn arena() -> Arena {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let room =
+            unsafe { sys::map_anonymous(0, 2 * GIGANTIC, libc::PROT_NONE, libc::MAP_NORESERVE) }.unwrap();
+        let base = room.next_multiple_of(GIGANTIC);
+        Arena::new(Backing::Base, base, GIGANTIC, true, Shares::NONE).unwrap()
+    }
+
+    fn block(arena: &mut Arena, pages: u32, id: u32) -> Page {
+        let start = arena.take(pages, CHUNK, 0).unwrap().start;
+        arena.set_live(start, pages, Block { id, ..Block::RETIRED });
+        start
+    }
+
+    fn byte_at(arena: &Arena, page: Page) -> &'static mut u8 {
+        // SAFETY: mapped by the arena; the test alone knows of it.
+        unsafe { &mut *(arena.address(page) as *mut u8) }
+    }
+
+    #[test]
+    fn what_is_given_back_is_not_gone_through_again_with_its_neighbours() {
+        let mut arena = arena();
+        let starts = [1, 2, 3].map(|id| block(&mut arena, CHUNK, id));
+        for start in [starts[0], starts[2], starts[1]] {
+            *byte_at(&arena, start) = 1;
+            let (from, until) = arena.give_back(start, CHUNK);
+            arena.trim(from, until);
+            assert_eq!((arena.recycled_pages, *byte_at(&arena, start)), (0, 0));
+            // The mark of the first two would go with the third.
+            *byte_at(&arena, start) = 2;
+        }
+        assert_eq!(starts.map(|start| *byte_at(&arena, start)), [2, 2, 2]);
+    }
+
+    #[test]
+    fn what_is_made_anew_is_held_no_more() {
+        let mut arena = arena();
+        for id in 1..=3 {
+            let start = block(&mut arena, 4 * CHUNK, id);
+            arena.give_back(start, 4 * CHUNK);
+            assert_eq!(arena.recycled_pages, u64::from(4 * CHUNK));
+            // By a call that nobody sees.
+            // SAFETY: memory of the arena, which is free.
+            unsafe { sys::protect(arena.address(start + CHUNK), HUGE, libc::PROT_READ) }.unwrap();
+            let start = block(&mut arena, 4 * CHUNK, id);
+            assert_eq!(arena.recycled_pages, 0);
+            *byte_at(&arena, start + CHUNK) = 1;
+            arena.give_back(start, 4 * CHUNK);
+            arena.trim_idle(u64::MAX);
+            assert_eq!(arena.recycled_pages, 0);
+        }
     }
 }

@@ -21,6 +21,10 @@ const FIRST_LEVEL: usize = 32;
 /// How many runs of the exact-size list are looked at before growing into a larger list.
 const EXACT_LIST_LOOKS: usize = 16;
 
+/// So many pages before one (16 MiB) its run is looked for, which is then the run of a block of the usual sizes. Larger blocks are
+/// few, and are found from the first page on.
+const NEAR_PAGES: Page = 4096;
+
 /// What an entry of the table says of its page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -237,6 +241,15 @@ impl Extents {
         })
     }
 
+    /// The run that a page lies in.
+    pub(crate) fn run_at(table: &[Entry], page: Page) -> Option<(Page, u32, Option<Block>)> {
+        let begins_run = |page: &Page| {
+            table.get(*page as usize).is_some_and(|entry| matches!(entry.tag, Tag::Free | Tag::Live))
+        };
+        let near = (page.saturating_sub(NEAR_PAGES)..=page).rev().find(begins_run);
+        Extents::runs_from(table, near.unwrap_or(0)).find(|(start, pages, _)| page - start < *pages)
+    }
+
     fn find(&self, table: &[Entry], pages: u32, wanted: u32, alignment: u32, phase: u32) -> Option<Page> {
         let fits = |run: Page| {
             let room = table[run as usize].pages;
@@ -336,10 +349,14 @@ mod tests {
                 }
                 None => assert!(!was_free, "free neighbours at {start} are not merged"),
             }
+            for page in [start, start + pages / 2, start + pages - 1] {
+                assert_eq!(Extents::run_at(table, page), Some((start, pages, block)));
+            }
             was_free = block.is_none();
             at += pages;
         }
         assert_eq!(at as usize, table.len());
+        assert_eq!(Extents::run_at(table, at), None);
         assert_eq!(seen, live.len());
     }
 
@@ -360,6 +377,24 @@ mod tests {
         assert_eq!(extents.give_back(&mut table, 100, 100), (0, 1000));
         assert_eq!(extents.take(&mut table, 1001, 1, 0), None);
         assert_eq!(extents.take(&mut table, 1000, 1, 0), Some(0));
+    }
+
+    #[test]
+    fn a_run_is_found_from_its_pages_and_not_from_the_first() {
+        let mut table = vec![Entry::default(); 10_000];
+        let mut extents = Extents::new();
+        let pages = table.len() as u32;
+        extents.give_back(&mut table, 0, pages);
+        for (id, start) in (1..).zip([0, 1000, 2000]) {
+            assert_eq!(extents.take(&mut table, 1000, 1, 0), Some(start));
+            extents.set_live(&mut table, start, 1000, block(id));
+        }
+        assert_eq!(Extents::run_at(&table, 9999), Some((3000, 7000, None)), "far from where it begins");
+        // Whoever came by here would go no further.
+        table[1000] = Entry::default();
+        assert_eq!(Extents::run_at(&table, 9999), None);
+        assert_eq!(Extents::run_at(&table, 2700), Some((2000, 1000, Some(block(3)))));
+        assert_eq!(Extents::run_at(&table, 3000), Some((3000, 7000, None)));
     }
 
     #[test]

@@ -293,9 +293,9 @@ impl Inner {
         let holds = held as u64 <= self.recycle_budget()
             && (self.settings.recycle_bytes.is_some() || self.footprint.may_hold(placed, bytes));
         let Some(arena) = &mut self.arenas[slot] else { return };
-        let (run, run_pages) = arena.give_back(start, pages);
+        let (from, until) = arena.give_back(start, pages);
         if !holds {
-            arena.trim(run, run_pages);
+            arena.trim(from, until);
         }
         self.totals.most_held_bytes = self.totals.most_held_bytes.max(self.held_pages() as usize * BASE);
     }
@@ -359,20 +359,7 @@ impl Inner {
 
     /// Notes that the program changed the mapping of `[address, end)`.
     pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
-        for arena in self.arenas.iter_mut().flatten() {
-            if end <= arena.base || arena.end() <= address {
-                continue;
-            }
-            let mut at = 0;
-            loop {
-                let Some((start, pages, block)) = Extents::runs_from(arena.table(), at).next() else { break };
-                at = start + pages;
-                let touched = arena.address(start) < end && address < arena.address(at);
-                if let (true, Some(block)) = (touched, block.filter(|block| !block.is_retired())) {
-                    arena.set_live(start, pages, Block { altered: true, ..block });
-                }
-            }
-        }
+        self.arenas.iter_mut().flatten().for_each(|arena| arena.set_altered(address, end));
     }
 
     /// Gives up all address space without blocks, from now on.

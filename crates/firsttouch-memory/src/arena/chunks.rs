@@ -18,8 +18,7 @@ impl Arena {
     /// again, or retired.
     pub(super) fn make_ready(&mut self, start: Page, pages: u32) -> Result<(), Reason> {
         let is_fit = self.make_fit(start, pages).inspect_err(|_| {
-            let (extents, table, _) = self.parts();
-            extents.give_back(table, start, pages);
+            self.put_back(start, pages);
         })?;
         if !is_fit {
             self.retire(start, pages);

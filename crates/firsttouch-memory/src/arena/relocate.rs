@@ -28,11 +28,10 @@ impl Arena {
             && self.make_fit(to(last), target + wanted - to(last)) == Ok(true)
             && self.move_chunks(first, last, to(first));
         if !is_ready {
-            let (extents, table, _) = self.parts();
-            extents.give_back(table, target, wanted);
             if let Some((from, until)) = self.whole_chunks(target, target + wanted) {
                 self.unmap_chunks(from, until);
             }
+            self.put_back(target, wanted);
             return None;
         }
         for (from, until) in [(start, first), (last, start + pages)] {
