@@ -91,6 +91,8 @@ unsafe impl Interposer for Process {
 
     fn leaving(_: *mut u8) {}
 
+    fn leaving_range(_: usize, _: usize) {}
+
     #[inline(always)]
     unsafe fn malloc(bytes: usize) -> *mut c_void {
         // SAFETY: the process's malloc; calls are redirected only after it was found.
@@ -225,7 +227,7 @@ unsafe extern "C" fn usable_size(address: *mut c_void) -> usize {
     unsafe { interposer::usable_size::<Process>(address) }
 }
 
-functions_that_change_memory!(HEAP, {});
+functions_that_change_memory!(Process, {});
 
 unsafe extern "C" fn mmap(
     address: *mut c_void,
@@ -238,7 +240,7 @@ unsafe extern "C" fn mmap(
     let arguments =
         [address as usize, bytes, protection as usize, flags as usize, file as usize, offset as usize];
     // SAFETY: the same call.
-    unsafe { changes::call_c(&HEAP, libc::SYS_mmap, arguments) as *mut c_void }
+    unsafe { changes::call_c::<Process>(libc::SYS_mmap, arguments) as *mut c_void }
 }
 
 /// With as many arguments as there may be.
@@ -251,13 +253,13 @@ unsafe extern "C" fn prctl(
 ) -> c_int {
     let arguments = [option as usize, second as usize, third as usize, fourth as usize, fifth as usize, 0];
     // SAFETY: the same call.
-    unsafe { changes::call_c(&HEAP, libc::SYS_prctl, arguments) as c_int }
+    unsafe { changes::call_c::<Process>(libc::SYS_prctl, arguments) as c_int }
 }
 
 /// What is done before a system call by its number; answers the real function that makes it.
 extern "C" fn before_syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {
     // SAFETY: the arguments of the call that follows; none that is looked at has six.
-    unsafe { changes::note(&HEAP, number, &[a, b, c, d, e, 0]) };
+    unsafe { changes::note::<Process>(number, &[a, b, c, d, e, 0]) };
     FUNCTIONS[SYSCALL].real()
 }
 
@@ -270,7 +272,7 @@ unsafe extern "C" fn pkey_mprotect(
     key: c_int,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { changes::pkey_mprotect(&HEAP, address, bytes, protection, key) }
+    unsafe { changes::pkey_mprotect::<Process>(address, bytes, protection, key) }
 }
 
 unsafe extern "C" fn prlimit(
@@ -280,7 +282,7 @@ unsafe extern "C" fn prlimit(
     old: *mut libc::rlimit,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { changes::prlimit(&HEAP, process, resource, new, old) }
+    unsafe { changes::prlimit::<Process>(process, resource, new, old) }
 }
 
 unsafe extern "C" fn setrlimit(resource: c_int, limit: *const libc::rlimit) -> c_int {

@@ -8,6 +8,7 @@
 //! What the program does by system calls of its own is not seen here: see `arena/chunks.rs` for how it is noticed.
 
 use crate::heap::Heap;
+use crate::interposer::Interposer;
 use core::ffi::{c_int, c_long, c_void};
 use firsttouch_linux::sys::{self, Answer};
 
@@ -26,17 +27,21 @@ const SYS_MSEAL: c_long = 462;
 ///
 /// # Safety
 /// The arguments are those of the call.
-pub unsafe fn note(heap: &Heap, number: c_long, arguments: &Arguments) {
+pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
+    let heap = S::heap();
     let [first, second, third, fourth, fifth, _] = *arguments;
     let changes = |address: usize, bytes: usize| {
         if heap.owns(address as *const u8) || heap.owns(address.saturating_add(bytes) as *const u8) {
             heap.set_altered(address as *const u8, bytes);
         }
     };
+    let leaves = |address: usize, bytes: usize| {
+        S::leaving_range(address, bytes);
+        changes(address, bytes);
+    };
     match number {
         libc::SYS_mprotect
         | libc::SYS_pkey_mprotect
-        | libc::SYS_munmap
         | libc::SYS_mlock
         | libc::SYS_mlock2
         | libc::SYS_munlock
@@ -45,16 +50,18 @@ pub unsafe fn note(heap: &Heap, number: c_long, arguments: &Arguments) {
         | SYS_SET_MEMPOLICY_HOME_NODE
         | SYS_MSEAL => changes(first, second),
         libc::SYS_madvise if !is_about_contents(third as c_int) => changes(first, second),
-        libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => changes(first, second),
+        libc::SYS_madvise if discards(third as c_int) => S::leaving_range(first, second),
+        libc::SYS_munmap => leaves(first, second),
+        libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => leaves(first, second),
         libc::SYS_mremap => {
-            changes(first, second);
+            leaves(first, second);
             if fourth as c_int & libc::MREMAP_FIXED != 0 {
-                changes(fifth, third);
+                leaves(fifth, third);
             }
         }
         // How much it maps, only the kernel knows.
         libc::SYS_shmat if third as c_int & SHM_REMAP != 0 && heap.owns(second as *const u8) => {
-            heap.set_altered(second as *const u8, usize::MAX);
+            leaves(second, usize::MAX);
         }
         libc::SYS_ioctl if second == UFFDIO_REGISTER => {
             // Where the range cannot be read the kernel will say so.
@@ -62,7 +69,7 @@ pub unsafe fn note(heap: &Heap, number: c_long, arguments: &Arguments) {
             let target = (&raw mut range) as usize;
             // SAFETY: an array of ours of that size; the kernel reads the program's.
             if unsafe { sys::copy_readable(third, target, size_of_val(&range)) } == Ok(size_of_val(&range)) {
-                changes(range[0], range[1]);
+                leaves(range[0], range[1]);
             }
         }
         libc::SYS_setrlimit => {
@@ -111,6 +118,11 @@ fn is_about_contents(advice: c_int) -> bool {
     )
 }
 
+/// Whether by this advice a program does without the contents.
+fn discards(advice: c_int) -> bool {
+    matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE)
+}
+
 /// A limit of memory is about to be set: a reservation of address space would count against the one, what is held for reuse
 /// against the other.
 ///
@@ -136,13 +148,13 @@ unsafe fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize)
 ///
 /// # Safety
 /// As for the call.
-pub unsafe fn call(heap: &Heap, number: c_long, arguments: Arguments) -> Answer {
+pub unsafe fn call<S: Interposer>(number: c_long, arguments: Arguments) -> Answer {
     // SAFETY: the caller's call.
-    unsafe { note(heap, number, &arguments) };
+    unsafe { note::<S>(number, &arguments) };
     // SAFETY: likewise.
     let answer = unsafe { sys::call(number, arguments) };
     let wants_room = number != libc::SYS_ioctl && number != libc::SYS_prctl;
-    if answer == Err(libc::ENOMEM) && wants_room && heap.give_up() {
+    if answer == Err(libc::ENOMEM) && wants_room && S::heap().give_up() {
         // SAFETY: likewise.
         return unsafe { sys::call(number, arguments) };
     }
@@ -153,9 +165,9 @@ pub unsafe fn call(heap: &Heap, number: c_long, arguments: Arguments) -> Answer 
 ///
 /// # Safety
 /// As for the call.
-pub unsafe fn call_c(heap: &Heap, number: c_long, arguments: Arguments) -> isize {
+pub unsafe fn call_c<S: Interposer>(number: c_long, arguments: Arguments) -> isize {
     // SAFETY: the same contract.
-    match unsafe { call(heap, number, arguments) } {
+    match unsafe { call::<S>(number, arguments) } {
         Ok(value) => value as isize,
         Err(error) => {
             // SAFETY: the thread's errno.
@@ -169,8 +181,7 @@ pub unsafe fn call_c(heap: &Heap, number: c_long, arguments: Arguments) -> isize
 ///
 /// # Safety
 /// As in C.
-pub unsafe fn pkey_mprotect(
-    heap: &Heap,
+pub unsafe fn pkey_mprotect<S: Interposer>(
     address: *mut c_void,
     bytes: usize,
     protection: c_int,
@@ -179,19 +190,18 @@ pub unsafe fn pkey_mprotect(
     if key == -1 {
         let arguments = [address as usize, bytes, protection as usize, 0, 0, 0];
         // SAFETY: the same call, by definition.
-        return unsafe { call_c(heap, libc::SYS_mprotect, arguments) as c_int };
+        return unsafe { call_c::<S>(libc::SYS_mprotect, arguments) as c_int };
     }
     let arguments = [address as usize, bytes, protection as usize, key as usize, 0, 0];
     // SAFETY: the same call.
-    unsafe { call_c(heap, libc::SYS_pkey_mprotect, arguments) as c_int }
+    unsafe { call_c::<S>(libc::SYS_pkey_mprotect, arguments) as c_int }
 }
 
 /// prlimit(2), and setrlimit(2), which is the same for the process itself; on 64-bit machines with the kernel's structure.
 ///
 /// # Safety
 /// As in C.
-pub unsafe fn prlimit(
-    heap: &Heap,
+pub unsafe fn prlimit<S: Interposer>(
     process: libc::pid_t,
     resource: c_int,
     new: *const libc::rlimit,
@@ -199,17 +209,17 @@ pub unsafe fn prlimit(
 ) -> c_int {
     let arguments = [process as usize, resource as usize, new as usize, old as usize, 0, 0];
     // SAFETY: the same call.
-    unsafe { call_c(heap, libc::SYS_prlimit64, arguments) as c_int }
+    unsafe { call_c::<S>(libc::SYS_prlimit64, arguments) as c_int }
 }
 
-/// Defines C's functions that change memory of the process's and are nothing but a system call, for a heap: an agent exports
+/// Defines C's functions that change memory of the process's and are nothing but a system call, for an [`Interposer`]: an agent exports
 /// them by their names, a library redirects calls to them. What comes before `unsafe extern "C" fn` is in braces.
 ///
 /// `mremap` and `ioctl` take fewer arguments at times: then something is in the registers of the others all the same.
 #[macro_export]
 macro_rules! functions_that_change_memory {
-    ($heap:path, $before:tt) => {
-        $crate::functions_that_change_memory! { @each $heap, $before,
+    ($interposer:path, $before:tt) => {
+        $crate::functions_that_change_memory! { @each $interposer, $before,
             mprotect(address: *mut c_void, bytes: usize, protection: c_int) -> c_int = SYS_mprotect;
             madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int = SYS_madvise;
             munmap(address: *mut c_void, bytes: usize) -> c_int = SYS_munmap;
@@ -227,10 +237,10 @@ macro_rules! functions_that_change_memory {
             ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> c_int = SYS_ioctl;
         }
     };
-    (@each $heap:path, $before:tt, $($name:ident $arguments:tt -> $answer:ty = $number:ident;)*) => {
-        $($crate::functions_that_change_memory! { @one $heap, $before, $name $arguments -> $answer = $number })*
+    (@each $interposer:path, $before:tt, $($name:ident $arguments:tt -> $answer:ty = $number:ident;)*) => {
+        $($crate::functions_that_change_memory! { @one $interposer, $before, $name $arguments -> $answer = $number })*
     };
-    (@one $heap:path, { $($before:tt)* },
+    (@one $interposer:path, { $($before:tt)* },
      $name:ident ($($argument:ident: $kind:ty),*) -> $answer:ty = $number:ident) => {
         #[doc = concat!(stringify!($name), "(2).")]
         $($before)* unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
@@ -239,7 +249,7 @@ macro_rules! functions_that_change_memory {
                 *place = argument;
             }
             // SAFETY: the same call.
-            unsafe { $crate::changes::call_c(&$heap, libc::$number, arguments) as $answer }
+            unsafe { $crate::changes::call_c::<$interposer>(libc::$number, arguments) as $answer }
         }
     };
 }

@@ -29,6 +29,10 @@ pub unsafe trait Interposer {
     /// Called with every placed block whose memory is about to be given up or to change its size.
     fn leaving(address: *mut u8);
 
+    /// Called before the program maps something else in a range, handles its faults itself or does without its contents: no page
+    /// is to be created there any more.
+    fn leaving_range(address: usize, bytes: usize);
+
     /// malloc(3).
     ///
     /// # Safety

@@ -3,7 +3,7 @@
 //! One thread at a time, piece after piece, so that nobody who maps or unmaps memory waits for more than a huge page; it ends when
 //! nothing is left to create, and there is none between large allocations. It changes no contents (`MADV_POPULATE_WRITE`, Linux 5.14):
 //! what the program touches first is as it would be. A block that is freed or resized is let go before, because its memory is the
-//! heap's again.
+//! heap's again; and so is one of which the program maps a part anew, say.
 
 use crate::threads::{self, StandIn};
 use crate::{HEAP, helper, populate, room};
@@ -81,6 +81,19 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
 pub(crate) fn leaving(block: *mut u8) {
     if BLOCKS_WAITING.load(SeqCst) > 0 && is_own() {
         ALL.iter().for_each(|waiting| waiting.let_go(block as usize));
+    }
+}
+
+/// The same for every block that has a part of a range.
+pub(crate) fn leaving_range(address: usize, bytes: usize) {
+    if BLOCKS_WAITING.load(SeqCst) > 0 && is_own() {
+        let end = address.saturating_add(bytes);
+        for waiting in &ALL {
+            let block = waiting.block.load(SeqCst);
+            if block < end && address < waiting.end.load(SeqCst) {
+                waiting.let_go(block);
+            }
+        }
     }
 }
 

@@ -163,6 +163,10 @@ unsafe impl Interposer for Behind {
         background::leaving(address);
     }
 
+    fn leaving_range(address: usize, bytes: usize) {
+        background::leaving_range(address, bytes);
+    }
+
     #[inline(always)]
     unsafe fn malloc(bytes: usize) -> *mut c_void {
         // SAFETY: a malloc, and the same call.

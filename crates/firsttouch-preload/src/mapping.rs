@@ -1,6 +1,7 @@
 //! What a program does to its own mappings and limits, under the names of C: see [`changes`] for what it means to placed
 //! memory.
 
+use crate::behind::Behind;
 use crate::next::SYSCALL;
 use crate::{HEAP, background, prefault, record};
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
@@ -33,10 +34,10 @@ pub unsafe extern "C" fn mmap(
     let mapped = match place {
         // SAFETY: the same call, at an address that is reserved for it.
         Some(place) => unsafe {
-            changes::call(&HEAP, libc::SYS_mmap, arguments(place, flags | libc::MAP_FIXED))
+            changes::call::<Behind>(libc::SYS_mmap, arguments(place, flags | libc::MAP_FIXED))
         },
         // SAFETY: the same call.
-        None => unsafe { changes::call(&HEAP, libc::SYS_mmap, arguments(address as usize, flags)) },
+        None => unsafe { changes::call::<Behind>(libc::SYS_mmap, arguments(address as usize, flags)) },
     };
     match mapped {
         Ok(mapped) => {
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn mmap64(
     unsafe { mmap(address, bytes, protection, flags, file, offset) }
 }
 
-functions_that_change_memory!(HEAP, { #[unsafe(no_mangle)] pub });
+functions_that_change_memory!(Behind, { #[unsafe(no_mangle)] pub });
 
 /// pkey_mprotect(2).
 #[unsafe(no_mangle)]
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn pkey_mprotect(
     key: c_int,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { changes::pkey_mprotect(&HEAP, address, bytes, protection, key) }
+    unsafe { changes::pkey_mprotect::<Behind>(address, bytes, protection, key) }
 }
 
 /// prctl(2), with as many arguments as there may be: a program may confine itself here.
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn prctl(
     let arguments = [option as usize, second as usize, third as usize, fourth as usize, fifth as usize, 0];
     end_record_if_confined(libc::SYS_prctl, &arguments);
     // SAFETY: the same call.
-    unsafe { changes::call_c(&HEAP, libc::SYS_prctl, arguments) as c_int }
+    unsafe { changes::call_c::<Behind>(libc::SYS_prctl, arguments) as c_int }
 }
 
 /// A record cannot be written by a program that may not open files any more.
@@ -134,7 +135,7 @@ extern "C" fn before_syscall(number: c_long, a: usize, b: usize, c: usize, d: us
     let arguments = [a, b, c, d, e, 0];
     end_record_if_confined(number, &arguments);
     // SAFETY: the arguments of the call that follows; none that is looked at has six.
-    unsafe { changes::note(&HEAP, number, &arguments) };
+    unsafe { changes::note::<Behind>(number, &arguments) };
     SYSCALL.find().unwrap_or(0)
 }
 
@@ -149,7 +150,7 @@ pub unsafe extern "C" fn prlimit(
     old: *mut libc::rlimit,
 ) -> c_int {
     // SAFETY: the same contract.
-    unsafe { changes::prlimit(&HEAP, process, resource, new, old) }
+    unsafe { changes::prlimit::<Behind>(process, resource, new, old) }
 }
 
 /// prlimit64: the same, on 64-bit machines.

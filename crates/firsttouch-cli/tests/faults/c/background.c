@@ -1,5 +1,6 @@
 // Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
-// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it, by whatever call it is made; what the thread opens is not among
+// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it, by whatever call it is made; none
+// where the program has changed what is there meanwhile; what the thread opens is not among
 // the program's files. Arguments: what, and how often, if not some tens of times.
 //# once: threads
 //# bare: resized
@@ -33,13 +34,21 @@
 //# emulated: copied 6
 //# run: --pages thp --prefault=background -- vforked
 //# emulated: vforked 6
+//# run: --pages thp --prefault=background -- changed
+//# emulated: changed 2
+//# run: --pages 4k --prefault=background -- changed
+//# emulated: changed 2
 //# run: --pages thp --prefault=background -- files
 //# emulated: files 4
 //# run: --pages 4k --prefault=background -- files
 //# emulated: files 4
 #include "copy.h"
 #include <dirent.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 
 /* Whether no page of this range, of so many, or every one of them is there. */
 static int has_pages(const char *block, size_t bytes, int all)
@@ -199,6 +208,44 @@ static void vforked(unsigned rounds)
     }
 }
 
+/* What the program discards, maps anew, or sees to itself (userfaultfd), stays as it makes it. */
+static void changed(unsigned rounds)
+{
+    const size_t bytes = 256 * MIB, half = bytes / 2;
+    for (unsigned round = 0; round < rounds; round++) {
+        char *block = aligned_alloc(4096, bytes);
+        CHECK(block != NULL && madvise(block, bytes, MADV_DONTNEED) == 0);
+        await_the_end();
+        CHECK(has_pages(block, bytes, 0));
+        free(block);
+
+        int file = memfd_create("sparse", 0);
+        struct stat state;
+        CHECK(file >= 0 && ftruncate(file, half) == 0);
+        block = aligned_alloc(4096, bytes);
+        CHECK(block != NULL);
+        CHECK(mmap(block + half, half, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == block + half);
+        await_the_end();
+        CHECK(fstat(file, &state) == 0 && state.st_blocks == 0);
+        free(block);
+        close(file);
+
+        int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+        if (faults < 0)
+            continue;
+        block = aligned_alloc(4096, bytes);
+        CHECK(block != NULL);
+        struct uffdio_api interface = {.api = UFFD_API};
+        struct uffdio_register own = {.range = {(uintptr_t)block + half, half}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+        CHECK(ioctl(faults, UFFDIO_API, &interface) == 0 && ioctl(faults, UFFDIO_REGISTER, &own) == 0);
+        await_the_end();
+        struct pollfd waits = {faults, POLLIN, 0};
+        CHECK(poll(&waits, 1, 0) == 0);
+        close(faults);
+        free(block);
+    }
+}
+
 /* A program of one thread counts on it that a new file has the lowest number, and may close whatever it does not know. */
 static void files(unsigned rounds)
 {
@@ -229,7 +276,7 @@ int main(int count, char **words)
         void (*act)(unsigned);
         unsigned rounds;
     } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20}, {"vforked", vforked, 20},
-               {"files", files, 10}};
+               {"changed", changed, 4}, {"files", files, 10}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
             all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);
