@@ -1,5 +1,6 @@
 //! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
 
+mod cede;
 mod chunks;
 mod limits;
 mod probes;
@@ -140,6 +141,11 @@ impl Arena {
             // Where it cannot be mapped, the first block cannot either.
             let _ = self.map(first, chunk);
         }
+    }
+
+    /// Whether a run is the chunk that [`Arena::begin`] maps.
+    fn is_guard(&self, start: Page, length: u32) -> bool {
+        self.reserved && start == 0 && length == self.chunk_pages()
     }
 
     /// Whether an address lies in memory of this arena: between chunks of an unreserved one, and where runs were retired, mappings of

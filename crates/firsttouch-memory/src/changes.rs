@@ -31,13 +31,19 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
     let heap = S::heap();
     let [first, second, third, fourth, fifth, _] = *arguments;
     let changes = |address: usize, bytes: usize| {
-        if heap.owns(address as *const u8) || heap.owns(address.saturating_add(bytes) as *const u8) {
+        if concerns(heap, address, bytes) {
             heap.set_altered(address as *const u8, bytes);
         }
     };
     let leaves = |address: usize, bytes: usize| {
         S::leaving_range(address, bytes);
         changes(address, bytes);
+    };
+    let replaces = |address: usize, bytes: usize| {
+        S::leaving_range(address, bytes);
+        if concerns(heap, address, bytes) {
+            heap.set_replaced(address as *const u8, bytes);
+        }
     };
     match number {
         libc::SYS_mprotect
@@ -52,16 +58,15 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
         libc::SYS_madvise if !is_about_contents(third as c_int) => changes(first, second),
         libc::SYS_madvise if discards(third as c_int) => S::leaving_range(first, second),
         libc::SYS_munmap => leaves(first, second),
-        libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => leaves(first, second),
+        libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => replaces(first, second),
         libc::SYS_mremap => {
             leaves(first, second);
             if fourth as c_int & libc::MREMAP_FIXED != 0 {
-                leaves(fifth, third);
+                replaces(fifth, third);
             }
         }
-        // How much it maps, only the kernel knows.
         libc::SYS_shmat if third as c_int & SHM_REMAP != 0 && heap.owns(second as *const u8) => {
-            leaves(second, usize::MAX);
+            replaces(second, segment_bytes(first));
         }
         libc::SYS_ioctl if second == UFFDIO_REGISTER => {
             // Where the range cannot be read the kernel will say so.
@@ -86,6 +91,20 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
         _ if confines(number, arguments) => heap.confine(),
         _ => {}
     }
+}
+
+/// Whether a range may have a part of placed memory.
+fn concerns(heap: &Heap, address: usize, bytes: usize) -> bool {
+    heap.owns(address as *const u8) || heap.owns(address.saturating_add(bytes) as *const u8)
+}
+
+/// How much a segment of shared memory maps; without an answer of the kernel, as much as there can be.
+fn segment_bytes(segment: usize) -> usize {
+    // SAFETY: an all-zero structure is valid.
+    let mut about: libc::shmid_ds = unsafe { core::mem::zeroed() };
+    let arguments = [segment, libc::IPC_STAT as usize, (&raw mut about) as usize, 0, 0, 0];
+    // SAFETY: fills the structure.
+    unsafe { sys::call(libc::SYS_shmctl, arguments) }.map_or(usize::MAX, |_| about.shm_segsz)
 }
 
 /// Whether by this call a program confines itself to some system calls (seccomp(2)).

@@ -15,6 +15,8 @@ pub(crate) struct Deferred {
     frees: [AtomicUsize; MOST_FREES],
     /// The program has changed mappings, and nobody knows of which blocks.
     changes: AtomicBool,
+    /// The program has mapped something of its own between these two addresses; between the highest and 0 for nowhere.
+    replaced: (AtomicUsize, AtomicUsize),
     /// The program limits its address space.
     ration: AtomicBool,
     /// The program confines itself to some system calls.
@@ -27,6 +29,7 @@ impl Deferred {
             any: AtomicBool::new(false),
             frees: [const { AtomicUsize::new(0) }; MOST_FREES],
             changes: AtomicBool::new(false),
+            replaced: (AtomicUsize::new(usize::MAX), AtomicUsize::new(0)),
             ration: AtomicBool::new(false),
             confine: AtomicBool::new(false),
         }
@@ -56,6 +59,13 @@ impl Deferred {
         self.any.store(true, Ordering::Release);
     }
 
+    /// Notes that the program maps something of its own at `[address, end)`.
+    pub(crate) fn replace(&self, address: usize, end: usize) {
+        self.replaced.0.fetch_min(address, Ordering::Release);
+        self.replaced.1.fetch_max(end, Ordering::Release);
+        self.any.store(true, Ordering::Release);
+    }
+
     /// Notes that address space is to be given up.
     pub(crate) fn ration(&self) {
         self.ration.store(true, Ordering::Release);
@@ -82,6 +92,13 @@ impl Deferred {
     /// Whether mappings were changed; told once.
     pub(crate) fn take_change(&self) -> bool {
         self.changes.swap(false, Ordering::Acquire)
+    }
+
+    /// Where the program has mapped something of its own, and at times what lies between; told once.
+    pub(crate) fn take_replaced(&self) -> Option<(usize, usize)> {
+        let end = self.replaced.1.swap(0, Ordering::Acquire);
+        let address = self.replaced.0.swap(usize::MAX, Ordering::Acquire);
+        (address < end).then_some((address, end))
     }
 
     /// Whether the program confines itself; told once.
@@ -114,5 +131,8 @@ mod tests {
         assert!(deferred.take_change() && !deferred.take_change() && !deferred.take_ration());
         deferred.ration();
         assert!(deferred.any() && deferred.take_ration());
+        deferred.replace(300, 400);
+        deferred.replace(100, 200);
+        assert_eq!((deferred.take_replaced(), deferred.take_replaced()), (Some((100, 400)), None));
     }
 }

@@ -124,6 +124,9 @@ impl Heap {
         if self.deferred.take_change() {
             inner.set_altered(0, usize::MAX);
         }
+        if let Some((address, end)) = self.deferred.take_replaced() {
+            inner.set_replaced(address, end, false);
+        }
         for address in self.deferred.take_frees() {
             inner.free(address as *const u8);
         }
@@ -365,6 +368,15 @@ impl Heap {
                 inner.set_altered(address as usize, (address as usize).saturating_add(bytes));
             }
             None => self.deferred.change(),
+        }
+    }
+
+    /// Notes that the program is about to map something of its own at a range, so that no block comes there.
+    pub fn set_replaced(&self, address: *const u8, bytes: usize) {
+        let end = (address as usize).saturating_add(bytes);
+        match self.enter() {
+            Some(mut inner) => inner.set_replaced(address as usize, end, true),
+            None => self.deferred.replace(address as usize, end),
         }
     }
 

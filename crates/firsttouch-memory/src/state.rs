@@ -135,16 +135,7 @@ impl Inner {
         let mut first_reason = None;
         for backing in Backing::chain(kind) {
             let slot = *backing as usize;
-            let span = self.span.as_ref()?;
-            if self.arenas[slot].is_none() && !self.rationed {
-                self.arenas[slot] = Arena::new(
-                    *backing,
-                    span.part(slot),
-                    span.part_bytes,
-                    span.reserved,
-                    self.settings.shares,
-                );
-            }
+            self.make_arena(*backing);
             self.before_growth(slot, pages);
             let Some(arena) = self.arenas[slot].as_mut() else { continue };
             let used_to = arena.used_to();
@@ -169,6 +160,18 @@ impl Inner {
             }
         }
         None
+    }
+
+    /// Makes the arena of a kind, where there is none and can be one.
+    fn make_arena(&mut self, backing: Backing) {
+        let slot = backing as usize;
+        if let Some(span) = &self.span
+            && self.arenas[slot].is_none()
+            && !self.rationed
+        {
+            let (base, bytes) = (span.part(slot), span.part_bytes);
+            self.arenas[slot] = Arena::new(backing, base, bytes, span.reserved, self.settings.shares);
+        }
     }
 
     /// The arena, if how densely it is used is to be found out, and what is known of that.
@@ -362,6 +365,26 @@ impl Inner {
         self.arenas.iter_mut().flatten().for_each(|arena| arena.set_altered(address, end));
     }
 
+    /// Notes that the program puts something of its own into `[address, end)`, or is about to (`is_ahead`): what is free there is
+    /// left to it.
+    pub(crate) fn set_replaced(&mut self, address: usize, end: usize, is_ahead: bool) {
+        self.set_altered(address, end);
+        for backing in Backing::ALL {
+            let slot = backing as usize;
+            let is_part = |span: &Span| address < span.part(slot + 1) && span.part(slot) < end;
+            if !self.span.as_ref().is_some_and(is_part) {
+                continue;
+            }
+            self.make_arena(backing);
+            match &mut self.arenas[slot] {
+                Some(arena) => arena.cede(address, end, is_ahead),
+                // One that is made later would know nothing of it.
+                None if !self.rationed => self.stand_down(Reason::MappingChanged),
+                None => {}
+            }
+        }
+    }
+
     /// Gives up all address space without blocks, from now on.
     pub(crate) fn ration(&mut self) {
         // The limit is asked for anew when there is a first block.
@@ -370,13 +393,13 @@ impl Inner {
         span.reserved = false;
         self.rationed = true;
         for (slot, arena) in self.arenas.iter_mut().enumerate() {
-            let mut from = span.part(slot);
+            let (mut from, mut until) = (span.part(slot), span.part(slot + 1));
             if let Some(arena) = arena {
                 arena.ration();
-                from = arena.end();
+                (from, until) = (arena.end(), arena.most_end());
             }
             // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
-            let _ = unsafe { sys::unmap(from, span.part(slot + 1) - from) };
+            let _ = unsafe { sys::unmap(from, until - from) };
         }
     }
 

@@ -94,6 +94,16 @@ impl Tables {
         })
     }
 
+    /// Pages that the tables can describe at most.
+    pub(crate) fn most_pages(&self) -> u32 {
+        self.most_pages
+    }
+
+    /// From now on they describe no more than so many.
+    pub(crate) fn limit(&mut self, pages: u32) {
+        self.most_pages = self.most_pages.min(pages);
+    }
+
     /// Pages that the open tables describe.
     pub(crate) fn pages(&self) -> u32 {
         self.pages

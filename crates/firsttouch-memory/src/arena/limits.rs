@@ -17,19 +17,25 @@ impl Arena {
     pub(crate) fn ration(&mut self) {
         self.tables.cut();
         self.trim_idle(u64::MAX);
-        let bytes = self.backing.chunk_bytes();
-        for chunk in 0..self.tables.pages() / self.chunk_pages() {
-            if !self.tables.is_mapped(chunk) {
-                // SAFETY: the chunk is reserved for us and holds nothing.
-                let _ = unsafe { sys::unmap(self.base + chunk as usize * bytes, bytes) };
-            }
-        }
+        self.unreserve_free_chunks();
         self.reserved = false;
         // What trimming only emptied is mapped still: unmapped now.
         self.unmap_free_chunks();
         // The first chunk is there for looks at others only.
         if Extents::live_at(self.table(), 0).is_some_and(|(_, block)| block.is_retired()) {
             self.unmap_chunks(0, self.chunk_pages());
+        }
+    }
+
+    /// Gives up the address space of free chunks that are not mapped; where the program has mapped something, nothing is free.
+    fn unreserve_free_chunks(&self) {
+        let (chunk, bytes) = (self.chunk_pages(), self.backing.chunk_bytes());
+        for (start, length, _) in Extents::runs(self.table()).filter(|(_, _, block)| block.is_none()) {
+            let Some((from, until)) = self.whole_chunks(start, start + length) else { continue };
+            for page in (from..until).step_by(chunk as usize).filter(|page| !self.is_mapped_page(*page)) {
+                // SAFETY: the chunk is reserved for us and holds nothing.
+                let _ = unsafe { sys::unmap(self.address(page), bytes) };
+            }
         }
     }
 
