@@ -260,6 +260,14 @@ impl Arena {
         (address < end).then(|| (self.page(address), self.page(end.next_multiple_of(BASE))))
     }
 
+    /// The live block that `[address, end)` lies in.
+    pub(crate) fn block_over(&self, address: usize, end: usize) -> Option<Block> {
+        let (from, until) = self.pages_in(address, end)?;
+        let (start, pages, block) = Extents::run_at(self.table(), from)?;
+        let is_inside = self.base <= address && end <= self.end() && until <= start + pages;
+        block.filter(|block| is_inside && !block.is_retired())
+    }
+
     /// Notes that the program changed the mapping of `[address, end)`.
     pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
         let Some((from, until)) = self.pages_in(address, end) else { return };

@@ -9,6 +9,7 @@
 
 use crate::heap::Heap;
 use crate::interposer::Interposer;
+use crate::pages::BASE;
 use core::ffi::{c_int, c_long, c_void};
 use firsttouch_linux::sys::{self, Answer};
 
@@ -23,11 +24,11 @@ const UFFDIO_REGISTER: usize = 0xc020_aa00;
 const SYS_SET_MEMPOLICY_HOME_NODE: c_long = 450;
 const SYS_MSEAL: c_long = 462;
 
-/// Takes note of a system call that the program is about to make.
+/// Takes note of a system call that the program is about to make, and answers whether all that it is for has been done.
 ///
 /// # Safety
 /// The arguments are those of the call.
-pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
+pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool {
     let heap = S::heap();
     let [first, second, third, fourth, fifth, _] = *arguments;
     let changes = |address: usize, bytes: usize| {
@@ -56,7 +57,10 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
         | SYS_SET_MEMPOLICY_HOME_NODE
         | SYS_MSEAL => changes(first, second),
         libc::SYS_madvise if !is_about_contents(third as c_int) => changes(first, second),
-        libc::SYS_madvise if discards(third as c_int) => S::leaving_range(first, second),
+        libc::SYS_madvise if discards(third as c_int) => {
+            S::leaving_range(first, second);
+            return discard(heap, first, second, third as c_int);
+        }
         libc::SYS_munmap => leaves(first, second),
         libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => replaces(first, second),
         libc::SYS_mremap => {
@@ -91,6 +95,7 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) {
         _ if confines(number, arguments) => heap.confine(),
         _ => {}
     }
+    false
 }
 
 /// Whether a range may have a part of placed memory.
@@ -142,6 +147,23 @@ fn discards(advice: c_int) -> bool {
     matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE)
 }
 
+/// Discards a range of a block on reserved pages, and answers whether that was one. The kernel discards whole ones of these (Linux
+/// 5.18); of a part it says that it has done so, or refuses, and the program counts on zeroes there.
+fn discard(heap: &Heap, address: usize, bytes: usize, advice: c_int) -> bool {
+    let end = bytes.checked_next_multiple_of(BASE).and_then(|bytes| address.checked_add(bytes));
+    // What is no range, the kernel tells.
+    let Some(end) = end.filter(|end| *end > address && address.is_multiple_of(BASE)) else { return false };
+    if !heap.is_on_reserved_pages(address, end) {
+        return false;
+    }
+    // Otherwise the contents may go, and may stay as well.
+    if advice == libc::MADV_DONTNEED {
+        // SAFETY: a part of a block that may be written, whose owner does without what is there.
+        unsafe { heap.clearer().clear(address as *mut u8, end - address) };
+    }
+    true
+}
+
 /// A limit of memory is about to be set: a reservation of address space would count against the one, what is held for reuse
 /// against the other.
 ///
@@ -169,7 +191,9 @@ unsafe fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize)
 /// As for the call.
 pub unsafe fn call<S: Interposer>(number: c_long, arguments: Arguments) -> Answer {
     // SAFETY: the caller's call.
-    unsafe { note::<S>(number, &arguments) };
+    if unsafe { note::<S>(number, &arguments) } {
+        return Ok(0);
+    }
     // SAFETY: likewise.
     let answer = unsafe { sys::call(number, arguments) };
     let wants_room = number != libc::SYS_ioctl && number != libc::SYS_prctl;

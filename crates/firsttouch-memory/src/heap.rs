@@ -414,6 +414,22 @@ impl Heap {
         self.read_without_waiting(of_table)
     }
 
+    /// Whether a range of whole pages lies in one block on reserved pages, all of which may be written.
+    pub(crate) fn is_on_reserved_pages(&self, address: usize, end: usize) -> bool {
+        if !self.owns(address as *const u8) {
+            return false;
+        }
+        let find = |inner: &Inner| inner.reserved_block_over(address, end);
+        let block = match self.enter() {
+            Some(inner) => find(&inner),
+            None => self.read_without_waiting(find),
+        };
+        // SAFETY: the owner of the block does without what is there; where the byte cannot be written the kernel says so.
+        let may_write = |at: usize| unsafe { sys::copy_readable(at, at, 1) } == Ok(1);
+        let mut parts = (address..end).step_by(BASE);
+        block.is_some_and(|block| !block.altered || parts.all(may_write))
+    }
+
     /// Reads the state where the lock has turned this thread away, which may be in a handler of the fork that has closed it.
     fn read_without_waiting<T>(&self, read: impl FnOnce(&Inner) -> Option<T>) -> Option<T> {
         let closed = self.is_whole() && self.inner.close();

@@ -162,6 +162,13 @@ impl Inner {
         None
     }
 
+    /// The block on reserved pages that `[address, end)` lies in, if the kernel may be asked about it.
+    pub(crate) fn reserved_block_over(&self, address: usize, end: usize) -> Option<Block> {
+        let mut arenas = Backing::pools().filter_map(|backing| self.arenas[backing as usize].as_ref());
+        let block = arenas.find_map(|arena| arena.block_over(address, end))?;
+        (!block.altered || !self.confined).then_some(block)
+    }
+
     /// Makes the arena of a kind, where there is none and can be one.
     fn make_arena(&mut self, backing: Backing) {
         let slot = backing as usize;
