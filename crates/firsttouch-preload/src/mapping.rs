@@ -10,6 +10,12 @@ use firsttouch_linux::sys;
 use firsttouch_memory::changes::{self, Arguments};
 use firsttouch_memory::{BASE, HUGE, function_syscall, functions_that_change_memory};
 
+/// `MAP_32BIT`, which only this processor has.
+#[cfg(target_arch = "x86_64")]
+const BELOW_2G: c_int = libc::MAP_32BIT;
+#[cfg(not(target_arch = "x86_64"))]
+const BELOW_2G: c_int = 0;
+
 /// mmap(2). Where prefaulting is asked for, memory that processes will share (a database's buffers) is created here, in
 /// parallel, instead of page by page by whoever comes first. Private memory is not: allocators and virtual machines
 /// reserve more of it than they will ever use.
@@ -27,7 +33,8 @@ pub unsafe extern "C" fn mmap(
     let wanted = is_shared && !is_reserved_only && prefault::is_enabled() && HEAP.wants(bytes);
     // Pages that the program asked to be huge already are left to it.
     let collapse = wanted && flags & libc::MAP_HUGETLB == 0 && prefault::collapses_shared();
-    let place = if collapse && address.is_null() { room_for_huge_pages(bytes) } else { None };
+    let may_be_anywhere = address.is_null() && flags & BELOW_2G == 0;
+    let place = if collapse && may_be_anywhere { room_for_huge_pages(bytes) } else { None };
     let arguments = |address: usize, flags: c_int| {
         [address, bytes, protection as usize, flags as usize, file as usize, offset as usize]
     };

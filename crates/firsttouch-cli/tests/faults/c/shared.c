@@ -1,5 +1,5 @@
 // Memory that processes share is created at once when prefaulting is asked for, and only then; private memory and what is
-// merely reserved never are. It is huge where that was asked, whatever the kernel's setting for shared memory is.
+// merely reserved never are, and what is to lie low does. It is huge where that was asked, whatever the kernel's setting for shared memory is.
 // From MADV_POPULATE_WRITE (Linux 5.14) on, and huge from MADV_COLLAPSE (6.1) on.
 // Arguments: MiB in memory, MiB huge, and MiB in all, if not 65.
 //# bare: 0 0
@@ -55,6 +55,10 @@ int main(int count, char **words)
     expect(MAP_SHARED, strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
     expect(MAP_SHARED | MAP_NORESERVE, 0, 0);
     expect(MAP_PRIVATE, 0, 0);
+#ifdef MAP_32BIT
+    char *low = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    CHECK(low != MAP_FAILED && (uintptr_t)low + bytes <= 2 * GIB && munmap(low, bytes) == 0);
+#endif
     // What the kernel refuses, it refuses as ever, and an address that is asked for is the address.
     errno = 0;
     CHECK(mmap(NULL, 0, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED && errno == EINVAL);
