@@ -9,7 +9,6 @@ use crate::pages::{BASE, HUGE, Pages};
 use crate::remap;
 use crate::state::Inner;
 use core::ops::Range;
-use firsttouch_linux::sys;
 
 /// Blocks whose whole chunks are fewer than this are copied when they move; more are moved by the kernel.
 const MOVE_BYTES: usize = 2 * HUGE;
@@ -80,7 +79,7 @@ impl Heap {
             unsafe { header::write(run, wanted as usize * BASE, block.offset) };
             return Resized::To(address);
         }
-        if sys::mappings_are_limited() {
+        if inner.mappings_are_limited() {
             let resized = self.relocate(inner, address, bytes);
             let (Resized::NoRoom, Some(again)) = (resized, self.enter()) else { return resized };
             inner = again;

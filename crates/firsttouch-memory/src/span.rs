@@ -1,5 +1,6 @@
 //! The range of address space that all placed blocks lie in, so that their addresses tell them from everything else.
 
+use crate::lines::Lines;
 use crate::pages::GIGANTIC;
 use firsttouch_linux::sys;
 
@@ -25,17 +26,22 @@ pub(crate) struct Room {
     machine_bytes: usize,
     /// There is a limit of address space, or the program locks all that is mapped.
     is_limited: bool,
+    is_strict: bool,
 }
 
 impl Room {
     /// Asks the kernel.
     pub(crate) fn ask() -> Room {
-        Room { machine_bytes: machine_bytes(), is_limited: sys::address_space_limit().is_some() }
+        Room {
+            machine_bytes: machine_bytes(),
+            is_limited: sys::address_space_limit().is_some(),
+            is_strict: is_strict(),
+        }
     }
 
     /// Without a reservation, whatever the limit is.
     pub(crate) fn rationed() -> Room {
-        Room { machine_bytes: machine_bytes(), is_limited: true }
+        Room { is_limited: true, ..Room::ask() }
     }
 }
 
@@ -48,8 +54,10 @@ pub(crate) struct Span {
     pub(crate) part_bytes: usize,
     parts: usize,
     /// Held by a mapping without access. Not so where a limit rations address space: a reservation would be taken
-    /// from the program. Then each chunk is mapped only if its place is free.
+    /// from the program; nor where the kernel counts strictly. Then each chunk is mapped only if its place is free, and while it is in use.
     pub(crate) reserved: bool,
+    /// The kernel counts what is mapped as if it were used.
+    pub(crate) is_strict: bool,
     /// Physical memory of the machine.
     pub(crate) machine_bytes: usize,
 }
@@ -58,12 +66,12 @@ impl Span {
     /// Four times the machine's memory for each part, so that fragmentation of addresses never matters; less where
     /// the region has no such room.
     pub(crate) fn reserve(parts: usize, room: Room) -> Option<Span> {
-        let Room { machine_bytes, is_limited } = room;
+        let Room { machine_bytes, is_limited, is_strict } = room;
         let wanted = machine_bytes.saturating_mul(4).max(64 << 30);
         let mut part_bytes = wanted.min(LARGEST_PART_BYTES).next_multiple_of(GIGANTIC);
-        if is_limited {
+        if is_limited || is_strict {
             let base = random_base(parts * part_bytes);
-            return Some(Span { base, part_bytes, parts, reserved: false, machine_bytes });
+            return Some(Span { base, part_bytes, parts, reserved: false, is_strict, machine_bytes });
         }
         while part_bytes >= GIGANTIC {
             let bytes = parts * part_bytes;
@@ -72,7 +80,7 @@ impl Span {
             let ahead = (first..=REGION_BASE + REGION_BYTES - bytes).step_by(bytes);
             let around = (REGION_BASE..first).step_by(bytes);
             if let Some(base) = ahead.chain(around).find(|base| reserve_at(*base, bytes)) {
-                return Some(Span { base, part_bytes, parts, reserved: true, machine_bytes });
+                return Some(Span { base, part_bytes, parts, reserved: true, is_strict, machine_bytes });
             }
             part_bytes = (part_bytes / 2) / GIGANTIC * GIGANTIC;
         }
@@ -115,6 +123,12 @@ fn random_base(bytes: usize) -> usize {
     let local = 0_u8;
     let places = (REGION_BYTES - bytes) / GIGANTIC + 1;
     REGION_BASE + ((&raw const local as usize) / crate::pages::BASE) % places * GIGANTIC
+}
+
+/// Whether all that processes map and may write together is never more than there is (`vm.overcommit_memory` 2, proc(5)): what one
+/// of them holds for reuse is then taken from all others, and from its own small blocks and its forks.
+fn is_strict() -> bool {
+    Lines::open(c"/proc/sys/vm/overcommit_memory").is_some_and(|mut lines| lines.next() == Some(b"2"))
 }
 
 fn machine_bytes() -> usize {

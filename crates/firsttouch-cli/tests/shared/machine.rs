@@ -97,8 +97,9 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Makes what the words of `//# requires:` lines name, and checks what cannot be made (see [`check`]), or says why it cannot.
     pub(crate) fn make(requirements: &[String]) -> Outcome<Surroundings> {
-        let changes =
-            |word: &String| ["pool2m=", "thp=", "mthp", "cgroup"].iter().any(|start| word.starts_with(start));
+        let changes = |word: &String| {
+            ["pool2m=", "thp=", "mthp", "cgroup", "overcommit="].iter().any(|start| word.starts_with(start))
+        };
         let lock =
             if requirements.iter().any(changes) { MachineLock::alone() } else { MachineLock::shared() };
         let mut made = Surroundings { _settings: Vec::new(), group: None, _lock: lock };
@@ -124,6 +125,12 @@ impl Surroundings {
             ("pool2m", free) => {
                 let wanted: u64 = free.parse().unwrap();
                 self._settings.extend(pool_2m(wanted)?);
+            }
+            ("overcommit", mode) => {
+                // It would be a matter of all programs of a machine that people use.
+                check("guest")?;
+                let path = Path::new("/proc/sys/vm/overcommit_memory");
+                self._settings.extend(Setting::change(path, mode)?);
             }
             ("cgroup", bytes) => {
                 self.group = Some(memory_group(bytes)?);
@@ -161,10 +168,13 @@ pub(crate) fn in_guest() -> bool {
 }
 
 /// Whether it is as a condition says that nobody can change: `thp` (transparent huge pages are to be had, for the asking
-/// at least), `native` (processors are not emulated), `linux>=6.7` or `linux<6.7`.
+/// at least), `native` (processors are not emulated), `guest` (a machine of the lab), `linux>=6.7` or `linux<6.7`.
 pub(crate) fn check(condition: &str) -> Outcome {
     if condition == "native" {
         return if in_guest() { skip("processors are emulated") } else { Ok(()) };
+    }
+    if condition == "guest" {
+        return if in_guest() { Ok(()) } else { skip("this is no machine of the lab") };
     }
     if condition == "thp" {
         return match thp_mode() {
