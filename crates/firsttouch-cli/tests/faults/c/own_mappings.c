@@ -1,20 +1,31 @@
 // A program maps memory of its own at addresses that it has chosen (MAP_FIXED), where without us nothing is: between our blocks, behind them,
-// and far behind. What it keeps there stays, whatever becomes of blocks, and when it limits its address space.
+// and far behind. What it keeps there stays, whatever becomes of blocks, and when it limits its address space. Argument: how many
+// blocks, if not 30.
 //# once: mappings
 //# bare:
+//# emulated: 12
 //# run: --pages thp
+//# emulated: 12
 //# run: --pages thp --min-size 64K
+//# emulated: 12
 //# run: --pages thp --prefault
+//# emulated: 12
 //# run: --pages 4k
+//# emulated: 12
 //# run: --pages 64k
+//# emulated: 12
 //# run: --pages 2m --quiet
+//# emulated: 12
 //# run: --pages auto
+//# emulated: 12
 #include "check.h"
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 
-enum { PLACES = 5, OWN = 1024 * 1024, BYTES = 4 * 1024 * 1024, BLOCKS = 30 };
+enum { PLACES = 5, OWN = 1024 * 1024, BYTES = 4 * 1024 * 1024, MOST = 30 };
+
+static int count = MOST;
 
 static char *places[PLACES];
 
@@ -34,20 +45,20 @@ static void check_all(void)
 
 static void use_blocks(void)
 {
-    char *blocks[BLOCKS];
+    char *blocks[MOST];
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < BLOCKS; i++) {
+        for (int i = 0; i < count; i++) {
             CHECK((blocks[i] = i % 2 ? malloc(BYTES) : calloc(1, BYTES)) != NULL);
             CHECK(i % 2 || is_zero(blocks[i], BYTES));
             fill(blocks[i], BYTES, i);
         }
         check_all();
-        for (int i = 0; i < BLOCKS; i++) {
+        for (int i = 0; i < count; i++) {
             CHECK(holds(blocks[i], BYTES, i));
             if (i % 3 == 0)
                 CHECK((blocks[i] = realloc(blocks[i], 2 * BYTES)) != NULL && holds(blocks[i], BYTES, i));
         }
-        for (int i = 0; i < BLOCKS; i++)
+        for (int i = 0; i < count; i++)
             free(blocks[i]);
         check_all();
     }
@@ -70,8 +81,11 @@ static void register_handler(void)
 }
 __attribute__((section(".preinit_array"), used)) static void (*const first)(void) = register_handler;
 
-int main(void)
+int main(int words, char **word)
 {
+    if (words > 1)
+        count = atoi(word[1]);
+    CHECK(count <= MOST);
     char *block = aligned_alloc(4096, BYTES), *between = aligned_alloc(4096, BYTES), *last = aligned_alloc(4096, BYTES);
     CHECK(block != NULL && between != NULL && last != NULL);
     fill(block, BYTES, 1);
