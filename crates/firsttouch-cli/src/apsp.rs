@@ -123,9 +123,10 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
         Told::All(outcome) => (outcome.stored, outcome.resumed),
         Told::Elsewhere(code) => return Ok(code),
     };
-    if let Some(file) = &args.export_csv {
-        nodes::write(file, &input.loaded.ids, nodes, &stored.summaries, &args.reduce)?;
-    }
+    let exported = match &args.export_csv {
+        Some(file) => nodes::write(file, &input.loaded.ids, nodes, &stored.summaries, &args.reduce),
+        None => Ok(()),
+    };
     let done = stored.done();
     let found = Found {
         sources: nodes.len(),
@@ -138,7 +139,8 @@ fn lead(args: &Apsp, world: Option<&dyn Ranks>, stop: &AtomicBool) -> Outcome {
         figures: figures_of(&stored, all.len(), &args.reduce),
         receipts,
     };
-    found.tell(&input, &ready, args.run.json, args.export_csv.as_ref())?;
+    let told = found.tell(&input, &ready, args.run.json, args.export_csv.as_ref());
+    output::together([exported.map_err(Failure::from), told])?;
     if done == nodes.len() {
         return Ok(0);
     }

@@ -3,21 +3,28 @@
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
 use firsttouch_documents::AnyDocument;
-use firsttouch_report::{Format, Style, formats};
+use firsttouch_report::{Format, Style, formats, shell};
+use rustix::fs::{Access, access};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Shows a document in the files that are chosen, and as text or JSON. The files first: a closed stdout must not cost them.
+/// Shows a document in the files that are chosen, and as text or JSON. The files first: a closed stdout must not cost them. Nor does one
+/// that cannot be written cost the others.
 pub(crate) fn show(document: &AnyDocument, as_json: bool, chosen: &[(&[PathBuf], Format)]) -> Outcome<()> {
     let shown = |format| firsttouch_report::show(document, format).ok_or_else(|| without(document, format));
+    let mut written = Vec::new();
     for (files, format) in chosen.iter().filter(|(files, _)| !files.is_empty()) {
-        let text = shown(*format)?;
-        files.iter().try_for_each(|file| write(file, &text))?;
+        match shown(*format) {
+            Ok(text) => written.extend(files.iter().map(|file| write(file, &text))),
+            Err(failure) => written.push(Err(failure)),
+        }
     }
     let format =
         if as_json { Format::Json } else { Format::Text { width: output::width(), style: Style::Ansi } };
-    summary(&shown(format)?, chosen.iter().flat_map(|(files, _)| *files))
+    let summary = shown(format).and_then(|text| summary(&text, chosen.iter().flat_map(|(files, _)| *files)));
+    output::together(written.into_iter().chain([summary]))
 }
 
 /// A document that has no such format, and those that it has.
@@ -50,15 +57,52 @@ pub(crate) fn write(file: &Path, content: &str) -> Outcome<()> {
     Ok(fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))?)
 }
 
-/// Refuses a command line by which two documents would mix on stdout.
+/// Refuses a command line by which two documents would share stdout or a file, or one would be lost because its file cannot be
+/// written: before the time is spent.
 pub(crate) fn check<'a>(as_json: bool, files: impl IntoIterator<Item = &'a PathBuf>) -> Outcome<()> {
-    let on_stdout = files.into_iter().filter(|file| is_stdout(file)).count() + usize::from(as_json);
-    if on_stdout > 1 {
+    let (on_stdout, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_stdout(file));
+    if on_stdout.len() + usize::from(as_json) > 1 {
         return Err(Failure::message("two documents cannot share stdout")
             .hint("name a file for all but one of them in place of -")
             .usage());
     }
+    let mut named = BTreeSet::new();
+    for file in files {
+        may_write(file)?;
+        // What goes to a device or a pipe is not kept there for another to overwrite.
+        let is_kept = !file.exists() || file.is_file();
+        if is_kept && !named.insert(std::path::absolute(file)?) {
+            return Err(Failure::message(format!("two documents cannot share {}", file.display()))
+                .hint("name another file for one of them")
+                .usage());
+        }
+    }
     Ok(())
+}
+
+/// Refuses a file that cannot be written, as far as the kernel tells without one being made.
+pub(crate) fn may_write(file: &Path) -> Outcome<()> {
+    if is_stdout(file) {
+        return Ok(());
+    }
+    let cannot = || format!("cannot write {}", file.display());
+    if file.is_dir() {
+        return Err(Failure::message("it is a folder").context(cannot()));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let answer = match access(file, Access::WRITE_OK) {
+        // What a link leads to may lie elsewhere.
+        Err(rustix::io::Errno::NOENT) if file.is_symlink() => return Ok(()),
+        Err(rustix::io::Errno::NOENT) => access(folder, Access::WRITE_OK | Access::EXEC_OK),
+        answer => answer,
+    };
+    answer.map_err(|error| {
+        let failure = Failure::new(anyhow::Error::new(io::Error::from(error)).context(cannot()));
+        let missing = !folder.exists();
+        failure.hint_if_some(
+            missing.then(|| format!("mkdir -p {}", shell::command(&[folder.display().to_string()]))),
+        )
+    })
 }
 
 /// Prints what a command found: on stderr where one of its documents goes to stdout, so that this is nothing else.

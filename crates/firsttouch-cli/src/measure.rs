@@ -27,8 +27,9 @@ pub(crate) fn run(args: &Measure) -> Outcome {
     let measured = measure(&machine, &options, clock::now(), &mut |progress| lines.show(&words(progress)));
     lines.clear();
     let measured = measured.map_err(Failure::hinted)?;
-    keep(args, &measured)?;
-    export::show(&AnyDocument::Measurement(Box::new(measured)), args.json, &files)?;
+    let kept = keep(args, &measured);
+    let shown = export::show(&AnyDocument::Measurement(Box::new(measured)), args.json, &files);
+    output::together([kept, shown])?;
     Ok(0)
 }
 

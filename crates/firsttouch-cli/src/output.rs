@@ -117,6 +117,16 @@ impl Failure {
     }
 }
 
+/// What came of several things, none of which may cost another: the failures but the last are printed.
+pub(crate) fn together(outcomes: impl IntoIterator<Item = Outcome<()>>) -> Outcome<()> {
+    let mut failures: Vec<Failure> = outcomes.into_iter().filter_map(Result::err).collect();
+    // A reader that has seen enough does not decide how we end where something failed.
+    failures.sort_by_key(|failure| !failure.is_closed_pipe());
+    let last = failures.pop();
+    failures.iter().for_each(Failure::print);
+    last.map_or(Ok(()), Err)
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // With its causes, on one line.

@@ -5,11 +5,12 @@ use crate::mark::without_mark;
 use crate::output::{self, Failure, Outcome};
 use crate::{export, measure, program, ranks};
 use anyhow::Context;
-use firsttouch_documents::to_json;
+use firsttouch_documents::{JobRank, to_json};
 use firsttouch_launch::{Gathering, Manner, Start, Subject, Waiting, run_once, worker_advice};
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{Placement, Profile, Reason, Resolved, Via, format_order};
 use firsttouch_process::Stream;
+use std::path::Path;
 
 pub(crate) fn run(run: &Run) -> Outcome {
     let mut asked = placement(&run.placement)?;
@@ -43,6 +44,9 @@ pub(crate) fn run(run: &Run) -> Outcome {
         warn_of_ignored_sizes(&asked);
         warn_of_java(&subject, &asked);
     }
+    if let Some(file) = &run.receipt {
+        export::may_write(file)?;
+    }
     let gathering = match (&rank, &run.receipt) {
         (Some(rank), Some(file)) => Some((rank, rank.gathering(file, run.gather.as_deref(), &own)?)),
         _ => None,
@@ -75,25 +79,31 @@ pub(crate) fn run(run: &Run) -> Outcome {
                 output::warning(&advice.what, Some(&advice.remedy));
             }
         }
-        match &gathering {
-            None => export::write(file, &to_json(&receipt))?,
+        let written = match &gathering {
+            None => export::write(file, &to_json(&receipt)),
             Some((rank, gathering)) => {
                 let ended = rank.ended(gathering, &ran.finished, receipt);
-                let all = gathering.end(&ended).map_err(|error| not_gathered(error, gathering))?;
-                if let Some(job) = all {
-                    export::write(file, &to_json(&job))?;
-                    if !job.missing.is_empty() && !run.quiet {
-                        let missing = format_order(&job.missing);
-                        output::warning(
-                            &format!("rank {missing} of the job left no receipt: it was killed"),
-                            None,
-                        );
-                    }
-                }
+                gather(gathering, &ended, file, run.quiet)
             }
+        };
+        // The program has run: what it ended with is never lost to what we could not write.
+        if let Err(failure) = written {
+            failure.print();
         }
     }
     Ok(ran.finished.ending.plan().carry_out())
+}
+
+/// Leaves a rank's receipt with those of the others; whoever ends last writes all of them.
+fn gather(gathering: &Gathering, ended: &JobRank, file: &Path, quiet: bool) -> Outcome<()> {
+    let all = gathering.end(ended).map_err(|error| not_gathered(error, gathering))?;
+    let Some(job) = all else { return Ok(()) };
+    export::write(file, &to_json(&job))?;
+    if !job.missing.is_empty() && !quiet {
+        let missing = format_order(&job.missing);
+        output::warning(&format!("rank {missing} of the job left no receipt: it was killed"), None);
+    }
+    Ok(())
 }
 
 fn not_gathered(error: std::io::Error, gathering: &Gathering) -> Failure {
@@ -115,7 +125,7 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
 }
 
 /// The profile in a file.
-pub(crate) fn profile(file: &std::path::Path) -> Outcome<Profile> {
+pub(crate) fn profile(file: &Path) -> Outcome<Profile> {
     let shown = file.display();
     let read = std::fs::read(file).with_context(|| format!("cannot read the profile {shown}"))?;
     let bytes = without_mark(read);

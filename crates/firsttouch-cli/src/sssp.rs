@@ -8,7 +8,7 @@ mod together;
 use crate::args::{Chosen, Sssp};
 use crate::exit::INTERRUPTED;
 use crate::interrupt::Interrupt;
-use crate::output::{Failure, Outcome};
+use crate::output::{self, Failure, Outcome};
 use crate::paths::{
     Found, Input, Ready, SearchProgress, Shared, count_sources, merge, nodes, ready, sources, tell_need,
 };
@@ -73,14 +73,18 @@ pub(crate) fn run(args: &Sssp) -> Outcome {
     let took = began.elapsed();
     let receipts = finder.receipts();
     let searched = progress.finish();
-    if let Some((rows, path)) = rows.zip(args.export_csv.as_deref()) {
-        rows.finish().with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    let exported = match rows.zip(args.export_csv.as_deref()) {
+        Some((rows, path)) => {
+            rows.finish().with_context(|| format!("cannot write {}", path.display())).map(drop)
+        }
+        None => Ok(()),
+    };
     let (totals, times) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let query_s = times.into_iter().flatten().collect();
     let found =
         Found { sources: sources.len(), searched, took, query_s, totals, receipts, ..Found::default() };
-    found.tell(&input, &ready, args.run.json, args.export_csv.as_ref())?;
+    let told = found.tell(&input, &ready, args.run.json, args.export_csv.as_ref());
+    output::together([exported.map_err(Failure::from), told])?;
     Ok(if searched < sources.len() { INTERRUPTED } else { 0 })
 }
 

@@ -135,7 +135,7 @@ impl Progress {
 }
 
 pub(super) fn run(args: &args::Bench) -> Outcome {
-    export::check(args.export.document.json, args.export.files())?;
+    export::check(args.export.document.json, args.export.files().chain(&args.save))?;
     let (began, started) = (Instant::now(), clock::now());
     let surroundings = Surroundings::new()?;
     let cases = match args.cases.as_slice() {
@@ -160,10 +160,13 @@ pub(super) fn run(args: &args::Bench) -> Outcome {
         interrupted: surroundings.interrupt.asked(),
     };
     let interrupted = document.interrupted;
-    export::show(&AnyDocument::Bench(Box::new(document)), args.export.document.json, &args.export.chosen())?;
-    if let Some((file, profile)) = args.save.as_deref().zip(progress.profile.as_ref()) {
-        tune::save(file, profile, None)?;
-    }
+    let document = AnyDocument::Bench(Box::new(document));
+    let shown = export::show(&document, args.export.document.json, &args.export.chosen());
+    let kept = match args.save.as_deref().zip(progress.profile.as_ref()) {
+        Some((file, profile)) => tune::save(file, profile, None),
+        None => Ok(()),
+    };
+    output::together([shown, kept])?;
     Ok(if interrupted { INTERRUPTED } else { progress.code })
 }
 

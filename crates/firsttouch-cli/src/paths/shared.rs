@@ -171,15 +171,14 @@ pub(crate) fn merge(
             .hint(format!("name the folder that was --shard-dir: firsttouch {command} --merge DIR"))
     })?;
     let merged = shards.merge().map_err(Failure::hinted)?;
-    if let Some(export) = export {
-        export(&shards, &merged)?;
-    }
+    let exported = export.map_or(Ok(()), |export| export(&shards, &merged));
     let report = merge_report(shards.plan(), &merged, figures);
-    output::data(&if as_json {
+    let told = output::data(&if as_json {
         to_json(&report)
     } else {
         text::merge(&report, output::width(), Style::Ansi)
-    })?;
+    });
+    output::together([exported, told])?;
     if merged.missing.is_empty() {
         return Ok(0);
     }

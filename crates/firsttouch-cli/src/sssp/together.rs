@@ -4,7 +4,7 @@ use super::finder::Finder;
 use super::rows::{self, Answer, Rows};
 use super::targets::{Targets, summary};
 use crate::args::Sssp;
-use crate::output::{Failure, Outcome};
+use crate::output::{self, Failure, Outcome};
 use crate::paths::{Found, Input, Ready, SearchProgress, Shared};
 use anyhow::Context;
 use firsttouch_graph::{Chunk, Figures, Node, Plan, Question, Shards, Stored, Summary, Totals};
@@ -77,9 +77,7 @@ pub(super) fn run(
         return Ok(code);
     }
     let stored = shards.merge()?.stored;
-    if args.export_csv.is_some() {
-        export(args, &shards)?;
-    }
+    let exported = export(args, &shards);
     let found = Found {
         sources: sources.len(),
         searched: stored.done(),
@@ -91,7 +89,8 @@ pub(super) fn run(
         figures: Figures::default(),
         receipts,
     };
-    found.tell(input, ready, args.run.json, args.export_csv.as_ref())?;
+    let told = found.tell(input, ready, args.run.json, args.export_csv.as_ref());
+    output::together([exported, told])?;
     Ok(0)
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     };
     let own = tune.job.then(own_file).transpose()?;
     let only_ranks = tune.only_ranks.as_ref().map(ToString::to_string);
-    export::check(tune.export.document.json, tune.export.files())?;
+    export::check(tune.export.document.json, tune.export.files().chain(&tune.save))?;
     let status = StatusReport::examine(&Root::live())?;
     let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
     let kept = measure::kept_file();
@@ -91,13 +91,13 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         () => 0,
     };
     let document = AnyDocument::Tune(Box::new(tuned.report));
-    export::show(&document, tune.export.document.json, &tune.export.chosen())?;
-    if let Some(error) = tuned.failure {
-        return Err(failed(error));
-    }
-    if let Some(file) = &tune.save {
-        save(file, &tuned.profile, request.job)?;
-    }
+    let shown = export::show(&document, tune.export.document.json, &tune.export.chosen());
+    let kept = match (tuned.failure, &tune.save) {
+        (Some(error), _) => Err(failed(error)),
+        (None, Some(file)) => save(file, &tuned.profile, request.job),
+        (None, None) => Ok(()),
+    };
+    output::together([shown, kept])?;
     Ok(code)
 }
 

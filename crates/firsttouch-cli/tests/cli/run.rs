@@ -231,6 +231,22 @@ fn the_receipt_comes_after_the_programs_output() {
 }
 
 #[test]
+fn a_receipt_that_cannot_be_written_is_refused_before_the_program_or_costs_no_status() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let refused = run(&["run", "--receipt", &path("nowhere/receipt"), "--", "touch", &path("ran")]);
+    assert_code(&refused, 125);
+    assert!(stderr(&refused).contains("hint: mkdir -p "), "{}", stderr(&refused));
+    assert!(!fs::exists(path("ran")).unwrap());
+    for ranks in [&[][..], &["--ranks", "1", "--gather", &path("ranks")]] {
+        let words = [&["run", "--receipt", "/dev/full"], ranks, &["--", "sh", "-c", "exit 7"]].concat();
+        let output = run(&words);
+        assert_code(&output, 7);
+        assert!(stderr(&output).contains("error: cannot write /dev/full\n"), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn placed_memory_shows_in_the_receipt() {
     let workload = ["case", "demo", "--set", "table=64M", "--set", "reads=1000", "--set", "order=20"];
     let own = env!("CARGO_BIN_EXE_firsttouch");

@@ -120,6 +120,33 @@ fn every_export_opens_again() {
     assert!(written("--export-md").contains("| baseline"));
 }
 
+/// Hours of runs are not for a file that cannot be written.
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_the_first_run_or_costs_nothing_else() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let (ran, nowhere, folder) = (path("ran"), path("nowhere/document"), path(""));
+    for (option, file, code) in [
+        ("--export-html", &nowhere, 1),
+        ("--save", &nowhere, 1),
+        ("--export-csv", &folder, 1),
+        ("--export-csv", &path("document"), 2),
+    ] {
+        let files = ["thp", "--export-json", &path("./document"), option, file];
+        let refused = tiny(&[&files[..], &["--", "touch", &ran]].concat());
+        assert_code(&refused, code);
+        assert!(stderr(&refused).contains(&format!(" {file}\n")), "{}", stderr(&refused));
+        assert!(!fs::exists(&ran).unwrap() && !fs::exists(path("document")).unwrap(), "{option} {file}");
+    }
+    // A device without room takes nothing, which nobody knows before.
+    let files = ["--export-json", "/dev/full", "--export-md", "/dev/full", "--export-csv", &path("runs")];
+    let output = tiny(&[&["thp"], &files[..], &["--", "true"]].concat());
+    assert_code(&output, 1);
+    assert_eq!(stderr(&output).matches("error: cannot write /dev/full\n").count(), 2, "{}", stderr(&output));
+    assert!(stdout(&output).contains("baseline"), "{}", stdout(&output));
+    assert!(fs::read_to_string(path("runs")).unwrap().starts_with("configuration,phase,"));
+}
+
 /// Whoever pipes a document gets that and nothing else.
 #[test]
 fn a_document_on_stdout_is_alone_there() {
