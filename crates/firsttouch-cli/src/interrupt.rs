@@ -4,7 +4,7 @@
 //! [`crate::program::accompany`], [`firsttouch_launch::run_once`].
 
 use crate::exit::INTERRUPTED;
-use crate::output;
+use crate::output::{self, Failure, Outcome};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -50,7 +50,14 @@ impl Interrupt {
     }
 
     /// For a session of runs: the first signal ends it after this run, the second ends the run as well, the third ends us.
-    pub(crate) fn of_runs() -> io::Result<Interrupt> {
+    pub(crate) fn of_runs() -> Outcome<Interrupt> {
+        Interrupt::by_thread().map_err(|error| {
+            let error = anyhow::Error::new(error).context("cannot listen for Ctrl-C");
+            Failure::new(error).hint(firsttouch_threads::MORE_THREADS)
+        })
+    }
+
+    fn by_thread() -> io::Result<Interrupt> {
         let interrupt = Interrupt::default();
         let heard = interrupt.clone();
         // In the handler itself: on a busy machine the thread may not get to run before the next run begins.

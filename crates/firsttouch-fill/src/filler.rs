@@ -60,9 +60,7 @@ impl FillerError {
     pub fn hint(&self) -> &'static str {
         match self {
             FillerError::NoCpu => "firsttouch status lists the CPUs that may be used",
-            FillerError::Start { .. } | FillerError::StartDevice { .. } => {
-                "fewer threads, or a higher limit: ulimit -u, pids.max"
-            }
+            FillerError::Start { .. } | FillerError::StartDevice { .. } => firsttouch_threads::MORE_THREADS,
             FillerError::Memory(error) => error.hint(),
         }
     }

@@ -93,19 +93,22 @@ impl Boot<'_> {
         let mut emulator = self.start(&line)?;
         let (sender, events) = channel();
         let frames = sender.clone();
-        thread::spawn(move || {
+        let no_thread = || LabError::io("cannot start a thread that hears the guest");
+        let hear = move || {
             let end = listen(&listener, &frames);
             // Nobody listens any more when the main thread has given up.
             let _ = frames.send(Event::Silence(end));
-        });
+        };
+        thread::Builder::new().spawn(hear).map_err(no_thread())?;
         let stderr = emulator.0.stderr.take();
-        thread::spawn(move || {
+        let hear_the_end = move || {
             let mut said = Vec::new();
             let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut said));
             let _ = sender.send(Event::Gone(String::from_utf8_lossy(&said).trim().to_owned()));
             // An emulator that ended before it connected leaves the other thread waiting.
             let _ = UnixStream::connect(line);
-        });
+        };
+        thread::Builder::new().spawn(hear_the_end).map_err(no_thread())?;
         self.listen_to(&events, watch)
     }
 

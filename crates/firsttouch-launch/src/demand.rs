@@ -10,7 +10,7 @@ use std::time::Duration;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Does something, and answers by how many bytes what is `available` was less meanwhile than before, at the least point that
-/// was seen. `None` where nobody tells.
+/// was seen. `None` where nobody tells, or no thread can be started to look.
 pub(crate) fn meanwhile<T>(
     mut available: impl FnMut() -> Option<u64> + Send,
     act: impl FnOnce() -> T,
@@ -18,7 +18,7 @@ pub(crate) fn meanwhile<T>(
     let before = available();
     let (done, is_done) = channel::<()>();
     thread::scope(|scope| {
-        let looking = scope.spawn(move || {
+        let looking = thread::Builder::new().spawn_scoped(scope, move || {
             let mut least = before;
             while is_done.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
                 least = least.min(available());
@@ -27,7 +27,7 @@ pub(crate) fn meanwhile<T>(
         });
         let answer = act();
         drop(done);
-        let least = looking.join().ok().flatten();
+        let least = looking.ok().and_then(|looking| looking.join().ok()).flatten();
         (answer, before.zip(least).map(|(before, least)| before.saturating_sub(least)))
     })
 }

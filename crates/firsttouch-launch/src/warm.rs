@@ -6,12 +6,12 @@
 
 use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_memory::{Pages, Region, RegionError};
+use firsttouch_threads::at_once;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::panic::resume_unwind;
 use std::thread;
 
 /// Free memory that the program finds beside what it has taken, where the program is large: what is free cools down within seconds, which
@@ -84,10 +84,7 @@ pub fn warm(bytes: usize, input: impl AsFd, mut told: impl Write) -> Result<(), 
 fn touched(bytes: usize) -> Result<Vec<Region>, RegionError> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let part = Region::of(bytes.div_ceil(threads).max(1)).pages(Pages::Transparent).prefault();
-    thread::scope(|scope| {
-        let started: Vec<_> = (0..threads).map(|_| scope.spawn(move || part.map())).collect();
-        started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    })
+    at_once((0..threads).map(|_| move || part.map())).into_iter().collect()
 }
 
 /// Gives so many bytes back, from this byte of all parts on.

@@ -57,7 +57,7 @@ pub(crate) fn measure(
 fn bounce([from, to]: [u32; 2]) -> Result<Vec<f64>, MeasureError> {
     let (start, line) = (Start::new(2), OnceLock::<Vec<AtomicU64>>::new());
     thread::scope(|scope| {
-        let answering = scope.spawn(|| {
+        let answering = start.thread(scope, || {
             let pinned = team::pin(to);
             start.together();
             if let Some(line) = line.get() {
@@ -65,15 +65,17 @@ fn bounce([from, to]: [u32; 2]) -> Result<Vec<f64>, MeasureError> {
             }
             pinned
         });
-        let asking = scope.spawn(|| {
+        // Nobody would answer.
+        let answering = Ok(answering?);
+        let asking = start.thread(scope, || {
             let pinned = team::pin(from);
             let line = line.get_or_init(new_line);
             start.together();
             let times = ask(&line[0]);
             pinned.map(|()| times)
         });
-        let times = asking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        answering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let times = team::ended(asking);
+        team::ended(answering)?;
         times
     })
 }

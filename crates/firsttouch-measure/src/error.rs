@@ -43,6 +43,9 @@ pub enum MeasureError {
     /// A file could not be read past the page cache.
     #[error("the file cannot be read past the page cache")]
     File(#[source] std::io::Error),
+    /// A thread could not be started.
+    #[error("no thread can be started")]
+    Start(#[source] std::io::Error),
     /// A thread could not be put on its CPU.
     #[error("no thread may run on CPU {cpu}")]
     Pin {
@@ -71,6 +74,7 @@ impl MeasureError {
             MeasureError::File(_) => {
                 "a file of 4 KiB or more whose file system knows O_DIRECT (open(2)): those of disks do, tmpfs since Linux 6.6"
             }
+            MeasureError::Start(_) => firsttouch_threads::MORE_THREADS,
             MeasureError::Pin { .. } => {
                 "firsttouch status shows the CPUs this process may use; sandboxes may forbid more"
             }

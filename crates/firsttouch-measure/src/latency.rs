@@ -1,7 +1,7 @@
 //! Dependent reads: each names the place of the next, so that nothing can be overlapped or foreseen.
 
+use firsttouch_threads::at_once;
 use std::ops::{Deref, DerefMut};
-use std::thread;
 
 /// Words of a cache line of 64 bytes; the chain visits one word of each.
 const LINE: usize = 8;
@@ -71,13 +71,7 @@ fn below(limit: usize, draw: u64) -> usize {
 
 /// A chain through each piece of memory, made by one thread for each: of large ones that takes a while.
 pub(crate) fn chains<'a>(pieces: impl Iterator<Item = &'a mut [u64]>) -> Vec<Chain<&'a mut [u64]>> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = pieces.map(|piece| scope.spawn(move || Chain::new(piece, SEED))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+    at_once(pieces.map(|piece| move || Chain::new(piece, SEED)))
 }
 
 /// Scatters a number over all 64 bits: multiply and shift, with the odd constant of the golden ratio. Always the same, so that

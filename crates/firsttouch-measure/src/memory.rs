@@ -3,7 +3,7 @@
 use crate::MeasureError;
 use crate::plan::{MemoryNode, Plan};
 use firsttouch_memory::{Pages, Region};
-use std::thread;
+use firsttouch_threads::at_once;
 
 /// The regions, in the order of the plan's memory nodes.
 #[derive(Debug)]
@@ -18,23 +18,16 @@ pub(crate) struct Memory {
 impl Memory {
     /// Creates everything, one thread for each node.
     pub(crate) fn create(plan: &Plan) -> Result<Memory, MeasureError> {
-        let created = thread::scope(|scope| {
-            let threads: Vec<_> = (plan.memory_nodes.iter().enumerate())
-                .map(|(index, node)| {
-                    scope.spawn(move || {
-                        let chain = region(plan, node, plan.pages)?;
-                        let stream = region(plan, node, plan.pages)?;
-                        let here = plan.page_pair.is_some_and(|(_, memory)| memory == index);
-                        let small = here.then(|| region(plan, node, Pages::Base)).transpose()?;
-                        Ok((chain, stream, small))
-                    })
-                })
-                .collect();
-            let joined = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            joined.collect::<Result<Vec<_>, MeasureError>>()
-        })?;
+        let created = at_once(plan.memory_nodes.iter().enumerate().map(|(index, node)| {
+            move || {
+                let chain = region(plan, node, plan.pages)?;
+                let stream = region(plan, node, plan.pages)?;
+                let here = plan.page_pair.is_some_and(|(_, memory)| memory == index);
+                let small = here.then(|| region(plan, node, Pages::Base)).transpose()?;
+                Ok((chain, stream, small))
+            }
+        }));
+        let created = created.into_iter().collect::<Result<Vec<_>, MeasureError>>()?;
         let mut memory = Memory { chains: Vec::new(), streams: Vec::new(), small: None, notes: Vec::new() };
         for (node, (chain, stream, small)) in plan.memory_nodes.iter().zip(created) {
             memory.notes.extend(shortfall(node, plan.pages, &chain));

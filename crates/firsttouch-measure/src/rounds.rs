@@ -168,7 +168,7 @@ fn loaded(
             .zip(0..)
             .map(|(&cpu, index)| {
                 let (start, stop, bytes) = (&start, &stop, &bytes);
-                scope.spawn(move || {
+                start.thread(scope, move || {
                     let pinned = team::pin(cpu);
                     start.together();
                     // Each begins at a place of its own and goes round.
@@ -184,7 +184,7 @@ fn loaded(
                 })
             })
             .collect();
-        let chaser = scope.spawn(|| {
+        let chaser = start.thread(scope, || {
             let pinned = team::pin(node.cpus[0]);
             start.together();
             // The load is under way when a first part is done.
@@ -195,10 +195,8 @@ fn loaded(
             stop.store(true, Ordering::Relaxed);
             pinned.map(|()| (seconds * 1e9 / reads as f64, (after - before) as f64 / seconds / 1e9))
         });
-        let answer = chaser.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        for maker in makers {
-            maker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        }
+        let answer = team::ended(chaser).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        makers.into_iter().try_for_each(team::ended)?;
         Ok(answer)
     })
 }

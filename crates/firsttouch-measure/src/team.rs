@@ -6,7 +6,7 @@ use firsttouch_linux::numa;
 use firsttouch_threads::bind_this_thread;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// A CPU that was idle takes a while to run at its speed: so long it is kept busy before anything is timed.
@@ -24,6 +24,19 @@ impl Start {
     /// For so many threads.
     pub(crate) fn new(threads: usize) -> Start {
         Start { missing: AtomicUsize::new(threads) }
+    }
+
+    /// Starts a thread that comes, and of so many that wait for each other knows when one does not: those that came wait for nobody then.
+    pub(crate) fn thread<'scope, T: Send + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        work: impl FnOnce() -> T + Send + 'scope,
+    ) -> Result<ScopedJoinHandle<'scope, T>, MeasureError> {
+        let started = thread::Builder::new().spawn_scoped(scope, work);
+        started.map_err(|source| {
+            self.missing.fetch_sub(1, Ordering::AcqRel);
+            MeasureError::Start(source)
+        })
     }
 
     /// Warms this thread's CPU up and returns when all have come.
@@ -53,6 +66,13 @@ pub(crate) fn wait_until<T>(look: impl Fn() -> Option<T>) -> T {
     }
 }
 
+/// What a thread ended with, if it was started.
+pub(crate) fn ended<T>(
+    thread: Result<ScopedJoinHandle<'_, Result<T, MeasureError>>, MeasureError>,
+) -> Result<T, MeasureError> {
+    thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Puts the calling thread on one CPU.
 pub(crate) fn pin(cpu: u32) -> Result<(), MeasureError> {
     bind_this_thread(cpu).map_err(|source| MeasureError::Pin { cpu, source })
@@ -79,7 +99,7 @@ fn timed_all(work: Vec<(u32, Box<dyn FnOnce() + Send + '_>)>) -> Result<f64, Mea
             .into_iter()
             .map(|(cpu, work)| {
                 let start = &start;
-                scope.spawn(move || {
+                start.thread(scope, move || {
                     let pinned = pin(cpu);
                     start.together();
                     let begin = Instant::now();
@@ -88,10 +108,7 @@ fn timed_all(work: Vec<(u32, Box<dyn FnOnce() + Send + '_>)>) -> Result<f64, Mea
                 })
             })
             .collect();
-        let joined = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect::<Result<Vec<(Instant, Instant)>, MeasureError>>()
+        threads.into_iter().map(ended).collect::<Result<Vec<(Instant, Instant)>, MeasureError>>()
     })?;
     let begin = times.iter().map(|(begin, _)| *begin).min();
     let end = times.iter().map(|(_, end)| *end).max();

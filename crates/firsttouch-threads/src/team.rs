@@ -63,7 +63,7 @@ impl TeamError {
             TeamError::Bind { .. } => {
                 "firsttouch status lists the CPUs that are online and those this process may use"
             }
-            TeamError::Start { .. } => "fewer threads, or a higher limit: ulimit -u, pids.max",
+            TeamError::Start { .. } => crate::MORE_THREADS,
         }
     }
 }

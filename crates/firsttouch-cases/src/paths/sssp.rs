@@ -8,9 +8,8 @@ use crate::error::CaseError;
 use crate::parameter::{Kind, Parameter};
 use firsttouch_graph::{Node, ParallelSearch, Search, Summary, Width};
 use firsttouch_measure::Limit;
-use firsttouch_threads::Team;
+use firsttouch_threads::{Team, at_once};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// Distances from many sources to all nodes.
 #[derive(Debug)]
@@ -133,13 +132,9 @@ impl Workload for Searching {
         let next = AtomicUsize::new(0);
         let parts = match self.way {
             Way::Each { heap, bound: true } => team.map(|member| self.part(member.group(), heap, &next)),
-            Way::Each { heap, bound: false } => thread::scope(|scope| {
-                let threads: Vec<_> =
-                    (0..team.size()).map(|_| scope.spawn(|| self.part(0, heap, &next))).collect();
-                let join =
-                    |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("a search does not panic");
-                threads.into_iter().map(join).collect()
-            }),
+            Way::Each { heap, bound: false } => {
+                at_once((0..team.size()).map(|_| || self.part(0, heap, &next)))
+            }
             Way::Together { owners } => {
                 let graph = self.input.graph();
                 let mut search = match owners {

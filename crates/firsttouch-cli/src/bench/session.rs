@@ -86,7 +86,7 @@ impl Surroundings {
         let environment = program::environment();
         Ok(Surroundings {
             status: StatusReport::examine(&Root::live())?,
-            interrupt: Interrupt::of_runs().context("cannot listen for Ctrl-C")?,
+            interrupt: Interrupt::of_runs()?,
             folder: Workshop::new(&environment).context("cannot make a folder")?,
             environment,
         })

@@ -11,6 +11,7 @@ use crate::progress_lines::ProgressLines;
 use anyhow::Context;
 use firsttouch_documents::{AnyDocument, DoctorHost, MissingHost, expanded};
 use firsttouch_report::{shell, shortened};
+use firsttouch_threads::at_once;
 use signal_hook::consts::SIGPIPE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -19,7 +20,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{fs, io};
 
 /// How long a host has: reading takes seconds, measuring minutes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -228,11 +229,7 @@ pub(super) fn ask(args: &Doctor, way: &Way<'_>, profile: Option<&str>) -> Outcom
             lines.show(&format!("{done} of {} hosts", hosts.len()));
         }
     };
-    thread::scope(|scope| {
-        for _ in 0..usize::from(args.at_once).min(hosts.len()) {
-            scope.spawn(one_after_another);
-        }
-    });
+    at_once((0..usize::from(args.at_once).min(hosts.len())).map(|_| one_after_another));
     lines.clear();
     let mut asked = Asked { interrupted: interrupt.asked(), ..Asked::default() };
     for (Host { name, .. }, found) in hosts.into_iter().zip(answers) {

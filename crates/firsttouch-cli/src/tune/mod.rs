@@ -43,7 +43,7 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     let only_ranks = tune.only_ranks.as_ref().map(ToString::to_string);
     export::check(tune.export.document.json, tune.export.files().chain(&tune.save))?;
     let status = StatusReport::examine(&Root::live())?;
-    let interrupt = Interrupt::of_runs().context("cannot listen for Ctrl-C")?;
+    let interrupt = Interrupt::of_runs()?;
     let kept = measure::kept_file();
     let objective = Objective { metric: tune.metric.clone(), higher_is_better: tune.higher_is_better };
     let request = TuneRequest {

@@ -1,6 +1,6 @@
 //! `measure`: the document, where it is kept, and what is refused.
 
-use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -151,6 +151,44 @@ fn what_another_version_kept_is_named_to_who_would_use_it() {
     fs::remove_file(&kept).unwrap();
     assert!(said(&SMALL).contains("kept in "));
     assert!(!said(&weighted).contains("measured before"));
+}
+
+/// Under a limit on processes what can wait for others is done by fewer threads, and what cannot is refused; nobody waits for a thread
+/// that never came.
+#[test]
+fn threads_that_cannot_be_started_are_told_or_done_without() {
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    // Nobody else's processes count for this user.
+    let limited = |most: &str, words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=64129", "--regid=64129", "--clear-groups", "prlimit"]);
+        command.arg(format!("--nproc={most}")).args(words).stdin(Stdio::null()).output()
+    };
+    if !limited("1", &["test", "-x", own]).is_ok_and(|output| output.status.success()) {
+        return skipped("no other user's program can be run here");
+    }
+    let mut refused = 0;
+    for most in ["1", "2", "3", "4"] {
+        let words = [&[own][..], &SMALL, &["--cores", "--no-save"]].concat();
+        let output = limited(most, &words).unwrap();
+        if !output.status.success() {
+            assert_code(&output, 1);
+            assert!(stderr(&output).contains("error: no thread can be started\n"), "{}", stderr(&output));
+            assert!(
+                stderr(&output).contains("hint: fewer threads, or a higher limit: "),
+                "{}",
+                stderr(&output)
+            );
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "no limit was met");
+    let warm = limited("1", &[own, "warm", "4194304"]).unwrap();
+    assert_code(&warm, 0);
+    assert_eq!(stdout(&warm), "warm\n");
+    let tuned = limited("1", &[own, "tune", "--quick", "--", "true"]).unwrap();
+    assert_code(&tuned, 1);
+    assert!(stderr(&tuned).contains("hint: fewer threads, or a higher limit: "), "{}", stderr(&tuned));
 }
 
 #[test]

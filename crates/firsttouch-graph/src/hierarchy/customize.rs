@@ -10,8 +10,8 @@
 
 use super::length::Length;
 use super::tree::{NONE, Tree};
+use firsttouch_threads::at_once;
 use std::ops::Range;
-use std::thread;
 
 /// Up and down.
 pub(super) type Both<T> = [T; 2];
@@ -256,22 +256,15 @@ fn in_parallel<T: Length>(
             least.1.push(piece);
         }
     }
-    thread::scope(|scope| {
-        let busy = shares.into_iter().filter(|(_, pieces)| !pieces.is_empty());
-        let running: Vec<_> = busy
-            .map(|(_, pieces)| {
-                scope.spawn(move || {
-                    let mut triangle = Triangle::new(tree.height);
-                    for (task, piece, between) in pieces {
-                        work(&mut triangle, task, piece, between);
-                    }
-                })
-            })
-            .collect();
-        for thread in running {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let busy = shares.into_iter().filter(|(_, pieces)| !pieces.is_empty());
+    at_once(busy.map(|(_, pieces)| {
+        move || {
+            let mut triangle = Triangle::new(tree.height);
+            for (task, piece, between) in pieces {
+                work(&mut triangle, task, piece, between);
+            }
         }
-    });
+    }));
 }
 
 /// No distance is longer than this. Where every node reaches its root and is reached by it, none is longer than the longest

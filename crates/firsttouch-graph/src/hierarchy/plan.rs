@@ -15,8 +15,8 @@ use super::tree::{NONE, Tree};
 use crate::Node;
 use crate::rows::{Pack, Store};
 use bytemuck::cast_slice;
+use firsttouch_threads::at_once;
 use std::ops::Range;
-use std::thread;
 
 /// The most rows of a tile.
 pub(super) const TILE_ROWS: usize = 128;
@@ -64,15 +64,7 @@ impl<T: Length> SweepPlan<T> {
         };
         let tiles = planner.tiles();
         let shares = tiles.len().div_ceil(threads.max(1)).max(1);
-        let parts: Vec<Part<T>> = thread::scope(|scope| {
-            let running: Vec<_> =
-                tiles.chunks(shares).map(|tiles| scope.spawn(|| planner.part(tiles))).collect();
-            running
-                .into_iter()
-                .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
-        });
-        planner.joined(parts)
+        planner.joined(at_once(tiles.chunks(shares).map(|tiles| || planner.part(tiles))))
     }
 }
 

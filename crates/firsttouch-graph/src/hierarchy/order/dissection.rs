@@ -5,8 +5,8 @@ use super::part::{Part, connected};
 use super::{axes, cut, leaf};
 use crate::Node;
 use crate::hierarchy::HierarchyError;
+use firsttouch_threads::at_once;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 /// The share of a part at each end of a direction that is on its side for sure.
 const END_SHARE: f64 = 0.27;
@@ -107,16 +107,16 @@ impl Core {
         let right = (part.restricted(&halves.right, &mut number), named(&halves.right, core));
         drop(number);
         if threads > 1 {
-            let mut second = Vec::with_capacity(right.1.len());
-            let (one, other) = thread::scope(|scope| {
-                let other =
-                    scope.spawn(|| self.order_part(&right.0, &right.1, threads / 2, budget, &mut second));
-                let one = self.order_part(&left.0, &left.1, threads.div_ceil(2), budget, order);
-                (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            });
-            one?;
-            other?;
-            order.append(&mut second);
+            let halves = [(&left, threads.div_ceil(2)), (&right, threads / 2)];
+            let ordered = at_once(halves.map(|((part, core), threads)| {
+                move || {
+                    let mut order = Vec::with_capacity(core.len());
+                    self.order_part(part, core, threads, budget, &mut order).map(|()| order)
+                }
+            }));
+            for half in ordered {
+                order.append(&mut half?);
+            }
         } else {
             self.order_part(&left.0, &left.1, 1, budget, order)?;
             self.order_part(&right.0, &right.1, 1, budget, order)?;
