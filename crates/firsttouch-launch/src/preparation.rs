@@ -1,20 +1,31 @@
 //! Between the runs: no configuration may inherit what the one before left behind.
 
 use crate::surroundings::Supplies;
+use firsttouch_linux::remote::poll;
 use firsttouch_machine::Root;
 use firsttouch_process::{Environment, Launch, Running, Stream};
+use rustix::process::Signal;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, PipeWriter};
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Share of the memory that could be had that a warm-up may take, with what the program takes meanwhile.
 const WARM_SHARE: (u64, u64) = (4, 5);
 /// Memory comes back within milliseconds after the end of a program; a second covers the slowest machines.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
+/// A helper hangs that has not touched so much in each second, nor all of it in the first minute. Memory that a host has to find comes at a
+/// hundred times that.
+const SLOWEST: u64 = 16 << 20;
+const FIRST: Duration = Duration::from_secs(60);
+/// And one that its input's end has not ended by then.
+const LAST: Duration = Duration::from_secs(1);
+/// How soon it is noticed while we wait that somebody asked to end.
+const NOTICE: Duration = Duration::from_millis(100);
 
 /// Warms up and waits for memory before each run.
 #[derive(Debug)]
@@ -43,13 +54,38 @@ pub(crate) struct Warmth {
     helper: Option<(Option<PipeWriter>, Running)>,
 }
 
+/// Why memory is not warm.
+#[derive(Debug, PartialEq, Eq)]
+enum Cold {
+    /// The helper did not start, or ended without a word.
+    Failed,
+    /// It has said nothing for too long.
+    Hangs,
+    /// Somebody asked to end.
+    Interrupted,
+}
+
+impl From<io::Error> for Cold {
+    fn from(_: io::Error) -> Cold {
+        Cold::Failed
+    }
+}
+
 impl Drop for Warmth {
     fn drop(&mut self) {
         if let Some((input, running)) = self.helper.take() {
             drop(input);
-            let _ = running.wait();
+            end(running, LAST);
         }
     }
+}
+
+/// Waits for the end of a helper, which has so long for it.
+fn end(helper: Running, within: Duration) {
+    if !helper.handle().and_then(|handle| handle.wait_ended(Some(within))).unwrap_or(false) {
+        let _ = helper.kill(Signal::KILL.as_raw());
+    }
+    let _ = helper.wait();
 }
 
 impl Preparation {
@@ -62,18 +98,30 @@ impl Preparation {
         Preparation { before, warm, environment: environment.clone(), warnings: Vec::new() }
     }
 
-    /// Does what is due before a run. The answer is to be kept until the run has ended.
-    pub(crate) fn prepare(&mut self) -> Option<Warmth> {
+    /// Does what is due before a run, as far as nobody `asked` to end meanwhile. The answer is to be kept until the run has ended.
+    pub(crate) fn prepare(&mut self, asked: &dyn Fn() -> bool) -> Option<Warmth> {
         let room = self.settle().map(|bytes| bytes / WARM_SHARE.1 * WARM_SHARE.0);
         let (warm, bytes) = self.warm.as_ref()?;
         let bytes = room.map_or(*bytes, |room| room.min(*bytes));
         // Beside what the program takes until the helper has noticed it: that is never a reason for the kernel to look for memory.
         let held = room.is_some_and(|room| bytes.saturating_mul(2) <= room);
-        let warmed = warm.start(bytes, held, &self.environment);
-        if !warmed.as_ref().is_ok_and(Option::is_some) {
-            self.warn("the warm-up before a run failed: first touch may be slow by chance; free some memory");
+        let limit = FIRST + Duration::from_secs(bytes / SLOWEST);
+        match warm.start(bytes, held, &self.environment, limit, asked) {
+            Ok(warmth) => return Some(warmth).filter(|_| held),
+            Err(Cold::Interrupted) => {}
+            Err(Cold::Hangs) => {
+                self.warm = None;
+                self.warn(
+                    "the warm-up before a run did not come to its end: later runs were not warmed up; free some memory",
+                );
+            }
+            Err(Cold::Failed) => {
+                self.warn(
+                    "the warm-up before a run failed: first touch may be slow by chance; free some memory",
+                );
+            }
         }
-        warmed.ok().flatten().filter(|_| held)
+        None
     }
 
     /// Waits, within bounds, until memory and pools are as they were; answers how much memory could be had then.
@@ -112,9 +160,15 @@ impl Preparation {
 }
 
 impl WarmUp {
-    /// Starts it and waits until it has touched so many bytes; it holds them then, or gives them all back at once. `None` if it
-    /// says nothing.
-    fn start(&self, bytes: u64, held: bool, environment: &Environment) -> io::Result<Option<Warmth>> {
+    /// Starts it and waits until it has touched so many bytes; it holds them then, or gives them all back at once.
+    fn start(
+        &self,
+        bytes: u64,
+        held: bool,
+        environment: &Environment,
+        limit: Duration,
+        asked: &dyn Fn() -> bool,
+    ) -> Result<Warmth, Cold> {
         let words = self.arguments.iter().cloned().chain([OsString::from(bytes.to_string())]);
         let mut launch = Launch::new(&self.program, words, environment.clone());
         let (output, told) = io::pipe()?;
@@ -126,14 +180,37 @@ impl WarmUp {
             launch.streams[0] = stream(read.into());
             input = Some(write);
         }
-        let running = launch.hold().and_then(firsttouch_process::Held::release).map_err(io::Error::other)?;
+        let started = launch.hold().and_then(firsttouch_process::Held::release);
+        let running = started.map_err(|_| Cold::Failed)?;
         // Our copies of its ends go, so that its output ends with it.
         drop(launch);
-        let warmth = Warmth { helper: Some((input, running)) };
-        let mut line = String::new();
-        let said = BufReader::new(output).read_line(&mut line)?;
-        Ok((said > 0).then_some(warmth))
+        if let Err(cold) = hear(output, Instant::now() + limit, asked) {
+            end(running, Duration::ZERO);
+            return Err(cold);
+        }
+        Ok(Warmth { helper: Some((input, running)) })
     }
+}
+
+/// Waits for the helper's line.
+fn hear(mut output: PipeReader, until: Instant, asked: &dyn Fn() -> bool) -> Result<(), Cold> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match poll(&[output.as_fd()], Some(NOTICE.min(left))) {
+            Ok([true]) => break,
+            Ok([false]) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+        if asked() {
+            return Err(Cold::Interrupted);
+        }
+        if left.is_zero() {
+            return Err(Cold::Hangs);
+        }
+    }
+    // It says nothing but that line.
+    if output.read(&mut [0])? > 0 { Ok(()) } else { Err(Cold::Failed) }
 }
 
 #[cfg(test)]
@@ -144,17 +221,34 @@ mod tests {
         WarmUp { program: "/bin/sh".into(), arguments: ["-c", script, "helper"].map(OsString::from).into() }
     }
 
+    /// Long enough for any helper.
+    const LIMIT: Duration = Duration::from_secs(3600);
+
     #[test]
     fn a_helper_is_there_until_the_run_has_ended() {
         let scratch = tempfile::tempdir().unwrap();
         let ended = scratch.path().join("ended");
         let script = format!("echo warm; cat; echo $1 > {}", ended.display());
         let environment = Environment::default();
-        let warmth = helper(&script).start(4096, true, &environment).unwrap().unwrap();
+        let warmth = helper(&script).start(4096, true, &environment, LIMIT, &|| false).unwrap();
         assert!(!ended.exists());
         drop(warmth);
         assert_eq!(std::fs::read_to_string(&ended).unwrap(), "4096\n");
-        assert!(helper("exit 1").start(4096, false, &environment).unwrap().is_none());
+        let failed = helper("exit 1").start(4096, false, &environment, LIMIT, &|| false);
+        assert_eq!(failed.unwrap_err(), Cold::Failed);
+    }
+
+    /// Nobody waits for one that says nothing, or does not end with its input.
+    #[test]
+    fn a_helper_that_hangs_is_ended() {
+        let environment = Environment::default();
+        let silent = helper("exec tail -f /dev/null");
+        let start = |limit, asked: &dyn Fn() -> bool| silent.start(4096, true, &environment, limit, asked);
+        assert_eq!(start(Duration::ZERO, &|| false).unwrap_err(), Cold::Hangs);
+        assert_eq!(start(LIMIT, &|| true).unwrap_err(), Cold::Interrupted);
+        let deaf = helper("echo warm; exec tail -f /dev/null");
+        let warmth = deaf.start(4096, true, &environment, LIMIT, &|| false).unwrap();
+        drop(warmth);
     }
 
     /// A helper that held what the program needs would be in its way: it gives everything back before.
@@ -166,13 +260,13 @@ mod tests {
                 Some((helper("echo warm; cat"), bytes)),
                 &Environment::default(),
             );
-            let warmth = preparation.prepare();
+            let warmth = preparation.prepare(&|| false);
             (warmth.is_some(), preparation.into_warnings())
         };
         assert_eq!(warmed(1 << 20), (true, Vec::new()));
         assert_eq!(warmed(u64::MAX), (false, Vec::new()));
         let mut failing = Preparation::new(None, Some((helper("exit 1"), 1)), &Environment::default());
-        assert!(failing.prepare().is_none());
+        assert!(failing.prepare(&|| false).is_none());
         assert!(failing.into_warnings()[0].contains("warm-up before a run failed"));
     }
 }

@@ -77,8 +77,9 @@ impl<I: Interruption> Session<'_, I> {
         let mut streams = [conditions.input(), self.output.clone(), self.output.clone()];
         let (preparation, meter, root) = (&mut self.preparation, self.meters[configuration], &self.root);
         let (start, events, stop) = (&self.starts[configuration], &self.events, self.interruption.kill());
+        let interruption = &self.interruption;
         conditions.around(self.environment, || {
-            let warmth = preparation.prepare();
+            let warmth = preparation.prepare(&|| interruption.asked());
             let written = meter.prepare(&mut streams)?;
             let manner = Manner { streams, variables, waiting: Waiting::Measuring { events, stop } };
             let before = Moment::read(root);

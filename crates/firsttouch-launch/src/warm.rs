@@ -9,6 +9,7 @@ use firsttouch_memory::{Pages, Region, RegionError};
 use firsttouch_threads::at_once;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -56,6 +57,8 @@ impl From<Errno> for WarmError {
 /// # Errors
 /// Where there is not so much memory, or nobody to tell.
 pub fn warm(bytes: usize, input: impl AsFd, mut told: impl Write) -> Result<(), WarmError> {
+    // Whoever asked can be killed before it hears of it.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut parts = touched(bytes)?;
     let part_bytes = parts[0].as_slice().len();
     let bytes = (parts.len() * part_bytes) as u64;

@@ -489,3 +489,23 @@ fn memory_is_kept_warm_where_a_host_takes_it() {
     drop(helper.stdin.take());
     assert!(helper.wait().unwrap().success());
 }
+
+/// Whoever is killed closes nothing that others have open, too.
+#[test]
+fn what_keeps_memory_warm_is_gone_with_who_asked_for_it() {
+    let mut asking = Command::new("sh")
+        .args(["-c", "exec 3<&0; \"$0\" warm 8388608 <&3 & wait", env!("CARGO_BIN_EXE_firsttouch")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = asking.stdout.take().unwrap();
+    let mut told = [0; 5];
+    output.read_exact(&mut told).unwrap();
+    assert_eq!(told, *b"warm\n");
+    // Its input, which ends when we are done, is not what ends it.
+    let _input = asking.stdin.take().unwrap();
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+}
