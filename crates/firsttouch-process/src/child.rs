@@ -153,6 +153,13 @@ impl Signals {
         }
     }
 
+    /// Takes away one that is pending.
+    pub(crate) fn take_away(&self) {
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: set and time are live during the call; nothing is told of the signal.
+        unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const now) };
+    }
+
     /// Makes them the only blocked ones of this thread.
     pub(crate) fn restore(&self) {
         // SAFETY: the set is live; the old one is not asked for.

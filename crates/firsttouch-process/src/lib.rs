@@ -30,6 +30,7 @@ mod running;
 mod script;
 mod supervise;
 mod transparent;
+mod witness;
 
 pub use counters::why_no_counters;
 pub use ending::{Ending, ExitPlan, Finished};

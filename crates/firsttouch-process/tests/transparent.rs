@@ -20,6 +20,11 @@ fn main() {
     let words: Vec<String> = std::env::args().collect();
     match words.get(1).map(String::as_str) {
         Some("stand-in") => stand_in(&shell(&words[2]), 1),
+        Some("stand-in-for-value") => {
+            let own = std::env::current_exe().unwrap();
+            stand_in(&Launch::new(own, ["tell-value"], common::environment()), 1)
+        }
+        Some("tell-value") => tell_value(),
         Some("stand-in-thrice") => stand_in(&shell(&words[2]), 3),
         Some("exec") => {
             let error = shell(&words[2]).exec();
@@ -44,6 +49,22 @@ fn main() {
     }
 }
 
+/// Tells the value that comes with a real-time signal.
+#[allow(clippy::print_stdout, reason = "the program that is stood in for")]
+fn tell_value() {
+    // SAFETY: every pointer is to a live local, which the calls fill before it is read.
+    let value = unsafe {
+        let mut only: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut only, libc::SIGRTMIN());
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const only, std::ptr::null_mut());
+        println!("ready");
+        let mut news: libc::siginfo_t = std::mem::zeroed();
+        assert_eq!(libc::sigwaitinfo(&raw const only, &raw mut news), libc::SIGRTMIN());
+        news.si_value().sival_ptr as usize
+    };
+    println!("{value}");
+}
+
 fn stand_in(launch: &Launch, calls: u32) -> ! {
     let mut left = calls;
     let finished = run_and_wait(launch, |pid| {
@@ -63,13 +84,17 @@ fn stand_in(launch: &Launch, calls: u32) -> ! {
     }
 }
 
-const CASES: [(&str, fn()); 9] = [
+const CASES: [(&str, fn()); 13] = [
     ("the exit status is the program's", the_exit_status_is_the_programs),
     ("a death by signal is ours too", a_death_by_signal_is_ours_too),
     ("signals are passed on", signals_are_passed_on),
+    ("what comes with a signal is passed on", what_comes_with_a_signal_is_passed_on),
+    ("what the group was sent arrives once", what_the_group_was_sent_arrives_once),
     ("what the terminal sends arrives once", what_the_terminal_sends_arrives_once),
     ("a signal the program does not handle ends both", a_signal_ends_both),
     ("stopping and continuing goes for both", stopping_goes_for_both),
+    ("whoever stops the program stops us", whoever_stops_the_program_stops_us),
+    ("a program that does not stop does not stop us", a_program_that_does_not_stop_does_not_stop_us),
     ("the companion is called again", the_companion_is_called_again),
     ("the program gets our signal mask as it was", the_mask_is_as_it_was),
     ("exec replaces us", exec_replaces_us),
@@ -112,6 +137,21 @@ impl StandIn {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
+    /// To all of its group.
+    fn signal_group(&self, signal: i32) {
+        // SAFETY: signals to a group that our own child leads, which is not collected yet.
+        assert_eq!(unsafe { libc::kill(-(self.child.id() as i32), signal) }, 0);
+    }
+
+    /// Waits until it has stopped; answers by which signal.
+    fn stopped_by(&self) -> i32 {
+        let (pid, mut status) = (self.child.id() as i32, 0);
+        // SAFETY: waits for our own child to stop; the status is a live local.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) }, pid);
+        assert!(libc::WIFSTOPPED(status), "{status:x}");
+        libc::WSTOPSIG(status)
+    }
+
     fn end(mut self) -> ExitStatus {
         drop(self.child.stdin.take());
         self.child.wait().unwrap()
@@ -147,14 +187,50 @@ fn signals_are_passed_on() {
         ("USR1", libc::SIGUSR1),
         ("USR2", libc::SIGUSR2),
         ("WINCH", libc::SIGWINCH),
+        ("ALRM", libc::SIGALRM),
+        ("RTMIN", libc::SIGRTMIN()),
+        ("RTMAX", libc::SIGRTMAX()),
     ] {
         let mut stand_in =
-            StandIn::start(&format!("trap 'echo {name}; exit 7' {name}; echo ready; read line"));
+            StandIn::start(&format!("trap 'echo {name}; exit 7' {signal}; echo ready; read line"));
         assert_eq!(stand_in.line(), "ready");
         stand_in.signal(signal);
         assert_eq!(stand_in.line(), name);
         assert_eq!(stand_in.end().code(), Some(7));
     }
+}
+
+fn what_comes_with_a_signal_is_passed_on() {
+    let mut stand_in = StandIn::in_mode("stand-in-for-value", "");
+    assert_eq!(stand_in.line(), "ready");
+    let value = libc::sigval { sival_ptr: 4711 as *mut libc::c_void };
+    // SAFETY: a signal with a number to our own child, which is not collected yet.
+    assert_eq!(unsafe { libc::sigqueue(stand_in.child.id() as i32, libc::SIGRTMIN(), value) }, 0);
+    assert_eq!(stand_in.line(), "4711");
+    assert!(stand_in.end().success());
+}
+
+/// As `timeout`, shells and supervisors send it; what is then sent to us alone is still passed on.
+fn what_the_group_was_sent_arrives_once() {
+    let script = "trap 'n=$((n+1)); echo term $n' TERM; trap 'echo total $n' USR1; trap 'exit 5' USR2; echo ready; \
+        while true; do read line; done";
+    let mut stand_in = StandIn::start(script);
+    assert_eq!(stand_in.line(), "ready");
+    let mut count = 0;
+    for to_group in [true, true, false, true, false, false] {
+        count += 1;
+        if to_group {
+            stand_in.signal_group(libc::SIGTERM)
+        } else {
+            stand_in.signal(libc::SIGTERM)
+        }
+        assert_eq!(stand_in.line(), format!("term {count}"));
+        // Passed on after whatever was passed on before.
+        stand_in.signal(libc::SIGUSR1);
+        assert_eq!(stand_in.line(), format!("total {count}"));
+    }
+    stand_in.signal(libc::SIGUSR2);
+    assert_eq!(stand_in.end().code(), Some(5));
 }
 
 /// The master of a new terminal, and a command whose controlling terminal is that one.
@@ -213,25 +289,58 @@ fn a_signal_ends_both() {
 }
 
 fn stopping_goes_for_both() {
-    let mut stand_in = StandIn::start("echo ready; read line; echo $line");
+    let mut stand_in = StandIn::start("echo ready; read line; echo $line; read line; echo $line");
     assert_eq!(stand_in.line(), "ready");
-    let pid = stand_in.child.id() as i32;
-    let stopped = || {
-        let mut status = 0;
-        // SAFETY: waits for our own child to stop; the status is a live local.
-        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) }, pid);
-        assert!(libc::WIFSTOPPED(status), "{status:x}");
-    };
     stand_in.signal(libc::SIGTSTP);
-    stopped();
-    // The signal was sent on before the stand-in stopped; the kernel stops the program as it next runs.
-    while state(stand_in.program) != 'T' {
-        std::thread::yield_now();
-    }
+    assert_eq!(stand_in.stopped_by(), libc::SIGTSTP);
+    assert_eq!(state(stand_in.program), 'T', "the program stopped first");
     stand_in.signal(libc::SIGCONT);
     stand_in.child.stdin.as_mut().unwrap().write_all(b"went on\n").unwrap();
     assert_eq!(stand_in.line(), "went on", "the program was continued too");
+    // As a terminal and a shell do it.
+    for _ in 0..20 {
+        stand_in.signal_group(libc::SIGTSTP);
+        assert_eq!(stand_in.stopped_by(), libc::SIGTSTP);
+        stand_in.signal_group(libc::SIGCONT);
+    }
+    stand_in.child.stdin.as_mut().unwrap().write_all(b"again\n").unwrap();
+    assert_eq!(stand_in.line(), "again");
     assert_eq!(stand_in.end().code(), Some(0));
+}
+
+fn whoever_stops_the_program_stops_us() {
+    let mut stand_in = StandIn::start("echo ready; read line; kill -TTIN $$; echo went on");
+    assert_eq!(stand_in.line(), "ready");
+    // SAFETY: a signal to the program of a child of ours, which goes on for as long as it has input.
+    assert_eq!(unsafe { libc::kill(stand_in.program, libc::SIGSTOP) }, 0);
+    assert_eq!(stand_in.stopped_by(), libc::SIGSTOP);
+    stand_in.signal(libc::SIGCONT);
+    stand_in.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(stand_in.stopped_by(), libc::SIGTTIN);
+    stand_in.signal(libc::SIGCONT);
+    assert_eq!(stand_in.line(), "went on");
+    assert_eq!(stand_in.end().code(), Some(0));
+}
+
+fn a_program_that_does_not_stop_does_not_stop_us() {
+    let script =
+        "trap 'echo no' TSTP; trap 'echo here; exit 3' USR1; echo ready; while true; do read line; done";
+    let mut stand_in = StandIn::start(script);
+    assert_eq!(stand_in.line(), "ready");
+    for to_group in [false, true] {
+        if to_group {
+            stand_in.signal_group(libc::SIGTSTP)
+        } else {
+            stand_in.signal(libc::SIGTSTP)
+        }
+        assert_eq!(stand_in.line(), "no");
+    }
+    stand_in.signal(libc::SIGUSR1);
+    assert_eq!(stand_in.line(), "here");
+    let (mut status, pid) = (0, stand_in.child.id() as i32);
+    // SAFETY: asks for our own child; the status is a live local.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) }, pid);
+    assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 3), "{status:x}");
 }
 
 fn state(pid: i32) -> char {

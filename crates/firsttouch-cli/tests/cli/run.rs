@@ -110,6 +110,20 @@ fn signals_are_ignored_or_not_as_before() {
     }
 }
 
+/// In a container the first process is the one that orphans are left to.
+#[test]
+fn the_first_process_of_a_container_collects_orphans() {
+    let script = "o=$(true & echo $!); while [ -e /proc/$o ]; do :; done; exit 6";
+    let output = std::process::Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_firsttouch")])
+        .args(["run", "--receipt", "/dev/null", "--", "sh", "-c", script])
+        .output();
+    match output {
+        Ok(output) if !stderr(&output).starts_with("unshare: ") => assert_code(&output, 6),
+        _ => skipped("no mount namespace, or no process namespace"),
+    }
+}
+
 #[test]
 fn an_existing_preload_is_kept() {
     let output = firsttouch()
