@@ -328,7 +328,7 @@ pub(crate) struct Tune {
     /// Do not touch and release memory before the timed runs
     #[arg(long)]
     pub(crate) no_warm: bool,
-    /// Show the program's output in the timed runs, in place of how far the session is
+    /// Show the program's output in the timed runs, in place of how far the session is; on stderr where a document goes to stdout
     #[arg(long)]
     pub(crate) show_output: bool,
     /// Keep the confirmed placement as a profile for `run --profile`

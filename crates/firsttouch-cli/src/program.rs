@@ -27,12 +27,17 @@ pub(crate) fn accompany(
     let subject = Subject::find(words, &own).map_err(not_runnable)?;
     let mut streams = [Stream::Inherit, Stream::Inherit, Stream::Inherit];
     if is_stdout_ours {
-        let stderr = io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
-        streams[1] = Stream::Descriptor(Arc::new(stderr));
+        streams[1] = standard_error()?;
     }
     let start = Start::plain(&subject, own);
     let finished = run_accompanied(&start, streams, companion).map_err(not_started)?;
     Ok(finished.ending)
+}
+
+/// Our standard error, as a program's standard output: where ours is for a document.
+pub(crate) fn standard_error() -> Outcome<Stream> {
+    let stderr = io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
+    Ok(Stream::Descriptor(Arc::new(stderr)))
 }
 
 /// A program that cannot be found or executed, as an error of ours.

@@ -73,7 +73,11 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
         },
         untimed_runs: tune.warmup,
         warm_up: (!tune.no_warm).then(warm_up).transpose()?,
-        output: if tune.show_output { Stream::Inherit } else { Stream::Null },
+        output: match tune.show_output {
+            true if has_document_on_stdout(tune) => program::standard_error()?,
+            true => Stream::Inherit,
+            false => Stream::Null,
+        },
         began,
         started,
     };
@@ -99,6 +103,11 @@ pub(crate) fn run(tune: &Tune) -> Outcome {
     };
     output::together([shown, kept])?;
     Ok(code)
+}
+
+/// Whether standard output has a document and nothing else.
+fn has_document_on_stdout(tune: &Tune) -> bool {
+    tune.export.document.json || tune.export.files().chain(&tune.save).any(|file| export::is_stdout(file))
 }
 
 /// The words that give a line to a shell.

@@ -94,6 +94,13 @@ fn the_programs_output_stays_out_of_the_way() {
     assert!(!stdout(&output).contains("gurgle") && !stderr(&output).contains("gurgle"), "{output:?}");
     let shown = tiny(&["thp", "--show-output", "--json", "--", "sh", "-c", "echo gur''gle >&2"]);
     assert!(stderr(&shown).contains("gurgle"), "{shown:?}");
+    // A document is alone on stdout, whatever the program says there.
+    for options in [&["--json"][..], &["--export-json", "-"]] {
+        let words = [&["thp", "--show-output"], options, &["--", "sh", "-c", "echo gur''gle"]].concat();
+        let shown = tiny(&words);
+        assert_eq!(json(&stdout(&shown))["kind"], "tune");
+        assert!(stderr(&shown).contains("gurgle"), "{shown:?}");
+    }
 }
 
 #[test]
