@@ -68,7 +68,11 @@ impl LocalRank {
     }
 
     /// This rank, which ran and obtained that.
-    pub(crate) fn ended(&self, gathering: &Gathering, finished: &Finished, receipt: Receipt) -> JobRank {
+    pub(crate) fn ended(&self, gathering: &Gathering, finished: &Finished, mut receipt: Receipt) -> JobRank {
+        // Ranks may be told of the same file by other words, each where it is.
+        if let Ok(absolute) = std::path::absolute(&receipt.program) {
+            receipt.program = absolute.display().to_string();
+        }
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let used = &finished.used;
         JobRank {

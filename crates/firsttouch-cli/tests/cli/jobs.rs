@@ -290,6 +290,26 @@ fn receipts_of_all_ranks_are_one_document() {
     }
 }
 
+/// The launcher of a script may name a program as it was typed, or where it is.
+#[test]
+fn a_program_is_the_same_by_whichever_name_it_is_started() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/bin/true", scratch.path().join("same")).unwrap();
+    let script = "for program in ./same \"$PWD/same\"; do \"$0\" run --pages plain --ranks 2 --receipt job.json -- $program & done; wait";
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_firsttouch")])
+        .current_dir(scratch.path())
+        .output()
+        .unwrap();
+    assert_code(&output, 0);
+    let job = json_file(&scratch.path().join("job.json"));
+    assert_eq!(job["ranks"].as_array().unwrap().len(), 2, "{job}");
+    assert!(!job["differs"].to_string().contains("same"), "{}", job["differs"]);
+}
+
 /// One rank is killed with all that stands beside it; the others' receipts, and which is missing, are told all the same.
 #[test]
 fn a_rank_that_dies_is_missed_by_the_others() {
