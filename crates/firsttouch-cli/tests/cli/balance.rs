@@ -1,7 +1,7 @@
 //! `firsttouch balance`: ranks of an MPI program on the CPUs that a communication matrix asks for, and threads of a program
 //! that runs.
 
-use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use crate::{assert_code, copy_program, firsttouch, json, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -237,6 +237,39 @@ fn the_benchmarks_are_compared_as_the_document_does() {
     assert!(of("kNeighbor-skewed", "numa16", "numa")["published_value"].is_null());
     // Two executions are the least that have an interval.
     assert_code(&run(&["balance", "simulate", "--seeds", "1"]), 2);
+}
+
+/// What a strategy that is a program works in is gone, whoever ended first.
+#[test]
+fn an_interrupted_simulation_leaves_no_folder() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name);
+    fs::create_dir(path("temporary")).unwrap();
+    for name in ["began", "leave"] {
+        assert!(Command::new("mkfifo").arg(path(name)).status().unwrap().success());
+    }
+    let program = path("gpmetis");
+    std::fs::write(
+        path("script"),
+        format!("#!/bin/sh\ncd '{}'; echo > began; read x < leave; exit 1\n", scratch.path().display()),
+    )
+    .unwrap();
+    copy_program(&path("script"), &program, "755");
+    let child = firsttouch()
+        .args(["balance", "simulate", "--seeds", "2", "--json"])
+        .env("PATH", format!("{}:{}", scratch.path().display(), std::env::var("PATH").unwrap()))
+        .env("TMPDIR", path("temporary"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::fs::read(path("began")).unwrap();
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    std::fs::write(path("leave"), "\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_code(&output, 130);
+    assert_eq!(json(&stdout(&output))["failed"], json("[]"));
+    assert_eq!(std::fs::read_dir(path("temporary")).unwrap().count(), 0);
 }
 
 /// 32 ranks of a periodic box of 4 x 2 x 4, and what some send themselves, as a file of hop-bytes: the traffic of a molecular dynamics code on
