@@ -66,15 +66,20 @@ pub(super) fn warm_up(
     let peak = request.warm_up.clone().zip(peak_bytes);
     let warm_up = peak.map(|(warm_up, peak)| (warm_up, bytes_for(peak)));
     if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
-        let done = match warm_up {
-            Some((_, bytes)) => {
-                format!("{} were kept warm for every run", format_bytes(bytes))
-            }
-            None => "runs were not warmed up; leave --no-warm out".to_owned(),
-        };
+        let done = of_warmth(request.warm_up.is_some(), warm_up.as_ref().map(|(_, bytes)| *bytes));
         warnings.push(format!("on this machine {}: {}; {done}", trap.what, trap.effect));
     }
     warm_up
+}
+
+/// What was kept warm of what was `wanted`.
+fn of_warmth(wanted: bool, bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) => format!("{} were kept warm for every run", format_bytes(bytes)),
+        // No run has told how much memory there is to be warmed.
+        None if wanted => "no run was warmed up: the session ended before".to_owned(),
+        None => "runs were not warmed up; leave --no-warm out".to_owned(),
+    }
 }
 
 /// A gain that is paid in memory, which other programs may need.
@@ -89,4 +94,16 @@ pub(super) fn of_memory(report: &TuneReport) -> Option<String> {
         format_bytes(recommended),
         format_bytes(baseline)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_warmth;
+
+    #[test]
+    fn only_who_left_the_warm_up_out_is_told_of_the_option() {
+        assert!(of_warmth(false, None).contains("--no-warm"));
+        assert!(!of_warmth(true, None).contains("--no-warm"));
+        assert_eq!(of_warmth(true, Some(1 << 20)), "1 MiB were kept warm for every run");
+    }
 }
