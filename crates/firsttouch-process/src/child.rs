@@ -3,8 +3,8 @@
 //! Architecture invariant: nothing in this file allocates, locks or unwinds after [`Image::prepare`]. Another thread of
 //! the parent may have held any lock at the moment of the fork.
 
+use crate::caller::{inherited, is_closed};
 use crate::environment::{Environment, PID_DIGITS, digits, placeholder_in};
-use crate::ignored::inherited;
 use crate::inheritance::{Inheritance, Step};
 use std::ffi::{CString, NulError, OsString, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
@@ -177,7 +177,7 @@ impl std::fmt::Debug for Signals {
 #[derive(Debug)]
 pub(crate) struct ChildPlan<'a> {
     pub(crate) image: &'a Image,
-    /// What becomes standard input, output and error; `None` is inherited.
+    /// What becomes standard input, output and error; `None` is our caller's.
     pub(crate) streams: &'a [Option<OwnedFd>; 3],
     /// The child reads one byte from it before it goes on; without one it ends.
     pub(crate) release: RawFd,
@@ -253,6 +253,9 @@ pub(crate) unsafe fn redirect(streams: &[Option<OwnedFd>; 3]) -> c_int {
                     return *libc::__errno_location();
                 }
             }
+        } else if is_closed(number) {
+            // SAFETY: takes a number; what is there is the runtime's /dev/null, which nobody else knows.
+            unsafe { libc::close(number as c_int) };
         }
     }
     0

@@ -1,9 +1,9 @@
 //! Starting a program.
 
+use crate::caller::{CALLERS, inherited};
 use crate::child::{ChildPlan, Image, Signals, redirect, run};
 use crate::ending::Finished;
 use crate::environment::Environment;
-use crate::ignored::{CALLERS, inherited};
 use crate::inheritance::{Inheritance, Step};
 use crate::refusal::LaunchError;
 use crate::running::Held;
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 /// What one of the three standard streams of the program is.
 #[derive(Clone, Debug, Default)]
 pub enum Stream {
-    /// Ours.
+    /// What our caller gave us, closed where it was.
     #[default]
     Inherit,
     /// `/dev/null`.

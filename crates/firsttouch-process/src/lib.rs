@@ -12,13 +12,13 @@
 //! crate never prints, never exits and never reads the environment (it is passed in as an [`Environment`]). Whatever
 //! it does to another process must leave that process as it would have run without us.
 
+mod caller;
 mod child;
 mod counters;
 pub mod elf;
 mod ending;
 mod environment;
 pub mod exit_status;
-mod ignored;
 mod inheritance;
 mod kind;
 mod launch;

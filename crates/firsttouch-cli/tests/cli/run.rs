@@ -110,6 +110,33 @@ fn signals_are_ignored_or_not_as_before() {
     }
 }
 
+#[test]
+fn streams_are_closed_or_not_as_before() {
+    let look = "exec 9> $0; for n in 0 1 2; do if [ -e /proc/$$/fd/$n ]; then echo $n >&9; fi; done";
+    let scratch = tempfile::tempdir().unwrap();
+    let seen = scratch.path().join("seen");
+    let under = |closed: &str, words: &[&str]| {
+        let script = format!("exec \"$@\" {closed}");
+        let status = std::process::Command::new("sh")
+            .args(["-c", &script, "sh"])
+            .args(words)
+            .args(["sh", "-c", look])
+            .arg(&seen)
+            .stdin(Stdio::null())
+            .status();
+        assert!(status.unwrap().success(), "{closed} {words:?}");
+        fs::read_to_string(&seen).unwrap()
+    };
+    for closed in ["", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let plain = under(closed, &["env"]);
+        assert_eq!(plain.lines().count(), 3 - closed.matches('-').count(), "{closed}: {plain}");
+        for way in WAYS {
+            let words = [&[env!("CARGO_BIN_EXE_firsttouch")], way, &["--"]].concat();
+            assert_eq!(under(closed, &words), plain, "{closed} {way:?}");
+        }
+    }
+}
+
 /// In a container the first process is the one that orphans are left to.
 #[test]
 fn the_first_process_of_a_container_collects_orphans() {

@@ -1,7 +1,7 @@
-//! What this program was started with and no longer shows: signals that its caller ignores.
+//! What this program was started with and no longer shows: signals that its caller ignores, and standard streams that it closed.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The signals that are the caller's to ignore.
 pub(crate) const CALLERS: [i32; 2] = [libc::SIGPIPE, libc::SIGCHLD];
@@ -10,6 +10,9 @@ pub(crate) const CALLERS: [i32; 2] = [libc::SIGPIPE, libc::SIGCHLD];
 static PIPE: AtomicBool = AtomicBool::new(false);
 /// Where it is ignored children are collected by the kernel, and nobody learns how they ended (`wait(2)`, NOTES).
 static CHILD: AtomicBool = AtomicBool::new(false);
+
+/// The Rust runtime opens /dev/null in place of standard streams that are closed; a bit each.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 /// Called by the loader before the runtime begins.
 #[used]
@@ -37,7 +40,17 @@ extern "C" fn note() {
             CHILD.store(true, Ordering::Relaxed);
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         }
+        for stream in 0..3 {
+            if libc::fcntl(stream, libc::F_GETFD) < 0 {
+                CLOSED.fetch_or(1 << stream, Ordering::Relaxed);
+            }
+        }
     }
+}
+
+/// Whether a standard stream is closed in a program that gets it from our caller.
+pub(crate) fn is_closed(stream: usize) -> bool {
+    CLOSED.load(Ordering::Relaxed) & (1 << stream) != 0
 }
 
 fn is_ignored(signal: i32) -> bool {
