@@ -1,6 +1,7 @@
 //! What can be done on a machine, thing by thing, and by which command the rest could.
 
 use crate::features::thp_disabled_by_prctl;
+use crate::machine::{NO_SYS, has_sys};
 use crate::pages::{self, Pool, ThpSize, page_word};
 use crate::reader::Reader;
 use crate::{Bound, Features, Limits, Machine, Probe, Root};
@@ -46,8 +47,10 @@ impl Ability {
     }
 
     /// A thing that was not tried, or not found: on the live machine that means it is not there.
-    fn absent(what: &str, is_live: bool, why: &str) -> Ability {
+    fn absent(what: &str, machine: &Machine, is_live: bool, why: &str) -> Ability {
         match is_live {
+            true if machine.lacks_sys() => Ability::new(what, None, "/sys, which tells, is not mounted")
+                .by("sudo mount -t sysfs none /sys"),
             true => Ability::no(what, why),
             false => Ability::new(what, None, "a recording that does not tell"),
         }
@@ -64,6 +67,7 @@ pub fn pages_ability(what: &str, nodes: &[u32]) -> Option<Ability> {
         pools: pages::pools(&reader),
         features: Features { thp_disabled_by_prctl: thp_disabled_by_prctl(), ..Features::default() },
         limits: Limits::read(&reader, None),
+        unreadable: (!has_sys(&root)).then(|| NO_SYS.to_owned()).into_iter().collect(),
         memory_available_bytes: reader
             .text("proc/meminfo")
             .and_then(|text| sysinfo::meminfo(&text).available_bytes),
@@ -153,7 +157,12 @@ fn answer(probe: &Probe) -> String {
 fn thp(machine: &Machine, is_live: bool) -> Ability {
     let what = "thp";
     let Some(mode) = machine.thp_mode() else {
-        return Ability::absent(what, is_live, "the kernel was built without transparent huge pages");
+        return Ability::absent(
+            what,
+            machine,
+            is_live,
+            "the kernel was built without transparent huge pages",
+        );
     };
     if machine.features.thp_disabled_by_prctl.as_deref() == Some("yes") {
         return Ability::no(
@@ -187,7 +196,12 @@ fn multi_size(machine: &Machine, is_live: bool) -> Vec<Ability> {
         .filter(|size| (16 << 10..=1 << 20).contains(&size.page_bytes) && size.enabled.is_some())
         .collect();
     if sizes.is_empty() {
-        return vec![Ability::absent("64k", is_live, "multi-size transparent huge pages: need Linux 6.8")];
+        return vec![Ability::absent(
+            "64k",
+            machine,
+            is_live,
+            "multi-size transparent huge pages: need Linux 6.8",
+        )];
     }
     let ability = |size: &&ThpSize| {
         let what = format!("{}k", size.page_bytes >> 10);
@@ -206,7 +220,9 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Abilit
         let others: Vec<String> =
             machine.pools.iter().map(|pool| format!("{} KiB", pool.page_bytes >> 10)).collect();
         return match others.is_empty() {
-            true => Ability::absent(what, is_live, "the kernel was built without reserved huge pages"),
+            true => {
+                Ability::absent(what, machine, is_live, "the kernel was built without reserved huge pages")
+            }
             false => {
                 Ability::no(what, format!("not a page size of this processor ({} are)", others.join(", ")))
             }
@@ -223,7 +239,7 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Abilit
         ));
     }
     match pool.available() {
-        None => Ability::absent(what, is_live, "the pool does not say what it has"),
+        None => Ability::absent(what, machine, is_live, "the pool does not say what it has"),
         Some(0) => {
             let why = match pool.pages {
                 Some(0) | None => "the pool is empty".to_owned(),

@@ -3,6 +3,7 @@
 use crate::devices::devices;
 use crate::evidence::assign_kinds;
 use crate::host::{Host, known_signature};
+use crate::machine::{NO_SYS, has_sys};
 use crate::nodes::{nodes, tiers};
 use crate::reader::Reader;
 use crate::topology::Topology;
@@ -44,7 +45,7 @@ impl Machine {
         if !root.exists() {
             return Err(MachineError::NoRoot { path: root.path().to_owned() });
         }
-        let (proc, sys) = (root.has("proc/cpuinfo"), root.has("sys/devices"));
+        let (proc, sys) = (root.has("proc/cpuinfo"), has_sys(root));
         if !proc && !sys {
             return Err(MachineError::NotAMachine { path: root.path().to_owned() });
         }
@@ -55,7 +56,7 @@ impl Machine {
             );
         }
         if !sys {
-            reader.remark("/sys is missing: caches, nodes, huge pages and devices are unknown".to_owned());
+            reader.remark(NO_SYS.to_owned());
         }
         let mut machine = collect(&reader);
         machine.unreadable = reader.into_unreadable();

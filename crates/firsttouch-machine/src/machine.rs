@@ -1,7 +1,8 @@
 //! The machine as a whole.
 
 use crate::{
-    ApicIds, Cache, Core, CoreKind, Cpu, Device, Features, Limits, Node, Package, Part, Pool, Thp, Tier, Trap,
+    ApicIds, Cache, Core, CoreKind, Cpu, Device, Features, Limits, Node, Package, Part, Pool, Root, Thp,
+    Tier, Trap,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,7 +80,20 @@ pub struct Machine {
     pub unreadable: Vec<String>,
 }
 
+/// What is remarked where a machine was read without /sys.
+pub(crate) const NO_SYS: &str = "/sys is missing: caches, nodes, huge pages and devices are unknown";
+
+/// Whether there is a /sys below a root.
+pub(crate) fn has_sys(root: &Root) -> bool {
+    root.has("sys/devices")
+}
+
 impl Machine {
+    /// Whether there was no /sys to be read, so that a page size that is not found may be there all the same.
+    pub fn lacks_sys(&self) -> bool {
+        self.unreadable.iter().any(|remark| remark == NO_SYS)
+    }
+
     /// The mode of transparent huge pages: `always`, `madvise` or `never`; `None` if the kernel has none.
     pub fn thp_mode(&self) -> Option<&str> {
         self.thp.enabled.as_deref()

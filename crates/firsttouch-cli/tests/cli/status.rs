@@ -3,9 +3,10 @@
 #[path = "../../../firsttouch-machine/tests/written/cpuid.rs"]
 mod cpuid;
 
-use crate::{assert_code, json, run, stderr, stdout};
+use crate::{assert_code, json, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn the_document_has_its_keys() {
@@ -26,6 +27,39 @@ fn people_get_text() {
     assert_code(&output, 0);
     assert!(!output.stdout.is_empty());
     assert!(!stdout(&output).contains('\u{1b}'), "no colour in a pipe");
+}
+
+/// A container may have no /sys: nothing that only /sys tells is said to be missing then.
+#[test]
+fn without_sys_nothing_is_told_of_pages() {
+    let under = |words: &[&str]| {
+        let script = "umount --lazy /sys && exec \"$@\"";
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_firsttouch")])
+            .args(words)
+            .output();
+        output.ok().filter(|output| output.status.success()).map(|output| stdout(&output))
+    };
+    let Some(status) = under(&["status", "--json"]) else {
+        return skipped("no mount namespace");
+    };
+    let status = json(&status);
+    for what in ["thp", "64k", "2m", "1g"] {
+        let ability = status["can"].as_array().unwrap().iter().find(|it| it["what"] == what).unwrap();
+        assert_eq!(ability["possible"], Value::Null, "{ability}");
+        assert_eq!(ability["why"], "/sys, which tells, is not mounted", "{ability}");
+        assert_eq!(ability["remedy"], "sudo mount -t sysfs none /sys", "{ability}");
+    }
+    let text = under(&["status"]).unwrap();
+    assert!(text.contains("/sys is missing") && !text.contains("was built without"), "{text}");
+    let doctor = under(&["doctor", "--json"]).unwrap();
+    assert!(
+        doctor.contains("/sys is not mounted") && !doctor.contains("transparent_hugepage is not there"),
+        "{doctor}"
+    );
+    // Where it cannot be told, pages are asked for.
+    let words = ["run", "--strict", "--pages", "thp", "--", "sh", "-c", "exit 0"];
+    assert!(under(&words).is_some());
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub(crate) fn unseen(evidence: &MachineEvidence) -> Vec<Unseen> {
             add(
                 topic,
                 match live {
+                    true if folder.starts_with("sys/") && machine.lacks_sys() => {
+                        "/sys is not mounted".to_owned()
+                    }
                     true => format!("/{} is not there", folder.trim_end_matches('/')),
                     false => "the recording has no file of it".to_owned(),
                 },
