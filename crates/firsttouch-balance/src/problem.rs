@@ -74,6 +74,9 @@ pub enum ProblemError {
         /// What it is said to be.
         load: f64,
     },
+    /// Loads that have no sum.
+    #[error("the loads of all tasks are together more than a number holds")]
+    Total,
     /// A pinned task that is nowhere.
     #[error("task {0} is pinned but has no home to be pinned to")]
     PinnedNowhere(String),
@@ -129,7 +132,7 @@ impl ProblemError {
     pub fn hint(&self) -> &'static str {
         match self {
             ProblemError::TooMany(_) => "merge tasks that belong together before balancing them",
-            ProblemError::Load { .. } | ProblemError::Traffic { .. } => {
+            ProblemError::Load { .. } | ProblemError::Total | ProblemError::Traffic { .. } => {
                 "correct the input: nothing was guessed"
             }
             ProblemError::PinnedNowhere(_) => "give the task a home, or do not pin it",
@@ -160,7 +163,7 @@ impl Problem {
     ///
     /// # Errors
     ///
-    /// A load or traffic that is negative or no number, a pinned task without a home, a message of a task that is not there.
+    /// A load or traffic that is negative or no number, loads without a sum, a pinned task without a home, a message of a task that is not there.
     pub fn new(tasks: Vec<Task>, messages: &[Message]) -> Result<Problem, ProblemError> {
         if tasks.len() >= u32::MAX as usize || messages.len() >= u32::MAX as usize {
             return Err(ProblemError::TooMany(tasks.len().max(messages.len())));
@@ -173,6 +176,9 @@ impl Problem {
             if task.pinned && task.home.is_none() {
                 return Err(ProblemError::PinnedNowhere(name(index)));
             }
+        }
+        if !tasks.iter().map(|task| task.load).sum::<f64>().is_finite() {
+            return Err(ProblemError::Total);
         }
         for (index, message) in messages.iter().enumerate() {
             if let Some(&task) = [message.from, message.to].iter().find(|task| **task as usize >= tasks.len())
@@ -253,7 +259,7 @@ impl Problem {
     ///
     /// # Errors
     ///
-    /// A load that is negative or no number.
+    /// A load that is negative or no number, or loads without a sum.
     ///
     /// # Panics
     ///
@@ -262,6 +268,9 @@ impl Problem {
         assert_eq!(loads.len(), self.len(), "a load for each task");
         if let Some(index) = loads.iter().position(|load| !load.is_finite() || *load < 0.0) {
             return Err(ProblemError::Load { task: self.label(index).into_owned(), load: loads[index] });
+        }
+        if !loads.iter().sum::<f64>().is_finite() {
+            return Err(ProblemError::Total);
         }
         for (task, load) in self.tasks.iter_mut().zip(loads) {
             task.load = *load;

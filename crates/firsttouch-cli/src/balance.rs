@@ -15,7 +15,9 @@ use firsttouch_balance::formats::{
     csv_tasks_of, metis_parts, metis_text,
 };
 use firsttouch_balance::generate::{Jacobi2D, KNeighbor, LbTest, Start, Work, at_home};
-use firsttouch_balance::{BalanceReport, CpuSelection, Machine, Mapping, Problem, SolveOptions, strategies};
+use firsttouch_balance::{
+    BalanceReport, CpuSelection, Machine, Mapping, Problem, SolveOptions, StrategyError, strategies,
+};
 use firsttouch_documents::to_json;
 use firsttouch_launch::Here;
 use firsttouch_machine::{Root, SourceError};
@@ -42,6 +44,7 @@ pub(crate) fn run(args: &Balance) -> Outcome {
 }
 
 fn solve_case(args: &Solve) -> Outcome {
+    let strategy = strategies::named(&args.strategy).map_err(not_solved)?;
     let case = read(&args.input)?;
     let options = SolveOptions {
         tolerance: args.tolerance,
@@ -58,12 +61,16 @@ fn solve_case(args: &Solve) -> Outcome {
         seed: args.seed,
         raw: args.raw,
     };
-    let strategy = strategies::named(&args.strategy).map_err(Failure::hinted)?;
-    let solution =
-        strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(Failure::hinted)?;
+    let solution = strategy.solve(&case.problem, &case.machine, &case.start, &options).map_err(not_solved)?;
     let report =
         BalanceReport::of_solution(&case.problem, &case.machine, &case.start, strategy.name(), &solution);
     show(&args.show, &case, &solution.mapping, &report)
+}
+
+fn not_solved(error: StrategyError) -> Failure {
+    let is_usage = matches!(error, StrategyError::Unknown(_) | StrategyError::Option { .. });
+    let failure = Failure::hinted(error);
+    if is_usage { failure.usage() } else { failure }
 }
 
 fn eval_case(args: &Eval) -> Outcome {
@@ -97,7 +104,7 @@ fn generate_case(what: &GenerateWhat) -> Outcome {
         }
     };
     let Generated { cores, round_robin, bytes, to, output } = written;
-    let mut problem = problem.map_err(Failure::new)?;
+    let mut problem = problem.map_err(|error| Failure::new(error).usage())?;
     if let Some(cores) = *cores {
         let start = if *round_robin { Start::RoundRobin(cores) } else { Start::Block(cores) };
         problem = at_home(&problem, start, *bytes).map_err(Failure::new)?;
@@ -274,7 +281,8 @@ fn machine(args: &Input, ranks: Option<usize>) -> Outcome<Machine> {
     }
     match (firsttouch_machine::Machine::from_source(text), ours) {
         (Ok(machine), _) => Machine::of(&machine, None, seats, |_| true).map_err(Failure::hinted),
-        (Err(SourceError::Synthetic(_)), Some(Err(error))) => Err(Failure::hinted(error)),
+        // It is no file: these were to be words of ours.
+        (Err(SourceError::Synthetic(_)), Some(Err(error))) => Err(Failure::hinted(error).usage()),
         (Err(error), _) => Err(Failure::hinted(error)),
     }
 }

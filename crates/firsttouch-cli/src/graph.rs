@@ -44,9 +44,10 @@ fn info(args: &GraphInfo) -> Outcome {
 }
 
 fn convert(args: &GraphConvert) -> Outcome {
+    let format = written_format(&args.out, args.to)?;
     let mut team = team(args.input.threads)?;
     let (loaded, seconds) = load(&args.input, Place::default(), &mut team)?;
-    write(&loaded, &args.out, args.to, &mut team)?;
+    write(&loaded, &args.out, format, &mut team)?;
     let report = GraphReport {
         graph: Description::from(&loaded),
         parse_s: Some(seconds),
@@ -79,13 +80,17 @@ fn make(args: &GraphGenerate) -> Outcome {
     if args.dry_run {
         return tell_need(Size::of_recipe(&recipe).memory_estimate(1, 1), args.json);
     }
+    let format = written_format(&args.out, args.to)?;
     let mut team = team(args.threads)?;
     let begun = Instant::now();
     let loaded = generate(&recipe, args.seed, Place::default(), &mut team).map_err(Failure::hinted)?;
     let seconds = begun.elapsed().as_secs_f64();
-    write(&loaded, &args.out, args.to, &mut team)?;
+    write(&loaded, &args.out, format, &mut team)?;
+    let mut graph = Description::from(&loaded);
+    graph.format = format.word().to_owned();
+    graph.first_id = format.first_number().or(graph.first_id);
     let report = GraphReport {
-        graph: Description::from(&loaded),
+        graph,
         parse_s: None,
         generate_s: Some(seconds),
         file_bytes: None,
@@ -97,12 +102,17 @@ fn make(args: &GraphGenerate) -> Outcome {
     written(&report, args.json)
 }
 
-fn write(loaded: &Loaded, out: &Path, to: Option<Format>, team: &mut Team) -> Outcome<()> {
-    let is_stdout = out.as_os_str() == "-";
-    let format = to.or_else(|| Format::of_name(out)).ok_or_else(|| {
+/// The format that is asked for, or that the name of the file tells.
+fn written_format(out: &Path, to: Option<Format>) -> Outcome<Format> {
+    to.or_else(|| Format::of_name(out)).ok_or_else(|| {
         Failure::message(format!("the name {} does not tell which format to write", out.display()))
             .hint(format!("name it: --to {}", Format::words(Format::is_written, ", ", " or ")))
-    })?;
+            .usage()
+    })
+}
+
+fn write(loaded: &Loaded, out: &Path, format: Format, team: &mut Team) -> Outcome<()> {
+    let is_stdout = out.as_os_str() == "-";
     let written = if is_stdout {
         write_text(loaded, format, &mut BufWriter::new(io::stdout().lock()), team)
     } else {

@@ -19,6 +19,13 @@ pub(crate) fn run(args: &Measure) -> Outcome {
     export::check(args.json, files.iter().flat_map(|(files, _)| *files))?;
     // A file that cannot be used is told of before the time is spent.
     if let Some(file) = &args.save {
+        if export::is_stdout(file) {
+            return Err(Failure::message(
+                "--save keeps the measurements of several machines in one file, which - is none",
+            )
+            .hint("--json prints this one; so does --export-json -")
+            .usage());
+        }
         load_measurement(file, &machine).map_err(Failure::hinted)?;
     }
     let options =

@@ -2,7 +2,7 @@
 
 use crate::output::{Failure, Outcome};
 use anyhow::Context;
-use firsttouch_launch::{RunError, Start, Subject, run_accompanied};
+use firsttouch_launch::{OTHER_FOLDER, RunError, Start, Subject, run_accompanied};
 use firsttouch_process::{Ending, Environment, LaunchError, ProgramError, Stream};
 use std::ffi::OsString;
 use std::io;
@@ -56,6 +56,7 @@ pub(crate) fn not_started(error: LaunchError) -> Failure {
 pub(crate) fn not_run(error: RunError) -> Failure {
     match error {
         RunError::Launch(error) => not_started(error),
+        error @ RunError::Folder(_) => Failure::new(error).hint(OTHER_FOLDER),
         error => Failure::new(error),
     }
 }

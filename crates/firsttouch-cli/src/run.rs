@@ -204,4 +204,8 @@ fn warn_of_java(subject: &Subject, asked: &Placement) {
             Some("firsttouch run --via jvm"),
         );
     }
+    if !subject.is_jvm() && asked.via == Via::Jvm {
+        let what = "the program is no Java virtual machine: only those that it starts are placed";
+        output::warning(what, Some("--via agent, the default, places the memory of other programs"));
+    }
 }

@@ -54,7 +54,7 @@ pub use job::{Gathering, gathered};
 pub use metric::{MetricError, parse_metric};
 pub use preparation::WarmUp;
 pub use profile::NoProfile;
-pub use run::{Manner, Ran, RunError, Waiting, run_accompanied, run_once};
+pub use run::{Manner, OTHER_FOLDER, Ran, RunError, Waiting, run_accompanied, run_once};
 pub use session::{Interruption, padding};
 pub use start::{NotReady, Start};
 pub use subject::{Job, RANKS_PLACE, Subject};

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// The variable by which ranks are known, wherever they are started; its value is that of one run.
 const JOB_MARK: &str = "FIRSTTOUCH_JOB";
 
+/// What would mend that there is no place for files that are gone with a run.
+pub const OTHER_FOLDER: &str = "TMPDIR=FOLDER names a folder that can be written to";
+
 /// How soon a request to end a run is noticed.
 const LATEST_NOTICE: Duration = Duration::from_millis(250);
 

@@ -41,7 +41,7 @@ pub(crate) struct PlacementArgs {
     /// With --via glibc, mimalloc or jemalloc: keep freed memory for reuse, as the agent does, instead of giving it back
     #[arg(long)]
     pub(crate) keep: bool,
-    /// The means: agent, supervise, glibc, mimalloc or jemalloc [default: agent]
+    /// The means: agent, supervise, glibc, mimalloc, jemalloc or jvm [default: agent]
     #[arg(long, value_parser = via, value_name = "MEANS")]
     pub(crate) via: Option<Via>,
     /// Start from the placement of a profile; the options above replace its fields

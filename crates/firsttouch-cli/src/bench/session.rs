@@ -22,6 +22,7 @@ use firsttouch_machine::{Ability, Root, StatusReport};
 use firsttouch_placement::{Profile, SkippedConfiguration};
 use firsttouch_process::Environment;
 use firsttouch_sorted::SortedMap;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 /// What a quick look at all cases may take.
@@ -280,6 +281,12 @@ pub(super) fn varied(args: &args::Bench, status: &StatusReport) -> Outcome<Vec<D
         return Err(Failure::message(what).usage().hint(hint));
     }
     let one = |dimension: &Dimension| {
+        let counts = dimension.values().iter().filter(|_| dimension.name() == "threads");
+        for value in counts.map(|value| value.to_string_lossy()) {
+            value.parse::<NonZeroU32>().map_err(|_| {
+                Failure::message(format!("threads={value}: expected a number, 1 or more")).usage()
+            })?;
+        }
         if dimension.name() != GROUPS {
             return Ok(dimension.clone());
         }

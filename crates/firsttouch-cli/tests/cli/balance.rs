@@ -198,7 +198,7 @@ fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
     assert!(loads.len() == 4 && (loads[0] / loads[3] - 3.0).abs() < 1e-9, "{blocks}");
     assert_code(&run(&["balance", "generate", "kneighbor", "--round-robin"]), 2);
     let refused = run(&["balance", "generate", "jacobi2d", "--array", "100", "--block", "32"]);
-    assert_code(&refused, 1);
+    assert_code(&refused, 2);
     assert!(stderr(&refused).contains("it divides the side of the array"), "{}", stderr(&refused));
 }
 
@@ -237,6 +237,27 @@ fn the_benchmarks_are_compared_as_the_document_does() {
     assert!(of("kNeighbor-skewed", "numa16", "numa")["published_value"].is_null());
     // Two executions are the least that have an interval.
     assert_code(&run(&["balance", "simulate", "--seeds", "1"]), 2);
+}
+
+#[test]
+fn what_is_no_strategy_no_machine_and_no_number_is_wrong_usage() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("tasks.csv");
+    fs::write(&file, "id,load\n0,1e308\n1,1e308\n").unwrap();
+    let sound = scratch.path().join("sound.csv");
+    fs::write(&sound, "id,load\n0,1\n1,1\n").unwrap();
+    let tasks = ["balance", "solve", "--tasks", file.to_str().unwrap()];
+    let sound = ["balance", "solve", "--tasks", sound.to_str().unwrap()];
+    for (words, code, said) in [
+        (&[&tasks[..], &["--strategy", "nope"]].concat()[..], 2, "there is no strategy `nope`"),
+        (&[&sound[..], &["--machine", "foo"]].concat(), 2, "describe a machine"),
+        (&[&tasks[..], &["--machine", "numa16"]].concat(), 1, "more than a number holds"),
+        (&["balance", "generate", "lb_test", "--tasks", "0"], 2, "the number of tasks is 0"),
+    ] {
+        let refused = run(words);
+        assert_code(&refused, code);
+        assert!(refused.stdout.is_empty() && stderr(&refused).contains(said), "{}", stderr(&refused));
+    }
 }
 
 /// What a strategy that is a program works in is gone, whoever ended first.

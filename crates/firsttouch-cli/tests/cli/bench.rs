@@ -234,6 +234,13 @@ fn what_there_is_not_is_refused_with_what_there_is() {
     refused(&["gather", "--list", "--vary", "reads=1,2"], &["--list"]);
 }
 
+#[test]
+fn no_threads_are_no_number_of_threads() {
+    for vary in ["threads=0,1", "threads=1,many"] {
+        refused(&["creation", "--vary", vary], &["expected a number, 1 or more"]);
+    }
+}
+
 /// Somebody else's program that says a result of its own, under the name of one that a variant needs.
 #[test]
 fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {

@@ -84,6 +84,23 @@ fn a_graph_goes_to_stdout_whole() {
     assert_eq!(text.lines().skip(1).filter(|line| line.ends_with(" 7")).count(), 32, "{text}");
 }
 
+/// What is made is described as it is in the file.
+#[test]
+fn a_graph_that_is_made_is_described_as_it_is_written() {
+    for (format, first) in [("gr", 1), ("mtx", 1), ("wel", 0), ("ftg", 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("made.{format}");
+        let made = in_folder(folder.path(), &["graph", "generate", "random", "6", "--json"], &[&name]);
+        assert_code(&made, 0);
+        let read = in_folder(folder.path(), &["graph", "info", "--json"], &[&name]);
+        let (made, read) = (json(&stdout(&made)), json(&stdout(&read)));
+        for key in ["format", "first_id", "nodes", "arcs"] {
+            assert_eq!(made["graph"][key], read["graph"][key], "{format} {key}");
+        }
+        assert_eq!((&made["graph"]["format"], &made["graph"]["first_id"]), (&format.into(), &first.into()));
+    }
+}
+
 #[test]
 fn bad_graphs_are_refused_with_the_line_and_a_hint() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +115,7 @@ fn bad_graphs_are_refused_with_the_line_and_a_hint() {
     assert_code(&missing, 1);
     assert!(stderr(&missing).contains("No such file"), "{}", stderr(&missing));
     let no_format = run(&["graph", "generate", "random", "4", "/tmp/graph-without-ending"]);
-    assert_code(&no_format, 1);
+    assert_code(&no_format, 2);
     assert!(stderr(&no_format).contains("--to gr"), "{}", stderr(&no_format));
     for wrong in [["--weights", "9-1"], ["--weights", "x"], ["--num-threads", "0"]] {
         let output = run(&["graph", "generate", "random", "4", "-", wrong[0], wrong[1]]);

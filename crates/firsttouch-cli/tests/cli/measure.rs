@@ -102,6 +102,9 @@ fn the_result_is_kept_once_for_a_machine() {
 
 #[test]
 fn a_file_that_holds_something_else_is_left_alone() {
+    let nowhere = small(&["--save", "-"]);
+    assert_code(&nowhere, 2);
+    assert!(stderr(&nowhere).contains("hint: --json"), "{}", stderr(&nowhere));
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("mine.json");
     fs::write(&file, "{\"my\": \"data\"}").unwrap();

@@ -63,6 +63,15 @@ impl Format {
         self != Format::Gap
     }
 
+    /// The number of the first node in it; `None` where nodes keep the numbers that they have.
+    #[must_use]
+    pub fn first_number(self) -> Option<u64> {
+        match self {
+            Format::Dimacs | Format::MatrixMarket | Format::Metis => Some(1),
+            Format::EdgeList | Format::WeightedEdgeList | Format::Gap | Format::Binary => None,
+        }
+    }
+
     /// The words of all such formats, with `between` between two of them and `last` before the last: `gr, mtx or el`.
     pub fn words(such: impl Fn(Format) -> bool, between: &str, last: &str) -> String {
         let words = Format::ALL.into_iter().filter(|format| such(*format)).map(Format::word);

@@ -135,8 +135,6 @@ struct Lines {
     begin: &'static [u8],
     tails: bool,
     weights: bool,
-    /// Whether nodes have the file's numbers, and are not counted from 1.
-    names: bool,
 }
 
 /// Writes a graph as text.
@@ -151,7 +149,7 @@ pub fn write_text(
 ) -> Result<(), WriteError> {
     let (graph, ids) = (&loaded.graph, &loaded.ids);
     let (nodes, arcs) = (graph.nodes(), graph.arcs());
-    let weighted = Lines { begin: b"", tails: true, weights: true, names: false };
+    let weighted = Lines { begin: b"", tails: true, weights: true };
     let lines = match format {
         Format::Binary => return Err(WriteError::NeedsFile),
         Format::Gap => return Err(WriteError::Gap),
@@ -165,7 +163,7 @@ pub fn write_text(
         }
         Format::EdgeList | Format::WeightedEdgeList => {
             writeln!(stream, "# Nodes: {nodes} Edges: {arcs}")?;
-            Lines { weights: format == Format::WeightedEdgeList, names: true, ..weighted }
+            Lines { weights: format == Format::WeightedEdgeList, ..weighted }
         }
         Format::Metis => {
             undirected(loaded)?;
@@ -176,7 +174,7 @@ pub fn write_text(
     // The place of a node in the file it came from, and the node at a place.
     let place = |node: Node| ids.order().map_or(node, |order| order.before(node));
     let node_at = |place: usize| ids.order().map_or(place as Node, |order| order.after(place as Node));
-    let (first, listed) = if lines.names { (0, ids.list()) } else { (1, None) };
+    let (first, listed) = format.first_number().map_or((0, ids.list()), |first| (first, None));
     let number =
         |node: Node| listed.map_or(u64::from(place(node)) + first, |listed| listed[place(node) as usize]);
     let written = |places: std::ops::Range<usize>| {

@@ -217,12 +217,16 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
         format!("{} {}: too few for threads to share", shape.arcs, counted(shape.arcs, "arc"))
     } else if ends_early {
         "every thread has sources of its own, and searches end at the limit, which sweeps do not".to_owned()
-    } else if are_many {
-        let hops = shape.hops.map_or(String::new(), |hops| format!(", {hops} hops to {NEIGHBOURHOOD} nodes"));
+    } else if let (true, Some(hops)) = (are_many, shape.hops) {
         format!(
-            "every thread has sources of its own, and the graph is not like a map ({:.1} arcs a node, at most {}{hops}): a \
-             hierarchy over it would be large",
+            "every thread has sources of its own, and the graph is not like a map ({:.1} arcs a node, at most {}, {hops} hops to \
+             {NEIGHBOURHOOD} nodes): a hierarchy over it would be large",
             shape.mean_degree, shape.greatest_degree
+        )
+    } else if are_many {
+        format!(
+            "every thread has sources of its own, and no {NEIGHBOURHOOD} nodes are reached from one: too few for a hierarchy to be \
+             worth its making"
         )
     } else {
         format!("every thread has sources of its own, but {sources} are too few to pay for a hierarchy")
@@ -310,6 +314,13 @@ mod tests {
         assert_eq!(chosen(&map, 1, 1, false), Algorithm::Buckets);
         assert_eq!(chosen(&grid(250), 1, 2, false), Algorithm::Buckets);
         assert_eq!(chosen(&map, 1, 2, true), Algorithm::Phast);
+        // Too small to be told what it is like, and not told to be unlike a map.
+        let task = Task { sources: 25, threads: 1, ends_early: false, has_hierarchy: false };
+        let small = choose(&GraphShape::of(&grid(5)), task);
+        assert!(
+            small.algorithm == Algorithm::Buckets && small.reason.contains("too few for a hierarchy"),
+            "{small:?}"
+        );
         let near = Task { sources: 5000, threads: 2, ends_early: true, has_hierarchy: false };
         assert_eq!(choose(&GraphShape::of(&map), near).algorithm, Algorithm::Buckets);
     }

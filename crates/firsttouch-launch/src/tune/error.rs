@@ -3,7 +3,7 @@
 use crate::agent::AgentError;
 use crate::configurations::ChoiceError;
 use crate::metric::MetricError;
-use crate::run::RunError;
+use crate::run::{OTHER_FOLDER, RunError};
 use crate::vary::VaryError;
 use firsttouch_placement::SkippedConfiguration;
 use firsttouch_process::{LaunchError, ProgramError};
@@ -99,11 +99,14 @@ impl TuneError {
             TuneError::Choice(ChoiceError::Nothing { skipped }) => {
                 skipped.iter().find_map(|skipped| remedy(Some(skipped)))
             }
-            TuneError::Choice(_) | TuneError::Folder(_) | TuneError::Input { .. } => None,
+            TuneError::Choice(_) | TuneError::Input { .. } => None,
+            TuneError::Folder(_) => Some(OTHER_FOLDER.to_owned()),
             TuneError::Vary(error) => error.hint(),
             TuneError::Program(error) => Some(error.hint()),
             TuneError::Metric(error) | TuneError::Unjudged { source: error, .. } => Some(error.hint()),
-            TuneError::Line(_) => Some("try it in a shell; what it says is above".to_owned()),
+            TuneError::Line(_) => {
+                Some("try it in a shell; of what it says only the error output is above".to_owned())
+            }
             TuneError::Baseline { remedy, .. } => Some(remedy.clone()),
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
             TuneError::Agent(error) => Some(error.hint()),
