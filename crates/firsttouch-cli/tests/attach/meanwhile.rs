@@ -283,11 +283,11 @@ fn undone_in_cpuset() -> Outcome {
     let before = cpus(target.pid);
     attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
     let group = group("cpuset", ["cpuset.cpus"; 2], "1")?;
-    let enter = |folder: &Path| fs::write(folder.join("cgroup.procs"), target.pid.to_string()).unwrap();
-    enter(group.folder());
+    let enter = group.enter().replace("$$", &target.pid.to_string());
+    assert!(Command::new("sh").args(["-c", &enter]).status().unwrap().success());
     assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "1"), "{:?}", cpus(target.pid));
     let report = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
-    enter(group.folder().parent().unwrap());
+    drop(group);
     assert_eq!(cpus(target.pid), before, "{report}");
     assert!(journals(state.path()).is_empty());
     assert_eq!(target.finish().0, Some(0), "memory was lost");

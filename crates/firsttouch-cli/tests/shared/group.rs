@@ -45,11 +45,6 @@ impl ControlGroup {
         Ok(group)
     }
 
-    /// Its folder, in that of all groups.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// The shell command that moves the shell into the group.
     pub(crate) fn enter(&self) -> String {
         format!("echo $$ > {}", self.folder.join("cgroup.procs").display())
@@ -58,6 +53,11 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
+        // Who is in it still goes back to where all are.
+        let members = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        for member in members.lines() {
+            let _ = fs::write(self.folder.with_file_name("cgroup.procs"), member);
+        }
         let _ = fs::remove_dir(&self.folder);
         if let (Some(controller), Some(top)) = (&self.let_in, self.folder.parent()) {
             let _ = fs::write(top.join("cgroup.subtree_control"), format!("-{controller}"));
