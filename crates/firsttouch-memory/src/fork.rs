@@ -60,9 +60,13 @@ impl Heap {
     pub fn after_fork_in_child(&self) {
         let socket = self.forks.end().map(|(_, own)| own);
         self.forks.forget();
-        self.set_process();
+        let inner = self.lock().open_in_child();
+        // Who confined itself has not counted on being asked for its number.
+        if !inner.as_ref().is_some_and(|inner| inner.is_confined()) {
+            self.set_process();
+        }
         // A handler of a signal that interrupted the heap has forked: the heap goes on here as it does in the parent.
-        let Some(inner) = self.lock().open_in_child() else { return };
+        let Some(inner) = inner else { return };
         let mut inner = self.caught_up(inner);
         inner.forks = 1;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
