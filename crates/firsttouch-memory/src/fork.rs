@@ -69,6 +69,7 @@ impl Heap {
         let Some(inner) = inner else { return };
         let mut inner = self.caught_up(inner);
         inner.forks = 1;
+        inner.has_threads = false;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
         // The record is the parent's.
         inner.record_path = None;

@@ -87,7 +87,7 @@ pub(crate) fn after_fork_in_child() {
     IS_RUNNING.store(false, SeqCst);
 }
 
-extern "C" fn create_all() {
+extern "C" fn create_all(_: usize) {
     let has_own_files = helper::step_apart();
     let stand_in = StandIn::new();
     loop {
