@@ -3,6 +3,8 @@
 //! The kernel does not say whom a signal was sent to. Another process of the group that keeps its signals pending shows it: it has those
 //! that were for the group, and no others. It is in the group for later than we are, and the kernel serves the latest first.
 
+use firsttouch_linux::process::are_numbers_ours;
+use firsttouch_linux::root::Root;
 use std::fs;
 use std::io;
 
@@ -34,8 +36,7 @@ impl Witness {
     /// The signals that were sent to the group since it was started, one bit each; `None` where the kernel does not tell.
     pub(crate) fn seen(&self) -> Option<u64> {
         // In a /proc of other numbers than ours its number would be somebody else's.
-        let own = fs::read_link("/proc/self").ok()?;
-        if own.to_str()?.parse() != Ok(std::process::id()) {
+        if !are_numbers_ours(&Root::live()) {
             return None;
         }
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;

@@ -20,6 +20,7 @@
 mod error;
 mod family;
 mod machine;
+mod marks;
 mod memory;
 mod nodes;
 mod sampler;
@@ -29,5 +30,6 @@ mod tree;
 mod turn;
 
 pub use error::WatchError;
+pub use marks::Mark;
 pub use sampler::{Sampler, WatchOptions};
-pub use tree::{Mark, PeakPages, TreeWatch};
+pub use tree::{PeakPages, TreeWatch};

@@ -1,5 +1,6 @@
 //! A program and what it starts, looked at from time to time while it runs, to say afterwards what they had at their peak.
 
+use crate::marks::{Mark, Marked};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{self, Stat, Status, TICKS_PER_S, unless_ended};
 use firsttouch_linux::program::{program_of, text_of};
@@ -30,25 +31,12 @@ pub struct PeakPages {
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
 }
 
-/// By what processes are known that belong to a program and are not below it: a variable of their environment that ends in this.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Processes have it whose parent has ended before it was seen, as that of a daemon does.
-    OfOrphans(Vec<u8>),
-    /// Processes have it that others start, too, as the daemon of a batch system starts ranks.
-    OfAnybody(Vec<u8>),
-}
-
 /// Looks at a program and its descendants from time to time; the caller waits between looks.
 #[derive(Debug)]
 pub struct TreeWatch {
     root: Root,
     pid: u32,
-    mark: Option<Mark>,
-    /// Who takes in processes whose parent has ended: some ancestor of the program.
-    ancestors: Vec<u32>,
-    /// Who was asked for the mark and does not have it, of those that could have been taken in.
-    strangers: HashSet<u32>,
+    marked: Option<Marked>,
     /// The first is the program itself.
     members: Vec<Member>,
     /// Members that have ended, the largest of them.
@@ -113,11 +101,9 @@ impl TreeWatch {
     pub fn new(root: Root, pid: u32, mark: Option<Mark>) -> TreeWatch {
         let mut watch = TreeWatch {
             lists_children: root.has(&format!("proc/{pid}/task/{pid}/children")),
-            ancestors: process::ancestors(&root, pid),
-            strangers: HashSet::new(),
+            marked: mark.map(|mark| Marked::new(&root, pid, mark)),
             root,
             pid,
-            mark,
             members: Vec::new(),
             ended: Vec::new(),
             forgotten: 0,
@@ -135,8 +121,8 @@ impl TreeWatch {
         let program = Stat::read(&watch.root, pid).unwrap_or_default();
         watch.members.push(Member::new(pid, program));
         // Those that there are now are asked here, and not at the expense of the first look: the pause after it is by its cost.
-        let orphans = watch.marked(&HashSet::from([pid]));
-        orphans.into_iter().for_each(|pid| watch.welcome(pid));
+        let marked = watch.find_marked(&HashSet::from([pid]));
+        marked.into_iter().for_each(|pid| watch.welcome(pid));
         watch
     }
 
@@ -168,7 +154,7 @@ impl TreeWatch {
     fn search(&mut self) {
         let mut known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
         let mut seen: HashSet<u32> = known.iter().copied().collect();
-        let marked = self.marked(&seen);
+        let marked = self.find_marked(&seen);
         seen.extend(&marked);
         known.extend(&marked);
         marked.into_iter().for_each(|pid| self.welcome(pid));
@@ -188,48 +174,10 @@ impl TreeWatch {
         }
     }
 
-    /// Processes with the mark, among those not seen yet.
-    fn marked(&mut self, seen: &HashSet<u32>) -> Vec<u32> {
-        let all = || process::all(&self.root).unwrap_or_default();
-        let has_mark = |pid, end: &[u8]| process::has_variable(&self.root, pid, |entry| entry.ends_with(end));
-        match &self.mark {
-            None => Vec::new(),
-            // Of each every time: who was looked at before its `exec` had another environment.
-            Some(Mark::OfAnybody(end)) => {
-                let mut found = all();
-                found.retain(|pid| !seen.contains(pid) && has_mark(*pid, end) == Some(true));
-                found
-            }
-            // Of each once: who is left behind has the environment of who left it, and has it still when it becomes another program.
-            Some(Mark::OfOrphans(end)) => {
-                let children_of = |pid: &u32| process::children(&self.root, *pid).unwrap_or_default();
-                let listed = match self.lists_children {
-                    true => self.ancestors.iter().flat_map(children_of).collect(),
-                    false => all(),
-                };
-                let began = self.members.first().map_or(0, |program| program.start_ticks);
-                let (mut found, mut strangers) = (Vec::new(), HashSet::with_capacity(listed.len()));
-                for pid in listed {
-                    // Nobody's environment is read who cannot belong to the program: who holds its mappings holds the reader.
-                    let is_younger = || Stat::read(&self.root, pid).map(|stat| stat.start_ticks >= began);
-                    let is_marked = match self.strangers.contains(&pid) {
-                        true => Some(false),
-                        false if seen.contains(&pid) => None,
-                        false => is_younger()
-                            .ok()
-                            .and_then(|younger| if younger { has_mark(pid, end) } else { Some(false) }),
-                    };
-                    match is_marked {
-                        Some(true) => found.push(pid),
-                        Some(false) => _ = strangers.insert(pid),
-                        None => {}
-                    }
-                }
-                // Those that are gone are forgotten: their numbers come again.
-                self.strangers = strangers;
-                found
-            }
-        }
+    fn find_marked(&mut self, seen: &HashSet<u32>) -> Vec<u32> {
+        let began = self.members.first().map_or(0, |program| program.start_ticks);
+        let Some(marked) = &mut self.marked else { return Vec::new() };
+        marked.find(&self.root, seen, began, self.lists_children)
     }
 
     fn welcome(&mut self, pid: u32) {

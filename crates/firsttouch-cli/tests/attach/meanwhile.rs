@@ -253,12 +253,27 @@ fn interrupted_in_tree() -> Outcome {
     Ok(())
 }
 
+/// A program whose threads an attach has bound to CPU 0, with what they had before.
+struct Bound {
+    folder: TempDir,
+    state: TempDir,
+    target: Target,
+    before: Vec<(String, String)>,
+}
+
+impl Bound {
+    fn new() -> Outcome<Bound> {
+        let (folder, state) = (folder(), folder());
+        let target = changes(folder.path())?;
+        let before = cpus(target.pid);
+        attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+        Ok(Bound { folder, state, target, before })
+    }
+}
+
 /// What cannot be noted is done all the same.
 fn undone_without_room() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let target = changes(folder.path())?;
-    let before = cpus(target.pid);
-    attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    let Bound { folder: _folder, state, target, before } = Bound::new()?;
     let ours = command(state.path());
     // Files are not to become larger than 512 bytes, which the journal is.
     let mut limited = Command::new("sh");
@@ -278,14 +293,14 @@ fn undone_without_room() -> Outcome {
 /// The kernel gives threads the CPUs of a cpuset that has none of theirs, and from Linux 6.2 on gives them theirs again when it can:
 /// an undo meanwhile is one for good.
 fn undone_in_cpuset() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let target = changes(folder.path())?;
-    let before = cpus(target.pid);
-    attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    let Bound { folder: _folder, state, target, before } = Bound::new()?;
     let group = group("cpuset", ["cpuset.cpus"; 2], "1")?;
     let enter = group.enter().replace("$$", &target.pid.to_string());
     assert!(Command::new("sh").args(["-c", &enter]).status().unwrap().success());
     assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "1"), "{:?}", cpus(target.pid));
+    // What that does not have is nothing to ask for.
+    let outside = attach(state.path(), target.pid, &["--threads", "0"]);
+    assert!(outside.code == Some(125) && outside.stderr.contains("cpuset"), "{outside:?}");
     let report = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
     drop(group);
     assert_eq!(cpus(target.pid), before, "{report}");
@@ -324,10 +339,7 @@ fn make_old(journal: &Path) {
 }
 
 fn undone(meanwhile: fn(&Path)) -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let target = changes(folder.path())?;
-    let before = cpus(target.pid);
-    attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    let Bound { folder: _folder, state, target, before } = Bound::new()?;
     journals(state.path()).iter().for_each(|journal| meanwhile(journal));
     assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "0"), "{:?}", cpus(target.pid));
     let undone = attach(state.path(), target.pid, &["--undo"]);

@@ -19,6 +19,7 @@ pub(super) struct Candidate {
 /// A stack of a thread has a guard of no access right below it; the C library does not name it.
 const LARGEST_GUARD: u64 = 1 << 20;
 const DEFAULT_STACK: u64 = 8 << 20;
+
 /// Whether a mapping, with the one right `below` it, is private memory that a program fills itself: no file, nothing of the
 /// kernel's, and no stack of a thread.
 pub fn is_plain(mapping: &Mapping, below: Option<&Mapping>) -> bool {
