@@ -4,7 +4,7 @@
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
 //! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
-//! [`sys`], [`numa`], [`memfd`], [`socket`], [`channel`] and [`libraries`] are left, which the agent is made of.
+//! [`sys`], [`numa`], [`memfd`], [`socket`], [`thread`], [`channel`] and [`libraries`] are left, which the agent is made of.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -45,6 +45,7 @@ pub mod socket;
 pub mod sys;
 #[cfg(feature = "std")]
 pub mod sysinfo;
+pub mod thread;
 #[cfg(feature = "std")]
 pub mod tree;
 #[cfg(feature = "std")]

@@ -158,13 +158,16 @@ fn message(part: &libc::iovec, control: usize) -> libc::msghdr {
     message
 }
 
-/// Waits until there is something to read or to accept, or the other end is gone; false if the time is up before.
-pub fn wait(socket: &Descriptor, seconds: u32) -> Result<bool, i32> {
-    let mut entry = libc::pollfd { fd: socket.0, events: libc::POLLIN, revents: 0 };
+/// Waits until there is something to read or to accept, or the other end is gone; false if the time is up before. `ECANCELED` as
+/// soon as there is something to read from the other file.
+pub fn wait(socket: &Descriptor, other: &Descriptor, seconds: u32) -> Result<bool, i32> {
+    let mut entries =
+        [socket, other].map(|file| libc::pollfd { fd: file.0, events: libc::POLLIN, revents: 0 });
     let limit = libc::timespec { tv_sec: seconds.into(), tv_nsec: 0 };
-    let arguments = [&raw mut entry as usize, 1, &raw const limit as usize, 0, 0, 0];
-    // SAFETY: entry and time live until the call returns; there is one entry.
+    let arguments = [entries.as_mut_ptr() as usize, entries.len(), &raw const limit as usize, 0, 0, 0];
+    // SAFETY: entries and time live until the call returns.
     match unsafe { call(libc::SYS_ppoll, arguments) } {
+        Ok(_) if entries[1].revents != 0 => Err(libc::ECANCELED),
         Ok(ready) => Ok(ready > 0),
         Err(libc::EINTR) => Ok(false),
         Err(error) => Err(error),
@@ -183,19 +186,16 @@ pub unsafe fn leave_files() -> Answer {
     unsafe { call(libc::SYS_close_range, all) }
 }
 
-/// Takes all capabilities but some (a bit for each) from the calling thread, for good. Others of the process keep theirs.
-pub fn keep_capabilities(kept: u64) -> Answer {
+/// Takes all capabilities from the calling thread, for good, and those that the files it executes would give it. Others of the
+/// process keep theirs.
+pub fn leave_capabilities() -> Answer {
+    // SAFETY: sets a flag of the thread.
+    unsafe { call(libc::SYS_prctl, [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0, 0]) }?;
     // _LINUX_CAPABILITY_VERSION_3: effective, permitted and inheritable in two halves.
     let header = [0x2008_0522_u32, 0];
-    let mut halves = [[0_u32; 3]; 2];
-    let arguments = [header.as_ptr() as usize, halves.as_mut_ptr() as usize, 0, 0, 0, 0];
-    // SAFETY: the kernel fills as many sets as the version says.
-    unsafe { call(libc::SYS_capget, arguments) }?;
-    for (half, kept) in halves.iter_mut().zip([kept as u32, (kept >> 32) as u32]) {
-        half.iter_mut().for_each(|set| *set &= kept);
-    }
-    // SAFETY: the kernel reads what it has filled before.
-    unsafe { call(libc::SYS_capset, arguments) }
+    let halves = [[0_u32; 3]; 2];
+    // SAFETY: the kernel reads as many sets as the version says.
+    unsafe { call(libc::SYS_capset, [header.as_ptr() as usize, halves.as_ptr() as usize, 0, 0, 0, 0]) }
 }
 
 /// The effective user of the calling thread.
@@ -232,9 +232,12 @@ mod tests {
         let listening = listen(name.as_bytes()).unwrap();
         assert_eq!(listen(name.as_bytes()).unwrap_err(), libc::EADDRINUSE);
         assert_eq!(listen(&[b'x'; 200]).unwrap_err(), libc::ENAMETOOLONG);
-        assert_eq!(wait(&listening, 0), Ok(false));
+        let (quiet, loud) = crate::sys::socket_pair().unwrap();
+        assert_eq!(wait(&listening, &quiet, 0), Ok(false));
         let mut client = UnixStream::connect_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        assert_eq!(wait(&listening, 5), Ok(true));
+        assert_eq!(wait(&listening, &quiet, 5), Ok(true));
+        drop(loud);
+        assert_eq!(wait(&listening, &quiet, 5), Err(libc::ECANCELED));
         let socket = accept(&listening, 5).unwrap();
         let own = Peer { process: std::process::id(), user: effective_user() };
         assert_eq!((peer(&socket), peer_of_stream(&client).unwrap()), (Ok(own), own));
@@ -269,13 +272,15 @@ mod tests {
             // SAFETY: the thread uses no file of before.
             let left = unsafe { leave_files() };
             assert!(matches!(left, Ok(_) | Err(libc::ENOSYS)), "{left:?}");
-            keep_capabilities(0).unwrap();
+            leave_capabilities().unwrap();
             if left.is_ok() {
                 let (first, _second) = crate::sys::socket_pair().unwrap();
                 assert_eq!(first.0, 0, "nothing else is open");
             }
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
-            assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+            for line in ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"] {
+                assert!(status.contains(line), "{status}");
+            }
         })
         .join()
         .unwrap();

@@ -7,10 +7,8 @@
 
 use crate::threads::{self, StandIn};
 use crate::{HEAP, helper, populate, room};
-use core::ffi::c_void;
-use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
-use firsttouch_linux::{socket, sys};
+use firsttouch_linux::sys;
 use firsttouch_memory::{BASE, HUGE, Mark};
 
 /// What the program touches itself at the beginning of a block, while the thread starts.
@@ -71,7 +69,8 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
     waiting.node.store(threads::own_node().map_or(0, |node| node + 1), SeqCst);
     BLOCKS_WAITING.fetch_add(1, SeqCst);
     waiting.next.store(start, SeqCst);
-    if !IS_RUNNING.swap(true, SeqCst) && !helper::start_detached(create_all) {
+    // SAFETY: the thread makes system calls only.
+    if !IS_RUNNING.swap(true, SeqCst) && !unsafe { helper::start_apart(create_all) } {
         IS_RUNNING.store(false, SeqCst);
         leaving(address);
     }
@@ -97,13 +96,6 @@ pub(crate) fn leaving_range(address: usize, bytes: usize) {
     }
 }
 
-/// The same for all blocks of now.
-pub(crate) fn leave_all() {
-    if is_own() {
-        ALL.iter().for_each(|waiting| waiting.let_go(waiting.block.load(SeqCst)));
-    }
-}
-
 /// Whether the table is this process's own. The child of clone(2), or `_Fork`, makes it so when it first comes here.
 fn is_own() -> bool {
     if !MARK.stands() {
@@ -124,10 +116,8 @@ pub(crate) fn after_fork_in_child() {
     MARK.renew();
 }
 
-extern "C" fn create_all(_: *mut c_void) -> *mut c_void {
-    // What it reads is nowhere among the files of the program, which may count on the next number, or close all that there are.
-    // SAFETY: the thread has used no descriptor yet.
-    let has_own_files = unsafe { socket::leave_files() }.is_ok();
+extern "C" fn create_all() {
+    let has_own_files = helper::step_apart();
     let stand_in = StandIn::new();
     loop {
         ALL.iter().for_each(|waiting| waiting.create(&stand_in, has_own_files));
@@ -135,7 +125,7 @@ extern "C" fn create_all(_: *mut c_void) -> *mut c_void {
             IS_RUNNING.store(false, SeqCst);
             // Whoever came meanwhile has seen that there is a thread, or has started another.
             if BLOCKS_WAITING.load(SeqCst) == 0 || IS_RUNNING.swap(true, SeqCst) {
-                return ptr::null_mut();
+                return;
             }
         }
     }
@@ -154,7 +144,7 @@ impl Waiting {
             let to = at + HUGE;
             stand_in.create_on(self.node.load(SeqCst).checked_sub(1));
             // SAFETY: the block is live: who frees it waits until this is done.
-            let created = unsafe { populate::create_pages(at, to - at) };
+            let created = !helper::is_barred() && unsafe { populate::create_pages(at, to - at) };
             room::is_done(to - at);
             since_room_was_seen += to - at;
             let mut goes_on = to < end && created;

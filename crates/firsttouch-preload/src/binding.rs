@@ -16,6 +16,7 @@ use crate::helper::{Create, Function};
 use crate::next::{
     ATTRIBUTE_AFFINITY, CREATE, CREATE_C11, GET_AFFINITY, JOIN, Next, POPEN, SET_AFFINITY, SYSTEM,
 };
+use crate::setup::found;
 use crate::threads::{self, Start, enter};
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_void};
@@ -319,10 +320,4 @@ pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *
     let real: Popen = unsafe { core::mem::transmute(found) };
     // SAFETY: the same contract.
     threads::with_all_cpus(|| unsafe { real(command, mode) })
-}
-
-/// A function behind this library. Whoever asks before the constructor has the settings read first.
-fn found(function: &Next) -> Option<usize> {
-    crate::setup::construct();
-    function.find()
 }

@@ -2,56 +2,68 @@
 //! container, say, where nobody may do it from outside. Its words are those of [`firsttouch_linux::channel`].
 //!
 //! Only when asked for, because a thread can be noticed: by programs that must have one only (unshare(2) of users,
-//! setns(2)), by Python, which warns of forks, and by the C library, which locks more from the second thread on.
+//! setns(2)), and by Python, which warns of forks.
 //!
 //! The thread keeps out of everything of the program's. It has a table of open files of its own, so that no file is
 //! held open, none that the program closes wholesale is ours, and a fork inherits none; it takes no signals, allocates
-//! nothing, holds no lock. A change of users reaches it by the C library, as every thread, and it gives up all other
-//! privileges, so that a program which drops its own leaves none behind. It ends when the main thread does, because the
-//! last thread of a program that ends by pthread_exit(3) must not be ours. A fork has no such thread; a program that is
-//! executed has its own, where it is placed.
+//! nothing, holds no lock, and the C library does not know of it. It has no privileges, and where the program changes its user
+//! or groups it ends before, and begins anew as the new user (`rights`), so that a program which drops its rights leaves none
+//! behind. It ends when the main thread does, because the last thread of a program whose threads end by system calls of their
+//! own must not be ours. A fork has no such thread; a program that is executed has its own, where it is placed.
 //!
 //! Who asks must be the user that the program runs as, by the kernel's word (`SO_PEERCRED`), and the program must let
 //! that user look into it; nobody else gets more than a refusal. What can be asked for moves pages and threads, and
-//! changes no contents. A program that filters its own calls (seccomp) may not survive being asked: it is not one to ask
-//! this for.
+//! changes no contents. A program that filters its own calls (seccomp) has no such thread from then on.
 
 use crate::{helper, threads};
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 use core::fmt::Write;
-use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::channel::{self, Line, MOST_LINE_BYTES, MOST_PAGES, Name, Request, VERSION};
-use firsttouch_linux::numa;
-use firsttouch_linux::socket;
 use firsttouch_linux::sys::{self, Answer, Descriptor};
+use firsttouch_linux::{numa, socket, thread};
 
 /// Somebody who says nothing for so long is left.
 const PATIENCE_S: u32 = 30;
+/// Somebody who does not take an answer for so long, likewise: the program may wait for the thread to end.
+const TO_TAKE_S: u32 = 1;
 /// How often the main thread is looked for. The kernel tells nobody of its end while others run on: a pidfd becomes
 /// ready only when all have ended.
 const LOOK_S: u32 = 1;
 /// The user whom the kernel names for all that have no number here (`overflowuid`): anybody.
 const NO_USER: u32 = 65534;
-/// CAP_SETGID and CAP_SETUID. When the program changes its user or groups, the C library has every thread do the same,
-/// and ends the program if one of them may not.
-const TO_CHANGE_USERS: u64 = 1 << 6 | 1 << 7;
+
+/// The thread has ended because it was to, and not for good.
+static WAS_BARRED: AtomicBool = AtomicBool::new(false);
 
 /// Starts the thread; without it the program runs as it would.
 pub(crate) fn open() {
-    helper::start_detached(listen);
+    // SAFETY: the thread makes system calls only.
+    unsafe { helper::start_apart(listen) };
 }
 
-extern "C" fn listen(_: *mut c_void) -> *mut c_void {
+/// Starts the thread again, if it has ended because [it had to](helper::bar).
+pub(crate) fn reopen() {
+    if WAS_BARRED.swap(false, Ordering::Relaxed) {
+        open();
+    }
+}
+
+/// The child of a fork has none that could be started again.
+pub(crate) fn after_fork_in_child() {
+    WAS_BARRED.store(false, Ordering::Relaxed);
+}
+
+extern "C" fn listen() {
     socket::name_thread(channel::THREAD);
     threads::roam();
-    // SAFETY: the thread has used no descriptor yet.
-    let apart = unsafe { socket::leave_files() }.and_then(|_| socket::keep_capabilities(TO_CHANGE_USERS));
-    if let (Ok(_), Some(name)) = (apart, own_name())
+    if helper::step_apart()
+        && let (Some(name), Ok(woken)) = (own_name(), thread::wakings())
         && let Ok(listening) = socket::listen(name.bytes())
     {
-        attend(&listening);
+        attend(&listening, &woken);
     }
-    ptr::null_mut()
+    WAS_BARRED.store(helper::is_barred(), Ordering::Relaxed);
 }
 
 fn own_name() -> Option<Name> {
@@ -76,12 +88,12 @@ fn main_thread_ended() -> bool {
     matches!(state, Some(b'Z' | b'X'))
 }
 
-/// Waits until there is something to do on a socket, for some seconds or for ever; false if that did not happen, or the
-/// main thread has ended.
-fn wait(socket: &Descriptor, patience_s: Option<u32>) -> bool {
+/// Waits until there is something to do on a socket, for some seconds or for ever; false if that did not happen, this thread is to
+/// end, or the main thread has ended.
+fn wait(socket: &Descriptor, woken: &Descriptor, patience_s: Option<u32>) -> bool {
     let mut waited_s = 0;
-    while patience_s.is_none_or(|patience_s| waited_s < patience_s) {
-        match socket::wait(socket, LOOK_S) {
+    while !helper::is_barred() && patience_s.is_none_or(|patience_s| waited_s < patience_s) {
+        match socket::wait(socket, woken, LOOK_S) {
             Ok(true) => return true,
             Ok(false) if !main_thread_ended() => waited_s = LOOK_S.saturating_add(waited_s),
             _ => return false,
@@ -90,11 +102,11 @@ fn wait(socket: &Descriptor, patience_s: Option<u32>) -> bool {
     false
 }
 
-/// Serves one after another until the main thread has ended.
-fn attend(listening: &Descriptor) {
-    while wait(listening, None) {
-        match socket::accept(listening, PATIENCE_S) {
-            Ok(connection) if may_ask(&connection) => serve(&connection),
+/// Serves one after another until this thread is to end, or the main thread has ended.
+fn attend(listening: &Descriptor, woken: &Descriptor) {
+    while wait(listening, woken, None) {
+        match socket::accept(listening, TO_TAKE_S) {
+            Ok(connection) if may_ask(&connection) => serve(&connection, woken),
             Ok(connection) => refuse(&connection, libc::EACCES),
             Err(libc::ECONNABORTED | libc::EINTR | libc::EAGAIN) => {}
             // Most likely the program has limited its files. Asking again would be answered the same, for ever.
@@ -109,7 +121,7 @@ fn may_ask(connection: &Descriptor) -> bool {
 }
 
 /// Answers requests until there are no more.
-fn serve(connection: &Descriptor) {
+fn serve(connection: &Descriptor, woken: &Descriptor) {
     let mut text = [0; MOST_LINE_BYTES];
     let mut filled = 0;
     loop {
@@ -126,7 +138,7 @@ fn serve(connection: &Descriptor) {
         if filled == text.len() {
             return refuse(connection, libc::EMSGSIZE);
         }
-        if !wait(connection, Some(PATIENCE_S)) {
+        if !wait(connection, woken, Some(PATIENCE_S)) {
             return;
         }
         match connection.read(&mut text[filled..]) {

@@ -16,6 +16,7 @@
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
 use crate::next::{EXECVPE, Next, SPAWN, SPAWNP};
+use crate::setup::found;
 use crate::threads;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use firsttouch_linux::sys;
@@ -31,13 +32,6 @@ type Spawn = unsafe extern "C" fn(
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
-}
-
-/// A function behind this library. Whoever asks before the constructor has the settings read first: they say which
-/// programs have the agent.
-fn found(function: &Next) -> Option<usize> {
-    crate::setup::construct();
-    function.find()
 }
 
 /// Whether a program executed by this process must not have the agent.

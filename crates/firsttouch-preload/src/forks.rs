@@ -4,7 +4,7 @@
 //! at the same moment, and its child would not know whether it has them. Libraries that the program is linked with have
 //! registered theirs before: those run while the heap is closed, and are turned away by it.
 
-use crate::{HEAP, background, threads};
+use crate::{HEAP, background, channel, helper, threads};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
@@ -35,6 +35,8 @@ extern "C" fn after_in_child() {
     let is_known = FORKING.load(Ordering::Relaxed) == sys::this_thread();
     let was_bound = if is_known { IS_BOUND.load(Ordering::Relaxed) } else { threads::bound_here().is_some() };
     threads::end_in_child(was_bound);
+    helper::after_fork_in_child();
+    channel::after_fork_in_child();
     background::after_fork_in_child();
     HEAP.after_fork_in_child();
 }

@@ -1,8 +1,11 @@
 //! Threads of our own, for what was asked for when the settings were read: they are neither counted nor bound, and take
-//! none of the program's signals.
+//! none of the program's signals. Those that somebody waits for are the C library's; those that go their own ways are apart from
+//! the program in all that a thread can be apart in.
 
 use crate::next::CREATE;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use firsttouch_linux::{socket, thread};
 
 pub(crate) type Function = extern "C" fn(*mut c_void) -> *mut c_void;
 pub(crate) type Create =
@@ -25,37 +28,52 @@ pub(crate) unsafe fn create_helper(
     unsafe { real(handle, attributes, function, argument) }
 }
 
-/// Several times what any of them takes.
-const STACK_BYTES: usize = 256 << 10;
+/// So many go their own ways at a time: that of the channel, and one after another in the background, of which one may be ending.
+const MOST: usize = 4;
 
-/// Starts a thread of our own for which nobody waits, and which takes none of the program's signals; whether it could be.
-pub(crate) fn start_detached(function: Function) -> bool {
-    let start = |attributes: *const libc::pthread_attr_t| {
-        let mut handle = 0;
-        // SAFETY: attributes that were initialised; the function takes no argument.
-        unsafe { create_helper(&mut handle, attributes, function, core::ptr::null_mut()) }
-    };
-    // SAFETY: attributes that are initialised before they are used; thread-local data of the program's libraries may
-    // leave no room on a small stack, then glibc refuses it.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
-        if libc::pthread_attr_init(&raw mut attributes) != 0 {
-            return false;
-        }
-        libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        let error = without_signals(|| {
-            libc::pthread_attr_setstacksize(&raw mut attributes, STACK_BYTES);
-            match start(&raw const attributes) {
-                libc::EINVAL => {
-                    libc::pthread_attr_setstacksize(&raw mut attributes, 2 << 20);
-                    start(&raw const attributes)
-                }
-                other => other,
-            }
-        });
-        libc::pthread_attr_destroy(&raw mut attributes);
-        error == 0
-    }
+/// Their numbers, which the kernel takes away again.
+static NUMBERS: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
+/// While it is not 0, no such thread starts, and those that there are end.
+static BARRED: AtomicUsize = AtomicUsize::new(0);
+
+/// Starts a thread of our own for which nobody waits, and of which the C library knows nothing: who ends as its last thread ends the
+/// process, and a change of users is not for it. Answers whether it could be.
+///
+/// # Safety
+/// As for [`thread::start`].
+pub(crate) unsafe fn start_apart(function: extern "C" fn()) -> bool {
+    // SAFETY: the caller's duty.
+    NUMBERS.iter().any(|number| unsafe { thread::start(function, number, || !is_barred()) }.is_ok())
+}
+
+/// The first thing that such a thread does: it gives up all rights that are a thread's, and has a table of files of its own, so
+/// that none of the program's is held open, and what it opens is nowhere among the program's, which may count on the next number
+/// or close all that there are. Whether the kernel could do that (Linux 5.9).
+pub(crate) fn step_apart() -> bool {
+    // SAFETY: the thread has used no descriptor yet.
+    socket::leave_capabilities().and_then(|_| unsafe { socket::leave_files() }).is_ok()
+}
+
+/// Whether such threads are to end.
+pub(crate) fn is_barred() -> bool {
+    BARRED.load(SeqCst) > 0
+}
+
+/// Has all such threads end, and waits for that; none starts until as many have said that they [may](allow).
+pub(crate) fn bar() {
+    BARRED.fetch_add(1, SeqCst);
+    NUMBERS.iter().for_each(thread::await_end);
+}
+
+/// Such threads may start again.
+pub(crate) fn allow() {
+    BARRED.fetch_sub(1, SeqCst);
+}
+
+/// In the child of a fork there is none, nor anybody who bars them.
+pub(crate) fn after_fork_in_child() {
+    NUMBERS.iter().for_each(|number| number.store(0, SeqCst));
+    BARRED.store(0, SeqCst);
 }
 
 /// Does something with all signals blocked: threads that it creates take none of the program's.

@@ -37,6 +37,7 @@ mod next;
 mod populate;
 mod prefault;
 mod record;
+mod rights;
 mod room;
 mod setup;
 mod threads;

@@ -3,11 +3,11 @@
 
 use crate::behind::Behind;
 use crate::next::SYSCALL;
-use crate::{HEAP, background, prefault, record};
+use crate::{HEAP, prefault, rights};
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr;
 use firsttouch_linux::sys;
-use firsttouch_memory::changes::{self, Arguments};
+use firsttouch_memory::changes;
 use firsttouch_memory::{BASE, HUGE, function_syscall, functions_that_change_memory};
 
 /// `MAP_32BIT`, which only this processor has.
@@ -122,25 +122,15 @@ pub unsafe extern "C" fn prctl(
     fifth: c_ulong,
 ) -> c_int {
     let arguments = [option as usize, second as usize, third as usize, fourth as usize, fifth as usize, 0];
-    end_record_if_confined(libc::SYS_prctl, &arguments);
+    rights::note(libc::SYS_prctl, &arguments);
     // SAFETY: the same call.
     unsafe { changes::call_c::<Behind>(libc::SYS_prctl, arguments) as c_int }
-}
-
-/// A record cannot be written by a program that may not open files any more.
-fn end_record_if_confined(number: c_long, arguments: &Arguments) {
-    if changes::confines(number, arguments) {
-        HEAP.confine();
-        // The filter may be for all threads of the program (SECCOMP_FILTER_FLAG_TSYNC).
-        background::leave_all();
-        record::finish();
-    }
 }
 
 /// What is done before any system call that is made by its number; answers where to go on.
 extern "C" fn before_syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {
     let arguments = [a, b, c, d, e, 0];
-    end_record_if_confined(number, &arguments);
+    rights::note(number, &arguments);
     // SAFETY: the arguments of the call that follows; none that is looked at has six.
     unsafe { changes::note::<Behind>(number, &arguments) };
     SYSCALL.find().unwrap_or(0)

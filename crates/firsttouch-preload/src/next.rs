@@ -40,6 +40,16 @@ pub(crate) static EXECVPE: Next = Next::new(c"execvpe");
 pub(crate) static SPAWN: Next = Next::new(c"posix_spawn");
 pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
 pub(crate) static SYSCALL: Next = Next::new(c"syscall");
+pub(crate) static SETUID: Next = Next::new(c"setuid");
+pub(crate) static SETGID: Next = Next::new(c"setgid");
+pub(crate) static SETEUID: Next = Next::new(c"seteuid");
+pub(crate) static SETEGID: Next = Next::new(c"setegid");
+pub(crate) static SETREUID: Next = Next::new(c"setreuid");
+pub(crate) static SETREGID: Next = Next::new(c"setregid");
+pub(crate) static SETRESUID: Next = Next::new(c"setresuid");
+pub(crate) static SETRESGID: Next = Next::new(c"setresgid");
+pub(crate) static SETGROUPS: Next = Next::new(c"setgroups");
+pub(crate) static INITGROUPS: Next = Next::new(c"initgroups");
 
 /// Looks all of them up; done by the constructor.
 pub(crate) fn find_all() {
@@ -56,6 +66,16 @@ pub(crate) fn find_all() {
         &SPAWN,
         &SPAWNP,
         &SYSCALL,
+        &SETUID,
+        &SETGID,
+        &SETEUID,
+        &SETEGID,
+        &SETREUID,
+        &SETREGID,
+        &SETRESUID,
+        &SETRESGID,
+        &SETGROUPS,
+        &INITGROUPS,
     ];
     all.iter().for_each(|function| {
         function.find();

@@ -1,5 +1,6 @@
 //! Coming to life inside a program: reading the settings, deciding whether to stand down, and the way out.
 
+use crate::next::Next;
 use crate::{HEAP, behind, channel, environment, forks, next, prefault, record, threads};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +50,12 @@ pub(crate) extern "C" fn construct() {
     if asked.attachable {
         channel::open();
     }
+}
+
+/// A function behind this library. Whoever asks before the constructor has the settings read first: they say what it is to do.
+pub(crate) fn found(function: &Next) -> Option<usize> {
+    construct();
+    function.find()
 }
 
 extern "C" fn destruct() {

@@ -22,6 +22,7 @@
 //# exec: --attachable -- idle
 //# exec: --attachable -- hidden
 //# exec: --attachable -- ended
+//# expect: stdout=the end was seen
 //# exec: --attachable -- crowd
 #include "check.h"
 #include <dirent.h>
@@ -409,7 +410,8 @@ int main(int count, char **arguments)
     } else if (IS("crowd")) {
         crowd();
     } else if (IS("ended")) {
-        /* The process ends with the last thread of the program's, by status 0. */
+        /* The process ends with the last thread of the program's, by exit(3): what was printed is not lost. */
+        puts("the end was seen");
         close(channel_of(getpid()));
         pthread_t worker;
         CHECK(pthread_create(&worker, NULL, work, NULL) == 0);

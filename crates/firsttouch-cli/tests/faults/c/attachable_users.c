@@ -1,11 +1,17 @@
-// Whom the control channel listens to: the user that the program runs as now, and nobody else.
+// Whom the control channel listens to: the user that the program runs as now, and nobody else; and that its thread has no right that
+// the program has given up.
 //# once: whom the agent listens to
 //# requires: root
 //# exec: --attachable -- foreign
 //# exec: --attachable -- dropped
 //# exec: --attachable -- nobody
+//# exec: --attachable -- kept
+//# exec: --attachable -- given_up
+//# exec: --attachable -- by_itself
 #include "check.h"
 #include <dirent.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -62,8 +68,8 @@ static void expect_for(uid_t user, const char *expected)
     CHECK(end_of(child) == 7);
 }
 
-/* Every thread has this user and no capability to become another. */
-static void all_are(uid_t user)
+/* Every thread, of so many, has this user and no capability to become another. */
+static void all_are(uid_t user, int threads)
 {
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
@@ -85,7 +91,15 @@ static void all_are(uid_t user)
         count++;
     }
     closedir(tasks);
-    CHECK(count == 2);
+    CHECK(count == threads);
+}
+
+/* Nothing but these capabilities is left to the calling thread. */
+static void keep_only(unsigned capabilities)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{.permitted = capabilities, .effective = capabilities}};
+    CHECK(syscall(SYS_capset, &header, data) == 0);
 }
 
 int main(int count, char **arguments)
@@ -99,7 +113,7 @@ int main(int count, char **arguments)
     } else if (strcmp(way, "dropped") == 0) {
         CHECK(setgid(SOMEBODY) == 0);
         CHECK(setuid(SOMEBODY) == 0);
-        all_are(SOMEBODY);
+        all_are(SOMEBODY, 2);
         /* Nobody may look into a process that has changed its user, until it says so. */
         CHECK(strcmp(greeted(), "error 13\n") == 0);
         CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -109,6 +123,24 @@ int main(int count, char **arguments)
         CHECK(setuid(NOBODY) == 0);
         CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
         CHECK(strcmp(greeted(), "error 13\n") == 0);
+    } else if (strcmp(way, "kept") == 0) {
+        /* A daemon that keeps the right to change its user when it does so first. */
+        CHECK(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0);
+        CHECK(setresuid(SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+        keep_only(1 << CAP_SETUID | 1 << CAP_SETGID);
+        CHECK(setgroups(0, NULL) == 0);
+        CHECK(setresgid(SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+        CHECK(setresuid(SOMEBODY + 1, SOMEBODY + 1, SOMEBODY + 1) == 0);
+        keep_only(0);
+        CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
+        CHECK(strncmp(greeted(), "ok 1 ", 5) == 0);
+        all_are(SOMEBODY + 1, 2);
+    } else if (strcmp(way, "given_up") == 0) {
+        keep_only(0);
+        all_are(0, 2);
+    } else if (strcmp(way, "by_itself") == 0) {
+        CHECK(syscall(SYS_setresuid, SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+        all_are(SOMEBODY, 1);
     } else {
         CHECK(!"a known way");
     }

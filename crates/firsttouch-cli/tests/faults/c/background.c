@@ -32,6 +32,8 @@
 //# emulated: forked 6
 //# run: --pages thp --prefault=background -- copied
 //# emulated: copied 6
+//# exec: --pages thp --prefault=background -- ended
+//# expect: stdout=the end was seen
 //# run: --pages thp --prefault=background -- vforked
 //# emulated: vforked 6
 //# run: --pages thp --prefault=background -- changed
@@ -44,8 +46,10 @@
 //# emulated: files 4
 #include "copy.h"
 #include <dirent.h>
+#include <dlfcn.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -268,6 +272,20 @@ static void files(unsigned rounds)
     }
 }
 
+static void see_the_end(void)
+{
+    puts(syscall(SYS_gettid) == getpid() ? "the end was seen" : "by a thread of somebody else");
+}
+
+/* The last thread of the program's ends the process by exit(3), on its own stack. */
+static void ended(unsigned unused)
+{
+    (void)unused;
+    CHECK(atexit(see_the_end) == 0);
+    made(512 * MIB)[0] = 1;
+    pthread_exit(NULL);
+}
+
 int main(int count, char **words)
 {
     CHECK(count >= 2);
@@ -276,7 +294,7 @@ int main(int count, char **words)
         void (*act)(unsigned);
         unsigned rounds;
     } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20}, {"vforked", vforked, 20},
-               {"changed", changed, 4}, {"files", files, 10}};
+               {"changed", changed, 4}, {"files", files, 10}, {"ended", ended, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
             all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);

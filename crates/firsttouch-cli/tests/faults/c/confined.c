@@ -1,6 +1,6 @@
 // A program that confines itself (seccomp) to the system calls that its C library makes: for memory, and to end. Any other
-// would be its end. So does a child that only clone(2) or `_Fork` knows of. Arguments: what, and up to how many times 4 MiB, if not
-// 20.
+// would be its end. So does a child that only clone(2) or `_Fork` knows of. Arguments: what, of it alone or of `all` its threads, and
+// up to how many times 4 MiB, if not 20.
 //# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
@@ -20,6 +20,12 @@
 //# emulated: blocks 7
 //# exec: --pages thp --attachable -- blocks
 //# emulated: blocks 7
+//# bare: all
+//# emulated: all 7
+//# exec: --pages thp --attachable -- all
+//# emulated: all 7
+//# exec: --pages thp --prefault=background -- all
+//# emulated: all 7
 //# exec: --pages 4k -- blocks
 //# emulated: blocks 7
 //# exec: --pages 64k -- blocks
@@ -47,7 +53,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
-static void confine(void)
+static void confine(int all)
 {
     const int allowed[] = {SYS_read,    SYS_write, SYS_mmap,       SYS_munmap,        SYS_mremap,     SYS_brk,      SYS_madvise,
                            SYS_mprotect, SYS_futex, SYS_exit_group, SYS_clock_gettime, SYS_newfstatat, SYS_getrandom};
@@ -62,7 +68,10 @@ static void confine(void)
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     struct sock_fprog program = {length, filter};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    if (all)
+        CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+    else
+        CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
 static void use_blocks(char *early, size_t most)
@@ -87,8 +96,9 @@ int main(int count, char **words)
 {
     const char *word = count > 1 ? words[1] : "";
     size_t most = count > 2 ? strtoul(words[2], NULL, 10) : 20;
-    char *early = NULL;
-    if (strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
+    int all = strcmp(word, "all") == 0;
+    char *early = NULL, *late = NULL;
+    if (all || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
         early = malloc(12 * MIB);
         fill(early, 12 * MIB, 3);
     }
@@ -97,16 +107,31 @@ int main(int count, char **words)
             return 0;
         pid_t child = copy(other);
         if (child == 0) {
-            confine();
+            confine(0);
             use_blocks(early, most);
             _exit(0);
         }
         CHECK(end_of(child) == 0);
     }
-    confine();
+    if (all) {
+        // Whatever a thread of somebody else is at in that moment.
+        pid_t child = -1;
+        for (int round = 0; round < 20 && child != 0; round++) {
+            child = fork();
+            CHECK(child >= 0 && (child == 0 || end_of(child) == 0));
+        }
+        late = malloc(600 * MIB);
+        confine(all);
+        // So long that one which looks about it every second has done so.
+        for (double end = now_s() + 1.5; child > 0 && now_s() < end;)
+            ;
+    } else {
+        confine(all);
+    }
     if (strcmp(word, "exits") == 0)
         _exit(0);
-    if (strcmp(word, "blocks") == 0)
+    if (all || strcmp(word, "blocks") == 0)
         use_blocks(early, most);
+    free(late);
     return 0;
 }

@@ -1,0 +1,225 @@
+//! Threads that the C library knows nothing of: it neither counts them nor has them change users, and takes no lock because of them.
+//!
+//! See clone(2), signalfd(2). Invariant: nothing here allocates or touches `errno`.
+
+use crate::sys::{self, Descriptor, call};
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+/// What a thread has mapped: a page that nobody may touch, the stack, and a page of its own in place of the C library's.
+const MAPPED_BYTES: usize = 256 << 10;
+const PAGE: usize = 4096;
+/// The signal by which such a thread is woken: ignored by default, and blocked by these threads.
+const WAKE: libc::c_int = libc::SIGURG;
+
+/// A number that is none, while a thread is being started.
+const STARTING: u32 = u32::MAX;
+
+/// Starts a thread that calls `function`, and ends with it; it takes no signals. `number`, which is 0, becomes the thread's,
+/// until the kernel makes it 0 again: then the thread makes no system call any more. Once it is not 0, `is_allowed` is asked: who
+/// forbids threads and then [waits for their end](await_end) misses none.
+///
+/// # Safety
+/// `function` must use nothing of the C library's but what needs neither `errno` nor anything else of the calling thread alone,
+/// and must not unwind.
+pub unsafe fn start(
+    function: extern "C" fn(),
+    number: &'static AtomicU32,
+    is_allowed: impl FnOnce() -> bool,
+) -> Result<(), i32> {
+    number.compare_exchange(0, STARTING, SeqCst, SeqCst).map_err(|_| libc::EBUSY)?;
+    // SAFETY: the caller's duty.
+    let started = if is_allowed() { unsafe { start_as(function, number) } } else { Err(libc::ECANCELED) };
+    started.inspect_err(|_| {
+        number.store(0, SeqCst);
+        let arguments = [number.as_ptr() as usize, libc::FUTEX_WAKE as usize, i32::MAX as usize, 0, 0, 0];
+        // SAFETY: the word is valid.
+        let _ = unsafe { call(libc::SYS_futex, arguments) };
+    })
+}
+
+/// # Safety
+/// As for [`start`].
+unsafe fn start_as(function: extern "C" fn(), number: &'static AtomicU32) -> Result<(), i32> {
+    let flags = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_PARENT_SETTID
+        | libc::CLONE_CHILD_CLEARTID;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping.
+    let mapped = unsafe { sys::map_anonymous(0, MAPPED_BYTES, protection, libc::MAP_STACK) }?;
+    // SAFETY: the new mapping; a child of a fork has no thread that would need it.
+    unsafe {
+        let _ = sys::protect(mapped, PAGE, libc::PROT_NONE);
+        let _ = sys::advise(mapped, MAPPED_BYTES, libc::MADV_DONTFORK);
+    }
+    let top = mapped + MAPPED_BYTES - PAGE;
+    // What is left of the C library's needs an address, and guards its stack by a number, any, which it finds there.
+    let own = top + PAGE / 2;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: in the new mapping. By these words the C library and the compiler know where they are.
+    unsafe {
+        (own as *mut [usize; 3]).write([own, 0, own]);
+    }
+    let started = without_signals(|| {
+        // SAFETY: the stack is new; the function's caller answers for what it does.
+        unsafe { clone(flags as usize, top, number, own, function, mapped) }
+    });
+    started.map(drop).inspect_err(|_| {
+        // SAFETY: nobody uses it.
+        let _ = unsafe { sys::unmap(mapped, MAPPED_BYTES) };
+    })
+}
+
+/// `clone`, after which the child begins in [`run`].
+///
+/// # Safety
+/// As for [`start`]; the stack and what is at `own` must be new.
+unsafe fn clone(
+    flags: usize,
+    stack: usize,
+    number: &'static AtomicU32,
+    own: usize,
+    function: extern "C" fn(),
+    mapped: usize,
+) -> sys::Answer {
+    let answer: isize;
+    let number = number.as_ptr() as usize;
+    let run: extern "C" fn(extern "C" fn(), usize) -> ! = run;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the system call convention, as in `sys::call`; the child goes on with the same registers on its own stack, and does
+    // not return from `run`.
+    unsafe {
+        asm!("syscall", "test rax, rax", "jnz 2f",
+             "xor ebp, ebp", "mov rdi, r12", "mov rsi, r13", "call r9", "ud2", "2:",
+             inlateout("rax") libc::SYS_clone as isize => answer, in("rdi") flags, in("rsi") stack, in("rdx") number,
+             in("r10") number, in("r8") own, in("r9") run, in("r12") function, in("r13") mapped,
+             lateout("rcx") _, lateout("r11") _);
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: likewise.
+    unsafe {
+        asm!("svc 0", "cbnz x0, 2f",
+             "mov x29, xzr", "mov x30, xzr", "mov x0, x20", "mov x1, x21", "blr x22", "brk #1", "2:",
+             in("x8") libc::SYS_clone, inlateout("x0") flags as isize => answer, in("x1") stack, in("x2") number, in("x3") own,
+             in("x4") number, in("x20") function, in("x21") mapped, in("x22") run);
+    }
+    if answer < 0 { Err(-answer as i32) } else { Ok(answer as usize) }
+}
+
+/// What the new thread does, and its end: it takes its stack away from under itself.
+extern "C" fn run(function: extern "C" fn(), mapped: usize) -> ! {
+    function();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: nothing is on the stack that is used again, and no signal comes.
+    unsafe {
+        asm!("syscall", "xor edi, edi", "mov eax, {exit}", "syscall", "ud2",
+             in("rax") libc::SYS_munmap, in("rdi") mapped, in("rsi") MAPPED_BYTES, exit = const libc::SYS_exit,
+             options(noreturn));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: likewise.
+    unsafe {
+        asm!("svc 0", "mov x0, xzr", "mov x8, #{exit}", "svc 0", "brk #1",
+             in("x8") libc::SYS_munmap, in("x0") mapped, in("x1") MAPPED_BYTES, exit = const libc::SYS_exit,
+             options(noreturn));
+    }
+}
+
+/// Does something with all signals blocked, those too that the C library keeps to itself: a thread inherits that.
+fn without_signals<T>(act: impl FnOnce() -> T) -> T {
+    let set_mask = |new: &u64, before: &mut u64| {
+        let arguments = [
+            libc::SIG_SETMASK as usize,
+            new as *const u64 as usize,
+            before as *mut u64 as usize,
+            size_of::<u64>(),
+            0,
+            0,
+        ];
+        // SAFETY: the kernel reads one set, and writes the other.
+        let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    };
+    let mut before = 0;
+    set_mask(&u64::MAX, &mut before);
+    let answer = act();
+    set_mask(&before, &mut 0);
+    answer
+}
+
+/// A file that there is something to read from once the calling thread, one of these, is woken.
+pub fn wakings() -> Result<Descriptor, i32> {
+    let set = 1_u64 << (WAKE - 1);
+    let arguments = [usize::MAX, &raw const set as usize, size_of::<u64>(), libc::SFD_CLOEXEC as usize, 0, 0];
+    // SAFETY: creates a file, which nobody else knows of; the kernel reads the set.
+    unsafe { call(libc::SYS_signalfd4, arguments) }.map(|descriptor| Descriptor(descriptor as i32))
+}
+
+/// Wakes the thread of that number, if it is one of this process, and waits until it is gone.
+pub fn await_end(number: &AtomicU32) {
+    loop {
+        let thread = number.load(SeqCst);
+        let arguments = [sys::process_id() as usize, thread as usize, WAKE as usize, 0, 0, 0];
+        // SAFETY: the signal only waits to be looked for.
+        if thread == 0 || unsafe { call(libc::SYS_tgkill, arguments) } == Err(libc::ESRCH) {
+            return;
+        }
+        let arguments = [number.as_ptr() as usize, libc::FUTEX_WAIT as usize, thread as usize, 0, 0, 0];
+        // SAFETY: the word is valid. The kernel wakes whoever waits, and not by a private futex.
+        let _ = unsafe { call(libc::SYS_futex, arguments) };
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::{numa, socket};
+
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn wait_to_be_woken() {
+        let mut blocked = 0_u64;
+        let arguments = [libc::SIG_BLOCK as usize, 0, &raw mut blocked as usize, size_of::<u64>(), 0, 0];
+        // SAFETY: the kernel fills the set.
+        let asked = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+        let (Ok(woken), Ok(_)) = (wakings(), asked) else { return };
+        let is_all = (1..=64).all(|signal| {
+            blocked >> (signal - 1) & 1 == 1 || signal == libc::SIGKILL || signal == libc::SIGSTOP
+        });
+        SEEN.store(if is_all { numa::thread_id() } else { 0 }, SeqCst);
+        let Ok((quiet, _other)) = sys::socket_pair() else { return };
+        while socket::wait(&quiet, &woken, 60) == Ok(false) {}
+    }
+
+    #[test]
+    fn a_thread_runs_until_it_is_woken_and_then_is_gone() {
+        // SAFETY: the function makes system calls only.
+        let start = |is_allowed| unsafe { start(wait_to_be_woken, &NUMBER, || is_allowed) };
+        assert_eq!(start(false), Err(libc::ECANCELED));
+        assert_eq!(NUMBER.load(SeqCst), 0);
+        for _ in 0..50 {
+            SEEN.store(0, SeqCst);
+            start(true).unwrap();
+            let number = NUMBER.load(SeqCst);
+            assert_eq!(start(true), Err(libc::EBUSY));
+            while SEEN.load(SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!(SEEN.load(SeqCst), number);
+            assert!(numa::is_alive(sys::process_id(), number));
+            await_end(&NUMBER);
+            assert_eq!(NUMBER.load(SeqCst), 0);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_of_another_process() {
+        await_end(&AtomicU32::new(1));
+    }
+}

@@ -1,0 +1,88 @@
+//! What the program does to its own rights, by the functions of C or by system calls of its own: no thread of ours has others than it.
+//!
+//! glibc's functions change the user and the groups of all threads that it knows of, which ours are not. So ours end before, and that
+//! of the channel begins anew, as the new user. Where the program does it by system calls, thread by thread, it does not begin again.
+
+use crate::next;
+use crate::setup::found;
+use crate::{HEAP, channel, helper, record};
+use core::ffi::{c_char, c_int, c_long};
+use firsttouch_memory::changes::{self, Arguments};
+
+/// Takes note of a system call that the program is about to make by itself.
+pub(crate) fn note(number: c_long, arguments: &Arguments) {
+    if changes::confines(number, arguments) {
+        HEAP.confine();
+        leave_thread_rights();
+        // It cannot be written by a program that may not open files any more.
+        record::finish();
+    } else if is_of_one_thread(number) {
+        leave_thread_rights();
+    }
+}
+
+/// Whether a system call changes rights of the calling thread alone, and ours would keep them. Capabilities are none of these: ours
+/// have none.
+fn is_of_one_thread(number: c_long) -> bool {
+    const SYS_LANDLOCK_RESTRICT_SELF: c_long = 446;
+    matches!(
+        number,
+        libc::SYS_setuid
+            | libc::SYS_setgid
+            | libc::SYS_setreuid
+            | libc::SYS_setregid
+            | libc::SYS_setresuid
+            | libc::SYS_setresgid
+            | libc::SYS_setgroups
+            | SYS_LANDLOCK_RESTRICT_SELF
+    )
+}
+
+/// No thread of ours is left, nor comes again.
+fn leave_thread_rights() {
+    // A child of vfork(2) gives up its own, and has our memory.
+    if HEAP.is_of_this_process() {
+        helper::bar();
+    }
+}
+
+/// Does something that changes the user or the groups of the whole program.
+fn changing(change: impl FnOnce() -> c_int) -> c_int {
+    helper::bar();
+    let answer = change();
+    helper::allow();
+    channel::reopen();
+    answer
+}
+
+macro_rules! functions_that_change_users {
+    ($($next:ident: $name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        #[doc = concat!(stringify!($name), "(2).")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+            type Real = unsafe extern "C" fn($($kind),*) -> c_int;
+            let Some(found) = found(&next::$next) else {
+                // SAFETY: the thread's errno.
+                unsafe { *libc::__errno_location() = libc::ENOSYS };
+                return -1;
+            };
+            // SAFETY: the address is that of the C library's function of this name, which has this type.
+            let real: Real = unsafe { core::mem::transmute(found) };
+            // SAFETY: the same contract.
+            changing(|| unsafe { real($($argument),*) })
+        }
+    )*};
+}
+
+functions_that_change_users! {
+    SETUID: setuid(user: libc::uid_t);
+    SETGID: setgid(group: libc::gid_t);
+    SETEUID: seteuid(user: libc::uid_t);
+    SETEGID: setegid(group: libc::gid_t);
+    SETREUID: setreuid(user: libc::uid_t, effective: libc::uid_t);
+    SETREGID: setregid(group: libc::gid_t, effective: libc::gid_t);
+    SETRESUID: setresuid(user: libc::uid_t, effective: libc::uid_t, saved: libc::uid_t);
+    SETRESGID: setresgid(group: libc::gid_t, effective: libc::gid_t, saved: libc::gid_t);
+    SETGROUPS: setgroups(count: usize, groups: *const libc::gid_t);
+    INITGROUPS: initgroups(user: *const c_char, group: libc::gid_t);
+}
