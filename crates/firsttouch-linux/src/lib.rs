@@ -4,7 +4,7 @@
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
 //! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
-//! [`sys`], [`numa`], [`memfd`], [`socket`], [`thread`], [`channel`] and [`libraries`] are left, which the agent is made of.
+//! [`sys`], [`stack`], [`thread`], [`numa`], [`memfd`], [`socket`], [`channel`] and [`libraries`] are left, which the agent is made of.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -42,6 +42,7 @@ pub mod root;
 #[cfg(feature = "std")]
 pub mod smaps;
 pub mod socket;
+pub mod stack;
 pub mod sys;
 #[cfg(feature = "std")]
 pub mod sysinfo;

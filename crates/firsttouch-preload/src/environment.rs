@@ -2,8 +2,9 @@
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use firsttouch_linux::libraries::AGENT;
+use firsttouch_linux::stack;
 use firsttouch_memory::agent_settings::ENTRY;
 
 pub(crate) type Strings = *const *const c_char;
@@ -13,9 +14,6 @@ const PRELOAD: &[u8] = b"LD_PRELOAD=";
 const MOST_VARIABLES: usize = 4096;
 /// Likewise with an LD_PRELOAD of as many bytes.
 const MOST_PRELOAD_BYTES: usize = 4096;
-/// Nearly every environment is smaller, and then its copy fits on the smallest stack a thread may have (16 KiB).
-const USUAL_VARIABLES: usize = 256;
-const USUAL_PRELOAD_BYTES: usize = 512;
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -23,6 +21,8 @@ unsafe extern "C" {
 
 static FOLLOW: AtomicBool = AtomicBool::new(true);
 static PLACED_PROCESS: AtomicU32 = AtomicU32::new(0);
+/// See [`sum_of`].
+static OWN_SETTINGS: AtomicU64 = AtomicU64::new(0);
 
 /// The value of a variable of the environment.
 pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
@@ -39,8 +39,9 @@ pub(crate) fn variable(name: &[u8]) -> Option<&'static [u8]> {
     None
 }
 
-/// Whether children are followed, and which process is the placed one.
-pub(crate) fn set_policy(follow: bool, placed_process: u32) {
+/// Whether children are followed, which process is the placed one, and the settings that say so.
+pub(crate) fn set_policy(follow: bool, placed_process: u32, settings: &[u8]) {
+    OWN_SETTINGS.store(sum_of(settings), Ordering::Relaxed);
     FOLLOW.store(follow, Ordering::Relaxed);
     PLACED_PROCESS.store(placed_process, Ordering::Relaxed);
 }
@@ -109,7 +110,8 @@ fn without_agent(libraries: &mut [u8]) -> usize {
     write
 }
 
-/// Calls `start` with the environment that the new program is to have.
+/// Calls `start` with the environment that the new program is to have: without the agent, if that `leave`s. One whose settings are not
+/// this process's own was made by somebody who starts a placed program, and stays as it is.
 ///
 /// # Safety
 /// `environment` must be a null-terminated array of C strings, or null.
@@ -122,70 +124,88 @@ pub(crate) unsafe fn with_environment<T>(
         return start(environment);
     }
     // SAFETY: the caller's environment.
-    let (variables, preload_bytes) = unsafe { extent(environment) };
-    if variables < USUAL_VARIABLES && preload_bytes < USUAL_PRELOAD_BYTES {
-        // SAFETY: the copy has room for it.
-        unsafe { with_copy::<T, USUAL_VARIABLES, USUAL_PRELOAD_BYTES>(environment, start) }
-    } else if variables < MOST_VARIABLES && preload_bytes < MOST_PRELOAD_BYTES {
-        // SAFETY: as above.
-        unsafe { with_copy::<T, MOST_VARIABLES, MOST_PRELOAD_BYTES>(environment, start) }
-    } else {
-        start(environment)
+    let Extent { variables, preload_bytes, has_other_settings } = unsafe { Extent::of(environment) };
+    if has_other_settings || variables >= MOST_VARIABLES || preload_bytes >= MOST_PRELOAD_BYTES {
+        return start(environment);
     }
+    let preload_words = (preload_bytes + 1).div_ceil(size_of::<usize>());
+    stack::with_words(variables + 1 + preload_words, |words| {
+        let (pointers, preload) = words.split_at_mut(variables + 1);
+        // SAFETY: the environment has so many variables, and the longest LD_PRELOAD so many bytes.
+        unsafe { copy_without_agent(environment, variables, pointers, preload) };
+        start(pointers.as_ptr().cast())
+    })
 }
 
-/// How many variables there are, and the bytes of that of the preload libraries.
-///
-/// # Safety
-/// `environment` must be a null-terminated array of C strings.
-unsafe fn extent(environment: Strings) -> (usize, usize) {
-    let (mut count, mut preload_bytes) = (0, 0);
-    // SAFETY: the array ends with null; every entry is a C string.
-    while let Some(entry) = unsafe { (*environment.add(count)).as_ref() } {
-        // SAFETY: as above.
-        let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
-        if text.starts_with(PRELOAD) {
-            preload_bytes = preload_bytes.max(text.len());
+/// What there is in an environment.
+struct Extent {
+    variables: usize,
+    /// Of the longest LD_PRELOAD, without its zero byte.
+    preload_bytes: usize,
+    has_other_settings: bool,
+}
+
+impl Extent {
+    /// # Safety
+    /// `environment` must be a null-terminated array of C strings.
+    unsafe fn of(environment: Strings) -> Extent {
+        let mut extent = Extent { variables: 0, preload_bytes: 0, has_other_settings: false };
+        // SAFETY: the array ends with null; every entry is a C string.
+        while let Some(entry) = unsafe { (*environment.add(extent.variables)).as_ref() } {
+            // SAFETY: as above.
+            let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
+            if text.starts_with(PRELOAD) {
+                extent.preload_bytes = extent.preload_bytes.max(text.len());
+            } else if let Some(settings) = text.strip_prefix(ENTRY) {
+                extent.has_other_settings |= sum_of(settings) != OWN_SETTINGS.load(Ordering::Relaxed);
+            }
+            extent.variables += 1;
         }
-        count += 1;
+        extent
     }
-    (count, preload_bytes)
 }
 
-/// Calls `start` with a copy of the environment without the agent. Never inlined, so that only the call that needs the
-/// larger copy pays for it with its stack.
+/// Copies what an environment has without the agent: pointers, zero at first, and the text of the variable of the preload libraries.
 ///
 /// # Safety
-/// `environment` must be a null-terminated array of fewer than `VARIABLES` C strings, its LD_PRELOAD of fewer than
-/// `BYTES` bytes.
-#[inline(never)]
-unsafe fn with_copy<T, const VARIABLES: usize, const BYTES: usize>(
+/// `environment` must have so many variables, all C strings.
+unsafe fn copy_without_agent(
     environment: Strings,
-    start: impl FnOnce(Strings) -> T,
-) -> T {
-    let mut variables = [ptr::null::<c_char>(); VARIABLES];
-    let mut preload = [0_u8; BYTES];
-    let mut count = 0;
-    let mut at = environment;
-    // SAFETY: the array ends with null; every entry is a C string.
-    while let Some(entry) = unsafe { (*at).as_ref() } {
+    variables: usize,
+    pointers: &mut [usize],
+    preload: &mut [usize],
+) {
+    // SAFETY: the same memory, as bytes.
+    let preload =
+        unsafe { core::slice::from_raw_parts_mut(preload.as_mut_ptr().cast::<u8>(), size_of_val(preload)) };
+    let mut places = pointers.iter_mut();
+    for index in 0..variables {
+        // SAFETY: by contract.
+        let entry = unsafe { *environment.add(index) };
         // SAFETY: as above.
         let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
-        let mut kept: *const c_char = entry;
+        let mut kept = entry as usize;
         if text.starts_with(ENTRY) {
-            kept = ptr::null();
-        } else if let Some(libraries) = text.strip_prefix(PRELOAD) {
-            preload[..text.len()].copy_from_slice(text);
-            let length = without_agent(&mut preload[PRELOAD.len()..PRELOAD.len() + libraries.len()]);
+            kept = 0;
+        } else if text.starts_with(PRELOAD)
+            && let Some(copy) = preload.get_mut(..text.len())
+        {
+            copy.copy_from_slice(text);
+            let length = without_agent(&mut copy[PRELOAD.len()..]);
             preload[PRELOAD.len() + length] = 0;
-            kept = if length > 0 { preload.as_ptr().cast() } else { ptr::null() };
+            kept = if length > 0 { preload.as_ptr() as usize } else { 0 };
         }
-        if !kept.is_null() {
-            variables[count] = kept;
-            count += 1;
+        if kept != 0
+            && let Some(place) = places.next()
+        {
+            *place = kept;
         }
-        // SAFETY: the null entry was not reached yet.
-        at = unsafe { at.add(1) };
     }
-    start(variables.as_ptr())
+}
+
+/// What tells settings from others (FNV-1a): the program may write over its own, which the loader has left there.
+fn sum_of(settings: &[u8]) -> u64 {
+    settings
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

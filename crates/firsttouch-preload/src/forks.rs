@@ -4,7 +4,7 @@
 //! at the same moment, and its child would not know whether it has them. Libraries that the program is linked with have
 //! registered theirs before: those run while the heap is closed, and are turned away by it.
 
-use crate::{HEAP, background, channel, helper, threads};
+use crate::{HEAP, background, channel, helper, record, threads};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
@@ -37,6 +37,7 @@ extern "C" fn after_in_child() {
     threads::end_in_child(was_bound);
     helper::after_fork_in_child();
     channel::after_fork_in_child();
+    record::after_fork_in_child();
     background::after_fork_in_child();
     HEAP.after_fork_in_child();
 }

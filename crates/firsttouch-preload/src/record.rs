@@ -3,7 +3,7 @@
 use crate::{HEAP, populate, threads};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
-use firsttouch_linux::sys;
+use firsttouch_linux::{stack, sys};
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;
@@ -58,14 +58,38 @@ fn behind_a_dot(mut number: u32, digits: &mut [u8; 11]) -> &[u8] {
     &digits[at - 1..]
 }
 
-/// Writes the record, once, when the process that it belongs to ends, or before it confines itself to some system calls. The
-/// kernel is asked for nothing where there is no record: the program may be confined by then.
-pub(crate) fn finish() {
+/// Whether there is a record of this process that is not written yet. The kernel is asked for nothing where there is none: the
+/// program may be confined by then.
+fn is_due() -> bool {
     let recording = RECORDING_PROCESS.load(Ordering::Relaxed);
     // A copy of the process that has confined itself may not be allowed the question; its heap knows the answer.
-    let may_be_own = recording != 0 && [0, recording].contains(&HEAP.process());
-    if may_be_own && recording == sys::process_id() {
+    recording != 0 && [0, recording].contains(&HEAP.process()) && recording == sys::process_id()
+}
+
+/// Writes the record, once, when the process that it belongs to ends, or before it confines itself to some system calls.
+pub(crate) fn finish() {
+    if is_due() {
         RECORDING_PROCESS.store(0, Ordering::Relaxed);
         HEAP.finish_record(&|line| threads::report(line).and_then(|()| populate::report(line)));
     }
+}
+
+/// Writes the record and ends the process. A handler of a signal may do that, on a stack of a few KiB.
+pub(crate) fn finish_and_exit(status: i32) -> ! {
+    /// Several times what the record takes.
+    const STACK_BYTES: usize = 256 << 10;
+    extern "C" fn end(status: usize) -> ! {
+        finish();
+        sys::exit_now(status as i32)
+    }
+    if is_due() {
+        // SAFETY: nobody returns from here.
+        unsafe { stack::leave_for(end, status as usize, STACK_BYTES) }
+    }
+    sys::exit_now(status)
+}
+
+/// The record is that of the parent.
+pub(crate) fn after_fork_in_child() {
+    RECORDING_PROCESS.store(0, Ordering::Relaxed);
 }

@@ -23,11 +23,13 @@ pub(crate) extern "C" fn construct() {
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return;
     }
-    let Some(asked) = environment::variable(ENTRY).and_then(AgentSettings::parse) else { return };
+    let Some(settings) = environment::variable(ENTRY) else { return };
+    let Some(asked) = AgentSettings::parse(settings) else { return };
     let Some(binding_order) = threads::Asked::of(asked.cpus, asked.skip) else { return };
     let process = sys::process_id();
     let chosen = asked.process == 0 || asked.process == process;
-    environment::set_policy(asked.follow, if asked.process == 0 { process } else { asked.process });
+    let placed_process = if asked.process == 0 { process } else { asked.process };
+    environment::set_policy(asked.follow, placed_process, settings);
     if !chosen && !asked.follow {
         environment::leave();
         return;
@@ -65,8 +67,7 @@ extern "C" fn destruct() {
 /// _exit(2): the way out that runs no destructor, taken by shells and by Python's `os._exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    record::finish();
-    sys::exit_now(status)
+    record::finish_and_exit(status)
 }
 
 /// _Exit of C99, the same.

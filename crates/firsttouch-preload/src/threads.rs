@@ -352,31 +352,41 @@ pub(crate) fn creator_is_ours() -> bool {
 
 /// The one CPU that the calling thread was bound to by us. In the child of vfork(2) the thread is not the one that was
 /// bound, but has its mask.
-pub(crate) fn bound_here() -> Option<CpuBits> {
-    if !is_active() {
-        return None;
-    }
-    let cpus = numa::affinity(0).ok().filter(|cpus| cpus.count() == 1)?;
+pub(crate) fn bound_here() -> Option<u32> {
+    if is_active() { bound_cpu() } else { None }
+}
+
+/// Sets of CPUs are large: here, and below, they take stack only where threads are bound.
+#[inline(never)]
+fn bound_cpu() -> Option<u32> {
+    let cpu = numa::affinity(0).ok().filter(|cpus| cpus.count() == 1)?.iter().next()?;
     let is_ours =
-        |index: usize, slot: &Slot| !slot.is_programs.load(Ordering::Relaxed) && cpus.contains(cpu_of(index));
+        |index: usize, slot: &Slot| !slot.is_programs.load(Ordering::Relaxed) && cpu == cpu_of(index);
     let ours = match slot_of(numa::thread_id()) {
         Some((index, slot)) => is_ours(index, slot),
         None => bound_slots().any(|(index, slot)| is_ours(index, slot)),
     };
-    ours.then_some(cpus)
+    ours.then_some(cpu)
 }
 
 /// Does something that hands the CPUs of the calling thread on to another program, which is to have all of them.
 pub(crate) fn with_all_cpus<T>(act: impl FnOnce() -> T) -> T {
     let bound = bound_here();
     if bound.is_some() {
-        let _ = numa::set_affinity(0, ALL.get());
+        roam();
     }
     let answer = act();
-    if let Some(bound) = bound {
-        let _ = numa::set_affinity(0, &bound);
+    if let Some(cpu) = bound {
+        go_to(cpu);
     }
     answer
+}
+
+#[inline(never)]
+fn go_to(cpu: u32) {
+    if let Some(cpus) = CpuBits::of(&[cpu]) {
+        let _ = numa::set_affinity(0, &cpus);
+    }
 }
 
 /// For a helper thread of our own: runs it on any CPU of the program's.

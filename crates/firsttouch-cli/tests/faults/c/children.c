@@ -54,6 +54,12 @@
 //# run: --follow -- system
 //# expect: stdout=parent with
 //# expect: stdout=child with
+//# run: -- placed
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# exec: -- placed
+//# expect: stdout=parent with
+//# expect: stdout=child with
 //# run: -- become
 //# expect: stdout=parent with
 //# expect: stdout=child with
@@ -90,6 +96,18 @@ static void show(const char *who)
     dprintf(1, "%s %s\n", who, what);
 }
 
+/* As who starts a placed program does: the settings are those of that one, whatever this process has. */
+static void place_child(void)
+{
+    char settings[5000];
+    CHECK(snprintf(settings, sizeof settings, "follow=0 %s", getenv("FIRSTTOUCH_AGENT")) < (int)sizeof settings);
+    char *number = strstr(settings, "pid=") + 4, *record = strstr(settings, " record=");
+    memset(number, '0', strspn(number, "0123456789"));
+    if (record != NULL)
+        *record = 0;
+    CHECK(setenv("FIRSTTOUCH_AGENT", settings, 1) == 0);
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count == 2);
@@ -122,8 +140,10 @@ int main(int count, char **arguments)
         dprintf(1, "%s", said);
         return 0;
     }
+    if (IS("placed"))
+        place_child();
     pid_t child = 0;
-    if (IS("spawn")) {
+    if (IS("spawn") || IS("placed")) {
         CHECK(posix_spawn(&child, self, NULL, NULL, words, environ) == 0);
     } else if (IS("spawnp")) {
         CHECK(posix_spawnp(&child, self, NULL, NULL, words, environ) == 0);
