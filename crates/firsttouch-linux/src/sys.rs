@@ -207,15 +207,22 @@ pub fn read_link<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a
 
 /// Whether two names lead to one file; false where one of them cannot be followed.
 pub fn is_same_file(one: &core::ffi::CStr, other: &core::ffi::CStr) -> bool {
-    let [one, other] = [one, other].map(|path| {
-        // SAFETY: an all-zero structure is valid, and the call fills it.
-        let mut about: libc::stat64 = unsafe { core::mem::zeroed() };
-        let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, &raw mut about as usize, 0, 0, 0];
-        // SAFETY: the path is a valid C string, and the structure is what the kernel fills on 64-bit machines.
-        let answer = unsafe { call(libc::SYS_newfstatat, arguments) };
-        answer.ok().map(|_| (about.st_dev, about.st_ino))
-    });
+    let [one, other] =
+        [one, other].map(|path| about(path.as_ptr()).map(|about| (about.st_dev, about.st_ino)));
     one.is_some() && one == other
+}
+
+/// Whether a path, any pointer, leads to an ordinary file.
+pub fn is_ordinary_file(path: *const core::ffi::c_char) -> bool {
+    about(path).is_some_and(|about| about.st_mode & libc::S_IFMT == libc::S_IFREG)
+}
+
+fn about(path: *const core::ffi::c_char) -> Option<libc::stat64> {
+    // SAFETY: an all-zero structure is valid, and the call fills it.
+    let mut about: libc::stat64 = unsafe { core::mem::zeroed() };
+    let arguments = [libc::AT_FDCWD as usize, path as usize, &raw mut about as usize, 0, 0, 0];
+    // SAFETY: the kernel checks the path; the structure is what it fills on 64-bit machines.
+    unsafe { call(libc::SYS_newfstatat, arguments) }.ok().map(|_| about)
 }
 
 /// Two connected stream sockets, both closed on exec.
@@ -238,6 +245,14 @@ pub unsafe fn copy_readable(source: usize, target: usize, bytes: usize) -> Answe
     let arguments = [process, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
     // SAFETY: writes to the target, which is the caller's; the source is read by the kernel, which checks it.
     unsafe { call(libc::SYS_process_vm_readv, arguments) }
+}
+
+/// Whether there is memory to be read at an address; true, too, where the kernel does not tell.
+pub fn is_readable(address: usize) -> bool {
+    let mut byte = 0_u8;
+    // SAFETY: a byte of ours.
+    let copied = unsafe { copy_readable(address, &raw mut byte as usize, 1) };
+    copied != Err(libc::EFAULT)
 }
 
 /// Replaces the process image; returns only the error.

@@ -73,22 +73,12 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
             replaces(second, segment_bytes(first));
         }
         libc::SYS_ioctl if second == UFFDIO_REGISTER => {
-            // Where the range cannot be read the kernel will say so.
-            let mut range = [0_usize; 2];
-            let target = (&raw mut range) as usize;
-            // SAFETY: an array of ours of that size; the kernel reads the program's.
-            if unsafe { sys::copy_readable(third, target, size_of_val(&range)) } == Ok(size_of_val(&range)) {
-                leaves(range[0], range[1]);
+            if let Some([start, bytes]) = words_at(third) {
+                leaves(start, bytes);
             }
         }
-        libc::SYS_setrlimit => {
-            // SAFETY: the caller's duty.
-            unsafe { note_limit(heap, 0, first, second) };
-        }
-        libc::SYS_prlimit64 => {
-            // SAFETY: the caller's duty.
-            unsafe { note_limit(heap, first, second, third) };
-        }
+        libc::SYS_setrlimit => note_limit(heap, 0, first, second),
+        libc::SYS_prlimit64 => note_limit(heap, first, second, third),
         // It would lock the reservation, too: that counts as locked memory, and Linux before 5.18 goes through it page by page when
         // the program ends. The child of vfork(2) has our memory and ends soon.
         libc::SYS_mlockall if heap.is_of_this_process() => heap.ration_locked(),
@@ -112,13 +102,19 @@ fn segment_bytes(segment: usize) -> usize {
     unsafe { sys::call(libc::SYS_shmctl, arguments) }.map_or(usize::MAX, |_| about.shm_segsz)
 }
 
-/// Whether by this call a program confines itself to some system calls (seccomp(2)).
+/// Whether by this call a program confines itself to some system calls (seccomp(2)). Without a filter it only finds out what the
+/// kernel knows.
 pub fn confines(number: c_long, arguments: &Arguments) -> bool {
+    let [first, second, third, ..] = *arguments;
     match number {
-        libc::SYS_prctl => arguments[0] == libc::PR_SET_SECCOMP as usize,
-        libc::SYS_seccomp => {
-            matches!(arguments[0] as u32, libc::SECCOMP_SET_MODE_STRICT | libc::SECCOMP_SET_MODE_FILTER)
+        libc::SYS_prctl if first == libc::PR_SET_SECCOMP as usize => {
+            second as u32 != libc::SECCOMP_MODE_FILTER || third != 0
         }
+        libc::SYS_seccomp => match first as u32 {
+            libc::SECCOMP_SET_MODE_STRICT => true,
+            libc::SECCOMP_SET_MODE_FILTER => third != 0,
+            _ => false,
+        },
         _ => false,
     }
 }
@@ -165,11 +161,8 @@ fn discard(heap: &Heap, address: usize, bytes: usize, advice: c_int) -> bool {
 }
 
 /// A limit of memory is about to be set: a reservation of address space would count against the one, what is held for reuse
-/// against the other.
-///
-/// # Safety
-/// `limit` is null or the address of the caller's structure, which on 64-bit machines is the kernel's.
-unsafe fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize) {
+/// against the other. `limit` is the address of the caller's structure, which on 64-bit machines is the kernel's, or null.
+fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize) {
     let counts = [libc::RLIMIT_AS as usize, libc::RLIMIT_DATA as usize].contains(&resource);
     if !counts || limit == 0 {
         return;
@@ -178,9 +171,22 @@ unsafe fn note_limit(heap: &Heap, process: usize, resource: usize, limit: usize)
     if !heap.is_of_this_process() || process != 0 && process as u32 != heap.process() {
         return;
     }
-    // SAFETY: by contract.
-    if unsafe { (*(limit as *const libc::rlimit)).rlim_cur } != libc::RLIM_INFINITY {
+    if words_at(limit).is_some_and(|[current, _]| current as u64 != libc::RLIM_INFINITY) {
         heap.ration();
+    }
+}
+
+/// What the program tells the kernel at an address. Where it cannot be read the kernel will say so; where the kernel copies nothing
+/// for anybody, the address is taken for a good one.
+fn words_at(address: usize) -> Option<[usize; 2]> {
+    let mut words = [0_usize; 2];
+    let target = (&raw mut words) as usize;
+    // SAFETY: an array of ours of that size; the kernel reads the program's.
+    match unsafe { sys::copy_readable(address, target, size_of_val(&words)) } {
+        Ok(copied) => (copied == size_of_val(&words)).then_some(words),
+        Err(libc::EFAULT) => None,
+        // SAFETY: the program's, which it hands to the kernel.
+        Err(_) => Some(unsafe { (address as *const [usize; 2]).read_unaligned() }),
     }
 }
 

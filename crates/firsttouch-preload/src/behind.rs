@@ -100,6 +100,18 @@ fn resolve() {
     USABLE_SIZE.set(next(c"malloc_usable_size"));
 }
 
+/// Has glibc's allocator begin, once: with the program's first block, though that is ours. It asks the kernel for random numbers then,
+/// which the program may not count on any more when it wants its next (seccomp).
+#[inline(always)]
+fn begin() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if !BEGUN.load(Ordering::Relaxed) {
+        BEGUN.store(true, Ordering::Relaxed);
+        // SAFETY: a new block, which nobody uses.
+        unsafe { __libc_free(__libc_malloc(1)) };
+    }
+}
+
 /// The function after the first call; while it is being looked up, glibc's.
 fn after_first(function: &Function, first: *mut (), of_glibc: *mut ()) -> *mut () {
     resolve();
@@ -155,6 +167,7 @@ unsafe impl Interposer for Behind {
 
     #[inline(always)]
     fn placed(address: *mut u8, bytes: usize) {
+        begin();
         prefault::block(address, bytes);
     }
 

@@ -5,9 +5,9 @@
 //! own, whose parts call each other past us. A look at the ELF file's list of libraries tells, without allocating. What
 //! is linked into the program itself is not found so.
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_char};
 use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS};
-use firsttouch_linux::sys::{Descriptor, open_to_read};
+use firsttouch_linux::sys::{self, Descriptor, open_to_read};
 
 const SEGMENT_LOAD: u32 = 1;
 const SEGMENT_DYNAMIC: u32 = 2;
@@ -23,8 +23,14 @@ const MACHINE: u16 = 62;
 const MACHINE: u16 = 183;
 
 /// Whether the agent must not be loaded into that program. A file that is no ELF file, or not readable, may have it: the
-/// kernel or the loader will say what there is to say.
-pub(crate) fn refuses_agent(path: &CStr) -> bool {
+/// kernel or the loader will say what there is to say. What is no ordinary file is left alone: to open it may take for ever (FIFO),
+/// or do something.
+pub(crate) fn refuses_agent(path: *const c_char) -> bool {
+    if !sys::is_ordinary_file(path) {
+        return false;
+    }
+    // SAFETY: a C string: the kernel has found a file by it.
+    let path = unsafe { CStr::from_ptr(path) };
     open_to_read(path).is_ok_and(|file| look(&file).unwrap_or(false))
 }
 

@@ -4,7 +4,8 @@ use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use firsttouch_linux::libraries::AGENT;
-use firsttouch_linux::stack;
+use firsttouch_linux::{stack, sys};
+use firsttouch_memory::BASE;
 use firsttouch_memory::agent_settings::ENTRY;
 
 pub(crate) type Strings = *const *const c_char;
@@ -124,7 +125,8 @@ pub(crate) unsafe fn with_environment<T>(
         return start(environment);
     }
     // SAFETY: the caller's environment.
-    let Extent { variables, preload_bytes, has_other_settings } = unsafe { Extent::of(environment) };
+    let Some(extent) = (unsafe { Extent::of(environment) }) else { return start(environment) };
+    let Extent { variables, preload_bytes, has_other_settings } = extent;
     if has_other_settings || variables >= MOST_VARIABLES || preload_bytes >= MOST_PRELOAD_BYTES {
         return start(environment);
     }
@@ -146,13 +148,27 @@ struct Extent {
 }
 
 impl Extent {
+    /// `None` where the array or a string is no memory: the kernel answers for that.
+    ///
     /// # Safety
-    /// `environment` must be a null-terminated array of C strings.
-    unsafe fn of(environment: Strings) -> Extent {
+    /// What is memory must be a null-terminated array of C strings.
+    unsafe fn of(environment: Strings) -> Option<Extent> {
         let mut extent = Extent { variables: 0, preload_bytes: 0, has_other_settings: false };
-        // SAFETY: the array ends with null; every entry is a C string.
-        while let Some(entry) = unsafe { (*environment.add(extent.variables)).as_ref() } {
-            // SAFETY: as above.
+        let (mut array, mut strings) = (Readable::NOTHING, Readable::NOTHING);
+        loop {
+            let place = environment.wrapping_add(extent.variables);
+            if !array.has(place as usize) {
+                return None;
+            }
+            // SAFETY: readable, and within the array.
+            let entry = unsafe { *place };
+            if entry.is_null() {
+                return Some(extent);
+            }
+            if !strings.has(entry as usize) {
+                return None;
+            }
+            // SAFETY: a C string.
             let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
             if text.starts_with(PRELOAD) {
                 extent.preload_bytes = extent.preload_bytes.max(text.len());
@@ -161,7 +177,23 @@ impl Extent {
             }
             extent.variables += 1;
         }
-        extent
+    }
+}
+
+/// The page that was looked at last, and found readable.
+struct Readable {
+    page: usize,
+}
+
+impl Readable {
+    const NOTHING: Readable = Readable { page: usize::MAX };
+
+    /// Whether a byte is, by the kernel's word where it is on another page than the one before.
+    fn has(&mut self, address: usize) -> bool {
+        let page = address / BASE;
+        let has = page == self.page || sys::is_readable(address);
+        self.page = page;
+        has
     }
 }
 

@@ -16,6 +16,7 @@
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
 use crate::next::{EXECVPE, Next, SPAWN, SPAWNP};
+use crate::rights::is_confined;
 use crate::setup::found;
 use crate::threads;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -34,23 +35,16 @@ unsafe extern "C" {
     static mut environ: *mut *mut c_char;
 }
 
-/// Whether a program executed by this process must not have the agent.
-///
-/// # Safety
-/// `path` must be a C string.
-unsafe fn leaves(path: *const c_char) -> bool {
-    let is_child = environment::placed_process() != sys::process_id();
-    // SAFETY: the caller's duty.
-    is_child && !environment::follows() || refuses_agent(unsafe { CStr::from_ptr(path) })
+/// Whether a program executed by this process must not have the agent. After a program has confined itself nobody looks, and the agent
+/// takes itself out where it is not to be.
+fn leaves(path: *const c_char) -> bool {
+    let is_child = || environment::placed_process() != sys::process_id();
+    !is_confined() && (!environment::follows() && is_child() || refuses_agent(path))
 }
 
 /// Whether a program started as a child must not have the agent.
-///
-/// # Safety
-/// `path` must be a C string.
-unsafe fn child_leaves(path: *const c_char) -> bool {
-    // SAFETY: the caller's duty.
-    !environment::follows() || refuses_agent(unsafe { CStr::from_ptr(path) })
+fn child_leaves(path: *const c_char) -> bool {
+    !is_confined() && (!environment::follows() || refuses_agent(path))
 }
 
 /// Calls `decide` with the file that a name stands for: found along PATH if there is no slash in it, as execvp(3)
@@ -120,7 +114,7 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, enviro
     let real: Execvpe = unsafe { core::mem::transmute(found) };
     // SAFETY: the contract of execvpe.
     unsafe {
-        let leave = with_file(file, |path| leaves(path));
+        let leave = with_file(file, leaves);
         with_environment(environment, leave, |environment| {
             threads::with_all_cpus(|| real(file, arguments, environment))
         })
@@ -144,8 +138,11 @@ pub unsafe extern "C" fn posix_spawn(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
+    crate::setup::construct();
     // SAFETY: the same contract.
-    unsafe { spawn_by(&SPAWN, process, path, actions, attributes, arguments, environment) }
+    unsafe {
+        spawn_by(&SPAWN, child_leaves(path), process, path, actions, attributes, arguments, environment)
+    }
 }
 
 /// posix_spawnp(3).
@@ -158,12 +155,18 @@ pub unsafe extern "C" fn posix_spawnp(
     arguments: Strings,
     environment: Strings,
 ) -> c_int {
+    crate::setup::construct();
     // SAFETY: the same contract.
-    unsafe { spawn_by(&SPAWNP, process, file, actions, attributes, arguments, environment) }
+    unsafe {
+        let leave = with_file(file, child_leaves);
+        spawn_by(&SPAWNP, leave, process, file, actions, attributes, arguments, environment)
+    }
 }
 
+#[expect(clippy::too_many_arguments, reason = "posix_spawn has as many")]
 unsafe fn spawn_by(
     real: &Next,
+    leave: bool,
     process: *mut libc::pid_t,
     program: *const c_char,
     actions: *const c_void,
@@ -181,5 +184,5 @@ unsafe fn spawn_by(
         })
     };
     // SAFETY: the contract of posix_spawn.
-    unsafe { with_environment(environment, with_file(program, |path| child_leaves(path)), start) }
+    unsafe { with_environment(environment, leave, start) }
 }

@@ -152,6 +152,11 @@ pub(crate) fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
 
+/// The program has confined itself to some system calls: no thread is bound any more, as that takes others.
+pub(crate) fn confine() {
+    ACTIVE.store(false, Ordering::Relaxed);
+}
+
 /// In the child of a fork, which is not the program that was meant: every thread may run anywhere again.
 pub(crate) fn end_in_child(was_bound: bool) {
     if is_active() {

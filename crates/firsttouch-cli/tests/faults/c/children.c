@@ -54,6 +54,9 @@
 //# run: --follow -- system
 //# expect: stdout=parent with
 //# expect: stdout=child with
+//# bare: refused
+//# run: -- refused
+//# run: --follow -- refused
 //# run: -- placed
 //# expect: stdout=parent with
 //# expect: stdout=child with
@@ -80,6 +83,8 @@
 #include "check.h"
 #include <dlfcn.h>
 #include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 extern char **environ;
 
@@ -94,6 +99,34 @@ static void show(const char *who)
     int works = status[1] == 1;
     const char *what = named && loaded && works ? "with" : !named && !loaded && !works ? "without" : "in between";
     dprintf(1, "%s %s\n", who, what);
+}
+
+/* What the kernel refuses to execute is refused as it is without us: a FIFO at once, bad pointers without a signal. */
+static void be_refused(char **words)
+{
+    char *volatile bad = (char *)8;
+    char fifo[] = "/tmp/firsttouch-fifo-XXXXXX", *missing[] = {"A=1", bad, NULL};
+    CHECK(mkdtemp(fifo) != NULL && chdir(fifo) == 0 && mkfifo("fifo", 0700) == 0);
+    alarm(LIMIT_S / 4);
+    pid_t unused;
+    int answer = posix_spawn(&unused, "./fifo", NULL, NULL, words, environ);
+    int executed = execve("./fifo", words, environ), error = errno;
+    CHECK(unlink("fifo") == 0 && rmdir(fifo) == 0);
+    CHECK(answer == EACCES && executed == -1 && error == EACCES);
+    for (int round = 0; round < 2; round++) {
+        CHECK(execve(bad, words, environ) == -1 && errno == EFAULT);
+        CHECK(execve(words[0], words, (char **)bad) == -1 && errno == EFAULT);
+        CHECK(execve(words[0], words, missing) == -1 && errno == EFAULT);
+        CHECK(posix_spawn(&unused, words[0], NULL, NULL, words, missing) == EFAULT);
+        CHECK(setrlimit(RLIMIT_AS, (void *)bad) == -1 && errno == EFAULT);
+        CHECK(prlimit(0, RLIMIT_DATA, (void *)bad, NULL) == -1 && errno == EFAULT);
+        pid_t child = fork();
+        if (child == 0)
+            continue;
+        CHECK(end_of(child) == 0);
+        return;
+    }
+    _exit(0);
 }
 
 /* As who starts a placed program does: the settings are those of that one, whatever this process has. */
@@ -116,6 +149,11 @@ int main(int count, char **arguments)
     fill(block, 20 * MIB, 1);
     if (strcmp(way, "show") == 0) {
         show("child");
+        return 0;
+    }
+    if (strcmp(way, "refused") == 0) {
+        char *words[] = {"/proc/self/exe", "show", NULL};
+        be_refused(words);
         return 0;
     }
     show("parent");

@@ -48,17 +48,31 @@
 //# expect: complete=true
 //# exec: --pages 2m -- copies
 //# emulated: copies 7
+//# bare: others
+//# exec: --pages thp -- others
+//# exec: --threads 0 -- others
+//# run: --pages thp -- others
+//# bare: finds_out
+//# run: --pages thp -- finds_out
+//# expect: absent=seccomp-filter
+//# expect: placed>=12M
 #include "copy.h"
+#include <pthread.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
-static void confine(int all)
+/* To `more`, for threads and processes, as well. */
+static void confine(int all, int more)
 {
-    const int allowed[] = {SYS_read,    SYS_write, SYS_mmap,       SYS_munmap,        SYS_mremap,     SYS_brk,      SYS_madvise,
-                           SYS_mprotect, SYS_futex, SYS_exit_group, SYS_clock_gettime, SYS_newfstatat, SYS_getrandom};
-    enum { COUNT = sizeof allowed / sizeof *allowed };
-    struct sock_filter filter[2 * COUNT + 2];
+    const int allowed[] = {SYS_read, SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise, SYS_mprotect, SYS_futex,
+                           SYS_exit_group, SYS_clock_gettime, SYS_newfstatat,
+                           /* More. */
+                           SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_gettid, SYS_exit, SYS_getrandom,
+                           SYS_prlimit64, SYS_wait4, SYS_execve, SYS_rt_sigaction};
+    enum { ALL = sizeof allowed / sizeof *allowed, MORE = 12 };
+    const int COUNT = more ? ALL : ALL - MORE;
+    struct sock_filter filter[2 * ALL + 2];
     int length = 0;
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (int i = 0; i < COUNT; i++) {
@@ -92,12 +106,46 @@ static void use_blocks(char *early, size_t most)
     free(cleared);
 }
 
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+/* What the C library does for a thread and a process, and nothing else. */
+static void start_others(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(4);
+    CHECK(end_of(child) == 4);
+    char *words[] = {"none", NULL};
+    CHECK(execve("/dev/null/none", words, words + 1) == -1 && errno == ENOTDIR);
+}
+
+/* A program that finds out whether the kernel has filters has none yet. */
+static void find_out(void)
+{
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == -1 && errno == EFAULT);
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == -1 && errno == EFAULT);
+    char *block = malloc(12 * MIB);
+    fill(block, 12 * MIB, 3);
+    CHECK(holds(block, 12 * MIB, 3));
+}
+
 int main(int count, char **words)
 {
     const char *word = count > 1 ? words[1] : "";
     size_t most = count > 2 ? strtoul(words[2], NULL, 10) : 20;
-    int all = strcmp(word, "all") == 0;
-    char *early = NULL, *late = NULL;
+    int all = strcmp(word, "all") == 0, others = strcmp(word, "others") == 0;
+    if (strcmp(word, "finds_out") == 0) {
+        find_out();
+        return 0;
+    }
+    char *early = NULL, *volatile late = NULL;
     if (all || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
         early = malloc(12 * MIB);
         fill(early, 12 * MIB, 3);
@@ -107,7 +155,7 @@ int main(int count, char **words)
             return 0;
         pid_t child = copy(other);
         if (child == 0) {
-            confine(0);
+            confine(0, 0);
             use_blocks(early, most);
             _exit(0);
         }
@@ -121,12 +169,16 @@ int main(int count, char **words)
             CHECK(child >= 0 && (child == 0 || end_of(child) == 0));
         }
         late = malloc(600 * MIB);
-        confine(all);
+        confine(all, 0);
         // So long that one which looks about it every second has done so.
         for (double end = now_s() + 1.5; child > 0 && now_s() < end;)
             ;
     } else {
-        confine(all);
+        confine(all, others);
+    }
+    if (others) {
+        start_others();
+        return 0;
     }
     if (strcmp(word, "exits") == 0)
         _exit(0);
