@@ -3,6 +3,7 @@
 //! See clone(2), signalfd(2). Invariant: nothing here allocates or touches `errno`.
 
 use crate::sys::{self, Descriptor, call};
+use crate::{numa, socket};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -15,21 +16,29 @@ const WAKE: libc::c_int = libc::SIGURG;
 /// A number that is none, while a thread is being started.
 const STARTING: u32 = u32::MAX;
 
+/// What a thread does, with its argument.
+pub type Function = extern "C" fn(usize);
+
 /// Starts a thread that calls `function`, and ends with it; it takes no signals. `number`, which is 0, becomes the thread's,
 /// until the kernel makes it 0 again: then the thread makes no system call any more. Once it is not 0, `is_allowed` is asked: who
 /// forbids threads and then [waits for their end](await_end) misses none.
 ///
 /// # Safety
 /// `function` must use nothing of the C library's but what needs neither `errno` nor anything else of the calling thread alone,
-/// and must not unwind.
+/// and must not unwind. `number` must stay until it is 0 again.
 pub unsafe fn start(
-    function: extern "C" fn(),
-    number: &'static AtomicU32,
+    function: Function,
+    argument: usize,
+    number: &AtomicU32,
     is_allowed: impl FnOnce() -> bool,
 ) -> Result<(), i32> {
     number.compare_exchange(0, STARTING, SeqCst, SeqCst).map_err(|_| libc::EBUSY)?;
-    // SAFETY: the caller's duty.
-    let started = if is_allowed() { unsafe { start_as(function, number) } } else { Err(libc::ECANCELED) };
+    let started = if is_allowed() {
+        // SAFETY: the caller's duty.
+        unsafe { start_as(function, argument, number) }
+    } else {
+        Err(libc::ECANCELED)
+    };
     started.inspect_err(|_| {
         number.store(0, SeqCst);
         let arguments = [number.as_ptr() as usize, libc::FUTEX_WAKE as usize, i32::MAX as usize, 0, 0, 0];
@@ -38,9 +47,39 @@ pub unsafe fn start(
     })
 }
 
+/// Does something in a thread of its own with a table of files of its own, and waits for it: what is opened there is nowhere among
+/// the files of the process, where another thread may count on the next number. `None` if that could not be done (Linux 5.9), and in
+/// the child of a fork by a handler of a signal that interrupted this.
+///
+/// # Safety
+/// As for the function of [`start`].
+pub unsafe fn apart<T: Send, F: FnOnce() -> T + Send>(act: F) -> Option<T> {
+    extern "C" fn perform<T, F: FnOnce() -> T>(work: usize) {
+        // SAFETY: who waits for the thread has it, and does not look at it meanwhile.
+        let (act, answer) = unsafe { &mut *(work as *mut (Option<F>, Option<T>)) };
+        // SAFETY: the thread has used no descriptor yet.
+        if unsafe { socket::leave_files() }.is_ok() {
+            *answer = act.take().map(|act| act());
+        }
+    }
+    let number = AtomicU32::new(0);
+    let mut work = (Some(act), None);
+    // SAFETY: the caller's duty; the thread is waited for.
+    unsafe { start(perform::<T, F>, &raw mut work as usize, &number, || true) }.ok()?;
+    await_end(&number);
+    work.1
+}
+
+/// What a thread begins with.
+struct Start {
+    function: Function,
+    argument: usize,
+    mapped: usize,
+}
+
 /// # Safety
 /// As for [`start`].
-unsafe fn start_as(function: extern "C" fn(), number: &'static AtomicU32) -> Result<(), i32> {
+unsafe fn start_as(function: Function, argument: usize, number: &AtomicU32) -> Result<(), i32> {
     let flags = libc::CLONE_VM
         | libc::CLONE_FS
         | libc::CLONE_FILES
@@ -66,9 +105,12 @@ unsafe fn start_as(function: extern "C" fn(), number: &'static AtomicU32) -> Res
     unsafe {
         (own as *mut [usize; 3]).write([own, 0, own]);
     }
+    let begin = top as *mut Start;
+    // SAFETY: in the new mapping.
+    unsafe { begin.write(Start { function, argument, mapped }) };
     let started = without_signals(|| {
         // SAFETY: the stack is new; the function's caller answers for what it does.
-        unsafe { clone(flags as usize, top, number, own, function, mapped) }
+        unsafe { clone(flags as usize, top, number.as_ptr() as usize, own, begin) }
     });
     started.map(drop).inspect_err(|_| {
         // SAFETY: nobody uses it.
@@ -80,41 +122,33 @@ unsafe fn start_as(function: extern "C" fn(), number: &'static AtomicU32) -> Res
 ///
 /// # Safety
 /// As for [`start`]; the stack and what is at `own` must be new.
-unsafe fn clone(
-    flags: usize,
-    stack: usize,
-    number: &'static AtomicU32,
-    own: usize,
-    function: extern "C" fn(),
-    mapped: usize,
-) -> sys::Answer {
+unsafe fn clone(flags: usize, stack: usize, number: usize, own: usize, begin: *mut Start) -> sys::Answer {
     let answer: isize;
-    let number = number.as_ptr() as usize;
-    let run: extern "C" fn(extern "C" fn(), usize) -> ! = run;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the system call convention, as in `sys::call`; the child goes on with the same registers on its own stack, and does
     // not return from `run`.
     unsafe {
         asm!("syscall", "test rax, rax", "jnz 2f",
-             "xor ebp, ebp", "mov rdi, r12", "mov rsi, r13", "call r9", "ud2", "2:",
+             "xor ebp, ebp", "mov rdi, r9", "call {run}", "ud2", "2:",
              inlateout("rax") libc::SYS_clone as isize => answer, in("rdi") flags, in("rsi") stack, in("rdx") number,
-             in("r10") number, in("r8") own, in("r9") run, in("r12") function, in("r13") mapped,
+             in("r10") number, in("r8") own, in("r9") begin, run = sym run,
              lateout("rcx") _, lateout("r11") _);
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: likewise.
     unsafe {
         asm!("svc 0", "cbnz x0, 2f",
-             "mov x29, xzr", "mov x30, xzr", "mov x0, x20", "mov x1, x21", "blr x22", "brk #1", "2:",
+             "mov x29, xzr", "mov x30, xzr", "mov x0, x5", "bl {run}", "brk #1", "2:",
              in("x8") libc::SYS_clone, inlateout("x0") flags as isize => answer, in("x1") stack, in("x2") number, in("x3") own,
-             in("x4") number, in("x20") function, in("x21") mapped, in("x22") run);
+             in("x4") number, in("x5") begin, run = sym run);
     }
     if answer < 0 { Err(-answer as i32) } else { Ok(answer as usize) }
 }
 
 /// What the new thread does, and its end: it takes its stack away from under itself.
-extern "C" fn run(function: extern "C" fn(), mapped: usize) -> ! {
-    function();
+extern "C" fn run(begin: &Start) -> ! {
+    let Start { function, argument, mapped } = *begin;
+    function(argument);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: nothing is on the stack that is used again, and no signal comes.
     unsafe {
@@ -162,11 +196,24 @@ pub fn wakings() -> Result<Descriptor, i32> {
 
 /// Wakes the thread of that number, if it is one of this process, and waits until it is gone.
 pub fn await_end(number: &AtomicU32) {
+    /// The kernel counts a thread for some microseconds longer. Whoever has a higher priority would wait for ever.
+    const LOOKS: u32 = 1000;
+    let mut last = 0;
     loop {
         let thread = number.load(SeqCst);
+        if thread == 0 {
+            let still_counts = |_: &u32| last != 0 && numa::is_alive(sys::process_id(), last);
+            return (0..LOOKS).take_while(still_counts).for_each(|_| {
+                // SAFETY: takes no argument.
+                let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
+            });
+        }
+        if thread != STARTING {
+            last = thread;
+        }
         let arguments = [sys::process_id() as usize, thread as usize, WAKE as usize, 0, 0, 0];
         // SAFETY: the signal only waits to be looked for.
-        if thread == 0 || unsafe { call(libc::SYS_tgkill, arguments) } == Err(libc::ESRCH) {
+        if unsafe { call(libc::SYS_tgkill, arguments) } == Err(libc::ESRCH) {
             return;
         }
         let arguments = [number.as_ptr() as usize, libc::FUTEX_WAIT as usize, thread as usize, 0, 0, 0];
@@ -178,12 +225,11 @@ pub fn await_end(number: &AtomicU32) {
 #[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
-    use crate::{numa, socket};
 
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     static SEEN: AtomicU32 = AtomicU32::new(0);
 
-    extern "C" fn wait_to_be_woken() {
+    extern "C" fn wait_to_be_woken(_: usize) {
         let mut blocked = 0_u64;
         let arguments = [libc::SIG_BLOCK as usize, 0, &raw mut blocked as usize, size_of::<u64>(), 0, 0];
         // SAFETY: the kernel fills the set.
@@ -200,7 +246,7 @@ mod tests {
     #[test]
     fn a_thread_runs_until_it_is_woken_and_then_is_gone() {
         // SAFETY: the function makes system calls only.
-        let start = |is_allowed| unsafe { start(wait_to_be_woken, &NUMBER, || is_allowed) };
+        let start = |is_allowed| unsafe { start(wait_to_be_woken, 0, &NUMBER, || is_allowed) };
         assert_eq!(start(false), Err(libc::ECANCELED));
         assert_eq!(NUMBER.load(SeqCst), 0);
         for _ in 0..50 {
@@ -216,6 +262,16 @@ mod tests {
             await_end(&NUMBER);
             assert_eq!(NUMBER.load(SeqCst), 0);
         }
+    }
+
+    #[test]
+    fn what_is_opened_apart_is_among_nobodys_files() {
+        let here = std::fs::File::open("/").unwrap();
+        let lowest = || sys::open_to_read(c"/").map(|file| file.number());
+        // SAFETY: system calls only.
+        let there = unsafe { apart(lowest) };
+        assert_eq!(there, Some(Ok(0)));
+        drop(here);
     }
 
     #[test]

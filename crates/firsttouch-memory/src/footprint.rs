@@ -9,6 +9,7 @@
 //! while the program has more than ever. What of live blocks nobody has touched yet is taken for touched: it will be.
 
 use crate::coverage;
+use crate::lines::apart_from;
 use crate::pages::HUGE;
 
 /// What is known of the program's own memory.
@@ -32,12 +33,13 @@ pub(crate) struct Placed {
 impl Footprint {
     pub(crate) const UNKNOWN: Footprint = Footprint { peak_bytes: 0, other_bytes: 0 };
 
-    /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet.
-    pub(crate) fn may_hold(&mut self, placed: Placed, bytes: usize) -> bool {
-        self.may_hold_by(placed, bytes, coverage::resident_bytes)
+    /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet. Where there are
+    /// `others`, files are not opened beside theirs.
+    pub(crate) fn may_hold(&mut self, placed: Placed, bytes: usize, others: bool) -> bool {
+        self.may_hold_by(placed, bytes, |has_pool| apart_from(others, || coverage::resident_bytes(has_pool)))
     }
 
-    fn may_hold_by(&mut self, placed: Placed, bytes: usize, read: fn(bool) -> Option<usize>) -> bool {
+    fn may_hold_by(&mut self, placed: Placed, bytes: usize, read: impl Fn(bool) -> Option<usize>) -> bool {
         let all = placed.live_bytes + placed.held_bytes + bytes;
         if self.other_bytes + all <= self.limit() {
             return true;

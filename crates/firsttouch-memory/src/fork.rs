@@ -82,6 +82,7 @@ impl Heap {
             self.set_process();
         }
         inner.forks = 1;
+        inner.has_threads = false;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
         // The record is the parent's.
         inner.record_path = None;

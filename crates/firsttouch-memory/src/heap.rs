@@ -200,6 +200,13 @@ impl Heap {
         self.process.store(sys::process_id(), Ordering::Relaxed);
     }
 
+    /// The program is about to create a thread. What the heap reads is from then on nowhere among its files, of which one thread may
+    /// count on the next number.
+    /// False if the lock turns the caller away: then it is to be told again.
+    pub fn share_files(&self) -> bool {
+        self.enter().map(|mut inner| inner.has_threads = true).is_some()
+    }
+
     /// From now on, and for good, places nothing; live blocks stay where they are. The record says why.
     pub fn stand_down(&self, reason: Reason) {
         self.disable();

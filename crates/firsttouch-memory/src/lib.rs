@@ -58,6 +58,7 @@ pub use control::{AgentBlock, AgentStatus, UNKNOWN_BYTES};
 pub use coverage::Coverage;
 pub use heap::Heap;
 pub use interposer::Interposer;
+pub use lines::apart_from;
 pub use lock::{Guard, Lock};
 pub use mark::Mark;
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};

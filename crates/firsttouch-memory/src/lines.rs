@@ -2,6 +2,13 @@
 
 use core::ffi::CStr;
 use firsttouch_linux::sys::{Descriptor, open_to_read};
+use firsttouch_linux::thread;
+
+/// Reads something; where there are `other` threads, not among the files of the process. `None` where it cannot be read so.
+pub fn apart_from<T: Send>(others: bool, read: impl FnOnce() -> Option<T> + Send) -> Option<T> {
+    // SAFETY: reading makes system calls only.
+    if others { unsafe { thread::apart(read) }.flatten() } else { read() }
+}
 
 /// `Key:   123 kB`.
 pub(crate) fn keyed_kib(line: &[u8]) -> Option<(&[u8], usize)> {

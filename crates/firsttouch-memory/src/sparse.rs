@@ -11,6 +11,7 @@
 use crate::arena::Arena;
 use crate::capacity::Capacity;
 use crate::extents::Page;
+use crate::lines::apart_from;
 use crate::pages::{BASE, HUGE};
 use firsttouch_linux::sys;
 
@@ -81,10 +82,11 @@ impl Sparse {
         touched.map(|pages| pages as usize * BASE).sum()
     }
 
-    /// To be called before pages are taken from an arena; blocks are about to have so many bytes, and have had at most `before`.
-    pub(crate) fn before_growth(&mut self, arena: &mut Arena, bytes: usize, before: usize) {
+    /// To be called before pages are taken from an arena; blocks are about to have so many bytes, and have had at most `before`. Where
+    /// there are `others`, files are not opened beside theirs.
+    pub(crate) fn before_growth(&mut self, arena: &mut Arena, bytes: usize, before: usize, others: bool) {
         let is_due = self.look_is_due(arena.used_to());
-        self.expect(bytes, before, Capacity::read);
+        self.expect(bytes, before, || apart_from(others, Capacity::read));
         if is_due {
             self.look(arena);
         }
@@ -113,7 +115,7 @@ impl Sparse {
     }
 
     /// Blocks are about to have so many bytes, and have had at most `before`: what is resident beyond them is something else.
-    fn expect(&mut self, bytes: usize, before: usize, read: fn() -> Option<Capacity>) {
+    fn expect(&mut self, bytes: usize, before: usize, read: impl Fn() -> Option<Capacity>) {
         if self.is_beyond {
             self.is_beyond = bytes > self.capacity / 2;
         } else if bytes > self.ask_above {

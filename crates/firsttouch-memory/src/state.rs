@@ -51,6 +51,8 @@ pub(crate) struct Inner {
     period_start_ns: u64,
     /// What the program has by itself, as a bound for what is held.
     footprint: Footprint,
+    /// The program has created threads, which have their files in common.
+    pub(crate) has_threads: bool,
     /// How densely the program uses it.
     pub(crate) sparse: Sparse,
     /// Least pages held since the period began: nobody needed those.
@@ -82,6 +84,7 @@ impl Inner {
         period_start_ns: 0,
         low_water_pages: 0,
         footprint: Footprint::UNKNOWN,
+        has_threads: false,
         sparse: Sparse::UNKNOWN,
     };
 
@@ -192,8 +195,9 @@ impl Inner {
     fn before_growth(&mut self, slot: usize, pages: u32) {
         let (live, more) = (self.totals.live_bytes, pages as usize * BASE);
         let before = live + self.held_pages() as usize * BASE;
+        let others = self.has_threads;
         if let Some((arena, sparse)) = self.watched(slot) {
-            sparse.before_growth(arena, live + more, before);
+            sparse.before_growth(arena, live + more, before, others);
         }
     }
 
@@ -301,7 +305,8 @@ impl Inner {
         let placed = self.placed();
         let held = placed.held_bytes + bytes;
         let holds = held as u64 <= self.recycle_budget()
-            && (self.settings.recycle_bytes.is_some() || self.footprint.may_hold(placed, bytes));
+            && (self.settings.recycle_bytes.is_some()
+                || self.footprint.may_hold(placed, bytes, self.has_threads));
         let Some(arena) = &mut self.arenas[slot] else { return };
         let (from, until) = arena.give_back(start, pages);
         if !holds {

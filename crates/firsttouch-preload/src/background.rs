@@ -116,7 +116,7 @@ pub(crate) fn after_fork_in_child() {
     MARK.renew();
 }
 
-extern "C" fn create_all() {
+extern "C" fn create_all(_: usize) {
     let has_own_files = helper::step_apart();
     let stand_in = StandIn::new();
     loop {

@@ -120,9 +120,8 @@ fn is_active() -> bool {
 
 /// glibc's pthread_create.
 fn real_create() -> Option<Create> {
-    crate::setup::construct();
     // SAFETY: the address is that of the C library's function of this name, which has this type.
-    CREATE.find().map(|found| unsafe { core::mem::transmute::<usize, Create>(found) })
+    found(&CREATE).map(|found| unsafe { core::mem::transmute::<usize, Create>(found) })
 }
 
 /// pthread_create(3).
@@ -134,6 +133,7 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     let Some(real) = real_create() else { return libc::EAGAIN };
+    threads::note_other();
     // SAFETY: the caller's values, or a function and an argument that lead to them.
     let real = |function, argument| with_room(|| unsafe { real(handle, attributes, function, argument) });
     if !threads::is_active() {
@@ -155,8 +155,8 @@ pub unsafe extern "C" fn thrd_create(
     function: Function,
     argument: *mut c_void,
 ) -> c_int {
-    crate::setup::construct();
-    let Some(found) = CREATE_C11.find() else { return THRD_ERROR };
+    let Some(found) = found(&CREATE_C11) else { return THRD_ERROR };
+    threads::note_other();
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: CreateC11 = unsafe { core::mem::transmute(found) };
     // SAFETY: the caller's values, or a function and an argument that lead to them.

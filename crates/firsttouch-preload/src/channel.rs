@@ -54,7 +54,7 @@ pub(crate) fn after_fork_in_child() {
     WAS_BARRED.store(false, Ordering::Relaxed);
 }
 
-extern "C" fn listen() {
+extern "C" fn listen(_: usize) {
     socket::name_thread(channel::THREAD);
     threads::roam();
     if helper::step_apart()

@@ -41,9 +41,9 @@ static BARRED: AtomicUsize = AtomicUsize::new(0);
 ///
 /// # Safety
 /// As for [`thread::start`].
-pub(crate) unsafe fn start_apart(function: extern "C" fn()) -> bool {
+pub(crate) unsafe fn start_apart(function: thread::Function) -> bool {
     // SAFETY: the caller's duty.
-    NUMBERS.iter().any(|number| unsafe { thread::start(function, number, || !is_barred()) }.is_ok())
+    NUMBERS.iter().any(|number| unsafe { thread::start(function, 0, number, || !is_barred()) }.is_ok())
 }
 
 /// The first thing that such a thread does: it gives up all rights that are a thread's, and has a table of files of its own, so

@@ -8,7 +8,7 @@
 //!
 //! Architecture invariants: whatever happens in here fails towards "as if we were not there". No lookup by name in any
 //! allocation path but the very first (glibc's own `__libc_malloc` and relatives are linked directly); no thread-local storage; no
-//! thread but for prefaulting and the control channel, which are asked for; no signal handler; the environment is read
+//! thread but for prefaulting and the control channel, which are asked for, and to read beside the files of several threads; no signal handler; the environment is read
 //! by our own parser; nothing is printed but a message before an abort that glibc would have made as well. The prelude
 //! is `core`'s, so that nothing allocates by accident; with the feature `freestanding`, the form in which the agent is
 //! used, the standard library is not even linked, and with it goes the unwinder's library: loading that would cost

@@ -1,8 +1,9 @@
 //! Whether there is room for pages that are created before the program touches them, whoever creates them.
 
+use crate::threads;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
-use firsttouch_memory::room_bytes;
+use firsttouch_memory::{apart_from, room_bytes};
 
 /// So many bytes are created before somebody looks again whether there is room for the rest.
 pub(crate) const PIECE: usize = 32 << 20;
@@ -43,7 +44,7 @@ pub(crate) fn is_done(bytes: usize) {
 /// Whether there still is room for what is being created. Others create pages at the same time: the ranks of a job in one control group do.
 pub(crate) fn has_room_left() -> bool {
     let needed = still_needed();
-    room_bytes(needed).is_none_or(|room| room >= needed)
+    room(needed).is_none_or(|room| room >= needed)
 }
 
 fn has_room_for_counted(bytes: usize) -> bool {
@@ -58,13 +59,18 @@ fn has_room_for_counted(bytes: usize) -> bool {
         }
     }
     // Without /proc nobody knows.
-    let (needed, room) = (still_needed(), room_bytes(usize::MAX).unwrap_or(usize::MAX));
+    let (needed, room) = (still_needed(), room(usize::MAX).unwrap_or(usize::MAX));
     let fits = needed <= room;
     // Others take of it, too.
     LEFT.store(if fits { (room - needed) / 4 } else { 0 }, Ordering::Relaxed);
     TOO_MUCH.store(if fits { usize::MAX } else { bytes }, Ordering::Relaxed);
     READ_NS.store(now, Ordering::Relaxed);
     fits
+}
+
+/// See [`room_bytes`].
+fn room(enough: usize) -> Option<usize> {
+    apart_from(threads::has_others(), || room_bytes(enough))
 }
 
 /// The room for what is being created, and some beside it.

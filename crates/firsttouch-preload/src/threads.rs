@@ -8,6 +8,7 @@
 //! joined; that of a thread that nobody joins is found free when it is looked for, because the end of a thread is nothing
 //! that could be hooked without running in it.
 
+use crate::HEAP;
 use core::cell::Cell;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -147,6 +148,21 @@ pub(crate) unsafe fn begin(asked: &Asked) {
     main.thread.store(numa::thread_id(), Ordering::Release);
 }
 
+/// The program has created a thread, which has its files in common with others.
+static HAS_OTHERS: AtomicBool = AtomicBool::new(false);
+
+/// Takes note that the program creates a thread.
+pub(crate) fn note_other() {
+    if !has_others() && HEAP.share_files() {
+        HAS_OTHERS.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether the program has created threads.
+pub(crate) fn has_others() -> bool {
+    HAS_OTHERS.load(Ordering::Relaxed)
+}
+
 /// Whether threads are bound in this process.
 pub(crate) fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
@@ -159,6 +175,7 @@ pub(crate) fn confine() {
 
 /// In the child of a fork, which is not the program that was meant: every thread may run anywhere again.
 pub(crate) fn end_in_child(was_bound: bool) {
+    HAS_OTHERS.store(false, Ordering::Relaxed);
     if is_active() {
         ACTIVE.store(false, Ordering::Relaxed);
         if was_bound {

@@ -1,7 +1,7 @@
 // Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
-// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it, by whatever call it is made; none
-// where the program has changed what is there meanwhile; what the thread opens is not among
-// the program's files. Arguments: what, and how often, if not some tens of times.
+// stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it, by whatever call it is made;
+// none where the program has changed what is there meanwhile; what the thread opens, or a thread of the program's that allocates, is
+// not among the program's files. Arguments: what, and how often, if not some tens of times.
 //# once: threads
 //# bare: resized
 //# emulated: resized 6
@@ -44,6 +44,11 @@
 //# emulated: files 4
 //# run: --pages 4k --prefault=background -- files
 //# emulated: files 4
+//# bare: files_of_two
+//# exec: --pages thp -- files_of_two
+//# emulated: files_of_two 20
+//# exec: --pages 4k -- files_of_two
+//# emulated: files_of_two 20
 #include "copy.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -272,6 +277,37 @@ static void files(unsigned rounds)
     }
 }
 
+static volatile int is_done;
+
+/* More than ever, again and again: what is freed then is held only where the whole program leaves room for it, which the kernel tells. */
+static void *grow(void *rounds)
+{
+    size_t bytes = 32 * MIB;
+    for (uintptr_t round = 0; round < (uintptr_t)rounds; round++, bytes += bytes / 50) {
+        char *blocks[8];
+        for (int i = 0; i < 8; i++)
+            blocks[i] = made(bytes);
+        for (int i = 0; i < 8; i++)
+            free(blocks[i]);
+    }
+    is_done = 1;
+    return NULL;
+}
+
+/* The only thread that opens files counts on the lowest number, whatever others allocate. */
+static void files_of_two(unsigned rounds)
+{
+    pthread_t other;
+    int lowest = open("/", O_RDONLY);
+    CHECK(lowest >= 0 && close(lowest) == 0);
+    CHECK(pthread_create(&other, NULL, grow, (void *)(uintptr_t)rounds) == 0);
+    while (!is_done) {
+        CHECK(open("/", O_RDONLY) == lowest);
+        CHECK(close(lowest) == 0);
+    }
+    CHECK(pthread_join(other, NULL) == 0);
+}
+
 static void see_the_end(void)
 {
     puts(syscall(SYS_gettid) == getpid() ? "the end was seen" : "by a thread of somebody else");
@@ -293,8 +329,9 @@ int main(int count, char **words)
         const char *word;
         void (*act)(unsigned);
         unsigned rounds;
-    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20}, {"vforked", vforked, 20},
-               {"changed", changed, 4}, {"files", files, 10}, {"ended", ended, 1}};
+    } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20},
+               {"vforked", vforked, 20}, {"changed", changed, 4}, {"files", files, 10}, {"files_of_two", files_of_two, 170},
+               {"ended", ended, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
             all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);

@@ -57,9 +57,9 @@
 //# expect: absent=seccomp-filter
 //# expect: placed>=12M
 #include "copy.h"
-#include <pthread.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 
 /* To `more`, for threads and processes, as well. */
