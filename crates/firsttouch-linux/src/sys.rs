@@ -428,12 +428,26 @@ pub fn process_id() -> u32 {
     unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// Takes the priority of real-time programs, if it has one, from the calling thread; see sched(7).
+pub fn leave_real_time() {
+    // SAFETY: asks about this thread.
+    let policy = unsafe { call(libc::SYS_sched_getscheduler, [0; 6]) };
+    if matches!(policy.map(|policy| policy as i32), Ok(libc::SCHED_FIFO | libc::SCHED_RR)) {
+        let _ = set_policy(libc::SCHED_OTHER);
+    }
+}
+
 /// Lets the calling thread run only where no other wants to (`SCHED_IDLE`); see sched(7).
 pub fn set_idle_priority() -> Result<(), i32> {
+    set_policy(libc::SCHED_IDLE)
+}
+
+/// For policies without a priority.
+fn set_policy(policy: libc::c_int) -> Result<(), i32> {
     const THIS_THREAD: usize = 0;
-    // All that the structure holds: for this policy the priority is zero.
+    // All that the structure holds: for these policies the priority is zero.
     let parameters: libc::c_int = 0;
-    let arguments = [THIS_THREAD, libc::SCHED_IDLE as usize, &raw const parameters as usize, 0, 0, 0];
+    let arguments = [THIS_THREAD, policy as usize, &raw const parameters as usize, 0, 0, 0];
     // SAFETY: decides when a thread runs; the kernel reads one number.
     unsafe { call(libc::SYS_sched_setscheduler, arguments) }.map(drop)
 }

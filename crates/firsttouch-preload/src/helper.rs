@@ -5,7 +5,7 @@
 use crate::next::CREATE;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
-use firsttouch_linux::{socket, thread};
+use firsttouch_linux::{socket, sys, thread};
 
 pub(crate) type Function = extern "C" fn(*mut c_void) -> *mut c_void;
 pub(crate) type Create =
@@ -46,10 +46,12 @@ pub(crate) unsafe fn start_apart(function: thread::Function) -> bool {
     NUMBERS.iter().any(|number| unsafe { thread::start(function, 0, number, || !is_barred()) }.is_ok())
 }
 
-/// The first thing that such a thread does: it gives up all rights that are a thread's, and has a table of files of its own, so
+/// The first thing that such a thread does: it gives up all rights that are a thread's, and a priority that may hold up the program's,
+/// and has a table of files of its own, so
 /// that none of the program's is held open, and what it opens is nowhere among the program's, which may count on the next number
 /// or close all that there are. Whether the kernel could do that (Linux 5.9).
 pub(crate) fn step_apart() -> bool {
+    sys::leave_real_time();
     // SAFETY: the thread has used no descriptor yet.
     socket::leave_capabilities().and_then(|_| unsafe { socket::leave_files() }).is_ok()
 }

@@ -2,6 +2,7 @@
 //! ([`interposer`]).
 
 use crate::behind::Behind;
+use crate::next::ALIGNED_ALLOC;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use firsttouch_memory::{BASE, interposer};
@@ -70,9 +71,18 @@ pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void
     unsafe { interposer::memalign::<Behind>(alignment, bytes) }
 }
 
-/// aligned_alloc(3): glibc's is memalign.
+/// aligned_alloc(3): glibc's is memalign, but for odd alignments, which it refuses from 2.38 on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
+    type AlignedAlloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+    if !alignment.is_power_of_two()
+        && let Some(found) = ALIGNED_ALLOC.find()
+    {
+        // SAFETY: the address is that of the function of this name behind this library, which has this type.
+        let real: AlignedAlloc = unsafe { core::mem::transmute(found) };
+        // SAFETY: the same call.
+        return unsafe { real(alignment, bytes) };
+    }
     // SAFETY: the same contract.
     unsafe { memalign(alignment, bytes) }
 }

@@ -28,6 +28,7 @@ impl Next {
     }
 }
 
+pub(crate) static ALIGNED_ALLOC: Next = Next::new(c"aligned_alloc");
 pub(crate) static CREATE: Next = Next::new(c"pthread_create");
 pub(crate) static CREATE_C11: Next = Next::new(c"thrd_create");
 pub(crate) static JOIN: Next = Next::new(c"pthread_join");
@@ -54,6 +55,7 @@ pub(crate) static INITGROUPS: Next = Next::new(c"initgroups");
 /// Looks all of them up; done by the constructor.
 pub(crate) fn find_all() {
     let all = [
+        &ALIGNED_ALLOC,
         &CREATE,
         &CREATE_C11,
         &JOIN,

@@ -111,11 +111,6 @@ impl Surroundings {
 
     fn add(&mut self, requirement: &str) -> Outcome {
         match requirement.split_once('=').unwrap_or((requirement, "")) {
-            ("root", "") => {
-                if !is_root() {
-                    return skip("only root can do this");
-                }
-            }
             ("thp", mode) if !mode.is_empty() => {
                 self._settings.extend(Setting::change(&Path::new(THP).join("enabled"), mode)?);
             }
@@ -168,13 +163,16 @@ pub(crate) fn in_guest() -> bool {
 }
 
 /// Whether it is as a condition says that nobody can change: `thp` (transparent huge pages are to be had, for the asking
-/// at least), `native` (processors are not emulated), `guest` (a machine of the lab), `linux>=6.7` or `linux<6.7`.
+/// at least), `native` (processors are not emulated), `guest` (a machine of the lab), `root`, `linux>=6.7` or `linux<6.7`.
 pub(crate) fn check(condition: &str) -> Outcome {
     if condition == "native" {
         return if in_guest() { skip("processors are emulated") } else { Ok(()) };
     }
     if condition == "guest" {
         return if in_guest() { Ok(()) } else { skip("this is no machine of the lab") };
+    }
+    if condition == "root" {
+        return if is_root() { Ok(()) } else { skip("only root can do this") };
     }
     if condition == "thp" {
         return match thp_mode() {

@@ -6,6 +6,7 @@
 //# run: --pages 4k
 //# run: --pages auto
 #include "check.h"
+#include <dlfcn.h>
 
 static void check(void *block, size_t alignment, size_t bytes)
 {
@@ -33,8 +34,22 @@ int main(void)
         check(valloc(bytes), 4096, bytes);
         check(pvalloc(bytes), 4096, (bytes + 4095) / 4096 * 4096);
     }
-    // glibc rounds an odd alignment up.
+    // glibc rounds an odd alignment up; from 2.38 on not that of aligned_alloc, where it is an error.
     check(memalign(3000, 5 * MIB), 4096, 5 * MIB);
+    void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    CHECK(library != NULL);
+    void *(*own)(size_t, size_t) = (void *(*)(size_t, size_t))dlsym(library, "aligned_alloc");
+    for (int i = 0; i < 2; i++) {
+        size_t bytes = i == 0 ? 100 : 5 * MIB;
+        errno = 0;
+        void *expected = own(3000, bytes);
+        int error = errno;
+        errno = 0;
+        void *block = aligned_alloc(3000, bytes);
+        CHECK((block == NULL) == (expected == NULL) && errno == error);
+        free(block);
+        free(expected);
+    }
     // Blocks between blocks, so that the place of each has to be searched for.
     void *blocks[64];
     for (int i = 0; i < 64; i++) {

@@ -34,6 +34,8 @@
 //# emulated: copied 6
 //# exec: --pages thp --prefault=background -- ended
 //# expect: stdout=the end was seen
+//# exec: --pages thp --prefault=background -- real_time
+//# where: root linux>=5.14
 //# run: --pages thp --prefault=background -- vforked
 //# emulated: vforked 6
 //# run: --pages thp --prefault=background -- changed
@@ -277,6 +279,29 @@ static void files(unsigned rounds)
     }
 }
 
+/* Of a program with a priority of real time, the thread has none: its pages are not more urgent than other threads. */
+static void real_time(unsigned rounds)
+{
+    struct sched_param first = {.sched_priority = 1}, none = {0};
+    int seen = 0;
+    for (unsigned round = 0; round < rounds && !seen; round++) {
+        CHECK(sched_setscheduler(0, SCHED_FIFO, &first) == 0);
+        char *block = made(512 * MIB);
+        CHECK(sched_setscheduler(0, SCHED_OTHER, &none) == 0);
+        do {
+            DIR *folder = opendir("/proc/self/task");
+            CHECK(folder != NULL);
+            for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+                pid_t thread = atoi(entry->d_name);
+                seen |= thread > 0 && thread != getpid() && sched_getscheduler(thread) == SCHED_OTHER;
+            }
+            closedir(folder);
+        } while (!seen && threads() > 1);
+        free(block);
+    }
+    CHECK(seen);
+}
+
 static volatile int is_done;
 
 /* More than ever, again and again: what is freed then is held only where the whole program leaves room for it, which the kernel tells. */
@@ -331,7 +356,7 @@ int main(int count, char **words)
         unsigned rounds;
     } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20},
                {"vforked", vforked, 20}, {"changed", changed, 4}, {"files", files, 10}, {"files_of_two", files_of_two, 170},
-               {"ended", ended, 1}};
+               {"real_time", real_time, 20}, {"ended", ended, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
             all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);
