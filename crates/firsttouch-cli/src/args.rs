@@ -210,9 +210,8 @@ pub(crate) struct Run {
     /// Let `firsttouch attach` of the same user place the program from inside, while it runs
     ///
     /// For programs in containers, which nobody may place from outside. A thread of the agent's listens in the program.
-    /// It can be noticed: unshare(2) and setns(2) refuse some things to programs with several threads, Python warns of
-    /// forks, and the C library locks more from the second thread on. Not for programs that filter their own system
-    /// calls.
+    /// It can be noticed: unshare(2) and setns(2) refuse some things to programs with several threads, and Python warns
+    /// of forks. It ends when the program filters its own system calls.
     #[arg(long)]
     pub(crate) attachable: bool,
     /// Write what was obtained as JSON to FILE when the program has ended; `-` is stdout
