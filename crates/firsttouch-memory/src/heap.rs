@@ -20,7 +20,7 @@ use crate::snapshot::{BlockInfo, why_small};
 use crate::span::{Room, Span};
 use crate::state::Inner;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
 /// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
@@ -42,6 +42,8 @@ pub struct Heap {
     span_bytes: AtomicUsize,
     /// The process that the memory belongs to: a child of vfork(2) uses it as well.
     process: AtomicU32,
+    /// The program has confined itself to some system calls.
+    is_confined: AtomicBool,
     /// What came with a copy of that process is taken over by whoever comes here first.
     pub(crate) mark: Mark,
     clearer: Clearer,
@@ -67,6 +69,7 @@ impl Heap {
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
             process: AtomicU32::new(0),
+            is_confined: AtomicBool::new(false),
             mark: Mark::new(),
             clearer: Clearer::new(),
             deferred: Deferred::new(),
@@ -191,9 +194,15 @@ impl Heap {
         self.process.load(Ordering::Relaxed)
     }
 
-    /// Whether it is the caller's own: a child of vfork(2) has the memory of its parent.
+    /// Whether it is the caller's own: a child of vfork(2) has the memory of its parent. No answer is asked for where the program
+    /// [has confined itself](Self::is_confined): then it counts as another's, and is left as it is.
     pub fn is_of_this_process(&self) -> bool {
-        self.process() == sys::process_id()
+        !self.is_confined() && self.process() == sys::process_id()
+    }
+
+    /// Whether the program has confined itself to some system calls (seccomp): then ours are not made any more.
+    pub fn is_confined(&self) -> bool {
+        self.is_confined.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_process(&self) {
@@ -223,6 +232,7 @@ impl Heap {
         if !self.is_of_this_process() {
             return;
         }
+        self.is_confined.store(true, Ordering::Relaxed);
         self.disable();
         match self.enter() {
             Some(mut inner) => inner.confine(),

@@ -42,7 +42,7 @@ pub(crate) fn open() {
     unsafe { helper::start_apart(listen) };
 }
 
-/// Starts the thread again, if it has ended because [it had to](helper::bar).
+/// Starts the thread again, if it has ended because [it had to](helper::without_any).
 pub(crate) fn reopen() {
     if WAS_BARRED.swap(false, Ordering::Relaxed) {
         open();

@@ -16,9 +16,8 @@
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
 use crate::next::{EXECVPE, Next, SPAWN, SPAWNP};
-use crate::rights::is_confined;
 use crate::setup::found;
-use crate::threads;
+use crate::{HEAP, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use firsttouch_linux::sys;
 
@@ -39,12 +38,12 @@ unsafe extern "C" {
 /// takes itself out where it is not to be.
 fn leaves(path: *const c_char) -> bool {
     let is_child = || environment::placed_process() != sys::process_id();
-    !is_confined() && (!environment::follows() && is_child() || refuses_agent(path))
+    !HEAP.is_confined() && (!environment::follows() && is_child() || refuses_agent(path))
 }
 
 /// Whether a program started as a child must not have the agent.
 fn child_leaves(path: *const c_char) -> bool {
-    !is_confined() && (!environment::follows() || refuses_agent(path))
+    !HEAP.is_confined() && (!environment::follows() || refuses_agent(path))
 }
 
 /// Calls `decide` with the file that a name stands for: found along PATH if there is no slash in it, as execvp(3)

@@ -2,10 +2,12 @@
 //! none of the program's signals. Those that somebody waits for are the C library's; those that go their own ways are apart from
 //! the program in all that a thread can be apart in.
 
+use crate::HEAP;
 use crate::next::CREATE;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use firsttouch_linux::{socket, sys, thread};
+use firsttouch_memory::Mark;
 
 pub(crate) type Function = extern "C" fn(*mut c_void) -> *mut c_void;
 pub(crate) type Create =
@@ -35,6 +37,10 @@ const MOST: usize = 4;
 static NUMBERS: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
 /// While it is not 0, no such thread starts, and those that there are end.
 static BARRED: AtomicUsize = AtomicUsize::new(0);
+/// None starts any more, nor does one in a fork.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// A copy of the process has these numbers, and no such thread.
+static MARK: Mark = Mark::new();
 
 /// Starts a thread of our own for which nobody waits, and of which the C library knows nothing: who ends as its last thread ends the
 /// process, and a change of users is not for it. Answers whether it could be.
@@ -42,14 +48,17 @@ static BARRED: AtomicUsize = AtomicUsize::new(0);
 /// # Safety
 /// As for [`thread::start`].
 pub(crate) unsafe fn start_apart(function: thread::Function) -> bool {
+    if !is_own() {
+        return false;
+    }
+    MARK.make();
     // SAFETY: the caller's duty.
     NUMBERS.iter().any(|number| unsafe { thread::start(function, 0, number, || !is_barred()) }.is_ok())
 }
 
 /// The first thing that such a thread does: it gives up all rights that are a thread's, and a priority that may hold up the program's,
-/// and has a table of files of its own, so
-/// that none of the program's is held open, and what it opens is nowhere among the program's, which may count on the next number
-/// or close all that there are. Whether the kernel could do that (Linux 5.9).
+/// and has a table of files of its own, so that none of the program's is held open, and what it opens is nowhere among the program's,
+/// which may count on the next number or close all that there are. Whether the kernel could do that (Linux 5.9).
 pub(crate) fn step_apart() -> bool {
     sys::leave_real_time();
     // SAFETY: the thread has used no descriptor yet.
@@ -58,24 +67,51 @@ pub(crate) fn step_apart() -> bool {
 
 /// Whether such threads are to end.
 pub(crate) fn is_barred() -> bool {
-    BARRED.load(SeqCst) > 0
+    IS_OVER.load(SeqCst) || BARRED.load(SeqCst) > 0
 }
 
-/// Has all such threads end, and waits for that; none starts until as many have said that they [may](allow).
-pub(crate) fn bar() {
+/// Does something while there is no such thread: all that there are end before, and none starts until it is done.
+pub(crate) fn without_any<T>(act: impl FnOnce() -> T) -> T {
+    if !may_be() {
+        return act();
+    }
     BARRED.fetch_add(1, SeqCst);
     NUMBERS.iter().for_each(thread::await_end);
+    let answer = act();
+    // Another thread of a copy that nobody has told of may have begun anew meanwhile.
+    let _ = BARRED.fetch_update(SeqCst, SeqCst, |count| count.checked_sub(1));
+    answer
 }
 
-/// Such threads may start again.
-pub(crate) fn allow() {
-    BARRED.fetch_sub(1, SeqCst);
+/// Has all such threads end, and waits for that; none starts any more.
+pub(crate) fn end_all() {
+    if may_be() {
+        IS_OVER.store(true, SeqCst);
+        NUMBERS.iter().for_each(thread::await_end);
+    }
+}
+
+/// Whether such threads may be this process's. A child of vfork(2) has our memory, and what it does to its rights is its own affair.
+/// The kernel is not asked where they have ended for good: the program may be confined by then.
+fn may_be() -> bool {
+    !IS_OVER.load(SeqCst) && HEAP.is_of_this_process() && is_own()
+}
+
+/// Whether the numbers are this process's own. The child of clone(2), or `_Fork`, makes them so when it first comes here.
+fn is_own() -> bool {
+    if !MARK.stands() {
+        after_fork_in_child();
+    }
+    MARK.stands()
 }
 
 /// In the child of a fork there is none, nor anybody who bars them.
 pub(crate) fn after_fork_in_child() {
-    NUMBERS.iter().for_each(|number| number.store(0, SeqCst));
-    BARRED.store(0, SeqCst);
+    if MARK.claim() {
+        NUMBERS.iter().for_each(|number| number.store(0, SeqCst));
+        BARRED.store(0, SeqCst);
+        MARK.renew();
+    }
 }
 
 /// Does something with all signals blocked: threads that it creates take none of the program's.

@@ -7,31 +7,19 @@ use crate::next;
 use crate::setup::found;
 use crate::{HEAP, channel, helper, record, threads};
 use core::ffi::{c_char, c_int, c_long};
-use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_memory::changes::{self, Arguments};
-
-/// The program has confined itself to some system calls.
-static IS_CONFINED: AtomicBool = AtomicBool::new(false);
-
-/// Whether the program has confined itself to some system calls: then ours are not made any more.
-pub(crate) fn is_confined() -> bool {
-    IS_CONFINED.load(Ordering::Relaxed)
-}
 
 /// Takes note of a system call that the program is about to make by itself.
 pub(crate) fn note(number: c_long, arguments: &Arguments) {
-    if changes::confines(number, arguments) {
+    // A child of vfork(2) confines itself, and not us.
+    if changes::confines(number, arguments) && HEAP.is_of_this_process() {
+        helper::end_all();
         HEAP.confine();
-        leave_thread_rights();
         // It cannot be written by a program that may not open files any more, and tells of bound threads.
         record::finish();
-        // A child of vfork(2) confines itself, and not us.
-        if HEAP.is_of_this_process() {
-            threads::confine();
-            IS_CONFINED.store(true, Ordering::Relaxed);
-        }
+        threads::confine();
     } else if is_of_one_thread(number) {
-        leave_thread_rights();
+        helper::end_all();
     }
 }
 
@@ -52,19 +40,9 @@ fn is_of_one_thread(number: c_long) -> bool {
     )
 }
 
-/// No thread of ours is left, nor comes again.
-fn leave_thread_rights() {
-    // A child of vfork(2) gives up its own, and has our memory.
-    if HEAP.is_of_this_process() {
-        helper::bar();
-    }
-}
-
 /// Does something that changes the user or the groups of the whole program.
 fn changing(change: impl FnOnce() -> c_int) -> c_int {
-    helper::bar();
-    let answer = change();
-    helper::allow();
+    let answer = helper::without_any(change);
     channel::reopen();
     answer
 }

@@ -69,8 +69,8 @@ static void confine(int all, int more)
                            SYS_exit_group, SYS_clock_gettime, SYS_newfstatat,
                            /* More. */
                            SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_gettid, SYS_exit, SYS_getrandom,
-                           SYS_prlimit64, SYS_wait4, SYS_execve, SYS_rt_sigaction};
-    enum { ALL = sizeof allowed / sizeof *allowed, MORE = 12 };
+                           SYS_prlimit64, SYS_wait4, SYS_execve, SYS_rt_sigaction, SYS_prctl};
+    enum { ALL = sizeof allowed / sizeof *allowed, MORE = 13 };
     const int COUNT = more ? ALL : ALL - MORE;
     struct sock_filter filter[2 * ALL + 2];
     int length = 0;
@@ -111,9 +111,10 @@ static void *nothing(void *unused)
     return unused;
 }
 
-/* What the C library does for a thread and a process, and nothing else. */
+/* What the C library does for a thread and a process, and nothing else; and a second filter. */
 static void start_others(void)
 {
+    confine(0, 1);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
