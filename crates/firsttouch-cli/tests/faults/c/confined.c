@@ -6,8 +6,7 @@
 //# bare: blocks
 //# emulated: blocks 7
 //# bare: exits
-//# bare: copies
-//# emulated: copies 7
+//# bare: copies 7
 //# exec: -- nothing
 //# exec: -- exits
 //# exec: --pages thp -- blocks
@@ -20,12 +19,9 @@
 //# emulated: blocks 7
 //# exec: --pages thp --attachable -- blocks
 //# emulated: blocks 7
-//# bare: all
-//# emulated: all 7
-//# exec: --pages thp --attachable -- all
-//# emulated: all 7
-//# exec: --pages thp --prefault=background -- all
-//# emulated: all 7
+//# bare: all 7
+//# exec: --pages thp --attachable -- all 7
+//# exec: --pages thp --prefault=background -- all 7
 //# exec: --pages 4k -- blocks
 //# emulated: blocks 7
 //# exec: --pages 64k -- blocks
@@ -39,15 +35,12 @@
 //# expect: placed>=12M
 //# run: --pages thp -- exits
 //# expect: shortfall=seccomp-filter
-//# run: --pages thp -- copies
-//# emulated: copies 7
+//# run: --pages thp -- copies 7
 //# expect: absent=seccomp-filter
 //# expect: complete=true
-//# run: --pages thp --prefault=background -- copies
-//# emulated: copies 7
+//# run: --pages thp --prefault=background -- copies 7
 //# expect: complete=true
-//# exec: --pages 2m -- copies
-//# emulated: copies 7
+//# exec: --pages 2m -- copies 7
 //# bare: others
 //# exec: --pages thp -- others
 //# exec: --threads 0 -- others
