@@ -198,12 +198,6 @@ pub fn leave_capabilities() -> Answer {
     unsafe { call(libc::SYS_capset, [header.as_ptr() as usize, halves.as_ptr() as usize, 0, 0, 0, 0]) }
 }
 
-/// The effective user of the calling thread.
-pub fn effective_user() -> u32 {
-    // SAFETY: takes no argument and cannot fail.
-    unsafe { call(libc::SYS_geteuid, [0; 6]) }.unwrap_or(0) as u32
-}
-
 /// Whether the process lets others of the same user look into it (`PR_GET_DUMPABLE`).
 pub fn is_dumpable() -> bool {
     // SAFETY: reads a flag of the process.
@@ -221,6 +215,7 @@ pub fn name_thread(name: &core::ffi::CStr) {
 #[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
+    use crate::sys::effective_user;
     use std::io::{Read, Write};
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixStream};

@@ -4,6 +4,7 @@
 //! value, or the positive error number as `Err`.
 
 use core::arch::asm;
+use core::ffi::CStr;
 use libc::c_long;
 
 /// The kernel's answer: a value, or a positive error number (`libc::ENOMEM` …).
@@ -166,7 +167,7 @@ pub unsafe fn grow_mapping(source: usize, bytes: usize, new_bytes: usize) -> Ans
 
 /// Names anonymous memory for those who read `/proc/PID/maps`: `[anon:NAME]` (`PR_SET_VMA_ANON_NAME`, Linux 5.17 if built
 /// with it, else `EINVAL`). At most 79 bytes, printable, none of ``[]\\$` ``.
-pub fn name_memory(address: usize, bytes: usize, name: &core::ffi::CStr) -> Answer {
+pub fn name_memory(address: usize, bytes: usize, name: &CStr) -> Answer {
     const PR_SET_VMA: usize = 0x5356_4d41;
     const PR_SET_VMA_ANON_NAME: usize = 0;
     let arguments = [PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name.as_ptr() as usize, 0];
@@ -175,28 +176,39 @@ pub fn name_memory(address: usize, bytes: usize, name: &core::ffi::CStr) -> Answ
 }
 
 /// `open` for reading, relative to nothing; `path` ends with a zero byte.
-pub fn open_to_read(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
+pub fn open_to_read(path: &CStr) -> Result<Descriptor, i32> {
     open(path, libc::O_RDONLY | libc::O_CLOEXEC)
 }
 
-/// Creates or empties a file for writing, mode 0600; symbolic links are refused.
-pub fn create(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
-    open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOFOLLOW)
+/// Creates or empties a file for writing, mode 0600, in a folder of the process's own user: in another's, which may have been made in
+/// place of one that is gone, it is `EACCES`. Symbolic links are refused.
+pub fn create_in(folder: &CStr, name: &CStr) -> Result<Descriptor, i32> {
+    let folder = open(folder, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NOFOLLOW)?;
+    if about(folder.0, c"".as_ptr(), libc::AT_EMPTY_PATH).is_none_or(|about| about.st_uid != effective_user())
+    {
+        return Err(libc::EACCES);
+    }
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    open_at(folder.0, name, flags | libc::O_NONBLOCK)
 }
 
 /// `open` for reading and writing.
-pub(crate) fn open_to_read_and_write(path: &core::ffi::CStr) -> Result<Descriptor, i32> {
+pub(crate) fn open_to_read_and_write(path: &CStr) -> Result<Descriptor, i32> {
     open(path, libc::O_RDWR | libc::O_CLOEXEC)
 }
 
-fn open(path: &core::ffi::CStr, flags: i32) -> Result<Descriptor, i32> {
-    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600, 0, 0];
+fn open(path: &CStr, flags: i32) -> Result<Descriptor, i32> {
+    open_at(libc::AT_FDCWD, path, flags)
+}
+
+fn open_at(folder: i32, path: &CStr, flags: i32) -> Result<Descriptor, i32> {
+    let arguments = [folder as usize, path.as_ptr() as usize, flags as usize, 0o600, 0, 0];
     // SAFETY: the path is a valid C string for the time of the call.
     unsafe { call(libc::SYS_openat, arguments) }.map(|descriptor| Descriptor(descriptor as i32))
 }
 
 /// `readlink`; answers the part of the buffer that was filled.
-pub fn read_link<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+pub fn read_link<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let (address, length) = (buffer.as_mut_ptr() as usize, buffer.len());
     // SAFETY: the path is a valid C string and the buffer valid for writes of its length.
     let answer = unsafe {
@@ -206,21 +218,21 @@ pub fn read_link<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a
 }
 
 /// Whether two names lead to one file; false where one of them cannot be followed.
-pub fn is_same_file(one: &core::ffi::CStr, other: &core::ffi::CStr) -> bool {
-    let [one, other] =
-        [one, other].map(|path| about(path.as_ptr()).map(|about| (about.st_dev, about.st_ino)));
+pub fn is_same_file(one: &CStr, other: &CStr) -> bool {
+    let [one, other] = [one, other]
+        .map(|path| about(libc::AT_FDCWD, path.as_ptr(), 0).map(|about| (about.st_dev, about.st_ino)));
     one.is_some() && one == other
 }
 
 /// Whether a path, any pointer, leads to an ordinary file.
 pub fn is_ordinary_file(path: *const core::ffi::c_char) -> bool {
-    about(path).is_some_and(|about| about.st_mode & libc::S_IFMT == libc::S_IFREG)
+    about(libc::AT_FDCWD, path, 0).is_some_and(|about| about.st_mode & libc::S_IFMT == libc::S_IFREG)
 }
 
-fn about(path: *const core::ffi::c_char) -> Option<libc::stat64> {
+fn about(folder: i32, path: *const core::ffi::c_char, flags: i32) -> Option<libc::stat64> {
     // SAFETY: an all-zero structure is valid, and the call fills it.
     let mut about: libc::stat64 = unsafe { core::mem::zeroed() };
-    let arguments = [libc::AT_FDCWD as usize, path as usize, &raw mut about as usize, 0, 0, 0];
+    let arguments = [folder as usize, path as usize, &raw mut about as usize, flags as usize, 0, 0];
     // SAFETY: the kernel checks the path; the structure is what it fills on 64-bit machines.
     unsafe { call(libc::SYS_newfstatat, arguments) }.ok().map(|_| about)
 }
@@ -428,6 +440,12 @@ pub fn process_id() -> u32 {
     unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// The effective user of the calling thread.
+pub fn effective_user() -> u32 {
+    // SAFETY: takes no argument and cannot fail.
+    unsafe { call(libc::SYS_geteuid, [0; 6]) }.unwrap_or(0) as u32
+}
+
 /// Takes the priority of real-time programs, if it has one, from the calling thread; see sched(7).
 pub fn leave_real_time() {
     // SAFETY: asks about this thread.
@@ -507,4 +525,46 @@ pub fn futex_wake(word: &core::sync::atomic::AtomicU32, most: i32) {
     let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: the word is valid.
     let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, most as usize, 0, 0, 0]) };
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{chown, symlink};
+    use std::path::Path;
+
+    fn create(folder: &Path, name: &CStr) -> Result<(), i32> {
+        create_in(&CString::new(folder.as_os_str().as_bytes()).unwrap(), name).map(drop)
+    }
+
+    #[test]
+    fn a_file_is_created_in_a_folder_of_ones_own_only() {
+        let base = tempfile::tempdir().unwrap();
+        let own = base.path().join("own");
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join("file"), "before").unwrap();
+        assert_eq!(create(&own, c"file"), Ok(()));
+        assert_eq!(fs::read(own.join("file")).unwrap(), b"");
+        symlink(own.join("file"), own.join("link")).unwrap();
+        assert_eq!(create(&own, c"link"), Err(libc::ELOOP));
+        symlink(&own, base.path().join("link")).unwrap();
+        assert_eq!(create(&base.path().join("link"), c"file"), Err(libc::ENOTDIR));
+        // Nobody waits for somebody to read.
+        // SAFETY: the path is a valid C string.
+        let made = unsafe {
+            libc::mkfifo(CString::new(own.join("fifo").as_os_str().as_bytes()).unwrap().as_ptr(), 0o600)
+        };
+        assert_eq!((made, create(&own, c"fifo")), (0, Err(libc::ENXIO)));
+        let of_another = match effective_user() {
+            0 => own,
+            _ => "/".into(),
+        };
+        if effective_user() == 0 {
+            chown(&of_another, Some(12345), None).unwrap();
+        }
+        assert_eq!(create(&of_another, c"file"), Err(libc::EACCES));
+    }
 }

@@ -6,11 +6,17 @@
 //! the same again has its peak behind it, and all of it may be held.
 //!
 //! The kernel's own count of the process is read (`statm`, some microseconds) where the last reading does not tell, which is so
-//! while the program has more than ever. What of live blocks nobody has touched yet is taken for touched: it will be.
+//! while the program has more than ever. What of live blocks nobody has touched yet is taken for touched: it will be. In a program
+//! with several threads a reading takes another thread, which a busy processor keeps waiting, while others may wait for
+//! the heap; so it is read now and then there, and meanwhile nothing is held beyond what is known.
 
 use crate::coverage;
 use crate::lines::apart_from;
 use crate::pages::HUGE;
+use firsttouch_linux::sys;
+
+/// How long a reading by a thread of its own is not repeated.
+const APART_NS: u64 = 100_000_000;
 
 /// What is known of the program's own memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +25,8 @@ pub(crate) struct Footprint {
     peak_bytes: usize,
     /// What it had beside blocks at the last reading.
     other_bytes: usize,
+    /// When a thread of its own read it last.
+    read_apart_ns: u64,
 }
 
 /// Bytes in blocks, and held for reuse.
@@ -31,20 +39,35 @@ pub(crate) struct Placed {
 }
 
 impl Footprint {
-    pub(crate) const UNKNOWN: Footprint = Footprint { peak_bytes: 0, other_bytes: 0 };
+    pub(crate) const UNKNOWN: Footprint = Footprint { peak_bytes: 0, other_bytes: 0, read_apart_ns: 0 };
 
     /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet. Where there are
     /// `others`, files are not opened beside theirs.
     pub(crate) fn may_hold(&mut self, placed: Placed, bytes: usize, others: bool) -> bool {
-        self.may_hold_by(placed, bytes, |has_pool| apart_from(others, || coverage::resident_bytes(has_pool)))
+        let has_pool = placed.has_pool;
+        let read = || apart_from(others, || coverage::resident_bytes(has_pool));
+        self.is_within(placed, bytes)
+            || self.may_be_read(others, sys::coarse_ns) && self.is_within_by(placed, bytes, read)
     }
 
-    fn may_hold_by(&mut self, placed: Placed, bytes: usize, read: impl Fn(bool) -> Option<usize>) -> bool {
-        let all = placed.live_bytes + placed.held_bytes + bytes;
-        if self.other_bytes + all <= self.limit() {
-            return true;
+    fn is_within(&self, placed: Placed, bytes: usize) -> bool {
+        self.other_bytes + placed.live_bytes + placed.held_bytes + bytes <= self.limit()
+    }
+
+    fn may_be_read(&mut self, others: bool, now_ns: impl Fn() -> u64) -> bool {
+        if others {
+            let now_ns = now_ns();
+            if self.read_apart_ns != 0 && now_ns.saturating_sub(self.read_apart_ns) < APART_NS {
+                return false;
+            }
+            self.read_apart_ns = now_ns;
         }
-        match read(placed.has_pool) {
+        true
+    }
+
+    fn is_within_by(&mut self, placed: Placed, bytes: usize, read: impl Fn() -> Option<usize>) -> bool {
+        let all = placed.live_bytes + placed.held_bytes + bytes;
+        match read() {
             Some(resident) => {
                 self.other_bytes = resident.saturating_sub(all);
                 self.peak_bytes = self.peak_bytes.max(resident.saturating_sub(placed.held_bytes));
@@ -52,7 +75,7 @@ impl Footprint {
             // Without /proc blocks are all that is known.
             None => self.peak_bytes = self.peak_bytes.max(placed.live_bytes + bytes),
         }
-        self.other_bytes + all <= self.limit()
+        self.is_within(placed, bytes)
     }
 
     /// How much is held too much, beside blocks that have just become more.
@@ -81,9 +104,10 @@ mod tests {
     fn what_was_the_programs_own_may_be_held() {
         let mut footprint = Footprint::UNKNOWN;
         // 120 MiB in all when a block of 100 is freed: all of it may stay.
-        assert!(footprint.may_hold_by(placed(0, 0), 100 * MIB, |_| Some(120 * MIB)));
+        assert!(!footprint.is_within(placed(0, 0), 100 * MIB));
+        assert!(footprint.is_within_by(placed(0, 0), 100 * MIB, || Some(120 * MIB)));
         // It comes again, and again: nothing has to be read for that.
-        assert!(footprint.may_hold_by(placed(0, 0), 100 * MIB, |_| unreachable!()));
+        assert!(footprint.is_within(placed(0, 0), 100 * MIB));
         assert_eq!(footprint.excess(placed(100, 0)), 0);
         // Twice as much, of new pages beside what is held: a tenth of the new sum may stay.
         assert_eq!(footprint.excess(placed(200, 100)), 78 * MIB);
@@ -93,17 +117,27 @@ mod tests {
     fn a_vector_that_grows_holds_nothing_of_what_it_has_left() {
         let mut footprint = Footprint::UNKNOWN;
         // 40 have been copied into 80, of which the half is touched.
-        assert!(!footprint.may_hold_by(placed(80, 0), 40 * MIB, |_| Some(85 * MIB)));
-        assert!(!footprint.may_hold_by(placed(160, 0), 80 * MIB, |_| Some(165 * MIB)));
+        assert!(!footprint.is_within_by(placed(80, 0), 40 * MIB, || Some(85 * MIB)));
+        assert!(!footprint.is_within_by(placed(160, 0), 80 * MIB, || Some(165 * MIB)));
         // Freed in the end, it may be held.
-        assert!(footprint.may_hold_by(placed(0, 0), 160 * MIB, |_| Some(165 * MIB)));
+        assert!(footprint.is_within_by(placed(0, 0), 160 * MIB, || Some(165 * MIB)));
     }
 
     #[test]
     fn without_a_count_of_the_kernels_blocks_are_all_that_is_known() {
         let mut footprint = Footprint::UNKNOWN;
-        assert!(footprint.may_hold_by(placed(0, 0), 50 * MIB, |_| None));
-        assert!(!footprint.may_hold_by(placed(30, 40), 30 * MIB, |_| None));
+        assert!(footprint.is_within_by(placed(0, 0), 50 * MIB, || None));
+        assert!(!footprint.is_within_by(placed(30, 40), 30 * MIB, || None));
+    }
+
+    #[test]
+    fn with_several_threads_it_is_read_now_and_then() {
+        let mut footprint = Footprint::UNKNOWN;
+        assert!(footprint.may_be_read(false, || 5) && footprint.may_be_read(false, || 5));
+        assert!(footprint.may_be_read(true, || 5) && !footprint.may_be_read(true, || 5));
+        assert!(
+            !footprint.may_be_read(true, || 4 + APART_NS) && footprint.may_be_read(true, || 5 + APART_NS)
+        );
     }
 
     #[test]

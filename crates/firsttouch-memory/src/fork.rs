@@ -85,7 +85,7 @@ impl Heap {
         inner.has_threads = false;
         inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
         // The record is the parent's.
-        inner.record_path = None;
+        inner.record_file = None;
         if inner.has_blocks_to_copy() {
             inner.leave_reserved_pool(parent);
         }

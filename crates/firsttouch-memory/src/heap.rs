@@ -14,12 +14,11 @@ use crate::lock::{Guard, Lock};
 use crate::mark::Mark;
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
-use crate::record::More;
+use crate::record::{More, RecordFile};
 use crate::settings::{Settings, Totals};
 use crate::snapshot::{BlockInfo, why_small};
 use crate::span::{Room, Span};
 use crate::state::Inner;
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
@@ -513,11 +512,11 @@ impl Heap {
         count
     }
 
-    /// From now on, keeps the reading of the peak and writes it to that file; with `memory_only` no record where there would be
+    /// From now on, keeps the reading of the peak and writes it there; with `memory_only` no record where there would be
     /// nothing to tell of memory.
-    pub fn record_to(&self, path: &'static CStr, memory_only: bool) {
+    pub fn record_to(&self, file: RecordFile, memory_only: bool) {
         if let Some(mut inner) = self.wait() {
-            inner.record_path = Some(path);
+            inner.record_file = Some(file);
             inner.records_memory_only = memory_only;
         }
     }

@@ -63,6 +63,7 @@ pub use lock::{Guard, Lock};
 pub use mark::Mark;
 pub use pages::{BASE, GIGANTIC, HUGE, Pages};
 pub use reason::Reason;
+pub use record::RecordFile;
 pub use region::{
     Advice, Builder, Growth, Naming, NodePolicy, PlainData, Region, RegionError, RegionReceipt, Replicated,
     ReplicationCost, SharedRegion,

@@ -82,10 +82,34 @@ pub(crate) fn may_be_written() -> bool {
     unsafe { sys::call(libc::SYS_prlimit64, arguments) }.is_ok() && limit.rlim_cur >= RECORD_BYTES
 }
 
+/// Where a record is written: a file of a folder, which may be gone by then.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordFile {
+    folder: &'static CStr,
+    name: &'static CStr,
+}
+
+impl RecordFile {
+    /// The file of an absolute path, which ends with a zero byte; `None` where it is none. The slash before the name is lost.
+    pub fn of(path: &'static mut [u8]) -> Option<RecordFile> {
+        let slash = path
+            .iter()
+            .take_while(|byte| **byte != 0)
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'/')
+            .last()?
+            .0;
+        path[slash] = 0;
+        let (folder, name) = path.split_at(slash + 1);
+        let [folder, name] = [folder, name].map(|part| CStr::from_bytes_until_nul(part).ok());
+        Some(RecordFile { folder: folder?, name: name? })
+    }
+}
+
 impl Record<'_> {
     /// A record that cannot be written is left out: the program comes first.
-    pub(crate) fn write(&self, path: &CStr) {
-        let Ok(file) = sys::create(path) else { return };
+    pub(crate) fn write(&self, file: RecordFile) {
+        let Ok(file) = sys::create_in(file.folder, file.name) else { return };
         let mut writer = Writer { file, buffer: [0; 1024], used: 0 };
         let _ = self.print(&mut writer).and_then(|()| writer.flush());
     }

@@ -6,12 +6,11 @@ use crate::extents::{Block, Extents, Page};
 use crate::footprint::{Footprint, Placed};
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
-use crate::record::{self, More, Record};
+use crate::record::{self, More, Record, RecordFile};
 use crate::settings::{Settings, Totals};
 use crate::snapshot::Snapshot;
 use crate::span::{Room, Span};
 use crate::sparse::Sparse;
-use core::ffi::CStr;
 use firsttouch_linux::sys;
 
 /// The state behind the lock.
@@ -28,7 +27,7 @@ pub(crate) struct Inner {
     /// Why nothing is placed any more.
     stood_down: Option<Reason>,
     /// Where the record goes, if one is wanted.
-    pub(crate) record_path: Option<&'static CStr>,
+    pub(crate) record_file: Option<RecordFile>,
     /// A record that would tell of no memory is left out.
     pub(crate) records_memory_only: bool,
     /// The reading at the peak, if a record is wanted.
@@ -69,7 +68,7 @@ impl Inner {
         totals: Totals::ZERO,
         refused: [0; Reason::ALL.len()],
         stood_down: None,
-        record_path: None,
+        record_file: None,
         records_memory_only: false,
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
@@ -468,7 +467,7 @@ impl Inner {
 
     /// Called before placed memory becomes less: reads it if there is more than the last reading saw.
     pub(crate) fn look_before_less(&mut self) {
-        if self.record_path.is_none() || self.totals.live_bytes / 33 * 32 < self.snapshot.resident_bytes() {
+        if self.record_file.is_none() || self.totals.live_bytes / 33 * 32 < self.snapshot.resident_bytes() {
             return;
         }
         let before = sys::now_ns();
@@ -499,11 +498,11 @@ impl Inner {
 
     /// The last record of a program that ends, if one is wanted.
     pub(crate) fn finish_record(&mut self, more: More<'_>) {
-        if self.record_path.is_some() && !(self.records_memory_only && self.has_nothing_to_tell()) {
+        if self.record_file.is_some() && !(self.records_memory_only && self.has_nothing_to_tell()) {
             self.look();
             self.write_record(true, more);
         }
-        self.record_path = None;
+        self.record_file = None;
     }
 
     /// Nothing was placed, and nothing was refused.
@@ -514,7 +513,7 @@ impl Inner {
     }
 
     fn write_record(&self, complete: bool, more: More<'_>) {
-        if let Some(path) = self.record_path.filter(|_| record::may_be_written()) {
+        if let Some(file) = self.record_file.filter(|_| record::may_be_written()) {
             let (asked, totals) = (self.settings.pages, self.totals);
             Record {
                 asked,
@@ -525,7 +524,7 @@ impl Inner {
                 complete,
                 more,
             }
-            .write(path);
+            .write(file);
         }
     }
 }

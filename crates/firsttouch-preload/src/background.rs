@@ -150,7 +150,7 @@ impl Waiting {
             let mut goes_on = to < end && created;
             if goes_on && since_room_was_seen >= room::PIECE {
                 since_room_was_seen = 0;
-                goes_on = may_read && room::has_room_left();
+                goes_on = may_read && room::has_room_left(true);
             }
             if goes_on && self.next.compare_exchange(at | BUSY, to, SeqCst, SeqCst).is_ok() {
                 continue;

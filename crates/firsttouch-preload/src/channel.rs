@@ -116,7 +116,7 @@ fn attend(listening: &Descriptor, woken: &Descriptor) {
 }
 
 fn may_ask(connection: &Descriptor) -> bool {
-    let user = socket::effective_user();
+    let user = sys::effective_user();
     user != NO_USER && socket::peer(connection).is_ok_and(|peer| peer.user == user) && socket::is_dumpable()
 }
 

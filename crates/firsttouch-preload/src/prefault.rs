@@ -127,7 +127,7 @@ fn populate(share: Share) {
     let Share { start, bytes, collapse, .. } = share;
     let (mut at, end) = (start, start + bytes);
     while at < end {
-        if at > start && !room::has_room_left() {
+        if at > start && !room::has_room_left(false) {
             break;
         }
         let to = ((at + room::PIECE) / HUGE * HUGE).min(end);

@@ -1,9 +1,9 @@
 //! The record of this process: where it is written, and when.
 
 use crate::{HEAP, populate, threads};
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use firsttouch_linux::{stack, sys};
+use firsttouch_memory::RecordFile;
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;
@@ -21,15 +21,15 @@ static RECORD_PATH: Once<[u8; PATH_BYTES]> = Once(core::cell::UnsafeCell::new([0
 /// Records this process, from the constructor on: by its path, with the number of the process behind it if the program was
 /// started by the one that was chosen, which has the name to itself.
 pub(crate) fn begin(path: &[u8], process: u32, is_chosen: bool) {
-    if let Some(path) = record_path(path, (!is_chosen).then_some(process)) {
-        HEAP.record_to(path, !is_chosen);
+    if let Some(file) = record_file(path, (!is_chosen).then_some(process)) {
+        HEAP.record_to(file, !is_chosen);
         RECORDING_PROCESS.store(process, Ordering::Relaxed);
     }
 }
 
-/// Keeps the path of the record, with a number behind it if there is one; `None` where it is empty or too long. For the
+/// Keeps the file of the record, whose name has the number behind it if there is one; `None` where it is none or too long. For the
 /// constructor.
-fn record_path(path: &[u8], number: Option<u32>) -> Option<&'static CStr> {
+fn record_file(path: &[u8], number: Option<u32>) -> Option<RecordFile> {
     // SAFETY: the constructor runs before other threads, and once.
     let buffer = unsafe { &mut *RECORD_PATH.0.get() };
     let mut digits = [0; 11];
@@ -40,7 +40,7 @@ fn record_path(path: &[u8], number: Option<u32>) -> Option<&'static CStr> {
     }
     buffer[..path.len()].copy_from_slice(path);
     buffer[path.len()..length].copy_from_slice(suffix);
-    CStr::from_bytes_until_nul(buffer).ok()
+    RecordFile::of(buffer)
 }
 
 /// `.4711`, at the end of `digits`.

@@ -42,9 +42,10 @@ pub(crate) fn is_done(bytes: usize) {
 }
 
 /// Whether there still is room for what is being created. Others create pages at the same time: the ranks of a job in one control group do.
-pub(crate) fn has_room_left() -> bool {
+/// A thread may have `own_files`.
+pub(crate) fn has_room_left(own_files: bool) -> bool {
     let needed = still_needed();
-    room(needed).is_none_or(|room| room >= needed)
+    room(needed, own_files).is_none_or(|room| room >= needed)
 }
 
 fn has_room_for_counted(bytes: usize) -> bool {
@@ -59,7 +60,7 @@ fn has_room_for_counted(bytes: usize) -> bool {
         }
     }
     // Without /proc nobody knows.
-    let (needed, room) = (still_needed(), room(usize::MAX).unwrap_or(usize::MAX));
+    let (needed, room) = (still_needed(), room(usize::MAX, false).unwrap_or(usize::MAX));
     let fits = needed <= room;
     // Others take of it, too.
     LEFT.store(if fits { (room - needed) / 4 } else { 0 }, Ordering::Relaxed);
@@ -69,8 +70,8 @@ fn has_room_for_counted(bytes: usize) -> bool {
 }
 
 /// See [`room_bytes`].
-fn room(enough: usize) -> Option<usize> {
-    apart_from(threads::has_others(), || room_bytes(enough))
+fn room(enough: usize, own_files: bool) -> Option<usize> {
+    apart_from(!own_files && threads::has_others(), || room_bytes(enough))
 }
 
 /// The room for what is being created, and some beside it.
