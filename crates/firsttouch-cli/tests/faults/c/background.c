@@ -1,7 +1,7 @@
 // Pages of large blocks that a thread creates in the background: all of them, without a touch; none of a block that is freed; contents
 // stay as the program wrote them, whatever becomes of the block meanwhile; a fork takes no thread with it, by whatever call it is made;
 // none where the program has changed what is there meanwhile; what the thread opens, or a thread of the program's that allocates, is
-// not among the program's files. Arguments: what, and how often, if not some tens of times.
+// not among the program's files, and not at every block. Arguments: what, and how often, if not some tens of times.
 //# once: threads
 //# bare: resized
 //# emulated: resized 6
@@ -51,6 +51,9 @@
 //# emulated: files_of_two 20
 //# exec: --pages 4k -- files_of_two
 //# emulated: files_of_two 20
+//# bare: seldom_read
+//# exec: --pages 4k -- seldom_read
+//# emulated: seldom_read 400
 #include "copy.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -59,6 +62,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* Whether no page of this range, of so many, or every one of them is there. */
@@ -333,6 +337,32 @@ static void files_of_two(unsigned rounds)
     CHECK(pthread_join(other, NULL) == 0);
 }
 
+static void *wait_for_ever(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+/* Who frees more than was ever resident is not kept waiting each time for a reading of that by another thread. */
+static void seldom_read(unsigned rounds)
+{
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, wait_for_ever, NULL) == 0);
+    struct rusage before, after;
+    char *blocks[16] = {NULL};
+    CHECK(getrusage(RUSAGE_SELF, &before) == 0);
+    for (unsigned i = 0; i < rounds; i++) {
+        char **block = &blocks[i % 16];
+        free(*block);
+        *block = malloc((i * 37 % 64 + 1) * (MIB / 4));
+        CHECK(*block != NULL);
+        **block = 1;
+    }
+    CHECK(getrusage(RUSAGE_SELF, &after) == 0);
+    CHECK(after.ru_nvcsw - before.ru_nvcsw < rounds / 4);
+}
+
 static void see_the_end(void)
 {
     puts(syscall(SYS_gettid) == getpid() ? "the end was seen" : "by a thread of somebody else");
@@ -356,7 +386,7 @@ int main(int count, char **words)
         unsigned rounds;
     } all[] = {{"created", created, 1}, {"freed", freed, 50}, {"resized", resized, 30}, {"forked", forked, 20}, {"copied", copied, 20},
                {"vforked", vforked, 20}, {"changed", changed, 4}, {"files", files, 10}, {"files_of_two", files_of_two, 170},
-               {"real_time", real_time, 20}, {"ended", ended, 1}};
+               {"seldom_read", seldom_read, 4000}, {"real_time", real_time, 20}, {"ended", ended, 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].word)) {
             all[i].act(count > 2 ? (unsigned)strtoul(words[2], NULL, 10) : all[i].rounds);
