@@ -43,6 +43,7 @@
 //# exec: --pages 2m -- copies 7
 //# bare: others
 //# exec: --pages thp -- others
+//# exec: --pages 2m -- others
 //# exec: --threads 0 -- others
 //# run: --pages thp -- others
 //# bare: finds_out
@@ -140,7 +141,7 @@ int main(int count, char **words)
         return 0;
     }
     char *early = NULL, *volatile late = NULL;
-    if (all || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
+    if (all || others || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
         early = malloc(12 * MIB);
         fill(early, 12 * MIB, 3);
     }
