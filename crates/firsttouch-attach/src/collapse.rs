@@ -12,7 +12,7 @@ use firsttouch_linux::pagemap::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use firsttouch_placement::format_bytes;
-use firsttouch_process::{Blocks, GrowthLimit, whole_blocks};
+use firsttouch_process::{Blocks, GrowthLimit, may_have_blocks, whole_blocks};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ const MOST_FULL: u32 = 3;
 pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Halt> {
     let mut all = Vec::new();
     for area in areas.iter().filter(|area| area.collapsible && !area.forbidden) {
-        if area.small_bytes() < PMD_BYTES / 2 || area.lazy_free_bytes > area.small_bytes() / 2 {
+        if !may_have_blocks(area.small_bytes(), area.lazy_free_bytes) {
             continue;
         }
         let pagemap = work.target.pagemap();

@@ -11,7 +11,7 @@ mod blocks;
 mod candidates;
 mod pass;
 
-pub use blocks::{Blocks, GrowthLimit, whole_blocks};
+pub use blocks::{Blocks, GrowthLimit, may_have_blocks, whole_blocks};
 use candidates::{Candidate, candidates};
 pub use candidates::{is_plain, is_special, is_thread_stack};
 use firsttouch_linux::clock::thread_processor_time;

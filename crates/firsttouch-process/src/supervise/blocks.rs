@@ -13,7 +13,7 @@ const PAGES_PER_BLOCK: usize = (PMD_BYTES / Pagemap::PAGE_BYTES) as usize;
 /// zeros, and pages shared with a child alike.
 const ENOUGH_PAGES: usize = PAGES_PER_BLOCK / 2;
 /// The same in bytes.
-pub(super) const ENOUGH_BYTES: u64 = ENOUGH_PAGES as u64 * Pagemap::PAGE_BYTES;
+const ENOUGH_BYTES: u64 = ENOUGH_PAGES as u64 * Pagemap::PAGE_BYTES;
 /// Pagemap entries read at a time: 64 blocks.
 const PAGES_PER_READ: usize = 64 * PAGES_PER_BLOCK;
 
@@ -33,6 +33,12 @@ impl Blocks {
     fn growth(&self, bytes: u64) -> u64 {
         self.absent_bytes.min(bytes - bytes / PMD_BYTES * ENOUGH_BYTES) + self.lazy_free_bytes.min(bytes)
     }
+}
+
+/// Whether a mapping may have blocks that are worth a huge page, by the sizes of its parts on base pages and of what the program has given
+/// up by `MADV_FREE`: not where less is on base pages than makes one block worth it, nor where most of that was given up.
+pub fn may_have_blocks(small_bytes: u64, lazy_free_bytes: u64) -> bool {
+    small_bytes >= ENOUGH_BYTES && lazy_free_bytes <= small_bytes / 2
 }
 
 /// The runs of whole blocks in a range that are worth collapsing: mostly the program's own already, and nothing of them in swap.

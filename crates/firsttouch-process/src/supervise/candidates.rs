@@ -1,6 +1,6 @@
 //! Which memory of another process is worth collapsing. Pure: everything read comes in as values.
 
-use super::blocks::ENOUGH_BYTES;
+use super::blocks::may_have_blocks;
 use super::pass::{Pass, SuperviseRange};
 use firsttouch_linux::maps::{Backing, Mapping};
 use firsttouch_linux::smaps::Region;
@@ -65,8 +65,7 @@ pub(super) fn candidates(regions: &[Region], range: SuperviseRange) -> (Vec<Cand
             continue;
         }
         let lazy_free_bytes = region.figures.lazy_free.unwrap_or(0);
-        // Nothing to gain where less than what makes one block worth it is on base pages, or most was given up.
-        if small_bytes >= ENOUGH_BYTES && lazy_free_bytes <= small_bytes / 2 {
+        if may_have_blocks(small_bytes, lazy_free_bytes) {
             candidates.push(Candidate {
                 start: mapping.start,
                 end: mapping.end,

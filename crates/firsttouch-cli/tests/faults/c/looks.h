@@ -34,6 +34,26 @@ static void tell(FILE *out) {
     fflush(out);
 }
 
+/* A process that has so many MiB, tells so by one pipe, and waits for the end of the other. */
+static void tell_and_wait(int mib, int out, int wait) {
+    char byte;
+    unsigned char *own = filled(mib);
+    FILE *lines = fdopen(out, "w");
+    tell(lines);
+    fclose(lines);
+    while (read(wait, &byte, 1) > 0) {}
+    exit(own[MIB] != 1);
+}
+
+/* Becomes the program anew, with a word that says what it is now and the numbers of two pipes. */
+static void become(char *name, const char *word, int out, int wait) {
+    char numbers[2][16];
+    snprintf(numbers[0], sizeof numbers[0], "%d", out);
+    snprintf(numbers[1], sizeof numbers[1], "%d", wait);
+    execl("/proc/self/exe", name, word, numbers[0], numbers[1], (char *)NULL);
+    _exit(6);
+}
+
 /* A number of a process, by a file of /proc and the words before the number; -1 where it is not the command, or not to be read. */
 static long number_of(pid_t launcher, const char *name, const char *words) {
     char path[64], line[256];

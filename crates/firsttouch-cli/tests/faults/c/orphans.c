@@ -11,32 +11,18 @@
 
 enum { OWN_MIB = 24 };
 
-/* Writes its line to one pipe and waits for the other one's end. */
-static void orphan(int out, int wait) {
-    char byte;
-    unsigned char *own = filled(OWN_MIB);
-    FILE *lines = fdopen(out, "w");
-    tell(lines);
-    fclose(lines);
-    while (read(wait, &byte, 1) > 0) {}
-    exit(own[MIB] != 1);
-}
-
 int main(int count, char **words) {
     int out[2], wait_for[2], status;
-    char line[256], numbers[2][16];
-    if (count == 4 && !strcmp(words[1], "left")) orphan(atoi(words[2]), atoi(words[3]));
+    char line[256];
+    if (count == 4 && !strcmp(words[1], "left")) tell_and_wait(OWN_MIB, atoi(words[2]), atoi(words[3]));
     if (count != 2 || pipe(out) || pipe(wait_for)) return 5;
     pid_t starter = fork();
     if (starter == 0) {
         if (setsid() < 0 || fork()) _exit(0);
         close(out[0]);
         close(wait_for[1]);
-        if (!strcmp(words[1], "stays")) orphan(out[1], wait_for[0]);
-        snprintf(numbers[0], sizeof numbers[0], "%d", out[1]);
-        snprintf(numbers[1], sizeof numbers[1], "%d", wait_for[0]);
-        execl("/proc/self/exe", words[0], "left", numbers[0], numbers[1], (char *)NULL);
-        _exit(6);
+        if (!strcmp(words[1], "stays")) tell_and_wait(OWN_MIB, out[1], wait_for[0]);
+        become(words[0], "left", out[1], wait_for[0]);
     }
     if (waitpid(starter, &status, 0) != starter || status) return 7;
     close(out[1]);

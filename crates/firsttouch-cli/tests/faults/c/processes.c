@@ -30,23 +30,16 @@ enum { SHARED_MIB = 16, OWN_MIB = 24 };
 
 static unsigned char *shared_memory;
 
-/* A child writes its line to one pipe and waits for the other one's end. */
 static void child(int out, int wait) {
-    char byte;
-    unsigned char *own = filled(OWN_MIB);
     long sum = 0;
     for (size_t at = 0; at < (size_t)SHARED_MIB * MIB && shared_memory; at += 4096) sum += shared_memory[at];
     if (shared_memory && sum != SHARED_MIB * 256) exit(4);
-    FILE *lines = fdopen(out, "w");
-    tell(lines);
-    fclose(lines);
-    while (read(wait, &byte, 1) > 0) {}
-    exit(own[MIB] != 1);
+    tell_and_wait(OWN_MIB, out, wait);
 }
 
 int main(int count, char **words) {
     int out[2], wait_for[2], status;
-    char line[256], numbers[2][16];
+    char line[256];
     if (count == 4 && !strcmp(words[1], "leaf")) child(atoi(words[2]), atoi(words[3]));
     shared_memory = mmap(0, (size_t)SHARED_MIB * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared_memory == MAP_FAILED || pipe(out) || pipe(wait_for)) return 5;
@@ -57,10 +50,7 @@ int main(int count, char **words) {
         close(wait_for[1]);
         /* One goes on as it is, the other becomes a program of its own. */
         if (number == 0) child(out[1], wait_for[0]);
-        snprintf(numbers[0], sizeof numbers[0], "%d", out[1]);
-        snprintf(numbers[1], sizeof numbers[1], "%d", wait_for[0]);
-        execl("/proc/self/exe", words[0], "leaf", numbers[0], numbers[1], (char *)NULL);
-        _exit(6);
+        become(words[0], "leaf", out[1], wait_for[0]);
     }
     close(out[1]);
     close(wait_for[0]);
