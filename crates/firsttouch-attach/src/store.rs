@@ -1,9 +1,8 @@
 //! The folder of journals: which there are, of which processes, and which can go.
 
 use crate::journal::JournalHistory;
-use crate::target::living_thread;
 use firsttouch_documents::JournalBegin;
-use firsttouch_linux::process::{Stat, are_numbers_ours, pid_namespace, unless_ended};
+use firsttouch_linux::process::{Stat, are_numbers_ours, living_thread, pid_namespace, unless_ended};
 use firsttouch_linux::root::Root;
 use firsttouch_placement::AttachedProcess;
 use firsttouch_sorted::sort_by_key;

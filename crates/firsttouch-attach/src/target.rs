@@ -5,7 +5,7 @@
 
 use firsttouch_documents::ProgramImage;
 use firsttouch_linux::pagemap::Pagemap;
-use firsttouch_linux::process::{Stat, Status, ancestors, are_numbers_ours, threads};
+use firsttouch_linux::process::{Stat, Status, ancestors, are_numbers_ours, living_thread};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
@@ -380,19 +380,6 @@ impl Target {
     pub fn root(&self) -> &Root {
         &self.root
     }
-}
-
-/// A thread of a process that has not ended, the first one if possible: that is a zombie when the others go on without it,
-/// and has no memory any more. `first` was read of the process; `None` if all have ended.
-pub(crate) fn living_thread(root: &Root, pid: u32, first: Stat) -> Option<(u32, Stat)> {
-    let lives = |stat: &Stat| !matches!(stat.state, 'Z' | 'X');
-    if lives(&first) {
-        return Some((pid, first));
-    }
-    let others = threads(root, pid).ok()?.into_iter().filter(|thread| *thread != pid);
-    others
-        .filter_map(|thread| Some((thread, Stat::read_thread(root, pid, thread).ok()?)))
-        .find(|(_, stat)| lives(stat))
 }
 
 fn thread_or_nothing(root: &Root, pid: u32) -> TargetError {

@@ -21,6 +21,7 @@ pub(crate) struct Visitor {
     next_pass: Option<Instant>,
     next_look: Option<Instant>,
     last_pass: Pass,
+    collapsed_bytes: u64,
     refusal: Option<SuperviseError>,
     began: bool,
 }
@@ -98,6 +99,7 @@ impl Visitor {
         match supervisor.pass() {
             Ok(pass) if pass.ended => None,
             Ok(pass) => {
+                self.collapsed_bytes += pass.collapsed_bytes;
                 self.last_pass = pass;
                 Some(supervisor.pause())
             }
@@ -115,7 +117,11 @@ impl Visitor {
 
     /// Why the kernel did not let us collapse anything; a process that was gone already is no refusal.
     pub(crate) fn refusal(&self) -> Option<(Reason, String)> {
-        let error = self.refusal.as_ref()?;
+        let reason = Reason::FirstThreadEnded;
+        let is_out_of_reach = self.collapsed_bytes == 0 && self.last_pass.refused.contains_key(&reason);
+        let out_of_reach =
+            is_out_of_reach.then(|| SuperviseError::Refused { pid: self.pid, reason, source: None });
+        let error = self.refusal.as_ref().or(out_of_reach.as_ref())?;
         Some((error.reason()?, error.to_string()))
     }
 

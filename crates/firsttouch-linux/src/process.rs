@@ -47,6 +47,8 @@ pub struct Status {
     pub allowed_nodes: Option<Vec<u32>>,
     /// `R` running, `S` sleeping, `T` stopped, `t` stopped by its tracer, `Z` ended and not collected…
     pub state: Option<char>,
+    /// SIGKILL waits for it; of a process for its first thread. The kernel sends it to every other thread of a process that ends.
+    pub killed: Option<bool>,
 }
 
 impl Status {
@@ -72,6 +74,9 @@ impl Status {
                 "Cpus_allowed_list" => status.allowed_cpus = parse_list(value),
                 "Mems_allowed_list" => status.allowed_nodes = parse_list(value),
                 "State" => status.state = value.chars().next(),
+                "SigPnd" => {
+                    status.killed = u64::from_str_radix(value, 16).ok().map(|set| set & SIGKILL_BIT != 0);
+                }
                 "THP_enabled" => status.thp_enabled = value.parse::<u8>().ok().map(|word| word != 0),
                 _ => {}
             }
@@ -117,6 +122,8 @@ pub struct Stat {
     pub start_ticks: u64,
     /// It is a thread of the kernel itself, without memory of its own.
     pub kernel_thread: bool,
+    /// It is giving back what it has, or has done so: it ends.
+    pub ending: bool,
     /// Where its code begins and where its stack began, which an `exec` changes; 0 for readers that may not look into
     /// the process, `None` where the line ends early.
     pub image: Option<(u64, u64)>,
@@ -154,6 +161,7 @@ impl Stat {
             system_ticks: number(12)?,
             start_ticks: number(19)?,
             kernel_thread: number(6)? & PF_KTHREAD != 0,
+            ending: number(6)? & PF_EXITING != 0,
             image: number(23).zip(number(25)),
             processor: number(36).and_then(|number| number.try_into().ok()),
         })
@@ -181,10 +189,54 @@ impl Stat {
 
 /// A thread of the kernel (`include/linux/sched.h`).
 const PF_KTHREAD: u64 = 0x0020_0000;
+/// A thread that ends (the same file).
+const PF_EXITING: u64 = 0x4;
+/// The place of SIGKILL in a set of signals.
+const SIGKILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
+
+/// A thread of a process that has not ended: the first one, whose number is that of the process, or where that has ended while others go
+/// on (`pthread_exit` in `main`) one of these. `first` was read of the process; `None` if all have ended.
+///
+/// Such a process looks like a zombie: under its own number /proc shows none of its memory, files and words, and under that of any thread
+/// that lives all of them, as move_pages(2) and kcmp(2) do. pidfd_open(2) takes the number of the process only, so that
+/// process_madvise(2), which looks for the memory by the first thread, does not reach it.
+pub fn living_thread(root: &Root, pid: u32, first: Stat) -> Option<(u32, Stat)> {
+    let lives = |stat: &Stat| !matches!(stat.state, 'Z' | 'X') && !stat.ending;
+    if lives(&first) {
+        return Some((pid, first));
+    }
+    let others = threads(root, pid).ok()?.into_iter().filter(|thread| *thread != pid);
+    others
+        .filter_map(|thread| Some((thread, Stat::read_thread(root, pid, thread).ok()?)))
+        .find(|(_, stat)| lives(stat))
+}
+
+/// The [`living_thread`] of a process and its status, which tells of the memory; `first` was read of the process. `None` if all have ended.
+pub fn living_status(root: &Root, pid: u32, mut first: Stat) -> Option<(u32, Stat, Status)> {
+    /// A thread that ends between two readings is another one's turn; not for ever, where nothing shows memory.
+    const MOST_LOOKS: u32 = 100;
+    for _ in 1..MOST_LOOKS {
+        let (thread, stat) = living_thread(root, pid, first)?;
+        match Status::read(root, thread) {
+            Ok(status) if status.vm_rss_bytes.is_some() || stat.kernel_thread => {
+                return Some((thread, stat, status));
+            }
+            _ => first = Stat::read(root, pid).ok()?,
+        }
+    }
+    None
+}
+
+/// The number under which /proc shows what a process has: that of its [`living_thread`], its own if there is none.
+pub fn shown_under(root: &Root, pid: u32) -> u32 {
+    let living = Stat::read(root, pid).ok().and_then(|first| living_thread(root, pid, first));
+    living.map_or(pid, |(thread, _)| thread)
+}
+
 /// The program and its arguments as the process was started with them, or has written over them since; its name alone
 /// where it has none (a zombie, a thread of the kernel).
 pub fn command_line(root: &Root, pid: u32) -> io::Result<Vec<String>> {
-    let text = read_text(&process_file(root, pid, "cmdline"))?;
+    let text = read_text(&process_file(root, shown_under(root, pid), "cmdline"))?;
     let words: Vec<String> =
         text.trim_end_matches('\0').split('\0').map(str::to_owned).filter(|_| !text.is_empty()).collect();
     if words.is_empty() { Ok(vec![Stat::read(root, pid)?.command]) } else { Ok(words) }
@@ -287,12 +339,14 @@ pub fn all(root: &Root) -> io::Result<Vec<u32>> {
 /// of that since; no where that may not be read, and `None` where there is nothing to read: it has ended, has an empty one, or is just
 /// becoming another program.
 pub fn has_variable(root: &Root, pid: u32, is_it: impl Fn(&[u8]) -> bool) -> Option<bool> {
-    match unless_ended(std::fs::read(process_file(root, pid, "environ"))) {
+    let of = |number| match unless_ended(std::fs::read(process_file(root, number, "environ"))) {
         Ok(None) => None,
         Ok(Some(environment)) if environment.is_empty() => None,
-        Ok(Some(environment)) => Some(environment.split(|byte| *byte == 0).any(is_it)),
+        Ok(Some(environment)) => Some(environment.split(|byte| *byte == 0).any(&is_it)),
         Err(_) => Some(false),
-    }
+    };
+    // Most have ended whose own number shows none.
+    of(pid).or_else(|| Some(shown_under(root, pid)).filter(|number| *number != pid).and_then(of))
 }
 
 /// Whether /proc numbers processes as the kernel does for us: one that was mounted in another PID namespace has other processes under the
@@ -386,6 +440,32 @@ mod tests {
     }
 
     #[test]
+    fn a_process_lives_by_any_thread_that_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::at(folder.path());
+        let thread = |number: u32, state: char, flags: u64| {
+            let text = format!("{number} (a) {state} 1 1 1 0 -1 {flags} {}\n", "0 ".repeat(16));
+            let task = folder.path().join(format!("proc/7/task/{number}"));
+            std::fs::create_dir_all(&task).unwrap();
+            std::fs::write(task.join("stat"), &text).unwrap();
+            std::fs::write(folder.path().join("proc/7/stat"), &text).unwrap();
+        };
+        let living = || {
+            let first = Stat::read_thread(&root, 7, 7).unwrap();
+            living_thread(&root, 7, first).map(|(thread, _)| thread)
+        };
+        thread(7, 'S', 0);
+        assert_eq!(living(), Some(7));
+        thread(7, 'Z', PF_EXITING);
+        assert_eq!(living(), None);
+        // One that ends has given its memory back, though it may not have ended yet.
+        thread(8, 'R', PF_EXITING);
+        thread(9, 'S', 0);
+        thread(7, 'Z', PF_EXITING);
+        assert_eq!((living(), shown_under(&root, 7)), (Some(9), 9));
+    }
+
+    #[test]
     fn migrations_read() {
         let text = "a (1, #threads: 1)\n----\nse.vruntime      :   1.5\nse.nr_migrations    :     14\nnr_switches : 2\n";
         assert_eq!(parse_migrations(text), Some(14));
@@ -423,6 +503,8 @@ mod tests {
         assert_eq!((status.process, status.effective_user, status.tracer), (Some(7), Some(2), Some(0)));
         assert_eq!((status.state, status.allowed_nodes), (Some('T'), Some(vec![0, 2])));
         assert_eq!(status.allowed_cpus, Some(vec![1, 2]));
+        let killed = |set: &str| Status::parse(&format!("SigPnd:\t{set}\n")).killed;
+        assert_eq!((killed("0000000000000100"), killed("0000000000000001")), (Some(true), Some(false)));
         assert_eq!(Status::default().resident_bytes(), None);
     }
 

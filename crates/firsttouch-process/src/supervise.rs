@@ -17,7 +17,7 @@ pub use candidates::{is_plain, is_special, is_thread_stack};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::pagemap::Pagemap;
-use firsttouch_linux::process::{Status, unless_ended};
+use firsttouch_linux::process::{Stat, Status, living_status, shown_under, unless_ended};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{Region, read_smaps_first};
@@ -110,7 +110,11 @@ impl Supervisor {
     /// Takes hold of a process and checks that the kernel lets us.
     pub fn new(root: Root, pid: u32, range: SuperviseRange) -> Result<Supervisor, SuperviseError> {
         let handle = ProcessHandle::open(pid).map_err(|error| refusal(pid, error))?;
-        handle.may_collapse().map_err(|error| refusal(pid, error))?;
+        match handle.may_collapse() {
+            // No process, unless others go on without the first thread: what that costs the passes tell.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) && shown_under(&root, pid) != pid => {}
+            answer => answer.map_err(|error| refusal(pid, error))?,
+        }
         let precedence = Arc::new(Precedence::new(&root));
         let supervisor = Supervisor {
             root,
@@ -146,6 +150,22 @@ impl Supervisor {
         let Some(before) = self.regions()? else { return Ok(Pass { ended: true, ..Pass::default() }) };
         self.check_prctl()?;
         let (wanted, mut pass) = candidates(&before, self.range);
+        let living = Stat::read(&self.root, self.pid)
+            .ok()
+            .and_then(|first| living_status(&self.root, self.pid, first));
+        match living {
+            Some((thread, _, _)) if thread == self.pid => {}
+            // A process that ends does so thread by thread: it is not for want of the first one that nothing is collapsed any more.
+            Some((_, _, Status { killed: Some(true), .. })) | None => {
+                return Ok(Pass { ended: true, ..pass });
+            }
+            Some(_) => {
+                let small_bytes = wanted.iter().map(|it| it.rss_bytes.saturating_sub(it.huge_bytes)).sum();
+                pass.refused.insert(Reason::FirstThreadEnded, small_bytes);
+                self.space_out(&pass, thread_processor_time().saturating_sub(begun));
+                return Ok(pass);
+            }
+        }
         self.settled.retain(|_, settled| wanted.contains(settled));
         let open: Vec<Candidate> = wanted
             .into_iter()
@@ -269,7 +289,7 @@ impl Supervisor {
 
     /// Whether all of a range is still there: the kernel has one error number for "unmapped" and "none free".
     fn still_mapped(&self, range: Range<u64>) -> bool {
-        read_maps(&self.root, self.pid).is_ok_and(|maps| cover(&maps, range))
+        read_maps(&self.root, shown_under(&self.root, self.pid)).is_ok_and(|maps| cover(&maps, range))
     }
 
     /// Compares with the reading before, and remembers what is not worth asking for again.
@@ -292,13 +312,14 @@ impl Supervisor {
 
     /// The mappings, or `None` if the process has ended.
     fn regions(&self) -> Result<Option<Vec<Region>>, SuperviseError> {
-        let regions = unless_ended(read_smaps_first(&self.root, self.pid, &self.precedence))
+        let number = shown_under(&self.root, self.pid);
+        let regions = unless_ended(read_smaps_first(&self.root, number, &self.precedence))
             .map_err(|error| self.unreadable(error))?;
         Ok(regions.filter(|regions| !regions.is_empty()))
     }
 
     fn check_prctl(&self) -> Result<(), SuperviseError> {
-        match Status::read(&self.root, self.pid) {
+        match Status::read(&self.root, shown_under(&self.root, self.pid)) {
             Ok(Status { thp_enabled: Some(false), .. }) => Err(SuperviseError::Refused {
                 pid: self.pid,
                 reason: Reason::ThpDisabledByPrctl,

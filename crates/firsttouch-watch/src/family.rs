@@ -1,7 +1,7 @@
 //! The processes watched: one, or one and its descendants. A number that comes to mean another process is noticed.
 
 use crate::WatchError;
-use firsttouch_linux::process::{self, Stat, Status};
+use firsttouch_linux::process::{self, Stat, Status, living_status};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use std::io;
@@ -20,18 +20,21 @@ struct Member {
 /// One process at a look.
 #[derive(Clone, Debug)]
 pub(crate) struct Look {
+    /// The number under which /proc shows its memory: that of a thread that lives.
+    pub(crate) shown_under: u32,
+    /// Of the process as a whole, but for the state, which is that thread's.
     pub(crate) stat: Stat,
     pub(crate) status: Status,
 }
 
 impl Look {
     /// An error for a process that has none: that is not only a thread of the kernel but also who is ending, which gives its memory
-    /// back before its end can be seen. (One whose first thread alone has ended shows none, either, and lives on.)
+    /// back before its end can be seen.
     fn has_memory(&self, pid: u32) -> Result<(), WatchError> {
         match self.status.vm_rss_bytes {
             None if self.stat.kernel_thread => Err(WatchError::KernelThread { pid }),
-            None if self.stat.state != 'Z' => Err(WatchError::Ended { pid }),
-            _ => Ok(()),
+            None => Err(WatchError::Ended { pid }),
+            Some(_) => Ok(()),
         }
     }
 }
@@ -142,7 +145,14 @@ impl Member {
 }
 
 fn look(root: &Root, pid: u32) -> io::Result<Look> {
-    Ok(Look { stat: Stat::read(root, pid)?, status: Status::read(root, pid)? })
+    let stat = Stat::read(root, pid)?;
+    match living_status(root, pid, stat.clone()) {
+        Some((shown_under, living, status)) => {
+            Ok(Look { shown_under, stat: Stat { state: living.state, ..stat }, status })
+        }
+        // It has ended and was not collected.
+        None => Ok(Look { shown_under: pid, stat, status: Status::read(root, pid)? }),
+    }
 }
 
 #[cfg(test)]
@@ -177,11 +187,11 @@ mod tests {
         let refused = |state: char, flags: u64, memory: &str| {
             let stat = format!("7 (a) {state} 1 7 7 0 -1 {flags} 10 0 2 0 5 6 0 0 20 0 1 0 99 0 0");
             let status = Status::parse(&format!("Name:\ta\n{memory}"));
-            Look { stat: Stat::parse(&stat).unwrap(), status }.has_memory(7).err()
+            Look { shown_under: 7, stat: Stat::parse(&stat).unwrap(), status }.has_memory(7).err()
         };
         assert!(matches!(refused('R', 0x44, ""), Some(WatchError::Ended { pid: 7 })));
         assert!(matches!(refused('S', 0x20_0040, ""), Some(WatchError::KernelThread { pid: 7 })));
-        assert!(refused('Z', 0x4, "").is_none());
+        assert!(matches!(refused('Z', 0x4, ""), Some(WatchError::Ended { pid: 7 })));
         assert!(refused('S', 0x40, "VmRSS:\t4 kB\n").is_none());
     }
 

@@ -217,7 +217,7 @@ impl Sampler {
         let (mut left_out, mut notes) = (Vec::new(), Vec::new());
         for look in looks {
             let pid = look.stat.pid;
-            match self.memory.read(&self.root, pid, &look.status) {
+            match self.memory.read(&self.root, look.shown_under, &look.status) {
                 Ok(Some(reading)) => {
                     anonymous = anonymous.and_then(|bytes| Some(bytes + anonymous_bytes(look)?));
                     match &mut sum {

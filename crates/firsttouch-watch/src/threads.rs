@@ -40,10 +40,12 @@ impl Threads {
         for &pid in processes {
             for thread in process::threads(root, pid).unwrap_or_default() {
                 let Ok(stat) = Stat::read_thread(root, pid, thread) else { continue };
-                threads.count += 1;
+                // A first thread that has ended stays for as long as the others go on.
+                let lives = !matches!(stat.state, 'Z' | 'X');
+                threads.count += u32::from(lives);
                 threads.running += u32::from(stat.state == 'R');
                 let node = stat.processor.and_then(|cpu| self.node_of_cpu.get(&cpu)).copied();
-                if let Some(cpu) = stat.processor {
+                if let Some(cpu) = stat.processor.filter(|_| lives) {
                     *threads.by_cpu.entry(cpu).or_insert(0) += 1;
                 }
                 let now = Seen {
@@ -54,7 +56,9 @@ impl Threads {
                 let (ticks, migrations) = self.since(thread, now);
                 self.migrations += migrations;
                 if let Some(node) = node {
-                    *threads.by_node.entry(node).or_insert(0) += 1;
+                    if lives {
+                        *threads.by_node.entry(node).or_insert(0) += 1;
+                    }
                     *ticks_by_node.entry(node).or_insert(0) += ticks;
                 }
                 seen.insert(thread, now);

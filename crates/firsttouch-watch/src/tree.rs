@@ -2,7 +2,9 @@
 
 use crate::marks::{Mark, Marked};
 use firsttouch_linux::clock::thread_processor_time;
-use firsttouch_linux::process::{self, Stat, Status, TICKS_PER_S, unless_ended};
+use firsttouch_linux::process::{
+    self, Stat, Status, TICKS_PER_S, have_one_memory, living_status, living_thread, unless_ended,
+};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{read_bytes_by_node, read_smaps};
@@ -91,6 +93,8 @@ impl Member {
 struct Look {
     /// Its place among the members.
     member: usize,
+    /// The number under which /proc shows its memory.
+    shown_under: u32,
     bytes: u64,
     own_bytes: u64,
     shared_bytes: u64,
@@ -182,8 +186,10 @@ impl TreeWatch {
 
     fn welcome(&mut self, pid: u32) {
         // Who has ended and was not collected would be somebody new at every look.
-        let Some(stat) = Stat::read(&self.root, pid).ok().filter(|stat| stat.state != 'Z') else { return };
-        self.members.push(Member::new(pid, stat));
+        let Ok(stat) = Stat::read(&self.root, pid) else { return };
+        if living_thread(&self.root, pid, stat.clone()).is_some() {
+            self.members.push(Member::new(pid, stat));
+        }
     }
 
     /// What the kernel counts anyway, of every member; members that have ended go.
@@ -196,20 +202,19 @@ impl TreeWatch {
             if let Some(stat) = &stat {
                 member.memory.cpu_ms = stat.ticks() * 1000 / TICKS_PER_S;
             }
-            let status = stat.and_then(|_| Status::read(&self.root, pid).ok());
+            let status = stat.as_ref().and_then(|_| Status::read(&self.root, pid).ok());
             if place == 0 {
                 // One that has ended and was not collected has them still.
                 let cpus = status.as_ref().and_then(|status| status.allowed_cpus.clone());
                 self.cpus = cpus.or(self.cpus.take());
             }
-            let resident = status.as_ref().and_then(|status| Some((status, status.resident_bytes()?)));
-            match resident {
-                Some((status, bytes)) => {
+            match stat.zip(status).and_then(|(stat, status)| self.resident(pid, stat, status)) {
+                Some((shown_under, status, bytes)) => {
                     member.memory.peak_rss_bytes = status.vm_hwm_bytes.or(member.memory.peak_rss_bytes);
                     let shared_bytes = status.rss_shmem_bytes.unwrap_or(0);
                     let files = status.rss_file_bytes.unwrap_or(0);
                     let own_bytes = bytes.saturating_sub(shared_bytes).saturating_sub(files);
-                    looks.push(Look { member: kept.len(), bytes, own_bytes, shared_bytes });
+                    looks.push(Look { member: kept.len(), shown_under, bytes, own_bytes, shared_bytes });
                     kept.push(member);
                 }
                 // The program itself stays the first, so that a number never means another.
@@ -221,6 +226,17 @@ impl TreeWatch {
         self.ended.append(&mut ended);
         self.forget_small();
         looks
+    }
+
+    /// What is resident of a process, with the number under which that is seen and what `status` says there; `first` and `status` were
+    /// read of the process. `None` if it has ended.
+    fn resident(&self, pid: u32, first: Stat, status: Status) -> Option<(u32, Status, u64)> {
+        if let Some(bytes) = status.resident_bytes() {
+            return Some((pid, status, bytes));
+        }
+        let (thread, _, status) = living_status(&self.root, pid, first)?;
+        let bytes = status.resident_bytes()?;
+        Some((thread, status, bytes))
     }
 
     /// Of those that ended only the largest are kept: a build starts thousands.
@@ -245,20 +261,20 @@ impl TreeWatch {
             if !is_peak && !is_fullest {
                 continue;
             }
-            let (pid, parent) = (memory.pid, memory.parent);
+            let parent = memory.parent;
             // A child of `vfork` has nothing of its own yet, and is not what it will be.
-            if process::have_one_memory(&self.root, pid, parent)
-                && looks.iter().any(|look| self.members[look.member].memory.pid == parent)
-            {
+            let of_parent = looks.iter().find(|look| self.members[look.member].memory.pid == parent);
+            let is_shared = |with: &Look| have_one_memory(&self.root, look.shown_under, with.shown_under);
+            if of_parent.is_some_and(is_shared) {
                 continue;
             }
-            match unless_ended(read_smaps(&self.root, pid)) {
+            match unless_ended(read_smaps(&self.root, look.shown_under)) {
                 Ok(Some(regions)) if !regions.is_empty() => {
                     let resident = ProcessResident::of(&regions);
                     if is_fullest {
                         self.remember(look, &resident);
                     }
-                    read.push((pid, resident));
+                    read.push((look.shown_under, resident));
                 }
                 // It ended after the glance; one that was not collected has no mappings left.
                 Ok(_) => is_whole = false,
@@ -273,8 +289,8 @@ impl TreeWatch {
         self.last_read = is_whole.then_some((all, bytes));
         if bytes >= enough(known) {
             self.at_peak = together;
-            self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (pid, _)| {
-                for (node, bytes) in private_nodes(&self.root, *pid)? {
+            self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (number, _)| {
+                for (node, bytes) in private_nodes(&self.root, *number)? {
                     *nodes.entry(node).or_insert(0) += bytes;
                 }
                 Some(nodes)
@@ -302,7 +318,7 @@ impl TreeWatch {
         member.fullest = member.fullest.max(look.bytes);
         member.looked_into = true;
         member.memory.memory = resident.memory;
-        if let Ok(program) = program_of(&self.root, member.memory.pid) {
+        if let Ok(program) = program_of(&self.root, look.shown_under) {
             member.memory.program = text_of(program.as_os_str().as_bytes());
         }
     }
@@ -350,12 +366,12 @@ fn account(looks: &[Look]) -> u64 {
     looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes))
 }
 
-/// Resident bytes of a process by node; `None` if the kernel does not say.
-fn private_nodes(root: &Root, pid: u32) -> Option<BTreeMap<u32, u64>> {
-    match read_bytes_by_node(root, pid) {
+/// Resident bytes by node of the process that is shown under a number; `None` if the kernel does not say.
+fn private_nodes(root: &Root, number: u32) -> Option<BTreeMap<u32, u64>> {
+    match read_bytes_by_node(root, number) {
         Ok(nodes) => nodes,
         // It has ended since its mappings were read.
-        Err(_) if Stat::read(root, pid).is_err() => Some(BTreeMap::new()),
+        Err(_) if Stat::read(root, number).is_err() => Some(BTreeMap::new()),
         Err(_) => None,
     }
 }

@@ -126,6 +126,29 @@ fn bytes_on(sample: &Value, page_bytes: u64) -> u64 {
 }
 
 #[test]
+fn a_process_is_followed_whose_first_thread_has_ended() {
+    let Some(mut steps) = Steps::start() else { return };
+    steps.step("leave");
+    let mut watching = Watching::start(&[&steps.pid()]);
+    let header = json(&watching.lines.next().unwrap().unwrap());
+    assert_eq!(header["command"][0].as_str(), steps_program().unwrap().to_str());
+    let first = watching.until("read", |sample| !sample["memory"].is_null() && !sample["threads"].is_null());
+    assert_eq!(
+        (&first["threads"]["count"], &first["processes"][0]["state"]),
+        (&1.into(), &"S".into()),
+        "{first}"
+    );
+    steps.step("map 64");
+    steps.step("touch");
+    let touched = watching.until("64 MiB of small pages", |sample| bytes_on(sample, 4096) >= 64 * MIB);
+    assert!(touched["resident_bytes"].as_u64().unwrap() >= 64 * MIB, "{touched}");
+    let nodes = touched["memory"]["bytes_by_node"].as_object().unwrap().values();
+    assert!(nodes.map(|bytes| bytes.as_u64().unwrap()).sum::<u64>() >= 64 * MIB, "{touched}");
+    steps.end();
+    assert_code(&watching.end(), 0);
+}
+
+#[test]
 fn memory_is_followed_step_by_step() {
     let Some(mut steps) = Steps::start() else { return };
     let mut watching = Watching::start(&[&steps.pid()]);

@@ -8,6 +8,7 @@
      threads N        starts N threads that wait
      hop N            goes N times from one CPU to another
      child MIB        starts a child that touches MIB and waits for the end of the input
+     leave            ends the first thread, and goes on by another
 */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -114,7 +115,24 @@ static void child(size_t size) {
         give_up("child");
 }
 
-int main(void) {
+static int serve(void);
+
+/* Answers from now on, when the first thread has ended for everybody to see. */
+static void *go_on(void *nothing) {
+    char line[512], *after = NULL;
+    do {
+        FILE *stat = fopen("/proc/self/stat", "r");
+        if (!stat || !fgets(line, sizeof line, stat) || !(after = strrchr(line, ')')))
+            give_up("stat");
+        fclose(stat);
+    } while (after[2] != 'Z');
+    puts("ok");
+    fflush(stdout);
+    exit(serve());
+    return nothing;
+}
+
+static int serve(void) {
     char line[128], word[32];
     while (fgets(line, sizeof line, stdin)) {
         unsigned long first = 0, second = 0;
@@ -141,6 +159,11 @@ int main(void) {
             hop((long)first);
         } else if (!strcmp(word, "child")) {
             child(first * MIB);
+        } else if (!strcmp(word, "leave")) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, go_on, NULL))
+                give_up("pthread_create");
+            pthread_exit(NULL);
         } else {
             return 2;
         }
@@ -148,4 +171,8 @@ int main(void) {
         fflush(stdout);
     }
     return 0;
+}
+
+int main(void) {
+    return serve();
 }

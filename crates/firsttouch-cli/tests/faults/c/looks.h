@@ -11,12 +11,13 @@ static unsigned char *filled(int mib) {
     return block;
 }
 
-/* A line of this process: its number, and what it has by smaps, in KiB: private, shared, and on huge pages. */
+/* A line of this process: its number, and what it has by smaps, in KiB: private, shared, and on huge pages. By whatever thread asks: the
+ * first may have ended. */
 static void tell(FILE *out) {
     char line[4096];
     long value, own = 0, shared = 0, huge = 0, rss = 0;
     int is_shared = 0;
-    FILE *smaps = fopen("/proc/self/smaps", "r");
+    FILE *smaps = fopen("/proc/thread-self/smaps", "r");
     if (!smaps) exit(3);
     while (fgets(line, sizeof line, smaps)) {
         if (strstr(line, " rw-s ")) is_shared = strstr(line, "/dev/zero") != NULL;
@@ -85,7 +86,7 @@ static long length_of(const char *path) {
  * anyway, which is a few lines; one that has read mappings has read at least as much as our own are, before it sleeps again. The first such
  * look may have begun before, the second has not. */
 static void wait_for_looks(pid_t launcher) {
-    const long mappings = length_of("/proc/self/smaps");
+    const long mappings = length_of("/proc/thread-self/smaps");
     for (int looks = 0; looks < 2;) {
         long sleeps = number_of(launcher, "status", "voluntary_ctxt_switches:"), slept = sleeps;
         long bytes = number_of(launcher, "io", "rchar: ");
