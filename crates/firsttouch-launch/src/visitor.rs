@@ -120,7 +120,7 @@ impl Visitor {
         let reason = Reason::FirstThreadEnded;
         let is_out_of_reach = self.collapsed_bytes == 0 && self.last_pass.refused.contains_key(&reason);
         let out_of_reach =
-            is_out_of_reach.then(|| SuperviseError::Refused { pid: self.pid, reason, source: None });
+            is_out_of_reach.then_some(SuperviseError::Refused { pid: self.pid, reason, source: None });
         let error = self.refusal.as_ref().or(out_of_reach.as_ref())?;
         Some((error.reason()?, error.to_string()))
     }
