@@ -536,12 +536,10 @@ mod tests {
     use std::os::unix::fs::{chown, symlink};
     use std::path::Path;
 
-    fn create(folder: &Path, name: &CStr) -> Result<(), i32> {
-        create_in(&CString::new(folder.as_os_str().as_bytes()).unwrap(), name).map(drop)
-    }
-
     #[test]
     fn a_file_is_created_in_a_folder_of_ones_own_only() {
+        let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
+        let create = |folder: &Path, name: &CStr| create_in(&path(folder), name).map(drop);
         let base = tempfile::tempdir().unwrap();
         let own = base.path().join("own");
         fs::create_dir(&own).unwrap();
@@ -554,9 +552,7 @@ mod tests {
         assert_eq!(create(&base.path().join("link"), c"file"), Err(libc::ENOTDIR));
         // Nobody waits for somebody to read.
         // SAFETY: the path is a valid C string.
-        let made = unsafe {
-            libc::mkfifo(CString::new(own.join("fifo").as_os_str().as_bytes()).unwrap().as_ptr(), 0o600)
-        };
+        let made = unsafe { libc::mkfifo(path(&own.join("fifo")).as_ptr(), 0o600) };
         assert_eq!((made, create(&own, c"fifo")), (0, Err(libc::ENXIO)));
         let of_another = match effective_user() {
             0 => own,
