@@ -5,7 +5,7 @@
 
 use firsttouch_documents::ProgramImage;
 use firsttouch_linux::pagemap::Pagemap;
-use firsttouch_linux::process::{Stat, Status, ancestors, are_numbers_ours, living_thread};
+use firsttouch_linux::process::{OWN_PROC, Stat, Status, ancestors, are_numbers_ours, living_thread};
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
@@ -117,9 +117,7 @@ impl TargetError {
                  keeps its own user out"
                     .to_owned()
             }
-            TargetError::OtherNamespace { .. } => {
-                "mount -t proc proc /proc   # in the namespace of firsttouch (unshare: --mount-proc)".to_owned()
-            }
+            TargetError::OtherNamespace { .. } => OWN_PROC.to_owned(),
             TargetError::Unreadable { .. } => {
                 "mount -t proc proc /proc, without hidepid; in a container, share the PID namespace of the process".to_owned()
             }

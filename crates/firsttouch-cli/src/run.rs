@@ -68,8 +68,8 @@ pub(crate) fn run(run: &Run) -> Outcome {
         gathering.begin().map_err(|error| not_gathered(error, gathering))?;
     }
     let ran = run_once(&start, &manner, run.receipt.is_some()).map_err(program::not_run)?;
-    if let Some((reason, explanation)) = ran.refusal {
-        output::warning(&format!("{explanation}: the program ran as it is"), Some(reason.remedy()));
+    if let Some((explanation, remedy)) = ran.refusal {
+        output::warning(&format!("{explanation}: the program ran as it is"), Some(remedy));
     }
     if let (Some(file), Some(mut receipt)) = (&run.receipt, ran.receipt) {
         let tree = receipt.tree.as_ref().filter(|_| shortfall.is_none());

@@ -4,7 +4,7 @@ use crate::metric::MetricError;
 use crate::receipt::{Ended, RecordPlace};
 use crate::start::Start;
 use crate::visitor::Visitor;
-use firsttouch_placement::{Placement, Reason, Receipt};
+use firsttouch_placement::{Placement, Receipt};
 use firsttouch_process::{Ending, Event, Finished, Launch, LaunchError, Stream, run_and_wait};
 use firsttouch_watch::Mark;
 use rustix::process::Signal;
@@ -91,8 +91,8 @@ pub struct Ran {
     pub finished: Finished,
     /// What it obtained, if that was wanted.
     pub receipt: Option<Receipt>,
-    /// Why the kernel did not let us collapse anything from outside, if so, and in words.
-    pub refusal: Option<(Reason, String)>,
+    /// Why nothing could be collapsed from outside, if so, and what would mend it.
+    pub refusal: Option<(String, &'static str)>,
 }
 
 /// Runs a program once and, if it is wanted, says what it obtained. A receipt has its price, looks at the processes while they run:

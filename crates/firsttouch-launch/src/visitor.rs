@@ -115,14 +115,14 @@ impl Visitor {
         watch.look().then(|| watch.pause())
     }
 
-    /// Why the kernel did not let us collapse anything; a process that was gone already is no refusal.
-    pub(crate) fn refusal(&self) -> Option<(Reason, String)> {
+    /// Why nothing could be collapsed, and what would mend it; a process that was gone already is no refusal.
+    pub(crate) fn refusal(&self) -> Option<(String, &'static str)> {
         let reason = Reason::FirstThreadEnded;
         let is_out_of_reach = self.collapsed_bytes == 0 && self.last_pass.refused.contains_key(&reason);
         let out_of_reach =
             is_out_of_reach.then_some(SuperviseError::Refused { pid: self.pid, reason, source: None });
         let error = self.refusal.as_ref().or(out_of_reach.as_ref())?;
-        Some((error.reason()?, error.to_string()))
+        Some((error.to_string(), error.remedy()?))
     }
 
     /// What was seen of a program that has ended.

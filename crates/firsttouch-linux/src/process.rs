@@ -356,6 +356,19 @@ pub fn are_numbers_ours(root: &Root) -> bool {
     ourselves.is_ok_and(|link| link.to_str() == Some(std::process::id().to_string().as_str()))
 }
 
+/// Whether /proc is there and numbers processes as another PID namespace does: what it shows under the number of a process that we started
+/// or were told of is another process, or none.
+pub fn shows_others(root: &Root) -> bool {
+    root.is_live() && root.has("proc/stat") && !are_numbers_ours(root)
+}
+
+/// What to say of such a /proc.
+pub const SHOWS_OTHERS: &str =
+    "/proc is that of another PID namespace, where the numbers of processes mean others";
+/// What mends that.
+pub const OWN_PROC: &str =
+    "mount -t proc proc /proc   # in the namespace of firsttouch (unshare: --mount-proc)";
+
 /// The PID namespace of this process; `None` where /proc does not tell.
 pub fn pid_namespace(root: &Root) -> Option<u64> {
     Some(std::fs::metadata(root.path().join("proc/self/ns/pid")).ok()?.ino())

@@ -17,7 +17,9 @@ pub use candidates::{is_plain, is_special, is_thread_stack};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::pagemap::Pagemap;
-use firsttouch_linux::process::{Stat, Status, living_status, shown_under, unless_ended};
+use firsttouch_linux::process::{
+    OWN_PROC, SHOWS_OTHERS, Stat, Status, living_status, shown_under, shows_others, unless_ended,
+};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{Region, read_smaps_first};
@@ -49,6 +51,12 @@ pub enum SuperviseError {
         /// What the kernel answered, where it was asked.
         source: Option<io::Error>,
     },
+    /// /proc is that of another PID namespace.
+    #[error("cannot look at process {pid}: {SHOWS_OTHERS}")]
+    OtherNamespace {
+        /// The process.
+        pid: u32,
+    },
     /// The memory of the process cannot be read.
     #[error("cannot read the memory map of process {pid}")]
     Unreadable {
@@ -65,6 +73,15 @@ impl SuperviseError {
         match self {
             SuperviseError::Refused { reason, .. } => Some(*reason),
             _ => None,
+        }
+    }
+
+    /// What would mend it; `None` of a process that has ended, which is nothing to mend.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            SuperviseError::Refused { reason, .. } => Some(reason.remedy()),
+            SuperviseError::OtherNamespace { .. } => Some(OWN_PROC),
+            SuperviseError::NoSuchProcess { .. } | SuperviseError::Unreadable { .. } => None,
         }
     }
 }
@@ -109,6 +126,9 @@ pub struct Supervisor {
 impl Supervisor {
     /// Takes hold of a process and checks that the kernel lets us.
     pub fn new(root: Root, pid: u32, range: SuperviseRange) -> Result<Supervisor, SuperviseError> {
+        if shows_others(&root) {
+            return Err(SuperviseError::OtherNamespace { pid });
+        }
         let handle = ProcessHandle::open(pid).map_err(|error| refusal(pid, error))?;
         match handle.may_collapse() {
             // No process, unless others go on without the first thread: what that costs the passes tell.

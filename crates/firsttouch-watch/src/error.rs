@@ -1,5 +1,6 @@
 //! Why a process cannot be watched.
 
+use firsttouch_linux::process::{OWN_PROC, SHOWS_OTHERS};
 use std::io;
 
 /// Why a process cannot be watched.
@@ -29,6 +30,12 @@ pub enum WatchError {
         /// The process.
         pid: u32,
     },
+    /// /proc is that of another PID namespace.
+    #[error("cannot look at process {pid}: {SHOWS_OTHERS}")]
+    OtherNamespace {
+        /// The number asked for.
+        pid: u32,
+    },
     /// The kernel does not show it.
     #[error("cannot look at process {pid}")]
     Unreadable {
@@ -46,6 +53,7 @@ impl WatchError {
             WatchError::Thread { pid } => {
                 format!("grep Tgid /proc/{pid}/status   # the process it belongs to")
             }
+            WatchError::OtherNamespace { .. } => OWN_PROC.to_owned(),
             WatchError::Unreadable { pid, .. } => {
                 format!("ls -ld /proc/{pid}   # as its user or as root; /proc may be mounted with hidepid")
             }

@@ -1,7 +1,7 @@
 //! The processes watched: one, or one and its descendants. A number that comes to mean another process is noticed.
 
 use crate::WatchError;
-use firsttouch_linux::process::{self, Stat, Status, living_status};
+use firsttouch_linux::process::{self, Stat, Status, living_status, shows_others};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use std::io;
@@ -65,6 +65,9 @@ impl Family {
             Some(ESRCH) => WatchError::NoSuchProcess { pid },
             _ => WatchError::Unreadable { pid, source },
         };
+        if shows_others(root) {
+            return Err(WatchError::OtherNamespace { pid });
+        }
         let handle = ProcessHandle::open(pid).map_err(|source| match source.raw_os_error() {
             Some(EINVAL | ENOENT) => WatchError::Thread { pid },
             _ => unreadable(source),

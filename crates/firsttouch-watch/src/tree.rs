@@ -3,7 +3,8 @@
 use crate::marks::{Mark, Marked};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::process::{
-    self, Stat, Status, TICKS_PER_S, have_one_memory, living_status, living_thread, unless_ended,
+    self, SHOWS_OTHERS, Stat, Status, TICKS_PER_S, have_one_memory, living_status, living_thread,
+    shows_others, unless_ended,
 };
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
@@ -39,7 +40,7 @@ pub struct TreeWatch {
     root: Root,
     pid: u32,
     marked: Option<Marked>,
-    /// The first is the program itself.
+    /// The first is the program itself; none where /proc shows other processes than ours.
     members: Vec<Member>,
     /// Members that have ended, the largest of them.
     ended: Vec<Member>,
@@ -105,7 +106,7 @@ impl TreeWatch {
     pub fn new(root: Root, pid: u32, mark: Option<Mark>) -> TreeWatch {
         let mut watch = TreeWatch {
             lists_children: root.has(&format!("proc/{pid}/task/{pid}/children")),
-            marked: mark.map(|mark| Marked::new(&root, pid, mark)),
+            marked: mark.filter(|_| !shows_others(&root)).map(|mark| Marked::new(&root, pid, mark)),
             root,
             pid,
             members: Vec::new(),
@@ -121,6 +122,10 @@ impl TreeWatch {
             cpus: None,
             blind: None,
         };
+        if shows_others(&watch.root) {
+            watch.blind = Some(io::Error::other(SHOWS_OTHERS));
+            return watch;
+        }
         // Ended or not: its place is the first, and who has ended and was not collected has its CPUs still.
         let program = Stat::read(&watch.root, pid).unwrap_or_default();
         watch.members.push(Member::new(pid, program));
@@ -130,8 +135,11 @@ impl TreeWatch {
         watch
     }
 
-    /// Looks once; false if the program has ended.
+    /// Looks once; false if the program has ended, or nothing can be seen of it.
     pub fn look(&mut self) -> bool {
+        if self.members.is_empty() {
+            return false;
+        }
         let before = thread_processor_time();
         self.search();
         let looks = self.glance();

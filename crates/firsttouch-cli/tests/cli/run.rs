@@ -151,6 +151,40 @@ fn the_first_process_of_a_container_collects_orphans() {
     }
 }
 
+/// What /proc shows under the number of the program is another process there: nothing is told of that, and the program runs.
+#[test]
+fn the_proc_of_another_namespace_is_not_taken_for_ours() {
+    let scratch = tempfile::tempdir().unwrap();
+    let receipt = scratch.path().join("receipt.json");
+    let inside = |words: &[&str], program: &[&str]| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["--pid", "--fork", env!("CARGO_BIN_EXE_firsttouch")]).args(words).args(program);
+        unshare.output().ok().filter(|output| !stderr(output).starts_with("unshare: "))
+    };
+    let told = |output: &std::process::Output| {
+        let said = stderr(output);
+        assert!(said.contains("/proc is that of another PID namespace"), "{said}");
+        assert!(said.contains("hint: mount -t proc proc /proc"), "{said}");
+    };
+    let program = ["--", "sh", "-c", "exit 7"];
+    let Some(plain) = inside(&["run", "--pages", "plain", "--receipt", receipt.to_str().unwrap()], &program)
+    else {
+        return skipped("no process namespace");
+    };
+    assert_code(&plain, 7);
+    let written = json_file(&receipt);
+    assert!(written["tree"].is_null() && written["obtained"].is_null(), "{written}");
+    assert!(written["notes"].to_string().contains("/proc is that of another PID namespace"), "{written}");
+    for words in [&["run", "--via", "supervise"][..], &["watch"]] {
+        let output = inside(words, &program).unwrap();
+        assert_code(&output, 7);
+        told(&output);
+    }
+    let refused = inside(&["watch", "1"], &[]).unwrap();
+    assert_code(&refused, 125);
+    told(&refused);
+}
+
 #[test]
 fn an_existing_preload_is_kept() {
     let output = firsttouch()
