@@ -7,6 +7,7 @@ mod bisect;
 mod compare;
 mod context;
 mod exhaustive;
+mod folder;
 mod graph;
 mod greedy;
 mod greedy_refine;

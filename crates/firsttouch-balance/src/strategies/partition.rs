@@ -1,11 +1,11 @@
 //! What METIS and SCOTCH share: the graph as whole numbers, a program that is run on it, and parts that become cores.
 
+use super::folder::Folder;
 use super::graph::{Graph, capacities};
 use crate::{Answer, Asked, Machine, Mapping, Problem, SolveOptions, StrategyError};
 use std::fmt::Write;
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 
 /// Weights become whole numbers: the heaviest is this.
@@ -21,8 +21,11 @@ pub(super) struct Program {
 
 impl Program {
     /// Runs the program in a folder.
-    fn run(&self, arguments: &[String], folder: &Path) -> Result<(), StrategyError> {
-        let run = Command::new(self.program).args(arguments).current_dir(folder).output();
+    fn run(&self, arguments: &[String], folder: &Folder) -> Result<(), StrategyError> {
+        let mut command = Command::new(self.program);
+        // It reads nothing there: for as long as it holds that, the folder is its own.
+        let command = command.args(arguments).current_dir(folder.path()).stdin(folder.in_use());
+        let run = command.output();
         let output = run.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => StrategyError::Missing {
                 strategy: self.strategy,
@@ -49,7 +52,7 @@ impl Program {
 pub(super) struct Job<'a> {
     program: &'a Program,
     weighted: Weighted,
-    folder: &'a Path,
+    folder: &'a Folder,
     pub(super) parts: usize,
 }
 
@@ -66,7 +69,7 @@ impl Job<'_> {
 
     /// Writes a file of the folder.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), StrategyError> {
-        let path = self.folder.join(name);
+        let path = self.folder.path().join(name);
         fs::write(&path, text).map_err(|error| self.program.failed(&format!("{}: {error}", path.display())))
     }
 
@@ -77,7 +80,7 @@ impl Job<'_> {
 
     /// Reads a file of the folder.
     pub(super) fn read(&self, name: &str) -> Result<String, StrategyError> {
-        fs::read_to_string(self.folder.join(name)).map_err(|error| self.program.failed(&error))
+        fs::read_to_string(self.folder.path().join(name)).map_err(|error| self.program.failed(&error))
     }
 }
 
@@ -94,8 +97,8 @@ pub(super) fn partition(
     if parts == 1 || vertices == 0 {
         return Ok(start.clone().into());
     }
-    let folder = tempfile::tempdir().map_err(|error| program.failed(&error))?;
-    let job = Job { program, weighted, folder: folder.path(), parts };
+    let folder = Folder::new().map_err(|error| program.failed(&error))?;
+    let job = Job { program, weighted, folder: &folder, parts };
     let found: Option<Vec<u32>> =
         run(&job)?.into_iter().map(|part| part.filter(|part| (*part as usize) < parts)).collect();
     let found = found

@@ -293,6 +293,44 @@ fn an_interrupted_simulation_leaves_no_folder() {
     assert_eq!(std::fs::read_dir(path("temporary")).unwrap().count(), 0);
 }
 
+/// The folder that METIS works in goes when both have ended: we by whatever signal, and METIS, which may write until then.
+#[test]
+fn a_partitioning_that_is_ended_leaves_no_folder() {
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        let temporary = || fs::read_dir(path("temporary")).unwrap().count();
+        fs::create_dir(path("temporary")).unwrap();
+        for name in ["began", "leave"] {
+            assert!(Command::new("mkfifo").arg(path(name)).status().unwrap().success());
+        }
+        let folder = scratch.path().display();
+        let script = format!("#!/bin/sh\necho > '{folder}/began'; read x < '{folder}/leave'; echo > late\n");
+        fs::write(path("script"), script).unwrap();
+        copy_program(&path("script"), &path("gpmetis"), "755");
+        fs::write(path("bytes.csv"), MATRIX).unwrap();
+        let mut solving = firsttouch()
+            .args(["balance", "solve", "--strategy", "metis", "--machine", "2:2 + 1:10", "--matrix"])
+            .arg(path("bytes.csv"))
+            .env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()))
+            .env("TMPDIR", path("temporary"))
+            .spawn()
+            .unwrap();
+        fs::read(path("began")).unwrap();
+        assert_eq!(temporary(), 1, "{signal}");
+        assert!(Command::new("kill").args([signal, &solving.id().to_string()]).status().unwrap().success());
+        assert!(!solving.wait().unwrap().success(), "{signal}");
+        fs::write(path("leave"), "\n").unwrap();
+        // Whoever removes it has nobody who waits for that.
+        let mut looks = 0;
+        while temporary() > 0 {
+            looks += 1;
+            assert!(looks < 6000, "{signal}: the folder stays");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
 /// 32 ranks of a periodic box of 4 x 2 x 4, and what some send themselves, as a file of hop-bytes: the traffic of a molecular dynamics code on
 /// half the cores of a mesh.
 fn hop_bytes() -> String {
