@@ -16,7 +16,7 @@ use firsttouch_documents::{JournalBegin, JournalEntry};
 use firsttouch_journal::JournalError;
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
-use firsttouch_linux::process::{Status, pid_namespace};
+use firsttouch_linux::process::{Status, pid_namespace, ticks_after_boot};
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::urgent::Urgent;
@@ -297,6 +297,7 @@ fn begin(work: &mut Work<'_>, request: &ResolvedRequest, context: &AttachContext
         image: target.image().clone(),
         command: target.command().to_owned(),
         began: context.now.clone(),
+        began_ticks: Some(ticks_after_boot()),
         asked: request.asked.clone(),
     })))?;
     Ok(())

@@ -130,6 +130,18 @@ impl Journal {
     }
 }
 
+/// A step that was not taken back yet.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Its line in the journal.
+    pub(crate) line: usize,
+    pub(crate) entry: JournalEntry,
+    /// The process is the program that it was then.
+    pub(crate) same_program: bool,
+    /// When its attach began, in clock ticks after boot, where the journal tells.
+    pub(crate) began_ticks: Option<u64>,
+}
+
 /// The name of a process's journal.
 pub(crate) fn path_of(folder: &Path, pid: u32, start_ticks: u64) -> PathBuf {
     folder.join(format!("{pid}-{start_ticks}.jsonl"))
@@ -155,6 +167,7 @@ mod tests {
             image: ProgramImage { program: "/bin/x".to_owned(), start_code: 1, start_stack: 2 },
             command: "x y".to_owned(),
             began: "2026-01-01T00:00:00Z".to_owned(),
+            began_ticks: Some(100),
             asked: AttachAsked { huge_pages: true, ..AttachAsked::default() },
         }))
     }

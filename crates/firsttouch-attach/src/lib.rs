@@ -21,6 +21,7 @@ mod collapse;
 mod destination;
 mod executor;
 mod fresh;
+mod heirs;
 mod in_process;
 mod journal;
 mod migrate;

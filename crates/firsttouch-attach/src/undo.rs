@@ -3,7 +3,8 @@
 use crate::attach::{AttachContext, AttachError, finish};
 use crate::bind::{self, Set, ThreadAffinity};
 use crate::executor::Executor;
-use crate::journal::{Journal, JournalHistory};
+use crate::heirs::{self, Cpuset};
+use crate::journal::{Journal, JournalHistory, Step};
 use crate::migrate::{Mover, put_back};
 use crate::pace::Took;
 use crate::reading::Reader;
@@ -14,14 +15,12 @@ use crate::work::{AttachProgress, Halt, Phase, Shortfalls, Watcher, Work};
 use firsttouch_documents::{JournalEntry, ProgramImage};
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::parse_list;
-use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::urgent::Urgent;
 use firsttouch_machine::cpuset_of_process;
 use firsttouch_placement::{AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport};
-use firsttouch_sorted::{SortedMap, SortedSet};
 use firsttouch_threads::thread_of;
-use std::collections::HashSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Takes back what the journal of a process says. Without a step to take back, that is said in the notes.
@@ -66,7 +65,7 @@ pub fn undo(
         AttachEnded::Done
     } else {
         let _urgent = Urgent::begin();
-        let outcome = take_back(&mut work, &steps);
+        let outcome = take_back(&mut work, &steps, &context.journals);
         finish(&mut work, outcome)
     };
     let wall_s = begun.elapsed().as_secs_f64();
@@ -100,16 +99,6 @@ pub fn undo(
     })
 }
 
-/// A step that was not taken back yet.
-#[derive(Debug, PartialEq, Eq)]
-struct Step {
-    /// Its line in the journal.
-    line: usize,
-    entry: JournalEntry,
-    /// The process is the program that it was then.
-    same_program: bool,
-}
-
 /// What is to be taken back, newest first. Attaches to the program that the process was before are in the same journal.
 fn steps_of(history: &JournalHistory, image: &ProgramImage) -> Vec<Step> {
     let begin_of = |line: usize| {
@@ -122,51 +111,58 @@ fn steps_of(history: &JournalHistory, image: &ProgramImage) -> Vec<Step> {
         line,
         entry: entry.clone(),
         same_program: begin_of(line).is_some_and(|begin| begin.image == *image),
+        began_ticks: begin_of(line).and_then(|begin| begin.began_ticks),
     };
     history.open_steps().into_iter().map(step).collect()
 }
 
-fn take_back(work: &mut Work<'_>, steps: &[Step]) -> Result<(), Halt> {
+fn take_back(work: &mut Work<'_>, steps: &[Step], journals: &Path) -> Result<(), Halt> {
     let begun = Instant::now();
     let mut mover = Mover::new(work.stall_limit);
     let (mut done, of) = (0, work.journal.history().undo_steps());
     let cpuset = Cpuset(cpuset_of_process(work.target.root(), work.target.member()));
-    heirs(work, steps, &cpuset)?;
+    heirs::of_process(work, steps, &cpuset)?;
     // Threads first: where they run, the kernel may pull pages after them.
     let (threads, memory): (Vec<_>, Vec<_>) =
         steps.iter().partition(|step| matches!(step.entry, JournalEntry::Affinity { .. }));
     let mut unwritten = None;
-    for Step { line, entry, same_program } in threads.into_iter().chain(memory) {
-        work.may_go_on()?;
-        let is_back = match entry {
-            JournalEntry::Affinity { thread, start_ticks, before, given } => {
-                affinity(work, *thread, *start_ticks, (before, given), &cpuset)?
-            }
-            JournalEntry::Collapse { start, nodes: Some(nodes), .. }
-            | JournalEntry::Move { start, nodes }
-                if *same_program =>
-            {
-                // What was written by us reads; what does not was changed by somebody else.
-                if let Ok(nodes) = nodes.parse::<NodeRuns>() {
-                    put_back(work, &mut mover, *start, &nodes)?
-                } else {
-                    work.notes.push(format!("line {} of the journal does not tell nodes", line + 1));
-                    true
+    for (part, is_of_threads) in [(threads, true), (memory, false)] {
+        for Step { line, entry, same_program, .. } in part {
+            work.may_go_on()?;
+            let is_back = match entry {
+                JournalEntry::Affinity { thread, start_ticks, before, given } => {
+                    affinity(work, *thread, *start_ticks, (before, given), &cpuset)?
                 }
+                JournalEntry::Collapse { start, nodes: Some(nodes), .. }
+                | JournalEntry::Move { start, nodes }
+                    if *same_program =>
+                {
+                    // What was written by us reads; what does not was changed by somebody else.
+                    if let Ok(nodes) = nodes.parse::<NodeRuns>() {
+                        put_back(work, &mut mover, *start, &nodes)?
+                    } else {
+                        work.notes.push(format!("line {} of the journal does not tell nodes", line + 1));
+                        true
+                    }
+                }
+                _ => true,
+            };
+            if !is_back {
+                // The step stays in the journal, for another time.
+                continue;
             }
-            _ => true,
-        };
-        if !is_back {
-            // The step stays in the journal, for another time.
-            continue;
+            // What cannot be noted, on a full disk, is taken back all the same: once more does no harm.
+            if let Err(halt) = work.note(JournalEntry::Undone { line: *line }) {
+                unwritten = Some(halt);
+            }
+            if entry.can_be_taken_back() {
+                done += 1;
+                work.progress(Phase::Back, done, of, begun);
+            }
         }
-        // What cannot be noted, on a full disk, is taken back all the same: once more does no harm.
-        if let Err(halt) = work.note(JournalEntry::Undone { line: *line }) {
-            unwritten = Some(halt);
-        }
-        if entry.can_be_taken_back() {
-            done += 1;
-            work.progress(Phase::Back, done, of, begun);
+        // Now that nobody inherits them any more.
+        if is_of_threads {
+            heirs::of_descendants(work, steps, journals)?;
         }
     }
     if steps.iter().any(|step| !step.same_program) {
@@ -182,87 +178,6 @@ fn take_back(work: &mut Work<'_>, steps: &[Step]) -> Result<(), Halt> {
         );
     }
     unwritten.map_or(Ok(()), Err)
-}
-
-/// What threads had before we gave them CPUs.
-#[derive(Default)]
-struct Makers {
-    /// Threads that have lines of their own, with when they started.
-    known: HashSet<(u32, u64)>,
-    /// By what we gave them.
-    before: SortedMap<Vec<u32>, SortedSet<Vec<u32>>>,
-    /// The main thread.
-    main: Option<Vec<u32>>,
-}
-
-impl Makers {
-    /// `is_main` tells whether a thread stands for the main one.
-    fn of(steps: &[Step], cpuset: &Cpuset, is_main: impl Fn(u32) -> bool) -> Makers {
-        let mut makers = Makers::default();
-        for Step { entry, .. } in steps {
-            if let JournalEntry::Affinity { thread, start_ticks, before, given } = entry {
-                let (Some(before), Some(given)) = (parse_list(before), parse_list(given)) else { continue };
-                makers.known.insert((*thread, *start_ticks));
-                makers.before.entry(cpuset.cut(&given)).or_default().insert(before.clone());
-                // The oldest is last.
-                if is_main(*thread) {
-                    makers.main = Some(before);
-                }
-            }
-        }
-        makers
-    }
-
-    /// What a thread that has CPUs which we gave to its maker would have without us: what all had that we gave them to; where
-    /// these had different ones, what the main thread had. `None` if we gave them to nobody, or the main thread had them anyway.
-    fn of_heir(&self, cpus: &[u32]) -> Option<&Vec<u32>> {
-        let before = self.before.get(cpus)?;
-        if before.len() == 1 { before.first() } else { self.main.as_ref() }
-    }
-}
-
-/// Threads that were made since have the CPUs of their maker.
-fn heirs(work: &mut Work<'_>, steps: &[Step], cpuset: &Cpuset) -> Result<(), Halt> {
-    // A main thread that has ended has no line, and another stands for it.
-    let (pid, member) = (work.target.pid(), work.target.member());
-    let makers = Makers::of(steps, cpuset, |thread| thread == pid || member != pid);
-    if makers.before.is_empty() {
-        return Ok(());
-    }
-    for thread in bind::threads(work)? {
-        let Some(started) = bind::start_of(work, thread.id) else { continue };
-        if makers.known.contains(&(thread.id, started)) {
-            continue;
-        }
-        let before = makers.of_heir(&thread.cpus);
-        let Some(bits) = before.and_then(|before| cpuset.bits_of(before)) else { continue };
-        work.may_go_on()?;
-        if bind::set(work, thread.id, started, &bits)? == Set::Done {
-            work.bound_threads += 1;
-        }
-    }
-    Ok(())
-}
-
-/// The CPUs of the cpuset that a process is in now; `None` where there are no cpusets.
-struct Cpuset(Option<Vec<u32>>);
-
-impl Cpuset {
-    /// What the kernel makes of CPUs that a thread was given: those that the cpuset has, or all of it if it has none of them.
-    fn cut(&self, given: &[u32]) -> Vec<u32> {
-        let Some(cpuset) = &self.0 else { return given.to_vec() };
-        let both: Vec<u32> = given.iter().filter(|cpu| cpuset.contains(cpu)).copied().collect();
-        if both.is_empty() { cpuset.clone() } else { both }
-    }
-
-    /// CPUs for a thread that had these. One that had all of the cpuset was not bound: it is to have all, also when the cpuset is larger
-    /// one day, which the kernel remembers from Linux 6.2 on.
-    fn bits_of(&self, before: &[u32]) -> Option<CpuBits> {
-        match &self.0 {
-            Some(cpuset) if cpuset.iter().all(|cpu| before.contains(cpu)) => Some(CpuBits::ALL),
-            _ => CpuBits::of(before),
-        }
-    }
 }
 
 /// Gives a thread its CPUs back; false if it cannot have them for now.
@@ -310,11 +225,6 @@ mod tests {
     use super::*;
     use firsttouch_documents::JournalBegin;
 
-    fn bound(thread: u32, before: &str, given: &str) -> JournalEntry {
-        let (before, given) = (before.to_owned(), given.to_owned());
-        JournalEntry::Affinity { thread, start_ticks: 0, before, given }
-    }
-
     #[test]
     fn steps_are_those_of_the_program_that_they_were_made_to() {
         let image = |start_code| ProgramImage { program: "/bin/x".to_owned(), start_code, start_stack: 2 };
@@ -328,6 +238,7 @@ mod tests {
                 image: image(start_code),
                 command: String::new(),
                 began: String::new(),
+                began_ticks: None,
                 asked: AttachAsked::default(),
             }))
         };
@@ -337,26 +248,5 @@ mod tests {
         let found: Vec<_> =
             steps_of(&history, &image(5)).iter().map(|step| (step.line, step.same_program)).collect();
         assert_eq!(found, [(3, true), (1, false)]);
-    }
-
-    #[test]
-    fn who_was_made_since_gets_what_its_maker_had() {
-        let steps = [bound(12, "2", "1"), bound(11, "0", "1"), bound(9, "3", "4"), bound(10, "0-3", "5")]
-            .map(|entry| Step { line: 0, entry, same_program: true });
-        let makers = Makers::of(&steps, &Cpuset(None), |thread| thread == 10);
-        assert_eq!(makers.of_heir(&[4]), Some(&vec![3]));
-        // Of two makers nobody knows which it was.
-        assert_eq!(makers.of_heir(&[1]), Some(&vec![0, 1, 2, 3]));
-        assert_eq!(makers.of_heir(&[7]), None);
-    }
-
-    #[test]
-    fn what_a_thread_has_is_what_the_cpuset_leaves_of_what_it_was_given() {
-        let cpuset = Cpuset(Some(vec![1, 2, 3]));
-        assert_eq!(cpuset.cut(&[0, 2]), [2]);
-        assert_eq!(cpuset.cut(&[0]), [1, 2, 3]);
-        assert_eq!(Cpuset(None).cut(&[0]), [0]);
-        assert!(cpuset.bits_of(&[0, 1, 2, 3]) == Some(CpuBits::ALL));
-        assert!(cpuset.bits_of(&[1, 2]) == CpuBits::of(&[1, 2]));
     }
 }

@@ -37,6 +37,9 @@ pub struct JournalBegin {
     pub command: String,
     /// When the attach began (RFC 3339).
     pub began: String,
+    /// The same in clock ticks after boot, as processes tell when they started; absent in older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ticks: Option<u64>,
     /// What was asked.
     pub asked: AttachAsked,
 }

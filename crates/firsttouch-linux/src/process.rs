@@ -134,6 +134,16 @@ pub struct Stat {
 /// Clock ticks in a second, as procfs counts them (`USER_HZ`): 100 on every architecture we are built for.
 pub const TICKS_PER_S: u64 = 100;
 
+/// The time after boot, in the clock ticks in which processes tell when they started (`CLOCK_BOOTTIME`).
+pub fn ticks_after_boot() -> u64 {
+    const NS_PER_TICK: u64 = 1_000_000_000 / TICKS_PER_S;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the live struct; with this clock the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    let [seconds, nanoseconds] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    seconds * TICKS_PER_S + nanoseconds / NS_PER_TICK
+}
+
 impl Stat {
     /// Reads the text of a `stat` file; `None` if it is something else.
     ///
@@ -435,6 +445,9 @@ mod tests {
         let stat = Stat::read(root, std::process::id()).unwrap();
         assert_eq!(stat.pid, std::process::id());
         assert!(stat.minor_faults > 0 && stat.start_ticks > 0);
+        // It started a moment ago: in the same ticks.
+        let age = ticks_after_boot().checked_sub(stat.start_ticks);
+        assert!(age.is_some_and(|age| age < 24 * 3600 * TICKS_PER_S), "{age:?}");
         let kinds = [status.rss_anon_bytes, status.rss_file_bytes, status.rss_shmem_bytes];
         let sum: u64 = kinds.into_iter().flatten().sum();
         assert_eq!(Some(sum), status.vm_rss_bytes);

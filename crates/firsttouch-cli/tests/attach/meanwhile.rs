@@ -7,7 +7,8 @@ use crate::refused::state_of;
 use crate::single::skip;
 use crate::target::{Coverage, LIMIT, Target, compiled, folder, reaches, sources};
 use crate::{Outcome, Test};
-use firsttouch_linux::process::Stat;
+use firsttouch_linux::numa::{self, CpuBits};
+use firsttouch_linux::process::{Stat, children, ticks_after_boot};
 use firsttouch_linux::root::Root;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -42,6 +43,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.push(("undo restores threads that a cpuset has moved".to_owned(), Box::new(undone_in_cpuset)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
     tests.push(("undo restores the threads".to_owned(), Box::new(|| undone(|_| ()))));
+    tests.push(("undo restores processes that were started since".to_owned(), Box::new(undone_for_heirs)));
     tests
         .push(("undo reads journals from before there were kinds".to_owned(), Box::new(|| undone(make_old))));
     tests.push(("the first thread has ended".to_owned(), Box::new(without_first_thread)));
@@ -336,6 +338,41 @@ fn make_old(journal: &Path) {
         })
         .collect();
     fs::write(journal, old).unwrap();
+}
+
+/// A child that was started while its maker had CPUs of ours has those of its maker back; one that had the same before keeps them, and so
+/// does one that somebody has bound to others since.
+fn undone_for_heirs() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let mut target = changes(folder.path())?;
+    let pid = target.pid;
+    let before = cpus(pid);
+    let all = before[0].1.clone();
+    let cpus_of = |child: u32| cpus(child)[0].1.clone();
+    let bind = |child: u32, cpus: &[u32]| numa::set_affinity(child, &CpuBits::of(cpus).unwrap()).unwrap();
+    let mut child = || {
+        let known = children(&Root::live(), pid).unwrap();
+        target.change("child");
+        *children(&Root::live(), pid).unwrap().iter().find(|child| !known.contains(child)).unwrap()
+    };
+    let earlier = child();
+    bind(earlier, &[0]);
+    attach(state.path(), pid, &["--threads", "0"]).done(pid);
+    // Who starts within the clock tick in which the attach began is nobody's heir.
+    let now = ticks_after_boot();
+    while ticks_after_boot() == now {
+        std::thread::yield_now();
+    }
+    let (heir, other) = (child(), child());
+    let apart = all.split(['-', ',']).next_back().unwrap().parse().unwrap();
+    bind(other, &[apart]);
+    let told = attach(state.path(), pid, &["--undo"]).done(pid);
+    assert_eq!((cpus(pid), cpus_of(heir)), (before, all), "{told}");
+    assert_eq!((cpus_of(earlier), cpus_of(other)), ("0".to_owned(), apart.to_string()), "{told}");
+    let notes = told["notes"].to_string();
+    assert!(notes.contains("started since") && notes.contains(&format!("before: {heir}\"")), "{told}");
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
 }
 
 fn undone(meanwhile: fn(&Path)) -> Outcome {

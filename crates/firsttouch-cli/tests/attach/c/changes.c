@@ -3,6 +3,7 @@
  *   exit      ends, with status 0, at once
  *   exec      becomes itself anew (`changes MIB again`), with other memory at the same addresses
  *   fork      forks 200 children that end at once, and goes on
+ *   child     starts a child that stays for as long as it does
  *   unmap     unmaps every other block of 2 MiB, and goes on
  *   stop      stops itself until it is told to continue
  *   trace     is traced by a child, and stopped by it, until there is a file `release` in the folder
@@ -111,6 +112,17 @@ static void change(const char *word, char **arguments)
             if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
                 give_up("fork");
         }
+    } else if (!strcmp(word, "child")) {
+        int parent[2];
+        char byte;
+        if (pipe(parent))
+            give_up("pipe");
+        pid_t child = fork();
+        if (child < 0)
+            give_up("fork");
+        close(parent[child ? 0 : 1]);
+        if (child == 0)
+            _exit(read(parent[0], &byte, 1) != 0);
     } else if (!strcmp(word, "unmap")) {
         holes = 1;
         for (size_t at = BLOCK; at < bytes; at += 2 * BLOCK)
