@@ -156,7 +156,7 @@ pub fn hypervisor_signature() -> Option<String> {
 
 /// The union of the categories of the pages in a range.
 fn scan(start: usize, bytes: usize) -> io::Result<u64> {
-    let pagemap = sys::open_to_read(c"/proc/self/pagemap").map_err(io::Error::from_raw_os_error)?;
+    let pagemap = sys::open_to_read(c"/proc/thread-self/pagemap").map_err(io::Error::from_raw_os_error)?;
     let mut regions = [PageRegion::default(); 8];
     let (filled, _) =
         pagemap.scan_pages(start, start + bytes, &mut regions).map_err(io::Error::from_raw_os_error)?;

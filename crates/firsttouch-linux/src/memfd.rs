@@ -48,7 +48,7 @@ pub fn open_of(process: u32, descriptor: u32) -> Result<(Descriptor, bool), i32>
 /// The same file once more, only to be read: of such a descriptor the kernel allows mappings when writing is sealed.
 pub fn reopen_to_read(file: &Descriptor) -> Result<Descriptor, i32> {
     let mut path = crate::channel::Line::<64>::EMPTY;
-    write!(path, "/proc/self/fd/{}\0", file.0).map_err(|_| libc::ENAMETOOLONG)?;
+    write!(path, "/proc/thread-self/fd/{}\0", file.0).map_err(|_| libc::ENAMETOOLONG)?;
     crate::sys::open_to_read(CStr::from_bytes_with_nul(path.bytes()).map_err(|_| libc::EINVAL)?)
 }
 

@@ -3,6 +3,8 @@
 //! `PAGEMAP_SCAN` (Linux 6.7) tells huge from small for any range, unprivileged. Older kernels have `smaps`, which
 //! tells it for whole mappings only. Neither sees multi-size pages: those are told from base pages by
 //! `/proc/kpageflags`, which only CAP_SYS_ADMIN may read.
+//!
+//! All is read of the calling thread: where the first one has ended, `/proc/self` shows nothing of the process.
 
 use crate::lines::{Lines, keyed_kib, number};
 use crate::pages::{BASE, HUGE};
@@ -46,14 +48,14 @@ pub(crate) enum Reader {
 impl Reader {
     /// The best way this kernel has; `None` without /proc.
     pub(crate) fn open() -> Option<Reader> {
-        if let Ok(pagemap) = open_to_read(c"/proc/self/pagemap") {
+        if let Ok(pagemap) = open_to_read(c"/proc/thread-self/pagemap") {
             let probe = &raw const pagemap as usize & !4095;
             let mut regions = [PageRegion::default(); 1];
             if pagemap.scan_pages(probe, probe + 4096, &mut regions).is_ok() {
                 return Some(Reader::Pagemap(pagemap));
             }
         }
-        open_to_read(c"/proc/self/smaps").ok().map(|_| Reader::Smaps)
+        open_to_read(c"/proc/thread-self/smaps").ok().map(|_| Reader::Smaps)
     }
 
     /// Whether single blocks can be told apart.
@@ -102,7 +104,7 @@ pub(crate) fn compound_bytes(start: usize, end: usize, unit: usize) -> Option<us
     const PRESENT: u64 = 1 << 63;
     const FRAME: u64 = (1 << 55) - 1;
     const COMPOUND: u64 = 1 << 15 | 1 << 16;
-    let pagemap = open_to_read(c"/proc/self/pagemap").ok()?;
+    let pagemap = open_to_read(c"/proc/thread-self/pagemap").ok()?;
     let flags = open_to_read(c"/proc/kpageflags").ok()?;
     let mut bytes = 0;
     let mut at = start;
@@ -122,7 +124,7 @@ pub(crate) fn compound_bytes(start: usize, end: usize, unit: usize) -> Option<us
 }
 
 fn smaps(start: usize, end: usize) -> Option<Coverage> {
-    let mut lines = Lines::open(c"/proc/self/smaps")?;
+    let mut lines = Lines::open(c"/proc/thread-self/smaps")?;
     let mut coverage = Coverage::default();
     let mut inside = false;
     while let Some(line) = lines.next() {
@@ -199,7 +201,7 @@ impl ByNode {
 
 /// Resident bytes by node of the mappings inside `[start, end)`; `None` on kernels without NUMA.
 pub(crate) fn nodes(start: usize, end: usize) -> Option<ByNode> {
-    let mut lines = Lines::open(c"/proc/self/numa_maps")?;
+    let mut lines = Lines::open(c"/proc/thread-self/numa_maps")?;
     let mut nodes = ByNode::NOTHING;
     while let Some(line) = lines.next() {
         let words = || line.split(|byte| *byte == b' ');
@@ -221,7 +223,7 @@ pub(crate) fn nodes(start: usize, end: usize) -> Option<ByNode> {
 
 /// The whole process: resident bytes on huge and on smaller pages.
 pub(crate) fn process() -> Option<Coverage> {
-    let mut lines = Lines::open(c"/proc/self/smaps_rollup")?;
+    let mut lines = Lines::open(c"/proc/thread-self/smaps_rollup")?;
     let mut coverage = Coverage::default();
     while let Some(line) = lines.next() {
         match keyed_kib(line) {
@@ -240,11 +242,11 @@ pub(crate) fn process() -> Option<Coverage> {
 /// Resident bytes of the process by the kernel's own count; with `has_pool` those on pages of a pool, too, which costs more.
 pub(crate) fn resident_bytes(has_pool: bool) -> Option<usize> {
     if !has_pool {
-        let mut lines = Lines::open(c"/proc/self/statm")?;
+        let mut lines = Lines::open(c"/proc/thread-self/statm")?;
         let pages = lines.next()?.split(|byte| *byte == b' ').nth(1)?;
         return number(pages, 10)?.checked_mul(BASE);
     }
-    let (mut lines, mut sum) = (Lines::open(c"/proc/self/status")?, None);
+    let (mut lines, mut sum) = (Lines::open(c"/proc/thread-self/status")?, None);
     while let Some(line) = lines.next() {
         if let Some((b"VmRSS" | b"HugetlbPages", kib)) = keyed_kib(line) {
             sum = Some(sum.unwrap_or(0) + (kib << 10));

@@ -69,7 +69,7 @@ fn started_as() -> Option<&'static [u8]> {
         CStr::from_ptr(name)
     };
     // Another one may have become the folder that it was relative to.
-    let is_it = name.to_bytes().starts_with(b"/") && sys::is_same_file(name, c"/proc/self/exe");
+    let is_it = name.to_bytes().starts_with(b"/") && sys::is_same_file(name, c"/proc/thread-self/exe");
     is_it.then_some(name.to_bytes())
 }
 
@@ -117,8 +117,9 @@ impl Record<'_> {
     fn print(&self, out: &mut Writer) -> fmt::Result {
         let snapshot = self.snapshot;
         let mut path = [0; 1024];
-        let name =
-            started_as().or_else(|| sys::read_link(c"/proc/self/exe", &mut path)).unwrap_or(b"unknown");
+        let name = started_as()
+            .or_else(|| sys::read_link(c"/proc/thread-self/exe", &mut path))
+            .unwrap_or(b"unknown");
         writeln!(out, "{HEADER}")?;
         let mut line = |line: RecordLine<'_>| writeln!(out, "{line}");
         line(RecordLine::Program(Name(name)))?;

@@ -174,7 +174,7 @@ impl Region {
 
     /// Copies what is there into a larger region and becomes it.
     fn copy_to(&mut self, mut larger: Region) {
-        let pagemap = open_to_read(c"/proc/self/pagemap").ok();
+        let pagemap = open_to_read(c"/proc/thread-self/pagemap").ok();
         for (index, piece) in self.as_slice().chunks(HUGE).enumerate() {
             let has_contents = pagemap.as_ref().is_none_or(|pagemap| {
                 let mut entries = [0_u8; HUGE / BASE * 8];

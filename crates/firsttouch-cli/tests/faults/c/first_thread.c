@@ -1,9 +1,14 @@
-// A process whose first thread has ended goes on by the others, and looks like a zombie: a receipt tells of it and of what it starts.
+// A process whose first thread has ended goes on by the others, and looks like a zombie: a receipt tells of it and of what it starts,
+// from outside and from within.
 //# once: the kind of pages is nothing to it
 //# bare: itself
 //# run: --pages plain -- itself
 //# expect: processes=2
 //# expect: processes=printed
+//# expect: complete=true
+//# run: --pages thp -- itself
+//# expect: placed>=40M
+//# expect: pages=2m>=90% where thp
 //# expect: complete=true
 //# run: --pages plain -- below
 //# expect: processes=3
