@@ -309,8 +309,10 @@ fn a_partitioning_that_is_ended_leaves_no_folder() {
         fs::write(path("script"), script).unwrap();
         copy_program(&path("script"), &path("gpmetis"), "755");
         fs::write(path("bytes.csv"), MATRIX).unwrap();
-        let mut solving = firsttouch()
-            .args(["balance", "solve", "--strategy", "metis", "--machine", "2:2 + 1:10", "--matrix"])
+        // Who is started in the background, as the tests may be, ignores SIGINT, and so do those whom it starts.
+        let mut solving = Command::new("env")
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_firsttouch"), "balance", "solve"])
+            .args(["--strategy", "metis", "--machine", "2:2 + 1:10", "--matrix"])
             .arg(path("bytes.csv"))
             .env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()))
             .env("TMPDIR", path("temporary"))
