@@ -26,7 +26,11 @@ pub(crate) fn run(args: &args::Lab) -> Outcome {
         return fetch(args);
     }
     let machine = description(&args.machine)?;
-    let acceleration = if args.kvm { Acceleration::Kvm } else { Acceleration::Software };
+    let acceleration = match (args.kvm, args.single_thread) {
+        (true, _) => Acceleration::Kvm,
+        (_, true) => Acceleration::SingleThread,
+        _ => Acceleration::Software,
+    };
     let path = env::var_os("PATH");
     let qemu = Qemu::find(path.as_deref(), acceleration).map_err(failure)?;
     let kernel = kernel(&args.kernel)?;

@@ -27,9 +27,12 @@ const DISK_BYTES: u64 = 64 << 20;
 /// How the guest's processors are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acceleration {
-    /// By translation, anywhere.
+    /// By translation, anywhere, each processor by a thread of its own.
     #[default]
     Software,
+    /// By translation, all of a guest by one thread, in turns: nothing in the guest happens at the same time. Quicker where this
+    /// machine's processors have enough to do, because a processor of the guest never waits for another that has none to run on.
+    SingleThread,
     /// By the processor's own virtualisation.
     Kvm,
 }
@@ -68,8 +71,9 @@ impl Qemu {
                 line.add("-accel", "kvm");
                 line.add("-cpu", "host");
             }
-            Acceleration::Software => {
-                line.add("-accel", "tcg,thread=multi");
+            Acceleration::Software | Acceleration::SingleThread => {
+                let threads = if self.acceleration == Acceleration::Software { "multi" } else { "single" };
+                line.add("-accel", format!("tcg,thread={threads}"));
                 line.add("-cpu", "max,cx16=off,erms=off");
             }
         }
@@ -92,7 +96,7 @@ impl Qemu {
         // Where every start has other addresses, starts take several times as long (docs/results/lab.md): QEMU 7.2 seems to
         // translate the loader and the program anew. Who wants them writes 2 to /proc/sys/kernel/randomize_va_space.
         let addresses = match self.acceleration {
-            Acceleration::Software => "norandmaps ",
+            Acceleration::Software | Acceleration::SingleThread => "norandmaps ",
             Acceleration::Kvm => "",
         };
         let mut line = Line(Vec::new());
@@ -339,12 +343,27 @@ mod tests {
     }
 
     #[test]
+    fn a_single_thread_runs_all_processors_where_that_is_asked_for() {
+        for (acceleration, threads) in [
+            (Acceleration::Software, "tcg,thread=multi"),
+            (Acceleration::SingleThread, "tcg,thread=single"),
+            (Acceleration::Kvm, "kvm"),
+        ] {
+            assert_has(
+                &qemu(acceleration).machine_arguments(&Description::named("two-node").unwrap()),
+                threads,
+            );
+        }
+    }
+
+    #[test]
     fn addresses_are_the_same_at_each_start_where_code_is_translated() {
         let words = |acceleration| {
             let all = qemu(acceleration).kernel_arguments(Path::new("image"), Path::new("files"), "quiet");
             all.last().unwrap().clone()
         };
         assert_eq!(words(Acceleration::Software), "norandmaps quiet");
+        assert_eq!(words(Acceleration::SingleThread), "norandmaps quiet");
         assert_eq!(words(Acceleration::Kvm), "quiet");
     }
 

@@ -43,6 +43,10 @@ pub(crate) struct Lab {
     /// Use the processor's virtualisation, where it may be used
     #[arg(long)]
     pub(crate) kvm: bool,
+    /// Run all processors of the guest in turns, by one thread: quicker where this machine's are busy, but nothing in the guest
+    /// happens at the same time
+    #[arg(long, conflicts_with = "kvm")]
+    pub(crate) single_thread: bool,
     /// Copy a file or a folder into the guest, to the same path
     #[arg(long, value_name = "PATH")]
     pub(crate) copy_in: Vec<PathBuf>,

@@ -10,7 +10,7 @@ use crate::program::find;
 use crate::runner::skipped::is_failure;
 use crate::runner::{Asked, Skip, processors};
 use crate::{MODES, PASS, cases, library, memory, pass};
-use firsttouch_lab::{Command, Description, Release, Stream};
+use firsttouch_lab::{Acceleration, Command, Description, Release, Stream};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -42,26 +42,29 @@ const EACH: &str = "each";
 /// The variable that may hold one of these words.
 const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
 
-/// Passes that share a boot, by their modes.
+/// Where passes run, one after the other.
 enum Place {
+    /// By their modes.
     Here(Vec<&'static str>),
-    Lab(Release, Vec<&'static str>, Part, Addresses),
+    Lab(Guest),
+}
+
+/// A pass in a guest.
+#[derive(Clone, Copy)]
+struct Guest {
+    release: Release,
+    mode: &'static str,
+    part: Part,
+    addresses: Addresses,
+    acceleration: Acceleration,
 }
 
 impl Place {
-    fn modes(&self) -> &[&'static str] {
-        match self {
-            Place::Here(modes) | Place::Lab(_, modes, ..) => modes,
-        }
-    }
-
     /// Two guests with half of the tests each, instead of one with all, so that no processor is idle.
     fn halves(self) -> Vec<Place> {
         match self {
             Place::Here(_) => vec![self],
-            Place::Lab(release, modes, _, addresses) => {
-                Part::HALVES.map(|part| Place::Lab(release, modes.clone(), part, addresses)).into()
-            }
+            Place::Lab(guest) => Part::HALVES.map(|part| Place::Lab(Guest { part, ..guest })).into(),
         }
     }
 }
@@ -102,7 +105,6 @@ impl Report {
 }
 
 /// What a pass says, told line by line under its name as it comes: others run at the same time.
-#[derive(Clone)]
 struct Said {
     name: String,
     rest: Vec<u8>,
@@ -161,24 +163,25 @@ pub(crate) fn run() -> ExitCode {
         };
         chosen.iter().any(is_wanted) || chosen.is_empty() && is_first(kernel, mode)
     };
-    // The pass of the usual mode takes longer than the two others together: two boots, so that no processor is idle while the last
-    // kernel runs.
-    let (usual, rest): (Vec<&str>, Vec<&str>) = MODES.into_iter().partition(|mode| *mode == pass::USUAL);
-    let labs = [usual, rest].into_iter().flat_map(|modes| {
+    // The slowest first: that of the usual mode has most tests.
+    let labs = MODES.into_iter().flat_map(|mode| {
         Release::ALL.map(|release| {
-            let wanted = |mode: &&str| wants(&release.to_string(), mode);
-            let modes: Vec<&str> = modes.iter().copied().filter(wanted).collect();
-            // It takes twice as long: with `each` where there is less to run.
-            let is_random = has(ALL) || has(EACH) && !modes.contains(&pass::USUAL);
+            // They take twice as long: with `each` once, as most people have it.
+            let is_random = has(ALL) || has(EACH) && mode == pass::ALWAYS;
+            let addresses = if is_random { Addresses::Random } else { Addresses::Left };
             let part = if has(EACH) && !has(ALL) { part_of(release, &chosen) } else { Part::WHOLE };
-            Place::Lab(release, modes, part, if is_random { Addresses::Random } else { Addresses::Left })
+            // Threads that meet at the same time, for who takes the time.
+            let is_thorough = has(ALL) || has(&release.to_string());
+            let acceleration = if is_thorough { Acceleration::Software } else { Acceleration::SingleThread };
+            Guest { release, mode, part, addresses, acceleration }
         })
     });
+    let labs = labs.filter(|guest| wants(&guest.release.to_string(), guest.mode)).map(Place::Lab);
     let mode = thp_mode();
     let other = |it: &&str| mode.as_deref() != Some(*it) && wants(HERE, it);
-    let here = Place::Here(MODES.into_iter().filter(other).collect());
-    // The slowest first.
-    let mut places: VecDeque<Place> = labs.chain([here]).filter(|place| !place.modes().is_empty()).collect();
+    let here: Vec<&str> = MODES.into_iter().filter(other).collect();
+    let here = Some(here).filter(|modes| !modes.is_empty()).map(Place::Here);
+    let mut places: VecDeque<Place> = labs.chain(here).collect();
     let workers = processors();
     if places.len() == 1 && workers > 1 {
         places = places.into_iter().flat_map(Place::halves).collect();
@@ -208,7 +211,7 @@ fn work(queue: &Mutex<(VecDeque<Place>, Report)>, words: &[String]) {
         let Some(place) = queue.lock().unwrap().0.pop_front() else { return };
         let one = match place {
             Place::Here(modes) => here(&modes, words),
-            Place::Lab(release, modes, part, addresses) => guest(release, &modes, part, addresses, words),
+            Place::Lab(guest) => in_guest(guest, words),
         };
         let (_, all) = &mut *queue.lock().unwrap();
         all.lines.extend(one.lines);
@@ -260,15 +263,15 @@ fn here(modes: &[&str], words: &[String]) -> Report {
     report
 }
 
-fn guest(release: Release, modes: &[&str], part: Part, addresses: Addresses, words: &[String]) -> Report {
+fn in_guest(guest: Guest, words: &[String]) -> Report {
+    let Guest { release, mode, part, addresses, acceleration } = guest;
     let mut report = Report::default();
-    let name = format!("lab, Linux {release}");
-    let mut lab = match lab(Description::parse(MACHINE).unwrap(), release) {
+    let name = format!("lab, Linux {release}, thp={mode}{part}{addresses}");
+    let mut lab = match lab(Description::parse(MACHINE).unwrap(), release, acceleration) {
         Ok(lab) => lab.limit(LIMIT),
         Err(Skip(why)) => {
             report.failed = is_failure(&name, &why);
-            let skipped = |mode| format!("{name}, thp={mode}{part}{addresses}: skipped: {why}");
-            report.lines.extend(modes.iter().map(skipped));
+            report.lines.push(format!("{name}: skipped: {why}"));
             return report;
         }
     };
@@ -278,24 +281,19 @@ fn guest(release: Release, modes: &[&str], part: Part, addresses: Addresses, wor
     for path in tools.filter_map(find).chain([programs(), sources()]) {
         lab = lab.copy_in(path);
     }
-    let program = own_program(&programs());
-    let command = |mode: &&str| {
-        let first = [PASS, mode, part.word(), addresses.word()].map(OsString::from);
-        let first = [program.clone().into_os_string()].into_iter().chain(first);
-        Command::new(first.chain(words.iter().map(OsString::from)))
-    };
-    let commands: Vec<Command> = modes.iter().map(command).collect();
-    let named = |mode| format!("{name}, thp={mode}{part}{addresses}");
-    let named: Vec<String> = modes.iter().map(named).collect();
-    let mut said: Vec<[Said; 2]> = named.iter().map(|name| [Said::by(name), Said::by(name)]).collect();
-    let outcome = lab.run(&commands, &mut |index, stream, bytes| {
-        said[index][usize::from(stream == Stream::Stderr)].hear(bytes);
+    let first = [PASS, mode, part.word(), addresses.word()].map(OsString::from);
+    let first = [own_program(&programs()).into_os_string()].into_iter().chain(first);
+    let command = Command::new(first.chain(words.iter().map(OsString::from)));
+    let (mut stdout, mut stderr) = (Said::by(&name), Said::by(&name));
+    let outcome = lab.run(&[command], &mut |_, stream, bytes| match stream {
+        Stream::Stdout => stdout.hear(bytes),
+        Stream::Stderr => stderr.hear(bytes),
     });
-    let endings = outcome.as_ref().map_or(&[][..], |outcome| &outcome.commands);
-    for (index, (name, [stdout, stderr])) in named.iter().zip(said).enumerate() {
-        stderr.finish();
-        report.add(name, stdout, endings.get(index).is_some_and(|finished| finished.ending.code() == 0));
-    }
+    stderr.finish();
+    let succeeded = outcome
+        .as_ref()
+        .is_ok_and(|outcome| outcome.commands.first().is_some_and(|finished| finished.ending.code() == 0));
+    report.add(&name, stdout, succeeded);
     if let Err(error) = outcome {
         println!("{name}: {error}\n{}", error.console().unwrap_or_default());
     }

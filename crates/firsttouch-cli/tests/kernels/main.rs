@@ -6,10 +6,11 @@
 //! this one have half of the tests each, and the other modes on the oldest and on this one.
 //!
 //! The programs of a guest have the same addresses at each start, which its emulator runs faster (`firsttouch_lab`). With `all`, and in one
-//! pass of `each`, they have others at each start, as people have them.
+//! pass of `each`, they have others at each start, as people have them. The processors of a guest take turns, which is quicker where
+//! several guests share a machine's; those of a kernel that is named, and with `all`, run at the same time.
 //!
-//! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. Two boots serve
-//! the three modes of a kernel; a pass that is alone is done by two, with half of the tests each. Without QEMU, or the kernel, that is said, and how to get it.
+//! What runs in a guest is this very program, so a test is the same there: its first word is [`PASS`]. A pass that is
+//! alone is done by two, with half of the tests each. Without QEMU, or the kernel, that is said, and how to get it.
 //!
 //! `cargo test -p firsttouch-cli --test kernels -- 6.1 here fork pool` runs, on these kernels (`here` is this one), the tests with
 //! one of the other words in their name; `--list` names the tests.
@@ -51,7 +52,7 @@ use std::process::ExitCode;
 /// The first word of the command line of one pass; the others are its mode, its part, its addresses and words of tests.
 const PASS: &str = "pass";
 /// Of transparent huge pages.
-const MODES: [&str; 3] = ["always", "madvise", "never"];
+const MODES: [&str; 3] = [pass::USUAL, pass::ALWAYS, "never"];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

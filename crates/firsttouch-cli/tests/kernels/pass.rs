@@ -3,14 +3,16 @@
 use crate::launch::{PREPARED, finish, programs};
 use crate::machine::{Surroundings, in_guest, kernel_release};
 use crate::runner::Asked;
-use crate::{MODES, Test, cases, directives, library, memory, single};
+use crate::{Test, cases, directives, library, memory, single};
 use std::fmt;
 use std::fs;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 /// The mode of most machines: the pass of what has nothing to do with it.
-pub(crate) const USUAL: &str = MODES[1];
+pub(crate) const USUAL: &str = "madvise";
+/// The mode in which every program has such pages.
+pub(crate) const ALWAYS: &str = "always";
 
 /// Which of its tests a pass has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

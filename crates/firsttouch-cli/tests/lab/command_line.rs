@@ -54,7 +54,8 @@ fn forwards() -> Outcome {
 
 fn tells() -> Outcome {
     let scratch = tempfile::tempdir().unwrap();
-    let output = lab(scratch.path(), &["--json"], &["sh", "-c", "echo out; kill -TERM $$"])?;
+    let output =
+        lab(scratch.path(), &["--json", "--single-thread"], &["sh", "-c", "echo out; kill -TERM $$"])?;
     assert_eq!(output.status.code(), Some(143), "{output:?}");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["stdout"], "out\n");

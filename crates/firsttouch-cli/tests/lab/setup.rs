@@ -6,7 +6,7 @@ use crate::counts::succeeded;
 use crate::guest;
 use crate::runner::Outcome;
 use crate::setting;
-use firsttouch_lab::{Collected, Command, Ending, Release};
+use firsttouch_lab::{Acceleration, Collected, Command, Ending, Release};
 use serde_json::Value;
 
 /// The 2 MiB pages of both nodes, by the kernel's own account.
@@ -99,7 +99,7 @@ fn next_boot() -> Outcome {
     machine.kernel_options = parameters.fold(machine.kernel_options, |all, one| format!("{all} {one}"));
     // The lab has a word of its own for the mode, which stands for what the machine had before.
     machine.thp = None;
-    let second = guest::lab(machine, asked.release)?;
+    let second = guest::lab(machine, asked.release, Acceleration::SingleThread)?;
     let started = ran[5].stdout.lines().filter_map(|line| line.strip_prefix("ExecStart=-/bin/"));
     let written = ran[6].stdout.lines().filter_map(|line| {
         let (file, value) = line.strip_prefix("w ")?.split_once(" - - - - ")?;

@@ -9,10 +9,10 @@ use std::time::Duration;
 /// The slowest machine, on a busy host.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-/// A lab that is ready to boot.
-pub(crate) fn lab(machine: Description, release: Release) -> Result<Lab, Skip> {
+/// A lab that is ready to boot. As many guests run at a time as there are processors, so most of them have one thread each.
+pub(crate) fn lab(machine: Description, release: Release, acceleration: Acceleration) -> Result<Lab, Skip> {
     let path = env::var_os("PATH");
-    let qemu = Qemu::find(path.as_deref(), Acceleration::Software).map_err(|error| skip(&error))?;
+    let qemu = Qemu::find(path.as_deref(), acceleration).map_err(|error| skip(&error))?;
     let kernel = kernel(release)?;
     let own = env!("CARGO_BIN_EXE_firsttouch");
     Ok(Lab::new(machine, kernel, qemu, own).path(path.unwrap_or_default()).limit(LIMIT))

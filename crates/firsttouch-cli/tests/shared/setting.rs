@@ -2,7 +2,7 @@
 
 use crate::guest;
 use crate::runner::Skip;
-use firsttouch_lab::{Description, Lab, Release};
+use firsttouch_lab::{Acceleration, Description, Lab, Release};
 use std::fmt;
 
 /// What is booted. Tests that agree on it share the boot.
@@ -42,6 +42,6 @@ pub(crate) fn ready(setting: &Setting) -> Result<(Description, Lab), Skip> {
     if setting.left_offline {
         machine.nodes.iter_mut().for_each(|node| node.online = false);
     }
-    let lab = guest::lab(machine.clone(), setting.release)?;
+    let lab = guest::lab(machine.clone(), setting.release, Acceleration::SingleThread)?;
     Ok((machine, lab))
 }

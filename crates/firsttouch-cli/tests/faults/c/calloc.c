@@ -1,17 +1,24 @@
-// calloc gives zeroes, also where a freed block left its contents, whole or in patches.
+// calloc gives zeroes, also where a freed block left its contents, whole or in patches. Argument: how often, if not four times.
 //# bare:
+//# emulated: 2
 //# run: --pages thp
+//# emulated: 2
 //# expect: recycled>=256M
 //# run: --pages thp --min-size 4K
+//# emulated: 2
 //# run: --pages 4k
+//# emulated: 2
 //# run: --pages 2m --prefault
+//# emulated: 2
 //# run: --pages auto
+//# emulated: 2
 #include "check.h"
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int rounds = count > 1 ? atoi(arguments[1]) : 4;
     const size_t sizes[] = {100, 5000, 100000, MIB, MIB + 17, 2 * MIB, 5 * MIB, 16 * MIB + 3};
-    for (int round = 0; round < 4; round++)
+    for (int round = 0; round < rounds; round++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             char *dirty = malloc(sizes[i] * 2);
             memset(dirty, 0xff, malloc_usable_size(dirty));

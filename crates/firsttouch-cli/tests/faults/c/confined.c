@@ -4,43 +4,48 @@
 //# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# bare: exits
 //# bare: copies 7
 //# exec: -- nothing
 //# exec: -- exits
 //# exec: --pages thp -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# exec: --pages thp --min-size 64K -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# exec: --pages thp --prefault -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# exec: --pages thp --prefault=background -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# exec: --pages thp --attachable -- blocks
-//# emulated: blocks 7
-//# bare: all 7
-//# exec: --pages thp --attachable -- all 7
-//# exec: --pages thp --prefault=background -- all 7
+//# emulated: blocks 4
+//# bare: all 4
+//# exec: --pages thp --attachable -- all 4
+//# emulated: all 3
+//# exec: --pages thp --prefault=background -- all 4
+//# emulated: all 3
 //# exec: --pages 4k -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# exec: --pages 64k -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# exec: --pages 2m -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# run: --pages thp -- blocks
-//# emulated: blocks 7
+//# emulated: blocks 4
 //# expect: shortfall=seccomp-filter
 //# expect: complete=true
 //# expect: placed>=12M
 //# run: --pages thp -- exits
 //# expect: shortfall=seccomp-filter
 //# run: --pages thp -- copies 7
+//# emulated: copies 4
 //# expect: absent=seccomp-filter
 //# expect: complete=true
 //# run: --pages thp --prefault=background -- copies 7
+//# emulated: copies 4
 //# expect: complete=true
 //# exec: --pages 2m -- copies 7
+//# emulated: copies 4
 //# bare: others
 //# exec: --pages thp -- others
 //# exec: --pages 2m -- others

@@ -1,29 +1,29 @@
 // A program maps memory of its own at addresses that it has chosen (MAP_FIXED), where without us nothing is: between our blocks, behind them,
 // and far behind. What it keeps there stays, whatever becomes of blocks, and when it limits its address space. Argument: how many
-// blocks, if not 30.
+// blocks, if not 16.
 //# once: mappings
 //# bare:
-//# emulated: 12
+//# emulated: 8
 //# run: --pages thp
-//# emulated: 12
+//# emulated: 8
 //# run: --pages thp --min-size 64K
-//# emulated: 12
+//# emulated: 8
 //# run: --pages thp --prefault
-//# emulated: 12
+//# emulated: 8
 //# run: --pages 4k
-//# emulated: 12
+//# emulated: 8
 //# run: --pages 64k
-//# emulated: 12
+//# emulated: 8
 //# run: --pages 2m --quiet
-//# emulated: 12
+//# emulated: 8
 //# run: --pages auto
-//# emulated: 12
+//# emulated: 8
 #include "check.h"
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 
-enum { PLACES = 5, OWN = 1024 * 1024, BYTES = 4 * 1024 * 1024, MOST = 30 };
+enum { PLACES = 5, OWN = 1024 * 1024, BYTES = 4 * 1024 * 1024, MOST = 16 };
 
 static int count = MOST;
 

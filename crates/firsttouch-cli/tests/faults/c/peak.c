@@ -54,7 +54,7 @@ int main(int count, char **words) {
         if (block[bytes - 1] != 1) return 5;
         free(block);
     } else if (!strcmp(words[1], "again")) {
-        for (int round = 0; round < 20; round++) {
+        for (int round = 0; round < 14; round++) {
             char *block = made(48 * MIB);
             memset(block, round, 48 * MIB);
             free(block);

@@ -1,28 +1,35 @@
 // More is allocated than the pool holds: the rest falls back to other pages, and nothing dies of SIGBUS. Up to Linux 6.12,
-// memory that is read before it is written, as is here what calloc gives, does not become huge by the write.
+// memory that is read before it is written, as is here what calloc gives, does not become huge by the write. Argument: how often, if not three
+// times.
 //# requires: pool2m=32
 //# run: --pages 2m
+//# emulated: 2
 //# expect: complete=true
 //# expect: pool>=8M where linux>=6.7
 //# expect: pages=2m>=95% where thp linux>=6.13
 //# expect: shortfall=pool-empty>=60M where linux>=5.16
 //# run: --pages 2m --prefault
+//# emulated: 2
 //# expect: shortfall=pool-empty>=60M where linux>=5.16
 //# run: --pages 1g
+//# emulated: 2
 //# expect: shortfall=pool-empty>=120M where linux>=5.16
 //# run: --pages auto
+//# emulated: 2
 //# expect: pages=2m>=95% where thp linux>=6.13
 //# expect: absent=pool-empty
 //# exec: --pages 2m
+//# emulated: 2
 #include "check.h"
 
 enum { BLOCKS = 16 };
 
-int main(void)
+int main(int count, char **arguments)
 {
+    int rounds = count > 1 ? atoi(arguments[1]) : 3;
     const size_t bytes = 8 * MIB - 4096;
     char *blocks[BLOCKS];
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < BLOCKS; i++) {
             CHECK((blocks[i] = i % 2 ? malloc(bytes) : calloc(bytes, 1)) != NULL);
             CHECK(i % 2 || is_zero(blocks[i], bytes));

@@ -1,14 +1,22 @@
 // Blocks that grow in turn: what was moved by the kernel once is several mappings, and up to Linux 6.16 a move of several
-// unmaps the target before it fails.
+// unmaps the target before it fails. Argument: how many steps at random, if not 200.
 //# expect: stdout=grown
 //# bare:
+//# emulated: 70
 //# run: --pages thp
+//# emulated: 70
 //# run: --pages thp --min-size 64K
+//# emulated: 70
 //# run: --pages thp --heap
+//# emulated: 70
 //# run: --pages thp --prefault
+//# emulated: 70
 //# run: --pages 64k
+//# emulated: 70
 //# run: --pages 2m
+//# emulated: 70
 //# run: --pages 4k
+//# emulated: 70
 #include "check.h"
 
 static unsigned state = 7;
@@ -38,12 +46,12 @@ static void in_turn(void)
 }
 
 /* Most grow by a quarter, some shrink by half. */
-static void at_random(void)
+static void at_random(int steps)
 {
     enum { BLOCKS = 6, LARGEST = 40 };
     char *blocks[BLOCKS] = {0};
     size_t held[BLOCKS] = {0};
-    for (int step = 0; step < 200; step++) {
+    for (int step = 0; step < steps; step++) {
         unsigned i = next(BLOCKS);
         size_t bytes = next(3) ? held[i] + held[i] / 4 + next(MIB) : held[i] / 2;
         if (bytes < MIB || bytes > LARGEST * MIB)
@@ -75,10 +83,10 @@ static void changed(void)
     free(other);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     in_turn();
-    at_random();
+    at_random(count > 1 ? atoi(arguments[1]) : 200);
     changed();
     puts("grown");
     return 0;
