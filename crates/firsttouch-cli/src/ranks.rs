@@ -6,6 +6,8 @@ use crate::{export, measure};
 use firsttouch_documents::JobRank;
 use firsttouch_launch::Gathering;
 use firsttouch_linux::cpulist::{format_list, parse_list};
+use firsttouch_linux::process::{OWN_PROC, SHOWS_OTHERS, shows_others};
+use firsttouch_linux::root::Root;
 use firsttouch_placement::{Pages, Placement, Receipt, Resolved, ThreadPlacement};
 use firsttouch_process::{Environment, Finished, Meeting, Met, Rank, launcher_of, meet};
 use std::path::Path;
@@ -101,6 +103,10 @@ pub(crate) fn place(
 ) -> Outcome<LocalRank> {
     let told = Rank::of(own);
     let (ranks, local_rank) = numbers(word, told.as_ref())?;
+    // Ranks know each other and their launcher by their numbers.
+    if shows_others(&Root::live()) {
+        return Err(Failure::message(format!("ranks cannot be told apart: {SHOWS_OTHERS}")).hint(OWN_PROC));
+    }
     let size = told.as_ref().and_then(|told| told.size).unwrap_or(ranks);
     if let Some(beyond) = only.map(RankList::last).filter(|last| *last >= size) {
         return Err(Failure::message(format!(

@@ -58,15 +58,32 @@ impl Mark {
         self.word().is_none_or(|word| word.load(Ordering::Acquire) == STANDS)
     }
 
+    /// Whether it stands, in a copy after this thread, unless another does or did, has seen to what came with it.
+    #[inline]
+    pub fn stands_after(&self, see_to: impl FnOnce()) -> bool {
+        if !self.stands() {
+            self.once_in_copy(see_to);
+        }
+        self.stands()
+    }
+
+    /// In a copy: sees to what came with it, unless another thread does or did.
+    pub fn once_in_copy(&self, see_to: impl FnOnce()) {
+        if self.claim() {
+            see_to();
+            self.renew();
+        }
+    }
+
     /// In a copy: whether this thread, and no other, is to see to what came with it.
-    pub fn claim(&self) -> bool {
+    pub(crate) fn claim(&self) -> bool {
         let claim =
             |word: &AtomicU32| word.compare_exchange(WIPED, CLAIMED, Ordering::Relaxed, Ordering::Relaxed);
         self.word().is_none_or(|word| claim(word).is_ok())
     }
 
     /// In a copy, by who has claimed it: what came with it has been seen to.
-    pub fn renew(&self) {
+    pub(crate) fn renew(&self) {
         if let Some(word) = self.word() {
             word.store(STANDS, Ordering::Release);
         }
@@ -107,6 +124,11 @@ mod tests {
         assert!(in_child(0, || {
             mark.renew();
             mark.stands() && in_child(0, || !mark.stands())
+        }));
+        assert!(in_child(0, || {
+            let mut seen_to = 0;
+            let stands = [0; 2].map(|_| mark.stands_after(|| seen_to += 1));
+            stands == [true; 2] && seen_to == 1
         }));
         assert!(mark.stands());
     }

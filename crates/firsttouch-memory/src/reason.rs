@@ -89,7 +89,7 @@ reasons! {
         "sudo firsttouch setup thp shmem-huge=advise --apply";
     /// The first thread of the process has ended, by which the kernel would find its memory.
     FirstThreadEnded = "first-thread-ended",
-        "start the program by `firsttouch run`; nodes and threads can be changed while it runs (--memory, --threads)";
+        "place it from its start, by `firsttouch run` without --via; nodes and threads can be changed while it runs (attach --memory, --threads)";
     /// A mapping of the agent's own was not what it should be and could not be made anew: it placed nothing from then on.
     MappingChanged = "mapping-changed",
         "allow the process more mappings (sysctl vm.max_map_count), or try --via glibc, which places without recycling";

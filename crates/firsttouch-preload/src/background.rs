@@ -98,22 +98,20 @@ pub(crate) fn leaving_range(address: usize, bytes: usize) {
 
 /// Whether the table is this process's own. The child of clone(2), or `_Fork`, makes it so when it first comes here.
 fn is_own() -> bool {
-    if !MARK.stands() {
-        after_fork_in_child();
-    }
-    MARK.stands()
+    MARK.stands_after(forget)
 }
 
-/// In the child of a fork there is no thread of ours, and nothing is being created. Its parent's goes on.
+/// In the child of a fork.
 pub(crate) fn after_fork_in_child() {
-    if !MARK.claim() {
-        return;
-    }
+    MARK.once_in_copy(forget);
+}
+
+/// There is no thread of ours, and nothing is being created. The parent's goes on.
+fn forget() {
     room::after_fork_in_child();
     ALL.iter().for_each(|waiting| waiting.next.store(0, SeqCst));
     BLOCKS_WAITING.store(0, SeqCst);
     IS_RUNNING.store(false, SeqCst);
-    MARK.renew();
 }
 
 extern "C" fn create_all(_: usize) {

@@ -99,19 +99,18 @@ fn may_be() -> bool {
 
 /// Whether the numbers are this process's own. The child of clone(2), or `_Fork`, makes them so when it first comes here.
 fn is_own() -> bool {
-    if !MARK.stands() {
-        after_fork_in_child();
-    }
-    MARK.stands()
+    MARK.stands_after(forget)
 }
 
-/// In the child of a fork there is none, nor anybody who bars them.
+/// In the child of a fork.
 pub(crate) fn after_fork_in_child() {
-    if MARK.claim() {
-        NUMBERS.iter().for_each(|number| number.store(0, SeqCst));
-        BARRED.store(0, SeqCst);
-        MARK.renew();
-    }
+    MARK.once_in_copy(forget);
+}
+
+/// There is none, nor anybody who bars them.
+fn forget() {
+    NUMBERS.iter().for_each(|number| number.store(0, SeqCst));
+    BARRED.store(0, SeqCst);
 }
 
 /// Does something with all signals blocked: threads that it creates take none of the program's.

@@ -412,7 +412,7 @@ fn without_first_thread() -> Outcome {
     let before = living();
     let refused = attach(state.path(), pid, &["--pages", "thp"]);
     assert!(refused.code == Some(125) && refused.stderr.contains("first-thread-ended"), "{refused:?}");
-    assert!(refused.stderr.contains("hint: start the program by `firsttouch run`"), "{refused:?}");
+    assert!(refused.stderr.contains("hint: place it from its start, by `firsttouch run`"), "{refused:?}");
     assert!(journals(state.path()).is_empty());
 
     let report = attach(state.path(), pid, &["--threads", "0", "--memory", "bind=0"]).done(pid);

@@ -180,9 +180,11 @@ fn the_proc_of_another_namespace_is_not_taken_for_ours() {
         assert_code(&output, 7);
         told(&output);
     }
-    let refused = inside(&["watch", "1"], &[]).unwrap();
-    assert_code(&refused, 125);
-    told(&refused);
+    for (words, program) in [(&["watch", "1"][..], &[][..]), (&["run", "--ranks", "1"], &program)] {
+        let refused = inside(words, program).unwrap();
+        assert_code(&refused, 125);
+        told(&refused);
+    }
 }
 
 #[test]
