@@ -1,13 +1,9 @@
 #!/bin/sh
-# Two guests at a time of two processors each, whose programs map and unmap in two threads: on a machine of two processors the guests
-# wait for each other. With --single-thread, or without.
+# Two guests at a time of several processors each, in which two threads unmap pages: on a machine of two processors those of a guest wait for
+# each other. PROGRAM is what `cc -O2 -pthread benches/unmap.c -o PROGRAM` makes; OPTION is one of `firsttouch lab`.
 #
-#   sh benches/lab_pair.sh --single-thread
+#   sh benches/lab_pair.sh PROGRAM --single-thread
 set -e
-work() {
-    firsttouch lab "$@" --copy-in /usr/bin/true -- sh -c 'starts=0; while [ "$starts" -lt 20 ]; do
-        firsttouch run --pages thp -- true & firsttouch run --pages thp -- true; wait; starts=$((starts + 1)); done'
-}
-work "$@" &
-work "$@"
+firsttouch lab "$2" --copy-in "$1" -- "$1" &
+firsttouch lab "$2" --copy-in "$1" -- "$1"
 wait
