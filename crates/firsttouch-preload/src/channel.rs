@@ -1,8 +1,7 @@
 //! The control channel: a thread that listens for those who want to place a program that already runs, from inside a
 //! container, say, where nobody may do it from outside. Its words are those of [`firsttouch_linux::channel`].
 //!
-//! Only when asked for, because a thread can be noticed: by programs that must have one only (unshare(2) of users,
-//! setns(2)), and by Python, which warns of forks.
+//! Only when asked for, because a thread can be noticed: by programs that count theirs and want one, and by Python, which warns of forks.
 //!
 //! The thread keeps out of everything of the program's. It has a table of open files of its own, so that no file is
 //! held open, none that the program closes wholesale is ours, and a fork inherits none; it takes no signals, allocates

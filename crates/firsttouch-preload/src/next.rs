@@ -51,6 +51,8 @@ pub(crate) static SETRESUID: Next = Next::new(c"setresuid");
 pub(crate) static SETRESGID: Next = Next::new(c"setresgid");
 pub(crate) static SETGROUPS: Next = Next::new(c"setgroups");
 pub(crate) static INITGROUPS: Next = Next::new(c"initgroups");
+pub(crate) static UNSHARE: Next = Next::new(c"unshare");
+pub(crate) static SETNS: Next = Next::new(c"setns");
 
 /// Looks all of them up; done by the constructor.
 pub(crate) fn find_all() {
@@ -78,6 +80,8 @@ pub(crate) fn find_all() {
         &SETRESGID,
         &SETGROUPS,
         &INITGROUPS,
+        &UNSHARE,
+        &SETNS,
     ];
     all.iter().for_each(|function| {
         function.find();

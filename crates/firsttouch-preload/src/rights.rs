@@ -18,7 +18,7 @@ pub(crate) fn note(number: c_long, arguments: &Arguments) {
         // It cannot be written by a program that may not open files any more, and tells of bound threads.
         record::finish();
         threads::confine();
-    } else if is_of_one_thread(number) {
+    } else if is_of_one_thread(number) || needs_one_thread(number, arguments) {
         helper::end_all();
     }
 }
@@ -40,7 +40,18 @@ fn is_of_one_thread(number: c_long) -> bool {
     )
 }
 
-/// Does something that changes the user or the groups of the whole program.
+/// Whether a system call fails in a process of several threads: those that leave for another user namespace, or leave threads.
+fn needs_one_thread(number: c_long, arguments: &Arguments) -> bool {
+    const TOGETHER: c_int = libc::CLONE_NEWUSER | libc::CLONE_THREAD | libc::CLONE_SIGHAND | libc::CLONE_VM;
+    match number {
+        libc::SYS_unshare => arguments[0] as c_int & TOGETHER != 0,
+        // Any kind of namespace may be one of users.
+        libc::SYS_setns => arguments[1] == 0 || arguments[1] as c_int & libc::CLONE_NEWUSER != 0,
+        _ => false,
+    }
+}
+
+/// Does something that changes the user, the groups or the namespaces of the program.
 fn changing(change: impl FnOnce() -> c_int) -> c_int {
     let answer = helper::without_any(change);
     channel::reopen();
@@ -77,4 +88,6 @@ functions_that_change_users! {
     SETRESGID: setresgid(group: libc::gid_t, effective: libc::gid_t, saved: libc::gid_t);
     SETGROUPS: setgroups(count: usize, groups: *const libc::gid_t);
     INITGROUPS: initgroups(user: *const c_char, group: libc::gid_t);
+    UNSHARE: unshare(flags: c_int);
+    SETNS: setns(namespace: c_int, kind: c_int);
 }

@@ -1,5 +1,5 @@
 // Whom the control channel listens to: the user that the program runs as now, and nobody else; and that its thread has no right that
-// the program has given up.
+// the program has given up, nor stands in the way of what wants one thread only: another user namespace.
 //# once: whom the agent listens to
 //# requires: root
 //# exec: --attachable -- foreign
@@ -8,6 +8,8 @@
 //# exec: --attachable -- kept
 //# exec: --attachable -- given_up
 //# exec: --attachable -- by_itself
+//# exec: --attachable -- namespaces
+//# exec: --attachable -- namespaces_by_itself
 #include "check.h"
 #include <dirent.h>
 #include <grp.h>
@@ -153,6 +155,19 @@ int main(int count, char **arguments)
     } else if (strcmp(way, "by_itself") == 0) {
         CHECK(syscall(SYS_setresuid, SOMEBODY, SOMEBODY, SOMEBODY) == 0);
         all_are(SOMEBODY, 1);
+    } else if (strncmp(way, "namespaces", 10) == 0) {
+        // The thread begins again after what it does not stand in the way of.
+        int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        CHECK(own >= 0 && setns(own, CLONE_NEWNET) == 0 && setns(own, 0) == 0);
+        if (strcmp(way, "namespaces") == 0)
+            expect_for(0, "ok 1 ");
+        int answer = strcmp(way, "namespaces") == 0 ? unshare(CLONE_NEWUSER) : (int)syscall(SYS_unshare, CLONE_NEWUSER);
+        CHECK(answer == 0);
+        char *block = malloc(32 * MIB);
+        CHECK(block != NULL);
+        fill(block, 32 * MIB, 3);
+        CHECK(holds(block, 32 * MIB, 3));
+        free(block);
     } else {
         CHECK(!"a known way");
     }
