@@ -68,9 +68,35 @@ pub(crate) fn missing_module(module: &str, path: Option<&OsStr>, remedy: &str) -
         return Some(missing);
     }
     let look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
-    let python = Command::new(on_path("python3", path)?).args(["-c", look, module]).output();
-    let found = python.is_ok_and(|output| output.status.success());
+    let found = python(look, module, path).is_some();
     (!found).then(|| Missing { what: format!("python3 has no module {module}"), remedy: remedy.to_owned() })
+}
+
+/// What is missing of a package of Python's that is there, but before this release, of a major and a minor number; one that does
+/// not tell its own is taken for new enough.
+pub(crate) fn missing_release(
+    package: &str,
+    least: (u32, u32),
+    path: Option<&OsStr>,
+    remedy: &str,
+) -> Option<Missing> {
+    let look = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))";
+    let release = python(look, package, path)?;
+    older(&release, least)
+        .then(|| format!("{package} {release} is older than {}.{}", least.0, least.1))
+        .map(|what| Missing { what, remedy: remedy.to_owned() })
+}
+
+/// Whether a release such as 1.2.1 comes before a major and a minor number.
+fn older(release: &str, least: (u32, u32)) -> bool {
+    let mut numbers = release.split('.').map_while(|number| number.parse().ok());
+    numbers.next().zip(numbers.next()).is_some_and(|numbers| numbers < least)
+}
+
+/// What a line of Python prints, with this argument, where it ends well.
+fn python(script: &str, argument: &str, path: Option<&OsStr>) -> Option<String> {
+    let output = Command::new(on_path("python3", path)?).args(["-c", script, argument]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// The program of that name; `None` if there is none.
@@ -90,6 +116,13 @@ mod tests {
         assert_eq!(missing.to_string(), "Rscript is not installed");
         assert_eq!(missing_module("numpy", Some(path), "").unwrap().what, "python3 is not installed");
         assert_eq!(missing_r(Some(path)).unwrap().remedy, "sudo apt install r-base-core");
+    }
+
+    #[test]
+    fn releases_are_compared_by_their_numbers() {
+        assert!(older("1.2.1", (1, 5)) && older("0.24.2", (1, 5)) && older("1.4.1.post1", (1, 5)));
+        assert!(!older("1.5.0", (1, 5)) && !older("1.10", (1, 5)) && !older("2.0", (1, 5)));
+        assert!(!older("unknown", (1, 5)) && !older("", (1, 5)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
-use crate::outside::{missing_module, python_script};
+use crate::outside::{missing_module, missing_release, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::simd::Instructions;
@@ -92,11 +92,14 @@ impl Case for Pca {
     }
 
     fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
+        let scikit_learn = || missing_module("sklearn", path, "pip install scikit-learn");
         match variant.name {
             "numpy" | "numpy-gram" => missing_module("numpy", path, "sudo apt install python3-numpy"),
-            "scikit-learn" | "scikit-learn-svd" => {
-                missing_module("sklearn", path, "pip install scikit-learn")
-            }
+            "scikit-learn" => scikit_learn().or_else(|| {
+                // The first that has the solver covariance_eigh.
+                missing_release("scikit-learn", (1, 5), path, "pip install 'scikit-learn>=1.5'")
+            }),
+            "scikit-learn-svd" => scikit_learn(),
             _ => None,
         }
     }
