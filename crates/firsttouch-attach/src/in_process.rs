@@ -63,7 +63,8 @@ impl ChannelError {
     pub fn hint(&self) -> &'static str {
         match self {
             ChannelError::None { .. } => {
-                "firsttouch run --attachable -- PROGRAM   # opens one; attach must be in the same network namespace"
+                "firsttouch run --attachable -- PROGRAM   # opens one, in what it starts (--follow) with a thread or a block of 128 KiB; \
+                 attach must be in the same network namespace"
             }
             ChannelError::Refused { .. } => {
                 "run firsttouch as the user of that process; a process that is not dumpable lets nobody in"

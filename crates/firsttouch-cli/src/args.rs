@@ -211,7 +211,8 @@ pub(crate) struct Run {
     ///
     /// For programs in containers, which nobody may place from outside. A thread of the agent's listens in the program.
     /// It can be noticed: unshare(2) and setns(2) refuse some things to programs with several threads, and Python warns
-    /// of forks. It ends when the program filters its own system calls.
+    /// of forks. It ends when the program filters its own system calls. With --follow the programs that this one starts
+    /// have it from their first thread or their first block of 128 KiB on.
     #[arg(long)]
     pub(crate) attachable: bool,
     /// Write what was obtained as JSON to FILE when the program has ended; `-` is stdout

@@ -89,6 +89,8 @@ unsafe impl Interposer for Process {
     #[inline(always)]
     fn placed(_: *mut u8, _: usize) {}
 
+    fn asked_behind() {}
+
     fn leaving(_: *mut u8) {}
 
     fn leaving_range(_: usize, _: usize) {}

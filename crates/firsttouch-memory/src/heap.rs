@@ -156,6 +156,11 @@ impl Heap {
         self.asked_from.store(settings.min_bytes.min(MAPPED_BYTES), Ordering::Relaxed);
     }
 
+    /// From now on large allocations concern the heap, whether it places any or not.
+    pub fn heed_large(&self) {
+        self.asked_from.fetch_min(MAPPED_BYTES, Ordering::Relaxed);
+    }
+
     /// From now on, places nothing. Live blocks stay where they are.
     pub fn disable(&self) {
         self.least.store(usize::MAX, Ordering::Relaxed);

@@ -26,6 +26,9 @@ pub unsafe trait Interposer {
     /// Called with every block that is placed, before its owner knows it.
     fn placed(address: *mut u8, bytes: usize);
 
+    /// Called before the allocator behind is asked for a block that [concerns](Heap::concerns) the heap.
+    fn asked_behind();
+
     /// Called with every placed block whose memory is about to be given up or to change its size.
     fn leaving(address: *mut u8);
 
@@ -102,6 +105,7 @@ fn place<S: Interposer>(bytes: usize, alignment: usize, zeroed: bool) -> *mut c_
 /// once more.
 #[cold]
 fn behind<S: Interposer>(allocate: impl Fn() -> *mut c_void) -> *mut c_void {
+    S::asked_behind();
     let errno_before = errno();
     let address = allocate();
     if !address.is_null() || !S::heap().make_room() {

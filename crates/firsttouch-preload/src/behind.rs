@@ -4,7 +4,7 @@
 //! one of its own (jemalloc, a profiler). Then everything is handed on to that, and nothing is placed: its parts call each
 //! other past us, and what they are given must be theirs.
 
-use crate::{HEAP, background, prefault};
+use crate::{HEAP, background, channel, prefault};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_void};
 use core::mem::transmute;
@@ -169,6 +169,11 @@ unsafe impl Interposer for Behind {
     fn placed(address: *mut u8, bytes: usize) {
         begin();
         prefault::block(address, bytes);
+        channel::open_if_waiting();
+    }
+
+    fn asked_behind() {
+        channel::open_if_waiting();
     }
 
     #[inline(always)]

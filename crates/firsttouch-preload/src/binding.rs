@@ -11,13 +11,13 @@
 //! program has bound, is passed on untouched; and what it binds later stays as it wants. Threads made by clone(2) without
 //! the C library are not seen.
 
-use crate::HEAP;
 use crate::helper::{Create, Function};
 use crate::next::{
     ATTRIBUTE_AFFINITY, CREATE, CREATE_C11, GET_AFFINITY, JOIN, Next, POPEN, SET_AFFINITY, SYSTEM,
 };
 use crate::setup::found;
 use crate::threads::{self, Start, enter};
+use crate::{HEAP, channel};
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_void};
 use firsttouch_linux::numa::{self, CpuBits};
@@ -118,6 +118,12 @@ fn is_active() -> bool {
     threads::is_active()
 }
 
+/// Takes note that the program creates a thread.
+fn note_thread() {
+    threads::note_other();
+    channel::open_if_waiting();
+}
+
 /// glibc's pthread_create.
 fn real_create() -> Option<Create> {
     // SAFETY: the address is that of the C library's function of this name, which has this type.
@@ -133,7 +139,7 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     let Some(real) = real_create() else { return libc::EAGAIN };
-    threads::note_other();
+    note_thread();
     // SAFETY: the caller's values, or a function and an argument that lead to them.
     let real = |function, argument| with_room(|| unsafe { real(handle, attributes, function, argument) });
     if !threads::is_active() {
@@ -156,7 +162,7 @@ pub unsafe extern "C" fn thrd_create(
     argument: *mut c_void,
 ) -> c_int {
     let Some(found) = found(&CREATE_C11) else { return THRD_ERROR };
-    threads::note_other();
+    note_thread();
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: CreateC11 = unsafe { core::mem::transmute(found) };
     // SAFETY: the caller's values, or a function and an argument that lead to them.

@@ -2,6 +2,8 @@
 //! container, say, where nobody may do it from outside. Its words are those of [`firsttouch_linux::channel`].
 //!
 //! Only when asked for, because a thread can be noticed: by programs that count theirs and want one, and by Python, which warns of forks.
+//! A program that the asked one starts has it from its own first thread or its first large block on. Before that there is next to
+//! nothing to place, and who sets up a sandbox, with one thread as the kernel wants it, does so by then.
 //!
 //! The thread keeps out of everything of the program's. It has a table of open files of its own, so that no file is
 //! held open, none that the program closes wholesale is ours, and a fork inherits none; it takes no signals, allocates
@@ -14,10 +16,10 @@
 //! that user look into it; nobody else gets more than a refusal. What can be asked for moves pages and threads, and
 //! changes no contents. A program that filters its own calls (seccomp) has no such thread from then on.
 
-use crate::{helper, threads};
+use crate::{HEAP, helper, threads};
 use core::ffi::CStr;
 use core::fmt::Write;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::channel::{self, Line, MOST_LINE_BYTES, MOST_PAGES, Name, Request, VERSION};
 use firsttouch_linux::sys::{self, Answer, Descriptor};
 use firsttouch_linux::{numa, socket, thread};
@@ -34,11 +36,40 @@ const NO_USER: u32 = 65534;
 
 /// The thread has ended because it was to, and not for good.
 static WAS_BARRED: AtomicBool = AtomicBool::new(false);
+/// The process that is to have the thread when it has one of its own, or a large block; 0 is none. Its number tells it from its copies,
+/// and from children of vfork(2), which share this.
+static WAITING: AtomicU32 = AtomicU32::new(0);
 
 /// Starts the thread; without it the program runs as it would.
 pub(crate) fn open() {
     // SAFETY: the thread makes system calls only.
     unsafe { helper::start_apart(listen) };
+}
+
+/// Has [`open_if_waiting`] start the thread.
+pub(crate) fn open_later() {
+    WAITING.store(sys::process_id(), Ordering::Relaxed);
+    HEAP.heed_large();
+}
+
+/// Called before the program creates a thread, and when it has a large block.
+#[inline(always)]
+pub(crate) fn open_if_waiting() {
+    if WAITING.load(Ordering::Relaxed) != 0 {
+        open_if_own();
+    }
+}
+
+#[cold]
+fn open_if_own() {
+    // Who confined itself is asked nothing, and where threads are barred the next block or thread will do.
+    if HEAP.is_confined() || helper::is_barred() {
+        return;
+    }
+    let process = sys::process_id();
+    if WAITING.compare_exchange(process, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        open();
+    }
 }
 
 /// Starts the thread again, if it has ended because [it had to](helper::without_any).
@@ -48,8 +79,9 @@ pub(crate) fn reopen() {
     }
 }
 
-/// The child of a fork has none that could be started again.
+/// The child of a fork has none that could be started, or started again.
 pub(crate) fn after_fork_in_child() {
+    WAITING.store(0, Ordering::Relaxed);
     WAS_BARRED.store(false, Ordering::Relaxed);
 }
 

@@ -49,8 +49,10 @@ pub(crate) extern "C" fn construct() {
         // SAFETY: no other thread exists yet.
         unsafe { threads::begin(&binding_order) };
     }
-    if asked.attachable {
-        channel::open();
+    match (asked.attachable, chosen) {
+        (true, true) => channel::open(),
+        (true, false) => channel::open_later(),
+        (false, _) => {}
     }
 }
 

@@ -1,5 +1,5 @@
 // The control channel inside a program: what it does when asked, whom it refuses, and that the program cannot tell.
-// Arguments: what is done, and of forks how many, if not 300.
+// Arguments: what is done, and of forks how many, if not 300, or what a program that it starts has before it is listened in.
 //# once: what is said to the agent
 //# bare: none
 //# exec: -- none
@@ -15,6 +15,10 @@
 //# inside: "$@"; exit 0
 //# exec: --attachable -- garbage
 //# exec: --attachable -- executed
+//# exec: --follow --attachable -- started block
+//# exec: --follow --attachable --pages plain -- started block
+//# exec: --follow --attachable --pages plain -- started resized
+//# exec: --follow --attachable -- started thread
 //# exec: --attachable -- closed
 //# exec: --attachable -- signals
 //# exec: --attachable -- forks
@@ -336,6 +340,49 @@ static void forks(int rounds)
     talk();
 }
 
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+/* No thread of this process listens, whatever it has of its own. */
+static void stays_alone(void)
+{
+    char *block = malloc(4 * MIB);
+    fill(block, 4 * MIB, 1);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    while (entries("/proc/self/task") > 1)
+        sched_yield();
+    CHECK(try_channel(getpid()) < 0);
+    _exit(7);
+}
+
+/* A program that the placed one has started: none listens before it has a large block or a thread, nor ever in its copies. */
+static void started(const char *what)
+{
+    char *small = malloc(1000);
+    CHECK(small != NULL && entries("/proc/self/task") == 1 && try_channel(getpid()) < 0);
+    pid_t child = fork();
+    if (child == 0)
+        stays_alone();
+    CHECK(end_of(child) == 7);
+    child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        stays_alone();
+    CHECK(end_of(child) == 7);
+    CHECK(entries("/proc/self/task") == 1 && try_channel(getpid()) < 0);
+    if (strcmp(what, "block") == 0) {
+        CHECK((small = malloc(MIB)) != NULL);
+    } else if (strcmp(what, "resized") == 0) {
+        CHECK((small = realloc(small, MIB)) != NULL);
+    } else {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    }
+    talk();
+}
+
 /* Somebody who connects and says nothing, and goes. */
 static void idle(void)
 {
@@ -397,6 +444,17 @@ int main(int count, char **arguments)
         char *words[] = {arguments[0], "talk", NULL};
         execv("/proc/self/exe", words);
         CHECK(!"execv");
+    } else if (IS("started")) {
+        CHECK(count == 3);
+        pid_t child = fork();
+        if (child == 0) {
+            char *words[] = {arguments[0], "later", arguments[2], NULL};
+            execv("/proc/self/exe", words);
+            CHECK(!"execv");
+        }
+        CHECK(end_of(child) == 0);
+    } else if (IS("later")) {
+        started(arguments[2]);
     } else if (IS("closed")) {
         closed();
     } else if (IS("signals")) {
