@@ -4,7 +4,8 @@
 //! recorded machine, the live one and a guest take the same path. Unknown is `None`, never 0.
 //!
 //! Architecture invariants: no policy lives here; this crate says what the kernel says. Without the feature `std` only
-//! [`sys`], [`stack`], [`thread`], [`numa`], [`memfd`], [`socket`], [`channel`] and [`libraries`] are left, which the agent is made of.
+//! [`sys`], [`stack`], [`thread`], [`numa`], [`memfd`], [`socket`], [`channel`], [`libraries`] and [`rollup`]
+//! are left, which the agent is made of.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -17,7 +18,6 @@ pub mod clock;
 pub mod cpuid;
 #[cfg(feature = "std")]
 pub mod cpulist;
-#[cfg(feature = "std")]
 #[cfg(feature = "std")]
 pub mod features;
 pub mod libraries;
@@ -37,6 +37,7 @@ pub mod process;
 pub mod program;
 #[cfg(feature = "std")]
 pub mod remote;
+pub mod rollup;
 #[cfg(feature = "std")]
 pub mod root;
 #[cfg(feature = "std")]

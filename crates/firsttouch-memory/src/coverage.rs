@@ -10,6 +10,7 @@ use crate::lines::{Lines, keyed_kib, number};
 use crate::pages::{BASE, HUGE};
 use core::ffi::CStr;
 use firsttouch_linux::numa;
+use firsttouch_linux::rollup::whole;
 use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
 
 /// Resident bytes of a range.
@@ -221,28 +222,14 @@ pub(crate) fn nodes(start: usize, end: usize) -> Option<ByNode> {
     Some(nodes)
 }
 
-/// The whole process: resident bytes on huge and on smaller pages. Linux 6.1 leaves a mapping out where a thread maps or unmaps
-/// something meanwhile; then it is read again, a few times, as the process may have given memory back as well.
+/// The whole process: resident bytes on huge and on smaller pages.
 pub(crate) fn process() -> Option<Coverage> {
-    const MOST_READINGS: usize = 3;
     let counted = resident_bytes(false)?;
-    // The count lags by some pages for each processor.
-    let expected = (counted - counted / 64).saturating_sub(1 << 20);
-    let (mut resident, mut coverage) = all_mappings()?;
-    for _ in 1..MOST_READINGS {
-        if resident >= expected {
-            break;
-        }
-        let (again, other) = all_mappings()?;
-        if again > resident {
-            (resident, coverage) = (again, other);
-        }
-    }
-    Some(coverage)
+    whole(counted as u64, || all_mappings().ok_or(())).ok()
 }
 
 /// The sums over all mappings: resident bytes without those on pages of a pool, and all by size.
-fn all_mappings() -> Option<(usize, Coverage)> {
+fn all_mappings() -> Option<(u64, Coverage)> {
     let mut lines = Lines::open(c"/proc/thread-self/smaps_rollup")?;
     let (mut resident, mut coverage) = (0, Coverage::default());
     while let Some(line) = lines.next() {
@@ -259,7 +246,7 @@ fn all_mappings() -> Option<(usize, Coverage)> {
             _ => {}
         }
     }
-    Some((resident, coverage))
+    Some((resident as u64, coverage))
 }
 
 /// Resident bytes of the process by the kernel's own count; with `has_pool` those on pages of a pool, too, which costs more.

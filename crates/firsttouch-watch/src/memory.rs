@@ -4,8 +4,9 @@ use crate::nodes;
 use crate::scan::{Huge, Scan, scan};
 use firsttouch_linux::process::{Status, unless_ended};
 use firsttouch_linux::remote::nodes_of;
+use firsttouch_linux::rollup::whole;
 use firsttouch_linux::root::Root;
-use firsttouch_linux::smaps::{Figures, PMD_BYTES, bytes_by_node, parse_numa_maps, parse_smaps_rollup};
+use firsttouch_linux::smaps::{PMD_BYTES, bytes_by_node, parse_numa_maps, parse_smaps_rollup};
 use firsttouch_linux::urgent::Precedence;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -108,7 +109,8 @@ fn walked(
     let mut read_timed = |name: &str| read_timed(&folder.join(name), precedence, &mut longest);
     let mut sums = || {
         let text = read_timed("smaps_rollup")?;
-        parse_smaps_rollup(&text).ok_or(io::ErrorKind::InvalidData.into())
+        let figures = parse_smaps_rollup(&text).ok_or(io::ErrorKind::InvalidData)?;
+        Ok((figures.rss.unwrap_or(0), figures))
     };
     let Some(figures) = unless_ended(whole(counted, &mut sums))? else {
         return Ok(None);
@@ -142,25 +144,6 @@ fn walked(
     }
     reading.longest_call = longest;
     Ok(Some(reading))
-}
-
-/// The sums over all mappings. Linux 6.1 leaves one out where a thread maps or unmaps something meanwhile; then they are read again,
-/// a few times, as the process may have given memory back as well.
-fn whole(counted: u64, read: &mut impl FnMut() -> io::Result<Figures>) -> io::Result<Figures> {
-    const MOST_READINGS: usize = 3;
-    // The count lags by some pages for each thread or processor.
-    let expected = (counted - counted / 64).saturating_sub(1 << 20);
-    let mut most = read()?;
-    for _ in 1..MOST_READINGS {
-        if most.rss.unwrap_or(0) >= expected {
-            break;
-        }
-        let again = read()?;
-        if again.rss > most.rss {
-            most = again;
-        }
-    }
-    Ok(most)
 }
 
 impl Reading {
@@ -245,22 +228,6 @@ mod tests {
         assert_eq!(reading.bytes_by_page_size, BTreeMap::from([(4096, 4 * MIB), (2 * MIB, 6 * MIB)]));
         assert_eq!(reading.bytes_by_node, Some(BTreeMap::from([(3, 10 * MIB)])));
         assert_eq!(reading.huge_bytes, 4 * MIB, "the huge pages of a file are not the program's");
-    }
-
-    #[test]
-    fn sums_that_leave_a_mapping_out_are_read_again() {
-        let rss_read = |counted: u64, answers: &[u64]| {
-            let mut answers = answers.iter();
-            let mut read = || {
-                let rss = answers.next().map(|mib| mib * MIB);
-                Ok(Figures { rss: Some(rss.expect("no reading too many")), ..Figures::default() })
-            };
-            whole(counted * MIB, &mut read).unwrap().rss.unwrap() / MIB
-        };
-        assert_eq!(rss_read(100, &[98]), 98);
-        assert_eq!(rss_read(100, &[2, 100]), 100);
-        assert_eq!(rss_read(100, &[50, 2, 40]), 50);
-        assert_eq!(rss_read(0, &[7]), 7);
     }
 
     #[test]
