@@ -36,7 +36,7 @@ const NO_USER: u32 = 65534;
 
 /// The thread has ended because it was to, and not for good.
 static WAS_BARRED: AtomicBool = AtomicBool::new(false);
-/// The process that is to have the thread when it has one of its own, or a large block; 0 is none. Its number tells it from its copies,
+/// The process that is to have the thread with its next one of its own, or large block; 0 is none. Its number tells it from its copies,
 /// and from children of vfork(2), which share this.
 static WAITING: AtomicU32 = AtomicU32::new(0);
 
@@ -52,7 +52,7 @@ pub(crate) fn open_later() {
     HEAP.heed_large();
 }
 
-/// Called before the program creates a thread, and when it has a large block.
+/// Called before the program creates a thread, and where it asks for a large block.
 #[inline(always)]
 pub(crate) fn open_if_waiting() {
     if WAITING.load(Ordering::Relaxed) != 0 {
@@ -76,6 +76,13 @@ fn open_if_own() {
 pub(crate) fn reopen() {
     if WAS_BARRED.swap(false, Ordering::Relaxed) {
         open();
+    }
+}
+
+/// Has [`open_if_waiting`] start the thread again, if it has ended because [it had to](helper::without_any).
+pub(crate) fn reopen_later() {
+    if WAS_BARRED.swap(false, Ordering::Relaxed) {
+        open_later();
     }
 }
 

@@ -18,8 +18,11 @@ pub(crate) fn note(number: c_long, arguments: &Arguments) {
         // It cannot be written by a program that may not open files any more, and tells of bound threads.
         record::finish();
         threads::confine();
-    } else if is_of_one_thread(number) || needs_one_thread(number, arguments) {
+    } else if is_of_one_thread(number) {
         helper::end_all();
+    } else if needs_one_thread(number, arguments) {
+        // What follows the call is not ours to do: the channel's begins again with the program's next large block or thread.
+        helper::without_any(channel::reopen_later);
     }
 }
 
