@@ -31,8 +31,9 @@ const NOTICE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Preparation {
     before: Option<Supplies>,
-    /// The program, and how many bytes it touches.
-    warm: Option<(WarmUp, u64)>,
+    warm_up: Option<WarmUp>,
+    /// How much it touches; 0 as long as nobody knows what is needed.
+    warm_bytes: u64,
     environment: Environment,
     warnings: Vec<String>,
 }
@@ -71,6 +72,13 @@ impl From<io::Error> for Cold {
     }
 }
 
+impl Warmth {
+    /// The process that has the memory.
+    pub(crate) fn holder(&self) -> Option<u32> {
+        self.helper.as_ref().map(|(_, running)| running.pid())
+    }
+}
+
 impl Drop for Warmth {
     fn drop(&mut self) {
         if let Some((input, running)) = self.helper.take() {
@@ -89,20 +97,31 @@ fn end(helper: Running, within: Duration) {
 }
 
 impl Preparation {
-    /// Compares with `before` after each run, where it is given; has a program in `environment` touch so many bytes, if one is given.
+    /// Compares with `before` after each run, where it is given; has a program in `environment` touch memory, if one is given, once it is
+    /// known [how much](Self::warm_at_least).
     pub(crate) fn new(
         before: Option<Supplies>,
-        warm: Option<(WarmUp, u64)>,
+        warm_up: Option<WarmUp>,
         environment: &Environment,
     ) -> Preparation {
-        Preparation { before, warm, environment: environment.clone(), warnings: Vec::new() }
+        Preparation { before, warm_up, warm_bytes: 0, environment: environment.clone(), warnings: Vec::new() }
+    }
+
+    /// From now on warms up so many bytes, or as many as before where these were more.
+    pub(crate) fn warm_at_least(&mut self, bytes: u64) {
+        self.warm_bytes = self.warm_bytes.max(bytes);
+    }
+
+    /// How much is warmed up; 0 is nothing.
+    pub(crate) fn warm_bytes(&self) -> u64 {
+        self.warm_up.as_ref().map_or(0, |_| self.warm_bytes)
     }
 
     /// Does what is due before a run, as far as nobody `asked` to end meanwhile. The answer is to be kept until the run has ended.
     pub(crate) fn prepare(&mut self, asked: &dyn Fn() -> bool) -> Option<Warmth> {
         let room = self.settle().map(|bytes| bytes / WARM_SHARE.1 * WARM_SHARE.0);
-        let (warm, bytes) = self.warm.as_ref()?;
-        let bytes = room.map_or(*bytes, |room| room.min(*bytes));
+        let warm = self.warm_up.as_ref().filter(|_| self.warm_bytes > 0)?;
+        let bytes = room.map_or(self.warm_bytes, |room| room.min(self.warm_bytes));
         // Beside what the program takes until the helper has noticed it: that is never a reason for the kernel to look for memory.
         let held = room.is_some_and(|room| bytes.saturating_mul(2) <= room);
         let limit = FIRST + Duration::from_secs(bytes / SLOWEST);
@@ -110,7 +129,7 @@ impl Preparation {
             Ok(warmth) => return Some(warmth).filter(|_| held),
             Err(Cold::Interrupted) => {}
             Err(Cold::Hangs) => {
-                self.warm = None;
+                self.warm_up = None;
                 self.warn(
                     "the warm-up before a run did not come to its end: later runs were not warmed up; free some memory",
                 );
@@ -257,15 +276,18 @@ mod tests {
         let warmed = |bytes| {
             let mut preparation = Preparation::new(
                 Supplies::read(&Root::live()),
-                Some((helper("echo warm; cat"), bytes)),
+                Some(helper("echo warm; cat")),
                 &Environment::default(),
             );
+            assert!(preparation.prepare(&|| false).is_none(), "nobody knows how much");
+            preparation.warm_at_least(bytes);
             let warmth = preparation.prepare(&|| false);
-            (warmth.is_some(), preparation.into_warnings())
+            (warmth.and_then(|warmth| warmth.holder()).is_some(), preparation.into_warnings())
         };
         assert_eq!(warmed(1 << 20), (true, Vec::new()));
         assert_eq!(warmed(u64::MAX), (false, Vec::new()));
-        let mut failing = Preparation::new(None, Some((helper("exit 1"), 1)), &Environment::default());
+        let mut failing = Preparation::new(None, Some(helper("exit 1")), &Environment::default());
+        failing.warm_at_least(1);
         assert!(failing.prepare(&|| false).is_none());
         assert!(failing.into_warnings()[0].contains("warm-up before a run failed"));
     }

@@ -3,9 +3,11 @@
 use crate::conditions::Conditions;
 use crate::demand;
 use crate::metric::Meter;
+use crate::preparation::Warmth;
 use crate::run::{Manner, RunError, Waiting, run_once};
 use crate::start::Start;
 use firsttouch_experiment::TimedRun;
+use firsttouch_linux::process::Status;
 use firsttouch_linux::sysinfo;
 use firsttouch_machine::Root;
 use firsttouch_placement::{Pages, Placement, Receipt, pool_bytes};
@@ -32,7 +34,7 @@ pub(crate) struct Probe {
 }
 
 /// Runs a program once, untimed, and looks at what it gets; what it says lies in `folder` meanwhile. It is asked to end when
-/// `stop` becomes true.
+/// `stop` becomes true. `warmth` is memory that the program may have meanwhile.
 ///
 /// # Errors
 /// Where the program did not start, or failed, or has nothing that could be judged.
@@ -42,6 +44,7 @@ pub(crate) fn probe(
     meter: &Meter,
     folder: &Path,
     stop: &AtomicBool,
+    warmth: Option<&Warmth>,
 ) -> Result<Probe, RunError> {
     let words = folder.join("stderr");
     let mut streams = [conditions.input(), Stream::Null, Stream::File(words.clone())];
@@ -51,9 +54,11 @@ pub(crate) fn probe(
         variables: vec![("OPENBLAS_VERBOSE", "2".into())],
         waiting: Waiting::Measuring { events: meter.events(), stop },
     };
+    let holder = warmth.and_then(Warmth::holder);
     let available = || {
         let text = Root::live().read("proc/meminfo").ok()??;
-        sysinfo::meminfo(&text).available_bytes
+        let held = holder.and_then(|pid| Status::read(&Root::live(), pid).ok()?.resident_bytes());
+        Some(sysinfo::meminfo(&text).available_bytes? + held.unwrap_or(0))
     };
     let (ran, taken_bytes) = demand::meanwhile(available, || run_once(start, &manner, true));
     let mut ran = ran?;

@@ -178,9 +178,10 @@ fn compare(
         budget: request.budget,
         named,
     };
-    let probed = looks.at_all(variants, &mut skipped, &mut warnings, observer)?;
-    let peaks = probed.iter().filter_map(|probed| Some(probed.probe.as_ref()?.memory_bytes));
-    let warm_up = warnings::warm_up(request, peaks.max(), &mut warnings);
+    let warm_up = request.warm_up.clone().filter(|_| needs_warming(machine));
+    let mut preparation = Preparation::new(supplies, warm_up, environment);
+    let probed = looks.at_all(variants, &mut preparation, &mut skipped, &mut warnings, observer)?;
+    warnings.extend(warnings::of_warming(request, preparation.warm_bytes()));
     let pool_bytes =
         probed.iter().map(|probed| probed.probe.as_ref().map_or(0, |probe| probe.pool_bytes)).collect();
     let untimed =
@@ -197,7 +198,7 @@ fn compare(
     let mut session = Session {
         starts: probed.into_iter().map(|probed| probed.variant.start).collect(),
         interruption,
-        preparation: Preparation::new(supplies, warm_up, environment),
+        preparation,
         conditions: programs.iter().map(|program| &program.conditions).collect(),
         environment,
         output: request.output.clone(),
@@ -209,7 +210,8 @@ fn compare(
     };
     warm_up_by_runs(&mut session, request.untimed_runs, &names, observer)?;
     observer.timing(&names);
-    let plan = Plan { untimed, cold: needs_warming(machine), ..plan(request, &configurations, seed) };
+    let cold = needs_warming(machine) && session.preparation.warm_bytes() == 0;
+    let plan = Plan { untimed, cold, ..plan(request, &configurations, seed) };
     let observer: &mut dyn Observer = observer;
     let outcome = firsttouch_experiment::run(&plan, &mut session, observer);
 

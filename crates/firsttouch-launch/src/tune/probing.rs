@@ -4,9 +4,11 @@ use super::variants::Variant;
 use super::{Stage, TuneError, TuneObserver, warnings};
 use crate::combination::Combination;
 use crate::metric::Meter;
+use crate::preparation::Preparation;
 use crate::probe::{Probe, probe};
 use crate::run::RunError;
 use crate::session::Interruption;
+use crate::warm::bytes_for;
 use crate::worker::{WorkerAdvice, reaches_one_program, worker_advice};
 use firsttouch_placement::{Placement, Receipt, SkippedConfiguration};
 use firsttouch_process::Environment;
@@ -57,10 +59,12 @@ pub(super) struct Looks<'a> {
 }
 
 impl Looks<'_> {
-    /// Runs every configuration once. A baseline that fails ends the session; another configuration is left out.
+    /// Runs every configuration once, all but the first on memory as warm as it will be. A baseline that fails ends the session; another configuration is
+    /// left out.
     pub(super) fn at_all(
         &self,
         variants: Vec<Variant>,
+        preparation: &mut Preparation,
         skipped: &mut Vec<SkippedConfiguration>,
         warnings: &mut Vec<String>,
         observer: &mut dyn TuneObserver,
@@ -98,10 +102,13 @@ impl Looks<'_> {
             }
             observer.stage(&Stage::LookingAt { name: &name });
             let probing = conditions.around(self.environment, || {
-                probe(&variant.start, conditions, meter, self.folder, self.interruption.kill())
+                let warmth = preparation.prepare(&|| self.interruption.asked());
+                let stop = self.interruption.kill();
+                probe(&variant.start, conditions, meter, self.folder, stop, warmth.as_ref())
             });
             match probing {
                 Ok(probe) => {
+                    preparation.warm_at_least(bytes_for(probe.memory_bytes));
                     if probed.is_empty() && places {
                         warnings.extend(warnings::of_baseline(&variant.configuration, &probe, self.thp_mode));
                     }

@@ -3,10 +3,8 @@
 use super::TuneRequest;
 use crate::configurations::Configuration;
 use crate::here::Here;
-use crate::preparation::WarmUp;
 use crate::probe::Probe;
 use crate::surroundings::needs_warming;
-use crate::warm::bytes_for;
 use firsttouch_placement::{Pages, TuneReport, format_bytes};
 
 /// A baseline with this share of its memory on huge pages leaves little to gain.
@@ -52,33 +50,21 @@ pub(super) fn of_baseline(
     })
 }
 
-/// What warms the machine up before each run and by how many bytes, where that is wanted and matters. `peak_bytes` is what the
-/// largest of the configurations needs, if it is known.
-pub(super) fn warm_up(
-    request: &TuneRequest<'_>,
-    peak_bytes: Option<u64>,
-    warnings: &mut Vec<String>,
-) -> Option<(WarmUp, u64)> {
+/// Where memory gets cold between the runs, what is done about it: so many bytes are kept warm.
+pub(super) fn of_warming(request: &TuneRequest<'_>, bytes: u64) -> Option<String> {
     let machine = &request.status.machine;
-    if !needs_warming(machine) {
-        return None;
-    }
-    let peak = request.warm_up.clone().zip(peak_bytes);
-    let warm_up = peak.map(|(warm_up, peak)| (warm_up, bytes_for(peak)));
-    if let Some(trap) = machine.traps.iter().find(|trap| trap.name == "free-page-reporting") {
-        let done = of_warmth(request.warm_up.is_some(), warm_up.as_ref().map(|(_, bytes)| *bytes));
-        warnings.push(format!("on this machine {}: {}; {done}", trap.what, trap.effect));
-    }
-    warm_up
+    let trap = machine.traps.iter().find(|trap| trap.name == "free-page-reporting")?;
+    let done = of_warmth(request.warm_up.is_some(), bytes);
+    needs_warming(machine).then(|| format!("on this machine {}: {}; {done}", trap.what, trap.effect))
 }
 
 /// What was kept warm of what was `wanted`.
-fn of_warmth(wanted: bool, bytes: Option<u64>) -> String {
+fn of_warmth(wanted: bool, bytes: u64) -> String {
     match bytes {
-        Some(bytes) => format!("{} were kept warm for every run", format_bytes(bytes)),
         // No run has told how much memory there is to be warmed.
-        None if wanted => "no run was warmed up: the session ended before".to_owned(),
-        None => "runs were not warmed up; leave --no-warm out".to_owned(),
+        0 if wanted => "no run was warmed up: the session ended before".to_owned(),
+        0 => "runs were not warmed up; leave --no-warm out".to_owned(),
+        bytes => format!("{} were kept warm for every run", format_bytes(bytes)),
     }
 }
 
@@ -102,8 +88,8 @@ mod tests {
 
     #[test]
     fn only_who_left_the_warm_up_out_is_told_of_the_option() {
-        assert!(of_warmth(false, None).contains("--no-warm"));
-        assert!(!of_warmth(true, None).contains("--no-warm"));
-        assert_eq!(of_warmth(true, Some(1 << 20)), "1 MiB were kept warm for every run");
+        assert!(of_warmth(false, 0).contains("--no-warm"));
+        assert!(!of_warmth(true, 0).contains("--no-warm"));
+        assert_eq!(of_warmth(true, 1 << 20), "1 MiB were kept warm for every run");
     }
 }
