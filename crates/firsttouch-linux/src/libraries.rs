@@ -10,5 +10,11 @@ pub const SANITIZERS: [&str; 6] =
 /// Allocators of their own.
 pub const ALLOCATORS: [&str; 4] = ["libjemalloc.", "libmimalloc.", "libtcmalloc", "libsnmalloc"];
 
+/// Whether that is the name of a loader of the GNU C library, on whatever architecture; musl's is `ld-musl-…`, uClibc's `ld-uClibc-…`.
+pub fn is_glibc_loader(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    name.starts_with(b"ld-linux") || name.starts_with(b"ld64.so.") || name == b"ld.so.1"
+}
+
 /// What starts a Java virtual machine, and the machine itself.
 pub const JVM: [&str; 2] = ["libjli.", "libjvm."];

@@ -1,21 +1,25 @@
 //! Whether a program that is about to be executed may have the agent with it.
 //!
 //! The launcher looks closely at the program it starts, but that one may execute another: one for another machine, at
-//! which the loader would complain; one built with a sanitizer, which would refuse to start; one with an allocator of its
-//! own, whose parts call each other past us. A look at the ELF file's list of libraries tells, without allocating. What
-//! is linked into the program itself is not found so.
+//! which the loader would complain; one of another C library, whose loader would end it; one built with a sanitizer, which would
+//! refuse to start; one with an allocator of its own, whose parts call each other past us. A look at the ELF file's loader and list of
+//! libraries tells, without allocating; of a script, at its interpreter's. What is linked into the program itself is not found so.
 
 use core::ffi::{CStr, c_char};
-use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS};
+use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS, is_glibc_loader};
 use firsttouch_linux::sys::{self, Descriptor, open_to_read};
 
 const SEGMENT_LOAD: u32 = 1;
 const SEGMENT_DYNAMIC: u32 = 2;
+const SEGMENT_LOADER: u32 = 3;
 const TAG_NEEDED: u64 = 1;
 const TAG_STRINGS: u64 = 5;
 /// Files with more are not looked at further: these are many times what linkers make.
 const MOST_SEGMENTS: u64 = 64;
 const MOST_ENTRIES: u64 = 512;
+/// The kernel reads no more of a script for the name of its interpreter, and gives up after so many scripts in a row (binfmt_script).
+const MOST_LINE_BYTES: usize = 256;
+const MOST_SCRIPTS: u32 = 5;
 
 #[cfg(target_arch = "x86_64")]
 const MACHINE: u16 = 62;
@@ -25,13 +29,33 @@ const MACHINE: u16 = 183;
 /// Whether the agent must not be loaded into that program. A file that is no ELF file, or not readable, may have it: the
 /// kernel or the loader will say what there is to say. What is no ordinary file is left alone: to open it may take for ever (FIFO),
 /// or do something.
-pub(crate) fn refuses_agent(path: *const c_char) -> bool {
-    if !sys::is_ordinary_file(path) {
-        return false;
+pub(crate) fn refuses_agent(mut path: *const c_char) -> bool {
+    let mut line = [0; MOST_LINE_BYTES];
+    for _ in 0..MOST_SCRIPTS {
+        if !sys::is_ordinary_file(path) {
+            return false;
+        }
+        // SAFETY: a C string: the kernel has found a file by it.
+        let Ok(file) = open_to_read(unsafe { CStr::from_ptr(path) }) else { return false };
+        let Ok(filled) = file.read_at(0, &mut line) else { return false };
+        match interpreter(&mut line, filled) {
+            Some(interpreter) => path = interpreter,
+            None => return look(&file).unwrap_or(false),
+        }
     }
-    // SAFETY: a C string: the kernel has found a file by it.
-    let path = unsafe { CStr::from_ptr(path) };
-    open_to_read(path).is_ok_and(|file| look(&file).unwrap_or(false))
+    false
+}
+
+/// The interpreter that the first line of a script names, which becomes a C string in its place.
+fn interpreter(line: &mut [u8; MOST_LINE_BYTES], filled: usize) -> Option<*const c_char> {
+    let text = line[..filled].strip_prefix(b"#!")?;
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let start = filled - text.len() + text.iter().position(|byte| !is_blank(byte))?;
+    let ends = |byte: &u8| is_blank(byte) || matches!(byte, b'\n' | 0);
+    // A name that is cut off is refused by the kernel.
+    let end = start + line[start..filled].iter().position(ends)?;
+    line[end] = 0;
+    Some(line[start..].as_ptr().cast())
 }
 
 fn look(file: &Descriptor) -> Option<bool> {
@@ -49,6 +73,10 @@ fn look(file: &Descriptor) -> Option<bool> {
     let segment = |index: u64| segments.checked_add(index.checked_mul(size)?);
     let kind = |index| Some(u32::from_le_bytes(read(file, segment(index)?)?));
     let count = count.min(MOST_SEGMENTS);
+    let loader = (0..count).find(|index| kind(*index) == Some(SEGMENT_LOADER));
+    if loader.is_some_and(|index| is_of_other_libc(file, segment(index)) == Some(true)) {
+        return Some(true);
+    }
     let dynamic = (0..count).find(|index| kind(*index) == Some(SEGMENT_DYNAMIC))?;
     let entries = number(file, segment(dynamic)?.checked_add(8)?)?;
     let entry = |index: u64| {
@@ -71,6 +99,18 @@ fn look(file: &Descriptor) -> Option<bool> {
         let known = |library: &&str| start.starts_with(library.as_bytes());
         read.is_some() && SANITIZERS.iter().chain(&ALLOCATORS).any(known)
     }))
+}
+
+/// Whether the loader that a segment, at this place in the file, names is not glibc's.
+fn is_of_other_libc(file: &Descriptor, segment: Option<u64>) -> Option<bool> {
+    let segment = segment?;
+    let (start, bytes) = (number(file, segment.checked_add(8)?)?, number(file, segment.checked_add(32)?)?);
+    // What counts is its end, a name and a zero.
+    let mut end = [0; 64];
+    let skipped = bytes.saturating_sub(end.len() as u64);
+    let filled = file.read_at(start.checked_add(skipped)?, &mut end).ok()?.min((bytes - skipped) as usize);
+    let name = end[..filled].split(|byte| *byte == 0).next()?;
+    Some(!is_glibc_loader(name))
 }
 
 fn read<const BYTES: usize>(file: &Descriptor, offset: u64) -> Option<[u8; BYTES]> {

@@ -1,5 +1,6 @@
 //! The environment that carries the agent: what it says, who keeps it, and the same without the agent.
 
+use crate::HEAP;
 use core::ffi::{CStr, c_char};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -90,15 +91,18 @@ pub(crate) fn leave() {
     }
 }
 
-/// Removes the agent from a list of libraries (separated by colons or spaces), in place; answers the new length.
+/// What separates the libraries of `LD_PRELOAD`.
+fn is_separator(byte: &u8) -> bool {
+    matches!(byte, b':' | b' ')
+}
+
+/// Removes the agent from a list of libraries, in place; answers the new length.
 fn without_agent(libraries: &mut [u8]) -> usize {
     let (mut read, mut write) = (0, 0);
     while read < libraries.len() {
         let rest = &libraries[read..];
-        let length = rest.iter().position(|byte| matches!(byte, b':' | b' ')).unwrap_or(rest.len());
-        let name = &rest[..length];
-        let file = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
-        if !file.starts_with(AGENT.as_bytes()) && length > 0 {
+        let length = rest.iter().position(is_separator).unwrap_or(rest.len());
+        if !is_agent(&rest[..length]) && length > 0 {
             if write > 0 {
                 libraries[write] = b':';
                 write += 1;
@@ -111,8 +115,9 @@ fn without_agent(libraries: &mut [u8]) -> usize {
     write
 }
 
-/// Calls `start` with the environment that the new program is to have: without the agent, if that `leave`s. One whose settings are not
-/// this process's own was made by somebody who starts a placed program, and stays as it is.
+/// Calls `start` with the environment that the new program is to have: without the agent, if that `leave`s, or where its file is not to be had,
+/// as in another root folder, where the loader would complain. One whose settings are not this process's own was made by somebody who
+/// starts a placed program, and stays as it is.
 ///
 /// # Safety
 /// `environment` must be a null-terminated array of C strings, or null.
@@ -121,13 +126,15 @@ pub(crate) unsafe fn with_environment<T>(
     leave: bool,
     start: impl FnOnce(Strings) -> T,
 ) -> T {
-    if !leave || environment.is_null() {
+    // Who confined itself is not looked at.
+    if environment.is_null() || HEAP.is_confined() {
         return start(environment);
     }
     // SAFETY: the caller's environment.
     let Some(extent) = (unsafe { Extent::of(environment) }) else { return start(environment) };
-    let Extent { variables, preload_bytes, has_other_settings } = extent;
-    if has_other_settings || variables >= MOST_VARIABLES || preload_bytes >= MOST_PRELOAD_BYTES {
+    let Extent { variables, preload_bytes, has_other_settings, agent } = extent;
+    let stays = !leave && agent.is_none_or(is_there);
+    if stays || has_other_settings || variables >= MOST_VARIABLES || preload_bytes >= MOST_PRELOAD_BYTES {
         return start(environment);
     }
     let preload_words = (preload_bytes + 1).div_ceil(size_of::<usize>());
@@ -145,6 +152,22 @@ struct Extent {
     /// Of the longest LD_PRELOAD, without its zero byte.
     preload_bytes: usize,
     has_other_settings: bool,
+    /// The path of the agent's file.
+    agent: Option<&'static [u8]>,
+}
+
+/// Whether the program that is started could read a file; of a name too long for a small stack that is taken for granted.
+fn is_there(path: &[u8]) -> bool {
+    const MOST_BYTES: usize = 512;
+    let mut name = [0; MOST_BYTES];
+    let Some(room) = name.get_mut(..path.len()).filter(|_| path.len() < MOST_BYTES) else { return true };
+    room.copy_from_slice(path);
+    CStr::from_bytes_until_nul(&name).is_ok_and(|name| sys::open_to_read(name).is_ok())
+}
+
+/// Whether a preload library is the agent.
+fn is_agent(library: &[u8]) -> bool {
+    library.rsplit(|byte| *byte == b'/').next().unwrap_or(library).starts_with(AGENT.as_bytes())
 }
 
 impl Extent {
@@ -153,7 +176,7 @@ impl Extent {
     /// # Safety
     /// What is memory must be a null-terminated array of C strings.
     unsafe fn of(environment: Strings) -> Option<Extent> {
-        let mut extent = Extent { variables: 0, preload_bytes: 0, has_other_settings: false };
+        let mut extent = Extent { variables: 0, preload_bytes: 0, has_other_settings: false, agent: None };
         let (mut array, mut strings) = (Readable::NOTHING, Readable::NOTHING);
         loop {
             let place = environment.wrapping_add(extent.variables);
@@ -170,8 +193,9 @@ impl Extent {
             }
             // SAFETY: a C string.
             let text = unsafe { CStr::from_ptr(entry) }.to_bytes();
-            if text.starts_with(PRELOAD) {
+            if let Some(libraries) = text.strip_prefix(PRELOAD) {
                 extent.preload_bytes = extent.preload_bytes.max(text.len());
+                extent.agent = libraries.split(is_separator).find(|library| is_agent(library));
             } else if let Some(settings) = text.strip_prefix(ENTRY) {
                 extent.has_other_settings |= sum_of(settings) != OWN_SETTINGS.load(Ordering::Relaxed);
             }

@@ -6,19 +6,19 @@
 //! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed. So
 //! they do, wherever they are called, for a program that must not have it (see `target`).
 //!
-//! A thread that we have bound to a CPU hands on all that the program may use; but for `execl` and its relatives, after
-//! which the agent in the new program sees to it, and a program without the agent stays on that CPU.
+//! A thread that we have bound to a CPU hands on all that the program may use.
 //!
 //! What glibc starts by itself (system(3), popen(3)) is a shell: there the agent loads, stands down and leaves the
-//! shell's environment before the shell reads it. The same happens after `execl` and its relatives, which take any
-//! number of arguments and so cannot be replaced from Rust.
+//! shell's environment before the shell reads it. The same happens after system calls of the program's own.
 
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
-use crate::next::{EXECVPE, Next, SPAWN, SPAWNP};
+use crate::next::{EXECVPE, FEXECVE, Next, SPAWN, SPAWNP};
 use crate::setup::found;
 use crate::{HEAP, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::fmt::Write;
+use firsttouch_linux::channel::Line;
 use firsttouch_linux::sys;
 
 type Spawn = unsafe extern "C" fn(
@@ -125,6 +125,29 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, enviro
 pub unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the same contract, with this process's environment.
     unsafe { execvpe(file, arguments, environ.cast_const().cast()) }
+}
+
+/// fexecve(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: Strings) -> c_int {
+    type Fexecve = unsafe extern "C" fn(c_int, Strings, Strings) -> c_int;
+    let Some(found) = found(&FEXECVE) else {
+        // SAFETY: the thread's errno.
+        unsafe { *libc::__errno_location() = libc::ENOSYS };
+        return -1;
+    };
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    let real: Fexecve = unsafe { core::mem::transmute(found) };
+    let mut path = Line::<32>::EMPTY;
+    // A number has ten digits at most.
+    let _ = write!(path, "/proc/self/fd/{file}\0");
+    let leave = leaves(path.bytes().as_ptr().cast());
+    // SAFETY: the contract of fexecve.
+    unsafe {
+        with_environment(environment, leave, |environment| {
+            threads::with_all_cpus(|| real(file, arguments, environment))
+        })
+    }
 }
 
 /// posix_spawn(3).

@@ -29,6 +29,7 @@ mod control;
 mod eligible;
 mod environment;
 mod exec;
+mod execl;
 mod forks;
 mod helper;
 mod hooks;

@@ -38,6 +38,7 @@ pub(crate) static ATTRIBUTE_AFFINITY: Next = Next::new(c"pthread_attr_getaffinit
 pub(crate) static SYSTEM: Next = Next::new(c"system");
 pub(crate) static POPEN: Next = Next::new(c"popen");
 pub(crate) static EXECVPE: Next = Next::new(c"execvpe");
+pub(crate) static FEXECVE: Next = Next::new(c"fexecve");
 pub(crate) static SPAWN: Next = Next::new(c"posix_spawn");
 pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
 pub(crate) static SYSCALL: Next = Next::new(c"syscall");
@@ -67,6 +68,7 @@ pub(crate) fn find_all() {
         &SYSTEM,
         &POPEN,
         &EXECVPE,
+        &FEXECVE,
         &SPAWN,
         &SPAWNP,
         &SYSCALL,

@@ -12,6 +12,7 @@ use crate::HEAP;
 use core::cell::Cell;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use firsttouch_linux::channel::Line;
 use firsttouch_linux::numa::{self, CpuBits, NodeBits};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::Numbers;
@@ -478,26 +479,12 @@ pub(crate) fn report(line: &mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt
 
 /// A thread's name; empty if it cannot be read.
 fn name(thread: u32, bytes: &mut [u8; 32]) -> &[u8] {
-    let mut path = Path { bytes: [0; 48], length: 0 };
+    let mut path = Line::<48>::EMPTY;
     let written = write!(path, "/proc/self/task/{thread}/comm\0");
     let mut read = || {
-        let path = core::ffi::CStr::from_bytes_until_nul(&path.bytes).ok()?;
+        let path = core::ffi::CStr::from_bytes_until_nul(path.bytes()).ok()?;
         sys::open_to_read(path).and_then(|file| file.read(bytes)).ok()
     };
     let length = written.ok().and_then(|()| read()).unwrap_or(0);
     bytes[..length].trim_ascii_end()
-}
-
-struct Path {
-    bytes: [u8; 48],
-    length: usize,
-}
-
-impl Write for Path {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.length += text.len();
-        Ok(())
-    }
 }

@@ -1,7 +1,7 @@
 //! What kind of program a file is, and whether a preload library reaches it.
 
 use crate::elf::{Elf, Machine};
-use firsttouch_linux::libraries::{AGENT, ALLOCATORS, JVM, SANITIZERS};
+use firsttouch_linux::libraries::{AGENT, ALLOCATORS, JVM, SANITIZERS, is_glibc_loader};
 use firsttouch_memory::Reason;
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
@@ -84,7 +84,7 @@ impl ProgramKind {
         ProgramKind {
             linkage: match &elf.interpreter {
                 None => Linkage::Static,
-                Some(loader) if is_glibc_loader(loader) => Linkage::Glibc,
+                Some(loader) if is_glibc_loader(loader.as_bytes()) => Linkage::Glibc,
                 Some(loader) => Linkage::OtherLibc { loader: loader.clone() },
             },
             foreign: (Machine::native() != Some(elf.machine)).then_some(elf.machine),
@@ -100,12 +100,6 @@ impl ProgramKind {
             jvm: library(&JVM).is_some(),
         }
     }
-}
-
-fn is_glibc_loader(loader: &str) -> bool {
-    let name = loader.rsplit('/').next().unwrap_or(loader);
-    // The names of glibc's loaders on every architecture; musl's is ld-musl-…, uClibc's ld-uClibc-….
-    name.starts_with("ld-linux") || name.starts_with("ld64.so.") || name == "ld.so.1"
 }
 
 /// What privileges the kernel would add at the exec of this file by the calling process.

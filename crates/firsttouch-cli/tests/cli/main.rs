@@ -13,6 +13,7 @@ mod containers;
 mod dependencies;
 mod doctor;
 mod documents;
+mod elsewhere;
 mod explain;
 mod fill;
 mod graph;

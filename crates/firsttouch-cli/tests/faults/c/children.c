@@ -27,6 +27,9 @@
 //# run: -- execlp
 //# expect: stdout=parent with
 //# expect: stdout=child without
+//# run: -- execle
+//# expect: stdout=parent with
+//# expect: stdout=child without
 //# run: -- fexecve
 //# expect: stdout=parent with
 //# expect: stdout=child without
@@ -46,6 +49,12 @@
 //# expect: stdout=parent with
 //# expect: stdout=child with
 //# run: --follow -- execl
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- execle
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- fexecve
 //# expect: stdout=parent with
 //# expect: stdout=child with
 //# run: --follow -- vfork
@@ -143,11 +152,13 @@ static void place_child(void)
 
 int main(int count, char **arguments)
 {
-    CHECK(count == 2);
+    CHECK(count >= 2);
     const char *way = arguments[1];
     char *block = malloc(20 * MIB);
     fill(block, 20 * MIB, 1);
     if (strcmp(way, "show") == 0) {
+        for (int index = 2; index < count; index++)
+            CHECK(atoi(arguments[index]) == index);
         show("child");
         return 0;
     }
@@ -205,9 +216,11 @@ int main(int count, char **arguments)
         else if (IS("execvpe"))
             execvpe(self, words, environ);
         else if (IS("execl"))
-            execl(self, self, "show", (char *)NULL);
+            execl(self, self, "show", "2", "3", "4", "5", "6", "7", "8", "9", (char *)NULL);
         else if (IS("execlp"))
-            execlp(self, self, "show", (char *)NULL);
+            execlp(self, self, "show", "2", "3", "4", (char *)NULL);
+        else if (IS("execle"))
+            execle(self, self, "show", "2", "3", "4", "5", "6", "7", (char *)NULL, environ);
         else if (IS("fexecve"))
             fexecve(open(self, O_RDONLY | O_CLOEXEC), words, environ);
         CHECK(!"exec");

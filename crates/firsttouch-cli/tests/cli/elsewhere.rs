@@ -1,0 +1,64 @@
+//! Programs that the placed one starts and that cannot have the agent: of another C library, or where its file is not to be seen.
+
+use crate::{assert_code, firsttouch, run, skipped, stderr, stdout};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+/// It ended well, and neither said anything that it does not say without us.
+fn said(output: &Output, expected: &str) {
+    assert_code(output, 0);
+    assert_eq!((stdout(output).as_str(), stderr(output).as_str()), (expected, ""));
+}
+
+/// musl's loader ends a program whose preload library wants what only glibc has.
+#[test]
+fn a_program_of_another_c_library_runs_as_it_does_without_us() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let source = file(
+        "other.c",
+        "#include <stdio.h>\n#include <stdlib.h>\n\
+         int main(void) { return malloc(4 << 20) == NULL || printf(\"runs\\n\") != 5; }\n"
+            .to_owned(),
+    );
+    let program = folder.path().join("other").to_str().unwrap().to_owned();
+    match Command::new("musl-gcc").args(["-o", &program, &source]).status() {
+        Ok(status) => assert!(status.success()),
+        Err(_) => return skipped("musl-gcc is not installed"),
+    }
+    let script = file("script", format!("#!{program}\n"));
+    let script_of_script = file("scripts", format!("#! {script} -x"));
+    for options in [&["--quiet"][..], &["--quiet", "--follow"], &["--quiet", "--follow", "--attachable"]] {
+        let with =
+            |words: &[&str]| firsttouch().arg("run").args(options).arg("--").args(words).output().unwrap();
+        for program in [&program, &script, &script_of_script] {
+            said(&with(&[program]), "runs\n");
+            said(&with(&["sh", "-c", &format!("{program}; exec {program}")]), "runs\nruns\n");
+            // By execvp(3) and posix_spawn(3).
+            said(&with(&["env", program]), "runs\n");
+            said(
+                &with(&["make", "-s", "-f", "/dev/null", "--eval", &format!("all: ; @{program}")]),
+                "runs\n",
+            );
+        }
+    }
+}
+
+/// In another root folder, as a container's, glibc's loader says that it cannot find the library.
+#[test]
+fn where_the_agent_is_not_to_be_seen_programs_start_without_it() {
+    let hide = "mount -t tmpfs none ${LD_PRELOAD%/*} || exit 77; sh -c 'echo there; echo ${LD_PRELOAD-none}; exec env true'";
+    let unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+    let words = [&["run", "--follow", "--"], &unshare[..], &[hide]].concat();
+    let output = run(&words);
+    if stderr(&output).starts_with("unshare: ") || output.status.code() == Some(77) {
+        return skipped("no mount namespace");
+    }
+    said(&output, "there\nnone\n");
+}
