@@ -68,7 +68,7 @@ pub(crate) fn run(run: &Run) -> Outcome {
         gathering.begin().map_err(|error| not_gathered(error, gathering))?;
     }
     let ran = run_once(&start, &manner, run.receipt.is_some()).map_err(program::not_run)?;
-    if let Some((explanation, remedy)) = ran.refusal {
+    if let Some((explanation, remedy)) = ran.refusal.filter(|_| !run.quiet) {
         output::warning(&format!("{explanation}: the program ran as it is"), Some(remedy));
     }
     if let (Some(file), Some(mut receipt)) = (&run.receipt, ran.receipt) {
