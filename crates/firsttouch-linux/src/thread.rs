@@ -19,20 +19,48 @@ const STARTING: u32 = u32::MAX;
 /// What a thread does, with its argument.
 pub type Function = extern "C" fn(usize);
 
-/// Starts a thread that calls `function`, and ends with it; it takes no signals. `number`, which is 0, becomes the thread's,
-/// until the kernel makes it 0 again: then the thread makes no system call any more. Once it is not 0, `is_allowed` is asked: who
-/// forbids threads and then [waits for their end](await_end) misses none.
+/// The number of such a thread.
+#[derive(Debug)]
+pub struct Number {
+    /// 0 where there is none: the kernel makes it that when the thread makes no system call any more.
+    now: AtomicU32,
+    /// That of the last one, which the kernel counts for some microseconds longer.
+    last: AtomicU32,
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Number::new()
+    }
+}
+
+impl Number {
+    /// Of no thread yet.
+    pub const fn new() -> Number {
+        Number { now: AtomicU32::new(0), last: AtomicU32::new(0) }
+    }
+
+    /// There is none: in a copy of the process.
+    pub fn forget(&self) {
+        self.now.store(0, SeqCst);
+        self.last.store(0, SeqCst);
+    }
+}
+
+/// Starts a thread that calls `function`, and ends with it; it takes no signals. `number`, which is of no thread, becomes the thread's
+/// until its end. Before that `is_allowed` is asked: who forbids threads and then [waits for their end](await_end) misses none.
 ///
 /// # Safety
 /// `function` must use nothing of the C library's but what needs neither `errno` nor anything else of the calling thread alone,
-/// and must not unwind. `number` must stay until it is 0 again.
+/// and must not unwind. `number` must stay until the end of the thread.
 pub unsafe fn start(
     function: Function,
     argument: usize,
-    number: &AtomicU32,
+    number: &Number,
     is_allowed: impl FnOnce() -> bool,
 ) -> Result<(), i32> {
-    number.compare_exchange(0, STARTING, SeqCst, SeqCst).map_err(|_| libc::EBUSY)?;
+    let now = &number.now;
+    now.compare_exchange(0, STARTING, SeqCst, SeqCst).map_err(|_| libc::EBUSY)?;
     let started = if is_allowed() {
         // SAFETY: the caller's duty.
         unsafe { start_as(function, argument, number) }
@@ -40,8 +68,8 @@ pub unsafe fn start(
         Err(libc::ECANCELED)
     };
     started.inspect_err(|_| {
-        number.store(0, SeqCst);
-        let arguments = [number.as_ptr() as usize, libc::FUTEX_WAKE as usize, i32::MAX as usize, 0, 0, 0];
+        now.store(0, SeqCst);
+        let arguments = [now.as_ptr() as usize, libc::FUTEX_WAKE as usize, i32::MAX as usize, 0, 0, 0];
         // SAFETY: the word is valid.
         let _ = unsafe { call(libc::SYS_futex, arguments) };
     })
@@ -62,24 +90,25 @@ pub unsafe fn apart<T: Send, F: FnOnce() -> T + Send>(act: F) -> Option<T> {
             *answer = act.take().map(|act| act());
         }
     }
-    let number = AtomicU32::new(0);
+    let number = Number::new();
     let mut work = (Some(act), None);
     // SAFETY: the caller's duty; the thread is waited for.
     unsafe { start(perform::<T, F>, &raw mut work as usize, &number, || true) }.ok()?;
-    await_end(&number);
+    await_last_call(&number);
     work.1
 }
 
 /// What a thread begins with.
-struct Start {
+struct Start<'a> {
     function: Function,
     argument: usize,
     mapped: usize,
+    number: &'a Number,
 }
 
 /// # Safety
 /// As for [`start`].
-unsafe fn start_as(function: Function, argument: usize, number: &AtomicU32) -> Result<(), i32> {
+unsafe fn start_as(function: Function, argument: usize, number: &Number) -> Result<(), i32> {
     let flags = libc::CLONE_VM
         | libc::CLONE_FS
         | libc::CLONE_FILES
@@ -106,12 +135,12 @@ unsafe fn start_as(function: Function, argument: usize, number: &AtomicU32) -> R
     unsafe {
         (own as *mut [usize; 3]).write([own, 0, own]);
     }
-    let begin = top as *mut Start;
+    let begin = top as *mut Start<'_>;
     // SAFETY: in the new mapping.
-    unsafe { begin.write(Start { function, argument, mapped }) };
+    unsafe { begin.write(Start { function, argument, mapped, number }) };
     let started = without_signals(|| {
         // SAFETY: the stack is new; the function's caller answers for what it does.
-        unsafe { clone(flags as usize, top, number.as_ptr() as usize, own, begin) }
+        unsafe { clone(flags as usize, top, number.now.as_ptr() as usize, own, begin) }
     });
     started.map(drop).inspect_err(|_| {
         // SAFETY: nobody uses it.
@@ -123,7 +152,7 @@ unsafe fn start_as(function: Function, argument: usize, number: &AtomicU32) -> R
 ///
 /// # Safety
 /// As for [`start`]; the stack and what is at `own` must be new.
-unsafe fn clone(flags: usize, stack: usize, number: usize, own: usize, begin: *mut Start) -> sys::Answer {
+unsafe fn clone(flags: usize, stack: usize, number: usize, own: usize, begin: *mut Start<'_>) -> sys::Answer {
     let answer: isize;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the system call convention, as in `sys::call`; the child goes on with the same registers on its own stack, and does
@@ -147,8 +176,9 @@ unsafe fn clone(flags: usize, stack: usize, number: usize, own: usize, begin: *m
 }
 
 /// What the new thread does, and its end: it takes its stack away from under itself.
-extern "C" fn run(begin: &Start) -> ! {
-    let Start { function, argument, mapped } = *begin;
+extern "C" fn run(begin: &Start<'_>) -> ! {
+    let Start { function, argument, mapped, number } = *begin;
+    number.last.store(number.now.load(SeqCst), SeqCst);
     function(argument);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: nothing is on the stack that is used again, and no signal comes.
@@ -196,28 +226,36 @@ pub fn wakings() -> Result<Descriptor, i32> {
 }
 
 /// Wakes the thread of that number, if it is one of this process, and waits until it is gone.
-pub fn await_end(number: &AtomicU32) {
-    /// The kernel counts a thread for some microseconds longer. Whoever has a higher priority would wait for ever.
-    const LOOKS: u32 = 1000;
-    let mut last = 0;
+pub fn await_end(number: &Number) {
+    /// As a rule the kernel is done within microseconds. But it may have taken the thread from its processor, for long on a busy machine;
+    /// then it is given time, up to about a second.
+    const YIELDS: u32 = 100;
+    const SLEEPS: u32 = 1000;
+    await_last_call(number);
+    let last = number.last.load(SeqCst);
+    let still_counts = |_: &u32| last != 0 && numa::is_alive(sys::process_id(), last);
+    for look in (0..YIELDS + SLEEPS).take_while(still_counts) {
+        let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        let sleep = [&raw const millisecond as usize, 0, 0, 0, 0, 0];
+        let (number, arguments) =
+            if look < YIELDS { (libc::SYS_sched_yield, [0; 6]) } else { (libc::SYS_nanosleep, sleep) };
+        // SAFETY: takes no argument, or reads a time.
+        let _ = unsafe { call(number, arguments) };
+    }
+    // It may become another thread's.
+    let _ = number.last.compare_exchange(last, 0, SeqCst, SeqCst);
+}
+
+/// Wakes the thread of that number, if it is one of this process, and waits until it makes no system call any more.
+fn await_last_call(number: &Number) {
     loop {
-        let thread = number.load(SeqCst);
-        if thread == 0 {
-            let still_counts = |_: &u32| last != 0 && numa::is_alive(sys::process_id(), last);
-            return (0..LOOKS).take_while(still_counts).for_each(|_| {
-                // SAFETY: takes no argument.
-                let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
-            });
-        }
-        if thread != STARTING {
-            last = thread;
-        }
+        let thread = number.now.load(SeqCst);
         let arguments = [sys::process_id() as usize, thread as usize, WAKE as usize, 0, 0, 0];
         // SAFETY: the signal only waits to be looked for.
-        if unsafe { call(libc::SYS_tgkill, arguments) } == Err(libc::ESRCH) {
+        if thread == 0 || unsafe { call(libc::SYS_tgkill, arguments) } == Err(libc::ESRCH) {
             return;
         }
-        let arguments = [number.as_ptr() as usize, libc::FUTEX_WAIT as usize, thread as usize, 0, 0, 0];
+        let arguments = [number.now.as_ptr() as usize, libc::FUTEX_WAIT as usize, thread as usize, 0, 0, 0];
         // SAFETY: the word is valid. The kernel wakes whoever waits, and not by a private futex.
         let _ = unsafe { call(libc::SYS_futex, arguments) };
     }
@@ -227,7 +265,7 @@ pub fn await_end(number: &AtomicU32) {
 mod tests {
     use super::*;
 
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    static NUMBER: Number = Number::new();
     static SEEN: AtomicU32 = AtomicU32::new(0);
 
     extern "C" fn wait_to_be_woken(_: usize) {
@@ -249,11 +287,11 @@ mod tests {
         // SAFETY: the function makes system calls only.
         let start = |is_allowed| unsafe { start(wait_to_be_woken, 0, &NUMBER, || is_allowed) };
         assert_eq!(start(false), Err(libc::ECANCELED));
-        assert_eq!(NUMBER.load(SeqCst), 0);
+        assert_eq!(NUMBER.now.load(SeqCst), 0);
         for _ in 0..50 {
             SEEN.store(0, SeqCst);
             start(true).unwrap();
-            let number = NUMBER.load(SeqCst);
+            let number = NUMBER.now.load(SeqCst);
             assert_eq!(start(true), Err(libc::EBUSY));
             while SEEN.load(SeqCst) == 0 {
                 std::thread::yield_now();
@@ -261,7 +299,8 @@ mod tests {
             assert_eq!(SEEN.load(SeqCst), number);
             assert!(numa::is_alive(sys::process_id(), number));
             await_end(&NUMBER);
-            assert_eq!(NUMBER.load(SeqCst), 0);
+            assert_eq!(NUMBER.now.load(SeqCst), 0);
+            assert!(!numa::is_alive(sys::process_id(), number));
         }
     }
 
@@ -295,6 +334,6 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_thread_of_another_process() {
-        await_end(&AtomicU32::new(1));
+        await_end(&Number { now: AtomicU32::new(1), last: AtomicU32::new(0) });
     }
 }

@@ -5,8 +5,9 @@
 use crate::HEAP;
 use crate::next::CREATE;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
-use firsttouch_linux::{socket, sys, thread};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use firsttouch_linux::thread::{self, Number};
+use firsttouch_linux::{socket, sys};
 use firsttouch_memory::Mark;
 
 pub(crate) type Function = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -34,7 +35,7 @@ pub(crate) unsafe fn create_helper(
 const MOST: usize = 4;
 
 /// Their numbers, which the kernel takes away again.
-static NUMBERS: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
+static NUMBERS: [Number; MOST] = [const { Number::new() }; MOST];
 /// While it is not 0, no such thread starts, and those that there are end.
 static BARRED: AtomicUsize = AtomicUsize::new(0);
 /// None starts any more, nor does one in a fork.
@@ -109,7 +110,7 @@ pub(crate) fn after_fork_in_child() {
 
 /// There is none, nor anybody who bars them.
 fn forget() {
-    NUMBERS.iter().for_each(|number| number.store(0, SeqCst));
+    NUMBERS.iter().for_each(Number::forget);
     BARRED.store(0, SeqCst);
 }
 
