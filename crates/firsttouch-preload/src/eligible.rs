@@ -52,9 +52,9 @@ fn interpreter(line: &mut [u8; MOST_LINE_BYTES], filled: usize) -> Option<*const
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = filled - text.len() + text.iter().position(|byte| !is_blank(byte))?;
     let ends = |byte: &u8| is_blank(byte) || matches!(byte, b'\n' | 0);
-    // A name that is cut off is refused by the kernel.
-    let end = start + line[start..filled].iter().position(ends)?;
-    line[end] = 0;
+    let end = line[start..filled].iter().position(ends).map_or(filled, |length| start + length);
+    // A name that is cut off the kernel refuses.
+    *line.get_mut(end)? = 0;
     Some(line[start..].as_ptr().cast())
 }
 

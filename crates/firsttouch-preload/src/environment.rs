@@ -156,12 +156,15 @@ struct Extent {
     agent: Option<&'static [u8]>,
 }
 
-/// Whether the program that is started could read a file; of a name too long for a small stack that is taken for granted.
-fn is_there(path: &[u8]) -> bool {
+/// Whether the program that is started could read a preload library; of one without a path, or whose name is too long for a small stack,
+/// that is taken for granted.
+fn is_there(library: &[u8]) -> bool {
     const MOST_BYTES: usize = 512;
     let mut name = [0; MOST_BYTES];
-    let Some(room) = name.get_mut(..path.len()).filter(|_| path.len() < MOST_BYTES) else { return true };
-    room.copy_from_slice(path);
+    match name.get_mut(..library.len()) {
+        Some(room) if library.len() < MOST_BYTES && library.contains(&b'/') => room.copy_from_slice(library),
+        _ => return true,
+    }
     CStr::from_bytes_until_nul(&name).is_ok_and(|name| sys::open_to_read(name).is_ok())
 }
 

@@ -32,7 +32,8 @@ fn a_program_of_another_c_library_runs_as_it_does_without_us() {
         Ok(status) => assert!(status.success()),
         Err(_) => return skipped("musl-gcc is not installed"),
     }
-    let script = file("script", format!("#!{program}\n"));
+    // The end of the file ends the line as well.
+    let script = file("script", format!("#!{program}"));
     let script_of_script = file("scripts", format!("#! {script} -x"));
     for options in [&["--quiet"][..], &["--quiet", "--follow"], &["--quiet", "--follow", "--attachable"]] {
         let with =
