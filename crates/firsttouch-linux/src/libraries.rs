@@ -1,4 +1,7 @@
-//! File names of libraries that decide who allocates: how they begin.
+//! File names of libraries that decide who allocates: how they begin. And which C library the agent can live with.
+
+use crate::sys::open_to_read;
+use core::ffi::{CStr, c_char};
 
 /// Our own agent, wherever the launcher put it.
 pub const AGENT: &str = "libfirsttouch_preload";
@@ -10,11 +13,91 @@ pub const SANITIZERS: [&str; 6] =
 /// Allocators of their own.
 pub const ALLOCATORS: [&str; 4] = ["libjemalloc.", "libmimalloc.", "libtcmalloc", "libsnmalloc"];
 
-/// Whether that is the name of a loader of the GNU C library, on whatever architecture; musl's is `ld-musl-…`, uClibc's `ld-uClibc-…`.
-pub fn is_glibc_loader(path: &[u8]) -> bool {
+/// Whether this is the name of a loader of the GNU C library, on whatever architecture; musl's is `ld-musl-…`, uClibc's `ld-uClibc-…`.
+fn is_glibc_loader(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     name.starts_with(b"ld-linux") || name.starts_with(b"ld64.so.") || name == b"ld.so.1"
 }
 
+/// The loader of the system's own C library.
+#[cfg(target_arch = "x86_64")]
+const SYSTEM_LOADER: &[u8] = b"/lib64/ld-linux-x86-64.so.2";
+#[cfg(target_arch = "aarch64")]
+const SYSTEM_LOADER: &[u8] = b"/lib/ld-linux-aarch64.so.1";
+
+/// From this release on libc.so.6 has what other libraries had before it. Who is linked with such a one wants that version, and the loader of
+/// an older one ends a program for that (GNU C Library, NEWS of 2.34); the loader itself names the version, too.
+const VERSION: &[u8] = b"GLIBC_2.34\0";
+const VERSION_MINOR: u32 = 34;
+
+/// Whether a loader is not that of a GNU C library that the agent can be loaded beside: it is another one's, or one's that is older than 2.34 while ours is
+/// not.
+pub fn is_loader_of_others(loader: &CStr) -> bool {
+    let path = loader.to_bytes();
+    !is_glibc_loader(path) || path != SYSTEM_LOADER && own_minor() >= VERSION_MINOR && lacks_version(loader)
+}
+
+/// Whether that is the name of a loader, which can be started with a program as its argument.
+pub fn is_loader(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64.so")
+}
+
+/// Of the release of the C library that this process has, which is 2.x.
+fn own_minor() -> u32 {
+    unsafe extern "C" {
+        fn gnu_get_libc_version() -> *const c_char;
+    }
+    // SAFETY: takes no argument and answers a constant string.
+    let version = unsafe { CStr::from_ptr(gnu_get_libc_version()) }.to_bytes();
+    let digits = version.split(|byte| *byte == b'.').nth(1).unwrap_or_default();
+    digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |sum, byte| 10 * sum + u32::from(byte - b'0'))
+}
+
+/// Whether a loader's names, which come first in its file, leave the version out; one that cannot be read is given credit.
+fn lacks_version(loader: &CStr) -> bool {
+    const MOST_BYTES: u64 = 64 << 10;
+    let Ok(file) = open_to_read(loader) else { return false };
+    let (mut at, mut window) = (0, [0; 512]);
+    while at < MOST_BYTES {
+        let Ok(filled) = file.read_at(at, &mut window) else { return false };
+        if window[..filled].windows(VERSION.len()).any(|words| words == VERSION) {
+            return false;
+        }
+        if filled < window.len() {
+            break;
+        }
+        // A name may lie across the end.
+        at += (window.len() - VERSION.len()) as u64;
+    }
+    true
+}
+
 /// What starts a Java virtual machine, and the machine itself.
 pub const JVM: [&str; 2] = ["libjli.", "libjvm."];
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+
+    #[test]
+    fn loaders_are_told_by_their_names_and_by_what_they_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_of_others = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            is_loader_of_others(&CString::new(path.to_str().unwrap()).unwrap())
+        };
+        let across = |at: usize| [vec![b'x'; at].as_slice(), b"\0GLIBC_2.34\0GLIBC_2.35\0"].concat();
+        assert!(is_of_others("ld-musl-x86_64.so.1", &across(0)) && is_of_others("ld.so", &across(0)));
+        assert!((480..520).chain([4000]).all(|at| !is_of_others("ld-linux-x86-64.so.2", &across(at))));
+        let older: &[u8] = b"GLIBC_2.3\0GLIBC_2.4\0GLIBC_PRIVATE\0";
+        assert_eq!(is_of_others("ld-linux-x86-64.so.2", older), own_minor() >= VERSION_MINOR);
+        assert!(is_loader(b"/lib/ld-musl-x86_64.so.1") && is_loader(b"ld.so") && !is_loader(b"/usr/bin/ld"));
+        assert!(!is_loader_of_others(c"/nowhere/ld-linux-x86-64.so.2") && own_minor() > 16);
+    }
+}

@@ -1,12 +1,12 @@
 //! Whether a program that is about to be executed may have the agent with it.
 //!
 //! The launcher looks closely at the program it starts, but that one may execute another: one for another machine, at
-//! which the loader would complain; one of another C library, whose loader would end it; one built with a sanitizer, which would
+//! which the loader would complain; one of another C library, or an older one, whose loader would end it; one built with a sanitizer, which would
 //! refuse to start; one with an allocator of its own, whose parts call each other past us. A look at the ELF file's loader and list of
 //! libraries tells, without allocating; of a script, at its interpreter's. What is linked into the program itself is not found so.
 
 use core::ffi::{CStr, c_char};
-use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS, is_glibc_loader};
+use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS, is_loader, is_loader_of_others};
 use firsttouch_linux::sys::{self, Descriptor, open_to_read};
 
 const SEGMENT_LOAD: u32 = 1;
@@ -36,7 +36,11 @@ pub(crate) fn refuses_agent(mut path: *const c_char) -> bool {
             return false;
         }
         // SAFETY: a C string: the kernel has found a file by it.
-        let Ok(file) = open_to_read(unsafe { CStr::from_ptr(path) }) else { return false };
+        let name = unsafe { CStr::from_ptr(path) };
+        if is_loader(name.to_bytes()) {
+            return is_loader_of_others(name);
+        }
+        let Ok(file) = open_to_read(name) else { return false };
         let Ok(filled) = file.read_at(0, &mut line) else { return false };
         match interpreter(&mut line, filled) {
             Some(interpreter) => path = interpreter,
@@ -101,16 +105,14 @@ fn look(file: &Descriptor) -> Option<bool> {
     }))
 }
 
-/// Whether the loader that a segment, at this place in the file, names is not glibc's.
+/// Whether the loader that a segment, at this place in the file, names is not for the agent.
 fn is_of_other_libc(file: &Descriptor, segment: Option<u64>) -> Option<bool> {
     let segment = segment?;
     let (start, bytes) = (number(file, segment.checked_add(8)?)?, number(file, segment.checked_add(32)?)?);
-    // What counts is its end, a name and a zero.
-    let mut end = [0; 64];
-    let skipped = bytes.saturating_sub(end.len() as u64);
-    let filled = file.read_at(start.checked_add(skipped)?, &mut end).ok()?.min((bytes - skipped) as usize);
-    let name = end[..filled].split(|byte| *byte == 0).next()?;
-    Some(!is_glibc_loader(name))
+    let mut name = [0; 256];
+    let room = name.get_mut(..usize::try_from(bytes).ok()?)?;
+    file.read_at(start, room).ok()?;
+    Some(is_loader_of_others(CStr::from_bytes_until_nul(&name).ok()?))
 }
 
 fn read<const BYTES: usize>(file: &Descriptor, offset: u64) -> Option<[u8; BYTES]> {

@@ -1,7 +1,7 @@
 //! What kind of program a file is, and whether a preload library reaches it.
 
 use crate::elf::{Elf, Machine};
-use firsttouch_linux::libraries::{AGENT, ALLOCATORS, JVM, SANITIZERS, is_glibc_loader};
+use firsttouch_linux::libraries::{AGENT, ALLOCATORS, JVM, SANITIZERS, is_loader_of_others};
 use firsttouch_memory::Reason;
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
@@ -14,7 +14,7 @@ use std::path::Path;
 pub enum Linkage {
     /// By the loader of the GNU C library, which honours `LD_PRELOAD`.
     Glibc,
-    /// By the loader of another C library, or of another system.
+    /// By the loader of another C library, of another system, or of a GNU C library that is too old for the agent.
     OtherLibc {
         /// The loader.
         loader: String,
@@ -84,7 +84,9 @@ impl ProgramKind {
         ProgramKind {
             linkage: match &elf.interpreter {
                 None => Linkage::Static,
-                Some(loader) if is_glibc_loader(loader.as_bytes()) => Linkage::Glibc,
+                Some(loader) if CString::new(&loader[..]).is_ok_and(|it| !is_loader_of_others(&it)) => {
+                    Linkage::Glibc
+                }
                 Some(loader) => Linkage::OtherLibc { loader: loader.clone() },
             },
             foreign: (Machine::native() != Some(elf.machine)).then_some(elf.machine),

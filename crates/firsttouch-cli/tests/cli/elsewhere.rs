@@ -51,6 +51,47 @@ fn a_program_of_another_c_library_runs_as_it_does_without_us() {
     }
 }
 
+/// The loader of an older C library ends a program whose preload library wants versions that it lacks. One that names the version that makes the
+/// difference is told from one that does not.
+#[test]
+fn a_program_of_an_older_glibc_runs_without_the_agent() {
+    let loader = if cfg!(target_arch = "x86_64") {
+        "/lib64/ld-linux-x86-64.so.2"
+    } else {
+        "/lib/ld-linux-aarch64.so.1"
+    };
+    let mut content = fs::read(loader).unwrap();
+    let version = b"GLIBC_2.34\0";
+    let Some(at) = content.windows(version.len()).position(|words| words == version) else {
+        return skipped("this machine's glibc is older than 2.34");
+    };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let source = path("says.c");
+    fs::write(
+        &source,
+        "#include <stdio.h>\n#include <stdlib.h>\n\
+         int main(void) { return puts(getenv(\"LD_PRELOAD\") == NULL ? \"without\" : \"with\") < 0; }\n",
+    )
+    .unwrap();
+    let new = path("ld-linux-new.so.2");
+    fs::write(&new, &content).unwrap();
+    let old = path("ld-linux-old.so.2");
+    // A version that nobody asks this file for.
+    content[at + 8] = b'9';
+    fs::write(&old, &content).unwrap();
+    for (loader, expected) in [(&new, "with\n"), (&old, "without\n")] {
+        fs::set_permissions(loader, Permissions::from_mode(0o755)).unwrap();
+        let program = path("says");
+        let linked = format!("-Wl,--dynamic-linker={loader}");
+        assert!(Command::new("cc").args(["-o", &program, &source, &linked]).status().unwrap().success());
+        said(&run(&["run", "--quiet", "--", &program]), expected);
+        for line in [program.clone(), format!("{loader} {program}")] {
+            said(&run(&["run", "--quiet", "--follow", "--", "sh", "-c", &format!("exec {line}")]), expected);
+        }
+    }
+}
+
 /// In another root folder, as a container's, glibc's loader says that it cannot find the library.
 #[test]
 fn where_the_agent_is_not_to_be_seen_programs_start_without_it() {
