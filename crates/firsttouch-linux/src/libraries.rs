@@ -25,8 +25,8 @@ const SYSTEM_LOADER: &[u8] = b"/lib64/ld-linux-x86-64.so.2";
 #[cfg(target_arch = "aarch64")]
 const SYSTEM_LOADER: &[u8] = b"/lib/ld-linux-aarch64.so.1";
 
-/// From this release on libc.so.6 has what other libraries had before it. Who is linked with such a one wants that version, and the loader of
-/// an older one ends a program for that (GNU C Library, NEWS of 2.34); the loader itself names the version, too.
+/// From this release on libc.so.6 has what other libraries had before (GNU C Library, NEWS of 2.34). What is linked with it wants that version,
+/// without which an older loader ends the program. A loader that has it names it.
 const VERSION: &[u8] = b"GLIBC_2.34\0";
 const VERSION_MINOR: u32 = 34;
 
@@ -70,7 +70,7 @@ fn lacks_version(loader: &CStr) -> bool {
         if filled < window.len() {
             break;
         }
-        // A name may lie across the end.
+        // The name may lie across the end.
         at += (window.len() - VERSION.len()) as u64;
     }
     true

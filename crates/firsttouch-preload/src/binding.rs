@@ -223,7 +223,7 @@ unsafe fn set(thread: u32, bytes: usize, set: *const libc::cpu_set_t) -> Result<
 }
 
 /// The answer the way of most functions: -1 and errno.
-fn with_errno(answer: Result<(), i32>) -> c_int {
+pub(crate) fn with_errno(answer: Result<(), i32>) -> c_int {
     match answer {
         Ok(()) => 0,
         Err(error) => {

@@ -11,6 +11,7 @@
 //! What glibc starts by itself (system(3), popen(3)) is a shell: there the agent loads, stands down and leaves the
 //! shell's environment before the shell reads it. The same happens after system calls of the program's own.
 
+use crate::binding::with_errno;
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
 use crate::next::{EXECVPE, FEXECVE, Next, SPAWN, SPAWNP};
@@ -85,9 +86,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
         let error = threads::with_all_cpus(|| unsafe {
             sys::execute(path.cast(), arguments.cast(), environment.cast())
         });
-        // SAFETY: the thread's errno.
-        unsafe { *libc::__errno_location() = error };
-        -1
+        with_errno(Err(error))
     };
     // SAFETY: the contract of execve.
     unsafe { with_environment(environment, leaves(path), start) }
@@ -104,11 +103,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     type Execvpe = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
-    let Some(found) = found(&EXECVPE) else {
-        // SAFETY: the thread's errno.
-        unsafe { *libc::__errno_location() = libc::ENOSYS };
-        return -1;
-    };
+    let Some(found) = found(&EXECVPE) else { return with_errno(Err(libc::ENOSYS)) };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Execvpe = unsafe { core::mem::transmute(found) };
     // SAFETY: the contract of execvpe.
@@ -131,11 +126,7 @@ pub unsafe extern "C" fn execvp(file: *const c_char, arguments: Strings) -> c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: Strings) -> c_int {
     type Fexecve = unsafe extern "C" fn(c_int, Strings, Strings) -> c_int;
-    let Some(found) = found(&FEXECVE) else {
-        // SAFETY: the thread's errno.
-        unsafe { *libc::__errno_location() = libc::ENOSYS };
-        return -1;
-    };
+    let Some(found) = found(&FEXECVE) else { return with_errno(Err(libc::ENOSYS)) };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Fexecve = unsafe { core::mem::transmute(found) };
     let mut path = Line::<32>::EMPTY;

@@ -3,6 +3,7 @@
 //! glibc's functions change the user and the groups of all threads that it knows of, which ours are not. So ours end before, and that
 //! of the channel begins anew, as the new user. Where the program does it by system calls, thread by thread, it does not begin again.
 
+use crate::binding::with_errno;
 use crate::next;
 use crate::setup::found;
 use crate::{HEAP, channel, helper, record, threads};
@@ -67,11 +68,7 @@ macro_rules! functions_that_change_users {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
             type Real = unsafe extern "C" fn($($kind),*) -> c_int;
-            let Some(found) = found(&next::$next) else {
-                // SAFETY: the thread's errno.
-                unsafe { *libc::__errno_location() = libc::ENOSYS };
-                return -1;
-            };
+            let Some(found) = found(&next::$next) else { return with_errno(Err(libc::ENOSYS)) };
             // SAFETY: the address is that of the C library's function of this name, which has this type.
             let real: Real = unsafe { core::mem::transmute(found) };
             // SAFETY: the same contract.

@@ -137,11 +137,11 @@ static char *small_pages(size_t bytes)
     return block;
 }
 
-/* Until the listener is the only other thread: the kernel takes a thread down a moment after it was joined. */
-static void wait_for_ends(void)
+/* Until there are no more threads than that: the kernel takes a thread down a moment after it was joined. */
+static void wait_for_ends(int threads)
 {
     double limit_s = now_s() + LIMIT_S;
-    while (entries("/proc/self/task") > 2)
+    while (entries("/proc/self/task") > threads)
         CHECK(now_s() < limit_s && sched_yield() == 0);
 }
 
@@ -159,7 +159,7 @@ static const char *collapse(int channel, char *block, size_t bytes)
 
 static void talk(void)
 {
-    wait_for_ends();
+    wait_for_ends(2);
     int channel = channel_of(getpid());
     const char *version = ask(channel, "version\n");
     int words, listener;
@@ -352,8 +352,7 @@ static void stays_alone(void)
     fill(block, 4 * MIB, 1);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
-    while (entries("/proc/self/task") > 1)
-        sched_yield();
+    wait_for_ends(1);
     CHECK(try_channel(getpid()) < 0);
     _exit(7);
 }

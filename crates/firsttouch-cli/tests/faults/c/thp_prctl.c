@@ -7,11 +7,11 @@
 //# run: --pages thp
 //# expect: pages=2m>=90%
 //# expect: shortfall=nothing
-//# run: --via supervise -- itself 100
+//# run: --via supervise -- itself 500
 //# where: linux>=6.1
 //# emulated: itself 10
 //# expect: stderr~thp-disabled-by-prctl
-//# run: --via supervise --quiet -- itself 100
+//# run: --via supervise --quiet -- itself 500
 //# where: linux>=6.1
 //# emulated: itself 10
 //# expect: stderr=nothing
