@@ -167,24 +167,16 @@ impl Supervisor {
     /// Looks at the memory of the process and collapses what is worth it.
     pub fn pass(&mut self) -> Result<Pass, SuperviseError> {
         let begun = thread_processor_time();
-        let Some(before) = self.regions()? else { return Ok(Pass { ended: true, ..Pass::default() }) };
+        let Some((thread, before)) = self.regions()? else {
+            return Ok(Pass { ended: true, ..Pass::default() });
+        };
         self.check_prctl()?;
         let (wanted, mut pass) = candidates(&before, self.range);
-        let living = Stat::read(&self.root, self.pid)
-            .ok()
-            .and_then(|first| living_status(&self.root, self.pid, first));
-        match living {
-            Some((thread, _, _)) if thread == self.pid => {}
-            // A process that ends does so thread by thread: it is not for want of the first one that nothing is collapsed any more.
-            Some((_, _, Status { killed: Some(true), .. })) | None => {
-                return Ok(Pass { ended: true, ..pass });
-            }
-            Some(_) => {
-                let small_bytes = wanted.iter().map(|it| it.rss_bytes.saturating_sub(it.huge_bytes)).sum();
-                pass.refused.insert(Reason::FirstThreadEnded, small_bytes);
-                self.space_out(&pass, thread_processor_time().saturating_sub(begun));
-                return Ok(pass);
-            }
+        if thread != self.pid {
+            let small_bytes = wanted.iter().map(|it| it.rss_bytes.saturating_sub(it.huge_bytes)).sum();
+            pass.refused.insert(Reason::FirstThreadEnded, small_bytes);
+            self.space_out(&pass, thread_processor_time().saturating_sub(begun));
+            return Ok(pass);
         }
         self.settled.retain(|_, settled| wanted.contains(settled));
         let open: Vec<Candidate> = wanted
@@ -194,13 +186,13 @@ impl Supervisor {
         let mut asked = Vec::new();
         if !open.is_empty() {
             let pagemap = Pagemap::open_first(&self.root, self.pid, Arc::clone(&self.precedence));
-            let Some(pagemap) = unless_ended(pagemap).map_err(|error| self.unreadable(error))? else {
-                return Ok(Pass { ended: true, ..pass });
-            };
-            asked = self.ask(&open, &pagemap, Instant::now() + PASS_BUDGET, &mut pass)?;
+            // Whether all of it has ended or the first thread only, the next pass tells.
+            if let Some(pagemap) = unless_ended(pagemap).map_err(|error| self.unreadable(error))? {
+                asked = self.ask(&open, &pagemap, Instant::now() + PASS_BUDGET, &mut pass)?;
+            }
         }
         if pass.asked_bytes > 0 {
-            let Some(after) = self.regions()? else { return Ok(Pass { ended: true, ..pass }) };
+            let Some((_, after)) = self.regions()? else { return Ok(Pass { ended: true, ..pass }) };
             pass.collapsed_bytes = self.settle(&asked, &after);
         }
         self.space_out(&pass, thread_processor_time().saturating_sub(begun));
@@ -330,12 +322,10 @@ impl Supervisor {
         collapsed
     }
 
-    /// The mappings, or `None` if the process has ended.
-    fn regions(&self) -> Result<Option<Vec<Region>>, SuperviseError> {
-        let number = shown_under(&self.root, self.pid);
-        let regions = unless_ended(read_smaps_first(&self.root, number, &self.precedence))
-            .map_err(|error| self.unreadable(error))?;
-        Ok(regions.filter(|regions| !regions.is_empty()))
+    /// The mappings, and the thread under whose number they were read; `None` if the process has ended.
+    fn regions(&self) -> Result<Option<(u32, Vec<Region>)>, SuperviseError> {
+        of_living(&self.root, self.pid, |thread| read_smaps_first(&self.root, thread, &self.precedence))
+            .map_err(|error| self.unreadable(error))
     }
 
     fn check_prctl(&self) -> Result<(), SuperviseError> {
@@ -369,6 +359,28 @@ enum Answer {
     Refused(Reason),
 }
 
+/// What `read` finds under the number of a thread that lives, and that thread; `None` if the process has ended. Where nothing is found the
+/// thread has ended since it was chosen: it is another one's turn.
+fn of_living<T>(
+    root: &Root,
+    pid: u32,
+    read: impl Fn(u32) -> io::Result<Vec<T>>,
+) -> io::Result<Option<(u32, Vec<T>)>> {
+    const MOST_READINGS: u32 = 100;
+    for _ in 0..MOST_READINGS {
+        let first = Stat::read(root, pid).ok();
+        match first.and_then(|first| living_status(root, pid, first)) {
+            // A process that ends does so thread by thread: it is not for want of the first one that nothing is collapsed any more.
+            Some((_, _, Status { killed: Some(true), .. })) | None => break,
+            Some((thread, _, _)) => match unless_ended(read(thread))? {
+                Some(found) if !found.is_empty() => return Ok(Some((thread, found))),
+                _ => {}
+            },
+        }
+    }
+    Ok(None)
+}
+
 fn refusal(pid: u32, error: io::Error) -> SuperviseError {
     let reason = match error.raw_os_error() {
         Some(libc::ESRCH) => return SuperviseError::NoSuchProcess { pid },
@@ -378,4 +390,38 @@ fn refusal(pid: u32, error: io::Error) -> SuperviseError {
         _ => return SuperviseError::Unreadable { pid, source: error },
     };
     SuperviseError::Refused { pid, reason, source: Some(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn where_nothing_is_read_of_a_process_that_lives_it_is_read_again() {
+        let answers = RefCell::new(vec![
+            Ok(vec![7]),
+            Ok(Vec::new()),
+            Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            Err(io::Error::from_raw_os_error(libc::ENOENT)),
+        ]);
+        let own = std::process::id();
+        let read = of_living(&Root::live(), own, |thread| {
+            assert_eq!(thread, own);
+            answers.borrow_mut().pop().unwrap()
+        });
+        assert_eq!(read.unwrap(), Some((own, vec![7])));
+        assert!(answers.borrow().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_read_of_a_process_that_has_ended() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let read =
+            of_living(&Root::live(), child.id(), |_| -> io::Result<Vec<u8>> { panic!("it has ended") });
+        assert!(read.unwrap().is_none());
+    }
 }
