@@ -152,7 +152,7 @@ pub fn attach(
     let path = journal.discard_if_empty();
     outcome.map(|report| AttachReport {
         journal: path.map(|path| path.display().to_string()),
-        undo_steps,
+        undo_steps: if report.ended.may_be_undone() { undo_steps } else { 0 },
         ..report
     })
 }
@@ -237,6 +237,10 @@ fn with_journal(
         } else {
             after = reader.without_reading();
             after.notes.push("the process could not be read after the last step".to_owned());
+        }
+        if ended == AttachEnded::TargetEnded {
+            // They say what to expect of a process that goes on.
+            work.notes.retain(|note| !request.notes.contains(note));
         }
     }
     let (worst_pause_ms, worst_pause_cpu_ms) = work.worst_ms();

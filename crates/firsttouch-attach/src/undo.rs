@@ -89,7 +89,7 @@ pub fn undo(
         stall_limit_ms: stall_limit.as_secs_f64() * 1e3,
         wall_s,
         shortfalls,
-        undo_steps: journal.history().undo_steps(),
+        undo_steps: if ended.may_be_undone() { journal.history().undo_steps() } else { 0 },
         journal: journal.discard_if_empty().map(|path| path.display().to_string()),
         executor,
         ended,

@@ -84,6 +84,11 @@ pub enum AttachEnded {
 }
 
 impl AttachEnded {
+    /// Whether steps can be taken back, and gone on with: not those of a process that is no more.
+    pub fn may_be_undone(self) -> bool {
+        self != AttachEnded::TargetEnded
+    }
+
     /// The word of the document.
     pub fn word(self) -> &'static str {
         match self {
@@ -173,7 +178,7 @@ pub struct AttachReport {
     pub shortfalls: Vec<Shortfall>,
     /// The file that tells of the steps; `None` where none was made.
     pub journal: Option<String>,
-    /// Steps that an undo can take back. What is collapsed stays huge.
+    /// Steps that an undo can take back. What is collapsed stays huge, and where the process has ended there are none.
     #[serde(default)]
     pub undo_steps: u64,
     /// How the steps were carried out.

@@ -54,7 +54,8 @@ fn one(page: &mut Page, report: &AttachReport) {
         page.blank();
     }
     page.list("remarks", &report.notes, "-", None);
-    let (back, on) = (report.undo_steps > 0, report.journal.is_some() && report.ended != AttachEnded::Done);
+    let is_open = report.ended != AttachEnded::Done && report.ended.may_be_undone();
+    let (back, on) = (report.undo_steps > 0, report.journal.is_some() && is_open);
     match (back, on) {
         (true, true) => page.heading("the way back, and the way on"),
         (true, false) => page.heading("the way back"),
@@ -349,8 +350,11 @@ mod tests {
             "{text}"
         );
         // What was collapsed stays huge: there is no way back to offer.
-        let text = attach(&AttachReport { undo_steps: 0, ..cut }, 200, Style::Plain);
+        let text = attach(&AttachReport { undo_steps: 0, ..cut.clone() }, 200, Style::Plain);
         assert!(text.contains("the way on") && !text.contains("--undo"), "{text}");
+        let ended = AttachReport { undo_steps: 0, ended: AttachEnded::TargetEnded, ..cut };
+        let text = attach(&ended, 200, Style::Plain);
+        assert!(text.contains("ended meanwhile") && !text.contains("the way"), "{text}");
         let text = attach(&AttachReport { undo_steps: 0, ..report() }, 200, Style::Plain);
         assert!(!text.contains("the way"), "{text}");
         let dry = AttachReport { action: AttachAction::DryRun, journal: None, undo_steps: 0, ..report() };
