@@ -11,7 +11,7 @@ use crate::pace::Took;
 use crate::reading::Reader;
 use crate::store::{boot_id, host};
 use crate::target::Target;
-use crate::work::{AttachProgress, Halt, Shortfalls, Watcher, Work, reason_of};
+use crate::work::{AttachProgress, Halt, Shortfalls, Watcher, Work, is_lost, reason_of};
 use firsttouch_documents::{JournalBegin, JournalEntry};
 use firsttouch_journal::JournalError;
 use firsttouch_linux::clock::QueueTime;
@@ -314,24 +314,24 @@ pub fn may(
     request: &ResolvedRequest,
 ) -> Result<(), AttachError> {
     let pid = target.pid();
-    let refused = |what: &'static str, source: io::Error| match source.raw_os_error() {
-        // Asked with nothing to do, the kernel has no other reasons for EINVAL than not to know the advice, and that the memory of
-        // the process is gone.
-        Some(number @ (libc::ESRCH | libc::EINVAL)) => match target.check_patiently() {
-            Ok(()) => {
-                let is_lost = number == libc::ESRCH;
-                let reason = if is_lost { Reason::FirstThreadEnded } else { Reason::KernelTooOld };
-                AttachError::Refused { pid, what, reason, source }
-            }
-            Err(ended) => AttachError::Gone { pid, ended },
-        },
-        _ => match reason_of(&source) {
+    let refused = |what: &'static str, source: io::Error| {
+        if is_lost(&source)
+            && let Err(ended) = target.check_patiently()
+        {
+            return AttachError::Gone { pid, ended };
+        }
+        match reason_of(&source) {
             Some(reason) => AttachError::Refused { pid, what, reason, source },
             None => AttachError::Unreadable { pid, what: "memory", source },
-        },
+        }
     };
     if request.asked.huge_pages {
-        executor.may_collapse().map_err(|error| refused("collapse pages", error))?;
+        let what = "collapse pages";
+        executor.may_collapse().map_err(|source| match source.raw_os_error() {
+            // Asked with nothing to do, the kernel has no other reason than not to know the advice.
+            Some(libc::EINVAL) => AttachError::Refused { pid, what, reason: Reason::KernelTooOld, source },
+            _ => refused(what, source),
+        })?;
     }
     if let Some(destination) = &request.destination {
         let allowed =

@@ -187,9 +187,7 @@ impl Work<'_> {
 
     /// What an error means that is not of the step itself: the process has gone, or we may not.
     pub(crate) fn halt_of(&self, error: io::Error) -> Halt {
-        // move_pages(2) of a process whose memory is gone already answers EINVAL.
-        let is_lost = matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL));
-        let there = if is_lost { self.target.check_patiently() } else { self.target.check() };
+        let there = if is_lost(&error) { self.target.check_patiently() } else { self.target.check() };
         if let Err(ended) = there {
             return Halt::Ended(ended);
         }
@@ -210,6 +208,11 @@ impl Work<'_> {
             AttachProgress { phase, done, of, elapsed: begun.elapsed(), worst_pause: self.worst.wall };
         (self.watcher.0)(&progress);
     }
+}
+
+/// Whether an error may be that the process has ended: move_pages(2) of one whose memory is gone already answers EINVAL.
+pub(crate) fn is_lost(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL))
 }
 
 /// The reason of the closed list that an error number of a whole call stands for.
