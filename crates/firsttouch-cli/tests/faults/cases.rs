@@ -1,7 +1,9 @@
 //! Faults that take more than a C file with directives: programs that are no ordinary files, and bad profiles.
 
-use crate::launch::{Ended, Hand, Launch, compile, compile_as, programs, workshop};
-use crate::machine::{MachineLock, is_root};
+use crate::launch::{
+    Ended, Hand, Launch, command, compile, compile_as, finish, firsttouch, programs, workshop,
+};
+use crate::machine::{MachineLock, check, is_root};
 use crate::{Outcome, Test, skip};
 use firsttouch_placement::Reason;
 use std::fs::{self, Permissions};
@@ -23,12 +25,13 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// Those that may end in another way on another kernel.
 pub(crate) fn of_kernels() -> Vec<Test> {
-    let cases: [Case; 5] = [
+    let cases: [Case; 6] = [
         ("a setuid program runs untouched", setuid),
         ("what is no program is refused with the shell's codes", no_program),
         ("a library that is opened with RTLD_DEEPBIND frees placed blocks", opened),
         ("a linked library begins before us", linked),
         ("another allocator is preloaded behind us", preloaded),
+        ("attach tells whether the kernel collapses", attached),
     ];
     named(cases).collect()
 }
@@ -245,4 +248,22 @@ fn preloaded() -> Outcome {
         }
     }
     if tried == 0 { skip("no other allocator is installed") } else { Ok(()) }
+}
+
+/// A dry run on this process, which asks the kernel and changes nothing.
+fn attached() -> Outcome {
+    if !is_root() {
+        return skip("only root may collapse memory from outside");
+    }
+    let own = std::process::id().to_string();
+    let mut command = command(firsttouch().as_os_str());
+    let asking = command.args(["attach", &own, "--pages", "thp", "--dry-run"]);
+    let output = finish(asking.env("XDG_STATE_HOME", workshop()));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if check("linux>=6.1").is_ok() {
+        assert!(output.status.success(), "{output:?}");
+    } else {
+        assert!(output.status.code() == Some(125) && stderr.contains("kernel-too-old"), "{output:?}");
+    }
+    Ok(())
 }

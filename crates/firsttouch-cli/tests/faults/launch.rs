@@ -167,8 +167,7 @@ impl Launch<'_> {
             words = in_shell(line, words);
         }
         if self.hand != Hand::Bare {
-            let command = if in_guest() { "/usr/bin/firsttouch" } else { env!("CARGO_BIN_EXE_firsttouch") };
-            let mut ours: Vec<OsString> = vec![command.into(), "run".into()];
+            let mut ours: Vec<OsString> = vec![firsttouch().into(), "run".into()];
             ours.extend(self.options.iter().map(OsString::from));
             if self.hand == Hand::Receipt {
                 ours.extend(["--receipt".into(), receipt.clone().into()]);
@@ -185,6 +184,11 @@ impl Launch<'_> {
         });
         Ended::of(&output, receipt)
     }
+}
+
+/// The file of the command.
+pub(crate) fn firsttouch() -> &'static Path {
+    Path::new(if in_guest() { "/usr/bin/firsttouch" } else { env!("CARGO_BIN_EXE_firsttouch") })
 }
 
 /// A command without the caller's habits, with its own place for the agent's file.
