@@ -118,10 +118,13 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
         Some(file) => profile(file)?.placement,
     };
     let placement = args.over(&start);
-    placement
-        .check()
-        .map_err(|error| Failure::new(error).hint("firsttouch run --help lists the means and their pages"))?;
-    Ok(placement)
+    match placement.check() {
+        Ok(()) => Ok(placement),
+        Err(error) => {
+            let hint = error.hint();
+            Err(Failure::new(error).hint_if_some(hint))
+        }
+    }
 }
 
 /// The profile in a file.

@@ -20,6 +20,7 @@ mod text;
 mod attach;
 mod case;
 mod cpus;
+mod error;
 mod memory;
 mod objects;
 mod observation;
@@ -36,17 +37,19 @@ mod size;
 mod threads;
 mod tree;
 mod tune;
+mod via;
 
 pub use attach::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, AttachedProcess, ExecutorKind,
 };
 pub use case::{CaseFigure, CaseFigures, CaseLimit, CaseWork, ObjectObtained};
 pub use cpus::{ProgramCpus, ProgramCpusError};
+pub use error::PlacementError;
 pub use firsttouch_memory::{Pages, Reason};
 pub use memory::{MemoryPolicy, MemoryPolicyError, NodePart, NodeSet, NodeSetError};
 pub use objects::{ObjectPlacement, ObjectPlacementError};
 pub use observation::{Observation, ObservedThread};
-pub use placement::{Placement, PlacementError, Via, parse_object};
+pub use placement::{Placement, parse_object};
 pub use prefault::{PREFAULT_WORDS, Prefault};
 pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use ranks::RankOf;
@@ -59,6 +62,7 @@ pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};
 pub use tree::{ProcessMemory, ProcessTree, Resident, ResidentMemory, Worker};
 pub use tune::{ConfigurationReport, SkippedConfiguration, TuneReport, pool_bytes};
+pub use via::Via;
 
 /// Version of all JSON documents, and of profiles: an older reader would misunderstand what is of a higher one.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,10 +1,11 @@
 //! Asked: the placement of a program.
 
+use crate::error::PlacementError;
 use crate::prefault::{self, PREFAULT_WORDS, Prefault};
 use crate::threads::{format_order, parse_order};
 use crate::{
-    MemoryPolicy, MemoryPolicyError, NodeSet, ObjectPlacement, ObjectPlacementError, ProgramCpus,
-    ProgramCpusError, ThreadPlacement, ThreadPlacementError, format_bytes, parse_size,
+    MemoryPolicy, MemoryPolicyError, NodeSet, ObjectPlacement, ProgramCpus, ThreadPlacement, Via,
+    format_bytes, parse_size,
 };
 use firsttouch_memory::Pages;
 use firsttouch_memory::object_places::is_name;
@@ -12,50 +13,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-
-/// The means by which a placement reaches the program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Via {
-    /// The preload library of firsttouch, inside the program.
-    #[default]
-    Agent,
-    /// Collapsing pages from outside with `process_madvise` (Linux 6.1+, CAP_SYS_NICE): static and Go programs.
-    Supervise,
-    /// The C library's own tunable `glibc.malloc.hugetlb` (glibc 2.35+).
-    Glibc,
-    /// The mimalloc allocator, preloaded with its large-page settings, where installed.
-    Mimalloc,
-    /// The jemalloc allocator, preloaded with its huge-page settings, where installed.
-    Jemalloc,
-    /// The Java virtual machine's own switches (`JAVA_TOOL_OPTIONS`): its heap is beyond any preloaded library.
-    Jvm,
-}
-
-impl Via {
-    /// Every means, in the order of help texts.
-    pub const ALL: [Via; 6] =
-        [Via::Agent, Via::Supervise, Via::Glibc, Via::Mimalloc, Via::Jemalloc, Via::Jvm];
-
-    /// The word used on the command line and in documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            Via::Agent => "agent",
-            Via::Supervise => "supervise",
-            Via::Glibc => "glibc",
-            Via::Mimalloc => "mimalloc",
-            Via::Jemalloc => "jemalloc",
-            Via::Jvm => "jvm",
-        }
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
 
 /// What somebody wants for a program's memory and threads.
 ///
@@ -130,70 +87,6 @@ impl Default for Placement {
             objects: BTreeMap::new(),
         }
     }
-}
-
-/// A placement that cannot be asked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlacementError {
-    /// `max_size` is below `min_size`.
-    #[error("max-size {max} is below min-size {min}")]
-    EmptyRange {
-        /// The lower limit, as people write it.
-        min: String,
-        /// The upper limit, as people write it.
-        max: String,
-    },
-    /// The means cannot give this kind of pages.
-    #[error("--via {via} cannot give --pages {pages}")]
-    PagesNotBy {
-        /// The means asked for.
-        via: Via,
-        /// The pages asked for.
-        pages: String,
-    },
-    /// The means has no such setting.
-    #[error("--via {via} has no {setting}")]
-    SettingNotBy {
-        /// The means asked for.
-        via: Via,
-        /// The setting, as its command-line option.
-        setting: &'static str,
-    },
-    /// Pages are left alone, so that settings about placed memory mean nothing.
-    #[error("--pages plain places nothing, so there is no {setting}")]
-    NothingPlaced {
-        /// The setting, as its command-line option.
-        setting: &'static str,
-    },
-    /// Threads are to be skipped, and none is bound.
-    #[error("--skip-threads without --threads: no thread is bound")]
-    NothingToSkip,
-    /// The memory policy does not read.
-    #[error(transparent)]
-    Memory(#[from] MemoryPolicyError),
-    /// The CPUs do not read.
-    #[error(transparent)]
-    Cpus(#[from] ProgramCpusError),
-    /// The placement of threads does not read.
-    #[error(transparent)]
-    Threads(#[from] ThreadPlacementError),
-    /// A name that no memory can have.
-    #[error("`{name}` cannot be the name of memory: letters, digits, `-`, `_` and `.` make one")]
-    ObjectName {
-        /// The name.
-        name: String,
-    },
-    /// The place of named memory does not read.
-    #[error(transparent)]
-    Object(#[from] ObjectPlacementError),
-    /// A key or word of the short form is unknown.
-    #[error(
-        "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, prefault=background, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=, object=)"
-    )]
-    UnknownWord {
-        /// The offending word.
-        word: String,
-    },
 }
 
 impl Placement {

@@ -50,13 +50,33 @@ fn every_subcommand_keeps_the_rule_of_wrong_usage() {
 
 #[test]
 fn placements_that_contradict_themselves_are_refused() {
-    let output = run(&["run", "--via", "jemalloc", "--pages", "2m", "--", "true"]);
-    assert_code(&output, 125);
-    assert!(
-        stderr(&output).starts_with("error: --via jemalloc cannot give --pages 2m\n"),
-        "{}",
-        stderr(&output)
-    );
+    for (options, error, hint) in [
+        ("--via jemalloc --pages 2m", "--via jemalloc cannot give --pages 2m", "leave --via out"),
+        ("--via jvm --zero", "--via jvm has no --zero", "leave --via out"),
+        ("--keep", "--via agent has no --keep", "the agent keeps freed memory by itself"),
+        ("--via glibc --heap", "--via glibc has no --heap", "glibc places its heap by itself"),
+        (
+            "--via supervise --keep",
+            "--via supervise has no --keep",
+            "--via glibc, mimalloc and jemalloc have it",
+        ),
+        (
+            "--pages plain --prefault",
+            "--pages plain places nothing, so there is no --prefault",
+            "--pages thp",
+        ),
+        ("--skip-threads 0", "--skip-threads without --threads: no thread is bound", "--threads PLACEMENT"),
+        ("--min-size 2M --max-size 1M", "max-size 1 MiB is below min-size 2 MiB", "leave one of them out"),
+    ] {
+        let output =
+            run(&["run"].into_iter().chain(options.split(' ')).chain(["--", "true"]).collect::<Vec<_>>());
+        assert_code(&output, 125);
+        let said = stderr(&output);
+        assert!(
+            said.starts_with(&format!("error: {error}\n\nhint: ")) && said.contains(hint),
+            "{options}: {said}"
+        );
+    }
     let output = run(&["tune", "--configs", "warp", "--", "true"]);
     assert_code(&output, 2);
     assert!(stderr(&output).contains("`warp`"), "{}", stderr(&output));
