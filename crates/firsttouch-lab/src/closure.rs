@@ -28,6 +28,15 @@ const MOST_INCLUDES: u32 = 8;
 /// Libraries in a row, each needed by the one before.
 const DEEPEST: u32 = 64;
 
+/// What a library means that is nowhere to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// The program would not start.
+    Refused,
+    /// The file is one of a folder: whoever opens it may have opened the library before, from a place of his own, as Java's does.
+    Left,
+}
+
 /// Takes programs and their needs into a tree.
 pub(crate) struct Closure {
     /// Folders of the loader's configuration, and its last ones.
@@ -67,19 +76,23 @@ impl Closure {
     /// Takes in a file and, if it is a program or a library, what that needs.
     pub(crate) fn file(&mut self, path: &Path, tree: &mut Tree) -> Result<(), LabError> {
         let real = tree.copy(path)?;
-        self.needs_of(&real, &[], DEEPEST, tree)
+        self.needs_of(&real, &[], Missing::Refused, DEEPEST, tree)
     }
 
     /// Takes in what a program needs, without the program.
     pub(crate) fn needs(&mut self, program: &Path, tree: &mut Tree) -> Result<(), LabError> {
-        self.needs_of(program, &[], DEEPEST, tree)
+        self.needs_of(program, &[], Missing::Refused, DEEPEST, tree)
     }
 
     /// Takes in a file, or a folder with everything below it.
     pub(crate) fn all_below(&mut self, path: &Path, tree: &mut Tree) -> Result<(), LabError> {
+        self.below(path, Missing::Refused, tree)
+    }
+
+    fn below(&mut self, path: &Path, missing: Missing, tree: &mut Tree) -> Result<(), LabError> {
         let real = tree.copy(path)?;
         if !real.is_dir() {
-            return self.needs_of(&real, &[], DEEPEST, tree);
+            return self.needs_of(&real, &[], missing, DEEPEST, tree);
         }
         let refused = |error: std::io::Error| LabError::CopyIn { path: real.clone(), why: error.to_string() };
         for entry in fs::read_dir(&real).map_err(refused)? {
@@ -90,7 +103,7 @@ impl Closure {
                 let target = fs::read_link(entry.path()).map_err(refused)?;
                 tree.put(entry.path(), Entry::Link { target });
             } else if kind.is_dir() || kind.is_file() {
-                self.all_below(&entry.path(), tree)?;
+                self.below(&entry.path(), Missing::Left, tree)?;
             }
         }
         Ok(())
@@ -101,6 +114,7 @@ impl Closure {
         &mut self,
         file: &Path,
         inherited: &[PathBuf],
+        missing: Missing,
         deeper: u32,
         tree: &mut Tree,
     ) -> Result<(), LabError> {
@@ -123,14 +137,14 @@ impl Closure {
         for name in &elf.needed {
             let Some(library) = self.find(name, elf.machine, &folders) else {
                 // A 32-bit program may run here or not; another processor's is a file like any other.
-                if !is_native {
+                if !is_native || missing == Missing::Left {
                     continue;
                 }
                 let why = format!("its library {name} is in no folder of the loader's");
                 return Err(LabError::CopyIn { path: file.to_owned(), why });
             };
             let real = tree.copy(&library)?;
-            self.needs_of(&real, &folders, deeper - 1, tree)?;
+            self.needs_of(&real, &folders, missing, deeper - 1, tree)?;
         }
         Ok(())
     }
@@ -238,6 +252,26 @@ mod tests {
         Closure::new().program(script.as_os_str(), None, &mut tree).unwrap();
         assert!(tree.contains(&script.canonicalize().unwrap()));
         assert!(tree.entries().any(|(path, _)| path.to_string_lossy().contains("libc.so.6")));
+    }
+
+    #[test]
+    fn a_folder_may_have_libraries_whose_own_are_elsewhere() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        fs::create_dir(folder.join("server")).unwrap();
+        for (source, words) in [("a", "server/liba.so"), ("b", "libb.so -Lserver -la")] {
+            let file = format!("{source}.c");
+            fs::write(folder.join(&file), format!("int {source};\n")).unwrap();
+            let mut compiler = Command::new("cc");
+            compiler.current_dir(folder).args(["-shared", "-Wl,--no-as-needed", &file, "-o"]);
+            assert!(compiler.args(words.split(' ')).status().unwrap().success());
+        }
+        let mut tree = Tree::default();
+        let error = Closure::new().all_below(&folder.join("libb.so"), &mut tree).unwrap_err();
+        assert!(error.to_string().contains("liba.so"), "{error}");
+        Closure::new().all_below(folder, &mut tree).unwrap();
+        let has = |name: &str| tree.contains(&folder.canonicalize().unwrap().join(name));
+        assert!(has("libb.so") && has("server/liba.so"), "{tree:?}");
     }
 
     #[test]
