@@ -41,6 +41,9 @@ pub(crate) fn run(args: &args::Lab) -> Outcome {
     if let Some(path) = path {
         lab = lab.path(path);
     }
+    if let Some(path) = env::var_os("LD_LIBRARY_PATH") {
+        lab = lab.library_path(path);
+    }
     for path in &args.copy_in {
         lab = lab.copy_in(path);
     }

@@ -39,18 +39,22 @@ enum Missing {
 
 /// Takes programs and their needs into a tree.
 pub(crate) struct Closure {
+    /// Folders of `LD_LIBRARY_PATH`, as they stand there.
+    variable: Vec<String>,
     /// Folders of the loader's configuration, and its last ones.
     folders: Vec<PathBuf>,
     done: BTreeSet<PathBuf>,
 }
 
 impl Closure {
-    /// Reads the loader's configuration.
-    pub(crate) fn new() -> Closure {
+    /// Reads the loader's configuration; `library_path` is the value of `LD_LIBRARY_PATH`.
+    pub(crate) fn new(library_path: Option<&OsStr>) -> Closure {
+        let variable = library_path.unwrap_or_default().to_string_lossy();
+        let variable = variable.split([':', ';']).filter(|folder| !folder.is_empty());
         let mut folders = Vec::new();
         configured(Path::new("/etc/ld.so.conf"), MOST_INCLUDES, &mut folders);
         folders.extend(LAST_FOLDERS.map(PathBuf::from));
-        Closure { folders, done: BTreeSet::new() }
+        Closure { variable: variable.map(str::to_owned).collect(), folders, done: BTreeSet::new() }
     }
 
     /// Takes in the program of that name, looked up in `path` (the value of `PATH`). Answers its file.
@@ -134,31 +138,34 @@ impl Closure {
         let origin = file.parent().unwrap_or(Path::new("/"));
         let own = elf.run_path.iter().map(|folder| named_folder(folder, origin));
         let folders: Vec<PathBuf> = own.chain(inherited.iter().cloned()).collect();
+        let variable: Vec<PathBuf> =
+            self.variable.iter().map(|folder| named_folder(folder, origin)).collect();
         for name in &elf.needed {
-            let Some(library) = self.find(name, elf.machine, &folders) else {
-                // A 32-bit program may run here or not; another processor's is a file like any other.
-                if !is_native || missing == Missing::Left {
-                    continue;
-                }
-                let why = format!("its library {name} is in no folder of the loader's");
-                return Err(LabError::CopyIn { path: file.to_owned(), why });
-            };
-            let real = tree.copy(&library)?;
-            self.needs_of(&real, &folders, missing, deeper - 1, tree)?;
+            // RPATH goes before the variable and RUNPATH after it: the loader chooses there as it does here.
+            let by_file = find(name, elf.machine, folders.iter().chain(&self.folders));
+            let found: Vec<PathBuf> = find(name, elf.machine, &variable).into_iter().chain(by_file).collect();
+            // A 32-bit program may run here or not; another processor's is a file like any other.
+            if found.is_empty() && is_native && missing == Missing::Refused {
+                return Err(LabError::NoLibrary { path: file.to_owned(), name: name.clone() });
+            }
+            for library in found {
+                let real = tree.copy(&library)?;
+                self.needs_of(&real, &folders, missing, deeper - 1, tree)?;
+            }
         }
         Ok(())
     }
+}
 
-    /// The file of a library: named by a path, or in the first folder that has one for that machine.
-    fn find(&self, name: &str, machine: Machine, first: &[PathBuf]) -> Option<PathBuf> {
-        if name.contains('/') {
-            return Some(PathBuf::from(name)).filter(|path| path.is_file());
-        }
-        first.iter().chain(&self.folders).map(|folder| folder.join(name)).find(|path| {
-            let elf = File::open(path).ok().and_then(|file| Elf::of_file(&file).ok());
-            elf.is_some_and(|elf| elf.machine == machine)
-        })
+/// The file of a library: named by a path, or in the first folder that has one for that machine.
+fn find<'a>(name: &str, machine: Machine, folders: impl IntoIterator<Item = &'a PathBuf>) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| path.is_file());
     }
+    folders.into_iter().map(|folder| folder.join(name)).find(|path| {
+        let elf = File::open(path).ok().and_then(|file| Elf::of_file(&file).ok());
+        elf.is_some_and(|elf| elf.machine == machine)
+    })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, LabError> {
@@ -236,7 +243,7 @@ mod tests {
     #[test]
     fn the_shell_comes_with_its_loader_and_library() {
         let mut tree = Tree::default();
-        let file = Closure::new().program(OsStr::new("sh"), None, &mut tree).unwrap();
+        let file = Closure::new(None).program(OsStr::new("sh"), None, &mut tree).unwrap();
         assert!(tree.contains(&file.canonicalize().unwrap()));
         let has = |part: &str| tree.entries().any(|(path, _)| path.to_string_lossy().contains(part));
         assert!(has("libc.so.6") && has("ld-linux"), "{tree:?}");
@@ -249,13 +256,13 @@ mod tests {
         fs::write(&script, "#!/bin/sh\n").unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
         let mut tree = Tree::default();
-        Closure::new().program(script.as_os_str(), None, &mut tree).unwrap();
+        Closure::new(None).program(script.as_os_str(), None, &mut tree).unwrap();
         assert!(tree.contains(&script.canonicalize().unwrap()));
         assert!(tree.entries().any(|(path, _)| path.to_string_lossy().contains("libc.so.6")));
     }
 
     #[test]
-    fn a_folder_may_have_libraries_whose_own_are_elsewhere() {
+    fn libraries_are_where_the_variable_says_or_left_to_who_opens_a_folder() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         fs::create_dir(folder.join("server")).unwrap();
@@ -267,11 +274,19 @@ mod tests {
             assert!(compiler.args(words.split(' ')).status().unwrap().success());
         }
         let mut tree = Tree::default();
-        let error = Closure::new().all_below(&folder.join("libb.so"), &mut tree).unwrap_err();
+        let library = folder.join("libb.so");
+        let error = Closure::new(None).all_below(&library, &mut tree).unwrap_err();
         assert!(error.to_string().contains("liba.so"), "{error}");
-        Closure::new().all_below(folder, &mut tree).unwrap();
-        let has = |name: &str| tree.contains(&folder.canonicalize().unwrap().join(name));
-        assert!(has("libb.so") && has("server/liba.so"), "{tree:?}");
+        Closure::new(None).all_below(folder, &mut tree).unwrap();
+        let has = |tree: &Tree, name: &str| tree.contains(&folder.canonicalize().unwrap().join(name));
+        assert!(has(&tree, "libb.so") && has(&tree, "server/liba.so"), "{tree:?}");
+
+        for variable in [format!("/absent:{}", folder.join("server").display()), "$ORIGIN/server".to_owned()]
+        {
+            let mut tree = Tree::default();
+            Closure::new(Some(OsStr::new(&variable))).all_below(&library, &mut tree).unwrap();
+            assert!(has(&tree, "server/liba.so"), "{variable}: {tree:?}");
+        }
     }
 
     #[test]

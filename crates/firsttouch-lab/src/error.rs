@@ -50,6 +50,14 @@ pub enum LabError {
         /// Why not.
         why: String,
     },
+    /// A library that a program needs is not found, and so it would not start there.
+    #[error("cannot take {} into the guest: its library {name} is in no folder of the loader's", path.display())]
+    NoLibrary {
+        /// The program, or a library of it.
+        path: PathBuf,
+        /// The library.
+        name: String,
+    },
     /// A program that cannot be found here, so not there either.
     #[error(transparent)]
     Program(#[from] firsttouch_process::ProgramError),
@@ -116,6 +124,9 @@ impl LabError {
                     .to_owned(),
             ),
             LabError::CopyIn { .. } => Some("firsttouch lab --copy-in FILE takes further files in".to_owned()),
+            LabError::NoLibrary { .. } => {
+                Some("LD_LIBRARY_PATH says where it is, here and in the guest".to_owned())
+            }
             LabError::Program(error) => Some(error.hint()),
             LabError::Timeout { .. } => Some("firsttouch lab --timeout 10m gives it longer".to_owned()),
             LabError::Refused { .. } => {

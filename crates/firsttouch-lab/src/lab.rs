@@ -101,6 +101,7 @@ pub struct Lab {
     qemu: Qemu,
     own: PathBuf,
     path: Option<OsString>,
+    library_path: Option<OsString>,
     folder: PathBuf,
     copy_in: Vec<PathBuf>,
     limit: Duration,
@@ -116,6 +117,7 @@ impl Lab {
             qemu,
             own: own.into(),
             path: None,
+            library_path: None,
             folder: PathBuf::from("/root"),
             copy_in: Vec::new(),
             limit: DEFAULT_LIMIT,
@@ -127,6 +129,13 @@ impl Lab {
     #[must_use]
     pub fn path(mut self, path: impl Into<OsString>) -> Lab {
         self.path = Some(path.into());
+        self
+    }
+
+    /// Looks libraries up in `path`, a value of `LD_LIBRARY_PATH`, here and there.
+    #[must_use]
+    pub fn library_path(mut self, path: impl Into<OsString>) -> Lab {
+        self.library_path = Some(path.into());
         self
     }
 
@@ -238,7 +247,7 @@ impl Lab {
     }
 
     fn tree(&self, commands: &[Command]) -> Result<Tree, LabError> {
-        let (mut tree, mut closure) = (Tree::default(), Closure::new());
+        let (mut tree, mut closure) = (Tree::default(), Closure::new(self.library_path.as_deref()));
         FOLDERS.iter().for_each(|folder| tree.folder(folder));
         // The first process has no streams without it, and a Rust program without streams does not start.
         tree.put("/dev/console", Entry::Device { major: 5, minor: 1 });
@@ -327,6 +336,7 @@ impl Lab {
         let path = self.path.clone().unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into());
         let mut environment: Vec<(OsString, OsString)> =
             vec![("PATH".into(), path), ("HOME".into(), "/root".into()), ("LANG".into(), "C.UTF-8".into())];
+        environment.extend(self.library_path.clone().map(|path| ("LD_LIBRARY_PATH".into(), path)));
         environment.extend(command.environment.iter().cloned());
         Ok(GuestCommand {
             program,

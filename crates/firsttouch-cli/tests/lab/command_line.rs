@@ -15,6 +15,7 @@ pub(crate) fn tests() -> Vec<Single> {
         ("the command forwards streams, status and files", forwards),
         ("the command tells everything as JSON", tells),
         ("a temporary folder with a comma in its name is one folder", commas),
+        ("libraries are where LD_LIBRARY_PATH says, here and there", libraries),
         ("a guest that takes too long is stopped", hangs),
         ("a kernel that panics is told with its last words", panics),
     ]
@@ -61,6 +62,28 @@ fn tells() -> Outcome {
     assert_eq!(document["stdout"], "out\n");
     assert_eq!((&document["signal"], &document["exit_code"]), (&15.into(), &143.into()));
     assert!(document["boot_s"].as_f64().unwrap() > 0.0);
+    Ok(())
+}
+
+fn libraries() -> Outcome {
+    let scratch = tempfile::tempdir().unwrap();
+    let (here, elsewhere) = (scratch.path().join("here"), scratch.path().join("elsewhere"));
+    fs::create_dir(&here).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(here.join("library.c"), "int answer(void) { return 42; }\n").unwrap();
+    fs::write(here.join("program.c"), "int answer(void);\nint main(void) { return answer(); }\n").unwrap();
+    for words in [
+        "-shared -fPIC library.c -o ../elsewhere/libanswer.so",
+        "program.c -o program -L../elsewhere -lanswer",
+    ] {
+        let mut compiler = Command::new("cc");
+        assert!(compiler.current_dir(&here).args(words.split(' ')).status().unwrap().success());
+    }
+    let output = command(&here, &[], &["./program"])?.env_remove("LD_LIBRARY_PATH").output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(125) && said.contains("hint: LD_LIBRARY_PATH"), "{said}");
+    let output = command(&here, &[], &["./program"])?.env("LD_LIBRARY_PATH", &elsewhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(42), "{output:?}");
     Ok(())
 }
 
