@@ -12,6 +12,7 @@ use firsttouch_launch::{NotHere, NotReady, TuneError};
 use firsttouch_machine::{NearError, NoOwnPlace, OwnDevicesError, SourceError};
 use firsttouch_measure::{FillingError, MeasureError};
 use firsttouch_memory::RegionError;
+use firsttouch_placement::PlacementError;
 use firsttouch_setup::SetupError;
 use firsttouch_threads::TeamError;
 use firsttouch_watch::WatchError;
@@ -47,5 +48,5 @@ hinted!(|hint: &str| Some(hint.to_owned());
     RowsError, TeamError, WriteError,
 );
 hinted!(Some; MeasurementError, NoOwnPlace, NotHere, NotReady, WatchError);
-hinted!(|hint: Option<_>| hint.map(Into::into); SourceError, StrategyError);
+hinted!(|hint: Option<_>| hint.map(Into::into); PlacementError, SourceError, StrategyError);
 hinted!(std::convert::identity; SetupError, TuneError);

@@ -118,13 +118,8 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
         Some(file) => profile(file)?.placement,
     };
     let placement = args.over(&start);
-    match placement.check() {
-        Ok(()) => Ok(placement),
-        Err(error) => {
-            let hint = error.hint();
-            Err(Failure::new(error).hint_if_some(hint))
-        }
-    }
+    placement.check().map_err(Failure::hinted)?;
+    Ok(placement)
 }
 
 /// The profile in a file.

@@ -49,12 +49,14 @@ pub(crate) struct Closure {
 impl Closure {
     /// Reads the loader's configuration; `library_path` is the value of `LD_LIBRARY_PATH`.
     pub(crate) fn new(library_path: Option<&OsStr>) -> Closure {
-        let variable = library_path.unwrap_or_default().to_string_lossy();
-        let variable = variable.split([':', ';']).filter(|folder| !folder.is_empty());
+        let variable = library_path.filter(|path| !path.is_empty()).map(OsStr::to_string_lossy);
+        // Nothing between two colons is the current folder.
+        let named = |text: &str| text.split([':', ';']).map(str::to_owned).collect();
+        let variable = variable.map_or(Vec::new(), |text| named(&text));
         let mut folders = Vec::new();
         configured(Path::new("/etc/ld.so.conf"), MOST_INCLUDES, &mut folders);
         folders.extend(LAST_FOLDERS.map(PathBuf::from));
-        Closure { variable: variable.map(str::to_owned).collect(), folders, done: BTreeSet::new() }
+        Closure { variable, folders, done: BTreeSet::new() }
     }
 
     /// Takes in the program of that name, looked up in `path` (the value of `PATH`). Answers its file.
@@ -138,8 +140,9 @@ impl Closure {
         let origin = file.parent().unwrap_or(Path::new("/"));
         let own = elf.run_path.iter().map(|folder| named_folder(folder, origin));
         let folders: Vec<PathBuf> = own.chain(inherited.iter().cloned()).collect();
-        let variable: Vec<PathBuf> =
-            self.variable.iter().map(|folder| named_folder(folder, origin)).collect();
+        let variable =
+            self.variable.iter().map(|folder| absolute(&Path::new(".").join(named_folder(folder, origin))));
+        let variable: Vec<PathBuf> = variable.collect::<Result<_, _>>()?;
         for name in &elf.needed {
             // RPATH goes before the variable and RUNPATH after it: the loader chooses there as it does here.
             let by_file = find(name, elf.machine, folders.iter().chain(&self.folders));

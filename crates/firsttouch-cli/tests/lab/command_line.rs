@@ -82,7 +82,8 @@ fn libraries() -> Outcome {
     let output = command(&here, &[], &["./program"])?.env_remove("LD_LIBRARY_PATH").output().unwrap();
     let said = text(&output.stderr);
     assert!(output.status.code() == Some(125) && said.contains("hint: LD_LIBRARY_PATH"), "{said}");
-    let output = command(&here, &[], &["./program"])?.env("LD_LIBRARY_PATH", &elsewhere).output().unwrap();
+    let mut found = command(&here, &[], &["./program"])?;
+    let output = found.env("LD_LIBRARY_PATH", "/absent::../elsewhere").output().unwrap();
     assert_eq!(output.status.code(), Some(42), "{output:?}");
     Ok(())
 }
