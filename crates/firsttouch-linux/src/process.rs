@@ -118,6 +118,8 @@ pub struct Stat {
     pub user_ticks: u64,
     /// Time in the kernel, in clock ticks.
     pub system_ticks: u64,
+    /// Number of threads of the process, the first one included although it has ended.
+    pub threads: u64,
     /// When it started, in clock ticks after boot: together with the number, the identity of a process.
     pub start_ticks: u64,
     /// It is a thread of the kernel itself, without memory of its own.
@@ -169,6 +171,7 @@ impl Stat {
             major_faults: number(9)?,
             user_ticks: number(11)?,
             system_ticks: number(12)?,
+            threads: number(17)?,
             start_ticks: number(19)?,
             kernel_thread: number(6)? & PF_KTHREAD != 0,
             ending: number(6)? & PF_EXITING != 0,
@@ -215,10 +218,21 @@ pub fn living_thread(root: &Root, pid: u32, first: Stat) -> Option<(u32, Stat)> 
     if lives(&first) {
         return Some((pid, first));
     }
-    let others = threads(root, pid).ok()?.into_iter().filter(|thread| *thread != pid);
-    others
-        .filter_map(|thread| Some((thread, Stat::read_thread(root, pid, thread).ok()?)))
-        .find(|(_, stat)| lives(stat))
+    // One that ended while the list was read may have started another one before, which the list lacks: all have ended only where the
+    // process has no more threads than the list (1: the first one). Those that end start no others.
+    loop {
+        let mut others = threads(root, pid).ok()?;
+        others.retain(|thread| *thread != pid);
+        let living = |thread: u32| Some((thread, Stat::read_thread(root, pid, thread).ok().filter(lives)?));
+        if let Some(found) = others.iter().find_map(|thread| living(*thread)) {
+            return Some(found);
+        }
+        let count = Stat::read(root, pid).ok()?.threads;
+        others.retain(|thread| Stat::read_thread(root, pid, *thread).is_ok());
+        if count <= 1 + others.len() as u64 {
+            return None;
+        }
+    }
 }
 
 /// The [`living_thread`] of a process and its status, which tells of the memory; `first` was read of the process. `None` if all have ended.
@@ -489,6 +503,44 @@ mod tests {
         thread(9, 'S', 0);
         thread(7, 'Z', PF_EXITING);
         assert_eq!((living(), shown_under(&root, 7)), (Some(9), 9));
+    }
+
+    extern "C" fn starts_the_next_and_ends(_: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: both are live for the calls that fill and take them; the thread is detached, and its entry fits.
+        unsafe {
+            libc::usleep(20);
+            let (mut attributes, mut next) = (std::mem::zeroed(), 0);
+            libc::pthread_attr_init(&raw mut attributes);
+            libc::pthread_attr_setdetachstate(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
+            libc::pthread_create(
+                &raw mut next,
+                &raw const attributes,
+                starts_the_next_and_ends,
+                std::ptr::null_mut(),
+            );
+        }
+        std::ptr::null_mut()
+    }
+
+    #[test]
+    fn threads_that_hand_over_are_a_process_that_lives() {
+        // SAFETY: the child calls the C library alone, whose fork(3) leaves it fit for threads; its first thread ends by itself.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            starts_the_next_and_ends(std::ptr::null_mut());
+            // SAFETY: ends this thread, on whose stack nothing is left to do.
+            unsafe { libc::syscall(libc::SYS_exit, 0) };
+        }
+        let (root, pid) = (&Root::live(), u32::try_from(child).unwrap());
+        let lives = || Stat::read(root, pid).ok().and_then(|first| living_thread(root, pid, first)).is_some();
+        // Of a list that was read once, one or two in a thousand had no thread that lives.
+        let taken_for_ended = (0..5000).filter(|_| !lives()).count();
+        // SAFETY: our own child, which nobody else waits for.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        assert_eq!(taken_for_ended, 0);
     }
 
     #[test]
