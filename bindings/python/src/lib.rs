@@ -29,6 +29,10 @@ use pyo3::pymodule;
 /// Free-threaded Python is told that we need its lock, and takes it with a warning: nothing here was tested without.
 #[pymodule(gil_used = true)]
 mod _core {
+    /// The package's version, in the words of Python.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's own name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::graph::{Held, Index, View, distances, nearest, suits_index, summaries, table};
     #[pymodule_export]

@@ -1,11 +1,14 @@
 """How the package is built: the command and the extension module by one call of Cargo."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
+import firsttouch
 import pytest
 
 CALLED = Path(__file__).resolve().parent.parent / "backend/firsttouch_cargo.py"
@@ -79,3 +82,10 @@ def test_a_build_that_fails_is_a_failure(tmp_path):
         calls, _, status, _ = call(tmp_path, *words, status=101)
         assert status == 101 and len(calls) == 1
         (tmp_path / "log").unlink()
+
+
+def test_the_version_is_that_of_what_is_installed():
+    installed = importlib.metadata.version("firsttouch")
+    command = Path(sysconfig.get_path("scripts")) / "firsttouch"
+    told = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+    assert (firsttouch.__version__, told) == (installed, f"firsttouch {installed}\n")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from . import graph
 from ._arrays import empty, full, zeros
+from ._core import __version__
 from ._errors import (
     ArgumentError,
     Error,
@@ -45,6 +46,7 @@ __all__ = [
     "TuneError",
     "Tuned",
     "UnsupportedError",
+    "__version__",
     "empty",
     "full",
     "graph",

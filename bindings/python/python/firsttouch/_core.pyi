@@ -6,6 +6,7 @@ __all__ = [
     "Index",
     "Region",
     "View",
+    "__version__",
     "block",
     "choose_node",
     "distances",
@@ -27,6 +28,8 @@ __all__ = [
     "warm",
     "whole_process",
 ]
+
+__version__: str
 
 @final
 class Graph:
