@@ -121,7 +121,7 @@ impl Ended<'_> {
     }
 
     /// Adds what the agents wrote down.
-    fn add_records(&self, receipt: &mut Receipt, pid: u32) {
+    fn add_records(&self, receipt: &mut Receipt, started: u32) {
         let others = self.records.others();
         let mut all = Vec::with_capacity(1 + others.len());
         match self.records.own() {
@@ -129,13 +129,15 @@ impl Ended<'_> {
                 if !record.complete {
                     receipt.notes.push(unfinished(self.ending).to_owned());
                 }
-                all.push((pid, record));
+                all.push((started, record));
             }
             Err(why) => receipt.notes.push(format!("{why}: {}", missing(self.ending))),
         }
         all.extend(others);
-        for (pid, record) in &all {
-            correct(&mut receipt.tree, *pid, record);
+        for (pid, record) in all.iter().filter(|(_, record)| record.placed().bytes > 0) {
+            // Where nothing was seen the records alone tell of the tree.
+            let seen = || ProcessTree { pid: started, ..ProcessTree::default() };
+            correct(receipt.tree.get_or_insert_with(seen), *pid, record);
         }
         let count = all.len();
         let Some(mut sum) = all.into_iter().map(|(_, record)| record).reduce(|mut sum, record| {
@@ -205,12 +207,8 @@ fn missing(ending: Ending) -> &'static str {
 }
 
 /// An agent sees the peak of placed memory as it is; looks from outside may have missed it, or the whole process.
-fn correct(tree: &mut Option<ProcessTree>, pid: u32, record: &Record) {
+fn correct(tree: &mut ProcessTree, pid: u32, record: &Record) {
     let recorded = record.placed();
-    if recorded.bytes == 0 {
-        return;
-    }
-    let tree = tree.get_or_insert_default();
     let place = tree.processes.iter().position(|process| process.pid == pid);
     let process = match place {
         Some(place) => &mut tree.processes[place],
@@ -269,15 +267,20 @@ mod tests {
     #[test]
     fn what_looks_missed_the_records_tell() {
         let place = RecordPlace::new(&Environment::default()).unwrap();
-        let text = "firsttouch-record 1\nprogram /bin/y\nstate final\nplaced 30\npage 2097152 20\npage 4096 10\nend\n";
+        let text = "firsttouch-record 1\nprogram /bin/y\nstate final\nplaced 30000000\npage 2097152 20000000\npage 4096 10000000\nend\n";
         std::fs::write(place.path(), text).unwrap();
         std::fs::write(place.folder.path().join("record.7"), text).unwrap();
         std::fs::write(place.folder.path().join("record.8"), "firsttouch-record 1\n").unwrap();
-        let receipt = receipt(&place, Ending::Exited(0));
+        let (asked, ending) = (Placement::default(), Ending::Exited(0));
+        let ended =
+            Ended { asked: &asked, image: "/bin/x".to_owned(), ending, records: &place, by_agent: true };
+        let (_, mut receipt) = ended.begin(Visitor::default());
+        ended.add_records(&mut receipt, 6);
         let tree = receipt.tree.unwrap();
-        assert_eq!(tree.at_peak.placed, Resident { bytes: 60, huge_bytes: 40 });
-        assert_eq!(tree.processes.iter().map(|process| process.pid).collect::<Vec<_>>(), [0, 7]);
-        assert_eq!(receipt.obtained.unwrap().placed_bytes, 60);
+        assert_eq!(tree.at_peak.placed, Resident { bytes: 60_000_000, huge_bytes: 40_000_000 });
+        assert_eq!(tree.processes.iter().map(|process| process.pid).collect::<Vec<_>>(), [6, 7]);
+        assert_eq!((tree.pid, tree.worker()), (6, None), "the program did its work itself");
+        assert_eq!(receipt.obtained.unwrap().placed_bytes, 60_000_000);
         assert!(receipt.notes.iter().any(|note| note.contains("of 2 programs")), "{:?}", receipt.notes);
     }
 }
