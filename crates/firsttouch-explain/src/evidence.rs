@@ -52,6 +52,14 @@ pub struct ExplainedProgram {
     pub preloaded_allocator: Option<String>,
 }
 
+impl ExplainedProgram {
+    /// The name of what is started: the last part of the first word.
+    pub(crate) fn name(&self) -> &str {
+        let word = self.words.first().map_or("", String::as_str);
+        word.rsplit('/').next().unwrap_or(word)
+    }
+}
+
 /// What this process was started with, and so what the program would inherit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {

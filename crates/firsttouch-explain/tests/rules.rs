@@ -317,6 +317,15 @@ fn programs_out_of_reach() {
     assert_eq!(ids(&findings), [("starts-others", Weight::Weakens)]);
     assert_eq!(findings[0].remedy.as_deref(), Some("firsttouch run --follow"));
     assert_eq!(found(Wanted { follow: true, ..pages_only() }, &[], &[], script), []);
+    let timed: Change = |evidence| evidence.program = program(&["/usr/bin/timeout", "5", "x"]);
+    assert_eq!(ids(&found(pages_only(), &[], &[], timed)), [("starts-others", Weight::Weakens)]);
+    let nice: Change = |evidence| evidence.program = program(&["nice", "x"]);
+    assert_eq!(found(pages_only(), &[], &[], nice), [], "it becomes the program");
+    let ranks: Change = |evidence| evidence.program = program(&["mpirun.openmpi", "-n", "2", "x"]);
+    let findings = found(pages_only(), &[], &[], ranks);
+    assert_eq!(ids(&findings), [("starts-others", Weight::Weakens), ("starter-binds", Weight::Remark)]);
+    let remedy = findings[0].remedy.as_deref().expect("one");
+    assert!(remedy.starts_with("mpirun.openmpi … firsttouch run … -- PROGRAM"), "{remedy}");
     assert_eq!(found(supervised.clone(), &[], &[], script), [], "the agent is not in it");
     let java: Change = |evidence| evidence.program.kind.jvm = true;
     assert_eq!(ids(&found(pages_only(), &[], &[], java)), [("java-heap", Weight::Overrides)]);

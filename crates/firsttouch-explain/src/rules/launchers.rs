@@ -102,12 +102,19 @@ enum Starter {
     Cleans,
 }
 
+/// Launchers of ranks, which bind them, and start them on other machines, too.
+const RANK_LAUNCHERS: [&str; 9] =
+    ["srun", "mpirun", "mpiexec", "orterun", "prterun", "prun", "aprun", "jsrun", "likwid-mpirun"];
+
+/// Whether a program of this name starts ranks: `mpirun.openmpi` is one of those, too.
+pub(super) fn launches_ranks(name: &str) -> bool {
+    RANK_LAUNCHERS.contains(&name.split('.').next().unwrap_or(name))
+}
+
 fn starter(name: &str) -> Option<Starter> {
     Some(match name {
-        "numactl" | "taskset" | "hwloc-bind" | "likwid-pin" | "likwid-mpirun" | "srun" | "mpirun"
-        | "mpiexec" | "mpiexec.hydra" | "orterun" | "prterun" | "prun" | "aprun" | "jsrun" | "chrt" => {
-            Starter::Binds
-        }
+        "numactl" | "taskset" | "hwloc-bind" | "likwid-pin" | "chrt" => Starter::Binds,
+        name if launches_ranks(name) => Starter::Binds,
         "docker" | "podman" | "nerdctl" | "systemd-run" | "ssh" | "sbatch" | "kubectl" | "at" | "batch" => {
             Starter::Elsewhere
         }
@@ -117,8 +124,7 @@ fn starter(name: &str) -> Option<Starter> {
 }
 
 fn starters(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let Some(word) = evidence.program.words.first() else { return };
-    let name = word.rsplit('/').next().unwrap_or(word);
+    let name = evidence.program.name();
     let Some(starter) = starter(name) else { return };
     let line = evidence.program.words.join(" ");
     let asked = evidence.asks_cpus() || evidence.asks_memory();
@@ -127,7 +133,7 @@ fn starters(evidence: &Evidence, findings: &mut Vec<Finding>) {
             "starter-binds",
             Weight::Remark,
             format!("{name} places what it starts"),
-            "CPUs and nodes are as it says; pages are placed by us",
+            "CPUs and nodes are as it says",
         ),
         Starter::Binds => Finding::new(
             "starter-binds",

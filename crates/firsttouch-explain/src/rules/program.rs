@@ -1,5 +1,6 @@
 //! Programs that the means does not reach.
 
+use super::launchers::launches_ranks;
 use crate::{Evidence, Finding, Weight};
 use firsttouch_placement::{Pages, Via};
 use firsttouch_process::agent_reach;
@@ -10,22 +11,54 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     if wanted.needs_agent || !matches!(wanted.via, Via::Agent | Via::Supervise) {
         reach(evidence, findings);
     }
-    shell(evidence, findings);
+    starts_others(evidence, findings);
     tunables(evidence, findings);
     java(evidence, findings);
 }
 
-/// Programs whose work is done by those that they start.
-const STARTERS: [&str; 11] =
-    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "busybox", "make", "ninja", "parallel"];
+/// Programs whose work is done by those that they start. Those that become what they start (`nice`, `taskset`) are none.
+const STARTERS: [&str; 22] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "mksh",
+    "fish",
+    "busybox",
+    "make",
+    "ninja",
+    "parallel",
+    "xargs",
+    "time",
+    "timeout",
+    "flock",
+    "watch",
+    "perf",
+    "strace",
+    "ltrace",
+    "gdb",
+    "rr",
+    "hyperfine",
+];
 
 /// A shell's own memory is nothing; what it starts is not placed unless the agent goes along.
-fn shell(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let (wanted, image) = (&evidence.wanted, &evidence.program.image);
-    let name = image.file_name().unwrap_or_default().to_string_lossy();
-    if !wanted.needs_agent || wanted.follow || !STARTERS.contains(&name.as_ref()) {
+fn starts_others(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let (wanted, program) = (&evidence.wanted, &evidence.program);
+    if !wanted.needs_agent || wanted.follow {
         return;
     }
+    // Of a script the image is its shell.
+    let image = program.image.file_name().unwrap_or_default().to_string_lossy();
+    let is_starter = |name: &&str| STARTERS.contains(name) || launches_ranks(name);
+    let Some(name) = [program.name(), &image].into_iter().find(is_starter) else { return };
+    let remedy = if launches_ranks(name) {
+        format!(
+            "{name} … firsttouch run … -- PROGRAM, or for ranks of this machine alone: firsttouch run --follow"
+        )
+    } else {
+        "firsttouch run --follow".to_owned()
+    };
     findings.push(
         Finding::new(
             "starts-others",
@@ -33,8 +66,8 @@ fn shell(evidence: &Evidence, findings: &mut Vec<Finding>) {
             format!("{name} leaves the work to the programs that it starts"),
             "they are not placed; only one that it becomes (`exec`, or the last of `sh -c`) is",
         )
-        .proof("program", evidence.program.words.join(" "))
-        .remedy("firsttouch run --follow"),
+        .proof("program", program.words.join(" "))
+        .remedy(remedy),
     );
 }
 
