@@ -264,6 +264,11 @@ fn sandboxes_are_told_from_old_kernels() {
         findings[0].what.contains("sandbox") && findings[0].remedy.as_ref().unwrap().contains("SYS_NICE")
     );
     assert!(findings[1].evidence[0].text.contains("signal 31"), "{:?}", findings[1]);
+    let remedy = findings[1].remedy.as_ref().unwrap();
+    assert!(
+        remedy.contains("seccomp=FILE") && !remedy.contains("SYS_NICE"),
+        "no capability allows it: {remedy}"
+    );
     let findings = found(pages_only(), &[], &[], refused);
     assert_eq!(findings[0].weight, Weight::Remark, "no memory policy was asked for");
     assert!(findings[0].what.starts_with("the kernel refuses"), "{}", findings[0].what);

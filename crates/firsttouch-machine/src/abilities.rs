@@ -280,7 +280,7 @@ fn supervise(machine: &Machine) -> Ability {
             let why = "collapsing pages of other programs needs CAP_SYS_NICE";
             return match possible(machine, "CAP_SYS_NICE") {
                 Some(false) => Ability::no(what, format!("{why}, which this container was started without"))
-                    .by("docker run --cap-add SYS_NICE IMAGE"),
+                    .by(SUPERVISING_CONTAINER),
                 _ => Ability::no(what, why).by(setcap(machine, "cap_sys_nice")),
             };
         }
@@ -288,12 +288,19 @@ fn supervise(machine: &Machine) -> Ability {
         Some(true) if probe.errno == Some(ERRNO_ACCESS) => {
             return Ability::yes(what, "process_madvise may collapse pages of programs of the same user");
         }
+        Some(true) if probe.errno == Some(ERRNO_NOT_PERMITTED) => {
+            let why = "collapsing pages of other programs is refused in spite of CAP_SYS_NICE: by a sandbox (seccomp), or the capability holds in \
+                       a namespace of users alone";
+            return Ability::no(what, why).by(SUPERVISING_CONTAINER);
+        }
         _ => {}
     }
     let why = "collapsing pages of other programs by process_madvise: needs Linux 6.1 and CAP_SYS_NICE";
     Ability::no(what, format!("{why}{}", answer(probe)))
 }
 
+/// The kernel asks for the first, and the filters of Docker and Podman let process_madvise(2) through for the second.
+const SUPERVISING_CONTAINER: &str = "docker run --cap-add SYS_NICE --cap-add SYS_PTRACE IMAGE";
 const ERRNO_NOT_PERMITTED: i32 = 1;
 const ERRNO_ACCESS: i32 = 13;
 

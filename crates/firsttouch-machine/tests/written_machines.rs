@@ -220,11 +220,16 @@ fn answers_of_the_kernel_become_commands() {
     assert_eq!(report.can("receipts").unwrap().possible, Some(false));
     assert_eq!(command(&report, "counters").as_deref(), Some("sudo sysctl kernel.perf_event_paranoid=2"));
     // The bounding set of a container lacks CAP_SYS_NICE: setcap would not help there.
-    assert_eq!(command(&report, "supervise").as_deref(), Some("docker run --cap-add SYS_NICE IMAGE"));
+    let opened = "docker run --cap-add SYS_NICE --cap-add SYS_PTRACE IMAGE";
+    assert_eq!(command(&report, "supervise").as_deref(), Some(opened));
     machine.capabilities_possible = Some(vec!["CAP_SYS_NICE".to_owned()]);
     machine.features.process_madvise = refused(13);
     let setcap = "sudo setcap cap_sys_nice+ep /opt/firsttouch";
-    assert_eq!(command(&StatusReport::of(machine), "supervise").as_deref(), Some(setcap));
+    assert_eq!(command(&StatusReport::of(machine.clone()), "supervise").as_deref(), Some(setcap));
+    // A filter refuses what the capability allows.
+    machine.capabilities = machine.capabilities_possible.clone();
+    machine.features.process_madvise = refused(1);
+    assert_eq!(command(&StatusReport::of(machine), "supervise").as_deref(), Some(opened));
 }
 
 #[test]

@@ -56,7 +56,8 @@ reasons! {
     NoContiguousMemory = "no-contiguous-memory",
         "echo 1 | sudo tee /proc/sys/vm/compact_memory, or reserve pages at boot";
     /// A capability that the operation needs is missing.
-    NoCapability = "no-capability", "run as root, or: sudo setcap cap_sys_nice+ep on the firsttouch binary";
+    NoCapability = "no-capability",
+        "run as root, or: sudo setcap cap_sys_nice+ep on the firsttouch binary; in a container: docker run --cap-add SYS_NICE --cap-add SYS_PTRACE";
     /// The process is not dumpable (setuid, or by its own wish): the kernel and the loader keep others out.
     NotDumpable = "not-dumpable", "run the program without setuid or file capabilities";
     /// The program brings its own allocator, or a sanitizer's; the agent stood down.

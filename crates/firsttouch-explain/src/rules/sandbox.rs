@@ -45,10 +45,13 @@ pub(super) fn refused(
         if let Some(mode) = seccomp {
             finding = finding.proof("/proc/self/status", format!("Seccomp: {mode}"));
         }
-        Some(finding.remedy(if filtered {
-            "docker run --cap-add SYS_NICE …, or --security-opt seccomp=FILE with a profile that allows it"
-        } else {
-            "firsttouch status shows what this kernel has"
+        Some(finding.remedy(match *call {
+            _ if !filtered => "firsttouch status shows what this kernel has",
+            "set_mempolicy" | "mbind" => {
+                "docker run --cap-add SYS_NICE …, or --security-opt seccomp=FILE with a profile that allows it"
+            }
+            // No capability opens the filters of Docker and Podman for these.
+            _ => "docker run --security-opt seccomp=FILE … with a profile that allows it",
         }))
     };
     trials.iter().filter_map(finding).collect()
