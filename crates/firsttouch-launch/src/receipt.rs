@@ -99,6 +99,7 @@ impl Ended<'_> {
             notes.push("the program ended before its memory could be looked at".to_owned());
         }
         let tree = seen.memory.as_ref().map(|(tree, _)| tree.clone());
+        let tree = if self.by_agent { tree } else { tree.map(ProcessTree::without_agent) };
         if let Some(outlived) = tree.as_ref().map(|tree| tree.outlived).filter(|outlived| *outlived > 0) {
             notes.push(format!(
                 "{outlived} of the processes went on when the program had ended: they are told as they were last seen"

@@ -141,7 +141,8 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
             image: start.image().to_owned(),
             ending: finished.ending,
             records: &records,
-            by_agent: start.asked().is_some_and(Placement::is_placed_by_agent),
+            by_agent: start.why_unreached().is_none()
+                && start.asked().is_some_and(Placement::is_placed_by_agent),
         };
         let mut receipt = match start.why_unreached() {
             Some(reason) => ended.receipt_of_unreached(visitor, reason),

@@ -132,6 +132,16 @@ const WORTH_MS: u64 = 200;
 const NOTHING: f64 = 0.1;
 
 impl ProcessTree {
+    /// Where no agent placed anything, what lies at addresses such as its blocks have is the program's own (Go maps its heap anywhere).
+    #[must_use]
+    pub fn without_agent(mut self) -> ProcessTree {
+        let processes = self.processes.iter_mut().map(|process| &mut process.memory);
+        for memory in processes.chain([&mut self.at_peak]) {
+            memory.private += std::mem::take(&mut memory.placed);
+        }
+        self
+    }
+
     /// Whether other programs did the work, as they do for a script: nearly all that there was of memory, or of processor time,
     /// was theirs. Processes that the started program forked run the same program and are not meant.
     pub fn worker(&self) -> Option<Worker<'_>> {
@@ -171,6 +181,19 @@ mod tests {
             cpu_ms,
             memory: ResidentMemory { private, ..ResidentMemory::default() },
         }
+    }
+
+    #[test]
+    fn nothing_is_placed_where_no_agent_is() {
+        let placed = Resident { bytes: 3 << 20, huge_bytes: 2 << 20 };
+        let mut one = process(7, "/bin/go", 1, 0);
+        one.memory.placed = placed;
+        let tree =
+            ProcessTree { pid: 7, at_peak: one.memory, processes: vec![one], ..ProcessTree::default() };
+        let all = tree.at_peak.of_no_file();
+        let tree = tree.without_agent();
+        let memory = ResidentMemory { private: all, ..ResidentMemory::default() };
+        assert_eq!((tree.at_peak, tree.processes[0].memory), (memory, memory));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
     }
 }
 
-/// Creates the pages of new shared memory, at once; huge ones, if `collapse`, whatever `shmem_enabled` says (Linux 6.1), because
+/// Creates the pages of new shared memory, at once; huge ones, if `collapse`, whatever `shmem_enabled` says but `deny` (Linux 6.1), because
 /// the kernel takes collapsing for an order and not for advice: nothing of it stays with the mapping.
 pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
     create(address, bytes, collapse);

@@ -60,11 +60,15 @@ pub(crate) struct PlacementArgs {
     #[arg(short, long, group = "policy", value_parser = placement_word::<NodeSet>, value_name = "NODES")]
     pub(crate) membind: Option<NodeSet>,
     /// Memory from these nodes, and others when they are full: --memory prefer=NODES
-    #[arg(short, long, group = "policy", value_parser = placement_word::<NodeSet>, value_name = "NODES")]
+    #[arg(short, long, visible_short_alias = 'P', visible_alias = "preferred-many")]
+    #[arg(group = "policy", value_parser = placement_word::<NodeSet>, value_name = "NODES")]
     pub(crate) preferred: Option<NodeSet>,
     /// Memory page by page over these nodes: --memory interleave=NODES
     #[arg(short, long, group = "policy", value_parser = placement_word::<NodeSet>, value_name = "NODES")]
     pub(crate) interleave: Option<NodeSet>,
+    /// Memory over these nodes, each its part by bandwidth: --memory weighted=NODES
+    #[arg(short, long, group = "policy", value_parser = placement_word::<NodeSet>, value_name = "NODES")]
+    pub(crate) weighted_interleave: Option<NodeSet>,
     /// Memory of the node of the CPU that touches first: --memory local
     #[arg(short, long, group = "policy")]
     pub(crate) localalloc: bool,
@@ -152,6 +156,7 @@ impl PlacementArgs {
             .or(bound.map(|nodes| MemoryPolicy::Bind(nodes.clone())))
             .or(self.preferred.as_ref().map(|nodes| MemoryPolicy::Prefer(nodes.clone())))
             .or(self.interleave.as_ref().map(|nodes| MemoryPolicy::Interleave(nodes.clone())))
+            .or(self.weighted_interleave.clone().map(|nodes| MemoryPolicy::Weighted(Some(nodes))))
             .or(self.localalloc.then_some(MemoryPolicy::Local))
     }
 
@@ -206,6 +211,10 @@ mod tests {
             ("--cpus nodes=1", "thp,cpus=nodes=1"),
             ("-p 1", "thp,prefer=1"),
             ("--preferred=1", "thp,prefer=1"),
+            ("-P 0,1", "thp,prefer=0+1"),
+            ("--preferred-many=0,1", "thp,prefer=0+1"),
+            ("-w 0,2", "thp,weighted=0+2"),
+            ("--weighted-interleave=all", "thp,weighted=all"),
             ("-i all", "thp,interleave=all"),
             ("--interleave=0-1", "thp,interleave=0-1"),
             ("-l", "thp,local"),

@@ -47,11 +47,13 @@ pub(super) fn find(found: &mut Found<'_>) {
     let shared = machine.thp.shmem_enabled.as_deref();
     if let Some(word) = shared.filter(|word| ["deny", "force"].contains(word)) {
         let file = format!("{THP}/shmem_enabled");
-        let what = format!("huge pages of shared memory are set to {word}, which is there for testing");
-        let effect = match word {
-            "deny" => "shared memory gets none, not even where a mount asks for them (huge=)",
-            _ => "all shared memory gets them, however small the file",
+        let (purpose, effect) = match word {
+            "deny" => {
+                ("emergencies", "shared memory gets none, not even where a mount asks for them (huge=)")
+            }
+            _ => ("testing", "all shared memory gets them, however small the file"),
         };
+        let what = format!("huge pages of shared memory are set to {word}, which is for {purpose}");
         found.add(noted("shmem-huge", what, effect).proof(&file, word).set(&file, "advise"));
     }
 }
