@@ -3,10 +3,12 @@
 use crate::visitor::{Seen, Visitor};
 use crate::workshop::Workshop;
 use firsttouch_placement::{
-    Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, Resident, Shortfall,
+    Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, RecordError, Resident,
+    Shortfall,
 };
 use firsttouch_process::{Ending, Environment};
 use firsttouch_sorted::sort_by_key;
+use rustix::fs::statvfs;
 use std::io;
 use std::path::PathBuf;
 
@@ -28,11 +30,20 @@ impl RecordPlace {
         self.folder.path().join(NAME)
     }
 
-    /// The program's own record, or why there is none.
-    fn own(&self) -> Result<Record, String> {
+    /// The own record of a program that ended so, or why there is none.
+    fn own(&self, ending: Ending) -> Result<Record, String> {
         let text = std::fs::read_to_string(self.path())
-            .map_err(|error| format!("the agent left no record ({error})"))?;
-        Record::parse(&text).map_err(|error| error.to_string())
+            .map_err(|error| format!("the agent left no record ({error}): {}", missing(ending)))?;
+        Record::parse(&text).map_err(|error| match error {
+            RecordError::Header | RecordError::Truncated if self.is_full() => {
+                format!("the agent's record is cut off: {} has no space left", self.folder.path().display())
+            }
+            error => format!("{error}: {}", missing(ending)),
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        statvfs(self.folder.path()).is_ok_and(|file_system| file_system.f_bavail == 0)
     }
 
     /// The records of the programs that it started. What was cut off says nothing.
@@ -69,7 +80,7 @@ impl Ended<'_> {
             self.add_records(&mut receipt, seen.pid);
         } else {
             self.add_outside(&mut receipt, seen);
-            if let Ok(record) = self.records.own() {
+            if let Ok(record) = self.records.own(self.ending) {
                 receipt.obtained.get_or_insert_default().threads = record.obtained.threads;
             }
         }
@@ -125,14 +136,14 @@ impl Ended<'_> {
     fn add_records(&self, receipt: &mut Receipt, started: u32) {
         let others = self.records.others();
         let mut all = Vec::with_capacity(1 + others.len());
-        match self.records.own() {
+        match self.records.own(self.ending) {
             Ok(record) => {
                 if !record.complete {
                     receipt.notes.push(unfinished(self.ending).to_owned());
                 }
                 all.push((started, record));
             }
-            Err(why) => receipt.notes.push(format!("{why}: {}", missing(self.ending))),
+            Err(why) => receipt.notes.push(why),
         }
         all.extend(others);
         for (pid, record) in all.iter().filter(|(_, record)| record.placed().bytes > 0) {

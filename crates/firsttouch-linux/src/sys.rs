@@ -470,22 +470,17 @@ fn set_policy(policy: libc::c_int) -> Result<(), i32> {
     unsafe { call(libc::SYS_sched_setscheduler, arguments) }.map(drop)
 }
 
-/// The soft limit of the address space, `None` when there is none.
-pub fn address_space_limit() -> Option<usize> {
-    soft_limit(libc::RLIMIT_AS as usize)
-}
-
-/// Whether there is a limit of the address space, or of the part of it that may be written.
+/// Whether there is a soft limit of the address space, or of the part of it that may be written.
 pub fn mappings_are_limited() -> bool {
-    [libc::RLIMIT_AS, libc::RLIMIT_DATA].into_iter().any(|resource| soft_limit(resource as usize).is_some())
+    [libc::RLIMIT_AS, libc::RLIMIT_DATA].into_iter().any(|resource| is_limited(resource as usize))
 }
 
-fn soft_limit(resource: usize) -> Option<usize> {
+fn is_limited(resource: usize) -> bool {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
     let address = &raw mut limit as usize;
     // SAFETY: prlimit64 fills the structure whose address it is given.
-    unsafe { call(libc::SYS_prlimit64, [0, resource, 0, address, 0, 0]) }.ok()?;
-    (limit.rlim_cur != libc::RLIM64_INFINITY).then_some(limit.rlim_cur as usize)
+    let answer = unsafe { call(libc::SYS_prlimit64, [0, resource, 0, address, 0, 0]) };
+    answer.is_ok() && limit.rlim_cur != libc::RLIM64_INFINITY
 }
 
 /// Whether `PR_SET_THP_DISABLE` is set for the process; `None` if the kernel does not say.

@@ -59,7 +59,8 @@ reasons! {
     NoCapability = "no-capability",
         "run as root, or: sudo setcap cap_sys_nice+ep on the firsttouch binary; in a container: docker run --cap-add SYS_NICE --cap-add SYS_PTRACE";
     /// The process is not dumpable (setuid, or by its own wish): the kernel and the loader keep others out.
-    NotDumpable = "not-dumpable", "run the program without setuid or file capabilities";
+    NotDumpable = "not-dumpable",
+        "run the program without setuid or file capabilities; of sudo and the like: sudo firsttouch run -- PROGRAM";
     /// The program brings its own allocator, or a sanitizer's; the agent stood down.
     ForeignAllocator = "foreign-allocator", "try --via supervise, which collapses pages from outside";
     /// The kernel lacks the call.

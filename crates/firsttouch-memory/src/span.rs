@@ -24,7 +24,7 @@ pub fn may_be_placed(address: *const u8) -> bool {
 pub(crate) struct Room {
     /// Physical memory of the machine.
     machine_bytes: usize,
-    /// There is a limit of address space, or the program locks all that is mapped.
+    /// There is a limit of address space or data, or the program locks all that is mapped.
     is_limited: bool,
     is_strict: bool,
 }
@@ -34,7 +34,8 @@ impl Room {
     pub(crate) fn ask() -> Room {
         Room {
             machine_bytes: machine_bytes(),
-            is_limited: sys::address_space_limit().is_some(),
+            // A limit on data counts no reservation, but not what is mapped in its place either, of which the program then has less.
+            is_limited: sys::mappings_are_limited(),
             is_strict: is_strict(),
         }
     }

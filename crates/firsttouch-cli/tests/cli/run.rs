@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// With and without a process of ours around the program.
 const WAYS: [&[&str]; 2] = [&["run"], &["run", "--receipt", "/dev/null"]];
@@ -321,6 +321,28 @@ fn a_receipt_that_cannot_be_written_is_refused_before_the_program_or_costs_no_st
         assert_code(&output, 7);
         assert!(stderr(&output).contains("error: cannot write /dev/full\n"), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn a_record_that_found_no_space_says_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let receipt = scratch.path().join("receipt.json");
+    let folder = scratch.path().join("full");
+    fs::create_dir(&folder).unwrap();
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let line = format!(
+        "mount -t tmpfs -o size=64k none $TMPDIR || exit 77; {own} run --receipt {} -- sh -c 'cat /dev/zero > $TMPDIR/x; exit 7'",
+        receipt.display()
+    );
+    let output =
+        Command::new("unshare").args(["--mount", "sh", "-c", &line]).env("TMPDIR", &folder).output().unwrap();
+    // 1: no root, to have mounts of its own.
+    if let Some(1 | 77) = output.status.code() {
+        return skipped(&format!("nothing can be mounted: {}", stderr(&output)));
+    }
+    assert_code(&output, 7);
+    let notes = json(&fs::read_to_string(receipt).unwrap())["notes"].to_string();
+    assert!(notes.contains("cut off") && notes.contains("no space left"), "{notes}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-// A limit of the address space (ulimit -v): what fits without us fits with us, and what does not is refused by NULL and
-// ENOMEM as without us. Argument: how often, if not three times.
+// A limit of the address space (ulimit -v) or of data (ulimit -d): what fits without us fits with us, and what does not is refused by
+// NULL and ENOMEM as without us. Argument: how often, if not three times.
 //# once: what a limit allows
 //# bare:
 //# outside: ulimit -v 524288; exec "$@"
@@ -16,6 +16,15 @@
 //# emulated: 1
 //# exec: --pages auto
 //# outside: ulimit -v 524288; exec "$@"
+//# emulated: 1
+//# run: --pages thp
+//# outside: ulimit -d 524288; exec "$@"
+//# emulated: 1
+//# run: --pages 2m --prefault
+//# outside: ulimit -d 524288; exec "$@"
+//# emulated: 1
+//# exec: --pages 4k --min-size 64K
+//# outside: ulimit -d 524288; exec "$@"
 //# emulated: 1
 #include "check.h"
 
