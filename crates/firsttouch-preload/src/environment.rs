@@ -126,8 +126,7 @@ pub(crate) unsafe fn with_environment<T>(
     leave: bool,
     start: impl FnOnce(Strings) -> T,
 ) -> T {
-    // Who confined itself is not looked at.
-    if environment.is_null() || HEAP.is_confined() {
+    if environment.is_null() {
         return start(environment);
     }
     // SAFETY: the caller's environment.
@@ -215,10 +214,11 @@ struct Readable {
 impl Readable {
     const NOTHING: Readable = Readable { page: usize::MAX };
 
-    /// Whether a byte is, by the kernel's word where it is on another page than the one before.
+    /// Whether a byte is, by the kernel's word where it is on another page than the one before. It is not asked once the program has
+    /// confined itself: then it is taken for granted.
     fn has(&mut self, address: usize) -> bool {
         let page = address / BASE;
-        let has = page == self.page || sys::is_readable(address);
+        let has = page == self.page || HEAP.is_confined() || sys::is_readable(address);
         self.page = page;
         has
     }

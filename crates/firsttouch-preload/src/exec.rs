@@ -4,7 +4,8 @@
 //! program and still be the one that was meant (Rscript becomes sh becomes R); a child does not, and one built with a
 //! sanitizer would refuse to start. So the functions of the exec family, when called in another process than the
 //! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed. So
-//! they do, wherever they are called, for a program that must not have it (see `target`).
+//! they do, wherever they are called, for a program that must not have it (`eligible`), and for any once the program has
+//! confined itself: the filter is inherited, and the agent asks the kernel for more than the C library when it begins.
 //!
 //! A thread that we have bound to a CPU hands on all that the program may use.
 //!
@@ -35,20 +36,19 @@ unsafe extern "C" {
     static mut environ: *mut *mut c_char;
 }
 
-/// Whether a program executed by this process must not have the agent. After a program has confined itself nobody looks, and the agent
-/// takes itself out where it is not to be.
+/// Whether a program executed by this process must not have the agent. After a program has confined itself nobody looks.
 fn leaves(path: *const c_char) -> bool {
     let is_child = || environment::placed_process() != sys::process_id();
-    !HEAP.is_confined() && (!environment::follows() && is_child() || refuses_agent(path))
+    HEAP.is_confined() || !environment::follows() && is_child() || refuses_agent(path)
 }
 
 /// Whether a program started as a child must not have the agent.
 fn child_leaves(path: *const c_char) -> bool {
-    !HEAP.is_confined() && (!environment::follows() || refuses_agent(path))
+    HEAP.is_confined() || !environment::follows() || refuses_agent(path)
 }
 
 /// Calls `decide` with the file that a name stands for: found along PATH if there is no slash in it, as execvp(3)
-/// does. Names too long for a small stack are passed on as they are.
+/// does. Names too long for a small stack are passed on as they are, and so are all after a program has confined itself.
 ///
 /// # Safety
 /// `name` must be a C string.
@@ -56,7 +56,7 @@ unsafe fn with_file<T>(name: *const c_char, decide: impl FnOnce(*const c_char) -
     const MOST_BYTES: usize = 512;
     // SAFETY: the caller's duty.
     let bare = unsafe { CStr::from_ptr(name) }.to_bytes();
-    if !bare.contains(&b'/') {
+    if !bare.contains(&b'/') && !HEAP.is_confined() {
         let path = environment::variable(b"PATH=").unwrap_or(b"/bin:/usr/bin");
         let mut file = [0_u8; MOST_BYTES];
         for folder in path.split(|byte| *byte == b':') {

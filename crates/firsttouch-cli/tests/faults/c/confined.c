@@ -1,6 +1,6 @@
 // A program that confines itself (seccomp) to the system calls that its C library makes: for memory, and to end. Any other
-// would be its end. So does a child that only clone(2) or `_Fork` knows of. Arguments: what, of it alone or of `all` its threads, and
-// up to how many times 4 MiB, if not 20.
+// would be its end. So does a child that only clone(2) or `_Fork` knows of, and what the program executes then. Arguments: what, of it
+// alone or of `all` its threads, and up to how many times 4 MiB, if not 20.
 //# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
@@ -51,6 +51,11 @@
 //# exec: --pages 2m -- others
 //# exec: --threads 0 -- others
 //# run: --pages thp -- others
+//# bare: becomes 2
+//# exec: -- becomes 2
+//# exec: --follow --prefault -- becomes 2
+//# run: -- becomes 2
+//# expect: shortfall=seccomp-filter
 //# bare: finds_out
 //# run: --pages thp -- finds_out
 //# expect: absent=seccomp-filter
@@ -59,22 +64,34 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 
-/* To `more`, for threads and processes, as well. */
-static void confine(int all, int more)
+extern char **environ;
+
+/* What the program is left: the calls for memory, those for threads and processes as well, those of the loader as well. */
+enum { MEMORY = 12, PROCESSES = MEMORY + 13, PROGRAMS = PROCESSES + 10 };
+
+static void confine(int all, int count)
 {
     const int allowed[] = {SYS_read, SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise, SYS_mprotect, SYS_futex,
                            SYS_exit_group, SYS_clock_gettime, SYS_newfstatat,
-                           /* More. */
+                           /* Of threads and processes. */
                            SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_gettid, SYS_exit, SYS_getrandom,
-                           SYS_prlimit64, SYS_wait4, SYS_execve, SYS_rt_sigaction, SYS_prctl};
-    enum { ALL = sizeof allowed / sizeof *allowed, MORE = 13 };
-    const int COUNT = more ? ALL : ALL - MORE;
-    struct sock_filter filter[2 * ALL + 2];
+                           SYS_prlimit64, SYS_wait4, SYS_execve, SYS_rt_sigaction, SYS_prctl,
+                           /* Of the loader. */
+                           SYS_openat, SYS_close, SYS_fstat, SYS_pread64, SYS_faccessat, SYS_readlinkat, SYS_set_tid_address,
+#ifdef __x86_64__
+                           SYS_access, SYS_readlink, SYS_arch_prctl,
+#else
+                           SYS_close, SYS_close, SYS_close,
+#endif
+    };
+    CHECK(sizeof allowed / sizeof *allowed == PROGRAMS);
+    struct sock_filter filter[2 * PROGRAMS + 2];
     int length = 0;
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < count; i++) {
         filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
         filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
@@ -113,7 +130,7 @@ static void *nothing(void *unused)
 /* What the C library does for a thread and a process, and nothing else; and a second filter. */
 static void start_others(void)
 {
-    confine(0, 1);
+    confine(0, PROCESSES);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
@@ -124,6 +141,30 @@ static void start_others(void)
     CHECK(end_of(child) == 4);
     char *words[] = {"none", NULL};
     CHECK(execve("/dev/null/none", words, words + 1) == -1 && errno == ENOTDIR);
+}
+
+/* Becomes a program that uses memory, after children did, each in a way of its own. */
+static void become(char *most)
+{
+    char self[4096], *name, *words[] = {self, "blocks_only", most, NULL};
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    self[length] = 0;
+    confine(0, PROGRAMS);
+    pid_t child;
+    CHECK(posix_spawn(&child, self, NULL, NULL, words, environ) == 0);
+    CHECK(end_of(child) == 0);
+    name = strrchr(self, '/');
+    *name++ = 0;
+    CHECK(setenv("PATH", self, 1) == 0);
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        execvp(name, words);
+    CHECK(end_of(child) == 0);
+    name[-1] = '/';
+    execv(self, words);
+    CHECK(!"execv");
 }
 
 /* A program that finds out whether the kernel has filters has none yet. */
@@ -145,7 +186,15 @@ int main(int count, char **words)
         find_out();
         return 0;
     }
+    if (strcmp(word, "becomes") == 0)
+        become(words[2]);
     char *early = NULL, *volatile late = NULL;
+    if (strcmp(word, "blocks_only") == 0) {
+        early = malloc(12 * MIB);
+        fill(early, 12 * MIB, 3);
+        use_blocks(early, most);
+        return 0;
+    }
     if (all || others || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
         early = malloc(12 * MIB);
         fill(early, 12 * MIB, 3);
@@ -155,7 +204,7 @@ int main(int count, char **words)
             return 0;
         pid_t child = copy(other);
         if (child == 0) {
-            confine(0, 0);
+            confine(0, MEMORY);
             use_blocks(early, most);
             _exit(0);
         }
@@ -169,12 +218,12 @@ int main(int count, char **words)
             CHECK(child >= 0 && (child == 0 || end_of(child) == 0));
         }
         late = malloc(600 * MIB);
-        confine(all, 0);
+        confine(all, MEMORY);
         // So long that one which looks about it every second has done so.
         for (double end = now_s() + 1.5; child > 0 && now_s() < end;)
             ;
     } else {
-        confine(all, others);
+        confine(all, others ? PROCESSES : MEMORY);
     }
     if (others) {
         start_others();
