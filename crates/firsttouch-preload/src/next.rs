@@ -9,25 +9,35 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// A function behind this library.
 pub(crate) struct Next {
     name: &'static CStr,
+    is_in_front: bool,
     address: AtomicUsize,
 }
 
 impl Next {
     pub(crate) const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
+        Next { name, is_in_front: false, address: AtomicUsize::new(0) }
+    }
+
+    /// The one that the program itself calls by that name: this library's, unless it brings its own, or a library before this one.
+    pub(crate) const fn in_front(name: &'static CStr) -> Next {
+        Next { is_in_front: true, ..Next::new(name) }
     }
 
     /// Its address, looked up the first time; `None` if there is none. Not in an allocation path.
     pub(crate) fn find(&self) -> Option<usize> {
         if self.address.load(Ordering::Relaxed) == 0 {
-            // SAFETY: looks up a function of the libraries behind this one.
-            let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+            let from = if self.is_in_front { libc::RTLD_DEFAULT } else { libc::RTLD_NEXT };
+            // SAFETY: looks up a function of the program and its libraries, or of those behind this one.
+            let found = unsafe { libc::dlsym(from, self.name.as_ptr()) };
             self.address.store(found as usize, Ordering::Relaxed);
         }
         Some(self.address.load(Ordering::Relaxed)).filter(|address| *address != 0)
     }
 }
 
+pub(crate) static MALLOC_IN_FRONT: Next = Next::in_front(c"malloc");
+pub(crate) static REALLOC_IN_FRONT: Next = Next::in_front(c"realloc");
+pub(crate) static FREE_IN_FRONT: Next = Next::in_front(c"free");
 pub(crate) static ALIGNED_ALLOC: Next = Next::new(c"aligned_alloc");
 pub(crate) static CREATE: Next = Next::new(c"pthread_create");
 pub(crate) static CREATE_C11: Next = Next::new(c"thrd_create");
@@ -58,6 +68,9 @@ pub(crate) static SETNS: Next = Next::new(c"setns");
 /// Looks all of them up; done by the constructor.
 pub(crate) fn find_all() {
     let all = [
+        &MALLOC_IN_FRONT,
+        &REALLOC_IN_FRONT,
+        &FREE_IN_FRONT,
         &ALIGNED_ALLOC,
         &CREATE,
         &CREATE_C11,

@@ -1,7 +1,7 @@
 //! Coming to life inside a program: reading the settings, deciding whether to stand down, and the way out.
 
 use crate::next::Next;
-use crate::{HEAP, behind, channel, environment, forks, next, prefault, record, threads};
+use crate::{HEAP, behind, channel, environment, forks, hooks, next, prefault, record, threads};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::sys;
@@ -15,7 +15,7 @@ pub(crate) extern "C" fn construct() {
     if BEGUN.load(Ordering::Relaxed) || BEGUN.swap(true, Ordering::Relaxed) {
         return;
     }
-    let is_foreign = behind::is_foreign();
+    let is_foreign = behind::is_foreign() || !hooks::are_in_front();
     next::find_all();
     forks::follow();
     // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down.
