@@ -33,7 +33,8 @@ pub unsafe extern "C" fn mmap(
     let wanted = is_shared && !is_reserved_only && prefault::is_enabled() && HEAP.wants(bytes);
     // Pages that the program asked to be huge already are left to it.
     let collapse = wanted && flags & libc::MAP_HUGETLB == 0 && prefault::collapses_shared();
-    let may_be_anywhere = address.is_null() && flags & BELOW_2G == 0;
+    const PLACES: c_int = BELOW_2G | libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
+    let may_be_anywhere = address.is_null() && flags & PLACES == 0;
     let place = if collapse && may_be_anywhere { room_for_huge_pages(bytes) } else { None };
     let arguments = |address: usize, flags: c_int| {
         [address, bytes, protection as usize, flags as usize, file as usize, offset as usize]

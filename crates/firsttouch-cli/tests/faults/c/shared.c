@@ -55,6 +55,9 @@ int main(int count, char **words)
     expect(MAP_SHARED, strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
     expect(MAP_SHARED | MAP_NORESERVE, 0, 0);
     expect(MAP_PRIVATE, 0, 0);
+    // What is to be at no address, which only root may have, is nowhere else.
+    char *null = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    CHECK(null == MAP_FAILED || (null == NULL && munmap(null, bytes) == 0));
 #ifdef MAP_32BIT
     char *low = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
     CHECK(low != MAP_FAILED && (uintptr_t)low + bytes <= 2 * GIB && munmap(low, bytes) == 0);
