@@ -2,11 +2,17 @@
 
 use crate::next::Next;
 use crate::{HEAP, behind, channel, environment, forks, hooks, next, prefault, record, threads};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
+use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::{AgentSettings, ENTRY};
 use firsttouch_memory::{Pages, Reason};
+
+unsafe extern "C" {
+    /// What at_quick_exit(3), which each program brings itself, calls in the C library.
+    fn __cxa_at_quick_exit(act: extern "C" fn(*mut c_void), library: *mut c_void) -> c_int;
+}
 
 /// Reads the settings and begins, once: by the loader, or before it by a library that needs us earlier; no other thread
 /// exists then.
@@ -37,6 +43,9 @@ pub(crate) extern "C" fn construct() {
     // A program that the chosen one started has a record of its own: the name ends in the number of its process.
     if let Some(path) = asked.record {
         record::begin(path, process, chosen);
+        // The first to be told is the last to be called. Without room for it there is no record of that end.
+        // SAFETY: a function that is there for as long as the process.
+        unsafe { __cxa_at_quick_exit(end_quickly, ptr::null_mut()) };
     }
     prefault::set(asked.prefault);
     if is_foreign {
@@ -63,6 +72,11 @@ pub(crate) fn found(function: &Next) -> Option<usize> {
 }
 
 extern "C" fn destruct() {
+    record::finish();
+}
+
+/// quick_exit(3): it runs no destructor either, and ends past our `_exit`.
+extern "C" fn end_quickly(_: *mut c_void) {
     record::finish();
 }
 

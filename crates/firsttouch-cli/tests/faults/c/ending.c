@@ -16,6 +16,10 @@
 //# run: --pages thp -- _Exit
 //# expect: exit=3
 //# expect: complete=true
+//# run: --pages thp -- quick_exit
+//# expect: exit=3
+//# expect: complete=true
+//# expect: placed>=20M
 //# run: --pages thp -- pthread_exit
 //# expect: complete=true
 //# run: --pages thp -- allocating
@@ -105,6 +109,8 @@ int main(int count, char **arguments)
         _exit(3);
     if (IS("_Exit"))
         _Exit(3);
+    if (IS("quick_exit"))
+        quick_exit(3);
     if (IS("pthread_exit"))
         pthread_exit(NULL);
     if (IS("allocating") || IS("allocating_exit"))
