@@ -15,11 +15,12 @@
 use crate::binding::with_errno;
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
-use crate::next::{EXECVPE, FEXECVE, Next, SPAWN, SPAWNP};
+use crate::next::{EXECVPE, FEXECVE, Next, SPAWN, SPAWN_CHDIR, SPAWN_FCHDIR, SPAWNP};
 use crate::setup::found;
 use crate::{HEAP, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt::Write;
+use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::channel::Line;
 use firsttouch_linux::sys;
 
@@ -42,9 +43,51 @@ fn leaves(path: *const c_char) -> bool {
     HEAP.is_confined() || !environment::follows() && is_child() || refuses_agent(path)
 }
 
-/// Whether a program started as a child must not have the agent.
-fn child_leaves(path: *const c_char) -> bool {
-    HEAP.is_confined() || !environment::follows() || refuses_agent(path)
+/// Whether the program that execveat(2) finds in a folder must not have the agent.
+fn leaves_in(folder: c_int, path: *const c_char) -> bool {
+    // Any pointer may come here.
+    if folder == libc::AT_FDCWD || HEAP.is_confined() || !sys::is_readable(path as usize) {
+        return leaves(path);
+    }
+    // SAFETY: a C string.
+    let name = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if name.starts_with(b"/") {
+        return leaves(path);
+    }
+    let mut place = Line::<32>::EMPTY;
+    // A number has ten digits at most.
+    let _ = write!(place, "/proc/self/fd/{folder}");
+    let mut file = [0; MOST_BYTES];
+    leaves(joined(&mut file, place.bytes(), name).unwrap_or(path))
+}
+
+/// Whether a program started as a child, with these file actions, must not have the agent.
+fn child_leaves(path: *const c_char, actions: *const c_void) -> bool {
+    HEAP.is_confined() || !environment::follows() || is_elsewhere(path, actions) || refuses_agent(path)
+}
+
+/// The program has made file actions that change the folder.
+static CHANGES_FOLDERS: AtomicBool = AtomicBool::new(false);
+
+/// Whether a name may be that of another file where the child is: which actions change the folder is not told.
+fn is_elsewhere(path: *const c_char, actions: *const c_void) -> bool {
+    // SAFETY: a C string.
+    let is_relative = || unsafe { *path } != b'/' as c_char;
+    CHANGES_FOLDERS.load(Ordering::Relaxed) && !actions.is_null() && is_relative()
+}
+
+/// Longer names are not put together: there may be little stack.
+const MOST_BYTES: usize = 512;
+
+/// The path of a name in a folder, or of the folder if the name is empty; `None` where that is too long.
+fn joined(path: &mut [u8; MOST_BYTES], folder: &[u8], name: &[u8]) -> Option<*const c_char> {
+    let separator: &[u8] = if name.is_empty() { b"" } else { b"/" };
+    let mut length = 0;
+    for part in [folder, separator, name, b"\0"] {
+        path.get_mut(length..length + part.len())?.copy_from_slice(part);
+        length += part.len();
+    }
+    Some(path.as_ptr().cast())
 }
 
 /// Calls `decide` with the file that a name stands for: found along PATH if there is no slash in it, as execvp(3)
@@ -53,24 +96,16 @@ fn child_leaves(path: *const c_char) -> bool {
 /// # Safety
 /// `name` must be a C string.
 unsafe fn with_file<T>(name: *const c_char, decide: impl FnOnce(*const c_char) -> T) -> T {
-    const MOST_BYTES: usize = 512;
     // SAFETY: the caller's duty.
     let bare = unsafe { CStr::from_ptr(name) }.to_bytes();
     if !bare.contains(&b'/') && !HEAP.is_confined() {
         let path = environment::variable(b"PATH=").unwrap_or(b"/bin:/usr/bin");
-        let mut file = [0_u8; MOST_BYTES];
+        let mut file = [0; MOST_BYTES];
         for folder in path.split(|byte| *byte == b':') {
-            let length = folder.len() + 1 + bare.len();
-            if length >= MOST_BYTES {
-                continue;
-            }
-            file[..folder.len()].copy_from_slice(folder);
-            file[folder.len()] = b'/';
-            file[folder.len() + 1..length].copy_from_slice(bare);
-            file[length] = 0;
-            // SAFETY: the buffer ends with a zero.
-            if unsafe { libc::access(file.as_ptr().cast(), libc::X_OK) } == 0 {
-                return decide(file.as_ptr().cast());
+            let Some(file) = joined(&mut file, folder, bare) else { continue };
+            // SAFETY: a C string.
+            if unsafe { libc::access(file, libc::X_OK) } == 0 {
+                return decide(file);
             }
         }
     }
@@ -129,16 +164,33 @@ pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: S
     let Some(found) = found(&FEXECVE) else { return with_errno(Err(libc::ENOSYS)) };
     // SAFETY: the address is that of the C library's function of this name, which has this type.
     let real: Fexecve = unsafe { core::mem::transmute(found) };
-    let mut path = Line::<32>::EMPTY;
-    // A number has ten digits at most.
-    let _ = write!(path, "/proc/self/fd/{file}\0");
-    let leave = leaves(path.bytes().as_ptr().cast());
     // SAFETY: the contract of fexecve.
     unsafe {
-        with_environment(environment, leave, |environment| {
+        with_environment(environment, leaves_in(file, c"".as_ptr()), |environment| {
             threads::with_all_cpus(|| real(file, arguments, environment))
         })
     }
+}
+
+/// execveat(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+    flags: c_int,
+) -> c_int {
+    crate::setup::construct();
+    let start = |environment: Strings| {
+        let all =
+            [folder as usize, path as usize, arguments as usize, environment as usize, flags as usize, 0];
+        // SAFETY: the caller's values, and an environment of the same form.
+        let answer = threads::with_all_cpus(|| unsafe { sys::call(libc::SYS_execveat, all) });
+        with_errno(answer.map(|_| ()))
+    };
+    // SAFETY: the contract of execveat.
+    unsafe { with_environment(environment, leaves_in(folder, path), start) }
 }
 
 /// posix_spawn(3).
@@ -154,7 +206,8 @@ pub unsafe extern "C" fn posix_spawn(
     crate::setup::construct();
     // SAFETY: the same contract.
     unsafe {
-        spawn_by(&SPAWN, child_leaves(path), process, path, actions, attributes, arguments, environment)
+        let leave = child_leaves(path, actions);
+        spawn_by(&SPAWN, leave, process, path, actions, attributes, arguments, environment)
     }
 }
 
@@ -171,7 +224,7 @@ pub unsafe extern "C" fn posix_spawnp(
     crate::setup::construct();
     // SAFETY: the same contract.
     unsafe {
-        let leave = with_file(file, child_leaves);
+        let leave = with_file(file, |path| child_leaves(path, actions));
         spawn_by(&SPAWNP, leave, process, file, actions, attributes, arguments, environment)
     }
 }
@@ -198,4 +251,25 @@ unsafe fn spawn_by(
     };
     // SAFETY: the contract of posix_spawn.
     unsafe { with_environment(environment, leave, start) }
+}
+
+macro_rules! functions_that_change_folders {
+    ($($next:ident: $name:ident($place:ident: $kind:ty);)*) => {$(
+        #[doc = concat!(stringify!($name), "(3).")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(actions: *mut c_void, $place: $kind) -> c_int {
+            type Real = unsafe extern "C" fn(*mut c_void, $kind) -> c_int;
+            let Some(found) = found(&$next) else { return libc::ENOSYS };
+            CHANGES_FOLDERS.store(true, Ordering::Relaxed);
+            // SAFETY: the address is that of the C library's function of this name, which has this type.
+            let real: Real = unsafe { core::mem::transmute(found) };
+            // SAFETY: the same call.
+            unsafe { real(actions, $place) }
+        }
+    )*};
+}
+
+functions_that_change_folders! {
+    SPAWN_CHDIR: posix_spawn_file_actions_addchdir_np(path: *const c_char);
+    SPAWN_FCHDIR: posix_spawn_file_actions_addfchdir_np(folder: c_int);
 }

@@ -51,6 +51,8 @@ pub(crate) static EXECVPE: Next = Next::new(c"execvpe");
 pub(crate) static FEXECVE: Next = Next::new(c"fexecve");
 pub(crate) static SPAWN: Next = Next::new(c"posix_spawn");
 pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
+pub(crate) static SPAWN_CHDIR: Next = Next::new(c"posix_spawn_file_actions_addchdir_np");
+pub(crate) static SPAWN_FCHDIR: Next = Next::new(c"posix_spawn_file_actions_addfchdir_np");
 pub(crate) static SYSCALL: Next = Next::new(c"syscall");
 pub(crate) static SETUID: Next = Next::new(c"setuid");
 pub(crate) static SETGID: Next = Next::new(c"setgid");
@@ -84,6 +86,8 @@ pub(crate) fn find_all() {
         &FEXECVE,
         &SPAWN,
         &SPAWNP,
+        &SPAWN_CHDIR,
+        &SPAWN_FCHDIR,
         &SYSCALL,
         &SETUID,
         &SETGID,

@@ -84,3 +84,22 @@ fn programs_that_bring_an_allocator_are_untouched_when_reached_by_exec() {
             .same_with_and_without();
     }
 }
+
+/// Of a name that is to be looked for in another folder, the file there tells, and not one of the same name here.
+#[test]
+fn programs_with_a_sanitizer_are_untouched_in_another_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(folder.path(), "elsewhere", include_str!("elsewhere.c"), &[]) else {
+        return;
+    };
+    const NAME: &str = "asan_elsewhere";
+    let Some(_) = compiled(folder.path(), NAME, BLOCKS, &["-fsanitize=address"]) else { return };
+    for way in ["execveat", "descriptor", "chdir", "fchdir"] {
+        Subject::new(&program)
+            .file(NAME, "no program\n")
+            .argument(way)
+            .argument(folder.path())
+            .argument(NAME)
+            .same_with(&["--follow"]);
+    }
+}

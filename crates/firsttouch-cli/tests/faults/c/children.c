@@ -33,6 +33,9 @@
 //# run: -- fexecve
 //# expect: stdout=parent with
 //# expect: stdout=child without
+//# run: -- execveat
+//# expect: stdout=parent with
+//# expect: stdout=child without
 //# run: -- vfork
 //# expect: stdout=parent with
 //# expect: stdout=child without
@@ -55,6 +58,9 @@
 //# expect: stdout=parent with
 //# expect: stdout=child with
 //# run: --follow -- fexecve
+//# expect: stdout=parent with
+//# expect: stdout=child with
+//# run: --follow -- execveat
 //# expect: stdout=parent with
 //# expect: stdout=child with
 //# run: --follow -- vfork
@@ -126,6 +132,7 @@ static void be_refused(char **words)
         CHECK(execve(bad, words, environ) == -1 && errno == EFAULT);
         CHECK(execve(words[0], words, (char **)bad) == -1 && errno == EFAULT);
         CHECK(execve(words[0], words, missing) == -1 && errno == EFAULT);
+        CHECK(execveat(0, bad, words, environ, 0) == -1 && errno == EFAULT);
         CHECK(posix_spawn(&unused, words[0], NULL, NULL, words, missing) == EFAULT);
         CHECK(setrlimit(RLIMIT_AS, (void *)bad) == -1 && errno == EFAULT);
         CHECK(prlimit(0, RLIMIT_DATA, (void *)bad, NULL) == -1 && errno == EFAULT);
@@ -223,6 +230,8 @@ int main(int count, char **arguments)
             execle(self, self, "show", "2", "3", "4", "5", "6", "7", (char *)NULL, environ);
         else if (IS("fexecve"))
             fexecve(open(self, O_RDONLY | O_CLOEXEC), words, environ);
+        else if (IS("execveat"))
+            execveat(AT_FDCWD, self, words, environ, 0);
         CHECK(!"exec");
     }
     CHECK(end_of(child) == 0);
