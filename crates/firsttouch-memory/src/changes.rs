@@ -77,6 +77,10 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
                 leaves(start, bytes);
             }
         }
+        // The pipe has these very pages from then on, also when they are freed. Who confined itself gets no freed ones any more.
+        libc::SYS_vmsplice if !heap.is_confined() => {
+            vectors(second, third).for_each(|[start, bytes]| changes(start, bytes));
+        }
         libc::SYS_setrlimit => note_limit(heap, 0, first, second),
         libc::SYS_prlimit64 => note_limit(heap, first, second, third),
         // It would lock the reservation, too: that counts as locked memory, and Linux before 5.18 goes through it page by page when
@@ -188,6 +192,12 @@ fn words_at(address: usize) -> Option<[usize; 2]> {
         // SAFETY: the program's, which it hands to the kernel.
         Err(_) => Some(unsafe { (address as *const [usize; 2]).read_unaligned() }),
     }
+}
+
+/// The parts of memory that the program tells the kernel of in an array (readv(2)), up to where that cannot be read.
+fn vectors(address: usize, count: usize) -> impl Iterator<Item = [usize; 2]> {
+    let count = count.min(libc::UIO_MAXIOV as usize);
+    (0..count).map_while(move |index| words_at(address.wrapping_add(index * size_of::<libc::iovec>())))
 }
 
 /// Makes a system call for the program. Where the kernel has no room for it, but would have without us, what is held for reuse

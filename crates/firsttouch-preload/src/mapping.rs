@@ -2,7 +2,9 @@
 //! memory.
 
 use crate::behind::Behind;
-use crate::next::SYSCALL;
+use crate::binding::with_errno;
+use crate::next::{SYSCALL, VMSPLICE};
+use crate::setup::found;
 use crate::{HEAP, prefault, rights};
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr;
@@ -126,6 +128,25 @@ pub unsafe extern "C" fn prctl(
     rights::note(libc::SYS_prctl, &arguments);
     // SAFETY: the same call.
     unsafe { changes::call_c::<Behind>(libc::SYS_prctl, arguments) as c_int }
+}
+
+/// vmsplice(2), in which a thread may be cancelled: the C library's own makes the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vmsplice(
+    file: c_int,
+    vectors: *const libc::iovec,
+    count: usize,
+    flags: c_uint,
+) -> isize {
+    type Vmsplice = unsafe extern "C" fn(c_int, *const libc::iovec, usize, c_uint) -> isize;
+    let Some(found) = found(&VMSPLICE) else { return with_errno(Err(libc::ENOSYS)) as isize };
+    let arguments = [file as usize, vectors as usize, count, flags as usize, 0, 0];
+    // SAFETY: the arguments of the call that follows.
+    unsafe { changes::note::<Behind>(libc::SYS_vmsplice, &arguments) };
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    let real: Vmsplice = unsafe { core::mem::transmute(found) };
+    // SAFETY: the same call.
+    unsafe { real(file, vectors, count, flags) }
 }
 
 /// What is done before any system call that is made by its number; answers where to go on.

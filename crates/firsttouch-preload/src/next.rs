@@ -54,6 +54,7 @@ pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
 pub(crate) static SPAWN_CHDIR: Next = Next::new(c"posix_spawn_file_actions_addchdir_np");
 pub(crate) static SPAWN_FCHDIR: Next = Next::new(c"posix_spawn_file_actions_addfchdir_np");
 pub(crate) static SYSCALL: Next = Next::new(c"syscall");
+pub(crate) static VMSPLICE: Next = Next::new(c"vmsplice");
 pub(crate) static SETUID: Next = Next::new(c"setuid");
 pub(crate) static SETGID: Next = Next::new(c"setgid");
 pub(crate) static SETEUID: Next = Next::new(c"seteuid");
@@ -89,6 +90,7 @@ pub(crate) fn find_all() {
         &SPAWN_CHDIR,
         &SPAWN_FCHDIR,
         &SYSCALL,
+        &VMSPLICE,
         &SETUID,
         &SETGID,
         &SETEUID,
