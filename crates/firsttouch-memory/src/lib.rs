@@ -51,6 +51,7 @@ mod span;
 mod sparse;
 mod state;
 mod tables;
+mod unmapped;
 
 pub use capacity::{Room, room_bytes};
 pub use clear::{Clearer, FillMeans};

@@ -99,7 +99,7 @@ impl Span {
 }
 
 /// Holds a range by a mapping without access, kept out of core files; false if something is there already.
-fn reserve_at(base: usize, bytes: usize) -> bool {
+pub(crate) fn reserve_at(base: usize, bytes: usize) -> bool {
     let flags = libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: a new mapping without access, which replaces nothing.
     match unsafe { sys::map_anonymous(base, bytes, libc::PROT_NONE, flags) } {

@@ -93,6 +93,11 @@ impl Sparse {
         self.judge(arena);
     }
 
+    /// Whether so many bytes in blocks are more than memory has room for, as far as that is known, and it is news.
+    pub(crate) fn would_be_beyond(&self, bytes: usize) -> bool {
+        !self.is_beyond && bytes > self.capacity
+    }
+
     /// To be called before placed memory is read for the record: probes that are full by now become huge pages first.
     pub(crate) fn before_reading(&mut self, arena: &mut Arena) {
         if self.count > 0 {

@@ -192,6 +192,7 @@ impl Inner {
 
     /// To be called before pages are taken from an arena: so many more, if they are for a block that is there already.
     fn before_growth(&mut self, slot: usize, pages: u32) {
+        self.free_unmapped_before(self.totals.live_bytes + pages as usize * BASE);
         let (live, more) = (self.totals.live_bytes, pages as usize * BASE);
         let before = live + self.held_pages() as usize * BASE;
         let others = self.has_threads;
