@@ -5,27 +5,27 @@ use crate::statistics::closure::weighed_log_e;
 use crate::statistics::contrast::{Contrast, contrasts};
 use crate::statistics::layout::Block;
 
-/// What was decided about a configuration, when it was.
+/// What is decided about a configuration, by all of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// Faster, slower or the same.
     pub verdict: Verdict,
-    /// Blocks that had been run by then.
+    /// Blocks that had been run when this was decided; it has held since.
     pub blocks: u32,
-    /// What they said.
+    /// What its blocks say, those since then included.
     pub contrast: Contrast,
     /// Natural logarithm of the e-value against no difference, with all alternatives counted.
     pub log_e: f64,
 }
 
-/// Looks at the blocks after each of them, for as long as anything is undecided. A configuration that is decided may leave: what
-/// was decided about it stands.
+/// Looks at the blocks after each of them. A configuration that is decided may leave: what was decided about it stands. Of one that goes on
+/// all blocks are judged, those since the decision too, so that verdict and interval are of the same blocks.
 ///
 /// *Different* (faster or slower): the e-value against no difference, with all alternatives counted, reaches 1/`alpha`. *The same*: the interval
 /// lies within `same_band`; each of its ends is a test of its own (two one-sided tests, D. Schuirmann 1987) at `alpha`, shared among all
 /// alternatives that were not called the same before (Holm). With normal noise that is the same in
 /// all, the probability of calling any alternative different that is not is at most `alpha` over the whole session, and so is that of
-/// calling any the same that is further away than `same_band`. How far other noise is from that the example `operating` shows. Alternatives
+/// calling any the same that is further away than `same_band`. That is so of the verdicts that ever stood, hence of those that stand at the end. How far other noise is from that the example `operating` shows. Alternatives
 /// may weigh differently in both: what weighs little is asked more, and the others less.
 #[derive(Clone, Debug)]
 pub struct Decider {
@@ -46,10 +46,11 @@ impl Decider {
         Decider { alpha, same_band, decisions: vec![None; weights.len()], weights }
     }
 
-    /// An alternative's share of the risk among all about which this answers true.
+    /// An alternative's share of the risk among itself and all about which this answers true.
     pub(crate) fn share(&self, alternative: usize, counts: impl Fn(&Option<Decision>) -> bool) -> f64 {
-        let all = self.decisions.iter().zip(&self.weights).filter(|(decision, _)| counts(decision));
-        self.weights[alternative] / all.map(|(_, weight)| weight).sum::<f64>()
+        let all = self.decisions.iter().zip(&self.weights).enumerate();
+        let counted = all.filter(|(at, (decision, _))| *at == alternative || counts(decision));
+        self.weights[alternative] / counted.map(|(_, (_, weight))| weight).sum::<f64>()
     }
 
     /// What is decided about each alternative, in the order of the blocks' entries after the baseline's.
@@ -57,7 +58,7 @@ impl Decider {
         &self.decisions
     }
 
-    /// Looks at all blocks so far: in each, the baseline's entry is the first. Entries of alternatives that are decided may be missing.
+    /// Looks at all blocks so far: in each, the baseline's entry is the first. Entries of alternatives that have left are missing.
     pub fn look(&mut self, blocks: &[Block]) {
         let now: Vec<Option<Contrast>> = contrasts(blocks, 0).into_iter().skip(1).collect();
         self.judge(&now, blocks.len() as u32);
@@ -70,7 +71,11 @@ impl Decider {
             .decisions
             .iter()
             .zip(now)
-            .map(|(decision, now)| decision.map(|decision| decision.contrast).or(now))
+            .map(|(decision, now)| {
+                let decided = decision.map(|decision| decision.contrast);
+                // One that left has no further blocks.
+                now.filter(|now| decided.is_none_or(|decided| decided.blocks < now.blocks)).or(decided)
+            })
             .collect();
         // An alternative of which nothing is known yet counts as one without evidence.
         let log_e: Vec<f64> =
@@ -80,19 +85,26 @@ impl Decider {
         let shares: Vec<f64> = (0..self.decisions.len()).map(|at| self.share(at, may_differ)).collect();
         let asked = self.decisions.iter_mut().zip(seen).zip(adjusted).zip(shares);
         for (((decision, contrast), adjusted), share) in asked {
-            let Some(contrast) = contrast.filter(|_| decision.is_none()) else { continue };
+            let goes_on =
+                |contrast: &Contrast| decision.is_none_or(|it| it.contrast.blocks < contrast.blocks);
+            let Some(contrast) = contrast.filter(goes_on) else { continue };
             // One-sided tests can be narrower than an interval that nothing limits yet; what is decided has an interval to show.
             let has_interval = contrast.has_interval(self.alpha);
             let verdict = if has_interval && is_within(&contrast, self.same_band, self.alpha * share) {
-                Verdict::Same
+                Some(Verdict::Same)
             } else if adjusted < -self.alpha.ln() {
-                continue;
+                None
             } else if contrast.log_ratio > 0.0 {
-                Verdict::Faster
+                Some(Verdict::Faster)
             } else {
-                Verdict::Slower
+                Some(Verdict::Slower)
             };
-            *decision = Some(Decision { verdict, blocks, contrast, log_e: adjusted });
+            let before = decision.take();
+            *decision = verdict.map(|verdict| {
+                let held = before.filter(|before| before.verdict == verdict);
+                let blocks = held.map_or(blocks, |before| before.blocks);
+                Decision { verdict, blocks, contrast, log_e: adjusted }
+            });
         }
     }
 }
@@ -173,11 +185,50 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_stands() {
-        let mut decider = decide(&[1.0, 0.7], 8);
-        let before = decider.decisions().to_vec();
-        assert_eq!(verdicts(&decider), [Some(Verdict::Faster)]);
-        decider.look(&(0..50).map(|number| block(number, &[1.0, 2.0])).collect::<Vec<Block>>());
-        assert_eq!(decider.decisions(), before);
+    fn a_decision_stands_where_its_configuration_left() {
+        let mut blocks: Vec<Block> = (0..8).map(|number| block(number, &[1.0, 0.7, 1.0])).collect();
+        let mut decider = Decider::new(2, 0.05, 0.02);
+        decider.look(&blocks);
+        let before = decider.decisions()[0];
+        assert_eq!(before.map(|before| before.verdict), Some(Verdict::Faster));
+        // The noise of what comes after is not its own.
+        blocks.extend((8..30).map(|number| {
+            let noise = 0.5 * (number % 3) as f64;
+            vec![Some(noise), None, Some(-noise)]
+        }));
+        (9..=blocks.len()).for_each(|seen| decider.look(&blocks[..seen]));
+        assert_eq!(decider.decisions()[0], before);
+    }
+
+    #[test]
+    fn a_verdict_is_that_of_all_blocks() {
+        let mut blocks: Vec<Block> = (0..6).map(|number| block(number, &[1.0, 0.9])).collect();
+        let mut decider = Decider::new(1, 0.05, 0.02);
+        let mut since = None;
+        for number in 6..80 {
+            decider.look(&blocks);
+            let verdict = verdicts(&decider)[0];
+            if since.is_none_or(|(before, _)| before != verdict) {
+                since = Some((verdict, blocks.len() as u32));
+            }
+            blocks.push(block(number, &[1.0, 1.12]));
+        }
+        let decision = decider.decisions()[0].unwrap();
+        assert_eq!(since, Some((Some(Verdict::Slower), decision.blocks)), "faster, then open, then slower");
+        assert_eq!(Some(decision.contrast), contrasts(&blocks[..79], 0)[1]);
+        let half_width = decision.contrast.half_width(0.05).unwrap();
+        assert!(decision.contrast.log_ratio + half_width < 0.0);
+    }
+
+    #[test]
+    fn what_is_the_same_goes_on_being_asked_for_its_own_share() {
+        let mut decider = Decider::new(1, 0.05, 0.02);
+        let quiet: Vec<Block> = (0..60).map(|number| block(number, &[1.0, 1.0])).collect();
+        decider.look(&quiet);
+        assert_eq!(verdicts(&decider), [Some(Verdict::Same)]);
+        let noise = |number: usize| if number.is_multiple_of(2) { 0.2 } else { -0.2 };
+        let loud = (0..8).map(|number| vec![Some(noise(number)), Some(-noise(number))]);
+        decider.look(&quiet.iter().cloned().chain(loud).collect::<Vec<Block>>());
+        assert_eq!(verdicts(&decider), [None]);
     }
 }

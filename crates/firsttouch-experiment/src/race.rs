@@ -102,11 +102,14 @@ impl<'a> Race<'a> {
         self.contrasts.get(place)?.as_ref()
     }
 
-    /// The ratio so far. Blocks after a decision can look so unequal in their noise that nothing is excluded any more: then that of the
-    /// decision.
+    /// The ratio so far: of one that is decided by the blocks that its verdict is of.
     pub(crate) fn ratio(&self, place: usize) -> Option<Ratio> {
-        let of_decision = || Ratio::of(&self.decision(place)?.contrast, ALPHA);
-        Ratio::of(self.contrast(place)?, ALPHA).or_else(of_decision)
+        Ratio::of(&self.judged(place)?, ALPHA)
+    }
+
+    /// What a verdict about a place is of.
+    fn judged(&self, place: usize) -> Option<Contrast> {
+        self.decision(place).map(|decision| decision.contrast).or(self.contrast(place).copied())
     }
 
     /// Those that are faster than the baseline and may be the fastest, the fastest of them first.
@@ -140,7 +143,7 @@ impl<'a> Race<'a> {
 
     fn is_precise(&self, place: usize) -> bool {
         self.plan.precision.is_none_or(|precision| {
-            let half_width = self.contrast(place).and_then(|contrast| contrast.half_width(ALPHA));
+            let half_width = self.judged(place).and_then(|contrast| contrast.half_width(ALPHA));
             half_width.is_some_and(|half_width| half_width <= precision.ln_1p())
         })
     }

@@ -4,15 +4,15 @@ use crate::race::ALPHA;
 use crate::{Decision, Ratio, SessionRun, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// What was decided about a configuration, when it was.
+/// What is decided about a configuration, by all of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Decided {
     /// Faster, slower or the same.
     pub verdict: Verdict,
-    /// Blocks that had been run by then.
+    /// Blocks that had been run when this was decided; it has held since.
     pub blocks: u32,
-    /// The ratio by these blocks.
+    /// The ratio by all of its blocks.
     pub ratio: Ratio,
     /// The evidence against no difference, with all configurations counted: a difference is decided from 20 on, which without
     /// one is reached in at most one session of 20.

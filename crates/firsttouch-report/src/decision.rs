@@ -42,7 +42,6 @@ fn over_sessions(comparison: &Comparison, together: &AcrossSessions) -> Headline
 
 fn in_session(comparison: &Comparison, session: &ComparedSession, one: &ComparedConfiguration) -> Headline {
     let decided = one.decided;
-    let ratio = one.ratio.or(decided.map(|decided| decided.ratio));
     let where_to = match decided.filter(|_| session.paired) {
         Some(decided) => format!(", decided after {}", plural(decided.blocks as usize, "block")),
         None => String::new(),
@@ -52,11 +51,11 @@ fn in_session(comparison: &Comparison, session: &ComparedSession, one: &Compared
             "; about {} of each would decide it, nine times in ten",
             plural(more as usize, "more run")
         ),
-        None if ratio.is_none() => "; its runs are too few to tell anything".to_owned(),
+        None if one.ratio.is_none() => "; its runs are too few to tell anything".to_owned(),
         None => String::new(),
     };
     let verdict = decided.map(|decided| decided.verdict);
-    sentence(comparison, &one.name, verdict, ratio.as_ref(), &where_to, &forecast)
+    sentence(comparison, &one.name, verdict, one.ratio.as_ref(), &where_to, &forecast)
 }
 
 fn sentence(

@@ -76,7 +76,7 @@ fn decisions_are_as_they_were() {
     expect("decided-narrow.ansi.txt", &text::decision(&one, 80, Style::Ansi));
     expect("decided.csv", &csv::decision(&one));
     let page = html::decision(&one);
-    has_rows(&page, &["old baseline", "new lower 3 74.7", "a|&lt;b&gt; undecided"]);
+    has_rows(&page, &["old baseline", "new lower 3 5.97e10", "a|&lt;b&gt; undecided"]);
     assert!(page.contains(">times higher [95 %]<"), "{page}");
 }
 

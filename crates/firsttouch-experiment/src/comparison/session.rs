@@ -112,8 +112,8 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
                 .and_then(|alternative| judged.decider.decisions()[alternative])
                 .filter(|_| has_baseline);
             let contrast = judged.contrasts[place].filter(|_| has_baseline);
-            let of_decision = || Ratio::of(&decision?.contrast, ALPHA);
-            let ratio = contrast.and_then(|contrast| Ratio::of(&contrast, ALPHA)).or_else(of_decision);
+            let of_verdict = decision.map(|decision| decision.contrast).or(contrast);
+            let ratio = of_verdict.and_then(|contrast| Ratio::of(&contrast, ALPHA));
             let name = &plan.configurations[place];
             let values: Vec<f64> = all[place].iter().map(|run| run.value).collect();
             let mut bimodal = false;
@@ -192,9 +192,6 @@ fn in_blocks(history: &History, same_band: f64) -> Judged {
     while looked < history.blocks.len() {
         looked = (looked + 1 + looked.saturating_sub(LOOKS_IN_TURN) / 100).min(history.blocks.len());
         decider.look(&history.blocks[..looked]);
-        if decider.decisions().iter().all(Option::is_some) {
-            break;
-        }
     }
     Judged {
         contrasts: with_places(contrasts(&history.blocks, BASELINE), places.len()),

@@ -106,6 +106,18 @@ fn blocks_are_decided_when_they_were() {
 }
 
 #[test]
+fn verdict_and_interval_are_of_all_blocks() {
+    let mut turned = session("monday", 80, true, &[("new", 1.12)]);
+    turned.configurations[1].runs[..6].iter_mut().for_each(|run| run.value *= 0.9 / 1.12);
+    let comparison = decide(&[turned], "old", false);
+    let new = &comparison.sessions[0].configurations[1];
+    let decided = new.decided.unwrap();
+    assert_eq!(decided.verdict, Verdict::Slower);
+    assert!(decided.blocks > 6 && decided.ratio.high < 1.0, "{decided:?}");
+    assert_eq!(new.ratio, Some(decided.ratio));
+}
+
+#[test]
 fn more_is_better_where_that_is_said() {
     for paired in [true, false] {
         let measured = [session("monday", 20, paired, &[("new", 1.25)])];

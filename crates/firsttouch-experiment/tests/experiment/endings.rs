@@ -1,7 +1,7 @@
 //! However a session ends, what was measured is kept and what is missing is said.
 
 use crate::machine::{Broken, Machine, headline, plan, session};
-use firsttouch_experiment::{ConfirmationState, Launcher, Phase, Verdict};
+use firsttouch_experiment::{ConfirmationState, Launcher, Phase, Plan, Ratio, Verdict};
 use std::time::Duration;
 
 #[test]
@@ -143,6 +143,24 @@ fn a_precision_makes_it_go_on() {
     let ((few, _), (many, half_width)) = (runs(None), runs(Some(0.01)));
     assert!(few <= 10 && many > 50, "{few} {many}");
     assert!(half_width <= 0.01, "{half_width}");
+}
+
+#[test]
+fn what_goes_on_after_its_verdict_is_judged_by_all_blocks() {
+    let plan = |seed| Plan { precision: Some(0.003), max_runs: Some(80), confirm: false, ..plan(2, seed) };
+    for seed in 0..100 {
+        let outcome = session(&plan(seed), &mut Machine::new(&[1.0, 0.985], 0.02, seed));
+        let one = &outcome.configurations[1];
+        let Some(decided) = one.decided else { continue };
+        assert_eq!(one.ratio, Some(decided.ratio), "seed {seed}");
+        let Ratio { value, low, high } = decided.ratio;
+        let agrees = match decided.verdict {
+            Verdict::Faster => low > 1.0,
+            Verdict::Slower => high < 1.0,
+            Verdict::Same => (0.98..=1.02).contains(&value),
+        };
+        assert!(agrees, "seed {seed}: {decided:?}");
+    }
 }
 
 #[test]
