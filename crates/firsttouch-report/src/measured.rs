@@ -149,10 +149,10 @@ fn runs(values: &[f64], of: &str) -> Result<Vec<MeasuredRun>, String> {
 fn sessions(configurations: Vec<(String, MeasuredConfiguration)>) -> Vec<MeasuredSession> {
     let mut sessions: Vec<MeasuredSession> = Vec::new();
     for (source, configuration) in configurations {
-        let lacks = |session: &MeasuredSession| {
+        let lacks = |session: &&mut MeasuredSession| {
             session.configurations.iter().all(|one| one.name != configuration.name)
         };
-        match sessions.iter_mut().find(|session| lacks(session)) {
+        match sessions.last_mut().filter(lacks) {
             Some(session) => {
                 session.name = format!("{} + {source}", session.name);
                 session.configurations.push(configuration);

@@ -252,6 +252,11 @@ fn files_are_sessions_and_files_of_one_command_are_put_together() {
     assert_eq!(report.comparison.sessions[0].name, "1 + 2");
     let report = decided(&files, &options()).unwrap();
     assert_eq!(report.comparison.sessions[1].name, "3 + 4");
+    // What a session lacked is not put into it once another has begun.
+    let files = [("1", &*old), ("2", &*later), ("3", &*new)];
+    let report = decided(&files, &options()).unwrap();
+    let names: Vec<_> = report.comparison.sessions.iter().map(|session| session.name.as_str()).collect();
+    assert_eq!(names, ["1", "2 + 3"]);
 
     let (before, after) = (alone("run", &OLD), alone("run", &NEW));
     let files = [("before.json", &*before), ("after.json", &*after)];
