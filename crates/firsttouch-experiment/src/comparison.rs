@@ -7,7 +7,7 @@ mod session;
 pub use across::{AcrossSessions, Interval};
 pub use session::{ComparedConfiguration, ComparedSession};
 
-use crate::MeasuredSession;
+use crate::{MeasuredSession, Metric, Objective};
 use serde::{Deserialize, Serialize};
 use session::Seen;
 
@@ -17,11 +17,23 @@ use session::Seen;
 pub struct ComparisonRules {
     /// The configuration that the others are compared with.
     pub baseline: String,
+    /// What the values are of, as a metric of `tune`; `None` where nothing says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
+    pub metric: Option<Metric>,
     /// More is better, as with requests per second; ratios are then value by baseline's value.
     #[serde(default)]
     pub higher_is_better: bool,
     /// Half-width of the band around 1 in which a ratio counts as the same.
     pub same_band: f64,
+}
+
+impl ComparisonRules {
+    /// What is judged; values of which nothing says what they are count as wall times.
+    pub fn objective(&self) -> Objective {
+        let metric = self.metric.clone().unwrap_or_default();
+        Objective { metric, higher_is_better: self.higher_is_better }
+    }
 }
 
 /// What the values of all sessions say.
@@ -58,7 +70,8 @@ pub struct Comparison {
 ///         MeasuredConfiguration { name: "new".to_owned(), runs: runs([4.1, 4.2, 4.1, 4.0, 4.1, 4.2, 4.0, 4.1]) },
 ///     ],
 /// };
-/// let rules = ComparisonRules { baseline: "old".to_owned(), higher_is_better: false, same_band: 0.02 };
+/// let baseline = "old".to_owned();
+/// let rules = ComparisonRules { baseline, metric: None, higher_is_better: false, same_band: 0.02 };
 /// let comparison = compare(&[session], rules);
 /// let new = &comparison.sessions[0].configurations[1];
 /// assert_eq!(new.decided.map(|decided| decided.verdict), Some(Verdict::Faster));

@@ -192,9 +192,9 @@ pub struct Objective {
 }
 
 impl Objective {
-    /// Whether it is the wall time that is judged, so that *better* is *faster*.
+    /// Whether it is the wall time that is judged, so that *better* is *faster*. What more is better of is none.
     pub fn is_wall(&self) -> bool {
-        self.metric == Wall
+        self.metric == Wall && !self.higher_is_better
     }
 
     /// What is judged of a run: its [`TimedRun::judged`], or what the kernel told.

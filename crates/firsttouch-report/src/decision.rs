@@ -6,8 +6,9 @@ use crate::sheet::{Sheet, SheetRow, column};
 use crate::verdict::{Headline, inverse, within, without_verdict};
 use firsttouch_documents::DecisionReport;
 use firsttouch_experiment::{
-    AcrossSessions, ComparedConfiguration, ComparedSession, Comparison, Ratio, Verdict,
+    AcrossSessions, ComparedConfiguration, ComparedSession, Comparison, ComparisonRules, Ratio, Verdict,
 };
+use firsttouch_sorted::SortedSet;
 
 /// A sentence for each configuration beside the baseline: over all sessions, where there are several.
 pub(crate) fn headlines(report: &DecisionReport) -> Vec<Headline> {
@@ -51,11 +52,19 @@ fn in_session(comparison: &Comparison, session: &ComparedSession, one: &Compared
             "; about {} of each would decide it, nine times in ten",
             plural(more as usize, "more run")
         ),
+        None if !meet(session, one) => "; no block has a run of both".to_owned(),
         None if one.ratio.is_none() => "; its runs are too few to tell anything".to_owned(),
         None => String::new(),
     };
     let verdict = decided.map(|decided| decided.verdict);
     sentence(comparison, &one.name, verdict, one.ratio.as_ref(), &where_to, &forecast)
+}
+
+/// Whether there are blocks in which both the baseline and this one ran. Without blocks all runs are held against each other.
+fn meet(session: &ComparedSession, one: &ComparedConfiguration) -> bool {
+    let baseline = session.configurations.first().map_or(&[][..], |baseline| &baseline.runs);
+    let blocks: SortedSet<_> = baseline.iter().map(|run| run.block).collect();
+    !session.paired || one.runs.iter().any(|run| blocks.contains(&run.block))
 }
 
 fn sentence(
@@ -77,7 +86,7 @@ fn sentence(
             let ratio = if verdict == Verdict::Slower { inverse(ratio) } else { *ratio };
             let (value, interval) = interval(&ratio);
             headline
-                .words(format!(" is {value} times {} than ", direction(verdict, rules.higher_is_better)))
+                .words(format!(" is {value} times {} than ", direction(verdict, rules)))
                 .name(&rules.baseline)
                 .words(format!("{where_to} ({interval})."))
         }
@@ -97,11 +106,11 @@ fn sentence(
 }
 
 /// The word for a difference. Where more is better, nothing is `faster`.
-fn direction(verdict: Verdict, higher_is_better: bool) -> String {
-    match (verdict, higher_is_better) {
-        (Verdict::Faster, true) => "higher".to_owned(),
-        (Verdict::Slower, true) => "lower".to_owned(),
-        _ => verdict.to_string(),
+fn direction(verdict: Verdict, rules: &ComparisonRules) -> &'static str {
+    match (verdict, rules.higher_is_better) {
+        (Verdict::Faster, true) => "higher",
+        (Verdict::Slower, true) => "lower",
+        _ => rules.objective().word(verdict),
     }
 }
 
@@ -115,12 +124,16 @@ pub(crate) fn sheets(report: &DecisionReport) -> Vec<Sheet> {
 }
 
 fn ratio_title(comparison: &Comparison) -> &'static str {
-    if comparison.rules.higher_is_better { "times higher [95 %]" } else { "times faster [95 %]" }
+    match direction(Verdict::Faster, &comparison.rules) {
+        "higher" => "times higher [95 %]",
+        "better" => "times better [95 %]",
+        _ => "times faster [95 %]",
+    }
 }
 
 fn verdict_cell(comparison: &Comparison, verdict: Option<Verdict>, is_baseline: bool) -> String {
     match verdict {
-        Some(verdict) => direction(verdict, comparison.rules.higher_is_better),
+        Some(verdict) => direction(verdict, &comparison.rules).to_owned(),
         None => without_verdict(is_baseline).to_owned(),
     }
 }

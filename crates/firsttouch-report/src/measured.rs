@@ -15,7 +15,7 @@ pub use criterion::name as criterion_name;
 pub use decide::{DecideError, DecideOptions, decide};
 pub use error::MeasuredError;
 
-use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession};
+use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession, Metric};
 use marks::{Mark, mark};
 use std::fmt;
 
@@ -72,8 +72,10 @@ pub struct MeasuredFile {
     pub format: MeasuredFormat,
     /// The unit of its values, where it says one.
     pub unit: Option<String>,
-    /// It says that more is better.
-    pub higher_is_better: bool,
+    /// What its values are of, where it says so.
+    pub metric: Option<Metric>,
+    /// Whether more is better, where it says so.
+    pub higher_is_better: Option<bool>,
     /// Its sessions; one without a name is the file itself. A configuration without a name is for the caller to name ([`MeasuredFile::name`]).
     pub sessions: Vec<MeasuredSession>,
     /// What was left out, and what is odd.
@@ -90,7 +92,8 @@ impl MeasuredFile {
         MeasuredFile {
             format,
             unit: unit.map(str::to_owned),
-            higher_is_better: false,
+            metric: None,
+            higher_is_better: None,
             sessions: vec![MeasuredSession { name: String::new(), configurations }],
             notes: Vec::new(),
         }
@@ -139,7 +142,7 @@ fn runs(values: &[f64], of: &str) -> Result<Vec<MeasuredRun>, String> {
         if MeasuredRun::is_sound(value) {
             Ok(MeasuredRun { value, ..MeasuredRun::default() })
         } else {
-            Err(format!("`{of}` has the value {value}: ratios are of numbers more than 0"))
+            Err(format!("`{of}` has the value {value}: ratios are of numbers from 1e-100 to 1e100"))
         }
     };
     values.iter().map(run).collect()

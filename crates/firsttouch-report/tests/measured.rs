@@ -4,7 +4,7 @@ mod common;
 
 use common::markup;
 use firsttouch_documents::{AnyDocument, DecisionReport, to_json};
-use firsttouch_experiment::{MeasuredConfiguration, Verdict};
+use firsttouch_experiment::{MeasuredConfiguration, Metric, Verdict};
 use firsttouch_report::measured::{
     DecideError, DecideOptions, MeasuredError, MeasuredFile, MeasuredFormat, criterion_name, decide, read,
 };
@@ -141,10 +141,11 @@ fn tables_are_read_however_they_are_written() {
 fn wrong_lines_are_told_by_their_numbers() {
     for (text, line, words) in [
         ("configuration,value\na,1\na,x\n", 3, "`x` is no number"),
-        ("configuration,value\n\n# none\na,0\n", 4, "`0` is no number more than 0"),
-        ("configuration,value\na,-1\n", 2, "no number more than 0"),
-        ("configuration,value\na,inf\n", 2, "no number more than 0"),
-        ("configuration,value\na,NaN\n", 2, "no number more than 0"),
+        ("configuration,value\n\n# none\na,0\n", 4, "`0` is no number from 1e-100 to 1e100"),
+        ("configuration,value\na,-1\n", 2, "no number from 1e-100 to 1e100"),
+        ("configuration,value\na,inf\n", 2, "no number from 1e-100 to 1e100"),
+        ("configuration,value\na,NaN\n", 2, "no number from 1e-100 to 1e100"),
+        ("configuration,value\na,1e101\n", 2, "`1e101` is no number from 1e-100 to 1e100"),
         ("configuration,value\n,1\n", 2, "no configuration"),
         ("configuration,value\na\n", 2, "1 fields under 2 columns"),
         ("configuration,value\na,1,2\n", 2, "3 fields under 2 columns"),
@@ -269,6 +270,15 @@ fn files_are_sessions_and_files_of_one_command_are_put_together() {
 }
 
 #[test]
+fn runs_that_share_no_block_are_told() {
+    let rows: String =
+        (0..9).map(|at| format!("{at},a,{0}\n{1},b,{0}\n", 1.0 + 0.1 * f64::from(at), at + 9)).collect();
+    let text = format!("block,configuration,value\n{rows}");
+    let shown = text::decision(&decided(&[("a", &text)], &options()).unwrap(), 200, Style::Plain);
+    assert!(shown.contains("`b` is undecided against `a`; no block has a run of both."), "{shown}");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let one = hyperfine(&[("old", &OLD), ("new", &NEW)]);
     let of = |files: &[(&str, &str)], options: &DecideOptions| {
@@ -279,8 +289,26 @@ fn what_cannot_be_compared_is_refused() {
     let nobody = DecideOptions { baseline: Some("nobody".to_owned()), ..options() };
     assert_eq!(of(&[("a", &one)], &nobody), "there is no configuration `nobody`; there are `old`, `new`");
     assert!(of(&[("a", &one), ("b", &one)], &options()).contains("a and b have the same values"));
+    let (forth, back) = ("0,a,1.0\n0,b,0.9\n1,a,1.1\n1,b,0.8\n", "1,b,0.8\n1,a,1.1\n0,b,0.9\n0,a,1.0\n");
+    let [forth, back] = [forth, back].map(|rows| format!("block,configuration,value\n{rows}"));
+    assert!(of(&[("a", &forth), ("b", &back)], &options()).contains("a and b have the same values"));
     let cycles = r#"{"reason":"benchmark-complete","id":"old","iteration_count":[1],"measured_values":[5],"unit":"cycles"}"#;
     assert!(of(&[("a", &one), ("b", cycles)], &options()).contains("`b` has values in cycles"));
+    // What is measured, and which way, documents of ours say; a decision hands it on.
+    let (wall, rate) = (common::usual(), common::judged());
+    let mut cpu = common::usual();
+    cpu.objective.metric = Metric::Cpu;
+    let mut less = common::judged();
+    less.objective.higher_is_better = false;
+    let [wall, rate, cpu, less] = [wall, rate, cpu, less].map(|session| to_json(&session));
+    let both = |one: &str, other: &str| of(&[("a", one), ("b", other)], &options());
+    assert_eq!(both(&wall, &rate), "`b` has values of stdout:rate: ([0-9.]+), and those before are of wall");
+    assert!(both(&wall, &cpu).contains("values of cpu") && both(&cpu, &one).contains("values of wall"));
+    assert!(
+        both(&rate, &less).contains("values of which less is better, and those before are of which more")
+    );
+    let decided_before = to_json(&decided(&[("a", &cpu)], &options()).unwrap());
+    assert!(both(&decided_before, &wall).contains("those before are of cpu"));
     let stray = hyperfine(&[("other", &OLD), ("new", &NEW)]);
     let report = decided(&[("a", &one), ("b", &stray)], &options()).unwrap();
     assert!(report.comparison.notes.iter().any(|note| note.contains("b has no runs of the baseline")));

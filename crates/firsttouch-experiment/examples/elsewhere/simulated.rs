@@ -188,6 +188,7 @@ fn mean_of(session: &MeasuredSession) -> f64 {
 }
 
 fn decide(sessions: &[MeasuredSession]) -> Comparison {
-    let rules = ComparisonRules { baseline: "old".to_owned(), higher_is_better: false, same_band: SAME_BAND };
+    let baseline = "old".to_owned();
+    let rules = ComparisonRules { baseline, metric: None, higher_is_better: false, same_band: SAME_BAND };
     compare(sessions, rules)
 }

@@ -34,7 +34,7 @@ pub struct AcrossSessions {
     /// How much of the variance of a session's ratio lies between sessions; `None` where it cannot be told.
     pub between_share: Option<f64>,
     /// The evidence against no difference that holds after however many looks, with all configurations counted; from 20 on it needs no number of
-    /// sessions that was chosen beforehand. Six sessions are the fewest that can reach it.
+    /// sessions that was chosen beforehand. Four sessions are the fewest that can reach it.
     pub e_value: f64,
     /// Faster, slower or the same over sessions, with all configurations counted; `None` while it is undecided.
     pub verdict: Option<Verdict>,

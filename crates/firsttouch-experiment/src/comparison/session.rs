@@ -8,9 +8,7 @@ use crate::statistics::contrast::{Contrast, contrasts};
 use crate::statistics::forecast::{Question, blocks_to_decide};
 use crate::statistics::sample::{mean, standard_deviation};
 use crate::statistics::unpaired::unpaired_contrasts;
-use crate::{
-    Decided, Decider, MeasuredRun, MeasuredSession, Objective, Plan, Ratio, SessionRun, TimedRun, warnings,
-};
+use crate::{Decided, Decider, MeasuredRun, MeasuredSession, Plan, Ratio, SessionRun, TimedRun, warnings};
 use firsttouch_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
 
@@ -84,9 +82,7 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
     let mut configurations: Vec<_> = session.configurations.iter().collect();
     configurations.sort_by_key(|configuration| configuration.name != rules.baseline);
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
-    // What is measured elsewhere is said to be faster and slower, whatever it is.
-    let objective = Objective { higher_is_better: rules.higher_is_better, ..Objective::default() };
-    let plan = Plan { objective, same_band: rules.same_band, ..Plan::new(names, 0) };
+    let plan = Plan { objective: rules.objective(), same_band: rules.same_band, ..Plan::new(names, 0) };
     let paired = session.is_paired();
     let all: Vec<&[MeasuredRun]> = configurations.iter().map(|one| &one.runs[..]).collect();
     let mut history = history(&plan, &all, paired, session.is_ordered());

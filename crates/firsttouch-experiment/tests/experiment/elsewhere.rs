@@ -81,7 +81,8 @@ fn session(name: &str, blocks: u32, paired: bool, others: &[(&str, f64)]) -> Mea
 }
 
 fn decide(sessions: &[MeasuredSession], baseline: &str, higher_is_better: bool) -> Comparison {
-    let rules = ComparisonRules { baseline: baseline.to_owned(), higher_is_better, same_band: 0.02 };
+    let baseline = baseline.to_owned();
+    let rules = ComparisonRules { baseline, metric: None, higher_is_better, same_band: 0.02 };
     compare(sessions, rules)
 }
 
@@ -171,6 +172,8 @@ fn what_tune_warns_of_is_looked_for() {
     }
     with(&measured, "runs of new resemble those in the block before");
     with(&measured, "the times of new fall into more than one group");
+    let told = decide(std::slice::from_ref(&measured), "old", true).sessions[0].warnings.join("\n");
+    assert!(told.contains("the values of new fall") && !told.contains("times of"), "{told}");
     let mut slow = session("monday", 60, true, &[("new", 1.0)]);
     slow.configurations[1].runs.iter_mut().step_by(8).for_each(|run| run.value *= 3.0);
     with(&slow, "runs of new are slow and stand apart");

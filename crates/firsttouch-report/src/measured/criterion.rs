@@ -86,7 +86,8 @@ pub(super) fn messages(text: &str) -> Result<MeasuredFile, MeasuredError> {
     Ok(MeasuredFile {
         format: MeasuredFormat::CargoCriterion,
         unit,
-        higher_is_better: false,
+        metric: None,
+        higher_is_better: None,
         sessions,
         notes: Vec::new(),
     })

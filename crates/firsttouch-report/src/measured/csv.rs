@@ -68,7 +68,8 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
     Ok(MeasuredFile {
         format: MeasuredFormat::Csv,
         unit: None,
-        higher_is_better: false,
+        metric: None,
+        higher_is_better: None,
         sessions: sessions.into_iter().map(Rows::session).collect(),
         notes: Vec::new(),
     })
@@ -101,7 +102,7 @@ impl Rows {
         let written = &fields[columns.value];
         let value: f64 = written.parse().map_err(|_| format!("`{written}` is no number"))?;
         if !MeasuredRun::is_sound(value) {
-            return Err(format!("`{written}` is no number more than 0, of which ratios are"));
+            return Err(format!("`{written}` is no number from 1e-100 to 1e100, of which ratios are taken"));
         }
         let field =
             |column: Option<usize>| column.map(|column| &fields[column]).filter(|field| !field.is_empty());

@@ -3,6 +3,7 @@
 use super::{MeasuredFile, sessions};
 use firsttouch_documents::{DecisionReport, DecisionSource};
 use firsttouch_experiment::{ComparisonRules, MeasuredConfiguration, MeasuredSession, compare};
+use firsttouch_sorted::sort_by_key;
 
 /// How to decide.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,14 +21,14 @@ pub struct DecideOptions {
 /// Files that cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// Two files in different units.
-    #[error("`{file}` has values in {unit}, and those before are in {other}")]
-    Units {
+    /// Two files of different metrics, in different units, or in different directions.
+    #[error("`{file}` has values {own}, and those before are {other}")]
+    Differ {
         /// The file.
         file: String,
-        /// Its unit.
-        unit: String,
-        /// That of the others.
+        /// What its values are.
+        own: String,
+        /// What those of the others are.
         other: String,
     },
     /// A file with several configurations, where each file is to be one.
@@ -66,7 +67,7 @@ impl DecideError {
     /// The line that helps.
     pub fn hint(&self) -> &'static str {
         match self {
-            DecideError::Units { .. } => "compare files in one unit",
+            DecideError::Differ { .. } => "compare files of one metric, in one unit",
             DecideError::Several { .. } => "leave --by-file out to compare the configurations in the files",
             DecideError::Baseline { .. } => "--baseline NAME takes one of them",
             DecideError::Alone { .. } => {
@@ -92,7 +93,10 @@ pub fn decide(
         .iter()
         .map(|(name, file)| DecisionSource { file: name.clone(), format: file.format.word().to_owned() })
         .collect();
-    let unit = unit(&files)?;
+    let metric = of_all(&files, |file| file.metric.clone(), |metric| format!("of {metric}"))?;
+    let unit = of_all(&files, |file| file.unit.clone(), |unit| format!("in {unit}"))?;
+    let direction = |more: &bool| format!("of which {} is better", if *more { "more" } else { "less" });
+    let more_is_better = of_all(&files, |file| file.higher_is_better, direction)?;
     if options.by_file {
         files.iter_mut().try_for_each(|(name, file)| called_as_file(name, file))?;
     }
@@ -104,7 +108,7 @@ pub fn decide(
                 .to_owned(),
         );
     }
-    let higher_is_better = options.higher_is_better || files.iter().any(|(_, file)| file.higher_is_better);
+    let higher_is_better = options.higher_is_better || more_is_better == Some(true);
     let sessions = all_sessions(files);
     let names: Vec<&str> = {
         let mut names = Vec::new();
@@ -127,36 +131,48 @@ pub fn decide(
     if !sessions.iter().any(|session| has_baseline(session) && session.configurations.len() > 1) {
         return Err(DecideError::Alone { baseline });
     }
+    let sorted: Vec<_> = sessions.iter().map(sorted).collect();
     for (at, session) in sessions.iter().enumerate() {
-        if let Some(other) =
-            sessions[..at].iter().find(|other| other.configurations == session.configurations)
-        {
-            return Err(DecideError::Twice { one: other.name.clone(), other: session.name.clone() });
+        if let Some(other) = sorted[..at].iter().position(|other| *other == sorted[at]) {
+            let [one, other] = [&sessions[other], session].map(|session| session.name.clone());
+            return Err(DecideError::Twice { one, other });
         }
         if !has_baseline(session) {
             notes.push(format!("{} has no runs of the baseline, and compares nothing", session.name));
         }
     }
-    let rules = ComparisonRules { baseline, higher_is_better, same_band: options.same_band };
+    let rules = ComparisonRules { baseline, metric, higher_is_better, same_band: options.same_band };
     let mut comparison = compare(&sessions, rules);
     comparison.notes.extend(notes);
     Ok(DecisionReport { sources, unit, comparison })
 }
 
-/// The unit of all files that say one.
-fn unit(files: &[(String, MeasuredFile)]) -> Result<Option<String>, DecideError> {
-    let mut of_all: Option<&str> = None;
-    for (name, file) in files {
-        match (of_all, file.unit.as_deref()) {
-            (Some(other), Some(unit)) if unit != other => {
-                let (file, unit, other) = (name.clone(), unit.to_owned(), other.to_owned());
-                return Err(DecideError::Units { file, unit, other });
-            }
-            (None, own) => of_all = own,
-            _ => {}
+/// What all files say that say anything; `words` are for those that differ.
+fn of_all<T: PartialEq>(
+    files: &[(String, MeasuredFile)],
+    said: impl Fn(&MeasuredFile) -> Option<T>,
+    words: impl Fn(&T) -> String,
+) -> Result<Option<T>, DecideError> {
+    let mut of_all: Option<T> = None;
+    for (file, measured) in files {
+        let Some(own) = said(measured) else { continue };
+        if let Some(other) = of_all.as_ref().filter(|other| **other != own) {
+            let [own, other] = [&own, other].map(&words);
+            return Err(DecideError::Differ { file: file.clone(), own, other });
         }
+        of_all = Some(own);
     }
-    Ok(of_all.map(str::to_owned))
+    Ok(of_all)
+}
+
+/// The runs of a session, in an order that does not depend on how a file has them. Values are more than 0, so that their bits have their order.
+fn sorted(session: &MeasuredSession) -> Vec<(&str, Option<u32>, Option<u32>, u64)> {
+    let runs = session.configurations.iter().flat_map(|one| {
+        one.runs.iter().map(|run| (&one.name[..], run.block, run.order, run.value.to_bits()))
+    });
+    let mut runs: Vec<_> = runs.collect();
+    sort_by_key(&mut runs, |run| *run);
+    runs
 }
 
 fn called_as_file(name: &str, file: &mut MeasuredFile) -> Result<(), DecideError> {

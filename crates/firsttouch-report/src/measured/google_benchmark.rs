@@ -1,7 +1,7 @@
 //! Google Benchmark's `--benchmark_out` as JSON: `benchmarks[]`, of which those with the `run_type` `iteration` are repetitions.
 
 use super::{MeasuredError, MeasuredFile, MeasuredFormat, runs};
-use firsttouch_experiment::MeasuredConfiguration;
+use firsttouch_experiment::{MeasuredConfiguration, Metric};
 use firsttouch_sorted::sort_by_key;
 use serde::Deserialize;
 
@@ -79,6 +79,7 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
     });
     let configurations = configurations.collect::<Result<Vec<_>, MeasuredError>>()?;
     Ok(MeasuredFile {
+        metric: Some(Metric::Wall),
         notes,
         ..MeasuredFile::of_session(MeasuredFormat::GoogleBenchmark, Some("s"), configurations)
     })

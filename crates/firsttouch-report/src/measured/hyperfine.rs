@@ -1,7 +1,7 @@
 //! hyperfine's `--export-json`: `results[]` with `command`, `times` (seconds), `parameters` and `exit_codes`.
 
 use super::{MeasuredError, MeasuredFile, MeasuredFormat, runs};
-use firsttouch_experiment::MeasuredConfiguration;
+use firsttouch_experiment::{MeasuredConfiguration, Metric};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -43,6 +43,7 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
         configurations.push(MeasuredConfiguration { name, runs });
     }
     Ok(MeasuredFile {
+        metric: Some(Metric::Wall),
         notes,
         ..MeasuredFile::of_session(MeasuredFormat::Hyperfine, Some("s"), configurations)
     })

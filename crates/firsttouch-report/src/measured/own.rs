@@ -36,7 +36,8 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
             Ok(MeasuredFile {
                 format,
                 unit: report.unit.clone(),
-                higher_is_better: report.comparison.rules.higher_is_better,
+                higher_is_better: Some(report.comparison.rules.higher_is_better),
+                metric: report.comparison.rules.metric.clone(),
                 sessions,
                 notes: Vec::new(),
             })
@@ -58,7 +59,10 @@ fn session(format: MeasuredFormat, report: &TuneReport) -> Result<MeasuredFile, 
     for (name, phase, run) in runs {
         let value = report.objective.value(&run.timed).filter(|value| MeasuredRun::is_sound(*value));
         let Some(value) = value else {
-            let reason = format!("a run of `{name}` has no positive number for {}", report.objective.metric);
+            let reason = format!(
+                "a run of `{name}` has no number from 1e-100 to 1e100 for {}",
+                report.objective.metric
+            );
             return Err(MeasuredError::Shape { format, reason });
         };
         let block = if phase == Phase::Search { run.block } else { run.block.saturating_add(fresh) };
@@ -75,5 +79,6 @@ fn session(format: MeasuredFormat, report: &TuneReport) -> Result<MeasuredFile, 
         metric => (!metric.is_said()).then(|| metric.to_string()),
     };
     let file = MeasuredFile::of_session(format, unit.as_deref(), configurations);
-    Ok(MeasuredFile { higher_is_better: report.objective.higher_is_better, ..file })
+    let higher_is_better = Some(report.objective.higher_is_better);
+    Ok(MeasuredFile { metric: Some(metric.clone()), higher_is_better, ..file })
 }
