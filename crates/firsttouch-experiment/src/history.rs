@@ -60,14 +60,12 @@ impl History {
         self.blocks.iter().filter_map(|block| Some(block[0]? - block[participant]?)).collect()
     }
 
-    /// Means of what is judged of the baseline and of a participant in the blocks that both ran in.
-    pub(crate) fn common_means(&self, participant: usize) -> Option<(f64, f64)> {
-        let sign = if self.objective.higher_is_better { -1.0 } else { 1.0 };
-        let value = |log_loss: Option<f64>| Some((sign * log_loss?).exp());
-        let both =
-            self.blocks.iter().filter_map(|block| Some((value(block[0])?, value(block[participant])?)));
+    /// How many times less a participant takes than the baseline in the sum of the blocks that both ran in; of rates, in the time that equal work
+    /// takes.
+    pub(crate) fn ratio_of_sums(&self, participant: usize) -> Option<f64> {
+        let both = self.blocks.iter().filter_map(|block| Some((block[0]?.exp(), block[participant]?.exp())));
         let (baseline, own): (Vec<f64>, Vec<f64>) = both.unzip();
-        mean(&baseline).zip(mean(&own))
+        Some(mean(&baseline)? / mean(&own)?)
     }
 
     /// In the shape of the blocks: something else of each run.

@@ -209,11 +209,6 @@ impl Objective {
         Some(if self.higher_is_better { -value.ln() } else { value.ln() })
     }
 
-    /// How many times better the second of two values is than the first.
-    pub fn times_better(&self, baseline: f64, value: f64) -> f64 {
-        if self.higher_is_better { value / baseline } else { baseline / value }
-    }
-
     /// The word of a verdict: faster and slower of times that pass on the wall, better and worse of anything else.
     pub fn word(&self, verdict: Verdict) -> &'static str {
         match (verdict, self.is_wall()) {
@@ -257,11 +252,11 @@ mod tests {
     fn less_is_better_unless_more_is() {
         let run = TimedRun { user_s: 2.0, system_s: 1.0, ..TimedRun::default() };
         let cpu = Objective { metric: Cpu, higher_is_better: false };
-        assert_eq!((cpu.value(&run), cpu.times_better(3.0, 1.5)), (Some(3.0), 2.0));
+        assert_eq!(cpu.value(&run), Some(3.0));
         let rate = Objective { metric: Stdout("(.*)".to_owned()), higher_is_better: true };
         assert_eq!((rate.value(&run), rate.log_loss(&run)), (None, None));
         let said = TimedRun { judged: Some(3.0), ..run };
-        assert_eq!((rate.log_loss(&said), rate.times_better(3.0, 1.5)), (Some(-3f64.ln()), 0.5));
+        assert_eq!(rate.log_loss(&said), Some(-3f64.ln()));
         for nothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let said = TimedRun { judged: Some(nothing), ..said.clone() };
             assert_eq!(rate.log_loss(&said), None);

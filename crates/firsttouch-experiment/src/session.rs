@@ -137,10 +137,8 @@ fn result<L: Launcher, O: Observer + ?Sized>(
     notes.extend(
         ratio.and_then(|ratio| warnings::far_from_normal(name, ratio, &search.log_ratios(configuration))),
     );
-    let common = search.common_means(configuration);
-    notes.extend(
-        ratio.zip(common).and_then(|(ratio, means)| warnings::means_disagree(plan, name, ratio, means)),
-    );
+    let sums = ratio.zip(search.ratio_of_sums(configuration));
+    notes.extend(sums.and_then(|(ratio, of_sums)| warnings::means_disagree(plan, name, ratio, of_sums)));
     let mut runs = std::mem::take(&mut search.runs[configuration]);
     let bimodal = inspect(plan, name, &mut runs, notes);
     let wall_s: Vec<f64> = runs.iter().map(|run| run.timed.wall_s).collect();

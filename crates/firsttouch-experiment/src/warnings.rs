@@ -123,17 +123,19 @@ pub(crate) fn slow_in_one(plan: &Plan, runs: &[&[SessionRun]]) -> Option<String>
     ))
 }
 
-/// The ratio of the means where it is another than the typical ratio, by more than may pass as the same.
-pub(crate) fn means_disagree(plan: &Plan, name: &str, ratio: Ratio, means: (f64, f64)) -> Option<String> {
-    let (baseline, mean) = means;
-    let of_means = plan.objective.times_better(baseline, mean);
-    (of_means.is_finite() && (of_means / ratio.value).ln().abs() > plan.same_band.ln_1p()).then(|| {
+/// The ratio of the sums where it is another than the mean of the ratios, by more than may pass as the same.
+pub(crate) fn means_disagree(plan: &Plan, name: &str, ratio: Ratio, of_sums: f64) -> Option<String> {
+    (of_sums.is_finite() && (of_sums / ratio.value).ln().abs() > plan.same_band.ln_1p()).then(|| {
         let better = plan.objective.word(Verdict::Faster);
         let (values, few) =
             if plan.objective.is_wall() { ("times", "slow runs") } else { ("values", "runs") };
+        let (means, what) = match plan.objective.higher_is_better {
+            true => ("harmonic", "the time that equal work takes at these rates"),
+            false => ("arithmetic", "the sum"),
+        };
         format!(
-            "{name} is {:.3} times {better} by the typical run, and {of_means:.3} times by the sum of all {values}: a few {few} make the \
-             difference; where the sum is what counts, go by the second",
+            "{name} is {:.3} times {better} by the geometric mean of its ratios, and {of_sums:.3} times by the {means} means of all {values}: \
+             a few {few} make the difference; where {what} is what counts, go by the second",
             ratio.value
         )
     })
@@ -147,7 +149,7 @@ pub(crate) fn drifting(plan: &Plan, phase: &str, history: &History) -> Option<St
     };
     Some(format!(
         "{who} became {} during the {phase} ({} {:+.1} % from first to last run): the ratios allow for \
-         it because every block holds the baseline, the means do not; {remedy}",
+         it, each being of runs of one block, the means do not; {remedy}",
         direction(plan, &drift),
         plan.objective.values(),
         100.0 * drift.change

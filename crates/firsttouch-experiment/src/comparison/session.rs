@@ -73,8 +73,8 @@ struct Judged {
     contrasts: Vec<Option<Contrast>>,
     /// Mean logarithms of the ratios, also where there is no contrast yet.
     log_ratios: Vec<Option<f64>>,
-    /// Arithmetic means of what is compared: of the baseline and of the configuration.
-    means: Vec<Option<(f64, f64)>>,
+    /// Ratios of the sums.
+    of_sums: Vec<Option<f64>>,
 }
 
 /// Decides a session; without the baseline nothing is compared in it.
@@ -96,7 +96,7 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
         told.extend(warnings::drifting_in_series(&plan, &history.runs));
         let series: Vec<Vec<f64>> = (0..all.len()).map(|place| log_losses(&plan, &history, place)).collect();
         told.extend(warnings::persistent_in_series(&plan.configurations, &series));
-        in_series(&history, &series, rules.same_band)
+        in_series(&series, rules.same_band)
     };
     let has_baseline = plan.configurations.first() == Some(&rules.baseline);
     let places = 0..plan.configurations.len();
@@ -113,11 +113,11 @@ pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (Comp
             let name = &plan.configurations[place];
             let values: Vec<f64> = all[place].iter().map(|run| run.value).collect();
             let mut bimodal = false;
-            if let Some((ratio, means)) = ratio.zip(judged.means[place]) {
+            if let Some((ratio, of_sums)) = ratio.zip(judged.of_sums[place]) {
                 let typical = (paired && values.len() <= MOST_EXAMINED)
                     .then(|| warnings::far_from_normal(name, ratio, &history.log_ratios(place)));
                 told.extend(typical.flatten());
-                told.extend(warnings::means_disagree(&plan, name, ratio, means));
+                told.extend(warnings::means_disagree(&plan, name, ratio, of_sums));
             }
             if values.len() <= MOST_EXAMINED {
                 bimodal = inspect(&plan, name, &mut history.runs[place], &mut told);
@@ -192,12 +192,12 @@ fn in_blocks(history: &History, same_band: f64) -> Judged {
     Judged {
         contrasts: with_places(contrasts(&history.blocks, BASELINE), places.len()),
         log_ratios: places.clone().map(|place| mean(&history.log_ratios(place))).collect(),
-        means: places.map(|place| history.common_means(place)).collect(),
+        of_sums: places.map(|place| history.ratio_of_sums(place)).collect(),
         decider,
     }
 }
 
-fn in_series(history: &History, series: &[Vec<f64>], same_band: f64) -> Judged {
+fn in_series(series: &[Vec<f64>], same_band: f64) -> Judged {
     let mut decider = Decider::new(series.len().saturating_sub(1), ALPHA, same_band);
     let contrasts = unpaired_contrasts(series, BASELINE);
     decider.judge(contrasts.get(1..).unwrap_or(&[]), series.first().map_or(0, Vec::len) as u32);
@@ -206,10 +206,17 @@ fn in_series(history: &History, series: &[Vec<f64>], same_band: f64) -> Judged {
         log_ratios: (0..series.len())
             .map(|place| beside(place, &|place| mean(&series[place])).map(|(base, own)| base - own))
             .collect(),
-        means: (0..series.len()).map(|place| beside(place, &|place| mean(&history.values(place)))).collect(),
+        of_sums: (0..series.len())
+            .map(|place| beside(place, &|place| mean_loss(&series[place])).map(|(base, own)| base / own))
+            .collect(),
         contrasts,
         decider,
     }
+}
+
+/// What a run takes in the mean; of rates, what equal work does.
+fn mean_loss(log_losses: &[f64]) -> Option<f64> {
+    mean(&log_losses.iter().map(|log_loss| log_loss.exp()).collect::<Vec<f64>>())
 }
 
 /// One entry for each place, also where blocks tell of none.

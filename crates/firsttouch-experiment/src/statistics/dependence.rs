@@ -10,6 +10,9 @@ const ALPHA: f64 = 0.05;
 /// Of fewer blocks nothing is told: the distributions below are those of many.
 const FEWEST_BLOCKS: usize = 8;
 
+/// Logarithms of measurements that differ by no more than this in the mean differ by rounding alone.
+const ROUNDING: f64 = 1e-12;
+
 /// A configuration whose runs resemble its own runs in the block before, more than chance makes them: a slow one follows a slow one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Persistence {
@@ -37,14 +40,14 @@ pub fn persistence(blocks: &[Block]) -> Option<Persistence> {
     (0..configurations).filter_map(of).max_by(|left, right| left.correlation.total_cmp(&right.correlation))
 }
 
-/// The first serial correlation of values around 0, and how likely chance makes one as large; `None` of too few.
+/// The first serial correlation of logarithms around 0, and how likely chance makes one as large; `None` of too few, and where they are all the same.
 fn serial_correlation(values: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = values.iter().map(|value| value * value).sum();
-    if values.len() < FEWEST_BLOCKS || squares == 0.0 {
+    let count = values.len() as f64;
+    if values.len() < FEWEST_BLOCKS || squares <= count * ROUNDING * ROUNDING {
         return None;
     }
     let products: f64 = values.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let count = values.len() as f64;
     let correlation = products / squares;
     let p = 0.5 * tail((correlation + 1.0 / count) * count.sqrt(), f64::INFINITY)?;
     Some((correlation, p))
@@ -164,6 +167,17 @@ mod tests {
         assert!(found.configuration == 1 && found.correlation > 0.4, "{found:?}");
         assert_eq!(persistence_in_series(&series(|at| 0.01 * at as f64)), None);
         assert_eq!(persistence_in_series(&[vec![1.0; 7], Vec::new()]), None, "too few");
+    }
+
+    #[test]
+    fn rounding_is_no_dependence() {
+        let constant: Vec<Vec<f64>> =
+            (1..200).map(|at| vec![(1.0 + 0.001 * f64::from(at)).ln(); 30]).collect();
+        for series in constant {
+            assert_eq!(persistence_in_series(std::slice::from_ref(&series)), None, "{series:?}");
+            let blocks: Vec<Block> = series.iter().map(|&value| vec![Some(value), Some(0.0)]).collect();
+            assert_eq!(persistence(&blocks), None, "{series:?}");
+        }
     }
 
     #[test]

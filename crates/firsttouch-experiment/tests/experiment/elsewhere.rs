@@ -132,6 +132,18 @@ fn more_is_better_where_that_is_said() {
 }
 
 #[test]
+fn rates_that_few_runs_decide_are_compared_by_the_time_of_equal_work() {
+    let mut measured = session("monday", 60, true, &[("new", 1.1)]);
+    measured.configurations[1].runs.iter_mut().step_by(10).for_each(|run| run.value /= 11.0);
+    let told = decide(&[measured], "old", true).sessions[0].warnings.join("\n");
+    // Of ten runs nine take 1/1.1 of the baseline's time, and one ten times as long: 0.55; in the arithmetic mean nothing would differ.
+    let found = ["0.54", "0.55"]
+        .map(|of_sums| format!("times better by the geometric mean of its ratios, and {of_sums}"));
+    assert!(found.iter().any(|words| told.contains(words)), "{told}");
+    assert!(told.contains("by the harmonic means of all values"), "{told}");
+}
+
+#[test]
 fn another_baseline_comes_first() {
     let comparison = decide(&[session("monday", 20, false, &[("new", 0.8)])], "new", false);
     assert_eq!(comparison.sessions[0].configurations[0].name, "new");

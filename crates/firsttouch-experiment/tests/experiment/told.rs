@@ -50,7 +50,7 @@ fn what_a_configuration_leaves_behind_is_told() {
 #[test]
 fn slow_runs_of_one_configuration_are_told() {
     let moody = |machine: &mut Machine| machine.slow_mode = Some((1, 0.08, 3.0));
-    let (apart, sums) = ("are slow and stand apart", "by the sum of all times");
+    let (apart, sums) = ("are slow and stand apart", "by the arithmetic means of all times");
     assert!(warned(apart, 4, 100, moody) * 100 >= 80 * SESSIONS);
     assert!(warned(apart, 4, 100, |_| {}) <= FIVE_PERCENT_AT_MOST);
     assert!(warned(sums, 4, 100, moody) * 100 >= 80 * SESSIONS);
