@@ -181,11 +181,7 @@ fn summary_table(page: &mut String, report: &TuneReport) {
             page,
             &format!("**{label}: {}**", cell_code(&recommended.name)),
             recommended,
-            [
-                (runs.len() + confirmation.baseline_runs.len()).to_string(),
-                judged.mean_of(runs),
-                ratio_cell(confirmation.ratio.as_ref(), false),
-            ],
+            [runs.len().to_string(), judged.mean_of(runs), ratio_cell(confirmation.ratio.as_ref(), false)],
             &format!("**{}**", verdict::state_word(confirmation.state)),
             &costs(runs, peak_memory(report, recommended, Phase::Confirmation)),
         );

@@ -98,7 +98,7 @@ pub(crate) fn mean_number(mean: f64, half_width: f64) -> String {
     format!("{mean:.decimals$} ± {half_width:.decimals$}")
 }
 
-/// A factor: `2.85`, `12.4`, `120`; three decimals where the ratio hugs 1 and two would say nothing.
+/// A factor: `2.85`, `12.4`, `120`; three decimals where two would say nothing ([`ratio_words`]).
 pub(crate) fn times(value: f64, fine: bool) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.to_owned(),
@@ -111,9 +111,10 @@ pub(crate) fn times(value: f64, fine: bool) -> String {
     }
 }
 
-/// The three numbers of a ratio, at one precision.
+/// The three numbers of a ratio, at one precision: a finer one where the ratio hugs 1, or an end would be shown as 1 and is not.
 pub(crate) fn ratio_words(ratio: &Ratio) -> (String, String, String) {
-    let fine = [ratio.value, ratio.low, ratio.high].iter().all(|v| (0.9..1.1).contains(v));
+    let hugs = [ratio.value, ratio.low, ratio.high].iter().all(|v| (0.9..1.1).contains(v));
+    let fine = hugs || [ratio.low, ratio.high].iter().any(|&v| v != 1.0 && times(v, false) == "1.00");
     (times(ratio.value, fine), times(ratio.low, fine), times(ratio.high, fine))
 }
 
@@ -205,6 +206,7 @@ mod tests {
         assert_eq!(ratio(&Ratio { value: 2.849, low: 2.791, high: 2.912 }), "2.85 [2.79, 2.91]");
         assert_eq!(ratio(&Ratio { value: 1.0041, low: 0.9987, high: 1.0102 }), "1.004 [0.999, 1.010]");
         assert_eq!(ratio(&Ratio { value: 120.4, low: 1.0, high: f64::INFINITY }), "120 [1.00, —]");
+        assert_eq!(ratio(&Ratio { value: 1.053, low: 1.0017, high: 1.108 }), "1.053 [1.002, 1.108]");
     }
 
     #[test]

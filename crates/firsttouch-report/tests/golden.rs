@@ -4,7 +4,7 @@
 
 mod common;
 
-use firsttouch_documents::{JobRank, JobReport, SetupAction, SetupReport, to_json};
+use firsttouch_documents::{BenchReport, JobRank, JobReport, SetupAction, SetupReport, to_json};
 use firsttouch_experiment::{ConfirmationState, Ratio};
 use firsttouch_placement::{Placement, Record};
 use firsttouch_report::live::Live;
@@ -151,6 +151,8 @@ fn articles_are_as_they_were() {
     // 4651.5 / 193.426 and 4651.5 / 211.
     assert!(told.contains("24.0") && told.contains("22.0"), "{told}");
     expect("articles.txt", &told);
+    let interrupted = BenchReport { interrupted: true, ..report.clone() };
+    assert!(text::bench(&interrupted, 80, Style::Plain).starts_with("The session was interrupted"));
     expect("articles.md", &markdown::bench(&report));
     let page = html::bench(&report);
     assert!(page.contains("Published ratios beside") && page.contains("Figures over the number of threads"));

@@ -102,7 +102,7 @@ pub(super) fn summary(report: &TuneReport) -> String {
             fresh_label(confirmation.state, recommended),
             escape(&asked(report.configuration(recommended).and_then(|c| c.asked.as_ref()))),
             number::UNKNOWN.to_owned(),
-            (runs.len() + confirmation.baseline_runs.len()).to_string(),
+            runs.len().to_string(),
             judged.mean_of(runs),
             confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio),
             format!("<strong>{}</strong>", verdict::state_word(confirmation.state)),

@@ -10,6 +10,14 @@ use firsttouch_documents::{BenchReport, CaseList};
 /// Each case with its figures, what others published, and remarks; of articles the tables that the cases repeat.
 pub fn bench(report: &BenchReport, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    if report.interrupted {
+        page.paragraph(
+            "",
+            "The session was interrupted: what it had not finished is missing.",
+            Some(Tone::Strong),
+        );
+        page.blank();
+    }
     if !report.articles.is_empty() {
         of_articles(&mut page, report);
         return page.text;

@@ -155,7 +155,6 @@ fn summary_table(report: &TuneReport) -> Table {
         table.row(row(report, configuration, index == 0, is_recommended));
     }
     if let (Some(confirmation), Some(recommended)) = (&report.confirmation, &report.recommended) {
-        let runs = confirmation.recommended_runs.len() + confirmation.baseline_runs.len();
         let configuration = report.configuration(recommended);
         let asked = configuration.and_then(|c| c.asked.as_ref());
         let memory = configuration.and_then(|c| peak_memory(report, c, Phase::Confirmation));
@@ -163,7 +162,7 @@ fn summary_table(report: &TuneReport) -> Table {
             Cell::toned(format!("{}: {recommended}", verdict::fresh_label(confirmation.state)), Tone::Strong),
             Cell::new(cells::asked(asked)),
             Cell::new(number::UNKNOWN),
-            Cell::new(runs.to_string()),
+            Cell::new(confirmation.recommended_runs.len().to_string()),
             Cell::new(judged.mean_of(&confirmation.recommended_runs)),
             Cell::new(confirmation.ratio.as_ref().map_or(number::UNKNOWN.to_owned(), number::ratio)),
             state_cell(confirmation.state),
