@@ -292,10 +292,11 @@ pub(crate) struct Tune {
     /// Go on until each ratio is known this well, too: half the width of its 95 % interval [default: until it is decided]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) precision: Option<f64>,
-    /// At most N timed runs of each placement
+    /// At most N timed runs of each placement in the search, and N in the confirmation
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) max_runs: Option<u32>,
-    /// At most this much time for the whole session: 90s, 10m, 1h; `none` for as long as it takes to decide [default: 10m]
+    /// At most this much time for the whole session, but for one untimed run of each configuration and the run under way: 90s, 10m, 1h; `none` for
+    /// as long as it takes to decide [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Option<Budget>,
     /// End with 3 unless every placement obtained what it asked for and every verdict is decided
@@ -307,7 +308,8 @@ pub(crate) struct Tune {
     /// Give the program, which is one line then, to a shell [default: sh]; its start is in the time of all
     #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh", conflicts_with = "demo")]
     pub(crate) shell: Option<OsString>,
-    /// N untimed runs of each configuration before the timed ones, to fill caches; the first shows what it obtains
+    /// N untimed runs of each configuration before the timed ones, to fill caches, fewer where they took more than a quarter of the budget; the
+    /// first shows what it obtains
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value = "1")]
     pub(crate) warmup: u32,
     /// A line for the shell before anything else is run, once, or once for each of the varied values that it holds: `make`

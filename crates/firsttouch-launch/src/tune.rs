@@ -32,7 +32,7 @@ use firsttouch_linux::program::text_of;
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{ConfigurationReport, Profile, Receipt, TuneReport};
 use firsttouch_process::{Environment, Event, Stream};
-use probing::Probed;
+use probing::{Probed, UntimedTime};
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -166,6 +166,7 @@ fn compare(
     observer::announce(observer, &variants, &skipped, seed);
 
     let supplies = Supplies::read(&Root::live());
+    let time = UntimedTime { began: request.began, budget: request.budget };
     let looks = probing::Looks {
         interruption,
         environment,
@@ -174,8 +175,7 @@ fn compare(
         folder: folder.path(),
         thp_mode: machine.thp_mode(),
         of_job: request.job.is_some(),
-        began: request.began,
-        budget: request.budget,
+        time,
         named,
     };
     let warm_up = request.warm_up.clone().filter(|_| needs_warming(machine));
@@ -208,7 +208,8 @@ fn compare(
         events: Event::ALL.to_vec(),
         began: request.began,
     };
-    warm_up_by_runs(&mut session, request.untimed_runs, &names, observer)?;
+    let untimed_runs = warm_up_by_runs(&mut session, request.untimed_runs, time, &names, observer)?;
+    warnings.extend(warnings::of_untimed(untimed_runs, request.untimed_runs));
     observer.timing(&names);
     let cold = needs_warming(machine) && session.preparation.warm_bytes() == 0;
     let plan = Plan { untimed, cold, ..plan(request, &configurations, seed) };
@@ -277,18 +278,23 @@ impl Tuned {
     }
 }
 
-/// Runs all configurations in turn as often as is left of their untimed runs, or until the session is interrupted.
+/// Runs all configurations in turn as often as is left of their untimed runs and there is time for, or until the session is interrupted. The
+/// answer is how many untimed runs each had time for.
 fn warm_up_by_runs(
     session: &mut Session<'_, &dyn Interruption>,
     runs: u32,
+    time: UntimedTime,
     names: &[String],
     observer: &mut dyn TuneObserver,
-) -> Result<(), TuneError> {
+) -> Result<u32, TuneError> {
     for run in 2..=runs {
+        if !time.suffices_after(run as usize - 1) {
+            return Ok(run - 1);
+        }
         observer.stage(&Stage::WarmingUp { run, runs });
         for (index, name) in names.iter().enumerate() {
             if session.interruption.asked() {
-                return Ok(());
+                return Ok(runs);
             }
             let done = session.run(index, Vec::new());
             // A run that was told to end has not failed.
@@ -298,7 +304,7 @@ fn warm_up_by_runs(
             })?;
         }
     }
-    Ok(())
+    Ok(runs)
 }
 
 fn plan(request: &TuneRequest<'_>, configurations: &[Configuration], seed: u64) -> Plan {

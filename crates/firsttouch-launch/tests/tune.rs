@@ -8,7 +8,7 @@ use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Somebody who may ask for the end.
 #[derive(Debug, Default)]
@@ -72,6 +72,18 @@ fn session_under(
     asked: &Asked,
     notes: &mut Notes<'_>,
 ) -> Result<Tuned, TuneError> {
+    session_of(conditions, (1, None), script, configurations, asked, notes)
+}
+
+/// With so many untimed runs of each, and a budget.
+fn session_of(
+    conditions: Conditions,
+    (untimed_runs, budget): (u32, Option<Duration>),
+    script: &str,
+    configurations: &[&str],
+    asked: &Asked,
+    notes: &mut Notes<'_>,
+) -> Result<Tuned, TuneError> {
     let environment: Environment = std::env::vars_os().collect();
     let words: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
     let status = StatusReport::examine(&Root::live()).unwrap();
@@ -92,9 +104,9 @@ fn session_under(
         same_band: 0.02,
         precision: None,
         max_runs: Some(2),
-        budget: None,
+        budget,
         conditions,
-        untimed_runs: 1,
+        untimed_runs,
         warm_up: None,
         output: Stream::Null,
         began: Instant::now(),
@@ -127,6 +139,24 @@ fn a_session_tells_what_it_does_and_makes_a_document() {
         tuned.profile.is_ok(),
         report.confirmation.as_ref().is_some_and(|it| it.state == ConfirmationState::Confirmed)
     );
+}
+
+#[test]
+fn the_budget_is_not_spent_on_untimed_runs() {
+    let session = |budget| {
+        let mut notes = Notes::default();
+        let asked = Asked::default();
+        let tuned =
+            session_of(Conditions::default(), (3, budget), "exit 0", &["thp,via=glibc"], &asked, &mut notes);
+        let tuned = tuned.unwrap();
+        let rounds = notes.said.iter().filter(|said| said.starts_with("untimed run ")).count();
+        let warnings = tuned.report.warnings;
+        let told = warnings.iter().any(|warning| warning.contains("had 1 of 3 untimed runs"));
+        (rounds, notes.runs, told)
+    };
+    assert_eq!(session(Some(Duration::ZERO)), (0, 0, true), "but for the look at each");
+    let (rounds, timed, told) = session(None);
+    assert!((rounds, told) == (2, false) && timed > 0);
 }
 
 #[test]

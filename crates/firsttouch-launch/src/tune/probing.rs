@@ -15,8 +15,8 @@ use firsttouch_process::Environment;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Looks take no more than this share of the budget: a look proves nothing.
-const MOST_FOR_LOOKS: u32 = 4;
+/// Untimed runs take no more than this share of the budget: they prove nothing.
+const MOST_UNTIMED: u32 = 4;
 /// So many configurations are looked at however short the budget, the baseline among them.
 const FEWEST_LOOKS: usize = 4;
 
@@ -51,9 +51,7 @@ pub(super) struct Looks<'a> {
     pub(super) thp_mode: Option<&'a str>,
     /// The program starts others that are placed one by one.
     pub(super) of_job: bool,
-    /// When the session began, and how long it may last.
-    pub(super) began: Instant,
-    pub(super) budget: Option<Duration>,
+    pub(super) time: UntimedTime,
     /// So many, the first ones, somebody named: these are looked at in any case.
     pub(super) named: usize,
 }
@@ -87,7 +85,7 @@ impl Looks<'_> {
                 variant.start.follow();
             }
             let name = variant.configuration.name.clone();
-            if number >= self.named.max(FEWEST_LOOKS) && !self.has_time(probed.len()) {
+            if number >= self.named.max(FEWEST_LOOKS) && !self.time.suffices_after(probed.len()) {
                 skipped.push(SkippedConfiguration {
                     name,
                     reason: "the budget is short: a look at each would take more than a quarter of it"
@@ -147,11 +145,21 @@ impl Looks<'_> {
         }
         Ok(probed)
     }
+}
 
-    /// Whether there is time for one more look after so many, if it takes as long as they did in the mean.
-    fn has_time(&self, looks: usize) -> bool {
+/// What untimed runs may take.
+#[derive(Clone, Copy)]
+pub(super) struct UntimedTime {
+    /// When the session began, and how long it may last.
+    pub(super) began: Instant,
+    pub(super) budget: Option<Duration>,
+}
+
+impl UntimedTime {
+    /// Whether there is time for one more after so many runs, or rounds of them, if it takes as long as they did in the mean.
+    pub(super) fn suffices_after(self, done: usize) -> bool {
         let spent = self.began.elapsed();
-        self.budget.is_none_or(|budget| spent + spent / looks.max(1) as u32 <= budget / MOST_FOR_LOOKS)
+        self.budget.is_none_or(|budget| spent + spent / done.max(1) as u32 <= budget / MOST_UNTIMED)
     }
 }
 

@@ -50,6 +50,16 @@ pub(super) fn of_baseline(
     })
 }
 
+/// Untimed runs that the budget had no time for.
+pub(super) fn of_untimed(done: u32, asked: u32) -> Option<String> {
+    (done < asked).then(|| {
+        format!(
+            "the budget is short: each configuration had {done} of {asked} untimed runs, as one more of each would end after a quarter of it; \
+             raise --budget if caches need them"
+        )
+    })
+}
+
 /// Where memory gets cold between the runs, what is done about it: so many bytes are kept warm.
 pub(super) fn of_warming(request: &TuneRequest<'_>, bytes: u64) -> Option<String> {
     let machine = &request.status.machine;
