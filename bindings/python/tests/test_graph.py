@@ -260,6 +260,30 @@ def test_numbers_with_gaps_have_places(tmp_path):
             ours.places([17, missing])
 
 
+def test_numbers_of_64_bits_have_their_own_places(tmp_path):
+    (tmp_path / "large.el").write_text(f"{2**53 + 1} {2**53}\n{2**64 - 1} {2**53 + 1}\n{2**64 - 2} 5\n")
+    ours = graph.read(tmp_path / "large.el")
+    assert ours.ids.tolist() == [5, 2**53, 2**53 + 1, 2**64 - 2, 2**64 - 1]
+    for place, number in enumerate(ours.ids.tolist()):
+        assert ours.places(number) == place and ours.places([number]).tolist() == [place]
+    assert ours.places(ours.ids.reshape(1, 5)).tolist() == [[0, 1, 2, 3, 4]] and ours.places([]).tolist() == []
+    for missing in [2**53 + 2, 2**63, 6, -1, np.int8(-5)]:
+        with pytest.raises(firsttouch.ArgumentError, match=str(missing)):
+            ours.places([missing])
+    rows = graph.from_csr(([0, 1, 2], [1, 0], None))
+    for some in [ours, rows]:
+        for wrong in [5.0, [1.7], "5", True, 1 + 0j, None, 2**64 + 1, [2**64 - 1, 5]]:
+            with pytest.raises(firsttouch.ArgumentError, match="ids of the type"):
+                some.places(wrong)
+    for missing in [-1, 2, 2**64 - 1]:
+        with pytest.raises(firsttouch.ArgumentError, match=str(missing)):
+            rows.places(missing)
+    nothing = graph.from_csr(([0], [], None))
+    for missing in [0, 1]:
+        with pytest.raises(firsttouch.ArgumentError, match=str(missing)):
+            nothing.places(missing)
+
+
 def test_bad_files_say_where(tmp_path):
     path = tmp_path / "bad.gr"
     path.write_text("p sp 2 2\na 1 2 5\na 1 3 5\n")

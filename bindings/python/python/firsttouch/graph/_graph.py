@@ -80,19 +80,23 @@ class Graph:
         """The places of nodes that a file gives these numbers: an array of the same shape."""
         import numpy as np
 
-        wanted = np.asarray(ids)
+        given = whole_numbers(ids, "ids")
+        numbers = given.reshape(-1).astype(np.uint64)
         first = self._core.first_id
         if first is not None:
-            places = wanted.astype(np.int64) - first
-            known = (places >= 0) & (places < self.nodes)
+            # What is below the first one wraps round, beyond all nodes.
+            places: npt.NDArray[Any] = numbers - np.uint64(first)
+            known = places < self.nodes
         else:
             listed = self.ids
-            places = np.searchsorted(listed, wanted)
-            known = np.append(listed, 0)[places] == wanted
-        if not np.all(known):
-            missing = wanted[~known].flat[0] if wanted.ndim else wanted
+            places = np.searchsorted(listed, numbers)
+            known = np.searchsorted(listed, numbers, "right") > places
+        known &= given.reshape(-1) >= 0
+        if not known.all():
+            missing = given.reshape(-1)[~known][0]
             raise ArgumentError(f"the graph has no node {missing}", "graph.ids are the numbers of its nodes")
-        return places
+        # Of one number a number.
+        return places.astype(np.int64).reshape(given.shape)[()]
 
     @property
     def order(self) -> npt.NDArray[np.uint32]:
@@ -303,6 +307,18 @@ def _rows(graph: Any) -> tuple[Any, Any, Any]:
 def taken(graph: Any, lend: bool = False) -> Graph:
     """The graph that somebody means by a graph of ours, a matrix, or three arrays, which are borrowed for few searches."""
     return graph if isinstance(graph, Graph) else _made(graph, lend, False, None, None)
+
+
+def whole_numbers(nodes: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """The numbers by which an argument of this name tells nodes."""
+    import numpy as np
+
+    given = np.asarray(nodes)
+    if given.dtype.kind not in "iu" and given.size:
+        # A list with numbers on both sides of 2^63 is one of fractions to NumPy.
+        hint = f"whole numbers from 0; those from 2^63 on: numpy.array({name}, numpy.uint64)"
+        raise ArgumentError(f"{name} of the type {given.dtype} are no nodes", hint)
+    return given
 
 
 def workers(n_jobs: Optional[int]) -> int:

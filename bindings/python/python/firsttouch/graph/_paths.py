@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from .. import _core
 from .._errors import ArgumentError, NoMemoryError
 from .._machine import topology
-from ._graph import Graph, taken, workers, wrap
+from ._graph import Graph, taken, whole_numbers, workers, wrap
 from ._index import Index, core_of, index_for
 
 if TYPE_CHECKING:
@@ -126,9 +126,7 @@ def places(indices: Optional[npt.ArrayLike], nodes: int) -> tuple[npt.NDArray[np
 
     if indices is None:
         return np.arange(nodes, dtype=np.uint32), (nodes, nodes)
-    given = np.asarray(indices)
-    if given.dtype.kind not in "iu" and given.size:
-        raise ArgumentError(f"indices of the type {given.dtype} are no nodes", "whole numbers from 0")
+    given = whole_numbers(indices, "indices")
     places = given.reshape(-1).astype(np.int64)
     places = np.where(places < 0, places + nodes, places)
     outside = (places < 0) | (places >= nodes)
