@@ -2,12 +2,16 @@
 //!
 //! Invariant: arrays that are borrowed are storage alive by whoever holds [`Borrowed`], are asked anew for their memory by every call,
 //! and are searched only if they are as long as when they were looked at. What is written into them meanwhile is at the
-//! writer's peril: it makes distances wrong, and reaches no other memory.
+//! writer's peril: it makes distances wrong, or a search ends with an error, and reaches no other memory.
 
 use super::numbers::Numbers;
 use crate::errors::{bad_argument, graph_error, no_memory};
 use firsttouch_graph::{BorrowedCsr, CsrArrays, Graph, GraphError, Place, Rows, ValidatedCsr, Weights};
 use pyo3::prelude::*;
+use std::panic::{self, AssertUnwindSafe};
+
+/// What helps those who change arrays of a graph.
+const LEAVE_ALONE: &str = "leave them alone, or let the graph have a copy: from_csr(matrix, copy=True)";
 
 /// Where the arcs of each node begin, the heads of arcs (both of one type), and their weights; without them all are 1.
 pub(super) struct Arrays<'a> {
@@ -46,10 +50,7 @@ impl<'a> Arrays<'a> {
     /// The rows where they lie; they were validated before.
     fn rows(&self, validated: ValidatedCsr) -> PyResult<BorrowedCsr<'_>> {
         BorrowedCsr::known(validated, self.arrays()?).ok_or_else(|| {
-            bad_argument(
-                &"the arrays of the graph have another length than when it was made",
-                "leave them alone, or let the graph have a copy: from_csr(matrix, copy=True)",
-            )
+            bad_argument(&"the arrays of the graph have another length than when it was made", LEAVE_ALONE)
         })
     }
 }
@@ -134,11 +135,24 @@ pub(super) enum Reached<'a> {
 }
 
 impl Reached<'_> {
-    /// To search in.
-    pub(super) fn searched(&self) -> PyResult<Rows<'_>> {
-        match self {
-            Reached::Own(graph) => Ok((*graph).into()),
-            Reached::Borrowed(arrays, validated) => Ok(arrays.rows(*validated)?.into()),
-        }
+    /// What is found by searching in them. Where somebody has changed borrowed ones, so that a search panics, that is an error.
+    pub(super) fn searched<T>(
+        &self,
+        py: Python<'_>,
+        search: impl FnOnce(Rows<'_>) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let (arrays, validated) = match self {
+            Reached::Own(graph) => return search((*graph).into()),
+            Reached::Borrowed(arrays, validated) => (arrays, validated),
+        };
+        let rows = arrays.rows(*validated)?.into();
+        panic::catch_unwind(AssertUnwindSafe(|| search(rows))).unwrap_or_else(|panic| {
+            if arrays.check(py).is_ok_and(|now| now == *validated) {
+                panic::resume_unwind(panic);
+            }
+            let what =
+                "the arrays of the graph were changed since it was made: they are not its rows any more";
+            Err(graph_error(&what, LEAVE_ALONE, None))
+        })
     }
 }

@@ -101,23 +101,25 @@ pub(crate) fn table(
     // Targets are in the caller's order, nodes in that of the graph.
     let order = held.order_inside().filter(|_| targets.is_none());
     let (index, rows) = (index.map(Bound::get), held.rows(py)?);
-    let (searched, mut out) = (rows.searched()?, Out::of(out)?);
+    let mut out = Out::of(out)?;
     for_distance_type!(out, out => {
-        let rows = Rows::new(columns, out, None, order);
-        let work = |stop: &AtomicBool| match index {
-            _ if columns == 0 => Ok(()),
-            Some(index) => {
-                sweep(&index.hierarchy(), &sources, targets.as_deref(), limit, threads, rows, stop)
-            }
-            None => {
-                let goal = Goal { limit, targets: targets.as_deref() };
-                let all = targets.as_deref().unwrap_or_default();
-                let tell = |at: usize, found: &Found<'_>| rows.tell_some(at, found.distances, all);
-                paths::search(searched, &sources, goal, false, threads, stop, &tell)?;
-                rows.finish()
-            }
-        };
-        Ok(patiently(py, work, |_| Ok(()))??)
+        let reported = Rows::new(columns, out, None, order);
+        rows.searched(py, |rows| {
+            let work = |stop: &AtomicBool| match index {
+                _ if columns == 0 => Ok(()),
+                Some(index) => {
+                    sweep(&index.hierarchy(), &sources, targets.as_deref(), limit, threads, reported, stop)
+                }
+                None => {
+                    let goal = Goal { limit, targets: targets.as_deref() };
+                    let all = targets.as_deref().unwrap_or_default();
+                    let tell = |at: usize, found: &Found<'_>| reported.tell_some(at, found.distances, all);
+                    paths::search(rows, &sources, goal, false, threads, stop, &tell)?;
+                    reported.finish()
+                }
+            };
+            Ok(patiently(py, work, |_| Ok(()))??)
+        })
     })
 }
 

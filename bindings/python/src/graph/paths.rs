@@ -98,7 +98,7 @@ pub(crate) fn distances(
     let parents = parents.as_mut().map(Writable::slice).transpose()?;
     for_distance_type!(out, out => {
         let reported = output::Rows::new(held.node_count(), out, parents, held.order_inside());
-        fill(py, rows.searched()?, &sources, limit, threads, reported)
+        rows.searched(py, |rows| fill(py, rows, &sources, limit, threads, reported))
     })
 }
 
@@ -184,9 +184,8 @@ pub(crate) fn suits_index(
     sources: usize,
     threads: usize,
 ) -> PyResult<(bool, String)> {
-    let rows = graph.get().rows(py)?;
-    let rows = rows.searched()?;
     let task = Task { sources, threads, has_hierarchy: false, ends_early: false };
-    let choice = py.detach(|| choose(&GraphShape::of(rows), task));
+    let choose = |rows: Rows<'_>| Ok(py.detach(|| choose(&GraphShape::of(rows), task)));
+    let choice = graph.get().rows(py)?.searched(py, choose)?;
     Ok((choice.algorithm == Algorithm::Phast, choice.reason))
 }
