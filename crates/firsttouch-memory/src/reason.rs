@@ -32,7 +32,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Transparent huge pages are switched off for the whole machine (or for the size asked).
+    /// Transparent huge pages are switched off for the whole machine.
     ThpNever = "thp-never", "sudo firsttouch setup thp madvise --apply";
     /// `PR_SET_THP_DISABLE` is set for the process; it is inherited over fork and exec.
     ThpDisabledByPrctl = "thp-disabled-by-prctl",
@@ -102,6 +102,9 @@ reasons! {
     /// are a few of them by which that is found out.
     SparseUse = "sparse-use",
         "nothing to mend: left so where little of the memory is used, or to find that out; --prefault makes huge pages anyway, where there is room";
+    /// Transparent huge pages of the size asked for are switched off by the setting of that size, which goes before that of the machine.
+    ThpSizeNever = "thp-size-never",
+        "sudo firsttouch setup thp 64k=madvise --apply, with the size asked for: 16k to 1024k, for thp 2m";
 }
 
 impl Reason {

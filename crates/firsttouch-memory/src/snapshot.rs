@@ -109,7 +109,12 @@ impl Snapshot {
 
 /// Why this process gets no pages of a kind, whatever memory there is; `None` if nothing forbids them.
 pub fn forbidden(asked: Pages) -> Option<Reason> {
-    Some(why_small(asked, 0)).filter(|reason| matches!(reason, Reason::ThpNever | Reason::ThpDisabledByPrctl))
+    Some(why_small(asked, 0)).filter(|reason| is_switched_off(*reason) || *reason == Reason::ThpDisabledByPrctl)
+}
+
+/// Whether it is a setting of the machine by which there are no transparent huge pages of a size.
+fn is_switched_off(reason: Reason) -> bool {
+    matches!(reason, Reason::ThpNever | Reason::ThpSizeNever)
 }
 
 /// Why pages of a huge-page arena would be small.
@@ -127,7 +132,9 @@ pub(crate) fn why_small(asked: Pages, forks: u32) -> Reason {
     };
     let never = |path| coverage::is_selected(path, b"never");
     let inherits = coverage::is_selected(of_size, b"inherit").unwrap_or(true);
-    if never(of_size) == Some(true) || inherits && never(ENABLED) == Some(true) {
+    if never(of_size) == Some(true) {
+        Reason::ThpSizeNever
+    } else if inherits && never(ENABLED) == Some(true) {
         Reason::ThpNever
     } else if sys::thp_disabled_by_prctl() == Some(true) {
         Reason::ThpDisabledByPrctl
@@ -180,7 +187,7 @@ fn read_arena(
     now.small_bytes += whole.small;
     now.huge_bytes[arena.backing as usize] += whole.huge;
     let unseen =
-        arena.backing == Backing::Multi && now.multi_bytes.is_none() && small_reason != Reason::ThpNever;
+        arena.backing == Backing::Multi && now.multi_bytes.is_none() && !is_switched_off(small_reason);
     let left_small = match arena.backing {
         Backing::Transparent if arena.has_been_small() => whole.small,
         Backing::Transparent => sparse.probed_bytes(arena).min(whole.small),
