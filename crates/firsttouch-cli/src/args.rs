@@ -420,7 +420,8 @@ pub(crate) struct Measure {
     /// Kind of pages to measure on: thp, 2m, 1g, auto or 4k
     #[arg(long, value_parser = pages, value_name = "KIND", default_value = "thp")]
     pub(crate) pages: Pages,
-    /// Size of each region; two or three are taken on every node [default: 1G, or 4 times the caches]
+    /// Size of each region; two or three are taken on every node, and less than twice the caches measures these [default: 1G, or
+    /// 4 times the caches]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Measure core to core, too: how long a cache line takes that two CPUs write in turn, of all pairs of up to 64 CPUs
@@ -459,7 +460,7 @@ pub(crate) struct Fill {
     /// One round in place of five
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Memory of each trial; twice as much is taken
+    /// Memory of each trial, at least a page of every kind; twice as much is taken
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "1G")]
     pub(crate) size: u64,
     /// Kinds of pages: 4k, thp, 16k…1024k, 2m, 1g

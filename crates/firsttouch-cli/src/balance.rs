@@ -69,8 +69,7 @@ fn solve_case(args: &Solve) -> Outcome {
 
 fn not_solved(error: StrategyError) -> Failure {
     let is_usage = matches!(error, StrategyError::Unknown(_) | StrategyError::Option { .. });
-    let failure = Failure::hinted(error);
-    if is_usage { failure.usage() } else { failure }
+    Failure::hinted(error).usage_if(is_usage)
 }
 
 fn eval_case(args: &Eval) -> Outcome {

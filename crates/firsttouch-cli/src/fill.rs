@@ -6,7 +6,7 @@ use crate::output::{self, Failure, Outcome};
 use crate::progress_lines::ProgressLines;
 use firsttouch_documents::to_json;
 use firsttouch_machine::{Machine, Root};
-use firsttouch_measure::{FillOptions, measure_filling};
+use firsttouch_measure::{FillOptions, FillingError, measure_filling};
 use firsttouch_report::{Style, text};
 
 pub(crate) fn run(args: &Fill) -> Outcome {
@@ -21,7 +21,10 @@ pub(crate) fn run(args: &Fill) -> Outcome {
     let mut tell = |step: usize, of: usize, what: &str| progress.show(&format!("{step} of {of}: {what}"));
     let measured = measure_filling(&machine, &options, clock::now(), &mut tell);
     progress.clear();
-    let report = measured.map_err(Failure::hinted)?;
+    let report = measured.map_err(|error| {
+        let is_usage = matches!(error, FillingError::TooSmall { .. });
+        Failure::hinted(error).usage_if(is_usage)
+    })?;
     output::data(&if args.json {
         to_json(&report)
     } else {

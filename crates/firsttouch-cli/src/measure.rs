@@ -7,7 +7,7 @@ use crate::{clock, export, program};
 use firsttouch_documents::{AnyDocument, MeasurementError, load_measurement, save_measurement};
 use firsttouch_launch::{Here, NotHere};
 use firsttouch_machine::{Machine, Measurement, Root};
-use firsttouch_measure::{MeasureOptions, MeasureProgress, measure};
+use firsttouch_measure::{MeasureError, MeasureOptions, MeasureProgress, measure};
 use firsttouch_placement::{MemoryPolicy, Placement, Resolved};
 use firsttouch_report::Format;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,10 @@ pub(crate) fn run(args: &Measure) -> Outcome {
     let lines = ProgressLines::new();
     let measured = measure(&machine, &options, clock::now(), &mut |progress| lines.show(&words(progress)));
     lines.clear();
-    let measured = measured.map_err(Failure::hinted)?;
+    let measured = measured.map_err(|error| {
+        let is_usage = matches!(error, MeasureError::TooSmall { .. });
+        Failure::hinted(error).usage_if(is_usage)
+    })?;
     let kept = keep(args, &measured);
     let shown = export::show(&AnyDocument::Measurement(Box::new(measured)), args.json, &files);
     output::together([kept, shown])?;

@@ -66,6 +66,11 @@ impl Failure {
         self
     }
 
+    /// The same, where it was.
+    pub(crate) fn usage_if(self, is_usage: bool) -> Failure {
+        if is_usage { self.usage() } else { self }
+    }
+
     /// The error itself, if it is of this type.
     pub(crate) fn cause<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
         self.error.downcast_ref()

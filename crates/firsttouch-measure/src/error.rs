@@ -8,6 +8,12 @@ pub enum MeasureError {
     /// The machine model knows of no node with CPUs that this process may use.
     #[error("no node has CPUs that this process may use")]
     NoCpu,
+    /// Regions without a whole huge page.
+    #[error("regions of {size} bytes are less than one huge page, which has {}", firsttouch_memory::HUGE)]
+    TooSmall {
+        /// The size asked for.
+        size: u64,
+    },
     /// No node has enough memory that nobody uses.
     #[error("measuring takes {} MiB of free memory on a node, and no node has them (most: {} MiB)", needed_bytes >> 20, free_bytes >> 20)]
     NotEnoughMemory {
@@ -62,6 +68,9 @@ impl MeasureError {
         match self {
             MeasureError::NoCpu => {
                 "firsttouch status shows what the cpuset and the affinity of this process leave"
+            }
+            MeasureError::TooSmall { .. } => {
+                "firsttouch measure, without a size: four times the caches; less than twice as much measures them"
             }
             MeasureError::NotEnoughMemory { .. } => {
                 "end what uses the memory, or: firsttouch measure --size 64M (closer to the caches, so less exact)"

@@ -37,6 +37,11 @@ pub fn measure_filling(
     date: String,
     progress: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<FillReport, FillingError> {
+    if let Some(pages) = options.pages.iter().copied().max_by_key(|pages| pages.bytes())
+        && options.size_bytes < pages.bytes() as u64
+    {
+        return Err(FillingError::TooSmall { size: options.size_bytes, pages });
+    }
     // A region, and in a pool or for the warm-up a second one.
     let needed = options.size_bytes.saturating_mul(2);
     if let Some(available) = machine.memory_for_us_bytes().filter(|available| *available < needed) {

@@ -80,6 +80,9 @@ impl Plan {
         if cpu_nodes.is_empty() {
             return Err(MeasureError::NoCpu);
         }
+        if let Some(size) = options.region_bytes.filter(|bytes| *bytes < HUGE as u64) {
+            return Err(MeasureError::TooSmall { size });
+        }
         let caches = cache_bytes(machine);
         let wanted = options.region_bytes.unwrap_or(USUAL_BYTES.max(caches * CACHES));
         let least = options.region_bytes.unwrap_or(LEAST_BYTES.max(caches * 2));
@@ -106,6 +109,13 @@ impl Plan {
                 "regions are {} MiB instead of {}: no more memory is free",
                 region_bytes >> 20,
                 wanted >> 20
+            ));
+        }
+        if (region_bytes as u64) < caches * 2 {
+            notes.push(format!(
+                "regions are {} MiB, and the last-level caches of a node {} MiB: what is measured is mostly the caches",
+                region_bytes >> 20,
+                caches >> 20
             ));
         }
         let page_pair = local_pair(&cpu_nodes, &memory_nodes)
@@ -305,6 +315,24 @@ mod tests {
                 if needed_bytes == 256 * MIB && free_bytes == 100 * MIB),
             "{error}"
         );
+    }
+
+    #[test]
+    fn regions_that_measure_the_caches_say_so_and_empty_ones_are_refused() {
+        let plan = |bytes| {
+            let options = MeasureOptions { region_bytes: Some(bytes), ..MeasureOptions::default() };
+            Plan::of(&machine([16 << 10; 3], ""), &options)
+        };
+        let noted = plan(16 * MIB).unwrap().notes;
+        assert!(
+            noted.iter().any(|note| note.contains("are 16 MiB") && note.contains("a node 32 MiB")),
+            "{noted:?}"
+        );
+        assert!(plan(64 * MIB).unwrap().notes.is_empty());
+        for bytes in [0, 1, 2 * MIB - 1] {
+            let error = plan(bytes).unwrap_err();
+            assert!(matches!(error, MeasureError::TooSmall { size } if size == bytes), "{error}");
+        }
     }
 
     #[test]

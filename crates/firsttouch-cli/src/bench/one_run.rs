@@ -198,8 +198,7 @@ pub(super) fn chosen(name: &str, variant: Option<&str>) -> Outcome<(&'static dyn
 pub(super) fn failed(error: CaseError) -> Failure {
     let hint = error.hint();
     let is_usage = !matches!(error, CaseError::Missing(_) | CaseError::Array { .. });
-    let failure = Failure::new(error).hint_if_some(hint);
-    if is_usage { failure.usage() } else { failure }
+    Failure::new(error).hint_if_some(hint).usage_if(is_usage)
 }
 
 /// What bounds the case with so many bytes, or this file, measured on the CPUs that ran it; its memory is free by now.

@@ -50,6 +50,11 @@ fn what_cannot_be_is_refused_with_a_hint() {
         "{}",
         stderr(&output)
     );
+    for (pages, size) in [("4k", "0"), ("4k", "4095"), ("4k,thp", "1"), ("2m,4k", "1M")] {
+        let output = run(&["fill", "--engines", "touch", "--pages", pages, "--size", size]);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains("less than one page of"), "{}", stderr(&output));
+    }
     assert_code(&run(&["fill", "--engines", "magic"]), 2);
     assert_code(&run(&["fill", "--pages", "3k"]), 2);
 }

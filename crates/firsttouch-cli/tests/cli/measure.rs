@@ -195,6 +195,15 @@ fn threads_that_cannot_be_started_are_told_or_done_without() {
 }
 
 #[test]
+fn regions_of_nothing_are_refused() {
+    for size in ["0", "1", "2047K"] {
+        let output = run(&["measure", "--no-save", "--size", size]);
+        assert_code(&output, 2);
+        assert!(stderr(&output).contains("less than one huge page"), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn too_little_memory_is_refused_with_a_hint() {
     let output = run(&["measure", "--no-save", "--size", "1000000G"]);
     assert_code(&output, 1);

@@ -78,6 +78,14 @@ pub enum FillingError {
         /// Bytes that it takes.
         needed: u64,
     },
+    /// No page of a kind asked for fits into the memory of a trial.
+    #[error("{size} bytes are less than one page of {pages}, which has {}", pages.bytes())]
+    TooSmall {
+        /// Bytes of every trial.
+        size: u64,
+        /// The kind with the largest pages.
+        pages: Pages,
+    },
     /// Memory cannot be had.
     #[error(transparent)]
     Memory(#[from] RegionError),
@@ -100,6 +108,9 @@ impl FillingError {
     pub fn hint(&self) -> &'static str {
         match self {
             FillingError::NoRoom { .. } => "firsttouch fill --size 256M",
+            FillingError::TooSmall { .. } => {
+                "some hundred pages at least, so that their time can be told: firsttouch fill --size 1G"
+            }
             FillingError::Memory(error) => error.hint(),
             FillingError::Team(error) => error.hint(),
             FillingError::Filler(error) => error.hint(),
