@@ -152,6 +152,14 @@ pub(crate) fn asked(baseline: &str, lists: &[String]) -> Result<Choice, ChoiceEr
     choice.unique()
 }
 
+/// Whether lists of placements, as [`TuneRequest::configurations`](crate::TuneRequest::configurations) has them, can be read.
+///
+/// # Errors
+/// Where one is wrong.
+pub fn check_lists(lists: &[String]) -> Result<(), ChoiceError> {
+    asked("plain", lists).map(drop)
+}
+
 /// Chooses the configurations: the baseline, then `lists` or, without any, what the machine can do; then the alternatives
 /// to the agent, if they are asked for.
 ///

@@ -48,7 +48,7 @@ mod written;
 pub use agent::{AgentError, FolderError, RefusedFolder, install};
 pub use alternatives::NotInstalled;
 pub use conditions::Conditions;
-pub use configurations::ChoiceError;
+pub use configurations::{ChoiceError, check_lists};
 pub use here::{Here, NotHere, kept_file};
 pub use job::{Gathering, gathered};
 pub use metric::{MetricError, parse_metric};

@@ -17,7 +17,7 @@ use firsttouch_documents::{
     AnyDocument, BenchReport, CaseComparison, CaseReport, ComparisonAxis, MissingVariant, PlacedArrays,
     PublishedFigure,
 };
-use firsttouch_launch::{Dimension, NoProfile, Workshop};
+use firsttouch_launch::{Dimension, NoProfile, Workshop, check_lists};
 use firsttouch_machine::{Ability, Root, StatusReport};
 use firsttouch_placement::{Profile, SkippedConfiguration};
 use firsttouch_process::Environment;
@@ -179,6 +179,10 @@ pub(super) fn jobs<'a>(
     vary: &'a [Dimension],
     status: &StatusReport,
 ) -> Outcome<Vec<Job<'a>>> {
+    // Told of before variants are compared.
+    check_lists(&args.configs).map_err(|error| {
+        Failure::new(error).usage().hint("firsttouch bench CASE --configs 'thp thp,prefault 2m'")
+    })?;
     let jobs = cases.iter().zip(settings).map(|(case, set)| job(args, *case, set, vary, status));
     let jobs: Vec<Job<'a>> = jobs.collect::<Outcome<_>>()?;
     if jobs.iter().all(|job| job.size().comparisons == 0) {

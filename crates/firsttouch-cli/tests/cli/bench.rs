@@ -336,6 +336,15 @@ fn a_named_array_is_placed_alone_and_read_back() {
     refused(&["gather", "--configs", "plain,object=table:large"], &["`large` is not a kind of pages"]);
 }
 
+#[test]
+fn placements_that_are_none_are_told_before_variants_are_measured() {
+    let output = run(&[&TINY[..], &["--configs", "thp bogus"]].concat());
+    assert_code(&output, 2);
+    let told = stderr(&output);
+    assert!(told.starts_with("error: `bogus` is not a placement"), "{told}");
+    assert!(told.contains("hint: firsttouch bench "), "{told}");
+}
+
 /// Arcs of nodes in both directions, one of them of weight 0, and a node that nothing leads to.
 const GRAPH: &str = "p sp 5 6\na 1 2 4\na 2 1 4\na 2 3 0\na 3 2 0\na 3 4 7\na 4 1 1\n";
 
