@@ -109,7 +109,8 @@ impl Snapshot {
 
 /// Why this process gets no pages of a kind, whatever memory there is; `None` if nothing forbids them.
 pub fn forbidden(asked: Pages) -> Option<Reason> {
-    Some(why_small(asked, 0)).filter(|reason| is_switched_off(*reason) || *reason == Reason::ThpDisabledByPrctl)
+    Some(why_small(asked, 0))
+        .filter(|reason| is_switched_off(*reason) || *reason == Reason::ThpDisabledByPrctl)
 }
 
 /// Whether it is a setting of the machine by which there are no transparent huge pages of a size.

@@ -71,7 +71,7 @@ pub(crate) struct Input {
     #[arg(long)]
     pub(crate) cpus: bool,
     /// What a core spends itself on each byte it exchanges with others, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0")]
     pub(crate) seconds_per_byte: f64,
     /// Where the tasks are: CSV with task,core, or a line for each task [default: their homes; those without one in blocks of their
     /// numbers over all cores]
@@ -332,9 +332,12 @@ pub(crate) enum TaskFormat {
     Metis,
 }
 
+fn seconds(word: &str) -> Result<f64, String> {
+    let seconds = word.trim().parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
+    seconds.ok_or_else(|| format!("`{word}` is no number of seconds, 0 or more"))
+}
+
 fn alpha(text: &str) -> Result<Alpha, String> {
-    let seconds =
-        |word: &str| word.trim().parse().map_err(|_| format!("`{word}` is not a number of seconds"));
     match text.split_once('/') {
         None if text == "auto" => Ok(Alpha::Auto),
         None | Some((_, "message")) => Ok(Alpha::PerMessage(seconds(text.trim_end_matches("/message"))?)),

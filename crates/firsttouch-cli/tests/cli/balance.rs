@@ -153,6 +153,21 @@ fn column(table: &str, name: &str) -> Vec<f64> {
 }
 
 #[test]
+fn seconds_that_are_none_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = dir.path().join("tasks.csv");
+    fs::write(&tasks, "id,load\n0,1\n1,2\n").unwrap();
+    for option in ["--seconds-per-byte", "--alpha"] {
+        for seconds in ["nan", "inf", "1e400", "-1", "many"] {
+            let words = ["balance", "solve", "--machine", "2", "--tasks", tasks.to_str().unwrap()];
+            let output = run(&[&words[..], &[&format!("{option}={seconds}")]].concat());
+            assert_code(&output, 2);
+            assert!(stderr(&output).contains("no number of seconds"), "{}", stderr(&output));
+        }
+    }
+}
+
+#[test]
 fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
     let folder = tempfile::tempdir().unwrap();
     let stem = folder.path().join("case").display().to_string();
