@@ -183,6 +183,41 @@ def test_dense_matrices_have_no_arcs_of_nothing():
     assert graph.dijkstra(masked)[0, 1] == math.inf
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_matrices_of_numpy_are_dense_ones():
+    dense = np.array([[0, 3], [4, 0]])
+    for matrix in [np.asmatrix(dense), np.ma.masked_equal(np.asmatrix(dense), 4)]:
+        ours = graph.from_csr(matrix)
+        assert ours.data.tolist() == [3, 4][: ours.arcs] and ours.nodes == 2
+        assert graph.dijkstra(matrix, indices=0).tolist() == [0, 3]
+
+
+def test_nodes_that_are_not_there_are_refused():
+    ours = graph.from_csr(([0, 1, 2], [1, 0], [5, 6]))
+    for missing in [2, -3, np.array([2**64 - 1], np.uint64), np.array(2**32, np.int64), np.int8(-128)]:
+        for search in [
+            lambda: graph.dijkstra(ours, indices=missing),
+            lambda: graph.distance_table(ours, missing, [0]),
+            lambda: graph.distance_table(ours, [0], missing),
+            lambda: graph.all_pairs(ours, indices=missing),
+        ]:
+            with pytest.raises(firsttouch.ArgumentError, match="there is no node"):
+                search()
+    assert graph.dijkstra(ours, indices=np.array([1, -1], np.int8)).tolist() == [[6, 0], [6, 0]]
+    assert graph.dijkstra(ours, indices=np.array([[0]], np.uint64)).tolist() == [[[0, 5]]]
+
+
+def test_where_a_row_of_nodes_is_meant_several_are_refused():
+    ours = graph.from_csr(([0, 1, 2], [1, 0], [5, 6]))
+    for name, search in [
+        ("sources", lambda: graph.distance_table(ours, [[0, 1]], [0])),
+        ("targets", lambda: graph.distance_table(ours, [0], [[0], [1]])),
+        ("indices", lambda: graph.all_pairs(ours, indices=[[0, 1]])),
+    ]:
+        with pytest.raises(firsttouch.ArgumentError, match=f"{name} of 2 dimensions"):
+            search()
+
+
 def test_a_stored_zero_is_an_arc_in_a_sparse_matrix():
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.csr_matrix((np.array([0.0]), np.array([1]), np.array([0, 1, 1])), (2, 2))

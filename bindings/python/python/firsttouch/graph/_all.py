@@ -11,7 +11,7 @@ from .. import _core
 from .._errors import ArgumentError
 from ._graph import Path, taken, workers
 from ._index import Index, core_of, index_for
-from ._paths import limited, places
+from ._paths import limited, row
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,7 +53,7 @@ def all_pairs(
     if unknown:
         raise ArgumentError(f"`{unknown[0]}` is no figure of distances", f"one of: {' '.join(_FIGURES)}")
     ours, threads, most = taken(graph), workers(n_jobs), limited(limit)
-    sources, _ = places(indices, ours.nodes)
+    sources = row(indices, ours.nodes, "indices")
     # Searches that end soon are sooner than sweeps, which see all nodes.
     prepared = index_for(ours, index, sources.size, threads) if index is not None or most is None else None
     reach, eccentricity = np.empty(sources.size, np.int64), np.empty(sources.size, np.int64)

@@ -294,10 +294,10 @@ def _rows(graph: Any) -> tuple[Any, Any, Any]:
         rows = graph.tocsr()
         return rows.indptr, rows.indices, rows.data
     # As SciPy takes dense matrices: nothing, and nothing finite, is no arc.
-    entries = np.ma.getdata(graph)
+    entries = np.asarray(np.ma.getdata(graph))
     if entries.dtype.kind not in "biuf":
         raise GraphError(f"a matrix of the type {entries.dtype} is no graph", "a sparse or dense matrix of numbers")
-    there = (entries != 0) & np.isfinite(entries) & ~np.ma.getmaskarray(graph)
+    there = (entries != 0) & np.isfinite(entries) & ~np.asarray(np.ma.getmaskarray(graph))
     tails, heads = np.nonzero(there)
     indptr = np.zeros(shape[0] + 1, np.int64)
     np.cumsum(np.bincount(tails, minlength=shape[0]), out=indptr[1:])

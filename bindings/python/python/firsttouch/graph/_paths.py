@@ -113,27 +113,38 @@ def distance_table(
     import numpy as np
 
     ours, threads = taken(graph, index is None and np.size(sources) <= _FEW_SEARCHES), workers(n_jobs)
-    tails, heads = (places(some, ours.nodes)[0] for some in (sources, targets))
+    tails, heads = row(sources, ours.nodes, "sources"), row(targets, ours.nodes, "targets")
     result = _result((tails.size, heads.size), dtype, out, 0)
     prepared = None if index is None else index_for(ours, index, tails.size, threads)
     _core.table(ours._core, core_of(prepared), tails, heads, limited(limit), result, threads)
     return result
 
 
-def places(indices: Optional[npt.ArrayLike], nodes: int) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
+def places(
+    indices: Optional[npt.ArrayLike], nodes: int, name: str = "indices"
+) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
     """The nodes to search from, side by side, and the shape of the result."""
     import numpy as np
 
     if indices is None:
         return np.arange(nodes, dtype=np.uint32), (nodes, nodes)
-    given = whole_numbers(indices, "indices")
-    places = given.reshape(-1).astype(np.int64)
-    places = np.where(places < 0, places + nodes, places)
-    outside = (places < 0) | (places >= nodes)
+    given = whole_numbers(indices, name)
+    numbers = given.reshape(-1)
+    # As they are: the largest of 64 bits would be negative ones among signed numbers.
+    outside = (numbers < -nodes) | (numbers >= nodes)
     if outside.any():
-        wrong = given.reshape(-1)[outside][0]
-        raise ArgumentError(f"there is no node {wrong}: the graph has {nodes}", f"indices from 0 to {nodes - 1}")
-    return places.astype(np.uint32), (*given.shape, nodes)
+        wrong = numbers[outside][0]
+        raise ArgumentError(f"there is no node {wrong}: the graph has {nodes}", f"{name} from 0 to {nodes - 1}")
+    places = numbers.astype(np.int64)
+    return np.where(places < 0, places + nodes, places).astype(np.uint32), (*given.shape, nodes)
+
+
+def row(indices: Optional[npt.ArrayLike], nodes: int, name: str) -> npt.NDArray[np.uint32]:
+    """The nodes of an argument that is one row of them; all if it is `None`."""
+    found, shape = places(indices, nodes, name)
+    if len(shape) > 2:
+        raise ArgumentError(f"{name} of {len(shape) - 1} dimensions are no row of nodes", f"numpy.ravel({name})")
+    return found
 
 
 def limited(limit: float) -> Optional[int]:
