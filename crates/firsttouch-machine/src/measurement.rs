@@ -37,6 +37,9 @@ pub struct MeasuredMachine {
 pub struct MeasuredPages {
     /// The kind asked for (`thp`, `2m`, …).
     pub asked: String,
+    /// The kinds that the regions got, each once; empty in documents from before this was told.
+    #[serde(default)]
+    pub obtained: Vec<String>,
     /// The least share of a measured region that was on huge pages, read back; `None` where the kernel does not tell.
     pub huge_share: Option<f64>,
     /// Bytes of the region that latency was measured in, at each node.

@@ -59,7 +59,7 @@ pub fn measure(
     let mut plan = Plan::of(machine, options)?;
     progress(MeasureProgress::Preparing { bytes: plan.all_bytes(), nodes: plan.memory_nodes.len() });
     let mut memory = memory::Memory::create(&plan)?;
-    let huge_share = memory.huge_share();
+    let (obtained, huge_share) = (memory.kinds(), memory.huge_share());
     plan.notes.append(&mut memory.notes);
     let (results, means) = rounds::measure(&plan, memory, progress)?;
 
@@ -91,6 +91,7 @@ pub fn measure(
         latency_ns,
         pages: MeasuredPages {
             asked: options.pages.to_string(),
+            obtained,
             huge_share,
             latency_bytes: plan.region_bytes as u64,
             bandwidth_bytes: plan.region_bytes as u64,

@@ -38,6 +38,17 @@ impl Memory {
         Ok(memory)
     }
 
+    /// The kinds of pages that the regions got, each once.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        let mut kinds: Vec<String> = Vec::new();
+        for kind in self.chains.iter().chain(&self.streams).map(|region| region.pages().to_string()) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+
     /// The least share of a region that lies on huge pages; `None` where that cannot be read.
     pub(crate) fn huge_share(&self) -> Option<f64> {
         let share = |region: &Region| {

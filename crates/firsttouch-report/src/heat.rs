@@ -1,6 +1,6 @@
 //! What is common to the pictures of a measurement: which matrices are shown, and how far each value is from the best.
 
-use firsttouch_machine::{CoreLatency, CpuPairs, Matrix, MeasuredNode, Measurement};
+use firsttouch_machine::{CoreLatency, CpuPairs, Matrix, MeasuredNode, MeasuredPages, Measurement};
 
 /// A matrix with its words.
 #[derive(Debug)]
@@ -206,13 +206,23 @@ pub(crate) fn basis(measurement: &Measurement) -> String {
         _ => String::new(),
     };
     format!(
-        "{} on {} pages{share}; medians of {}, {} reads each; streams by {}",
+        "{} on {}{share}; medians of {}, {} reads each; streams by {}",
         firsttouch_placement::format_bytes(pages.latency_bytes),
-        pages.asked,
+        kinds(pages),
         crate::number::plural(method.repetitions as usize, "repetition"),
         crate::number::count(method.reads as f64),
         streams(&method.all_cpus),
     )
+}
+
+/// The pages that were measured on, and the kind that was asked for where it is another.
+pub(crate) fn kinds(pages: &MeasuredPages) -> String {
+    let obtained = pages.obtained.join(" and ");
+    match pages.asked.as_str() {
+        asked if obtained.is_empty() => format!("{asked} pages"),
+        asked if asked == obtained || asked == "auto" => format!("{obtained} pages"),
+        asked => format!("{obtained} pages in place of {asked}"),
+    }
 }
 
 fn streams(means: &firsttouch_machine::StreamInstructions) -> String {

@@ -246,6 +246,7 @@ mod tests {
             spread: Spread::default(),
             pages: MeasuredPages {
                 asked: "thp".to_owned(),
+                obtained: Vec::new(),
                 huge_share: None,
                 latency_bytes: 0,
                 bandwidth_bytes: 0,

@@ -73,8 +73,23 @@ fn what_was_asked_on_small_pages_is_measured_on_small_pages() {
     let output = small(&["--json", "--no-save", "--pages", "4k"]);
     assert_code(&output, 0);
     let pages = &json(&stdout(&output))["pages"];
-    assert_eq!(pages["asked"], "4k");
+    assert_eq!((&pages["asked"], &pages["obtained"]), (&serde_json::json!("4k"), &serde_json::json!(["4k"])));
     assert!(pages["huge_share"].is_null() || pages["huge_share"] == 0.0, "{pages}");
+}
+
+/// Whether the pool has pages or not.
+#[test]
+fn the_pages_that_were_obtained_are_told() {
+    let output = small(&["--no-save", "--pages", "2m", "--export-json", "-"]);
+    assert_code(&output, 0);
+    let document = json(&stdout(&output));
+    let (pages, notes) = (&document["pages"], document["notes"].to_string());
+    assert!(!pages["obtained"].as_array().unwrap().is_empty(), "{pages}");
+    assert_eq!(
+        pages["obtained"] == serde_json::json!(["2m"]),
+        !notes.contains("in place of 2m"),
+        "{pages} {notes}"
+    );
 }
 
 #[test]

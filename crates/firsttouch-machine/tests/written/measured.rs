@@ -38,6 +38,7 @@ pub(crate) fn measured(machine: &Machine, read_gbps: Matrix) -> Measurement {
         spread: Spread::default(),
         pages: MeasuredPages {
             asked: "thp".to_owned(),
+            obtained: Vec::new(),
             huge_share: None,
             latency_bytes: 1 << 30,
             bandwidth_bytes: 1 << 29,

@@ -43,11 +43,11 @@ pub fn measurement(measurement: &Measurement) -> String {
     }
     if let Some(latency) = &measurement.page_latency {
         let words = format!(
-            "<p>Over {}: {:.1} ns on 4 KiB pages, {:.1} ns on {} pages.</p>\n",
+            "<p>Over {}: {:.1} ns on 4 KiB pages, {:.1} ns on {}.</p>\n",
             firsttouch_placement::format_bytes(latency.size_bytes),
             latency.small_ns,
             latency.huge_ns,
-            escape(&measurement.pages.asked),
+            escape(&heat::kinds(&measurement.pages)),
         );
         section(&mut page, "Page sizes", &words);
     }

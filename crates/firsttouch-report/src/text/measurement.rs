@@ -150,11 +150,11 @@ fn look(heat: Heat) -> (char, Option<Tone>) {
 fn page_sizes(page: &mut Page, measurement: &Measurement) {
     let Some(latency) = &measurement.page_latency else { return };
     let line = format!(
-        "over {}: {:.1} ns on 4 KiB pages, {:.1} ns on {} pages ({:.2} times)",
+        "over {}: {:.1} ns on 4 KiB pages, {:.1} ns on {} ({:.2} times)",
         firsttouch_placement::format_bytes(latency.size_bytes),
         latency.small_ns,
         latency.huge_ns,
-        visible(&measurement.pages.asked),
+        visible(&heat::kinds(&measurement.pages)),
         latency.small_ns / latency.huge_ns
     );
     page.text.push_str(&line);

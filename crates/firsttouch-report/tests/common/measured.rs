@@ -65,7 +65,8 @@ pub fn three_nodes() -> Measurement {
         latency_ns: latency,
         read_gbps: read,
         pages: MeasuredPages {
-            asked: "thp".to_owned(),
+            asked: "2m".to_owned(),
+            obtained: vec!["2m".to_owned(), "thp".to_owned()],
             huge_share: Some(0.997),
             latency_bytes: 1 << 30,
             bandwidth_bytes: 1 << 30,
