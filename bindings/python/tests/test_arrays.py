@@ -130,6 +130,9 @@ def test_bad_arguments_say_what_would_be_right():
         with pytest.raises(firsttouch.ArgumentError) as error:
             call()
         assert isinstance(error.value, ValueError) and error.value.hint and error.value.hint in str(error.value)
+    for length in [2**62, 2**63, 2**70]:
+        with pytest.raises(firsttouch.NoMemoryError, match="more than can be addressed"):
+            firsttouch.zeros(length)
     with pytest.raises(firsttouch.NoMemoryError) as error:
         firsttouch.zeros(1 << 60, np.uint8)
     assert isinstance(error.value, MemoryError) and "ulimit" in error.value.hint

@@ -207,6 +207,37 @@ def test_nodes_that_are_not_there_are_refused():
     assert graph.dijkstra(ours, indices=np.array([[0]], np.uint64)).tolist() == [[[0, 5]]]
 
 
+def test_arguments_that_mean_nothing_are_named(tmp_path):
+    rows = ([0, 1, 2], [1, 0], [5, 6])
+    ours = graph.from_csr(rows)
+    for name, call in [
+        ("out", lambda: graph.dijkstra(ours, indices=0, out=[0.0, 0.0])),
+        ("graph", lambda: graph.Index.build(rows)),
+        ("graph", lambda: graph.Index.load(tmp_path / "no.index", rows)),
+        ("index", lambda: graph.distance_table(ours, [0], [1], index=5)),
+        ("index", lambda: graph.all_pairs(ours, index=rows)),
+    ]:
+        with pytest.raises(TypeError, match=f"^{name} is of the type"):
+            call()
+    (tmp_path / "one.el").write_text("0 1\n")
+    for most in [-1, 2**64]:
+        with pytest.raises(firsttouch.ArgumentError, match=f"most_memory={most}"):
+            graph.read(tmp_path / "one.el", most_memory=most)
+    assert graph.read(tmp_path / "one.el", most_memory=2**64 - 1, n_jobs=2**70).nodes == 2
+    assert graph.dijkstra(ours, indices=0, n_jobs=2**70).tolist() == [0, 5]
+
+
+def test_files_that_cannot_be_written_are_named(tmp_path):
+    ours = graph.from_csr(([0, 1, 2], [1, 0], [5, 6]))
+    for name in ["graph.gr", "graph.ftg"]:
+        with pytest.raises(FileNotFoundError) as raised:
+            ours.save(tmp_path / "nowhere" / name)
+        assert raised.value.filename == str(tmp_path / "nowhere" / name)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        ours.save(tmp_path / "file" / "graph.gr")
+
+
 def test_where_a_row_of_nodes_is_meant_several_are_refused():
     ours = graph.from_csr(([0, 1, 2], [1, 0], [5, 6]))
     for name, search in [

@@ -79,6 +79,8 @@ def test_mistakes_are_those_of_networkx():
         nx.single_source_dijkstra_path_length(graph, 7, **OURS)
     with pytest.raises(nx.NodeNotFound):
         nx.multi_source_dijkstra_path_length(graph, [0, [1]], **OURS)
+    with pytest.raises(TypeError, match="unhashable"):
+        nx.single_source_dijkstra_path_length(graph, [1], **OURS)
     with pytest.raises(ValueError, match="sources must not be empty"):
         nx.multi_source_dijkstra_path_length(graph, set(), **OURS)
 

@@ -84,15 +84,16 @@ def test_errors_leave_everything_as_it_was():
         with firsttouch.pages("thp"):
             raise ZeroDivisionError
     assert handler() == DEFAULT
-    for kind, least, most in [("3m", 1, None), ("thp", 0, None), ("thp", 2, 1)]:
+    for kind, least, most in [("3m", 1, None), ("thp", 0, None), ("thp", 2, 1), ("thp", -1, None), ("thp", 1, 1 << 64)]:
         for whole in (False, True):
             with pytest.raises(firsttouch.ArgumentError) as error:
                 with firsttouch.pages(kind, min_bytes=least, max_bytes=most, whole_process=whole):
                     pass
             assert error.value.hint and handler() == DEFAULT
-    with pytest.raises(OverflowError):
-        with firsttouch.pages("thp", min_bytes=-1):
-            pass
+    for whole in (False, True):
+        with pytest.raises(TypeError, match="^kind is of the type NoneType"):
+            with firsttouch.pages(None, whole_process=whole):
+                pass
 
     @firsttouch.pages("thp")
     def made():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Optional, SupportsIndex, Union
 
 from . import _core
-from ._errors import ArgumentError, FallbackError, FallbackWarning
+from ._errors import ArgumentError, FallbackError, FallbackWarning, NoMemoryError
 from ._machine import node_for
 
 if TYPE_CHECKING:
@@ -137,6 +137,8 @@ def _placed(
     # A type that is an array itself adds its own axes.
     lengths = _lengths(shape) + kind.shape
     bytes_ = math.prod(lengths) * kind.base.itemsize
+    if bytes_ >= 1 << 63:
+        raise NoMemoryError(f"an array of the shape {lengths} has {bytes_} bytes, more than can be addressed", "a smaller shape")
     where = node_for(node, tier)
     if not bytes_:
         return np.empty(lengths, kind.base), None

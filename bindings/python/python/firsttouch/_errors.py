@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import SupportsIndex
+
 
 class Error(Exception):
     """An error of firsttouch. `hint` is the line that mends it; empty if there is none."""
@@ -53,3 +56,11 @@ class TuneError(Error):
 
 class FallbackWarning(UserWarning):
     """Memory that did not get the pages asked for, under `on_fallback="warn"`."""
+
+
+def whole_bytes(number: SupportsIndex, name: str) -> int:
+    """The number of bytes that is the argument of this name."""
+    count = operator.index(number)
+    if not 0 <= count < 1 << 64:
+        raise ArgumentError(f"{name}={count} is no number of bytes", f"{name}=0 or more, less than 2^64")
+    return count

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Optional
 
 from . import _core
+from ._errors import whole_bytes
 
 # The largest size there is.
 _NO_LIMIT = (1 << 64) - 1
@@ -38,8 +39,12 @@ def pages(
     sizes on if `min_bytes` says so; as `ISM()` does it in R, with one heap for both. Memory that a library frees by another
     function than C's `free` is not for this: see docs/authors.md.
     """
+    if not isinstance(kind, str):
+        raise TypeError(f"kind is of the type {type(kind).__name__}, and is a word, such as thp")
+    least = whole_bytes(min_bytes, "min_bytes")
+    most = _NO_LIMIT if max_bytes is None else whole_bytes(max_bytes, "max_bytes")
     if whole_process:
-        with _whole_process(kind, min_bytes, _NO_LIMIT if max_bytes is None else max_bytes):
+        with _whole_process(kind, least, most):
             yield
         return
     from . import _numpy
@@ -47,8 +52,7 @@ def pages(
     table = _numpy.table()
     handler = None
     if kind != "plain":
-        most = _NO_LIMIT if max_bytes is None else max_bytes
-        handler = _core.placing_handler(table, kind, min_bytes, most)
+        handler = _core.placing_handler(table, kind, least, most)
         _watch_limits()
     before = _core.set_handler(table, handler)
     try:

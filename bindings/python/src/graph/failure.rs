@@ -69,7 +69,8 @@ pub(super) fn os_error(error: &std::io::Error, path: &Path) -> PyErr {
             let text = text.split(" (os error").next().unwrap_or_default().to_owned();
             PyOSError::new_err((number, text, path.display().to_string()))
         }
-        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+        // With the builtin of its kind.
+        None => std::io::Error::new(error.kind(), format!("{}: {error}", path.display())).into(),
     }
 }
 

@@ -5,9 +5,11 @@
 //! reads lends it to nobody who writes; an array that is borrowed already is refused. Python itself knows nothing of that: as with
 //! all functions that work on arrays without its lock, other threads must leave the arrays alone meanwhile.
 
+use crate::errors::bad_argument;
 use firsttouch_graph::{Index, Weights};
 use numpy::{
-    Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
+    BorrowError, Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -67,6 +69,16 @@ numbers! { I32, i32, "i4"; U32, u32, "u4"; I64, i64, "i8"; U64, u64, "u8"; F32, 
 
 fn wrong() -> PyErr {
     PyTypeError::new_err("a contiguous array of numbers was expected")
+}
+
+fn not_to_be_written(error: BorrowError) -> PyErr {
+    match error {
+        BorrowError::AlreadyBorrowed => bad_argument(
+            &"out is borrowed already: its memory is that of the graph, or of other results",
+            "an array of its own memory: out=numpy.empty(shape)",
+        ),
+        other => other.into(),
+    }
 }
 
 /// The array, if it is one of this type in the machine's order of bytes; an error if it is none that a slice can be had of.
@@ -132,7 +144,7 @@ impl<'py, T: Number> Writable<'py, T> {
     /// The same; `None` if its elements are of another type.
     pub(super) fn if_typed(array: &Bound<'py, PyAny>) -> PyResult<Option<Writable<'py, T>>> {
         let Some(array) = typed::<T>(array)? else { return Ok(None) };
-        Ok(Some(Writable(array.try_readwrite()?)))
+        Ok(Some(Writable(array.try_readwrite().map_err(not_to_be_written)?)))
     }
 
     /// Its elements.

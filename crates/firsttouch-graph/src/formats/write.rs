@@ -99,6 +99,8 @@ pub fn save(loaded: &Loaded, path: &Path, format: Format, team: &mut Team) -> Re
         return write_text(loaded, format, &mut stream, team);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The file beside it is nobody's business where there is no folder.
+    folder.metadata().map_err(wrong)?;
     let mut file = tempfile::Builder::new().prefix(".firsttouch-").tempfile_in(folder).map_err(wrong)?;
     let written = match format {
         Format::Binary => binary::write(loaded, file.as_file_mut()).map_err(WriteError::Stream),

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import _core
-from .._errors import ArgumentError, GraphError
+from .._errors import ArgumentError, GraphError, whole_bytes
 from .._machine import node_for
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ def read(
     """
     path, beside = os.fspath(path), None if coordinates is None else os.fspath(coordinates)
     where, threads = node_for(node, None), workers(n_jobs)
+    most_memory = None if most_memory is None else whole_bytes(most_memory, "most_memory")
     return wrap(_core.Graph.read(path, format, undirected, reorder, beside, most_memory, pages, where, threads))
 
 
@@ -328,4 +329,5 @@ def workers(n_jobs: Optional[int]) -> int:
     count = operator.index(n_jobs)
     if count < 1:
         raise ArgumentError(f"{count} threads do nothing", "n_jobs=1 or more, -1 or None for all that may be used")
-    return count
+    # There are no more than CPUs, whatever the number.
+    return min(count, 1 << 32)

@@ -30,12 +30,12 @@ class Index:
     @classmethod
     def build(cls, graph: Graph, *, n_jobs: Optional[int] = None) -> Index:
         """The index of a graph, with its weights. Ctrl-C waits until it is built."""
-        return _wrap(_core.Index.build(graph._core, workers(n_jobs)), graph)
+        return _wrap(_core.Index.build(_core_of_graph(graph), workers(n_jobs)), graph)
 
     @classmethod
     def load(cls, path: Path, graph: Graph, *, n_jobs: Optional[int] = None) -> Index:
         """The index of a graph, from a file that `save` wrote of the index of this graph, perhaps with other weights."""
-        return _wrap(_core.Index.load(os.fspath(path), graph._core, workers(n_jobs)), graph)
+        return _wrap(_core.Index.load(os.fspath(path), _core_of_graph(graph), workers(n_jobs)), graph)
 
     def save(self, path: Path) -> None:
         """Writes what takes long to find into a file: 4 bytes for every node. Weights are the graph's."""
@@ -80,9 +80,18 @@ def _wrap(core: _core.Index, graph: Graph) -> Index:
     return index
 
 
+def _core_of_graph(graph: Graph) -> _core.Graph:
+    """What is inside a graph, which must be ours: an index keeps it."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph is of the type {type(graph).__name__}, not firsttouch.graph.Graph: from_csr(matrix) makes one")
+    return graph._core
+
+
 def index_for(graph: Graph, index: Optional[Index], sources: int, threads: int) -> Optional[Index]:
     """The index that somebody gave, which must be of this graph; or a new one, if it suits the graph and pays."""
     if index is not None:
+        if not isinstance(index, Index):
+            raise TypeError(f"index is of the type {type(index).__name__}, not firsttouch.graph.Index")
         if index.graph is not graph:
             raise ArgumentError("the index is of another graph", "give index.graph, or build another index")
         return index

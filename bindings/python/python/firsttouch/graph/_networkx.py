@@ -247,7 +247,8 @@ def multi_source_dijkstra_path_length(
 def single_source_dijkstra_path_length(
     G: Converted, source: Hashable, cutoff: Optional[float] = None, weight: Optional[str] = "weight"
 ) -> Distances:
-    return multi_source_dijkstra_path_length(G, [source], cutoff, weight)
+    # As a set, so that what cannot be a node is refused as by networkx.
+    return multi_source_dijkstra_path_length(G, {source}, cutoff, weight)
 
 
 def shortest_path_length(

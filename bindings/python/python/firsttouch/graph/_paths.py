@@ -165,6 +165,8 @@ def _result(
     import numpy as np
 
     if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out is of the type {type(out).__name__}, not an array of NumPy's")
         if dtype is not None and np.dtype(dtype) != out.dtype:
             raise ArgumentError(f"out is of the type {out.dtype}, not {np.dtype(dtype)}", "out decides: leave dtype away")
         if out.shape != shape:
