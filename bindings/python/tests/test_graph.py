@@ -360,6 +360,10 @@ def test_bad_files_say_where(tmp_path):
     with pytest.raises(firsttouch.GraphError, match="no whole number") as error:
         graph.read(path)
     assert "power of ten" in error.value.hint
+    path.write_text("p sp 2 1\na 1 two 5\n")
+    with pytest.raises(firsttouch.GraphError, match="line 2") as error:
+        graph.read(path)
+    assert "format=" in error.value.hint and "--" not in error.value.hint
     path.write_bytes(gzip.compress(b"p sp 2 1\na 1 2 5\n" * 100)[:-9])
     with pytest.raises(firsttouch.GraphError, match="cut off") as error:
         graph.read(path)

@@ -6,8 +6,8 @@ use super::numbers::{Number, Writable};
 use super::patience::patiently;
 use crate::errors::{bad_argument, graph_error, no_memory, pages};
 use firsttouch_graph::{
-    Format, Graph, Ids, Loaded, Order, OutArc, Place, ReadError, ReadOptions, Reordering, WriteError, read,
-    read_coordinates, save,
+    Format, Graph, Ids, LineError, Loaded, Order, OutArc, Place, ReadError, ReadOptions, Reordering,
+    WriteError, read, read_coordinates, save,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -45,6 +45,7 @@ fn unread(path: &Path, error: &ReadError) -> PyErr {
                 | ReadError::TooManyAlone { line, .. } => Some(*line),
                 _ => None,
             };
+            // Those that name an option of the command name an argument here.
             let hint = match error {
                 ReadError::Unknown | ReadError::Ambiguous => {
                     let words = Format::words(Format::is_text, "\", \"", "\" or \"");
@@ -57,6 +58,9 @@ fn unread(path: &Path, error: &ReadError) -> PyErr {
                 ReadError::TooMuchText { .. } => {
                     "unpack it and look at it; a graph may have so much text by most_memory=BYTES, too"
                 }
+                ReadError::Line {
+                    reason: LineError::Expected { .. } | LineError::EndsEarly { .. }, ..
+                } => "look at the line; docs/graphs.md describes the formats, and format= names one",
                 _ => error.hint(),
             };
             graph_error(&format_args!("{}: {error}", path.display()), hint, line)

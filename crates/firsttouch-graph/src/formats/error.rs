@@ -17,7 +17,9 @@ pub enum ReadError {
     #[error("it is empty")]
     Empty,
     /// A packed file that ends too early.
-    #[error("its {packing} data ends early, after {bytes} bytes of text: the file was cut off")]
+    #[error(
+        "its {packing} data ends early, after {bytes} bytes of text: the file was cut off, or something else follows"
+    )]
     CutOff {
         /// What it is packed with.
         packing: &'static str,
@@ -250,8 +252,11 @@ impl LineError {
             LineError::NegativeWeight { .. } => {
                 "shortest paths with negative weights need another algorithm (Bellman and Ford's)"
             }
-            LineError::WeightTooLarge { .. } | LineError::TooLarge { .. } => {
+            LineError::WeightTooLarge { .. } => {
                 "divide all weights by the same number, so that the largest is below 2^32"
+            }
+            LineError::TooLarge { .. } => {
+                "numbers of nodes and counts are below 2^64, coordinates below 2^31: is the line damaged?"
             }
             LineError::FractionalWeight { .. } => {
                 "multiply all weights by the same power of ten, so that they are whole numbers"

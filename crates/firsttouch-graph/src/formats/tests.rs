@@ -112,6 +112,13 @@ fn bad_dimacs_lines_are_named() {
     for (text, line, reason) in cases {
         assert_eq!(wrong_line("gr", text), (line, reason), "{text}");
     }
+    for (ending, text) in [("gr", "p sp 99999999999999999999 0\n"), ("el", "18446744073709551616 0\n")] {
+        let (_, reason) = wrong_line(ending, text);
+        assert!(
+            matches!(reason, LineError::TooLarge { .. }) && !reason.hint().contains("weights"),
+            "{reason}"
+        );
+    }
     let (line, reason) = wrong_line("gr", "c PACE\np ocr 3 1 1\n1 2\n");
     assert!(matches!(reason, LineError::NotSupported { .. }) && line == 2, "{reason}");
 }
@@ -430,6 +437,10 @@ fn packed_files_are_unpacked_and_cut_ones_noticed() {
         for cut in [packed.len() / 2, packed.len() - 1] {
             let error = read_as("gr", &packed[..cut]).unwrap_err();
             assert!(matches!(error, ReadError::CutOff { .. }), "{error:?}");
+        }
+        match read_as("gr", [&packed[..], b"junk\n"].concat()).unwrap_err() {
+            ReadError::Damaged { .. } => {}
+            error => assert!(error.to_string().ends_with("or something else follows"), "{error}"),
         }
     }
     let mut damaged = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
