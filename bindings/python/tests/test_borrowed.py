@@ -98,3 +98,21 @@ def test_what_is_written_is_borrowed_alone():
         graph.dijkstra(lent, indices=[0], out=data.reshape(1, 2))
     assert data.tolist() == [5.0, 6.0]
     assert graph.dijkstra(lent, indices=0).tolist() == [0.0, 5.0]
+
+
+@pytest.mark.parametrize("nodes", [10, 100_000])
+def test_lent_arrays_that_were_changed_are_an_error(nodes):
+    indptr, heads = np.arange(nodes + 1, dtype=np.int32), np.roll(np.arange(nodes, dtype=np.int32), -1)
+    lent = graph.from_csr((indptr, heads, None), copy=False)
+    for changed, value in [(heads, nodes), (heads, -1), (indptr, 2**31 - 1)]:
+        kept = changed.copy()
+        changed[:] = value
+        for search in [
+            lambda: graph.dijkstra(lent, indices=0),
+            lambda: graph.dijkstra(lent, indices=[0, 1, 2, 3], n_jobs=2),
+            lambda: graph.distance_table(lent, [0, 1], [2, 3], n_jobs=2),
+        ]:
+            with pytest.raises(firsttouch.GraphError, match="arrays of the graph were changed.*\n.*copy=True"):
+                search()
+        changed[:] = kept
+        assert graph.dijkstra(lent, indices=0, n_jobs=2).max() == nodes - 1

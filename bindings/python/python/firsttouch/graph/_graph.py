@@ -200,11 +200,11 @@ def from_csr(
     entries at one place are two arcs (SciPy takes them so where `data` is `float64`, and else makes one of their sum).
     Weights of any type are taken as long as they are whole numbers from 0 to 2^32 - 1; fractions are refused.
 
-    With `copy=False` nothing is copied: searches read the arrays where they lie, and the graph keeps them. They must not be
-    changed as long as it lives: what is found would be wrong, or a `GraphError`. That is possible for rows with `indptr` and `indices` of one type (`int32`,
-    `uint32`, `int64`) and `data` of `float64`, or of integers of 32 or 64 bits; what would have to be converted is refused. With
-    `copy=True` the entries are copied once, into 8 bytes for every arc and 8 for every node: head and weight side by side, so that a search
-    waits for one cache line, not two. `copy=None` copies as well, since whoever makes a graph to search it often gains more by
+    With `copy=False` nothing is copied: searches read the arrays where they lie, and the graph keeps them. They must not be changed as
+    long as it lives: what is found would be wrong, or a `GraphError`. That is possible for rows with `indptr` and `indices` of one type
+    (`int32`, `uint32`, `int64`) and `data` of `float64`, or of integers of 32 or 64 bits; what would have to be converted is refused.
+    With `copy=True` the entries are copied once, into 8 bytes for every arc and 8 for every node: head and weight side by side, so that a
+    search waits for one cache line, not two. `copy=None` copies as well, since whoever makes a graph to search it often gains more by
     that than the copy costs; functions that are given a matrix, and search a few times only, do not. `graph.copied` tells.
 
     The copy lies on transparent huge pages if it is larger than one of them, unless `pages` says otherwise, as for
