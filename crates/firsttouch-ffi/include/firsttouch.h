@@ -44,7 +44,7 @@ enum firsttouch_result
    */
   FIRSTTOUCH_RESULT_OK = 0,
   /*
-   A pointer that must not be null is null, or a range of sizes is empty.
+   A pointer that must not be null is null, a range is empty or overlaps another, or a value is none that is known.
    */
   FIRSTTOUCH_RESULT_BAD_ARGUMENT = 1,
   /*

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char};
 pub enum FirsttouchResult {
     /// Done.
     Ok = 0,
-    /// A pointer that must not be null is null, or a range of sizes is empty.
+    /// A pointer that must not be null is null, a range is empty or overlaps another, or a value is none that is known.
     BadArgument = 1,
     /// No kind of pages has this name.
     BadPages = 2,
@@ -59,8 +59,8 @@ impl FirsttouchResult {
         match self {
             FirsttouchResult::Ok => (c"done", c""),
             FirsttouchResult::BadArgument => (
-                c"an argument is null, or the range of sizes is empty",
-                c"sizes are bytes: 1 <= least <= most",
+                c"an argument is null or means nothing: an empty or overlapping range, a word, number or bits that are not known",
+                c"firsttouch.h says what each function takes; sizes are bytes, 1 <= least <= most",
             ),
             FirsttouchResult::BadPages => (
                 c"no kind of pages has this name",
