@@ -35,6 +35,23 @@ fn document(graph: &Path, arguments: &[&str]) -> Value {
 }
 
 #[test]
+fn graphs_of_next_to_nothing_are_told_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = folder.path().join("small.gr");
+    for (header, size, found) in
+        [("p sp 0 0\n", "0 nodes, 0 arcs", "0 paths,"), ("p sp 1 0\n", "1 node, 0 arcs", "1 path,")]
+    {
+        std::fs::write(&graph, header).unwrap();
+        let output = apsp(&graph, &[]);
+        assert_code(&output, 0);
+        let told = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.starts_with(&format!("graph {size}")), "{told}");
+        assert!(told.contains(&format!(" found {found}")) && !told.contains("obtained ;"), "{told}");
+        assert!(!told.contains(" no 1000 nodes"), "{told}");
+    }
+}
+
+#[test]
 fn every_algorithm_tells_the_same_of_all_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let graph = line(folder.path());

@@ -225,7 +225,7 @@ pub fn choose(shape: &GraphShape, task: Task) -> Choice {
         )
     } else if are_many {
         format!(
-            "every thread has sources of its own, and no {NEIGHBOURHOOD} nodes are reached from one: too few for a hierarchy to be \
+            "every thread has sources of its own, and fewer than {NEIGHBOURHOOD} nodes are reached from one: too few for a hierarchy to be \
              worth its making"
         )
     } else {

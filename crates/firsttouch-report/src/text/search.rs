@@ -3,7 +3,7 @@
 use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, bytes, count, plural, seconds};
 use crate::style::{Style, Tone};
-use firsttouch_documents::{Figures, GraphReceipt, MergeReport, SearchReport, Spread};
+use firsttouch_documents::{Figures, GraphFigures, GraphReceipt, MergeReport, SearchReport, Spread, Totals};
 
 /// What was searched, how fast, and where the graph lay.
 pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
@@ -17,11 +17,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
     };
     let ranks = report.ranks.map_or(String::new(), |ranks| format!(" in each of {}", plural(ranks, "rank")));
     let lines = [
-        (
-            "graph      ",
-            format!("{} nodes, {} arcs, {}", graph.nodes, graph.arcs, bytes(graph.bytes as f64)),
-            None,
-        ),
+        ("graph      ", format!("{}, {}", size(graph), bytes(graph.bytes as f64)), None),
         (
             "read       ",
             format!("{}, prepared {}", seconds(report.parse_s), seconds(report.preprocessing_s)),
@@ -40,14 +36,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
             ),
             Some(Tone::Strong),
         ),
-        (
-            "found      ",
-            format!(
-                "{} paths, the longest {}, all together {}",
-                totals.reached, totals.farthest, totals.checksum
-            ),
-            None,
-        ),
+        ("found      ", found(totals), None),
         ("memory     ", memory(&report.receipt), None),
     ];
     for (name, words, tone) in lines {
@@ -73,14 +62,10 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
 pub fn merge(report: &MergeReport, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
     let (graph, totals) = (&report.graph, &report.totals);
-    page.paragraph("graph      ", &format!("{} nodes, {} arcs", graph.nodes, graph.arcs), None);
+    page.paragraph("graph      ", &size(graph), None);
     let done = format!("{} of {}", report.searched, plural(report.sources, "source"));
     page.paragraph("searched   ", &done, Some(Tone::Strong));
-    let found = format!(
-        "{} paths, the longest {}, all together {}",
-        totals.reached, totals.farthest, totals.checksum
-    );
-    page.paragraph("found      ", &found, None);
+    page.paragraph("found      ", &found(totals), None);
     for (name, words) in figures(&report.figures) {
         page.paragraph(name, &words, None);
     }
@@ -91,6 +76,15 @@ pub fn merge(report: &MergeReport, width: usize, style: Style) -> String {
         .collect();
     page.list("missing", &missing, "-", None);
     page.text
+}
+
+fn size(graph: &GraphFigures) -> String {
+    format!("{}, {}", plural(graph.nodes, "node"), plural(graph.arcs, "arc"))
+}
+
+fn found(totals: &Totals) -> String {
+    let paths = plural(totals.reached as usize, "path");
+    format!("{paths}, the longest {}, all together {}", totals.farthest, totals.checksum)
 }
 
 /// A line for each figure that was asked for.
@@ -121,7 +115,8 @@ fn memory(receipt: &GraphReceipt) -> String {
         let sizes = obtained.bytes_by_page_size.iter().rev();
         let sizes =
             sizes.map(|(page, all)| format!("{} on pages of {}", bytes(*all as f64), bytes(*page as f64)));
-        sizes.collect::<Vec<_>>().join(", ")
+        let sizes = sizes.collect::<Vec<_>>().join(", ");
+        if sizes.is_empty() { "none".to_owned() } else { sizes }
     });
     format!("{} asked, obtained {obtained}; {}", receipt.asked.pages, plural_copies(receipt.copies))
 }
