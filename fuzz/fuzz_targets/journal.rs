@@ -25,9 +25,9 @@ fuzz_target!(|input: &[u8]| {
         let _ = (history.begin(), history.is_cut_off());
         for (line, step) in history.open_steps() {
             assert_eq!(&history.entries[line], step);
-            if let JournalEntry::Move { nodes, .. } | JournalEntry::Collapse { nodes: Some(nodes), .. } = step
-                && let Ok(runs) = nodes.parse::<NodeRuns>()
-            {
+            let JournalEntry::Move { nodes, to, .. } = step else { continue };
+            let texts = [Some(nodes), to.as_ref()].into_iter().flatten();
+            for runs in texts.filter_map(|text| text.parse::<NodeRuns>().ok()) {
                 assert_eq!(runs.pages().count() as u64, runs.len());
                 assert_eq!(runs.to_string().parse().as_ref(), Ok(&runs));
             }

@@ -1,10 +1,8 @@
 //! Memory onto huge pages, call by call.
 
 use crate::areas::Area;
-use crate::destination::PAGE_BYTES;
 use crate::fresh::Fresh;
 use crate::pace::Pace;
-use crate::runs::NodeRuns;
 use crate::work::{Halt, Phase, Work};
 use firsttouch_documents::JournalEntry;
 use firsttouch_linux::maps::{cover, read_maps};
@@ -180,9 +178,7 @@ enum Answer {
 }
 
 fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<Answer, Halt> {
-    // The block comes to lie where most of its pages are: the others leave their node.
-    let nodes = if work.several_nodes { Some(nodes_of(work, start, bytes)?.to_string()) } else { None };
-    work.note(JournalEntry::Collapse { start, bytes, nodes })?;
+    work.note(JournalEntry::Collapse { start, bytes })?;
     let (mut tries, mut refusals) = (0, 0);
     loop {
         work.make_ready();
@@ -206,14 +202,6 @@ fn one(work: &mut Work<'_>, pace: &mut Pace, start: u64, bytes: u64) -> Result<A
         work.target.pause(PAUSE);
         work.may_go_on()?;
     }
-}
-
-/// The node of every page of a range.
-fn nodes_of(work: &mut Work<'_>, start: u64, bytes: u64) -> Result<NodeRuns, Halt> {
-    let addresses: Vec<u64> = (start..start + bytes).step_by(PAGE_BYTES as usize).collect();
-    let mut nodes = vec![-1; addresses.len()];
-    work.executor.nodes_of(&addresses, &mut nodes).map_err(|error| work.halt_of(error))?;
-    Ok(NodeRuns::of(&nodes))
 }
 
 /// Whether all of a range is still there: the kernel has one error number for "unmapped" and "none free", and has done what
@@ -273,6 +261,7 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::destination::PAGE_BYTES;
     use proptest::prelude::*;
 
     #[test]

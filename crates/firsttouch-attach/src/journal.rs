@@ -180,9 +180,9 @@ mod tests {
                 before: "0-3".to_owned(),
                 given: "2".to_owned()
             }),
-            (any::<u64>(), any::<u64>(), proptest::option::of("[0-9*,-]{0,9}"))
-                .prop_map(|(start, bytes, nodes)| JournalEntry::Collapse { start, bytes, nodes }),
-            (any::<u64>(), "[0-9*,-]{0,9}").prop_map(|(start, nodes)| JournalEntry::Move { start, nodes }),
+            (any::<u64>(), any::<u64>()).prop_map(|(start, bytes)| JournalEntry::Collapse { start, bytes }),
+            (any::<u64>(), "[0-9*,-]{0,9}", proptest::option::of("[0-9*,-]{0,9}"))
+                .prop_map(|(start, nodes, to)| JournalEntry::Move { start, nodes, to }),
             (0usize..20).prop_map(|line| JournalEntry::Undone { line }),
             Just(JournalEntry::End { ended: AttachEnded::Interrupted }),
         ]
@@ -198,7 +198,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a/b");
         let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
-        let step = |start| JournalEntry::Move { start, nodes: "0*2".to_owned() };
+        let step = |start| JournalEntry::Move { start, nodes: "0*2".to_owned(), to: Some("1,-".to_owned()) };
         journal.write(begin("boot")).unwrap();
         assert_eq!(journal.write(step(4096)).unwrap(), 1);
         let busy = Journal::open(&place, 7, 99, "boot").unwrap_err();
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_was_taken_back_is_no_longer_open() {
-        let step = JournalEntry::Move { start: 0, nodes: String::new() };
+        let step = JournalEntry::Move { start: 0, nodes: String::new(), to: None };
         let all = [begin("b"), step.clone(), step.clone(), JournalEntry::Undone { line: 2 }];
         let history = JournalHistory::parse(&text(&all)).unwrap();
         assert_eq!(history.open_steps(), [(1, &step)]);
@@ -242,18 +242,22 @@ mod tests {
             "\n",
             r#"{"step":"move","start":4096,"nodes":"0*2"}"#,
             "\n",
+            r#"{"step":"collapse","start":2097152,"bytes":2097152,"nodes":"0*512"}"#,
+            "\n",
         );
         let folder = tempfile::tempdir().unwrap();
         fs::write(path_of(folder.path(), 7, 99), old).unwrap();
         let mut journal = Journal::open(folder.path(), 7, 99, "b").unwrap();
-        let step = JournalEntry::Move { start: 4096, nodes: "0*2".to_owned() };
-        assert_eq!(journal.history().open_steps(), [(1, &step)]);
+        let step = JournalEntry::Move { start: 4096, nodes: "0*2".to_owned(), to: None };
+        let collapse = JournalEntry::Collapse { start: 2 << 20, bytes: 2 << 20 };
+        assert_eq!(journal.history().open_steps(), [(2, &collapse), (1, &step)]);
+        assert_eq!(journal.history().undo_steps(), 1);
         // An undo goes on in the same file.
         journal.write(JournalEntry::Undone { line: 1 }).unwrap();
         let text = fs::read_to_string(journal.path()).unwrap();
         let last = text.lines().last().unwrap();
         assert_eq!(last, r#"{"kind":"attach-journal","schema_version":1,"step":"undone","line":1}"#);
-        assert!(JournalHistory::parse(text.as_bytes()).unwrap().open_steps().is_empty());
+        assert_eq!(JournalHistory::parse(text.as_bytes()).unwrap().undo_steps(), 0);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 
 mod areas;
 mod attach;
+mod back;
 mod bind;
 mod collapse;
 mod destination;

@@ -6,8 +6,7 @@
 use crate::areas::Area;
 use crate::destination::{Destination, PAGE_BYTES};
 use crate::pace::Pace;
-use crate::runs::NodeRuns;
-use crate::window::{Page, WINDOW, Window, next_window, tells_huge};
+use crate::window::{Page, WINDOW, Window, next_window, node_runs, tells_huge};
 use crate::work::{Halt, Phase, Work};
 use firsttouch_documents::JournalEntry;
 use firsttouch_linux::smaps::PMD_BYTES;
@@ -29,9 +28,9 @@ const UNANSWERED: i32 = i32::MIN;
 
 /// A page and where it is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ticket {
-    page: Page,
-    node: u32,
+pub(crate) struct Ticket {
+    pub(crate) page: Page,
+    pub(crate) node: u32,
 }
 
 /// Bytes of these areas that lie on other nodes than asked.
@@ -48,11 +47,11 @@ pub(crate) fn bytes_elsewhere(work: &mut Work<'_>, areas: &[Area], to: &Destinat
     Ok(elsewhere)
 }
 
-fn next(work: &Work<'_>, start: u64, end: u64) -> Result<Option<(u64, u64)>, Halt> {
+pub(crate) fn next(work: &Work<'_>, start: u64, end: u64) -> Result<Option<(u64, u64)>, Halt> {
     next_window(work.target, start, end).map_err(|error| work.halt_of(error))
 }
 
-fn read(work: &mut Work<'_>, start: u64, end: u64, may_be_huge: bool) -> Result<Window, Halt> {
+pub(crate) fn read(work: &mut Work<'_>, start: u64, end: u64, may_be_huge: bool) -> Result<Window, Halt> {
     let window = Window::read(work.target, work.executor, start, end);
     let mut window = window.map_err(|error| work.halt_of(error))?;
     if may_be_huge {
@@ -96,7 +95,9 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
             if tickets.is_empty() {
                 continue;
             }
-            work.note(JournalEntry::Move { start, nodes: window.nodes(start, end).to_string() })?;
+            let nodes = node_runs(window.pages.iter().copied(), start, end).to_string();
+            let to = node_runs(tickets.iter().map(|ticket| (ticket.page, ticket.node as i32)), start, end);
+            work.note(JournalEntry::Move { start, nodes, to: Some(to.to_string()) })?;
             left_bytes += mover.carry_out(work, tickets, !tells)?;
             done = work.moved_bytes;
             work.progress(Phase::Move, done, of.max(done), begun);
@@ -117,37 +118,6 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
 fn is_balanced(work: &Work<'_>) -> bool {
     let setting = work.target.root().read("proc/sys/kernel/numa_balancing").ok().flatten();
     setting.is_some_and(|setting| setting.trim() != "0")
-}
-
-/// Moves pages back to where a journal says that they were; false if some could go another time.
-pub(crate) fn put_back(
-    work: &mut Work<'_>,
-    mover: &mut Mover,
-    start: u64,
-    nodes: &NodeRuns,
-) -> Result<bool, Halt> {
-    let before: Vec<Option<u32>> = nodes.pages().collect();
-    let end = start.saturating_add(before.len() as u64 * PAGE_BYTES);
-    let mut all_back = true;
-    let tells = tells_huge(work.target);
-    let mut at = start;
-    while let Some((from, until)) = next(work, at, end)? {
-        at = until;
-        work.may_go_on()?;
-        let window = read(work, from, until, !tells)?;
-        let tickets: Vec<Ticket> = window
-            .pages
-            .iter()
-            .filter_map(|(page, now)| {
-                let node = (*before.get(((page.address - start) / PAGE_BYTES) as usize)?)?;
-                (u32::try_from(*now).ok()? != node).then_some(Ticket { page: *page, node })
-            })
-            .collect();
-        if !tickets.is_empty() {
-            all_back &= mover.carry_out(work, tickets, !tells)? == 0;
-        }
-    }
-    Ok(all_back)
 }
 
 /// Carries out tickets at a pace.
@@ -171,7 +141,12 @@ impl Mover {
 
     /// Moves pages, with more tries for those that did not go; the bytes that stayed and may go another time. `guessed`: what looks like a huge
     /// page may be many base ones.
-    fn carry_out(&mut self, work: &mut Work<'_>, tickets: Vec<Ticket>, guessed: bool) -> Result<u64, Halt> {
+    pub(crate) fn carry_out(
+        &mut self,
+        work: &mut Work<'_>,
+        tickets: Vec<Ticket>,
+        guessed: bool,
+    ) -> Result<u64, Halt> {
         let mut open = tickets;
         let mut refused_bytes = 0;
         for (attempt, largest) in CALLS.into_iter().enumerate() {

@@ -19,6 +19,13 @@ use std::time::Duration;
 const WALK_PER_PAGE: Duration = Duration::from_nanos(30);
 const PAGE_BYTES: u64 = 4096;
 
+/// Whether the kernel's walk of all page tables holds the process up for no more than a part of `limit`.
+pub(crate) fn is_short_walk(target: &Target, limit: Duration) -> io::Result<bool> {
+    let resident = Status::read(target.root(), target.member())?.vm_rss_bytes.unwrap_or(0);
+    let pages = u32::try_from(resident / PAGE_BYTES).unwrap_or(u32::MAX);
+    Ok(WALK_PER_PAGE * pages <= limit / 4)
+}
+
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
@@ -51,9 +58,7 @@ pub(crate) struct Survey {
 impl Survey {
     /// Reads a process, in pieces where the whole would hold it up for more than a part of `limit`.
     pub(crate) fn read(target: &Target, limit: Duration) -> io::Result<Survey> {
-        let resident = Status::read(target.root(), target.member())?.vm_rss_bytes.unwrap_or(0);
-        let pages = u32::try_from(resident / PAGE_BYTES).unwrap_or(u32::MAX);
-        if WALK_PER_PAGE * pages > limit / 4
+        if !is_short_walk(target, limit)?
             && let Some(survey) = Survey::in_pieces(target)?
         {
             return Ok(survey);

@@ -1,14 +1,14 @@
 //! The way back: affinity and node placement as the journal has them, newest step first.
 
+use crate::areas::Area;
 use crate::attach::{AttachContext, AttachError, finish};
+use crate::back::{Back, Moved};
 use crate::bind::{self, Set, ThreadAffinity};
 use crate::executor::Executor;
 use crate::heirs::{self, Cpuset};
 use crate::journal::{Journal, JournalHistory, Step};
-use crate::migrate::{Mover, put_back};
 use crate::pace::Took;
-use crate::reading::Reader;
-use crate::runs::NodeRuns;
+use crate::reading::{Reader, Reading};
 use crate::store::boot_id;
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Phase, Shortfalls, Watcher, Work};
@@ -36,10 +36,8 @@ pub fn undo(
     let steps = steps_of(journal.history(), target.image());
     let (asked, affinity) = (AttachAsked::default(), ThreadAffinity::default());
     let reader = Reader { target, asked: &asked, affinity: &affinity, nodes: &context.nodes, stall_limit };
-    let before = reader
-        .read(executor)
-        .map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?
-        .receipt;
+    let Reading { areas, receipt: before, .. } =
+        reader.read(executor).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?;
     let begun = Instant::now();
     let mut work = Work {
         target,
@@ -65,7 +63,7 @@ pub fn undo(
         AttachEnded::Done
     } else {
         let _urgent = Urgent::begin();
-        let outcome = take_back(&mut work, &steps, &context.journals);
+        let outcome = take_back(&mut work, &steps, &areas, &context.journals);
         finish(&mut work, outcome)
     };
     let wall_s = begun.elapsed().as_secs_f64();
@@ -116,9 +114,9 @@ fn steps_of(history: &JournalHistory, image: &ProgramImage) -> Vec<Step> {
     history.open_steps().into_iter().map(step).collect()
 }
 
-fn take_back(work: &mut Work<'_>, steps: &[Step], journals: &Path) -> Result<(), Halt> {
+fn take_back(work: &mut Work<'_>, steps: &[Step], areas: &[Area], journals: &Path) -> Result<(), Halt> {
     let begun = Instant::now();
-    let mut mover = Mover::new(work.stall_limit);
+    let mut back = Back::new(work, areas);
     let (mut done, of) = (0, work.journal.history().undo_steps());
     let cpuset = Cpuset(cpuset_of_process(work.target.root(), work.target.member()));
     heirs::of_process(work, steps, &cpuset)?;
@@ -133,13 +131,10 @@ fn take_back(work: &mut Work<'_>, steps: &[Step], journals: &Path) -> Result<(),
                 JournalEntry::Affinity { thread, start_ticks, before, given } => {
                     affinity(work, *thread, *start_ticks, (before, given), &cpuset)?
                 }
-                JournalEntry::Collapse { start, nodes: Some(nodes), .. }
-                | JournalEntry::Move { start, nodes }
-                    if *same_program =>
-                {
+                JournalEntry::Move { start, nodes, to } if *same_program => {
                     // What was written by us reads; what does not was changed by somebody else.
-                    if let Ok(nodes) = nodes.parse::<NodeRuns>() {
-                        put_back(work, &mut mover, *start, &nodes)?
+                    if let Ok(moved) = Moved::parse(*start, nodes, to.as_deref()) {
+                        back.put(work, &moved)?
                     } else {
                         work.notes.push(format!("line {} of the journal does not tell nodes", line + 1));
                         true
@@ -165,6 +160,7 @@ fn take_back(work: &mut Work<'_>, steps: &[Step], journals: &Path) -> Result<(),
             heirs::of_descendants(work, steps, journals)?;
         }
     }
+    back.tell(work);
     if steps.iter().any(|step| !step.same_program) {
         work.notes.push(
             "the process has become another program since: its memory is its own, only CPUs were given back"
@@ -172,8 +168,8 @@ fn take_back(work: &mut Work<'_>, steps: &[Step], journals: &Path) -> Result<(),
         );
     } else if steps.iter().any(|step| matches!(step.entry, JournalEntry::Collapse { .. })) {
         work.notes.push(
-            "pages that were collapsed stay huge: no call from outside splits them. The program's own writes, forks and \
-             unmappings do"
+            "pages that were collapsed stay huge, each on one node: no call from outside splits them. The program's own writes, \
+             forks and unmappings do"
                 .to_owned(),
         );
     }
@@ -242,7 +238,7 @@ mod tests {
                 asked: AttachAsked::default(),
             }))
         };
-        let step = JournalEntry::Move { start: 0, nodes: "0*2".to_owned() };
+        let step = JournalEntry::Move { start: 0, nodes: "0*2".to_owned(), to: None };
         let entries = vec![begin(1), step.clone(), begin(5), step.clone()];
         let history = JournalHistory { entries, whole_bytes: 0 };
         let found: Vec<_> =

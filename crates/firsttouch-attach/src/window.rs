@@ -55,17 +55,17 @@ impl Window {
         }
         self.pages = joined;
     }
+}
 
-    /// The nodes of every base page from `start` to `end`.
-    pub(crate) fn nodes(&self, start: u64, end: u64) -> NodeRuns {
-        let mut all = vec![-1; ((end - start) / PAGE_BYTES) as usize];
-        for (page, node) in &self.pages {
-            let first = ((page.address - start) / PAGE_BYTES) as usize;
-            let last = (first + (page.bytes / PAGE_BYTES) as usize).min(all.len());
-            all[first..last].fill(*node);
-        }
-        NodeRuns::of(&all)
+/// The nodes of every base page from `start` to `end`, by those of these pages.
+pub(crate) fn node_runs(pages: impl Iterator<Item = (Page, i32)>, start: u64, end: u64) -> NodeRuns {
+    let mut all = vec![-1; ((end - start) / PAGE_BYTES) as usize];
+    for (page, node) in pages {
+        let first = ((page.address - start) / PAGE_BYTES) as usize;
+        let last = (first + (page.bytes / PAGE_BYTES) as usize).min(all.len());
+        all[first..last].fill(node);
     }
+    NodeRuns::of(&all)
 }
 
 /// The resident pages of a range; huge ones as one where the kernel tells.

@@ -62,15 +62,12 @@ pub enum JournalEntry {
         /// The CPUs that it is given.
         given: String,
     },
-    /// A range is collapsed onto huge pages.
+    /// A range is collapsed onto huge pages. There is no way back: no call from outside splits them, and each has one node.
     Collapse {
         /// First address.
         start: u64,
         /// Its size.
         bytes: u64,
-        /// The node of each 4 KiB page before; absent on machines with one node.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        nodes: Option<String>,
     },
     /// Pages of a range are moved to other nodes.
     Move {
@@ -78,6 +75,10 @@ pub enum JournalEntry {
         start: u64,
         /// The node of each 4 KiB page before.
         nodes: String,
+        /// The node that each is moved to, none for those that stay; absent in older journals, where all that lie elsewhere since count as
+        /// moved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
     },
     /// The step of this line (counted from 0) was taken back, or is not there any more.
     Undone {
@@ -92,14 +93,8 @@ pub enum JournalEntry {
 }
 
 impl JournalEntry {
-    /// Whether it is a step with a way back. What is collapsed stays huge: of a collapse only pages that it brought together from
-    /// several nodes go back.
+    /// Whether it is a step with a way back.
     pub fn can_be_taken_back(&self) -> bool {
-        matches!(
-            self,
-            JournalEntry::Affinity { .. }
-                | JournalEntry::Move { .. }
-                | JournalEntry::Collapse { nodes: Some(_), .. }
-        )
+        matches!(self, JournalEntry::Affinity { .. } | JournalEntry::Move { .. })
     }
 }

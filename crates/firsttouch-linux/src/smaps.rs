@@ -1,5 +1,6 @@
 //! What is resident where: `/proc/PID/smaps`, `smaps_rollup` and `numa_maps`.
 
+use crate::cpulist::parse_list;
 use crate::maps::{Mapping, hex, process_file, read_text, read_text_first, unreadable};
 use crate::root::Root;
 use crate::urgent::Precedence;
@@ -173,7 +174,11 @@ impl NodeRegion {
     fn parse(line: &str) -> Option<NodeRegion> {
         let mut words = line.split(' ');
         let start = hex(words.next()?)?;
-        let policy = words.next()?.to_owned();
+        let mut policy = words.next()?.to_owned();
+        // `prefer (many):0-1` and `weighted interleave:0-1` are two words.
+        if matches!(policy.as_str(), "prefer" | "weighted") {
+            policy = format!("{policy} {}", words.next()?);
+        }
         let mut region = NodeRegion {
             start,
             policy,
@@ -196,6 +201,11 @@ impl NodeRegion {
         }
         region.is_of_file &= !is_huge;
         Some(region)
+    }
+
+    /// The nodes that its policy names; `None` where it names none.
+    pub fn policy_nodes(&self) -> Option<Vec<u32>> {
+        parse_list(self.policy.rsplit_once(':')?.1)
     }
 
     /// Resident bytes by node; `None` where pages are there but not their size.
@@ -236,7 +246,8 @@ pub fn read_numa_maps(root: &Root, pid: u32) -> io::Result<Vec<NodeRegion>> {
     read_numa_maps_first(root, pid, &Precedence::none())
 }
 
-fn read_numa_maps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<NodeRegion>> {
+/// The same, before other threads, as [`read_smaps_first`].
+pub fn read_numa_maps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<NodeRegion>> {
     let path = process_file(root, pid, "numa_maps");
     parse_numa_maps(&read_text_first(&path, precedence)?).ok_or_else(|| unreadable(&path))
 }
@@ -350,6 +361,12 @@ VmFlags: rd wr mr mw me de ht
             7f0030000000 default\n";
         let regions = parse_numa_maps(text).unwrap();
         assert_eq!(regions[0].policy, "interleave:0-1");
+        assert_eq!((regions[0].policy_nodes(), regions[2].policy_nodes()), (Some(vec![0, 1]), None));
+        let of_two_words =
+            parse_numa_maps("7f00 weighted interleave:0-1\n7f01 prefer (many):1\n7f02 bind=static:3")
+                .unwrap();
+        let nodes: Vec<_> = of_two_words.iter().map(NodeRegion::policy_nodes).collect();
+        assert_eq!(nodes, [Some(vec![0, 1]), Some(vec![1]), Some(vec![3])]);
         assert_eq!(bytes_by_node(&regions), Some(BTreeMap::from([(0, 2 << 20), (1, (2 << 20) + (4 << 20))])));
         let unsized_pages = parse_numa_maps("7f00 default anon=1 N0=1").unwrap();
         assert_eq!(bytes_by_node(&unsized_pages), None);

@@ -166,7 +166,10 @@ fn written(folder: &Path) -> Written {
     written.add(Kind::WatchSample, to_line(&recording.samples[0]));
     written.add(Kind::WatchEnd, to_line(&recording.end.unwrap()));
     written.add(Kind::SetupJournal, to_line(&SetupEntry::Undone { line: 1 }));
-    written.add(Kind::AttachJournal, to_line(&JournalEntry::Move { start: 4096, nodes: "0*2".to_owned() }));
+    written.add(
+        Kind::AttachJournal,
+        to_line(&JournalEntry::Move { start: 4096, nodes: "0*2".to_owned(), to: Some("1*2".to_owned()) }),
+    );
     // As the C library and the Python package write it; tests of theirs hold them to this shape.
     let asked = Some(RegionAsked { pages: "thp".to_owned(), bytes: 4 << 20, node: Some(0) });
     written.of(&RegionReceipt { asked, obtained: None, shortfalls: Vec::new() });

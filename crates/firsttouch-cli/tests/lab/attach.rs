@@ -23,6 +23,22 @@ pub(crate) fn tests() -> Vec<Test> {
         journey("cxl", "--memory bind=2", &[(2, 1)], "0-3"),
         journey("cxl", "--node 2", &[(2, 1)], "0-3"),
     ];
+    for setting in [Setting::of("two-node"), Setting::of("two-node").newer()] {
+        tests.push(undone(&setting, "mixed", "--pages thp", |ran| {
+            assert_eq!((at(ran, "before"), at(ran, "attached")), ([4, 2044], [0, 2048]), "{ran:?}");
+            assert!(ran.stdout.contains("\"collapsed_bytes\": 8388608"), "{ran:?}");
+            // A huge page has one node: it stays where most of it was.
+            assert_eq!(at(ran, "undone"), [0, 2048], "{ran:?}");
+        }));
+        tests.push(undone(&setting, "own", "--memory bind=1", |ran| {
+            assert_eq!((at(ran, "attached"), at(ran, "since")), ([0, 2048], [1024, 1024]), "{ran:?}");
+            assert_eq!(at(ran, "undone"), [2048, 0], "{ran:?}");
+        }));
+        tests.push(undone(&setting, "remap", "--memory bind=1", |ran| {
+            assert_eq!((at(ran, "since"), at(ran, "undone")), ([0, 2048], [0, 2048]), "{ran:?}");
+            assert!(ran.stdout.contains("8 MiB lie elsewhere than"), "{ran:?}");
+        }));
+    }
     tests.push(target_dies());
     tests.push(attach_dies());
     tests
@@ -64,6 +80,27 @@ fn journey(
             assert_eq!(said(&ran[0], "whole"), "0", "memory was lost");
         },
     )
+}
+
+/// There and back, with something in between.
+fn undone(
+    setting: &Setting,
+    what: &'static str,
+    options: &str,
+    check: impl Fn(&Collected) + 'static,
+) -> Test {
+    let run = program("undone", &format!("{what} {options} {PATIENT}"));
+    let name = format!("attach {options}, and undone where memory is `{what}` ({})", setting.release);
+    Test::new(name, setting.clone(), vec![run], move |_, ran| {
+        assert_eq!((said(&ran[0], "attached-status"), said(&ran[0], "undone-status")), ("0", "0"));
+        check(&ran[0]);
+    })
+}
+
+/// Pages on nodes 0 and 1 at a moment.
+fn at(one: &Collected, when: &str) -> [u64; 2] {
+    let counts = counts(one, when);
+    [0, 1].map(|node| counts.get(&node).copied().unwrap_or(0))
 }
 
 fn number(one: &Collected, word: &str) -> u64 {

@@ -1,0 +1,95 @@
+/* undone WHAT OPTION…: has itself attached to with these options, does something, and has the attach undone; says how many pages
+ * of its memory were on which node in the beginning, then, since, and afterwards. WHAT is
+ *
+ *   mixed   the first page of each block is on node 0, the others on node 1; nothing is done
+ *   own     one half is on node 0, the other on node 1, and the program has that moved to node 0 itself
+ *   remap   all is on node 0, and the program maps other memory there, which it binds to node 1 */
+#include "numa.h"
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define BLOCKS 4
+#define BYTES (BLOCKS * BLOCK)
+
+static char *memory;
+
+/* Pages by node, as move_pages answers. */
+static void show(const char *when) {
+    unsigned long count[NODES] = {0};
+    for (size_t at = 0; at < BYTES; at += PAGE) {
+        void *page = memory + at;
+        int node = -1;
+        if (syscall(SYS_move_pages, 0, 1, &page, NULL, &node, 0))
+            give_up("move_pages");
+        if (node >= 0 && node < NODES)
+            count[node]++;
+    }
+    print_counts(when, count);
+    fflush(stdout);
+}
+
+static void bind_range(char *start, size_t bytes, const char *nodes, unsigned flags) {
+    unsigned long bits = nodes_of(nodes);
+    if (syscall(SYS_mbind, start, bytes, mode_of("bind"), &bits, NODES + 1, flags))
+        give_up("mbind");
+}
+
+/* Pages of a range on a node, which has no policy of its own. */
+static void fill(char *start, size_t bytes, size_t step, const char *node) {
+    set_policy("bind", node);
+    for (size_t at = 0; at < bytes; at += step)
+        start[at] = 1;
+    set_policy("default", "-");
+}
+
+static void firsttouch(const char *when, const char *first, char **options) {
+    char pid[16], *ours[16] = {"firsttouch", "attach", "--json", pid};
+    int length = 4, status;
+    snprintf(pid, sizeof pid, "%d", getpid());
+    if (first)
+        ours[length++] = (char *)first;
+    while (*options && length < 15)
+        ours[length++] = *options++;
+    pid_t child = vfork();
+    if (child == 0) {
+        execvp(ours[0], ours);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        give_up("firsttouch");
+    printf("\n%s-status %d\n", when, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    show(when);
+}
+
+int main(int count, char **words) {
+    char *none[] = {NULL};
+    if (count < 2)
+        return 2;
+    const char *what = words[1];
+    /* Nobody else is to collapse it. */
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    memory = map(BYTES, !strcmp(what, "mixed"));
+    if (!strcmp(what, "mixed")) {
+        fill(memory, BYTES, BLOCK, "0");
+        fill(memory, BYTES, PAGE, "1");
+    } else if (!strcmp(what, "own")) {
+        fill(memory, BYTES / 2, PAGE, "0");
+        fill(memory + BYTES / 2, BYTES / 2, PAGE, "1");
+    } else {
+        fill(memory, BYTES, PAGE, "0");
+    }
+    prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+    show("before");
+    firsttouch("attached", NULL, words + 2);
+    if (!strcmp(what, "own")) {
+        bind_range(memory + BYTES / 2, BYTES / 2, "0", 2 /* MPOL_MF_MOVE */);
+    } else if (!strcmp(what, "remap")) {
+        if (munmap(memory, BYTES) || mmap(memory, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != memory)
+            give_up("mmap");
+        bind_range(memory, BYTES, "1", 0);
+        touch(memory, BYTES);
+    }
+    show("since");
+    firsttouch("undone", "--undo", none);
+    return 0;
+}
