@@ -197,6 +197,12 @@ fn with_journal(
         bound_threads: 0,
     };
     work.notes.extend(about_shared_memory(&request.asked, &before.receipt));
+    if before.longest_walk > request.stall_limit {
+        work.notes.push(format!(
+            "reading what the program has advised took {:.0} ms, for parts of which it cannot change its mappings",
+            before.longest_walk.as_secs_f64() * 1e3
+        ));
+    }
     let job = plan(&mut work, request, &before.areas)
         .map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
     if thp_is_forbidden(target) && request.asked.huge_pages {

@@ -36,6 +36,8 @@ pub(crate) struct Reading {
     pub(crate) areas: Vec<Area>,
     /// What the program has advised for its mappings was read.
     pub(crate) knows_advice: bool,
+    /// What the program may have waited for the reading.
+    pub(crate) longest_walk: Duration,
     pub(crate) receipt: Receipt,
 }
 
@@ -86,7 +88,8 @@ impl Reader<'_> {
         });
         receipt.complete = true;
         let areas = areas(&survey.seen, self.asked.files);
-        Ok(Reading { areas, knows_advice: !survey.in_pieces, receipt })
+        let (knows_advice, longest_walk) = (!survey.in_pieces, survey.longest_walk);
+        Ok(Reading { areas, knows_advice, longest_walk, receipt })
     }
 
     /// The receipt of a process that cannot be read any more.

@@ -3,17 +3,19 @@
 //! A reading of `smaps` tells the most, but the kernel walks a mapping's page tables under the lock that the process needs
 //! to change its mappings: 30 ns a page, longer than a pause may be where memory is large. Then it is counted in short
 //! pieces by `PAGEMAP_SCAN` (Linux 6.7), which tells neither what was used lately nor what the
-//! program advised or gave up.
+//! program advised or gave up. Where somebody has a userfaultfd open, the whole is read all the same: only that tells which
+//! memory is under it.
 
 use crate::target::Target;
 use firsttouch_linux::maps::{Backing, Mapping, read_maps};
-use firsttouch_linux::process::Status;
+use firsttouch_linux::process::{Status, all};
+use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{PMD_BYTES, Region, bytes_by_page_size, read_smaps_first};
 use firsttouch_placement::{ProcessResident, Resident, ResidentMemory};
 use firsttouch_process::is_special;
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time of the kernel's walk for each base page; measured on Linux 6.18.
 const WALK_PER_PAGE: Duration = Duration::from_nanos(30);
@@ -24,6 +26,17 @@ pub(crate) fn is_short_walk(target: &Target, limit: Duration) -> io::Result<bool
     let resident = Status::read(target.root(), target.member())?.vm_rss_bytes.unwrap_or(0);
     let pages = u32::try_from(resident / PAGE_BYTES).unwrap_or(u32::MAX);
     Ok(WALK_PER_PAGE * pages <= limit / 4)
+}
+
+/// Whether a process that can be seen has a userfaultfd open: any may have that of another, and without one no memory is under it.
+fn has_userfaultfd(root: &Root) -> bool {
+    let is_one = |link: String| root.link_text(&link).is_some_and(|text| text == "anon_inode:[userfaultfd]");
+    let has_one = |pid: u32| {
+        let folder = format!("proc/{pid}/fd");
+        // Those of others, which we may not look into, watch nobody that we may.
+        root.list(&folder).ok().flatten().into_iter().flatten().any(|name| is_one(format!("{folder}/{name}")))
+    };
+    all(root).unwrap_or_default().into_iter().any(has_one)
 }
 
 /// One mapping.
@@ -53,18 +66,23 @@ pub(crate) struct Survey {
     pub(crate) memory: ResidentMemory,
     /// It was counted in pieces, by page tables alone.
     pub(crate) in_pieces: bool,
+    /// The process could not change its mappings for no longer than this, where they were read as a whole.
+    pub(crate) longest_walk: Duration,
 }
 
 impl Survey {
     /// Reads a process, in pieces where the whole would hold it up for more than a part of `limit`.
     pub(crate) fn read(target: &Target, limit: Duration) -> io::Result<Survey> {
         if !is_short_walk(target, limit)?
+            && !has_userfaultfd(target.root())
             && let Some(survey) = Survey::in_pieces(target)?
         {
             return Ok(survey);
         }
+        let begun = Instant::now();
         let regions = read_smaps_first(target.root(), target.member(), target.precedence())?;
         Ok(Survey {
+            longest_walk: begun.elapsed(),
             bytes_by_page_size: bytes_by_page_size(&regions),
             memory: ProcessResident::of(&regions).memory,
             seen: regions.into_iter().map(Seen::from).collect(),

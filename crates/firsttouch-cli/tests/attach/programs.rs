@@ -53,6 +53,7 @@ pub(crate) fn tests() -> Vec<Test> {
     };
     let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
     tests.push(("shared memory, while another process writes it".to_owned(), Box::new(shared)));
+    tests.push(("memory under a userfaultfd is left alone".to_owned(), Box::new(watched)));
     tests.push(("memory that is not written, or a child's as well".to_owned(), Box::new(not_written)));
     tests.push(("memory that has to do for the program as well".to_owned(), Box::new(little_room)));
     tests.push(("PostgreSQL attached under load".to_owned(), Box::new(postgres)));
@@ -201,6 +202,20 @@ fn shared() -> Outcome {
 }
 
 /// A huge page there would be memory that the program does not have: of what it only read, and of what it shares since a fork.
+/// Also where the process is too large for its mappings to be read at once within a pause.
+fn watched() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("watched.c"))?;
+    let target = Target::start(&[program.as_os_str(), "64".as_ref()], folder.path());
+    for pause in ["20ms", "1ms"] {
+        let report =
+            attach(state.path(), target.pid, &["--pages", "thp", "--budget-stall", pause]).done(target.pid);
+        assert_eq!(Coverage::of(&[target.pid]), Coverage { resident: 64 << 20, huge: 0 }, "{report}");
+    }
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
 fn not_written() -> Outcome {
     let (folder, state) = (folder(), folder());
     let program = compiled(folder.path(), &sources("c").join("not_written.c"))?;
