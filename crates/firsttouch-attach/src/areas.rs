@@ -25,7 +25,9 @@ pub(crate) struct Area {
     /// It can be collapsed: private memory that the program fills itself, read and written; or such memory that processes
     /// share.
     pub(crate) collapsible: bool,
-    /// It could be, if its address had the same place in a huge page as its bytes have in what is shared.
+    /// It is memory that processes share, as files in memory are.
+    pub(crate) shared: bool,
+    /// It could be collapsed, if its address had the same place in a huge page as its bytes have in what is shared.
     pub(crate) displaced: bool,
     /// The program forbids huge pages here.
     pub(crate) forbidden: bool,
@@ -69,6 +71,7 @@ pub(crate) fn areas(seen: &[Seen], files: bool) -> Vec<Area> {
             huge_bytes: one.huge_bytes,
             lazy_free_bytes: one.lazy_free_bytes,
             referenced_bytes: one.referenced_bytes,
+            shared: shares,
             collapsible: is_plain(mapping, below) || shares && !displaced,
             displaced,
             forbidden: one.forbidden,

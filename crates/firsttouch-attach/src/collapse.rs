@@ -43,7 +43,7 @@ pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Hal
         let parts = runs.map_or_else(|| vec![whole.clone()], |runs| small_parts(&whole, &runs));
         for part in parts {
             let entries = |start, pages| pagemap.entries(start, pages);
-            let runs = whole_blocks(part, area.lazy_free_bytes, entries);
+            let runs = whole_blocks(part, area.lazy_free_bytes, area.shared, entries);
             all.extend(runs.map_err(|error| work.halt_of(error))?);
         }
     }

@@ -226,7 +226,7 @@ impl Supervisor {
             };
             let mut this = Asked { candidate: *candidate, bytes: 0, whole: begin == candidate.start };
             let entries = |start, pages| pagemap.entries(start, pages);
-            let runs = whole_blocks(begin..candidate.end, candidate.lazy_free_bytes, entries)
+            let runs = whole_blocks(begin..candidate.end, candidate.lazy_free_bytes, false, entries)
                 .map_err(|error| self.unreadable(error))?;
             for run in runs {
                 let mut start = run.range.start;

@@ -53,6 +53,8 @@ pub(crate) fn tests() -> Vec<Test> {
     };
     let mut tests: Vec<Test> = cases.into_iter().map(test).collect();
     tests.push(("shared memory, while another process writes it".to_owned(), Box::new(shared)));
+    tests
+        .push(("shared memory where its file system has little room".to_owned(), Box::new(shared_in_little)));
     tests.push(("memory under a userfaultfd is left alone".to_owned(), Box::new(watched)));
     tests.push(("memory that is not written, or a child's as well".to_owned(), Box::new(not_written)));
     tests.push(("memory that has to do for the program as well".to_owned(), Box::new(little_room)));
@@ -202,6 +204,25 @@ fn shared() -> Outcome {
 }
 
 /// A huge page there would be memory that the program does not have: of what it only read, and of what it shares since a fork.
+/// The pages that a program has not written are its file system's to give, to the program itself or to others.
+fn shared_in_little() -> Outcome {
+    installed("unshare")?;
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("sparse.c"))?;
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let script = "mount -t tmpfs -o size=16M none \"$0\" && exec \"$1\" \"$0/file\" 14";
+    let words = ["unshare".as_ref(), "-m".as_ref(), "sh".as_ref(), "-c".as_ref(), script.as_ref()];
+    let mut target =
+        Target::start(&[&words[..], &[disk.as_os_str(), program.as_os_str()]].concat(), folder.path());
+    let before = target.ask("free");
+    let report = attach(state.path(), target.pid, &["--pages", "thp", "--files"]).done(target.pid);
+    assert_eq!(target.ask("free"), before, "{report}");
+    assert!(before.as_u64() > Some(4 << 20) && report["shortfalls"].to_string().contains("no-whole-block"));
+    assert_eq!(target.finish().0, Some(0));
+    Ok(())
+}
+
 /// Also where the process is too large for its mappings to be read at once within a pause.
 fn watched() -> Outcome {
     let (folder, state) = (folder(), folder());

@@ -42,11 +42,13 @@ pub fn may_have_blocks(small_bytes: u64, lazy_free_bytes: u64) -> bool {
 }
 
 /// The runs of whole blocks in a range that are worth collapsing: mostly the program's own already, and nothing of them in swap.
-/// `lazy_free_bytes` are those of the range that the program has given up by `MADV_FREE`: nobody tells which. `entries` reads the
-/// pagemap.
+/// `lazy_free_bytes` are those of the range that the program has given up by `MADV_FREE`: nobody tells which. Of `shared` memory
+/// all pages have to be there: others would take room in its file system, which the program may have counted on. `entries` reads
+/// the pagemap.
 pub fn whole_blocks(
     range: Range<u64>,
     lazy_free_bytes: u64,
+    shared: bool,
     entries: impl Fn(u64, usize) -> io::Result<Vec<PageEntry>>,
 ) -> io::Result<Vec<Blocks>> {
     let mut runs: Vec<Blocks> = Vec::new();
@@ -60,7 +62,9 @@ pub fn whole_blocks(
             break;
         }
         for block in blocks {
-            if let Some(absent_bytes) = absent_if_worth_it(block) {
+            if let Some(absent_bytes) =
+                absent_if_worth_it(block, if shared { PAGES_PER_BLOCK } else { ENOUGH_PAGES })
+            {
                 match runs.last_mut() {
                     Some(run) if run.range.end == at => {
                         run.range.end = at + PMD_BYTES;
@@ -75,10 +79,10 @@ pub fn whole_blocks(
     Ok(runs)
 }
 
-/// Bytes of a block that are not the program's own, if it is mostly that, and has nothing that would have to be fetched from swap.
-fn absent_if_worth_it(block: &[PageEntry]) -> Option<u64> {
+/// Bytes of a block that are not the program's own, if so many pages are, and nothing would have to be fetched from swap.
+fn absent_if_worth_it(block: &[PageEntry], enough_pages: usize) -> Option<u64> {
     let own = block.iter().filter(|page| page.is_written_in_place()).count();
-    let is_worth_it = own >= ENOUGH_PAGES && !block.iter().any(|page| page.swapped());
+    let is_worth_it = own >= enough_pages && !block.iter().any(|page| page.swapped());
     is_worth_it.then(|| (block.len() - own) as u64 * Pagemap::PAGE_BYTES)
 }
 
@@ -148,10 +152,14 @@ mod tests {
     fn blocks_that_are_mostly_there_are_joined_to_runs() {
         let present = pagemap(vec![512, 512, 256, 255, 0, 512, 512], PRESENT);
         // The range begins inside block 0 and ends inside block 6.
-        let runs = whole_blocks(4096..6 * PMD_BYTES + 4096, 0, &present).unwrap();
+        let runs = whole_blocks(4096..6 * PMD_BYTES + 4096, 0, false, &present).unwrap();
         let found: Vec<_> = runs.into_iter().map(|run| (run.range, run.absent_bytes)).collect();
         assert_eq!(found, [(PMD_BYTES..3 * PMD_BYTES, 1 << 20), (5 * PMD_BYTES..6 * PMD_BYTES, 0)]);
-        let of_one = |range, present, word| whole_blocks(range, 0, pagemap(vec![present], word)).unwrap();
+        let shared = whole_blocks(0..7 * PMD_BYTES, 0, true, &present).unwrap();
+        let found: Vec<_> = shared.into_iter().map(|run| (run.range, run.absent_bytes)).collect();
+        assert_eq!(found, [(0..2 * PMD_BYTES, 0), (5 * PMD_BYTES..7 * PMD_BYTES, 0)]);
+        let of_one =
+            |range, present, word| whole_blocks(range, 0, false, pagemap(vec![present], word)).unwrap();
         assert_eq!(of_one(0..PMD_BYTES, 512, SWAPPED), []);
         assert_eq!(of_one(4096..8192, 512, PRESENT), []);
         assert_eq!(of_one(0..PMD_BYTES, 512, FORKED), []);
@@ -182,7 +190,7 @@ mod tests {
             bytes in 0u64..1 << 28,
             present in proptest::collection::vec(0usize..513, 0..640),
         ) {
-            let runs = whole_blocks(start..start + bytes, 0, pagemap(present, PRESENT)).unwrap();
+            let runs = whole_blocks(start..start + bytes, 0, false, pagemap(present, PRESENT)).unwrap();
             for Blocks { range, absent_bytes, .. } in runs {
                 prop_assert!(range.start >= start && range.end <= start + bytes);
                 prop_assert_eq!(range.start % PMD_BYTES + range.end % PMD_BYTES, 0);
