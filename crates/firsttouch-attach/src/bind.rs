@@ -39,6 +39,13 @@ impl ThreadAffinity {
         self.order.is_empty() && self.cpus.is_empty() && self.single.is_empty()
     }
 
+    /// The order for the next process of a tree: it goes on behind the threads of this one.
+    pub fn go_on_behind(&mut self, target: &Target) {
+        let threads = threads_of(target).map_or(0, |threads| threads.len());
+        let length = self.order.len().max(1);
+        self.order.rotate_left(threads % length);
+    }
+
     /// The CPUs of a thread that comes at this place, ascending; `None` if it is left where it is.
     pub fn of(&self, place: usize, thread: u32) -> Option<Vec<u32>> {
         if !self.single.is_empty() {

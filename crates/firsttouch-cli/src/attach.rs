@@ -39,12 +39,14 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     let here = Here::read(measure::kept_file().as_deref()).map_err(Failure::hinted)?;
     let here = here.for_process(target.member());
     let place = devices::place(args, &here, target.member())?;
-    let request = if args.undo { ResolvedRequest::default() } else { request(args, &here, place.as_ref())? };
+    let mut request =
+        if args.undo { ResolvedRequest::default() } else { request(args, &here, place.as_ref())? };
     let interrupt = Interrupt::listen()?;
     let context = AttachContext { journals, now: clock::now(), nodes: nodes(&here), stop: interrupt.flag() };
     let mut report = one(&target, args, &request, &context)?;
     report.own_devices = place.and_then(|place| place.own);
     if args.tree {
+        request.affinity.go_on_behind(&target);
         let family = descendants(&Root::live(), &[pid])?;
         for child in family.into_iter().skip(1).filter(|child| *child != std::process::id()) {
             if is_interrupted(&report) {
@@ -56,7 +58,9 @@ pub(crate) fn run(args: &Attach) -> Outcome {
                 if !descendant.descends_from(&target) {
                     return Err("it descends from the process no longer".to_owned());
                 }
-                one(&descendant, args, &request, &context).map_err(|failure| failure.to_string())
+                let done = one(&descendant, args, &request, &context).map_err(|failure| failure.to_string());
+                request.affinity.go_on_behind(&descendant);
+                done
             });
             match done {
                 Ok(done) => report.children.push(done),

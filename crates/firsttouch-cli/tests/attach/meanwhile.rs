@@ -11,6 +11,7 @@ use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::process::{Stat, children, ticks_after_boot};
 use firsttouch_linux::root::Root;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -39,6 +40,7 @@ pub(crate) fn tests() -> Vec<Test> {
         .collect();
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach to a tree is interrupted at a child".to_owned(), Box::new(interrupted_in_tree)));
+    tests.push(("the order of CPUs goes on from process to process".to_owned(), Box::new(ordered_in_tree)));
     tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));
     tests.push(("undo restores threads that a cpuset has moved".to_owned(), Box::new(undone_in_cpuset)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
@@ -258,6 +260,20 @@ fn interrupted_in_tree() -> Outcome {
     assert_eq!((ended(&report), ended(&report["children"][0])), ("done", "interrupted"));
     assert_eq!(attached.code, Some(130), "{attached:?}");
     assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+fn ordered_in_tree() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("changes.c"))?;
+    let words: [&OsStr; 5] =
+        ["sh".as_ref(), "-c".as_ref(), "\"$0\" \"$@\"; exit $?".as_ref(), program.as_ref(), "2".as_ref()];
+    let target = Target::start(&words, folder.path());
+    let shell = Stat::read(&Root::live(), target.pid).unwrap().parent;
+    let report = attach(state.path(), shell, &["--threads", "0,1", "--tree"]).done(shell);
+    // The shell has the first place, and the program's threads those behind it.
+    let given: Vec<String> = [shell, target.pid].into_iter().flat_map(cpus).map(|(_, cpus)| cpus).collect();
+    assert_eq!(given, ["0", "1", "0"], "{report}");
     Ok(())
 }
 
