@@ -15,44 +15,70 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-/// What threads had before we gave them CPUs.
+/// What threads had before an attach gave them CPUs.
 #[derive(Default)]
-struct Makers {
-    /// Threads that have lines of their own, with when they started.
-    known: HashSet<(u32, u64)>,
-    /// By what we gave them.
+struct Given {
+    /// When it began, in clock ticks after boot; `None` where a journal does not tell.
+    since: Option<u64>,
+    /// By what it gave them.
     before: SortedMap<Vec<u32>, SortedSet<Vec<u32>>>,
-    /// When somebody was given these first, in clock ticks after boot; `None` where a journal does not tell.
-    since: SortedMap<Vec<u32>, Option<u64>>,
     /// The main thread.
     main: Option<Vec<u32>>,
+}
+
+impl Given {
+    /// What a thread that has CPUs which were given to its maker would have without: what all had that they were given to; where
+    /// these had different ones, what the main thread had. `None` if they were given to nobody, or the main thread had them anyway.
+    fn of_heir(&self, cpus: &[u32]) -> Option<&Vec<u32>> {
+        let before = self.before.get(cpus)?;
+        if before.len() == 1 { before.first() } else { self.main.as_ref() }
+    }
+}
+
+/// The threads that we gave CPUs.
+#[derive(Default)]
+struct Makers {
+    /// Threads that have lines of their own, with when they started. After an `exec` the first thread may be another one, which has taken
+    /// its number.
+    known: HashSet<(u32, u64)>,
+    /// Attaches, the newest first.
+    given: Vec<Given>,
 }
 
 impl Makers {
     /// `is_main` tells whether a thread stands for the main one.
     fn of(steps: &[Step], cpuset: &Cpuset, is_main: impl Fn(u32) -> bool) -> Makers {
         let mut makers = Makers::default();
-        for Step { entry, began_ticks, .. } in steps {
-            if let JournalEntry::Affinity { thread, start_ticks, before, given } = entry {
-                let (Some(before), Some(given)) = (parse_list(before), parse_list(given)) else { continue };
-                makers.known.insert((*thread, *start_ticks));
-                let given = cpuset.cut(&given);
-                // The oldest is last.
-                makers.since.insert(given.clone(), *began_ticks);
-                makers.before.entry(given).or_default().insert(before.clone());
-                if is_main(*thread) {
-                    makers.main = Some(before);
+        for of_one in steps.chunk_by(|a, b| a.began_ticks == b.began_ticks) {
+            let mut of_attach = Given { since: of_one[0].began_ticks, ..Given::default() };
+            for Step { entry, same_program, .. } in of_one {
+                if let JournalEntry::Affinity { thread, start_ticks, before, given } = entry {
+                    let (Some(before), Some(given)) = (parse_list(before), parse_list(given)) else {
+                        continue;
+                    };
+                    if *same_program {
+                        makers.known.insert((*thread, *start_ticks));
+                    }
+                    of_attach.before.entry(cpuset.cut(&given)).or_default().insert(before.clone());
+                    if is_main(*thread) {
+                        of_attach.main = Some(before);
+                    }
                 }
             }
+            makers.given.push(of_attach);
         }
         makers
     }
 
-    /// What a thread that has CPUs which we gave to its maker would have without us: what all had that we gave them to; where
-    /// these had different ones, what the main thread had. `None` if we gave them to nobody, or the main thread had them anyway.
-    fn of_heir(&self, cpus: &[u32]) -> Option<&Vec<u32>> {
-        let before = self.before.get(cpus)?;
-        if before.len() == 1 { before.first() } else { self.main.as_ref() }
+    /// What a thread that has these CPUs would have without us, through all attaches; `None` if it has them from none of them. Of who
+    /// may have them by somebody else's choice, `started` tells when it started: only attaches that began before count.
+    fn of_heir(&self, cpus: &[u32], started: Option<u64>) -> Option<&Vec<u32>> {
+        let is_before =
+            |since: Option<u64>| started.is_none_or(|started| since.is_some_and(|since| started >= since));
+        self.given
+            .iter()
+            .filter(|given| is_before(given.since))
+            .fold(None, |found, given| given.of_heir(found.map_or(cpus, Vec::as_slice)).or(found))
     }
 }
 
@@ -61,7 +87,7 @@ pub(crate) fn of_process(work: &mut Work<'_>, steps: &[Step], cpuset: &Cpuset) -
     // A main thread that has ended has no line, and another stands for it.
     let (pid, member) = (work.target.pid(), work.target.member());
     let makers = Makers::of(steps, cpuset, |thread| thread == pid || member != pid);
-    if makers.before.is_empty() {
+    if makers.given.iter().all(|given| given.before.is_empty()) {
         return Ok(());
     }
     for thread in bind::threads(work)? {
@@ -69,7 +95,7 @@ pub(crate) fn of_process(work: &mut Work<'_>, steps: &[Step], cpuset: &Cpuset) -
         if makers.known.contains(&(thread.id, started)) {
             continue;
         }
-        let before = makers.of_heir(&thread.cpus);
+        let before = makers.of_heir(&thread.cpus, None);
         let Some(bits) = before.and_then(|before| cpuset.bits_of(before)) else { continue };
         work.may_go_on()?;
         if bind::set(work, thread.id, started, &bits)? == Set::Done {
@@ -123,14 +149,10 @@ fn of_descendant(maker: &Target, pid: u32, steps: &[Step]) -> io::Result<bool> {
     let cpuset = Cpuset(cpuset_of_process(root, pid));
     let makers = Makers::of(steps, &cpuset, |thread| thread == main.0 || main.0 != main.1);
     // Most are none: nobody is taken hold of for nothing.
-    let is_heir = |cpus: &[u32], start_ticks: u64| {
-        makers.of_heir(cpus).is_some()
-            && makers.since.get(cpus).is_some_and(|since| since.is_some_and(|since| start_ticks > since))
-    };
     let threads = firsttouch_threads::threads_of(root, pid)?;
-    if !Stat::read(root, pid)
-        .is_ok_and(|stat| threads.iter().any(|thread| is_heir(&thread.cpus, stat.start_ticks)))
-    {
+    let is_heir =
+        |started: u64| threads.iter().any(|thread| makers.of_heir(&thread.cpus, Some(started)).is_some());
+    if !Stat::read(root, pid).is_ok_and(|stat| is_heir(stat.start_ticks)) {
         return Ok(false);
     }
     let target = match Target::open(root, pid) {
@@ -143,9 +165,9 @@ fn of_descendant(maker: &Target, pid: u32, steps: &[Step]) -> io::Result<bool> {
     for thread in bind::threads_of(&target)? {
         let is_there = |stat: Stat| stat.start_ticks >= target.start_ticks();
         let stat = Stat::read_thread(root, pid, thread.id);
-        let bits = makers.of_heir(&thread.cpus).and_then(|before| cpuset.bits_of(before));
-        let (true, Some(bits)) =
-            (is_heir(&thread.cpus, target.start_ticks()) && stat.is_ok_and(is_there), bits)
+        let before = makers.of_heir(&thread.cpus, Some(target.start_ticks()));
+        let Some(bits) =
+            before.filter(|_| stat.is_ok_and(is_there)).and_then(|before| cpuset.bits_of(before))
         else {
             continue;
         };
@@ -202,10 +224,24 @@ mod tests {
         let steps = [bound(12, "2", "1"), bound(11, "0", "1"), bound(9, "3", "4"), bound(10, "0-3", "5")]
             .map(|entry| Step { line: 0, entry, same_program: true, began_ticks: Some(70) });
         let makers = Makers::of(&steps, &Cpuset(None), |thread| thread == 10);
-        assert_eq!(makers.of_heir(&[4]), Some(&vec![3]));
+        assert_eq!(makers.of_heir(&[4], None), Some(&vec![3]));
         // Of two makers nobody knows which it was.
-        assert_eq!(makers.of_heir(&[1]), Some(&vec![0, 1, 2, 3]));
-        assert_eq!(makers.of_heir(&[7]), None);
+        assert_eq!(makers.of_heir(&[1], None), Some(&vec![0, 1, 2, 3]));
+        assert_eq!(makers.of_heir(&[7], None), None);
+        assert_eq!(makers.of_heir(&[4], Some(70)), Some(&vec![3]), "within the tick in which it began");
+        assert_eq!(makers.of_heir(&[4], Some(69)), None);
+    }
+
+    #[test]
+    fn who_was_made_after_several_attaches_gets_what_was_before_all_of_them() {
+        let step = |entry, began| Step { line: 0, entry, same_program: true, began_ticks: Some(began) };
+        // Back and forth: what the last one gave is what another had taken away.
+        let steps =
+            [step(bound(10, "1", "0"), 90), step(bound(10, "0", "1"), 80), step(bound(10, "0-3", "0"), 70)];
+        let makers = Makers::of(&steps, &Cpuset(None), |thread| thread == 10);
+        let all = vec![0, 1, 2, 3];
+        assert_eq!((makers.of_heir(&[0], None), makers.of_heir(&[1], None)), (Some(&all), Some(&all)));
+        assert_eq!(makers.of_heir(&[0], Some(75)), Some(&all), "of the first");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::single::skip;
 use crate::target::{Coverage, LIMIT, Target, compiled, folder, reaches, sources};
 use crate::{Outcome, Test};
 use firsttouch_linux::numa::{self, CpuBits};
-use firsttouch_linux::process::{Stat, children, ticks_after_boot};
+use firsttouch_linux::process::{Stat, children};
 use firsttouch_linux::root::Root;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -46,6 +46,8 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
     tests.push(("undo restores the threads".to_owned(), Box::new(|| undone(|_| ()))));
     tests.push(("undo restores processes that were started since".to_owned(), Box::new(undone_for_heirs)));
+    tests.push(("undo restores processes of two attaches".to_owned(), Box::new(undone_for_heirs_of_two)));
+    tests.push(("undo restores a thread that has executed".to_owned(), Box::new(undone_after_exec)));
     tests
         .push(("undo reads journals from before there were kinds".to_owned(), Box::new(|| undone(make_old))));
     tests.push(("the first thread has ended".to_owned(), Box::new(without_first_thread)));
@@ -380,11 +382,6 @@ fn undone_for_heirs() -> Outcome {
     let earlier = child();
     bind(earlier, &[0]);
     attach(state.path(), pid, &["--threads", "0"]).done(pid);
-    // Who starts within the clock tick in which the attach began is nobody's heir.
-    let now = ticks_after_boot();
-    while ticks_after_boot() == now {
-        std::thread::yield_now();
-    }
     let (heir, other) = (child(), child());
     let apart = all.split(['-', ',']).next_back().unwrap().parse().unwrap();
     bind(other, &[apart]);
@@ -393,6 +390,34 @@ fn undone_for_heirs() -> Outcome {
     assert_eq!((cpus_of(earlier), cpus_of(other)), ("0".to_owned(), apart.to_string()), "{told}");
     let notes = told["notes"].to_string();
     assert!(notes.contains("started since") && notes.contains(&format!("before: {heir}\"")), "{told}");
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+/// What the second attach takes away, the first has given: neither is what was there before.
+fn undone_for_heirs_of_two() -> Outcome {
+    let Bound { folder: _folder, state, mut target, before } = Bound::new()?;
+    attach(state.path(), target.pid, &["--threads", "1"]).done(target.pid);
+    target.change("child");
+    let heir = children(&Root::live(), target.pid).unwrap()[0];
+    let told = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
+    assert_eq!(cpus(heir)[0].1, before[0].1, "{told}");
+    assert_eq!(cpus(target.pid), before, "{told}");
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+/// Whichever thread executes becomes the first one, and has its own CPUs still.
+fn undone_after_exec() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let mut target = changes(folder.path())?;
+    let all = cpus(target.pid)[0].1.clone();
+    attach(state.path(), target.pid, &["--threads", "0,1"]).done(target.pid);
+    target.change("relay");
+    assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "1"), "{:?}", cpus(target.pid));
+    let told = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
+    assert!(cpus(target.pid).iter().all(|(_, cpus)| *cpus == all), "{told}");
+    assert!(!told["notes"].to_string().contains("has bound it"), "{told}");
     assert_eq!(target.finish().0, Some(0), "memory was lost");
     Ok(())
 }

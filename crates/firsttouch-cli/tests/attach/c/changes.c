@@ -1,7 +1,8 @@
 /* changes MIB: a process that does what disturbs somebody at work on its memory, at each line of its input:
  *
  *   exit      ends, with status 0, at once
- *   exec      becomes itself anew (`changes MIB again`), with other memory at the same addresses
+ *   exec      becomes itself anew (`changes MIB exec`), with other memory at the same addresses
+ *   relay     the same, but its second thread does it
  *   fork      forks 200 children that end at once, and goes on
  *   child     starts a child that stays for as long as it does
  *   unmap     unmaps every other block of 2 MiB, and goes on
@@ -52,11 +53,24 @@ static int whole(void)
     return 1;
 }
 
-/* A second thread, so that there is one to be bound. */
-static void *wait_for_ever(void *unused)
+static void become(const char *program, const char *mib, const char *word)
 {
-    pause();
-    return unused;
+    execl("/proc/self/exe", program, mib, word, (char *)NULL);
+    give_up("exec");
+}
+
+/* A second thread, so that there is one to be bound. */
+static pthread_t second;
+
+static void *wait_for_ever(void *mib)
+{
+    sigset_t relayed;
+    int signal;
+    sigemptyset(&relayed);
+    sigaddset(&relayed, SIGUSR1);
+    sigwait(&relayed, &signal);
+    become("changes", mib, "relay");
+    return NULL;
 }
 
 static void be_traced(void)
@@ -101,8 +115,11 @@ static void change(const char *word, char **arguments)
     if (!strcmp(word, "exit")) {
         _exit(0);
     } else if (!strcmp(word, "exec")) {
-        execl("/proc/self/exe", arguments[0], arguments[1], "again", (char *)NULL);
-        give_up("exec");
+        become(arguments[0], arguments[1], word);
+    } else if (!strcmp(word, "relay")) {
+        pthread_kill(second, SIGUSR1);
+        for (;;)
+            pause();
     } else if (!strcmp(word, "fork")) {
         for (int i = 0; i < 200; i++) {
             pid_t child = fork();
@@ -155,9 +172,12 @@ static void serve(char **arguments)
 
 int main(int count, char **arguments)
 {
-    pthread_t thread;
     if (count < 2)
         return 2;
+    sigset_t relayed;
+    sigemptyset(&relayed);
+    sigaddset(&relayed, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &relayed, NULL);
     bytes = strtoul(arguments[1], NULL, 10) << 20;
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     memory = mmap(AT, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -166,10 +186,10 @@ int main(int count, char **arguments)
     for (size_t at = 0; at < bytes; at += 512)
         *(uint64_t *)(memory + at) = word_at(at);
     prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
-    if (pthread_create(&thread, NULL, wait_for_ever, NULL))
+    if (pthread_create(&second, NULL, wait_for_ever, arguments[1]))
         give_up("pthread_create");
     if (count > 2)
-        printf("done exec\n");
+        printf("done %s\n", arguments[2]);
     else
         printf("ready %d\n", getpid());
     fflush(stdout);
