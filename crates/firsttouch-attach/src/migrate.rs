@@ -198,12 +198,6 @@ impl Mover {
         let mut status = vec![UNANSWERED; batch.len()];
         let answer =
             work.call(&mut self.pace, bytes, |executor| executor.move_pages(&addresses, &nodes, &mut status));
-        if let Err(error) = answer {
-            // ENOENT of older kernels: every page was on its node already, or gone.
-            if error.raw_os_error() != Some(libc::ENOENT) {
-                return Err(work.halt_of(error));
-            }
-        }
         // The last page of what is moved as a whole: what only looked huge is seen through.
         let last = |ticket: &Ticket| ticket.page.address + ticket.page.bytes - PAGE_BYTES;
         let probes: Vec<u64> = batch.iter().map(last).collect();
@@ -225,7 +219,12 @@ impl Mover {
             }
             // Otherwise the page is gone: the program has given it back.
         }
-        Ok(left)
+        // What was moved before an error is counted.
+        match answer.map_err(|error| (error.raw_os_error(), error)) {
+            // ENOENT of older kernels: every page was on its node already, or gone. ENOMEM: a node is full, and what comes after is not tried.
+            Ok(()) | Err((Some(libc::ENOENT | libc::ENOMEM), _)) => Ok(left),
+            Err((_, error)) => Err(work.halt_of(error)),
+        }
     }
 }
 

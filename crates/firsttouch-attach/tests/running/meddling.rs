@@ -4,11 +4,14 @@ use crate::{
     BY_ITSELF, GO_ON, MIB, Running, attached, attached_by, cannot, context, history, huge_pages, on_cpu,
     undone,
 };
-use firsttouch_attach::{AttachContext, AttachError, Executor, Remote, ResolvedRequest, attach, kept};
+use firsttouch_attach::{
+    AttachContext, AttachError, Destination, Executor, Remote, ResolvedRequest, attach, kept,
+};
 use firsttouch_documents::JournalEntry;
 use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::root::Root;
 use firsttouch_placement::{AttachEnded, ExecutorKind};
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +46,58 @@ impl<F: FnMut(u64, u64)> Executor for Meddling<F> {
     fn set_affinity(&mut self, thread: u32, cpus: &CpuBits) -> io::Result<()> {
         self.0.set_affinity(thread, cpus)
     }
+}
+
+/// A machine on whose node 0 there is room for so many pages; all others lie on node 1.
+#[derive(Debug)]
+struct LittleRoom {
+    moved: HashSet<u64>,
+    room: usize,
+}
+
+impl Executor for LittleRoom {
+    fn kind(&self) -> ExecutorKind {
+        ExecutorKind::Remote
+    }
+    fn may_collapse(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    fn collapse(&mut self, _start: u64, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+    fn nodes_of(&mut self, addresses: &[u64], nodes: &mut [i32]) -> io::Result<()> {
+        for (address, node) in addresses.iter().zip(nodes) {
+            *node = i32::from(!self.moved.contains(address));
+        }
+        Ok(())
+    }
+    fn move_pages(&mut self, addresses: &[u64], _nodes: &[i32], _status: &mut [i32]) -> io::Result<()> {
+        let fits = self.room.min(addresses.len());
+        self.moved.extend(&addresses[..fits]);
+        self.room -= fits;
+        if fits < addresses.len() { Err(io::Error::from_raw_os_error(libc::ENOMEM)) } else { Ok(()) }
+    }
+    fn set_affinity(&mut self, _thread: u32, _cpus: &CpuBits) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_node_ends_nothing_and_what_came_before_is_counted() {
+    let Some(running) = Running::start(8, 0) else { return };
+    let request = ResolvedRequest {
+        destination: Some(Destination::Set(vec![0])),
+        stall_limit: Duration::from_secs(2),
+        ..ResolvedRequest::default()
+    };
+    let mut executor = LittleRoom { moved: HashSet::new(), room: 700 };
+    let report = attached_by(&running, &running.target(), &mut executor, &request, &GO_ON).unwrap();
+    assert_eq!(report.ended, AttachEnded::Done, "{report:?}");
+    // The kernel may have put some on huge pages by itself, which are seen as one.
+    assert!((690..=700).contains(&(report.moved_bytes / 4096)), "{report:?}");
+    let left: u64 = report.shortfalls.iter().map(|shortfall| shortfall.bytes).sum();
+    assert!(left > 4 * MIB, "{report:?}");
+    running.ends_well();
 }
 
 #[test]
