@@ -127,8 +127,8 @@ fn one(work: &mut Work<'_>, thread: &ThreadState, started: u64, given: &[u32]) -
     match outcome? {
         Set::Done => work.bound_threads += 1,
         Set::Gone => {}
-        Set::Refused => work.notes.push(format!(
-            "thread {} ({}) could not be bound to {}: the cpuset of its control group leaves them out",
+        Set::Refused(why) => work.notes.push(format!(
+            "thread {} ({}) could not be bound to {}: {why}",
             thread.id,
             thread.name,
             format_list(given)
@@ -144,9 +144,11 @@ pub(crate) enum Set {
     Done,
     /// It has ended.
     Gone,
-    /// The kernel has no CPU of these for it.
-    Refused,
+    /// The kernel does not give it these, for a reason.
+    Refused(&'static str),
 }
+
+const OUTSIDE_CPUSET: &str = "the cpuset of its control group leaves them out";
 
 /// Gives CPUs to a thread that started then, and reads back.
 pub(crate) fn set(work: &mut Work<'_>, thread: u32, started: u64, cpus: &CpuBits) -> Result<Set, Halt> {
@@ -161,10 +163,13 @@ pub(crate) fn set(work: &mut Work<'_>, thread: u32, started: u64, cpus: &CpuBits
             // A cpuset cuts what it does not allow off without a word.
             let now = thread_of(work.target.root(), work.target.pid(), thread);
             let has = |state: ThreadState| state.cpus.iter().all(|cpu| cpus.contains(*cpu));
-            Ok(if now.is_none_or(has) { Set::Done } else { Set::Refused })
+            Ok(if now.is_none_or(has) { Set::Done } else { Set::Refused(OUTSIDE_CPUSET) })
         }
         Err((Some(libc::ESRCH), _)) => Ok(Set::Gone),
-        Err((Some(libc::EINVAL), _)) => Ok(Set::Refused),
+        Err((Some(libc::EINVAL), _)) => Ok(Set::Refused(OUTSIDE_CPUSET)),
+        Err((Some(libc::EBUSY), _)) => {
+            Ok(Set::Refused("it runs by deadlines (SCHED_DEADLINE), for which the kernel wants all CPUs"))
+        }
         Err((Some(libc::EPERM), error)) => Err(Halt::Refused(Reason::NoCapability, error)),
         Err((_, error)) => Err(work.halt_of(error)),
     }

@@ -205,9 +205,9 @@ fn affinity(
     match bind::set(work, thread, started, &bits)? {
         Set::Done => work.bound_threads += 1,
         Set::Gone => {}
-        Set::Refused => {
+        Set::Refused(why) => {
             work.notes.push(format!(
-                "thread {thread} ({}) cannot have its CPUs back while the cpuset leaves them out: undo again after that",
+                "thread {thread} ({}) cannot have its CPUs back for now: {why}. Undo again after that",
                 now.name
             ));
             return Ok(false);

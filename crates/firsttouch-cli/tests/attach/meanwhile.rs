@@ -41,6 +41,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach to a tree is interrupted at a child".to_owned(), Box::new(interrupted_in_tree)));
     tests.push(("the order of CPUs goes on from process to process".to_owned(), Box::new(ordered_in_tree)));
+    tests.push(("a thread that cannot be bound is left, and told".to_owned(), Box::new(with_deadlines)));
     tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));
     tests.push(("undo restores threads that a cpuset has moved".to_owned(), Box::new(undone_in_cpuset)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
@@ -276,6 +277,21 @@ fn ordered_in_tree() -> Outcome {
     // The shell has the first place, and the program's threads those behind it.
     let given: Vec<String> = [shell, target.pid].into_iter().flat_map(cpus).map(|(_, cpus)| cpus).collect();
     assert_eq!(given, ["0", "1", "0"], "{report}");
+    Ok(())
+}
+
+/// The kernel binds no thread that runs by deadlines.
+fn with_deadlines() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let mut target = changes(folder.path())?;
+    let before = cpus(target.pid);
+    target.change("deadline");
+    let report = attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
+    let given: Vec<String> = cpus(target.pid).into_iter().map(|(_, cpus)| cpus).collect();
+    assert_eq!((&given[0], given[1].as_str()), (&before[0].1, "0"), "{report}");
+    assert!(report["notes"].to_string().contains("SCHED_DEADLINE"), "{report}");
+    attach(state.path(), target.pid, &["--undo"]).done(target.pid);
+    assert_eq!(cpus(target.pid), before);
     Ok(())
 }
 

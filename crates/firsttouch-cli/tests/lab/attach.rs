@@ -3,7 +3,7 @@
 
 use crate::bench::{Setting, Test, compiled, program};
 use crate::counts::{Counts, assert_shares, counts, succeeded};
-use firsttouch_lab::Collected;
+use firsttouch_lab::{Collected, Cpuset};
 
 /// Pages of the program's table: 8 MiB.
 const TABLE: u64 = 8 << 8;
@@ -30,6 +30,14 @@ pub(crate) fn tests() -> Vec<Test> {
             // A huge page has one node: it stays where most of it was.
             assert_eq!(at(ran, "undone"), [0, 2048], "{ran:?}");
         }));
+        let both = Cpuset { nodes: Some("0-1".to_owned()), ..Cpuset::default() };
+        let mut narrow = undone(&setting, "narrow", "--memory bind=1", |ran| {
+            assert_eq!((at(ran, "attached"), at(ran, "undone")), ([0, 2048], [0, 2048]), "{ran:?}");
+            assert!(ran.stdout.contains("cannot go back to node 0 while the cpuset"), "{ran:?}");
+            assert_eq!((said(ran, "again-status"), at(ran, "again")), ("0", [2048, 0]), "{ran:?}");
+        });
+        narrow.commands = narrow.commands.into_iter().map(|command| command.cpuset(both.clone())).collect();
+        tests.push(narrow);
         tests.push(undone(&setting, "own", "--memory bind=1", |ran| {
             assert_eq!((at(ran, "attached"), at(ran, "since")), ([0, 2048], [1024, 1024]), "{ran:?}");
             assert_eq!(at(ran, "undone"), [2048, 0], "{ran:?}");

@@ -10,6 +10,7 @@
  *   trace     is traced by a child, and stopped by it, until there is a file `release` in the folder
  *   hide      lets nobody look into it (PR_SET_DUMPABLE)
  *   leave     has another thread go on, and ends its first one
+ *   deadline  has its first thread run by deadlines
  *   idle      does nothing
  *
  * It answers `done WORD`; at the end of its input it looks whether its memory is as it was, and ends with 0, or 3. */
@@ -23,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,6 +156,12 @@ static void change(const char *word, char **arguments)
         if (pthread_create(&thread, NULL, go_on, arguments))
             give_up("pthread_create");
         pthread_exit(NULL);
+    } else if (!strcmp(word, "deadline")) {
+        /* include/uapi/linux/sched/types.h, which the C library has of late */
+        struct { uint32_t size, policy; uint64_t flags; uint32_t nice, priority; uint64_t runtime, deadline, period; } how = {
+            .size = sizeof how, .policy = 6, .runtime = 5000000, .deadline = 10000000, .period = 10000000};
+        if (syscall(SYS_sched_setattr, 0, &how, 0))
+            give_up("sched_setattr");
     } else if (strcmp(word, "idle")) {
         give_up("an unknown word");
     }

@@ -3,7 +3,8 @@
  *
  *   mixed   the first page of each block is on node 0, the others on node 1; nothing is done
  *   own     one half is on node 0, the other on node 1, and the program has that moved to node 0 itself
- *   remap   all is on node 0, and the program maps other memory there, which it binds to node 1 */
+ *   remap   all is on node 0, and the program maps other memory there, which it binds to node 1
+ *   narrow  all is on node 0, and the control group loses that; it has it again, and `again` the attach is undone */
 #include "numa.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -40,6 +41,18 @@ static void fill(char *start, size_t bytes, size_t step, const char *node) {
     for (size_t at = 0; at < bytes; at += step)
         start[at] = 1;
     set_policy("default", "-");
+}
+
+/* The nodes of the control group, whose name ends the one line of the file. */
+static void allow(const char *nodes) {
+    char name[128] = "", path[256];
+    FILE *own = fopen("/proc/self/cgroup", "r");
+    if (!own || fscanf(own, "0::%127s", name) != 1 || fclose(own))
+        give_up("cgroup");
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpuset.mems", name);
+    FILE *mems = fopen(path, "w");
+    if (!mems || fputs(nodes, mems) < 0 || fclose(mems))
+        give_up(path);
 }
 
 static void firsttouch(const char *when, const char *first, char **options) {
@@ -88,8 +101,14 @@ int main(int count, char **words) {
             give_up("mmap");
         bind_range(memory, BYTES, "1", 0);
         touch(memory, BYTES);
+    } else if (!strcmp(what, "narrow")) {
+        allow("1");
     }
     show("since");
     firsttouch("undone", "--undo", none);
+    if (!strcmp(what, "narrow")) {
+        allow("0-1");
+        firsttouch("again", "--undo", none);
+    }
     return 0;
 }
