@@ -78,9 +78,25 @@ impl Journal {
     /// Opens the journal of a process in `folder`, or makes one that only its user can read. What an earlier boot left under
     /// the same name is of another process, and goes.
     pub fn open(folder: &Path, pid: u32, start_ticks: u64, boot_id: &str) -> Result<Journal, JournalError> {
-        let path = path_of(folder, pid, start_ticks);
         // What it changes goes with the machine: its lines need not outlast a crash of that.
-        let (mut file, text) = JournalFile::open(path, &format!("is attached to process {pid}"), false)?;
+        let opened = JournalFile::open(&path_of(folder, pid, start_ticks), &at_work(pid), false)?;
+        Journal::of(opened, boot_id)
+    }
+
+    /// Opens the journal of a process to go back by it: one that is not there is not made.
+    pub(crate) fn open_kept(
+        folder: &Path,
+        pid: u32,
+        start_ticks: u64,
+        boot_id: &str,
+    ) -> Result<Journal, JournalError> {
+        match JournalFile::open_kept(&path_of(folder, pid, start_ticks), &at_work(pid))? {
+            Some(opened) => Journal::of(opened, boot_id),
+            None => Ok(Journal::nowhere()),
+        }
+    }
+
+    fn of((mut file, text): (JournalFile, Vec<u8>), boot_id: &str) -> Result<Journal, JournalError> {
         let mut history = JournalHistory::parse(&text)
             .map_err(|line| JournalError::Line { path: file.path().to_owned(), line })?;
         if history.begin().is_some_and(|begin| begin.boot_id != boot_id) {
@@ -140,6 +156,10 @@ pub(crate) struct Step {
     pub(crate) same_program: bool,
     /// When its attach began, in clock ticks after boot, where the journal tells.
     pub(crate) began_ticks: Option<u64>,
+}
+
+fn at_work(pid: u32) -> String {
+    format!("is attached to process {pid}")
 }
 
 /// The name of a process's journal.

@@ -32,7 +32,8 @@ pub fn undo(
     watcher: &mut dyn FnMut(&AttachProgress),
 ) -> Result<AttachReport, AttachError> {
     let pid = target.pid();
-    let mut journal = Journal::open(&context.journals, pid, target.start_ticks(), &boot_id(target.root()))?;
+    let mut journal =
+        Journal::open_kept(&context.journals, pid, target.start_ticks(), &boot_id(target.root()))?;
     let steps = steps_of(journal.history(), target.image());
     let (asked, affinity) = (AttachAsked::default(), ThreadAffinity::default());
     let reader = Reader { target, asked: &asked, affinity: &affinity, nodes: &context.nodes, stall_limit };
@@ -59,7 +60,10 @@ pub fn undo(
         bound_threads: 0,
     };
     let ended = if steps.is_empty() {
-        work.notes.push("there is nothing to take back".to_owned());
+        let folder = context.journals.display();
+        work.notes.push(format!(
+            "there is nothing to take back: {folder} has no journal with steps to process {pid}"
+        ));
         AttachEnded::Done
     } else {
         let _urgent = Urgent::begin();

@@ -50,7 +50,9 @@ impl JournalError {
     pub fn hint(&self) -> String {
         match self {
             JournalError::Io { .. } => {
-                "no step is made without a journal: set XDG_STATE_HOME to a folder of your own on a disk with room".to_owned()
+                "no step is made without a journal: set XDG_STATE_HOME to a folder of your own on a disk with room; earlier journals stay \
+                 where they are"
+                    .to_owned()
             }
             JournalError::Line { path, .. } => {
                 format!("it was changed by somebody else; to give up what it knows: rm {}", path.display())
@@ -95,41 +97,69 @@ pub struct JournalFile {
 impl JournalFile {
     /// Opens a journal, or makes one that only its user can read, and its folder; `at_work` says what its writer does, to who
     /// finds it open. A `lasting` one is on the disk before each step, for what outlasts a crash of the machine. Returns the text, too.
-    pub fn open(path: PathBuf, at_work: &str, lasting: bool) -> Result<(JournalFile, Vec<u8>), JournalError> {
-        let failed = |what, path: &Path| {
-            let path = path.to_owned();
-            move |source| JournalError::Io { what, path, source }
-        };
+    pub fn open(path: &Path, at_work: &str, lasting: bool) -> Result<(JournalFile, Vec<u8>), JournalError> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed("make", folder))?;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let opened = JournalFile::locked(path, options, "make", at_work, lasting)?;
+        if lasting {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("keep", folder))?;
+        }
+        Ok(opened)
+    }
+
+    /// Opens a journal that is there, to go back by it; `None` where there is none. One that cannot be written to is read all the same:
+    /// steps can be taken back, and not be noted.
+    pub fn open_kept(path: &Path, at_work: &str) -> Result<Option<(JournalFile, Vec<u8>)>, JournalError> {
+        let open = |writes| {
+            let mut options = OpenOptions::new();
+            options.read(true).append(writes);
+            JournalFile::locked(path, options, "open", at_work, false)
+        };
+        let kind = |error: &JournalError| match error {
+            JournalError::Io { source, .. } => Some(source.kind()),
+            _ => None,
+        };
+        match open(true) {
+            Err(error) if kind(&error) == Some(io::ErrorKind::NotFound) => Ok(None),
+            Err(error)
+                if matches!(
+                    kind(&error),
+                    Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+                ) =>
+            {
+                open(false).map(Some)
+            }
+            opened => opened.map(Some),
+        }
+    }
+
+    fn locked(
+        path: &Path,
+        mut options: OpenOptions,
+        what: &'static str,
+        at_work: &str,
+        lasting: bool,
+    ) -> Result<(JournalFile, Vec<u8>), JournalError> {
         let mut file = loop {
-            let file = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(true)
-                .mode(0o600)
-                .custom_flags(libc::O_NOFOLLOW)
-                .open(&path)
-                .map_err(failed("make", &path))?;
+            let file = options.custom_flags(libc::O_NOFOLLOW).open(path).map_err(failed(what, path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
                     return Err(JournalError::Busy { at_work: at_work.to_owned() });
                 }
-                Err(fs::TryLockError::Error(source)) => return Err(failed("lock", &path)(source)),
+                Err(fs::TryLockError::Error(source)) => return Err(failed("lock", path)(source)),
             }
             // Its last writer may have removed it since it was opened: lines in it would go with it.
-            if is_at(&file, &path) {
+            if is_at(&file, path) {
                 break file;
             }
         };
-        if lasting {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("keep", folder))?;
-        }
         let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(failed("read", &path))?;
+        file.read_to_end(&mut text).map_err(failed("read", path))?;
         let whole_bytes = text.len() as u64;
-        Ok((JournalFile { path, file, whole_bytes, lasting }, text))
+        Ok((JournalFile { path: path.to_owned(), file, whole_bytes, lasting }, text))
     }
 
     /// Cuts it off after so many bytes, if it is longer.
@@ -167,8 +197,13 @@ impl JournalFile {
     }
 
     fn failed(&self, what: &'static str, source: io::Error) -> JournalError {
-        JournalError::Io { what, path: self.path.clone(), source }
+        failed(what, &self.path)(source)
     }
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::Io { what, path, source }
 }
 
 /// Whether a path leads to this file.
@@ -193,16 +228,16 @@ mod tests {
     fn one_writes_and_what_was_cut_off_does_not_join_with_what_follows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/lines.jsonl");
-        let (mut journal, text) = JournalFile::open(path.clone(), "works", true).unwrap();
+        let (mut journal, text) = JournalFile::open(&path, "works", true).unwrap();
         assert!(text.is_empty());
         journal.write("{}\n").unwrap();
-        let second = JournalFile::open(path.clone(), "counts", true).unwrap_err();
+        let second = JournalFile::open(&path, "counts", true).unwrap_err();
         assert!(
             matches!(&second, JournalError::Busy { .. }) && second.to_string().contains("firsttouch counts")
         );
         drop(journal);
         std::fs::write(&path, "{}\n{\"a").unwrap();
-        let (mut journal, text) = JournalFile::open(path.clone(), "works", true).unwrap();
+        let (mut journal, text) = JournalFile::open(&path, "works", true).unwrap();
         assert_eq!(text, b"{}\n{\"a");
         journal.cut(3).unwrap();
         journal.write("[]\n").unwrap();

@@ -128,7 +128,7 @@ pub(crate) struct SetupJournal {
 
 impl SetupJournal {
     pub(crate) fn open(site: &Site) -> Result<SetupJournal, SetupError> {
-        let (mut file, text) = JournalFile::open(site.disk(JOURNAL), "sets this machine up", true)?;
+        let (mut file, text) = JournalFile::open(&site.disk(JOURNAL), "sets this machine up", true)?;
         let history = SetupHistory::parse(&text)
             .map_err(|line| JournalError::Line { path: file.path().to_owned(), line })?;
         file.cut(history.whole_bytes)?;

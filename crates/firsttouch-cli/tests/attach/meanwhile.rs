@@ -5,7 +5,7 @@ use crate::attached::{Attached, assert_private, attach, command, journals};
 use crate::machine::group;
 use crate::refused::state_of;
 use crate::single::skip;
-use crate::target::{Coverage, LIMIT, Target, compiled, folder, reaches, sources};
+use crate::target::{Coverage, LIMIT, Target, compiled, folder, installed, reaches, sources};
 use crate::{Outcome, Test};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::process::{Stat, children};
@@ -43,6 +43,10 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.push(("the order of CPUs goes on from process to process".to_owned(), Box::new(ordered_in_tree)));
     tests.push(("a thread that cannot be bound is left, and told".to_owned(), Box::new(with_deadlines)));
     tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));
+    tests.push((
+        "undo from a folder that is read-only restores the threads".to_owned(),
+        Box::new(undone_by_reading),
+    ));
     tests.push(("undo restores threads that a cpuset has moved".to_owned(), Box::new(undone_in_cpuset)));
     tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
     tests.push(("undo restores the threads".to_owned(), Box::new(|| undone(|_| ()))));
@@ -332,6 +336,26 @@ fn undone_without_room() -> Outcome {
     Ok(())
 }
 
+/// What cannot be noted because nothing can be written there is done as well.
+fn undone_by_reading() -> Outcome {
+    installed("unshare")?;
+    let Bound { folder: _folder, state, target, before } = Bound::new()?;
+    let ours = command(state.path());
+    let mut read_only = Command::new("unshare");
+    let script = "mount --bind $XDG_STATE_HOME $XDG_STATE_HOME && mount -o remount,bind,ro $XDG_STATE_HOME && exec \"$0\" \"$@\"";
+    read_only.args(["-m", "sh", "-c", script]).arg(ours.get_program()).args(ours.get_args());
+    read_only.args([&target.pid.to_string(), "--undo", "--json"]).env("XDG_STATE_HOME", state.path());
+    let undone = Attached::of(&read_only.output().unwrap());
+    assert_eq!((ended(&undone.report()), cpus(target.pid)), ("journal-failed", before), "{undone:?}");
+    // Elsewhere there is none, and none is made.
+    let elsewhere = folder();
+    let report = attach(elsewhere.path(), target.pid, &["--undo"]).done(target.pid);
+    assert!(report["notes"].to_string().contains(&elsewhere.path().display().to_string()), "{report}");
+    assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
 /// The kernel gives threads the CPUs of a cpuset that has none of theirs, and from Linux 6.2 on gives them theirs again when it can:
 /// an undo meanwhile is one for good.
 fn undone_in_cpuset() -> Outcome {
@@ -447,7 +471,8 @@ fn undone(meanwhile: fn(&Path)) -> Outcome {
     assert_eq!(cpus(target.pid), before);
     let again = attach(state.path(), target.pid, &["--undo"]);
     assert!(
-        again.code == Some(0) && again.report()["notes"][0] == "there is nothing to take back",
+        again.code == Some(0)
+            && again.report()["notes"][0].as_str().unwrap().starts_with("there is nothing to take back: "),
         "{again:?}"
     );
     assert!(journals(state.path()).is_empty());
