@@ -36,6 +36,7 @@ pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Hal
         if !may_have_blocks(area.small_bytes(), area.lazy_free_bytes) {
             continue;
         }
+        work.may_go_on()?;
         let pagemap = work.target.pagemap();
         let runs = pagemap.resident_runs(area.start, area.end).map_err(|error| work.halt_of(error))?;
         // Older kernels do not tell what is there but page by page.

@@ -40,6 +40,7 @@ pub(crate) fn bytes_elsewhere(work: &mut Work<'_>, areas: &[Area], to: &Destinat
         let mut at = area.start;
         while let Some((start, end)) = next(work, at, area.end)? {
             at = end;
+            work.may_go_on()?;
             let window = read(work, start, end, false)?;
             elsewhere += tickets(&window, to).map(|ticket| ticket.page.bytes).sum::<u64>();
         }

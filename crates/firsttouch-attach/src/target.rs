@@ -53,7 +53,9 @@ pub enum TargetError {
         name: String,
     },
     /// It is the first process.
-    #[error("process 1 is not attached to: if anything happened to it, the whole system would end")]
+    #[error(
+        "process 1 is not attached to: if anything happened to it, the whole system, or its whole PID namespace, would end"
+    )]
     Init,
     /// It is this process.
     #[error("process {pid} is this firsttouch itself")]

@@ -118,7 +118,9 @@ fn one(
 
 fn failed(error: AttachError) -> Failure {
     let hint = executor::hint(&error);
-    Failure::new(error).hint(hint)
+    let is_interrupted = matches!(error, AttachError::Gone { ended: AttachEnded::Interrupted, .. });
+    let failure = Failure::new(error).hint(hint);
+    if is_interrupted { failure.code(INTERRUPTED) } else { failure }
 }
 
 /// What was asked, resolved for this machine; `place` is that of the devices it is to be near.

@@ -10,7 +10,7 @@ use firsttouch_attach::{
 use firsttouch_documents::JournalEntry;
 use firsttouch_linux::numa::CpuBits;
 use firsttouch_linux::root::Root;
-use firsttouch_placement::{AttachEnded, ExecutorKind};
+use firsttouch_placement::{AttachAsked, AttachEnded, ExecutorKind};
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
@@ -130,6 +130,20 @@ fn a_request_to_stop_ends_it_between_two_steps() {
     assert_eq!(report.ended, AttachEnded::Interrupted);
     assert!(report.collapsed_bytes < 64 * MIB && report.journal.is_some());
     assert_eq!(attached(&running, &huge_pages()).unwrap().ended, AttachEnded::Done);
+    running.ends_well();
+}
+
+#[test]
+fn a_request_to_stop_ends_the_look_before_the_first_step() {
+    let Some(running) = Running::start(8, 0) else { return };
+    let (target, stop) = (running.target(), AtomicBool::new(true));
+    let to_node = ResolvedRequest { destination: Some(Destination::Set(vec![0])), ..huge_pages() };
+    for request in [huge_pages(), ResolvedRequest { asked: AttachAsked::default(), ..to_node }] {
+        let mut executor = LittleRoom { moved: HashSet::new(), room: 0 };
+        let outcome = attach(&target, &mut executor, &request, &context(&running, &stop), true, &mut |_| {});
+        let is_stopped = matches!(outcome, Err(AttachError::Gone { ended: AttachEnded::Interrupted, .. }));
+        assert!(is_stopped, "{outcome:?}");
+    }
     running.ends_well();
 }
 

@@ -5,6 +5,7 @@
 
 use super::executor;
 use crate::args::Attach;
+use crate::exit::INTERRUPTED;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
 use crate::{clock, measure, program};
@@ -31,6 +32,9 @@ fn of_process(args: &Attach, strategy: &dyn Strategy, pid: u32) -> Outcome {
     let look = Look::begin(&target).map_err(Failure::hinted)?;
     // Ends early when the process does.
     target.pause(args.balancing.interval);
+    if interrupt.asked() {
+        return Err(Failure::message("interrupted").hint("nothing was changed").code(INTERRUPTED));
+    }
     let done = place(args, strategy, &target, look, interrupt.flag())?;
     output::data(&text_of(args, &done, output::width(), Style::Ansi))?;
     Ok(super::code(&done.attach))

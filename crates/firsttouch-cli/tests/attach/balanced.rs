@@ -2,14 +2,18 @@
 
 use crate::attached::{Attached, attach, command, journals};
 use crate::meanwhile::cpus;
-use crate::target::{Target, compiled, folder, sources};
+use crate::target::{LIMIT, Target, compiled, folder, sources};
 use crate::{Outcome, Test, skip};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 pub(crate) fn tests() -> Vec<Test> {
-    vec![("threads that crowd one CPU are spread, and come back".to_owned(), Box::new(spread))]
+    vec![
+        ("threads that crowd one CPU are spread, and come back".to_owned(), Box::new(spread)),
+        ("Ctrl-C while threads are looked at changes nothing".to_owned(), Box::new(interrupted)),
+    ]
 }
 
 /// The same surroundings as an attach has.
@@ -35,6 +39,31 @@ fn crowd(pid: u32) -> BTreeMap<String, usize> {
         }
     }
     crowd
+}
+
+fn interrupted() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let program = compiled(folder.path(), &sources("c").join("busy.c"))?;
+    let target = Target::start(&[program.as_os_str(), "4".as_ref()], folder.path());
+    let mut command = command(state.path());
+    command.args(["--balance", &target.pid.to_string(), "--interval", "1s", "--json"]);
+    let looking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !catches_interrupts(looking.id()) {
+        assert!(begun.elapsed() < LIMIT, "it does not listen for signals");
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-s", "INT", &looking.id().to_string()]).status().unwrap().success());
+    let ended = Attached::of(&looking.wait_with_output().unwrap());
+    assert!(ended.code == Some(130) && ended.stderr.contains("interrupted"), "{ended:?}");
+    assert!(journals(state.path()).is_empty());
+    Ok(())
+}
+
+fn catches_interrupts(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << 1 != 0
 }
 
 fn spread() -> Outcome {
