@@ -246,7 +246,8 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, 
         work.shortfalls.add_with(
             Reason::NoWholeBlock,
             rest,
-            "nothing to mend: edges of mappings, and blocks of which less than half is its own (never written, given up, or shared since a fork)",
+            "nothing to mend: edges of mappings, blocks with a guard or a page in swap in them, and blocks of which less than half, of shared memory \
+             less than all, is its own (never written, given up, or shared since a fork)",
         );
     }
     let displaced = sum(&areas.iter().filter(|area| area.displaced).collect::<Vec<_>>());
