@@ -37,6 +37,18 @@ pub(crate) struct Taken {
     pub(crate) recycled: u32,
 }
 
+/// What of free runs goes back to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grain {
+    /// Whole chunks: no huge page is split.
+    Chunks,
+    /// What lies in chunks that blocks share, too.
+    Pages,
+}
+
+/// Who goes through so many free runs takes microseconds for it.
+const MANY_RUNS: u32 = 64;
+
 /// An arena grows by at least so many pages (64 MiB).
 const GROW_PAGES: u32 = (64 << 20) / BASE as u32;
 
@@ -331,14 +343,14 @@ impl Arena {
     }
 
     /// Advises the kernel of the pages of `[from, until)` that are mapped: between chunks of an arena that is not reserved,
-    /// mappings of others may lie.
+    /// mappings of others may lie. Answers whether the kernel has taken all of it.
     ///
     /// # Safety
     /// As for the advice.
-    unsafe fn advise(&self, from: Page, until: Page, advice: i32) {
+    unsafe fn advise(&self, from: Page, until: Page, advice: i32) -> bool {
         let chunk = self.chunk_pages();
         let end_of_chunk = |page: Page| (page / chunk + 1).saturating_mul(chunk).min(until);
-        let mut at = from;
+        let (mut at, mut is_taken) = (from, true);
         while at < until {
             let is_mapped = self.is_mapped_page(at);
             let mut next = end_of_chunk(at);
@@ -347,10 +359,12 @@ impl Arena {
             }
             if is_mapped {
                 // SAFETY: the caller's duty.
-                let _ = unsafe { sys::advise(self.address(at), (next - at) as usize * BASE, advice) };
+                let answer = unsafe { sys::advise(self.address(at), (next - at) as usize * BASE, advice) };
+                is_taken &= answer.is_ok();
             }
             at = next;
         }
+        is_taken
     }
 
     /// Returns the whole chunks of `[from, until)`, which are free, to the kernel at once.
@@ -375,15 +389,37 @@ impl Arena {
         self.recycled_pages -= u64::from(dirty);
     }
 
-    /// Returns up to `pages` recycled pages to the kernel.
-    pub(crate) fn trim_idle(&mut self, pages: u64) {
-        let goal = self.recycled_pages.saturating_sub(pages);
-        let mut at = 0;
+    /// Returns all that a free run holds to the kernel, in chunks that blocks share as well: their huge pages are split. What is
+    /// locked, or of a pool, stays.
+    fn trim_pages(&mut self, from: Page, until: Page) {
+        let until = until.min(self.used_to);
+        if self.backing.is_reserved_pool() || from >= until {
+            return;
+        }
+        let (_, _, mut bits) = self.parts();
+        let dirty = bits.count(from, until - from);
+        // SAFETY: the pages lie in a free run of ours.
+        if dirty > 0 && unsafe { self.advise(from, until, libc::MADV_DONTNEED) } {
+            self.set_fresh(from, until - from);
+            self.recycled_pages -= u64::from(dirty);
+        }
+    }
+
+    /// Returns up to `pages` recycled pages to the kernel, of the largest free runs first; where many were gone through to find them,
+    /// `more` as well, so that the next ones need not go through them again.
+    pub(crate) fn trim_idle(&mut self, pages: u64, more: u64, grain: Grain) {
+        let (mut goal, mut seen, mut run) = (self.recycled_pages.saturating_sub(pages), 0, None);
         while self.recycled_pages > goal {
-            let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
-            at = start + length;
-            if block.is_none() {
-                self.trim(start, at);
+            let Some((start, length)) = self.extents.next_smaller(self.table(), run) else { return };
+            match grain {
+                Grain::Chunks if length < self.chunk_pages() => return,
+                Grain::Chunks => self.trim(start, start + length),
+                Grain::Pages => self.trim_pages(start, start + length),
+            }
+            run = Some(start);
+            seen += 1;
+            if seen == MANY_RUNS {
+                goal = goal.saturating_sub(more);
             }
         }
     }
@@ -466,6 +502,46 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_between_blocks_goes_back_by_itself_and_they_stay() {
+        let mut arena = arena();
+        let starts: [Page; 9] = core::array::from_fn(|id| {
+            let start = arena.take(CHUNK / 2, 1, 0).unwrap().start;
+            arena.set_live(start, CHUNK / 2, Block { id: id as u32 + 1, ..Block::RETIRED });
+            *byte_at(&arena, start) = 1;
+            start
+        });
+        // Two together that are no whole chunk, and one alone.
+        for freed in [1, 3, 4] {
+            arena.give_back(starts[freed], CHUNK / 2);
+        }
+        arena.trim_idle(u64::MAX, 0, Grain::Chunks);
+        assert_eq!(arena.recycled_pages, u64::from(3 * CHUNK / 2));
+        arena.trim_idle(1, 0, Grain::Pages);
+        assert_eq!(arena.recycled_pages, u64::from(CHUNK / 2), "the larger first, and no more");
+        arena.trim_idle(u64::MAX, 0, Grain::Pages);
+        assert_eq!(arena.recycled_pages, 0);
+        assert_eq!(starts.map(|start| *byte_at(&arena, start)), [1, 0, 1, 0, 0, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn who_goes_through_many_runs_returns_more() {
+        const PAGES: u32 = 8;
+        let mut arena = arena();
+        let starts: [Page; 200] = core::array::from_fn(|_| {
+            let start = arena.take(PAGES, 1, 0).unwrap().start;
+            arena.set_live(start, PAGES, Block { id: 1, ..Block::RETIRED });
+            start
+        });
+        for start in starts.iter().step_by(2) {
+            arena.give_back(*start, PAGES);
+        }
+        for (pages, left) in [(8, 99), (61 * 8, 38), (8, 27)] {
+            arena.trim_idle(pages, 10 * 8, Grain::Pages);
+            assert_eq!(arena.recycled_pages, left * u64::from(PAGES));
+        }
+    }
+
+    #[test]
     fn what_is_made_anew_is_held_no_more() {
         let mut arena = arena();
         for id in 1..=3 {
@@ -479,7 +555,7 @@ mod tests {
             assert_eq!(arena.recycled_pages, 0);
             *byte_at(&arena, start + CHUNK) = 1;
             arena.give_back(start, 4 * CHUNK);
-            arena.trim_idle(u64::MAX);
+            arena.trim_idle(u64::MAX, 0, Grain::Chunks);
             assert_eq!(arena.recycled_pages, 0);
         }
     }

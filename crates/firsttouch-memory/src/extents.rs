@@ -250,6 +250,18 @@ impl Extents {
         Extents::runs_from(table, near.unwrap_or(0)).find(|(start, pages, _)| page - start < *pages)
     }
 
+    /// The free run after `run` in the order of sizes, as far as the lists tell these apart, with its pages; the largest after none.
+    pub(crate) fn next_smaller(&self, table: &[Entry], run: Option<Page>) -> Option<(Page, u32)> {
+        let (next, lists) = run.map_or((NONE, FIRST_LEVEL * SECOND_LEVEL), |run| {
+            let Entry { pages, next_or_id: next, .. } = table[run as usize];
+            let (first, second) = list_of(pages);
+            (next, first * SECOND_LEVEL + second)
+        });
+        let heads = || (0..lists).rev().map(|list| self.heads[list / SECOND_LEVEL][list % SECOND_LEVEL]);
+        let found = Some(next).filter(|next| *next != NONE).or_else(|| heads().find(|head| *head != NONE))?;
+        Some((found, table[found as usize].pages))
+    }
+
     fn find(&self, table: &[Entry], pages: u32, wanted: u32, alignment: u32, phase: u32) -> Option<Page> {
         let fits = |run: Page| {
             let room = table[run as usize].pages;
@@ -327,7 +339,8 @@ fn skip_to(run: Page, alignment: u32, phase: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use core::iter::successors;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::vec;
     use std::vec::Vec;
 
@@ -335,11 +348,17 @@ mod tests {
         Block { id, bytes: 1, offset: 16, fallback: None, altered: id % 2 == 1 }
     }
 
-    /// The runs tile the table, no two free runs touch, and the live ones are those of the model.
-    fn check(table: &[Entry], live: &BTreeMap<Page, (u32, u32)>) {
+    /// The runs tile the table, no two free runs touch, the live ones are those of the model, and the lists have the free ones, those
+    /// of larger lists first.
+    fn check(extents: &Extents, table: &[Entry], live: &BTreeMap<Page, (u32, u32)>) {
         let mut at = 0;
         let mut was_free = false;
         let mut seen = 0;
+        let mut free = Vec::new();
+        let first = extents.next_smaller(table, None);
+        let listed = successors(first, |(run, _)| extents.next_smaller(table, Some(*run)));
+        let listed: Vec<(Page, u32)> = listed.collect();
+        assert!(listed.is_sorted_by(|before, after| list_of(before.1) >= list_of(after.1)));
         for (start, pages, block) in Extents::runs(table) {
             assert_eq!(start, at);
             match block {
@@ -347,7 +366,10 @@ mod tests {
                     assert_eq!(live.get(&start), Some(&(pages, block.id)));
                     seen += 1;
                 }
-                None => assert!(!was_free, "free neighbours at {start} are not merged"),
+                None => {
+                    assert!(!was_free, "free neighbours at {start} are not merged");
+                    free.push((start, pages));
+                }
             }
             for page in [start, start + pages / 2, start + pages - 1] {
                 assert_eq!(Extents::run_at(table, page), Some((start, pages, block)));
@@ -358,6 +380,8 @@ mod tests {
         assert_eq!(at as usize, table.len());
         assert_eq!(Extents::run_at(table, at), None);
         assert_eq!(seen, live.len());
+        let sorted: BTreeSet<(Page, u32)> = listed.iter().copied().collect();
+        assert_eq!((sorted, listed.len()), (free.iter().copied().collect(), free.len()));
     }
 
     #[test]
@@ -454,13 +478,13 @@ mod tests {
                 _ => {}
             }
             if step % 16 == 0 {
-                check(&table, &live);
+                check(&extents, &table, &live);
             }
         }
         for (start, (pages, _)) in live {
             extents.give_back(&mut table, start, pages);
         }
-        check(&table, &BTreeMap::new());
+        check(&extents, &table, &BTreeMap::new());
         assert_eq!(Extents::runs(&table).count(), 1);
     }
 }

@@ -78,16 +78,27 @@ impl Footprint {
         self.is_within(placed, bytes)
     }
 
-    /// How much is held too much, beside blocks that have just become more.
-    pub(crate) fn excess(&self, placed: Placed) -> usize {
+    /// How much is held too much, beside blocks that have just become more. With them it is to have no more than the capacity.
+    pub(crate) fn excess(&self, placed: Placed, capacity: usize) -> usize {
         let own = self.other_bytes + placed.live_bytes;
         let limit = Footprint { peak_bytes: self.peak_bytes.max(own), ..*self }.limit();
+        let limit = limit.min(self.other_bytes.saturating_add(capacity));
         (own + placed.held_bytes).saturating_sub(limit)
     }
 
     fn limit(&self) -> usize {
-        self.peak_bytes + (self.peak_bytes / 10).max(HUGE)
+        self.peak_bytes + tenth(self.peak_bytes)
     }
+
+    /// A tenth of what the program has by itself now.
+    pub(crate) fn tenth_now(&self, placed: Placed) -> usize {
+        tenth(self.other_bytes + placed.live_bytes)
+    }
+}
+
+/// That of the program's own memory, and no less than a huge page.
+fn tenth(own: usize) -> usize {
+    (own / 10).max(HUGE)
 }
 
 #[cfg(test)]
@@ -108,9 +119,12 @@ mod tests {
         assert!(footprint.is_within_by(placed(0, 0), 100 * MIB, || Some(120 * MIB)));
         // It comes again, and again: nothing has to be read for that.
         assert!(footprint.is_within(placed(0, 0), 100 * MIB));
-        assert_eq!(footprint.excess(placed(100, 0)), 0);
+        assert_eq!(footprint.excess(placed(100, 0), usize::MAX), 0);
         // Twice as much, of new pages beside what is held: a tenth of the new sum may stay.
-        assert_eq!(footprint.excess(placed(200, 100)), 78 * MIB);
+        assert_eq!(footprint.excess(placed(200, 100), usize::MAX), 78 * MIB);
+        // Where there is room for no more than 210 in blocks.
+        assert_eq!(footprint.excess(placed(200, 10), 210 * MIB), 0);
+        assert_eq!(footprint.excess(placed(200, 20), 210 * MIB), 10 * MIB);
     }
 
     #[test]

@@ -82,12 +82,15 @@ impl Sparse {
         touched.map(|pages| pages as usize * BASE).sum()
     }
 
-    /// To be called before pages are taken from an arena; blocks are about to have so many bytes, and have had at most `before`. Where
-    /// there are `others`, files are not opened beside theirs.
-    pub(crate) fn before_growth(&mut self, arena: &mut Arena, bytes: usize, before: usize, others: bool) {
-        let is_due = self.look_is_due(arena.used_to());
+    /// To be called when blocks are about to have so many bytes, and have had at most `before`. Where there are `others`, files are not
+    /// opened beside theirs.
+    pub(crate) fn before_blocks(&mut self, bytes: usize, before: usize, others: bool) {
         self.expect(bytes, before, || apart_from(others, Capacity::read));
-        if is_due {
+    }
+
+    /// To be called thereafter, before pages are taken from an arena.
+    pub(crate) fn before_growth(&mut self, arena: &mut Arena) {
+        if self.look_is_due(arena.used_to()) {
             self.look(arena);
         }
         self.judge(arena);
@@ -96,6 +99,12 @@ impl Sparse {
     /// Whether so many bytes in blocks are more than memory has room for, as far as that is known, and it is news.
     pub(crate) fn would_be_beyond(&self, bytes: usize) -> bool {
         !self.is_beyond && bytes > self.capacity
+    }
+
+    /// How much of memory blocks and what is held may have together, so that a thirty-second is left for page tables and the like; no
+    /// bound where blocks alone have more than there is, which they do not use.
+    pub(crate) fn capacity(&self) -> usize {
+        if self.is_beyond { usize::MAX } else { self.capacity / 32 * 31 }
     }
 
     /// To be called before placed memory is read for the record: probes that are full by now become huge pages first.

@@ -1,6 +1,6 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
-use crate::arena::{Arena, Taken};
+use crate::arena::{Arena, Grain, Taken};
 use crate::backing::Backing;
 use crate::extents::{Block, Extents, Page};
 use crate::footprint::{Footprint, Placed};
@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     pub(crate) sparse: Sparse,
     /// Least pages held since the period began: nobody needed those.
     low_water_pages: u64,
+    /// Pages held of which the kernel takes none (of pools, locked ones), as far as was found out: nobody goes through them again.
+    stuck_pages: u64,
 }
 
 impl Inner {
@@ -82,6 +84,7 @@ impl Inner {
         confined: false,
         period_start_ns: 0,
         low_water_pages: 0,
+        stuck_pages: 0,
         footprint: Footprint::UNKNOWN,
         has_threads: false,
         sparse: Sparse::UNKNOWN,
@@ -195,9 +198,12 @@ impl Inner {
         self.free_unmapped_before(self.totals.live_bytes + pages as usize * BASE);
         let (live, more) = (self.totals.live_bytes, pages as usize * BASE);
         let before = live + self.held_pages() as usize * BASE;
-        let others = self.has_threads;
+        let is_of_pool = Backing::ALL[slot].is_reserved_pool();
+        if self.settings.may_exceed_memory && !self.confined && !is_of_pool {
+            self.sparse.before_blocks(live + more, before, self.has_threads);
+        }
         if let Some((arena, sparse)) = self.watched(slot) {
-            sparse.before_growth(arena, live + more, before, others);
+            sparse.before_growth(arena);
         }
     }
 
@@ -256,23 +262,37 @@ impl Inner {
         if taken.recycled > 0 {
             self.totals.recycled_blocks += 1;
         }
-        self.low_water_pages = self.low_water_pages.min(self.held_pages());
+        let held = self.held_pages();
+        self.low_water_pages = self.low_water_pages.min(held);
+        self.stuck_pages = self.stuck_pages.min(held);
     }
 
-    /// Blocks have become more: gives back what is held beyond what may be. Every run must be free or a block's.
+    /// Blocks have become more: gives back what is held beyond what may be, whole chunks first. Every run must be free or a block's.
     pub(crate) fn hold_less(&mut self) {
         if self.settings.recycle_bytes.is_some() || self.confined {
             return;
         }
-        let mut excess = (self.footprint.excess(self.placed()) / BASE) as u64;
-        for arena in self.arenas.iter_mut().flatten() {
-            if excess == 0 {
-                break;
-            }
-            let before = arena.recycled_pages;
-            arena.trim_idle(excess);
-            excess = excess.saturating_sub(before - arena.recycled_pages);
+        let placed = self.placed();
+        let capacity = if placed.has_pool { usize::MAX } else { self.sparse.capacity() };
+        let excess = (self.footprint.excess(placed, capacity) / BASE) as u64;
+        if excess == 0 || self.held_pages() <= self.stuck_pages {
+            return;
         }
+        let more = (self.footprint.tenth_now(placed) / 2 / BASE) as u64;
+        let rest = self.trim(excess, more, Grain::Chunks);
+        let rest = self.trim(rest, more, Grain::Pages);
+        self.stuck_pages = if rest > 0 { self.held_pages() } else { 0 };
+    }
+
+    /// Returns up to `pages` recycled pages to the kernel ([`Arena::trim_idle`]), and answers how many it did not get.
+    fn trim(&mut self, pages: u64, more: u64, grain: Grain) -> u64 {
+        let mut rest = pages;
+        for arena in self.arenas.iter_mut().flatten() {
+            let before = arena.recycled_pages;
+            arena.trim_idle(rest, more, grain);
+            rest = rest.saturating_sub(before - arena.recycled_pages);
+        }
+        rest
     }
 
     fn placed(&self) -> Placed {
@@ -348,17 +368,16 @@ impl Inner {
     }
 
     /// Once a period, gives back what nobody needed during it (the low-water mark, as in tcmalloc's and Go's
-    /// scavengers).
+    /// scavengers). Huge pages that blocks have a part of are split for it only where much lies in them.
     pub(crate) fn give_back_idle(&mut self) {
         let now = sys::coarse_ns();
         if self.confined || now.wrapping_sub(self.period_start_ns) < self.settings.idle_ns {
             return;
         }
-        let mut idle = if self.period_start_ns == 0 { 0 } else { self.low_water_pages };
-        for arena in self.arenas.iter_mut().flatten() {
-            let before = arena.recycled_pages;
-            arena.trim_idle(idle);
-            idle = idle.saturating_sub(before - arena.recycled_pages);
+        if self.period_start_ns != 0 {
+            let rest = self.trim(self.low_water_pages, 0, Grain::Chunks);
+            let may_stay = (self.footprint.tenth_now(self.placed()) / BASE) as u64;
+            self.trim(rest.saturating_sub(may_stay), 0, Grain::Pages);
         }
         self.period_start_ns = now;
         self.low_water_pages = self.held_pages();
@@ -366,9 +385,8 @@ impl Inner {
 
     /// Gives back all that is held.
     pub(crate) fn give_back_all(&mut self) {
-        for arena in self.arenas.iter_mut().flatten() {
-            arena.trim_idle(u64::MAX);
-        }
+        self.trim(u64::MAX, 0, Grain::Chunks);
+        self.trim(u64::MAX, 0, Grain::Pages);
         self.low_water_pages = 0;
     }
 

@@ -1,6 +1,6 @@
 //! What an arena gives up for a program whose address space or data is limited.
 
-use super::Arena;
+use super::{Arena, Grain};
 use crate::extents::{Extents, Page};
 use crate::pages::BASE;
 use firsttouch_linux::sys;
@@ -16,7 +16,7 @@ impl Arena {
     /// program that limits its address space.
     pub(crate) fn ration(&mut self) {
         self.tables.cut();
-        self.trim_idle(u64::MAX);
+        self.trim_idle(u64::MAX, 0, Grain::Chunks);
         self.unreserve_free_chunks();
         self.reserved = false;
         // What trimming only emptied is mapped still: unmapped now.
@@ -147,7 +147,7 @@ mod tests {
             arena.give_back(*start, PAGES);
         }
         arena.retire_between();
-        arena.trim_idle(u64::MAX);
+        arena.trim_idle(u64::MAX, 0, Grain::Chunks);
         assert_eq!(arena.recycled_pages, 0);
         let again = arena.take(10 * PAGES, 1, 0).unwrap().start;
         let address = arena.address(again);

@@ -1,0 +1,50 @@
+// What lies free between blocks, too small for those that come, is given back page by page: a program keeps within a tenth above its
+// own peak, and within a control group that it fits into by itself. Blocks beside it keep what they hold.
+//# requires: cgroup=256M
+//# bare: 120
+//# bare: 230
+//# run: -- 120
+//# run: -- 230
+//# run: --pages 4k -- 120
+//# run: --pages 4k -- 230
+//# run: --pages 64k --quiet -- 230
+//# run: --prefault -- 230
+//# run: --zero -- 230
+//# run: --heap -- 120
+#include "check.h"
+
+enum { MOST = 240, LARGER = 2200000 };
+
+static size_t peak_bytes(void)
+{
+    return proc_bytes("/proc/self/status", "VmHWM:");
+}
+
+int main(int count, char **words)
+{
+    static char *blocks[MOST], *larger[MOST];
+    CHECK(count == 2);
+    size_t before = peak_bytes(), own = strtoul(words[1], NULL, 10);
+    CHECK(own <= MOST);
+    for (size_t i = 0; i < own; i++) {
+        CHECK((blocks[i] = malloc(MIB)) != NULL);
+        fill(blocks[i], MIB, i);
+    }
+    size_t bytes = own * MIB, made = 0;
+    for (size_t i = 0; i < own; i++)
+        if (i % 3) {
+            free(blocks[i]);
+            bytes -= MIB;
+        }
+    for (; bytes + LARGER <= own * MIB; bytes += LARGER, made++) {
+        CHECK((larger[made] = malloc(LARGER)) != NULL);
+        fill(larger[made], LARGER, own + made);
+    }
+    for (size_t i = 0; i < own; i += 3)
+        CHECK(holds(blocks[i], MIB, i));
+    for (size_t i = 0; i < made; i++)
+        CHECK(holds(larger[i], LARGER, own + i));
+    /* A tenth, and the huge pages that a block begins and ends in. */
+    CHECK(peak_bytes() <= before + (own + own / 10 + 10) * MIB);
+    return 0;
+}
