@@ -10,7 +10,7 @@ pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
 
 use crate::backing::Backing;
 use crate::dirty::Dirty;
-use crate::extents::{Block, Entry, Extents, Page};
+use crate::extents::{Block, Entry, Extents, Page, Runs};
 use crate::pages::BASE;
 use crate::reason::Reason;
 use crate::shares::Shares;
@@ -111,9 +111,14 @@ impl Arena {
         })
     }
 
-    fn parts(&mut self) -> (&mut Extents, &mut [Entry], Dirty<'_>) {
-        let (entries, dirty) = self.tables.parts();
-        (&mut self.extents, entries, dirty)
+    fn parts(&mut self) -> (&mut Extents, Runs<'_>, Dirty<'_>) {
+        let (table, dirty) = self.tables.parts();
+        (&mut self.extents, table, dirty)
+    }
+
+    /// The run that a page lies in.
+    fn run_at(&self, page: Page) -> Option<(Page, u32, Option<Block>)> {
+        Extents::run_at(self.table(), self.tables.starts(), page)
     }
 
     pub(crate) fn table(&self) -> &[Entry] {
@@ -131,8 +136,8 @@ impl Arena {
             || rounded(pages).is_some_and(|pages| self.tables.open(pages));
         if grown {
             let after = self.tables.pages();
-            let (extents, table, _) = self.parts();
-            extents.give_back(table, before, after - before);
+            let (extents, mut table, _) = self.parts();
+            extents.give_back(&mut table, before, after - before);
             if before == 0 && self.reserved {
                 self.begin();
             }
@@ -147,8 +152,8 @@ impl Arena {
             return;
         }
         let chunk = self.chunk_pages();
-        let (extents, table, _) = self.parts();
-        if let Some(first) = extents.take(table, chunk, 1, 0) {
+        let (extents, mut table, _) = self.parts();
+        if let Some(first) = extents.take(&mut table, chunk, 1, 0) {
             self.set_live(first, chunk, Block::RETIRED);
             // Where it cannot be mapped, the first block cannot either.
             let _ = self.map(first, chunk);
@@ -166,7 +171,7 @@ impl Arena {
         if !(self.base..self.end()).contains(&address) || !self.is_mapped_page(self.page(address)) {
             return false;
         }
-        let run = Extents::run_at(self.table(), self.page(address));
+        let run = self.run_at(self.page(address));
         !run.is_some_and(|(_, _, block)| block.is_some_and(|block| block.is_retired()))
     }
 
@@ -205,8 +210,8 @@ impl Arena {
     /// Takes free pages as they are, mapped or not.
     fn find_free(&mut self, pages: u32, alignment: u32, phase: u32) -> Option<Page> {
         let take = |arena: &mut Arena| {
-            let (extents, table, _) = arena.parts();
-            extents.take(table, pages, alignment, phase)
+            let (extents, mut table, _) = arena.parts();
+            extents.take(&mut table, pages, alignment, phase)
         };
         let mut start = take(self);
         // A good fit is looked for among runs up to an eighth larger.
@@ -226,8 +231,8 @@ impl Arena {
 
     /// Puts pages among the free ones, and answers the free run that they are now part of.
     fn put_back(&mut self, start: Page, pages: u32) -> (Page, u32) {
-        let (extents, table, mut bits) = self.parts();
-        let run = extents.give_back(table, start, pages);
+        let (extents, mut table, mut bits) = self.parts();
+        let run = extents.give_back(&mut table, start, pages);
         let dirty = bits.count(start, pages);
         self.recycled_pages += u64::from(dirty);
         run
@@ -235,14 +240,14 @@ impl Arena {
 
     /// Takes pages right behind a run, if they are free and can be mapped.
     pub(crate) fn extend(&mut self, after: Page, extra: u32) -> Option<Taken> {
-        let (extents, table, _) = self.parts();
-        if !extents.extend(table, after, extra) {
-            let is_last = Extents::is_last(table, after);
+        let (extents, mut table, _) = self.parts();
+        if !extents.extend(&mut table, after, extra) {
+            let is_last = Extents::is_last(&table, after);
             if !is_last || !self.grow(extra) {
                 return None;
             }
-            let (extents, table, _) = self.parts();
-            if !extents.extend(table, after, extra) {
+            let (extents, mut table, _) = self.parts();
+            if !extents.extend(&mut table, after, extra) {
                 return None;
             }
         }
@@ -275,7 +280,7 @@ impl Arena {
     /// The live block that `[address, end)` lies in.
     pub(crate) fn block_over(&self, address: usize, end: usize) -> Option<Block> {
         let (from, until) = self.pages_in(address, end)?;
-        let (start, pages, block) = Extents::run_at(self.table(), from)?;
+        let (start, pages, block) = self.run_at(from)?;
         let is_inside = self.base <= address && end <= self.end() && until <= start + pages;
         block.filter(|block| is_inside && !block.is_retired())
     }
@@ -283,7 +288,7 @@ impl Arena {
     /// Notes that the program changed the mapping of `[address, end)`.
     pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
         let Some((from, until)) = self.pages_in(address, end) else { return };
-        let Some((mut at, _, _)) = Extents::run_at(self.table(), from) else { return };
+        let Some((mut at, _, _)) = self.run_at(from) else { return };
         while at < until {
             let Some((start, pages, block)) = Extents::runs_from(self.table(), at).next() else { return };
             at = start + pages;
@@ -294,8 +299,8 @@ impl Arena {
     }
 
     pub(crate) fn set_live(&mut self, start: Page, pages: u32, block: Block) {
-        let (extents, table, _) = self.parts();
-        extents.set_live(table, start, pages, block);
+        let (extents, mut table, _) = self.parts();
+        extents.set_live(&mut table, start, pages, block);
     }
 
     /// Gives pages back to the arena and answers what is free now of the chunks that they have a part of, as first and end.
@@ -323,7 +328,7 @@ impl Arena {
     fn offer_small_pieces(&mut self) {
         let (from, until) = core::mem::replace(&mut self.unoffered, NOWHERE);
         self.unoffered_pages = 0;
-        let Some((mut at, _, _)) = Extents::run_at(self.table(), from) else { return };
+        let Some((mut at, _, _)) = self.run_at(from) else { return };
         while at < until {
             let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
             at = start + length;

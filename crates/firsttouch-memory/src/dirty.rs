@@ -27,6 +27,17 @@ pub(crate) fn next(words: &[u64], from: usize, end: usize, set: bool) -> Option<
     None
 }
 
+/// The last bit up to `at` that is set.
+pub(crate) fn last(words: &[u64], at: usize) -> Option<usize> {
+    let mut index = at / 64;
+    let mut word = words.get(index)? & (u64::MAX >> (63 - at % 64));
+    while word == 0 {
+        index = index.checked_sub(1)?;
+        word = words[index];
+    }
+    Some(index * 64 + 63 - word.leading_zeros() as usize)
+}
+
 impl Dirty<'_> {
     /// Sets or clears the bits of a run.
     pub(crate) fn set(&mut self, start: Page, pages: u32, dirty: bool) {
@@ -68,7 +79,7 @@ impl Dirty<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dirty, words};
+    use super::{Dirty, last, words};
     use std::vec;
 
     #[test]
@@ -96,6 +107,7 @@ mod tests {
                     ((from + first) as u32, length as u32)
                 });
                 assert_eq!(dirty.first_run(from as u32, pages), expected);
+                assert_eq!(last(dirty.0, from), model[..=from].iter().rposition(|bit| *bit));
             }
         }
     }

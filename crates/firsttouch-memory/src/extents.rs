@@ -4,11 +4,13 @@
 //! systems", 2004) over pages instead of bytes: constant-time allocation and freeing, neighbours that are free are
 //! always merged, low addresses are preferred by taking the front of a run. The bookkeeping lies in a table beside
 //! the memory, one entry a page, so that the pages themselves are never touched. Of the table only the entries of the
-//! first and last page of a run are ever written.
+//! first and last page of a run are ever written, and a bit for each page that begins one.
 //!
 //! Pure logic: no system call, no address.
 
 use crate::Reason;
+use crate::dirty::{self, Dirty};
+use core::ops::{Deref, DerefMut};
 
 /// Index of a page within its arena.
 pub(crate) type Page = u32;
@@ -20,10 +22,6 @@ const FIRST_LEVEL: usize = 32;
 
 /// How many runs of the exact-size list are looked at before growing into a larger list.
 const EXACT_LIST_LOOKS: usize = 16;
-
-/// So many pages before one (16 MiB) its run is looked for, which is then the run of a block of the usual sizes. Larger blocks are
-/// few, and are found from the first page on.
-const NEAR_PAGES: Page = 4096;
 
 /// What an entry of the table says of its page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +79,27 @@ pub(crate) struct Entry {
     bytes: u64,
 }
 
+/// The entries of an arena's pages, and a bit for each that says whether a run begins with it.
+#[derive(Debug)]
+pub(crate) struct Runs<'a> {
+    pub(crate) entries: &'a mut [Entry],
+    pub(crate) starts: Dirty<'a>,
+}
+
+impl Deref for Runs<'_> {
+    type Target = [Entry];
+
+    fn deref(&self) -> &[Entry] {
+        self.entries
+    }
+}
+
+impl DerefMut for Runs<'_> {
+    fn deref_mut(&mut self) -> &mut [Entry] {
+        self.entries
+    }
+}
+
 /// The free and live runs of one arena over a table of entries.
 #[derive(Debug)]
 pub(crate) struct Extents {
@@ -116,7 +135,7 @@ impl Extents {
     /// Takes `pages` from the free runs so that `(start + phase) % alignment == 0`, alignment and phase in pages.
     pub(crate) fn take(
         &mut self,
-        table: &mut [Entry],
+        table: &mut Runs<'_>,
         pages: u32,
         alignment: u32,
         phase: u32,
@@ -138,10 +157,11 @@ impl Extents {
     }
 
     /// Marks a run that was taken as a live block.
-    pub(crate) fn set_live(&mut self, table: &mut [Entry], start: Page, pages: u32, block: Block) {
+    pub(crate) fn set_live(&mut self, table: &mut Runs<'_>, start: Page, pages: u32, block: Block) {
         if pages > 1 {
             table[(start + pages - 1) as usize] = Entry::default();
         }
+        table.starts.set(start, 1, true);
         table[start as usize] = Entry {
             pages,
             tag: Tag::Live,
@@ -170,8 +190,9 @@ impl Extents {
 
     /// Gives back pages that were taken (or the tail of a block): merges with free neighbours and answers the whole
     /// free run that they are now part of.
-    pub(crate) fn give_back(&mut self, table: &mut [Entry], start: Page, pages: u32) -> (Page, u32) {
+    pub(crate) fn give_back(&mut self, table: &mut Runs<'_>, start: Page, pages: u32) -> (Page, u32) {
         let (mut start, mut pages) = (start, pages);
+        table.starts.set(start, 1, false);
         table[start as usize] = Entry::default();
         let after = start + pages;
         if let Some(next) = table.get(after as usize)
@@ -198,7 +219,7 @@ impl Extents {
     }
 
     /// Takes `extra` pages right behind a run, if they are free.
-    pub(crate) fn extend(&mut self, table: &mut [Entry], after: Page, extra: u32) -> bool {
+    pub(crate) fn extend(&mut self, table: &mut Runs<'_>, after: Page, extra: u32) -> bool {
         let Some(next) = table.get(after as usize).filter(|entry| entry.tag == Tag::Free) else {
             return false;
         };
@@ -241,13 +262,10 @@ impl Extents {
         })
     }
 
-    /// The run that a page lies in.
-    pub(crate) fn run_at(table: &[Entry], page: Page) -> Option<(Page, u32, Option<Block>)> {
-        let begins_run = |page: &Page| {
-            table.get(*page as usize).is_some_and(|entry| matches!(entry.tag, Tag::Free | Tag::Live))
-        };
-        let near = (page.saturating_sub(NEAR_PAGES)..=page).rev().find(begins_run);
-        Extents::runs_from(table, near.unwrap_or(0)).find(|(start, pages, _)| page - start < *pages)
+    /// The run that a page lies in; `starts` has the bits of pages that begin one.
+    pub(crate) fn run_at(table: &[Entry], starts: &[u64], page: Page) -> Option<(Page, u32, Option<Block>)> {
+        let start = dirty::last(starts, page as usize)? as Page;
+        Extents::runs_from(table, start).next().filter(|(start, pages, _)| page - start < *pages)
     }
 
     /// The free run after `run` in the order of sizes, as far as the lists tell these apart, with its pages; the largest after none.
@@ -292,7 +310,7 @@ impl Extents {
         Some(self.heads[first][lists.trailing_zeros() as usize])
     }
 
-    fn insert(&mut self, table: &mut [Entry], start: Page, pages: u32) {
+    fn insert(&mut self, table: &mut Runs<'_>, start: Page, pages: u32) {
         let (first, second) = list_of(pages);
         let head = self.heads[first][second];
         if head != NONE {
@@ -301,6 +319,7 @@ impl Extents {
         if pages > 1 {
             table[(start + pages - 1) as usize] = Entry { pages, tag: Tag::FreeTail, ..Entry::default() };
         }
+        table.starts.set(start, 1, true);
         table[start as usize] =
             Entry { pages, tag: Tag::Free, next_or_id: head, previous_or_altered: NONE, ..Entry::default() };
         self.heads[first][second] = start;
@@ -308,7 +327,7 @@ impl Extents {
         self.second_level[first] |= 1 << second;
     }
 
-    fn remove(&mut self, table: &mut [Entry], start: Page) {
+    fn remove(&mut self, table: &mut Runs<'_>, start: Page) {
         let Entry { pages, next_or_id: next, previous_or_altered: previous, .. } = table[start as usize];
         let (first, second) = list_of(pages);
         if next != NONE {
@@ -325,6 +344,7 @@ impl Extents {
                 }
             }
         }
+        table.starts.set(start, 1, false);
         table[(start + pages - 1) as usize] = Entry::default();
         table[start as usize] = Entry::default();
     }
@@ -344,13 +364,18 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
+    /// A table of so many pages, none of which is in a run.
+    fn table(pages: usize) -> (Vec<Entry>, Vec<u64>) {
+        (vec![Entry::default(); pages], vec![0; dirty::words(pages)])
+    }
+
     fn block(id: u32) -> Block {
         Block { id, bytes: 1, offset: 16, fallback: None, altered: id % 2 == 1 }
     }
 
     /// The runs tile the table, no two free runs touch, the live ones are those of the model, and the lists have the free ones, those
     /// of larger lists first.
-    fn check(extents: &Extents, table: &[Entry], live: &BTreeMap<Page, (u32, u32)>) {
+    fn check(extents: &Extents, table: &Runs<'_>, live: &BTreeMap<Page, (u32, u32)>) {
         let mut at = 0;
         let mut was_free = false;
         let mut seen = 0;
@@ -372,13 +397,13 @@ mod tests {
                 }
             }
             for page in [start, start + pages / 2, start + pages - 1] {
-                assert_eq!(Extents::run_at(table, page), Some((start, pages, block)));
+                assert_eq!(Extents::run_at(table, table.starts.0, page), Some((start, pages, block)));
             }
             was_free = block.is_none();
             at += pages;
         }
         assert_eq!(at as usize, table.len());
-        assert_eq!(Extents::run_at(table, at), None);
+        assert_eq!(Extents::run_at(table, table.starts.0, at), None);
         assert_eq!(seen, live.len());
         let sorted: BTreeSet<(Page, u32)> = listed.iter().copied().collect();
         assert_eq!((sorted, listed.len()), (free.iter().copied().collect(), free.len()));
@@ -386,7 +411,8 @@ mod tests {
 
     #[test]
     fn a_freed_run_is_found_again_and_neighbours_merge() {
-        let mut table = vec![Entry::default(); 1000];
+        let (mut entries, mut starts) = table(1000);
+        let mut table = Runs { entries: &mut entries, starts: Dirty(&mut starts) };
         let mut extents = Extents::new();
         let pages = table.len() as u32;
         extents.give_back(&mut table, 0, pages);
@@ -405,7 +431,8 @@ mod tests {
 
     #[test]
     fn a_run_is_found_from_its_pages_and_not_from_the_first() {
-        let mut table = vec![Entry::default(); 10_000];
+        let (mut entries, mut starts) = table(10_000);
+        let mut table = Runs { entries: &mut entries, starts: Dirty(&mut starts) };
         let mut extents = Extents::new();
         let pages = table.len() as u32;
         extents.give_back(&mut table, 0, pages);
@@ -413,17 +440,17 @@ mod tests {
             assert_eq!(extents.take(&mut table, 1000, 1, 0), Some(start));
             extents.set_live(&mut table, start, 1000, block(id));
         }
-        assert_eq!(Extents::run_at(&table, 9999), Some((3000, 7000, None)), "far from where it begins");
         // Whoever came by here would go no further.
         table[1000] = Entry::default();
-        assert_eq!(Extents::run_at(&table, 9999), None);
-        assert_eq!(Extents::run_at(&table, 2700), Some((2000, 1000, Some(block(3)))));
-        assert_eq!(Extents::run_at(&table, 3000), Some((3000, 7000, None)));
+        assert_eq!(Extents::run_at(&table, table.starts.0, 9999), Some((3000, 7000, None)));
+        assert_eq!(Extents::run_at(&table, table.starts.0, 2700), Some((2000, 1000, Some(block(3)))));
+        assert_eq!(Extents::run_at(&table, table.starts.0, 3000), Some((3000, 7000, None)));
     }
 
     #[test]
     fn a_reason_survives_the_table() {
-        let mut table = vec![Entry::default(); 8];
+        let (mut entries, mut starts) = table(8);
+        let mut table = Runs { entries: &mut entries, starts: Dirty(&mut starts) };
         let mut extents = Extents::new();
         let pages = table.len() as u32;
         extents.give_back(&mut table, 0, pages);
@@ -443,7 +470,8 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((state >> 33) as u32) % below
         };
-        let mut table = vec![Entry::default(); 20_000];
+        let (mut entries, mut starts) = table(20_000);
+        let mut table = Runs { entries: &mut entries, starts: Dirty(&mut starts) };
         let mut extents = Extents::new();
         let pages = table.len() as u32;
         extents.give_back(&mut table, 0, pages);

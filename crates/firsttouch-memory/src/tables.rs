@@ -5,7 +5,7 @@
 //! address space is limited nothing is reserved: the tables grow with the arena, and move for it.
 
 use crate::dirty::{self, Dirty};
-use crate::extents::Entry;
+use crate::extents::{Entry, Runs};
 use crate::pages::BASE;
 use firsttouch_linux::sys;
 
@@ -62,11 +62,12 @@ impl Table {
     }
 }
 
-/// An entry for each page, a bit for each page that may not be zero, one for each with which a mapping begins that the kernel
-/// does not join with the one before, and a bit for each chunk that is mapped.
+/// An entry for each page, a bit for each page with which a run begins, one for each page that may not be zero, one for each with which a
+/// mapping begins that the kernel does not join with the one before, and a bit for each chunk that is mapped.
 #[derive(Debug)]
 pub(crate) struct Tables {
     entries: Table,
+    starts: Table,
     dirty: Table,
     cuts: Table,
     mapped: Table,
@@ -78,8 +79,8 @@ pub(crate) struct Tables {
 impl Tables {
     /// The tables of at most `most_pages` pages in chunks of `chunk_pages`; none is open yet, and nothing is reserved.
     pub(crate) fn new(most_pages: u32, chunk_pages: u32) -> Tables {
-        let [entries, dirty, cuts, mapped] = [Table::NONE; 4];
-        Tables { entries, dirty, cuts, mapped, pages: 0, most_pages, chunk_pages }
+        let [entries, starts, dirty, cuts, mapped] = [Table::NONE; 5];
+        Tables { entries, starts, dirty, cuts, mapped, pages: 0, most_pages, chunk_pages }
     }
 
     /// The same, with the address space for all of them.
@@ -87,6 +88,7 @@ impl Tables {
         let pages = most_pages as usize;
         Some(Tables {
             entries: Table::reserve(pages * size_of::<Entry>())?,
+            starts: Table::reserve(dirty::words(pages) * 8)?,
             dirty: Table::reserve(dirty::words(pages) * 8)?,
             cuts: Table::reserve(dirty::words(pages) * 8)?,
             mapped: Table::reserve(dirty::words(pages.div_ceil(chunk_pages as usize)) * 8)?,
@@ -116,6 +118,7 @@ impl Tables {
         }
         let count = pages as usize;
         let opened = self.entries.open(count * size_of::<Entry>())
+            && self.starts.open(dirty::words(count) * 8)
             && self.dirty.open(dirty::words(count) * 8)
             && self.cuts.open(dirty::words(count) * 8)
             && self.mapped.open(dirty::words(count.div_ceil(self.chunk_pages as usize)) * 8);
@@ -128,6 +131,7 @@ impl Tables {
     /// Gives up the address space of what is not open.
     pub(crate) fn cut(&mut self) {
         self.entries.cut();
+        self.starts.cut();
         self.dirty.cut();
         self.cuts.cut();
         self.mapped.cut();
@@ -138,23 +142,29 @@ impl Tables {
         unsafe { core::slice::from_raw_parts(self.entries.at as *const Entry, self.pages as usize) }
     }
 
-    /// The entries and the bits of pages that may not be zero.
-    pub(crate) fn parts(&mut self) -> (&mut [Entry], Dirty<'_>) {
-        let pages = self.pages as usize;
+    /// The bits of pages with which a run begins.
+    pub(crate) fn starts(&self) -> &[u64] {
+        self.words(&self.starts)
+    }
+
+    /// The table of runs, and the bits of pages that may not be zero.
+    pub(crate) fn parts(&mut self) -> (Runs<'_>, Dirty<'_>) {
+        let (pages, words) = (self.pages as usize, dirty::words(self.pages as usize));
         // SAFETY: as in `entries`; the tables are borrowed mutably.
         let entries = unsafe { core::slice::from_raw_parts_mut(self.entries.at as *mut Entry, pages) };
-        // SAFETY: likewise for the words of the bits; the two are different mappings.
-        let bits = unsafe { core::slice::from_raw_parts_mut(self.dirty.at as *mut u64, dirty::words(pages)) };
-        (entries, Dirty(bits))
+        // SAFETY: likewise for the words of bits; all are different mappings.
+        let bits = |table: &Table| unsafe { core::slice::from_raw_parts_mut(table.at as *mut u64, words) };
+        (Runs { entries, starts: Dirty(bits(&self.starts)) }, Dirty(bits(&self.dirty)))
+    }
+
+    fn words(&self, bits: &Table) -> &[u64] {
+        // SAFETY: as in `entries`, for a bit for each page.
+        unsafe { core::slice::from_raw_parts(bits.at as *const u64, dirty::words(self.pages as usize)) }
     }
 
     /// The first page at or after `from` and before `end` with which a mapping begins that is not joined with the one before.
     pub(crate) fn next_cut(&self, from: u32, end: u32) -> Option<u32> {
-        // SAFETY: as in `entries`.
-        let words = unsafe {
-            core::slice::from_raw_parts(self.cuts.at as *const u64, dirty::words(self.pages as usize))
-        };
-        dirty::next(words, from as usize, end as usize, true).map(|page| page as u32)
+        dirty::next(self.words(&self.cuts), from as usize, end as usize, true).map(|page| page as u32)
     }
 
     /// Notes whether a mapping begins with a page.

@@ -16,7 +16,7 @@ impl Arena {
         let chunk = self.chunk_pages();
         let from = if is_whole(from) { from } else { from / chunk * chunk };
         let until = if is_whole(until - 1) { until } else { until.next_multiple_of(chunk) };
-        let Some((mut at, _, _)) = Extents::run_at(self.table(), from) else { return };
+        let Some((mut at, _, _)) = self.run_at(from) else { return };
         while at < until {
             let Some((start, length, block)) = Extents::runs_from(self.table(), at).next() else { return };
             at = start + length;
@@ -30,12 +30,12 @@ impl Arena {
 
     /// Cedes `[from, until)` of the free run that begins at `start`.
     fn cede_free(&mut self, start: Page, from: Page, until: Page, is_ahead: bool) {
-        let (extents, table, _) = self.parts();
-        if !extents.extend(table, start, until - start) {
+        let (extents, mut table, _) = self.parts();
+        if !extents.extend(&mut table, start, until - start) {
             return;
         }
         if start < from {
-            extents.give_back(table, start, from - start);
+            extents.give_back(&mut table, start, from - start);
         }
         self.hold_no_more(from, until - from);
         if is_ahead

@@ -62,8 +62,8 @@ impl Arena {
         let (chunk, end) = (self.chunk_pages(), start + length);
         let head = start.checked_next_multiple_of(chunk).map_or(end, |head| head.min(end));
         let tail = (end / chunk * chunk).max(head);
-        let (extents, table, _) = self.parts();
-        if !extents.extend(table, start, length) {
+        let (extents, mut table, _) = self.parts();
+        if !extents.extend(&mut table, start, length) {
             return;
         }
         // From the front: what is given back joins only what is behind it.
@@ -82,8 +82,8 @@ impl Arena {
                 self.retire(from, pages);
                 self.note_cuts(from, pages);
             } else if pages > 0 {
-                let (extents, table, _) = self.parts();
-                extents.give_back(table, from, pages);
+                let (extents, mut table, _) = self.parts();
+                extents.give_back(&mut table, from, pages);
             }
         }
     }
