@@ -206,7 +206,9 @@ pub extern "C" fn firsttouch_ism_trim() {
         match provider {
             Provider::Agent(agent) => (agent.trim)(),
             Provider::Copy(copy) => (copy.trim)(),
-            Provider::Own => HEAP.trim(),
+            Provider::Own => {
+                HEAP.trim();
+            }
         }
     }
 }

@@ -479,11 +479,12 @@ impl Heap {
         Totals { held_bytes: inner.held_pages() as usize * BASE, ..inner.totals }
     }
 
-    /// Gives every held byte back to the kernel.
-    pub fn trim(&self) {
-        if let Some(mut inner) = self.enter() {
-            inner.give_back_all();
-        }
+    /// Gives every held byte back to the kernel; whether there were any. For a program that confined itself nothing is given back.
+    pub fn trim(&self) -> bool {
+        let Some(mut inner) = self.enter().filter(|inner| !inner.is_confined()) else { return false };
+        let before = inner.held_pages();
+        inner.give_back_all();
+        inner.held_pages() < before
     }
 
     /// The means of clearing and their rates, as learnt so far.

@@ -195,8 +195,9 @@ impl Inner {
 
     /// To be called before pages are taken from an arena: so many more, if they are for a block that is there already.
     fn before_growth(&mut self, slot: usize, pages: u32) {
-        self.free_unmapped_before(self.totals.live_bytes + pages as usize * BASE);
-        let (live, more) = (self.totals.live_bytes, pages as usize * BASE);
+        let more = pages as usize * BASE;
+        self.free_unmapped_before(self.totals.live_bytes + more);
+        let live = self.totals.live_bytes;
         let before = live + self.held_pages() as usize * BASE;
         let is_of_pool = Backing::ALL[slot].is_reserved_pool();
         if self.settings.may_exceed_memory && !self.confined && !is_of_pool {

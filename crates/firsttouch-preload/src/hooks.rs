@@ -4,8 +4,9 @@
 //! A program may bring an allocator of its own, whose functions it then calls in place of ours. Functions that glibc makes of others do
 //! not come with it: they hand on to those that the program calls.
 
+use crate::HEAP;
 use crate::behind::Behind;
-use crate::next::{ALIGNED_ALLOC, FREE_IN_FRONT, MALLOC_IN_FRONT, REALLOC_IN_FRONT};
+use crate::next::{ALIGNED_ALLOC, FREE_IN_FRONT, MALLOC_IN_FRONT, MALLOC_TRIM, REALLOC_IN_FRONT};
 use core::ffi::{c_int, c_void};
 use core::mem::{transmute, zeroed};
 use core::ptr;
@@ -148,4 +149,16 @@ pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
     // SAFETY: the same contract.
     unsafe { interposer::usable_size::<Behind>(address) }
+}
+
+/// malloc_trim(3): also of what is held for reuse.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_trim(pad: usize) -> c_int {
+    type Trim = unsafe extern "C" fn(usize) -> c_int;
+    let trimmed = HEAP.trim();
+    let Some(found) = MALLOC_TRIM.find() else { return trimmed.into() };
+    // SAFETY: the address is that of the function of this name behind this library, which has this type.
+    let real: Trim = unsafe { core::mem::transmute(found) };
+    // SAFETY: the same call.
+    c_int::from(trimmed) | unsafe { real(pad) }
 }

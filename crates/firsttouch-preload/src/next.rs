@@ -39,6 +39,7 @@ pub(crate) static MALLOC_IN_FRONT: Next = Next::in_front(c"malloc");
 pub(crate) static REALLOC_IN_FRONT: Next = Next::in_front(c"realloc");
 pub(crate) static FREE_IN_FRONT: Next = Next::in_front(c"free");
 pub(crate) static ALIGNED_ALLOC: Next = Next::new(c"aligned_alloc");
+pub(crate) static MALLOC_TRIM: Next = Next::new(c"malloc_trim");
 pub(crate) static CREATE: Next = Next::new(c"pthread_create");
 pub(crate) static CREATE_C11: Next = Next::new(c"thrd_create");
 pub(crate) static JOIN: Next = Next::new(c"pthread_join");
@@ -75,6 +76,7 @@ pub(crate) fn find_all() {
         &REALLOC_IN_FRONT,
         &FREE_IN_FRONT,
         &ALIGNED_ALLOC,
+        &MALLOC_TRIM,
         &CREATE,
         &CREATE_C11,
         &JOIN,
