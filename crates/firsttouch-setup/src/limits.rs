@@ -8,24 +8,37 @@ use crate::texts::{self, HEAD};
 use firsttouch_documents::{SetupChange, SetupKind};
 use firsttouch_linux::process::Stat;
 use firsttouch_placement::parse_size;
+use std::ops::RangeInclusive;
 
-/// Limits of processes: the word of ours, of limits.conf and of prlimit; the row of /proc/PID/limits; and in how many bytes
-/// limits.conf counts, 0 where it is no amount.
-const PROCESS: [(&str, &str, u64); 5] = [
-    ("memlock", "Max locked memory", 1024),
-    ("as", "Max address space", 1024),
-    ("stack", "Max stack size", 1024),
-    ("nofile", "Max open files", 0),
-    ("nproc", "Max processes", 0),
+/// Limits of processes: the word of ours, of limits.conf and of prlimit; the row of /proc/PID/limits; in how many bytes
+/// limits.conf counts, 0 where it is no amount; and the least with which a login, its shell and `sudo` still work.
+const PROCESS: [(&str, &str, u64, u64); 5] = [
+    ("memlock", "Max locked memory", 1024, 0),
+    ("as", "Max address space", 1024, 256 << 20),
+    ("stack", "Max stack size", 1024, 1 << 20),
+    ("nofile", "Max open files", 0, 64),
+    ("nproc", "Max processes", 0, 64),
 ];
-/// Limits of the machine: the word, the file, and what it is good for.
-const MACHINE: [(&str, &str, &str); 4] = [
-    ("max-map-count", "/proc/sys/vm/max_map_count", "how many mappings a program may have"),
-    ("shmmax", "/proc/sys/kernel/shmmax", "how large a segment of System V shared memory may be"),
-    ("shmall", "/proc/sys/kernel/shmall", "how many pages all of them together may have"),
+/// Limits of the machine: the word, the file, what the kernel takes and programs can live with (with 0 mappings none starts, and
+/// nothing takes that back), and what it is good for.
+const MACHINE: [(&str, &str, RangeInclusive<u64>, &str); 4] = [
+    (
+        "max-map-count",
+        "/proc/sys/vm/max_map_count",
+        4096..=i32::MAX as u64,
+        "how many mappings a program may have",
+    ),
+    (
+        "shmmax",
+        "/proc/sys/kernel/shmmax",
+        0..=u64::MAX,
+        "how large a segment of System V shared memory may be",
+    ),
+    ("shmall", "/proc/sys/kernel/shmall", 0..=u64::MAX, "how many pages all of them together may have"),
     (
         "overcommit",
         "/proc/sys/vm/overcommit_memory",
+        0..=2,
         "how much more memory is promised than there is (0: some, 1: any, 2: none)",
     ),
 ];
@@ -38,6 +51,7 @@ struct Limit {
     word: &'static str,
     row: &'static str,
     unit: u64,
+    least: u64,
     value: Option<u64>,
 }
 
@@ -47,8 +61,11 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
     for word in &plan.asked.words {
         let (key, value) = key_value(word);
         let value = value.ok_or_else(|| wrong(format!("`{word}` is no limit: how much?")))?;
-        if let Some((_, file, why)) = MACHINE.iter().find(|(name, ..)| *name == key) {
+        if let Some((_, file, range, why)) = MACHINE.iter().find(|(name, ..)| *name == key) {
             let number = parse_size(value).ok_or_else(|| wrong(format!("`{value}` is no number")))?;
+            if !range.contains(&number) {
+                return Err(wrong(format!("{key} has to be from {} to {}", range.start(), range.end())));
+            }
             if plan.site.value(SetupKind::Setting, file)?.is_none() {
                 return Err(wrong(format!("this kernel has no {file}")));
             }
@@ -56,7 +73,7 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
             settings.push(((*file).to_owned(), number.to_string()));
             continue;
         }
-        let (name, row, unit) = PROCESS
+        let (name, row, unit, least) = PROCESS
             .into_iter()
             .find(|(name, ..)| *name == key)
             .ok_or_else(|| wrong(format!("`{key}` is no limit")))?;
@@ -68,7 +85,7 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
             ),
         };
         within_reason(plan, name, value)?;
-        limits.push(Limit { word: name, row, unit, value });
+        limits.push(Limit { word: name, row, unit, least, value });
     }
     let asked = plan.asked;
     let named = !asked.users.is_empty()
@@ -134,9 +151,15 @@ fn at_login(plan: &mut Draft<'_>, limits: &[Limit], who: &[String]) -> Result<()
             return Err(SetupError::words(format!("`{name}` is no name of a user or group"), USAGE));
         }
         for limit in limits {
-            let known_by = format!("{name} - {} ", limit.word);
-            let value =
-                limit.value.map_or("unlimited".to_owned(), |value| (value / limit.unit.max(1)).to_string());
+            let Limit { word, least, .. } = limit;
+            if limit.value.is_some_and(|value| value < *least) {
+                let what = format!("nobody could log in with so little `{word}`: at least {least}");
+                return Err(SetupError::words(what, format!("firsttouch setup limits {word}={least}")));
+            }
+            let known_by = format!("{name} - {word} ");
+            let value = limit
+                .value
+                .map_or("unlimited".to_owned(), |value| value.div_ceil(limit.unit.max(1)).to_string());
             lines.push((known_by.clone(), known_by + &value));
         }
     }
@@ -212,5 +235,5 @@ fn of_process(plan: &mut Draft<'_>, limits: &[Limit], pid: u32) -> Result<(), Se
 
 /// The row of `/proc/PID/limits` of a word.
 pub(crate) fn row_of(word: &str) -> Option<&'static str> {
-    PROCESS.into_iter().find(|(name, ..)| *name == word).map(|(_, row, _)| row)
+    PROCESS.into_iter().find(|(name, ..)| *name == word).map(|(_, row, ..)| row)
 }

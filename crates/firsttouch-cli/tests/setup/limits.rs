@@ -32,6 +32,9 @@ fn of_people() -> Outcome {
         lines,
         ["ann - memlock 67108864", "ann - stack 1048576", "@ann - memlock unlimited", "@ann - stack 1048576"]
     );
+    // What is counted in KiB is no less than what was asked.
+    machine.setup(&["limits", "memlock=1000", "--user", "bob", "--apply"]).ends(0);
+    assert!(machine.read(LIMITS).ends_with("\nbob - memlock 1\n"));
     machine.setup(&["limits", "nofile=4096", "--apply"]).ends(0);
     assert!(machine.read(LIMITS).ends_with("\n* - nofile 4096\nroot - nofile 4096\n"));
     machine
@@ -65,6 +68,13 @@ fn out_of_reason() -> Outcome {
     for (words, says) in [
         (&["limits", "nofile=unlimited"][..], "at most 1048576"),
         (&["limits", "nofile=2000000"], "at most 1048576"),
+        (&["limits", "nofile=0"], "nobody could log in with so little `nofile`: at least 64"),
+        (&["limits", "nproc=1", "--group", "hpc"], "so little `nproc`"),
+        (&["limits", "stack=4K", "--user", "ann"], "so little `stack`"),
+        (&["limits", "as=1M"], "so little `as`"),
+        (&["limits", "max-map-count=0"], "max-map-count has to be from 4096 to 2147483647"),
+        (&["limits", "max-map-count=99999999999"], "max-map-count has to be from 4096 to 2147483647"),
+        (&["limits", "overcommit=7"], "overcommit has to be from 0 to 2"),
         (&["limits", "memlock"], "how much?"),
         (&["limits", "colour=1"], "`colour` is no limit"),
         (&["limits", "memlock=1G", "--user", "a b"], "`a b` is no name"),
