@@ -43,6 +43,9 @@ const MACHINE: [(&str, &str, RangeInclusive<u64>, &str); 4] = [
     ),
 ];
 const LIMITS_CONF: &str = "/etc/security/limits.d/firsttouch.conf";
+/// Kinds of units that are no services.
+const OTHER_UNITS: [&str; 10] =
+    ["socket", "slice", "scope", "mount", "automount", "swap", "target", "timer", "path", "device"];
 const USAGE: &str = "firsttouch setup limits memlock=unlimited [--user NAME] [--group NAME] [--service UNIT] [--pid PID]; \
                      also as, stack (amounts), nofile, nproc, and of the machine max-map-count, shmmax, shmall, overcommit";
 
@@ -181,7 +184,14 @@ fn of_service(plan: &mut Draft<'_>, limits: &[Limit], unit: &str) -> Result<(), 
     if !is_name(unit) {
         return Err(SetupError::words(format!("`{unit}` is no name of a unit"), USAGE));
     }
-    let unit = if unit.contains('.') { unit.to_owned() } else { format!("{unit}.service") };
+    // A name may have a point of its own, as `php8.2-fpm` has.
+    let unit = match unit.rsplit_once('.') {
+        Some((_, "service")) => unit.to_owned(),
+        Some((_, kind)) if OTHER_UNITS.contains(&kind) => {
+            return Err(SetupError::words(format!("`{unit}` is no service"), USAGE));
+        }
+        _ => format!("{unit}.service"),
+    };
     let path = format!("/etc/systemd/system/{unit}.d/90-firsttouch.conf");
     let lines = limits.iter().map(|limit| {
         let known_by = format!("Limit{}=", limit.word.to_uppercase());

@@ -42,6 +42,12 @@ fn of_people() -> Outcome {
         .ends(0);
     let unit = machine.read("etc/systemd/system/postgresql.service.d/90-firsttouch.conf");
     assert!(unit.ends_with("\n[Service]\nLimitMEMLOCK=infinity\nLimitNOFILE=65536\n"), "{unit}");
+    for (name, unit) in [("php8.2-fpm", "php8.2-fpm.service"), ("user@1000.service", "user@1000.service")] {
+        machine.setup(&["limits", "memlock=1G", "--service", name, "--apply"]).ends(0);
+        machine.read(&format!("etc/systemd/system/{unit}.d/90-firsttouch.conf"));
+    }
+    let said = machine.setup(&["limits", "memlock=1G", "--service", "ssh.socket", "--apply"]).ends(2);
+    assert!(said.stderr.contains("`ssh.socket` is no service"), "{}", said.stderr);
     machine.setup(&["--undo"]).ends(0);
     assert!(machine.tree() == before);
     Ok(())
