@@ -128,6 +128,13 @@ pub enum SetupEntry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start_ticks: Option<u64>,
     },
+    /// The change of this line (counted from 0), or taking it back, obtained something else than what was given.
+    Obtained {
+        /// The line.
+        line: usize,
+        /// What was there afterwards; `None`: nothing.
+        value: Option<String>,
+    },
     /// The change of this line (counted from 0) was taken back.
     Undone {
         /// The line.

@@ -54,6 +54,14 @@ impl SetupHistory {
             .collect()
     }
 
+    /// What was there after the change of a line, or after it could not be taken back, where that is not what was given.
+    pub(crate) fn obtained(&self, line: usize) -> Option<&Option<String>> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            SetupEntry::Obtained { line: of, value } if *of == line => Some(value),
+            _ => None,
+        })
+    }
+
     /// The last session was cut off before its end.
     pub fn is_cut_off(&self) -> bool {
         self.entries.last().is_some_and(|last| *last != SetupEntry::End)

@@ -6,6 +6,17 @@ use firsttouch_documents::{SetupAction, SetupChange, SetupEntry, SetupKind, Setu
 use firsttouch_placement::{Reason, Shortfall};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Which values, of those that are there now, are taken for what setup put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ours {
+    /// What was obtained.
+    Obtained,
+    /// And where a count of pages was on the way to what it was given when its session was cut off or failed.
+    OnTheWay,
+    /// Any.
+    All,
+}
+
 /// One who changes a machine. While there is one, there is no other.
 #[derive(Debug)]
 pub struct Session<'a> {
@@ -23,7 +34,7 @@ impl<'a> Session<'a> {
         let mut session = Session { site, journal: SetupJournal::open(site)?, began, mended: Vec::new() };
         if session.journal.history.is_cut_off() {
             let lines = session.journal.history.left_open();
-            session.mended = session.take_back(lines, false)?;
+            session.mended = session.take_back(lines, Ours::OnTheWay)?;
             session.journal.write(SetupEntry::End)?;
         }
         Ok(session)
@@ -53,7 +64,7 @@ impl<'a> Session<'a> {
                 if let Err(error) = made {
                     let mut lines = self.journal.history.open_changes();
                     lines.retain(|line| *line >= begun);
-                    self.take_back(lines, false)?;
+                    self.take_back(lines, Ours::OnTheWay)?;
                     self.end()?;
                     return Err(error);
                 }
@@ -76,7 +87,8 @@ impl<'a> Session<'a> {
         report.changes = std::mem::take(&mut self.mended);
         if !lines.is_empty() {
             self.begin(SetupAction::Undo, &asked)?;
-            report.changes.extend(self.take_back(lines, force)?);
+            let ours = if force { Ours::All } else { Ours::Obtained };
+            report.changes.extend(self.take_back(lines, ours)?);
         }
         report.changes.extend(open(self.site, &self.journal.history, &held)?.into_iter().map(|change| {
             SetupChange {
@@ -121,6 +133,7 @@ impl<'a> Session<'a> {
         if change.state != SetupState::Planned {
             return Ok(());
         }
+        let line = self.journal.history.entries.len();
         if change.what != SetupKind::Once {
             self.journal.write(SetupEntry::Change {
                 what: change.what,
@@ -138,12 +151,13 @@ impl<'a> Session<'a> {
         } else {
             change.state = SetupState::Short;
             change.shortfall = Some(self.shortfall(change));
+            self.journal.write(SetupEntry::Obtained { line, value: change.obtained.clone() })?;
         }
         Ok(())
     }
 
     /// Takes back changes, newest first; a line that was taken back is noted.
-    fn take_back(&mut self, lines: Vec<usize>, force: bool) -> Result<Vec<SetupChange>, SetupError> {
+    fn take_back(&mut self, lines: Vec<usize>, ours: Ours) -> Result<Vec<SetupChange>, SetupError> {
         let mut all = Vec::new();
         for line in lines {
             let SetupEntry::Change { what: kind, path, before, given, start_ticks } =
@@ -176,7 +190,9 @@ impl<'a> Session<'a> {
                 continue;
             }
             if now != before {
-                if !force && !may_be_ours(now.as_deref(), before.as_deref(), given.as_deref()) {
+                let put = self.journal.history.obtained(line).unwrap_or(&given);
+                let on_the_way = ours == Ours::OnTheWay && is_between(&path, &now, &before, &given);
+                if ours != Ours::All && now != *put && !on_the_way {
                     change.state = SetupState::Left;
                     change.obtained = now;
                     all.push(change);
@@ -191,6 +207,7 @@ impl<'a> Session<'a> {
             if change.obtained != before && kind != SetupKind::Folder {
                 change.state = SetupState::Short;
                 change.shortfall = Some(self.shortfall(&change));
+                self.journal.write(SetupEntry::Obtained { line, value: change.obtained.clone() })?;
                 all.push(change);
                 continue;
             }
@@ -234,13 +251,13 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether what is there now may be what a session put there: the value that it gave, or a count of pages on the way to it.
-fn may_be_ours(now: Option<&str>, before: Option<&str>, given: Option<&str>) -> bool {
-    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
-    match (number(now), number(before), number(given)) {
-        (Some(now), Some(before), Some(given)) => (before.min(given)..=before.max(given)).contains(&now),
-        _ => now == given,
-    }
+/// Whether a count of pages is on the way from one to the other: the kernel reserves and frees them one by one.
+fn is_between(path: &str, now: &Option<String>, before: &Option<String>, given: &Option<String>) -> bool {
+    let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<u64>().ok());
+    let (Some(now), Some(before), Some(given)) = (number(now), number(before), number(given)) else {
+        return false;
+    };
+    path.ends_with("/nr_hugepages") && (before.min(given)..=before.max(given)).contains(&now)
 }
 
 /// Changes of these lines, as they would be taken back.

@@ -167,6 +167,16 @@ fn meddling() -> Outcome {
     assert_eq!(machine.thp("enabled"), "always madvise [never]\n");
     machine.setup(&["--undo", "--force"]).ends(0);
     assert!(machine.tree() == before);
+    // Nothing but a count of pages has values that are on the way.
+    machine.setup(&["limits", "max-map-count=262144", "--apply"]).ends(0);
+    machine.setup(&["pages", "2m=64", "--apply"]).ends(0);
+    machine.write("proc/sys/vm/max_map_count", "131072\n");
+    machine.write(&NODE0[1..], "16\n");
+    let said = machine.setup(&["--undo"]).ends(1);
+    assert_eq!(said.stdout.matches("it is not what was put there").count(), 2, "{}", said.stdout);
+    assert_eq!((machine.read("proc/sys/vm/max_map_count"), machine.pool(0, 2048)), ("131072\n".into(), "16".into()));
+    machine.setup(&["--undo", "--force"]).ends(0);
+    assert!(machine.tree() == before);
     // What cannot be restored keeps none of the others from it.
     machine.setup(&["thp", "madvise", "--persist", "--apply"]).ends(0);
     let kept = machine.folder.path().join("etc/tmpfiles.d/firsttouch.conf");
