@@ -107,7 +107,7 @@ impl Finding {
     }
 
     /// Says that writing a value to a file of `/proc/sys` or `/sys` mends it, and how to have that written at each boot: by `setup`
-    /// where that knows the file.
+    /// where that knows the file. The files are others than those of `setup`, which takes back only what is as it wrote it.
     #[must_use]
     pub fn set(self, file: &str, value: &str) -> Finding {
         if let Some(words) = setup_words(file, value) {
@@ -116,11 +116,11 @@ impl Finding {
         let line = match file.strip_prefix("/proc/sys/") {
             Some(name) => {
                 format!(
-                    "echo '{} = {value}' | sudo tee -a /etc/sysctl.d/90-firsttouch.conf",
+                    "echo '{} = {value}' | sudo tee -a /etc/sysctl.d/90-doctor.conf",
                     name.replace('/', ".")
                 )
             }
-            None => format!("echo 'w {file} - - - - {value}' | sudo tee -a /etc/tmpfiles.d/firsttouch.conf"),
+            None => format!("echo 'w {file} - - - - {value}' | sudo tee -a /etc/tmpfiles.d/doctor.conf"),
         };
         self.remedy(format!("echo {value} | sudo tee {file}")).keep(line)
     }

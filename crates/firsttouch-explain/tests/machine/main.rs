@@ -260,7 +260,7 @@ fn expected_values_are_compared() {
         of("expected-swappiness").remedy.as_deref(),
         Some("echo 10 | sudo tee /proc/sys/vm/swappiness")
     );
-    let keep = "echo 'vm.swappiness = 10' | sudo tee -a /etc/sysctl.d/90-firsttouch.conf";
+    let keep = "echo 'vm.swappiness = 10' | sudo tee -a /etc/sysctl.d/90-doctor.conf";
     assert_eq!(of("expected-swappiness").keep.as_deref(), Some(keep));
     // What is meant to be so is no finding, and what is found twice is told once.
     let always = [("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")];
