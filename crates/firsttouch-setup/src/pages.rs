@@ -149,7 +149,8 @@ fn number_of_pages(text: &str, page_bytes: u64) -> Option<u64> {
 }
 
 /// The same number on each node, and one more on the first where it does not come out even. Without a list: on all nodes that
-/// have CPUs and ordinary memory, because nobody should get slow memory for a fast kind of pages unasked.
+/// have CPUs and ordinary memory, because nobody should get slow memory for a fast kind of pages unasked; what others have goes,
+/// because the number is that of the whole pool.
 fn evenly(
     plan: &Draft<'_>,
     pool: &Pool,
@@ -167,7 +168,9 @@ fn evenly(
     }
     let count = nodes.len() as u64;
     let part = |index: u64| pages / count + u64::from(index < pages % count);
-    Ok(nodes.into_iter().zip(0..).map(|(node, index)| (Some(node), part(index))).collect())
+    let others = pool.nodes.iter().filter(|part| list.is_empty() && part.pages.is_some_and(|pages| pages > 0));
+    let others = others.map(|part| part.node).filter(|node| !nodes.contains(node)).map(|node| (Some(node), 0));
+    Ok(nodes.iter().zip(0..).map(|(node, index)| (Some(*node), part(index))).chain(others).collect())
 }
 
 fn target(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Target, SetupError> {

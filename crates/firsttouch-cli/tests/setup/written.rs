@@ -283,6 +283,11 @@ fn kinds() -> Outcome {
     assert_eq!(pools(), ("0".to_owned(), "32".to_owned()));
     machine.setup(&["--undo"]).ends(0);
     assert!(machine.tree() == before);
+    // Without nodes it is the whole pool, of nodes without CPUs, too.
+    machine.setup(&["pages", "2m=64", "--node", "1", "--apply"]).ends(0);
+    machine.setup(&["pages", "2m=16", "--apply"]).ends(0);
+    assert_eq!(pools(), ("16".to_owned(), "0".to_owned()));
+    machine.setup(&["--undo"]).ends(0);
     let said = machine.setup(&["pages", "2m=64", "--node", "cxl"]).ends(2);
     assert!(said.stderr.contains("cxl") && said.stderr.contains("hint: "), "{}", said.stderr);
     Ok(())
