@@ -99,15 +99,11 @@ fn reserved(plan: &mut Draft<'_>, page_bytes: u64, memory: &MemoryPolicy) -> Res
             "--memory SIZE   # what `firsttouch run --receipt` tells as peak_bytes, and some more",
         ));
     };
-    let needed = bytes.div_ceil(page_bytes);
-    let pool = plan.machine.pool(page_bytes);
-    let (all, free) = pool.map_or((0, 0), |pool| (pool.pages.unwrap_or(0), pool.available().unwrap_or(0)));
+    // Free ones that are promised to others may be of any node.
+    let promised = plan.machine.pool(page_bytes).and_then(|pool| pool.reserved).unwrap_or(0);
+    let pages = bytes.div_ceil(page_bytes).saturating_add(promised);
     // `all` names none: pages are shared out over those that have CPUs, too.
     let named = memory.nodes().filter(|nodes| nodes.parts().iter().any(|part| *part != NodePart::All));
     let nodes: Vec<String> = named.map(ToString::to_string).into_iter().collect();
-    let pages = match nodes.is_empty() {
-        true => all.saturating_sub(free) + needed,
-        false => needed,
-    };
     pages::plan(plan, &[format!("{word}={pages}")], &nodes, true)
 }

@@ -17,19 +17,22 @@ struct Target {
     node: Option<u32>,
     file: String,
     before: u64,
+    /// Of those of before, the ones in use.
+    used: u64,
     pages: u64,
 }
 
-/// Plans pools; where they are to have so many `at_least`, nothing of them is taken.
+/// Plans pools; where so many are to be `free`, beyond those in use, nothing of them is taken.
 pub(crate) fn plan(
     plan: &mut Draft<'_>,
     words: &[String],
     nodes: &[String],
-    at_least: bool,
+    free: bool,
 ) -> Result<(), SetupError> {
     let mut targets = targets(plan, words, nodes)?;
-    if at_least {
-        targets.iter_mut().for_each(|target| target.pages = target.pages.max(target.before));
+    if free {
+        let all = |target: &Target| target.used.saturating_add(target.pages).max(target.before);
+        targets.iter_mut().for_each(|target| target.pages = all(target));
     }
     // What shrinks makes room, and what is largest needs most memory in one piece.
     targets.sort_by_key(|target| (target.pages >= target.before, std::cmp::Reverse(target.page_bytes)));
@@ -176,7 +179,7 @@ fn evenly(
 fn target(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Target, SetupError> {
     let page_bytes = pool.page_bytes;
     let folder = format!("hugepages-{}kB", page_bytes >> 10);
-    let (file, before) = match node {
+    let (file, before, free) = match node {
         Some(node) => {
             let part = pool.nodes.iter().find(|part| part.node == node).ok_or_else(|| {
                 let nodes: Vec<u32> = pool.nodes.iter().map(|part| part.node).collect();
@@ -185,12 +188,13 @@ fn target(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Target, SetupErr
                     format!("nodes with one: {}", firsttouch_linux::cpulist::format_list(&nodes)),
                 )
             })?;
-            (format!("{NODES}/node{node}/hugepages/{folder}/nr_hugepages"), part.pages)
+            (format!("{NODES}/node{node}/hugepages/{folder}/nr_hugepages"), part.pages, part.free)
         }
-        None => (format!("{}/nr_hugepages", pool.folder()), pool.pages),
+        None => (format!("{}/nr_hugepages", pool.folder()), pool.pages, pool.free),
     };
     let before = before.unwrap_or(0);
-    Ok(Target { page_bytes, node, file, before, pages })
+    let used = before.saturating_sub(free.unwrap_or(before));
+    Ok(Target { page_bytes, node, file, before, used, pages })
 }
 
 /// Refuses what would leave the machine, or a node, without memory.

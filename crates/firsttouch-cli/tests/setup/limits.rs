@@ -216,8 +216,14 @@ fn profile() -> Outcome {
     assert!(said.stderr.contains("hint: --memory SIZE"), "{}", said.stderr);
     made(&["--memory", "1G"]);
     assert_eq!((machine.pool(0, 2048), machine.pool(1, 2048)), ("0".to_owned(), "512".to_owned()));
-    // Nothing is taken of a pool that is larger already.
+    // Nothing is taken of a pool in which so many are free, and what is in use is no room.
+    let free = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages";
+    machine.write(free, "512\n");
     assert!(made(&["--memory", "64M"]).contains("as asked already"));
+    machine.write(free, "8\n");
+    made(&["--memory", "64M"]);
+    assert_eq!((machine.pool(0, 2048), machine.pool(1, 2048)), ("0".to_owned(), "536".to_owned()));
+    machine.write(free, "0\n");
     written("pages = \"1g\"\n");
     made(&["--memory", "1500M"]);
     assert_eq!((machine.pool(0, 1 << 20), machine.pool(1, 1 << 20)), ("1".to_owned(), "1".to_owned()));
