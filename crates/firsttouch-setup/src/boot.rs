@@ -5,6 +5,7 @@ use crate::asked::{key_value, page_size};
 use crate::draft::Draft;
 use crate::lines::Lines;
 use firsttouch_linux::cpulist::{format_list, parse_list};
+use firsttouch_linux::sysinfo::kernel_version;
 use firsttouch_machine::page_word;
 use firsttouch_placement::parse_size;
 
@@ -39,6 +40,15 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
     }
     if parameters.is_empty() {
         return Err(wrong("nothing is asked for".to_owned()));
+    }
+    let kernel = plan.machine.kernel.as_deref();
+    if let Some(kernel) =
+        kernel.filter(|kernel| kernel_version(kernel).is_some_and(|version| version < (5, 16)))
+        && !plan.asked.nodes.is_empty()
+    {
+        plan.report.notes.push(format!(
+            "counts by node are read from Linux 5.16 on: {kernel}, which runs here, would reserve nothing by them"
+        ));
     }
     let line = parameters.iter().map(|(_, parameter)| parameter.as_str()).collect::<Vec<_>>().join(" ");
     if plan.site.has(GRUB_FOLDER) {

@@ -160,6 +160,13 @@ fn command_line() -> Outcome {
     let said = machine.setup(&["boot", "1g=2", "2m=64", "thp=madvise", "isolcpus=1", "--apply"]).ends(0);
     assert!(said.stdout.contains("sudo update-grub"), "{}", said.stdout);
     machine.setup(&["boot", "1g", "--node", "0=1", "--node", "1=3", "--apply"]).ends(0);
+    for (release, told) in [("5.10.0-28-amd64", true), ("5.16.0", false)] {
+        machine.write("proc/version", &format!("Linux version {release} (x) #1 SMP\n"));
+        let said = machine.setup(&["boot", "1g", "--node", "0=1"]).ends(0);
+        assert_eq!(said.stdout.contains(&format!("{release}, which runs here, would reserve nothing")), told);
+        assert!(!machine.setup(&["boot", "1g=1"]).ends(0).stdout.contains("which runs here"));
+    }
+    fs::remove_file(machine.folder.path().join("proc/version")).unwrap();
     // The shell reads it as GRUB's own does.
     let line = "GRUB_CMDLINE_LINUX_DEFAULT=quiet; . \"$0\"; printf %s \"$GRUB_CMDLINE_LINUX_DEFAULT\"";
     let output =
@@ -300,8 +307,10 @@ fn doctor() -> Outcome {
         }
     }
     // What is typed to keep the others is in nobody's way.
-    let kept: Vec<&str> =
-        others.iter().filter_map(|(.., keep)| keep.split_once("sudo tee -a /").map(|(_, file)| file)).collect();
+    let kept: Vec<&str> = others
+        .iter()
+        .filter_map(|(.., keep)| keep.split_once("sudo tee -a /").map(|(_, file)| file))
+        .collect();
     assert!(kept.iter().any(|file| file.contains("sysctl.d")), "{others:?}");
     assert!(kept.iter().any(|file| file.contains("tmpfiles.d")), "{others:?}");
     kept.iter().for_each(|file| machine.write(file, "more\n"));
