@@ -98,6 +98,9 @@ pub struct SetupReport {
     pub next: Vec<String>,
     /// The file by which the changes can be taken back; `None` where there is nothing to take back.
     pub journal: Option<String>,
+    /// The command that takes them back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
 }
 
 /// One line of the journal of `setup`.

@@ -70,7 +70,9 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        let site = self.site;
         report.journal = self.end()?;
+        report.undo = report.journal.as_ref().map(|_| undo_command(site));
         Ok(())
     }
 
@@ -109,7 +111,9 @@ impl<'a> Session<'a> {
                 report.next.push(command.to_owned());
             }
         }
+        let site = self.site;
         report.journal = self.end()?;
+        report.undo = report.journal.as_ref().map(|_| undo_command(site));
         Ok(report)
     }
 
@@ -260,6 +264,14 @@ fn is_between(path: &str, now: &Option<String>, before: &Option<String>, given: 
     path.ends_with("/nr_hugepages") && (before.min(given)..=before.max(given)).contains(&now)
 }
 
+/// What takes everything back: what is written below a folder is no business of root's.
+fn undo_command(site: &Site) -> String {
+    match site.root().is_live() {
+        true => "sudo firsttouch setup --undo".to_owned(),
+        false => format!("firsttouch setup --undo --root {}", site.root().path().display()),
+    }
+}
+
 /// Changes of these lines, as they would be taken back.
 fn open(site: &Site, history: &SetupHistory, lines: &[usize]) -> Result<Vec<SetupChange>, SetupError> {
     let mut changes = Vec::new();
@@ -290,7 +302,8 @@ pub fn listed(site: &Site, topic: Option<Topic>) -> Result<SetupReport, SetupErr
     if report.changes.is_empty() {
         report.notes.push("nothing was set up here, or all of it was taken back".to_owned());
     } else {
-        report.next.push("sudo firsttouch setup --undo".to_owned());
+        report.undo = Some(undo_command(site));
+        report.next.extend(report.undo.clone());
         report.journal = Some(site.disk(journal_path()).to_string_lossy().into_owned());
     }
     Ok(report)

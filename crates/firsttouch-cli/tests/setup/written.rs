@@ -136,15 +136,17 @@ fn there_and_back() -> Outcome {
          w /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled - - - - inherit\n\
          w /sys/kernel/mm/transparent_hugepage/khugepaged/defrag - - - - 0\n"
     );
-    machine.setup(&["pages", "2m=1024", "1g=2", "--persist", "--apply"]).ends(0);
+    let made = machine.setup(&["pages", "2m=1024", "1g=2", "--persist", "--apply"]).ends(0).stdout;
     let unit = machine.read("etc/systemd/system/firsttouch-pages.service");
     assert_eq!(unit.matches("ExecStart=").count(), 4, "{unit}");
     let link = machine.folder.path().join("etc/systemd/system/sysinit.target.wants/firsttouch-pages.service");
     assert_eq!(fs::read_link(link).unwrap().to_str(), Some("/etc/systemd/system/firsttouch-pages.service"));
     assert!(machine.read("etc/systemd/system/dev-hugepages1G.mount").contains("\nOptions=pagesize=1G\n"));
     let listed = machine.setup(&[]).ends(0).stdout;
+    let undo = format!("firsttouch setup --undo --root {}", machine.folder.path().display());
+    assert!(made.contains(&format!("\ntaken back by: {undo}   (")), "{made}");
     assert!(
-        listed.contains("dev-hugepages1G.mount\n") && listed.contains("  sudo firsttouch setup --undo\n"),
+        listed.contains("dev-hugepages1G.mount\n") && listed.contains(&format!("  {undo}\n")),
         "{listed}"
     );
     let document = machine.setup(&["--undo", "--json"]).ends(0).json();

@@ -27,11 +27,10 @@ pub fn setup(report: &SetupReport, width: usize, style: Style) -> String {
     if planned && report.action == SetupAction::DryRun && report.journal.is_none() {
         text.push_str("\nnothing was changed: --apply makes these changes, --undo takes them back\n");
     }
-    if let Some(journal) = report.journal.as_deref().filter(|_| report.action == SetupAction::Apply) {
+    if let (SetupAction::Apply, Some(journal), Some(undo)) = (report.action, &report.journal, &report.undo) {
         text.push_str(&format!(
             "\n{}\n",
-            wrapped(&visible(&format!("taken back by: sudo firsttouch setup --undo   ({journal})")), width)
-                .join("\n")
+            wrapped(&visible(&format!("taken back by: {undo}   ({journal})")), width).join("\n")
         ));
     }
     if !report.next.is_empty() {

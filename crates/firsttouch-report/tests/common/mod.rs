@@ -546,5 +546,6 @@ pub fn setup() -> SetupReport {
         notes: vec!["12 GiB of 14 GiB stay free (at least 2 GiB have to: --rest)".to_owned()],
         next: vec!["sudo systemctl daemon-reload".to_owned()],
         journal: Some("/var/lib/firsttouch/setup.jsonl".to_owned()),
+        undo: Some("sudo firsttouch setup --undo".to_owned()),
     }
 }
