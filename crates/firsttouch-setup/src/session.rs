@@ -279,6 +279,10 @@ fn open(site: &Site, history: &SetupHistory, lines: &[usize]) -> Result<Vec<Setu
         let SetupEntry::Change { what: kind, path, before, start_ticks, .. } = &history.entries[*line] else {
             continue;
         };
+        // It has ended; another process may have its number.
+        if start_ticks.is_some_and(|started| !site.runs(path, started)) {
+            continue;
+        }
         let now = site.value(*kind, path)?;
         changes.push(SetupChange {
             why: "it was so before".to_owned(),

@@ -147,7 +147,9 @@ fn of_a_process() -> Outcome {
     };
     drop(sleeper);
     outcome?;
-    // A process that has ended has no limits to take back.
+    // A process that has ended has no limits to take back, and neither has one that got its number.
+    let listed = setup(&[]).ends(0);
+    assert!(!listed.stdout.contains("prlimit") && listed.stdout.contains("nothing was set up"), "{listed:?}");
     setup(&["--undo"]).ends(0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     Ok(())
