@@ -75,7 +75,8 @@ impl SetupError {
                     .to_owned()
             }
             SetupError::Journal(error) => error.hint(),
-            SetupError::Io { source, .. } => match source.raw_os_error() {
+            SetupError::Io { what, source, .. } => match source.raw_os_error() {
+                Some(libc::EACCES) if *what == "read" => "only root may read it: the same behind `sudo`".to_owned(),
                 Some(libc::EROFS) => {
                     "the file system is read-only: in a container the host has to be set up, on the host".to_owned()
                 }
@@ -99,5 +100,18 @@ impl SetupError {
 impl From<JournalError> for SetupError {
     fn from(error: JournalError) -> SetupError {
         SetupError::Journal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SetupError;
+    use std::io;
+
+    #[test]
+    fn who_may_not_read_is_told_who_may() {
+        let refused = |what| SetupError::io(what, "/x", io::Error::from_raw_os_error(libc::EACCES)).hint();
+        assert_eq!(refused("read").as_deref(), Some("only root may read it: the same behind `sudo`"));
+        assert_eq!(refused("change").as_deref(), Some("only root may do that, and not everywhere"));
     }
 }

@@ -18,10 +18,14 @@ const SETTINGS: [(&str, &str, &str); 4] = [
 pub(crate) fn plan(plan: &mut Draft<'_>, words: &[String]) -> Result<(), SetupError> {
     let usage = "firsttouch setup thp always|madvise|never [thp-defrag=WORD] [shmem-huge=WORD] [khugepaged=on|off] [64k=WORD]";
     if plan.machine.thp_mode().is_none() {
-        return Err(SetupError::words(
-            "the kernel was built without transparent huge pages",
-            "firsttouch status",
-        ));
+        let (what, hint) = match plan.machine.lacks_sys() {
+            true => (
+                "/sys, which tells of transparent huge pages, is not mounted",
+                "sudo mount -t sysfs none /sys",
+            ),
+            false => ("the kernel was built without transparent huge pages", "firsttouch status"),
+        };
+        return Err(SetupError::words(what, hint));
     }
     if words.is_empty() {
         return Err(SetupError::words("nothing is asked for", usage));

@@ -54,7 +54,9 @@ impl Answer {
             line.contains(char::is_alphanumeric)
                 && !(line.starts_with("srun: error: ") && line.contains(": Exited with exit code "))
         };
-        let last = told.lines().rev().map(str::trim).find(tells);
+        // Open MPI's ends with advice.
+        let as_root = told.lines().find(|line| line.contains("detected an attempt to run as root"));
+        let last = as_root.or_else(|| told.lines().rev().map(str::trim).find(tells));
         let status = match &self.end {
             End::Ended(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("exit status {code}"),
@@ -167,6 +169,10 @@ mod tests {
         let by_srun =
             "echo no >&2; echo 'srun: error: n1: task 0: Exited with exit code 2' >&2; echo ---- >&2; exit 2";
         assert_eq!(of(by_srun, long).last_words(), "no (exit status 2)");
+        let as_root =
+            "echo 'mpirun has detected an attempt to run as root.' >&2; echo 'Please do not.' >&2; exit 1";
+        let as_root = of(as_root, long).last_words();
+        assert_eq!(as_root, "mpirun has detected an attempt to run as root. (exit status 1)");
         let large = of("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2", long);
         assert_eq!((large.said.len(), large.told.len()), (1_000_000, MOST_TOLD));
     }

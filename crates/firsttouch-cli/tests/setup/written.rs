@@ -176,7 +176,10 @@ fn meddling() -> Outcome {
     machine.write(&NODE0[1..], "16\n");
     let said = machine.setup(&["--undo"]).ends(1);
     assert_eq!(said.stdout.matches("it is not what was put there").count(), 2, "{}", said.stdout);
-    assert_eq!((machine.read("proc/sys/vm/max_map_count"), machine.pool(0, 2048)), ("131072\n".into(), "16".into()));
+    assert_eq!(
+        (machine.read("proc/sys/vm/max_map_count"), machine.pool(0, 2048)),
+        ("131072\n".into(), "16".into())
+    );
     machine.setup(&["--undo", "--force"]).ends(0);
     assert!(machine.tree() == before);
     // What cannot be restored keeps none of the others from it.
@@ -318,6 +321,13 @@ fn wrong_words() -> Outcome {
         assert!(said.stderr.contains(says) && said.stderr.contains("\nhint: "), "{words:?}: {}", said.stderr);
     }
     Said::of(&mut firsttouch_of(&["--undo", "--apply"])).ends(2);
+    fs::remove_dir_all(machine.folder.path().join("sys")).unwrap();
+    let said = machine.setup(&["thp", "never"]).ends(2);
+    assert!(
+        said.stderr.contains("/sys, which tells of transparent huge pages, is not mounted"),
+        "{}",
+        said.stderr
+    );
     Ok(())
 }
 
