@@ -62,22 +62,22 @@ impl Ability {
 pub fn pages_ability(what: &str, nodes: &[u32]) -> Option<Ability> {
     let root = Root::live();
     let reader = Reader::new(&root);
+    let memory = reader.text("proc/meminfo").map(|text| sysinfo::meminfo(&text)).unwrap_or_default();
     let machine = Machine {
         thp: pages::thp(&reader),
         pools: pages::pools(&reader),
         features: Features { thp_disabled_by_prctl: thp_disabled_by_prctl(), ..Features::default() },
         limits: Limits::read(&reader, None),
         unreadable: (!has_sys(&root)).then(|| NO_SYS.to_owned()).into_iter().collect(),
-        memory_available_bytes: reader
-            .text("proc/meminfo")
-            .and_then(|text| sysinfo::meminfo(&text).available_bytes),
+        memory_bytes: memory.total_bytes,
+        memory_available_bytes: memory.available_bytes,
         ..Machine::default()
     };
     let of_pool = |page_bytes| {
         let anywhere = pool(&machine, what, page_bytes, true);
         let there = machine.pool(page_bytes).filter(|_| anywhere.possible == Some(true));
         match there.and_then(|pool| empty_on(&machine, pool, nodes)) {
-            Some((why, command)) => Ability::no(what, why).by(command),
+            Some((why, remedy)) => Ability { remedy, ..Ability::no(what, why) },
             None => anywhere,
         }
     };
@@ -96,15 +96,15 @@ pub fn pages_ability(what: &str, nodes: &[u32]) -> Option<Ability> {
 }
 
 /// Why nodes have no page of a pool that has some elsewhere, and the command that reserves some.
-fn empty_on(machine: &Machine, pool: &Pool, nodes: &[u32]) -> Option<(String, String)> {
+fn empty_on(machine: &Machine, pool: &Pool, nodes: &[u32]) -> Option<(String, Option<String>)> {
     let has_none = |node: &u32| pool.nodes.iter().any(|part| part.node == *node && part.free == Some(0));
     if nodes.is_empty() || pool.overcommit.is_some_and(|pages| pages > 0) || !nodes.iter().all(has_none) {
         return None;
     }
     let list = format_list(nodes);
     let word = page_word(pool.page_bytes);
-    let words = format!("pages {word}={} --node {}", worthwhile(machine, pool), nodes[0]);
-    let command = setup(&words);
+    let command =
+        worthwhile(machine, pool).map(|pages| setup(&format!("pages {word}={pages} --node {}", nodes[0])));
     Some((format!("the pool has no free page on node {list}"), command))
 }
 
@@ -234,7 +234,7 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Abilit
     {
         return Ability::no(what, "the control group allows no more of them").by(format!(
             "echo {} | sudo tee {}",
-            (page_bytes * worthwhile(machine, pool)).max(bytes),
+            (page_bytes * worthwhile(machine, pool).unwrap_or(1)).max(bytes),
             limit.file
         ));
     }
@@ -245,7 +245,10 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Abilit
                 Some(0) | None => "the pool is empty".to_owned(),
                 Some(pages) => format!("all {pages} pages of the pool are in use or promised"),
             };
-            let pages = pool.pages.unwrap_or(0) + worthwhile(machine, pool);
+            let Some(more) = worthwhile(machine, pool) else {
+                return Ability::no(what, format!("{why}, and too little memory is available for more"));
+            };
+            let pages = pool.pages.unwrap_or(0) + more;
             let why = match page_bytes {
                 GIGANTIC => format!("{why}; surest at boot, by hugepagesz=1G hugepages={pages}"),
                 _ => why,
@@ -258,12 +261,14 @@ fn pool(machine: &Machine, what: &str, page_bytes: u64, is_live: bool) -> Abilit
 }
 
 /// Pages to propose: a quarter of what is available, so that the machine still breathes, at most 16 GiB, and at
-/// least one page.
-fn worthwhile(machine: &Machine, pool: &Pool) -> u64 {
+/// least one page; `None` where `setup` would refuse even that one.
+fn worthwhile(machine: &Machine, pool: &Pool) -> Option<u64> {
     let in_nodes = machine.nodes.iter().map(|node| node.size_bytes).sum::<Option<u64>>();
     let in_nodes = in_nodes.filter(|_| !machine.nodes.is_empty());
     let bytes = [machine.memory_available_bytes, in_nodes].into_iter().flatten().min();
-    bytes.map_or(1, |bytes| ((bytes / 4).min(16 * GIGANTIC) / pool.page_bytes).max(1))
+    let pages = bytes.map_or(1, |bytes| ((bytes / 4).min(16 * GIGANTIC) / pool.page_bytes).max(1));
+    let spare = machine.memory_available_bytes.map(|bytes| bytes.saturating_sub(machine.rest_bytes()));
+    Some(spare.map_or(pages, |spare| pages.min(spare / pool.page_bytes))).filter(|pages| *pages > 0)
 }
 
 fn supervise(machine: &Machine) -> Ability {

@@ -105,6 +105,12 @@ impl Machine {
         limits.into_iter().flatten().min()
     }
 
+    /// Memory that stays available when pools grow, unless somebody says otherwise: an eighth, and no less than 256 MiB.
+    pub fn rest_bytes(&self) -> u64 {
+        const LEAST: u64 = 256 << 20;
+        self.memory_bytes.map_or(LEAST, |all| (all / 8).max(LEAST))
+    }
+
     /// The pool of this page size.
     pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
         self.pools.iter().find(|pool| pool.page_bytes == page_bytes)

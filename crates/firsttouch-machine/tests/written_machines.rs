@@ -190,6 +190,22 @@ fn a_pool_that_is_used_up_is_enlarged() {
 }
 
 #[test]
+fn nothing_is_proposed_that_setup_would_refuse() {
+    let written = two_nodes();
+    written.file("sys/fs/cgroup/job/hugetlb.2MB.max", "max\n");
+    written.file("sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "10\n");
+    let remedy = |available_bytes: u64| {
+        let mut machine = read(&written);
+        machine.memory_bytes = Some(1024 * MIB);
+        machine.memory_available_bytes = Some(available_bytes);
+        StatusReport::of(machine).can("2m").unwrap().remedy.clone()
+    };
+    // Of 276 MiB 256 have to stay free: 10 pages more than the 16 there are.
+    assert_eq!(remedy(276 * MIB).as_deref(), Some("sudo firsttouch setup pages 2m=26 --apply"));
+    assert_eq!(remedy(257 * MIB), None);
+}
+
+#[test]
 fn switched_off_pages_say_which_switch() {
     let written = two_nodes();
     written.file("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");

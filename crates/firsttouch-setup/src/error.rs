@@ -41,7 +41,7 @@ pub enum SetupError {
         hint: String,
     },
     /// So much is asked for that the machine could not go on.
-    #[error("{} are asked for, of {} that {place} has left: {} have to stay free", format_bytes(*growth), format_bytes(*available), format_bytes(*rest))]
+    #[error("{} are asked for, of {} that the machine has left: {} have to stay free", format_bytes(*growth), format_bytes(*available), format_bytes(*rest))]
     Starves {
         /// More bytes than are reserved now.
         growth: u64,
@@ -49,8 +49,16 @@ pub enum SetupError {
         available: u64,
         /// Bytes that are to stay.
         rest: u64,
-        /// The machine, or a node.
-        place: String,
+    },
+    /// A node has less than is asked of it.
+    #[error("{} are asked for, of {} that node {node} has left", format_bytes(*growth), format_bytes(*available))]
+    NodeStarves {
+        /// More bytes than are reserved now.
+        growth: u64,
+        /// Bytes that are free or hold pages of files.
+        available: u64,
+        /// The node.
+        node: u32,
     },
     /// We were asked to stop; what this session had changed was taken back.
     #[error("interrupted: what was changed by then was taken back")]
@@ -85,6 +93,9 @@ impl SetupError {
             },
             SetupError::InTheWay { path, .. } => format!("have a look at it: ls -l {path}"),
             SetupError::Words { hint, .. } => hint.clone(),
+            SetupError::NodeStarves { .. } => {
+                "ask for fewer or of other nodes, or insist by --force".to_owned()
+            }
             SetupError::Starves { .. } => {
                 "ask for fewer, state what is to stay free by --rest SIZE, or insist by --force".to_owned()
             }

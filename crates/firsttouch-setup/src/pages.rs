@@ -8,8 +8,6 @@ use firsttouch_machine::{Pool, page_word};
 use firsttouch_placement::{NodeSet, format_bytes, nodes_of, parse_size};
 
 const NODES: &str = "/sys/devices/system/node";
-/// An eighth of the memory stays free unless another rest is stated, and no less than this.
-const LEAST_REST_BYTES: u64 = 256 << 20;
 
 /// A pool's part, on one node or on none in particular, and how many pages it is to have.
 struct Target {
@@ -171,8 +169,10 @@ fn evenly(
     }
     let count = nodes.len() as u64;
     let part = |index: u64| pages / count + u64::from(index < pages % count);
-    let others = pool.nodes.iter().filter(|part| list.is_empty() && part.pages.is_some_and(|pages| pages > 0));
-    let others = others.map(|part| part.node).filter(|node| !nodes.contains(node)).map(|node| (Some(node), 0));
+    let others =
+        pool.nodes.iter().filter(|part| list.is_empty() && part.pages.is_some_and(|pages| pages > 0));
+    let others =
+        others.map(|part| part.node).filter(|node| !nodes.contains(node)).map(|node| (Some(node), 0));
     Ok(nodes.iter().zip(0..).map(|(node, index)| (Some(*node), part(index))).chain(others).collect())
 }
 
@@ -202,12 +202,11 @@ fn may_be_taken(plan: &mut Draft<'_>, targets: &[Target], growth: u64) -> Result
     let shrunk =
         |target: &Target| target.before.saturating_sub(target.pages).saturating_mul(target.page_bytes);
     let given_back = targets.iter().map(shrunk).fold(0, u64::saturating_add);
-    let usual = plan.machine.memory_bytes.map_or(LEAST_REST_BYTES, |all| (all / 8).max(LEAST_REST_BYTES));
-    let rest = plan.asked.rest_bytes.unwrap_or(usual);
+    let rest = plan.asked.rest_bytes.unwrap_or(plan.machine.rest_bytes());
     if let Some(available) = plan.machine.memory_available_bytes.map(|bytes| bytes.saturating_add(given_back))
     {
         if growth.saturating_add(rest) > available {
-            return Err(SetupError::Starves { growth, available, rest, place: "the machine".to_owned() });
+            return Err(SetupError::Starves { growth, available, rest });
         }
         plan.report.notes.push(format!(
             "{} of {} stay free (at least {} have to: --rest)",
@@ -227,7 +226,7 @@ fn may_be_taken(plan: &mut Draft<'_>, targets: &[Target], growth: u64) -> Result
         let Some(available) = node_available(plan.site, node) else { continue };
         let available = on_node().map(shrunk).fold(available, u64::saturating_add);
         if growth > available {
-            return Err(SetupError::Starves { growth, available, rest: 0, place: format!("node {node}") });
+            return Err(SetupError::NodeStarves { growth, available, node });
         }
     }
     Ok(())

@@ -273,6 +273,20 @@ fn expected_values_are_compared() {
 }
 
 #[test]
+fn remedies_can_be_followed() {
+    let remedy = |files: Files<'_>| judged(files, "").findings[0].remedy.clone().unwrap();
+    let folder = |node: u32| format!("sys/devices/system/node/node{node}");
+    let (pool, meminfo) = (folder(1) + "/hugepages/hugepages-2048kB/nr_hugepages", folder(0) + "/meminfo");
+    // Node 0 gets as many as the other has, or half of all where it has too little memory.
+    let more = [(pool.as_str(), "200\n")];
+    assert_eq!(remedy(&more), "sudo firsttouch setup pages 2m=200 --node 0 --apply");
+    let full = [more[0], (meminfo.as_str(), "Node 0 MemTotal: 33554432 kB\nNode 0 MemFree: 204800 kB\n")];
+    assert_eq!(remedy(&full), "sudo firsttouch setup pages 2m=264 --node 0-1 --apply");
+    let unmounted = [("proc/self/mountinfo", "1 0 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")];
+    assert!(remedy(&unmounted).starts_with("sudo mkdir -p /dev/hugepages && "));
+}
+
+#[test]
 fn a_switch_that_says_the_opposite_is_set_the_other_way() {
     let of = |files: Files<'_>, word: &str| {
         let host = judged(files, &format!("[expect]\nturbo = \"{word}\""));

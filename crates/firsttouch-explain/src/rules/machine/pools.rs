@@ -1,8 +1,9 @@
 //! Reserved huge pages: who has them, on which nodes, and whether there could be more.
 
 use super::{Found, noted};
+use firsttouch_linux::cpulist::format_list;
 use firsttouch_linux::sysinfo;
-use firsttouch_machine::{Machine, Pool};
+use firsttouch_machine::{Machine, Pool, page_word};
 use firsttouch_placement::format_bytes;
 
 pub(super) fn find(found: &mut Found<'_>) {
@@ -57,7 +58,16 @@ fn uneven(found: &mut Found<'_>, machine: &Machine, pool: &Pool) {
     let what = format!("the {size} pages are reserved unevenly over nodes");
     let effect =
         format!("programs bound to node {node} run out of them first, and get those of another node or none");
-    found.add(noted("pool-uneven", what, effect).proof(&file, each).set(&file, &most.to_string()));
+    let finding = noted("pool-uneven", what, effect).proof(&file, each);
+    let growth = (most - least).saturating_mul(pool.page_bytes);
+    let spare = machine.memory_available_bytes.map(|bytes| bytes.saturating_sub(machine.rest_bytes()));
+    let free = machine.nodes.iter().find(|one| one.id == node).and_then(|one| one.free_bytes);
+    let fits = [spare, free].into_iter().flatten().all(|bytes| growth <= bytes);
+    // Where memory is short, what one has too many of goes to the other.
+    let all: u64 = parts.iter().map(|part| part.1).sum();
+    let nodes: Vec<u32> = parts.iter().map(|part| part.0).collect();
+    let evened = format!("pages {}={all} --node {}", page_word(pool.page_bytes), format_list(&nodes));
+    found.add(if fits { finding.set(&file, &most.to_string()) } else { finding.setup(&evened) });
 }
 
 /// Programs that map files for reserved pages need the file system; those that ask by a flag do not.
@@ -72,7 +82,7 @@ fn unmounted(found: &mut Found<'_>, machine: &Machine) {
     found.add(
         noted("hugetlbfs-unmounted", what, effect)
             .proof("/proc/self/mountinfo", "no hugetlbfs")
-            .remedy("sudo mount -t hugetlbfs none /dev/hugepages")
+            .remedy("sudo mkdir -p /dev/hugepages && sudo mount -t hugetlbfs none /dev/hugepages")
             .keep("sudo systemctl enable dev-hugepages.mount"),
     );
 }
