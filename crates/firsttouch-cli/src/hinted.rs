@@ -44,9 +44,9 @@ macro_rules! hinted {
 
 hinted!(|hint: &str| Some(hint.to_owned());
     AllPairsError, ChannelError, FileError, FillingError, GenerateError, HierarchyError, MachineError,
-    MeasureError, MessageError, NearError, ObserveError, OwnDevicesError, ProblemError, ReadError, ReceiveError, RegionError,
+    MeasureError, MeasurementError, MessageError, NearError, ObserveError, OwnDevicesError, ProblemError, ReadError, ReceiveError, RegionError,
     RowsError, TeamError, WriteError,
 );
-hinted!(Some; MeasurementError, NoOwnPlace, NotHere, NotReady, WatchError);
-hinted!(|hint: Option<_>| hint.map(Into::into); PlacementError, SourceError, StrategyError);
+hinted!(Some; NoOwnPlace, NotHere, NotReady, WatchError);
+hinted!(|hint: Option<_>| hint.map(Into::into); PlacementError, ProfileError, SourceError, StrategyError);
 hinted!(std::convert::identity; SetupError, TuneError);

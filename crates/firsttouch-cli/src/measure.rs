@@ -9,7 +9,7 @@ use firsttouch_launch::{Here, NotHere};
 use firsttouch_machine::{Machine, Measurement, Root};
 use firsttouch_measure::{MeasureError, MeasureOptions, MeasureProgress, measure};
 use firsttouch_placement::{MemoryPolicy, Placement, Resolved};
-use firsttouch_report::Format;
+use firsttouch_report::{Format, shell};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &Measure) -> Outcome {
@@ -74,7 +74,17 @@ pub(crate) fn needs_measurement(asked: &Placement) -> bool {
 pub(crate) fn warn_of_unread(unread: Option<&MeasurementError>) {
     if let Some(error) = unread {
         let what = format!("what was measured before is not used: {}", with_causes(error));
-        output::warning(&what, Some(&error.hint()));
+        output::warning(&what, Some(&hint_for_usual(error)));
+    }
+}
+
+/// What mends the usual file: that one is ours, and holds nothing that would be missed.
+fn hint_for_usual(error: &MeasurementError) -> String {
+    match error {
+        MeasurementError::Open { path, .. } | MeasurementError::Other { path, .. } => {
+            format!("rm {}; firsttouch measure   # measures anew", shell::quote(&path.display().to_string()))
+        }
+        MeasurementError::Read { .. } | MeasurementError::Write { .. } => error.hint().to_owned(),
     }
 }
 
@@ -95,7 +105,8 @@ fn keep(args: &Measure, measured: &Measurement) -> Outcome<()> {
     let saved = |file: &Path| match save_measurement(measured, file) {
         Ok(()) => output::message(&format!("kept in {}\n", file.display())),
         Err(error) => {
-            output::warning(&format!("the result is not kept: {}", with_causes(&error)), Some(&error.hint()));
+            let what = format!("the result is not kept: {}", with_causes(&error));
+            output::warning(&what, Some(&hint_for_usual(&error)));
         }
     };
     match kept_file() {

@@ -1,11 +1,11 @@
 //! The file that keeps measurements: one for each machine, so that a home folder shared by many machines serves them all. A
 //! single measurement, as `measure --json` prints it, reads as well.
 
-use crate::{AnyDocument, OpenError, open, to_json};
+use crate::{AnyDocument, OpenError, Replacement, open, to_json};
 use firsttouch_machine::{Machine, Measurement};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The measurements of some machines.
@@ -36,7 +36,7 @@ pub enum MeasurementError {
         source: io::Error,
     },
     /// The file does not read.
-    #[error("{} is not a file of `firsttouch measure --save`; remove it, or name another", path.display())]
+    #[error("{} is not a file of `firsttouch measure --save`", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -56,15 +56,8 @@ pub enum MeasurementError {
 impl MeasurementError {
     /// The line that mends it.
     #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            MeasurementError::Read { .. } | MeasurementError::Write { .. } => {
-                "firsttouch measure --save FILE".to_owned()
-            }
-            MeasurementError::Open { path, .. } | MeasurementError::Other { path, .. } => {
-                format!("rm {}; firsttouch measure   # measures anew", path.display())
-            }
-        }
+    pub fn hint(&self) -> &'static str {
+        "firsttouch measure --save OTHER"
     }
 }
 
@@ -95,8 +88,11 @@ pub fn save_measurement(measurement: &Measurement, path: &Path) -> Result<(), Me
 
 /// What a file holds; nothing when there is no such file.
 fn read(path: &Path) -> Result<Vec<Measurement>, MeasurementError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    // More than machines have; a device may never end.
+    const MOST_BYTES: u64 = 1 << 28;
+    let mut text = String::new();
+    match File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text)) {
+        Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(MeasurementError::Read { path: path.to_owned(), source }),
     };
@@ -110,21 +106,11 @@ fn read(path: &Path) -> Result<Vec<Measurement>, MeasurementError> {
 fn write(path: &Path, all: &Measurements) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
-    // Under another name first, in the same folder, which makes the renaming one step.
-    let mut other_name = std::ffi::OsString::from(".");
-    other_name.push(name);
-    other_name.push(format!(".{}", std::process::id()));
-    let other = folder.join(other_name);
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&other)
-        .and_then(|mut file| file.write_all(to_json(all).as_bytes()))
-        .and_then(|()| fs::rename(&other, path));
-    if written.is_err() {
-        // What is left of an attempt that failed; the error itself is told.
-        let _ = fs::remove_file(&other);
+    match Replacement::of(path)? {
+        Replacement::Stream(mut stream) => stream.write_all(to_json(all).as_bytes()),
+        Replacement::Beside { mut file, path } => {
+            file.write_all(to_json(all).as_bytes())?;
+            Ok(file.persist(path).map(drop)?)
+        }
     }
-    written
 }

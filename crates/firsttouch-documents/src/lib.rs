@@ -5,7 +5,7 @@
 //! within documents do not repeat them. What a document holds is a type: here, or in the crate below that measures it.
 //!
 //! Architecture invariant: this crate measures nothing and renders nothing. It reads and writes no file but the one that keeps
-//! measurements ([`load_measurement`], [`save_measurement`]).
+//! measurements ([`load_measurement`], [`save_measurement`]), which is replaced as others are that have to be whole ([`Replacement`]).
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod lab;
 mod open;
 mod recording;
 mod region;
+mod replacement;
 mod runtime;
 #[cfg(test)]
 mod schema;
@@ -61,6 +62,7 @@ pub use recording::{
     WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,
 };
 pub use region::{RegionAsked, RegionObtained, RegionReceipt};
+pub use replacement::Replacement;
 pub use runtime::{Account, Balancing, Span, Step, WorkerStep};
 pub use search::{DistanceHistogram, Figures, MergeReport, SearchReport, Spread};
 pub use setup::{SetupAction, SetupChange, SetupEntry, SetupKind, SetupReport, SetupState};

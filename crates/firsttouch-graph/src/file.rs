@@ -1,5 +1,6 @@
 //! Files that are there whole or not at all, and that tell when they were changed: indexes, checkpoints, parts of results.
 
+use firsttouch_documents::Replacement;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -69,23 +70,23 @@ pub(crate) fn write_new(path: &Path, magic: [u8; 8], contents: &[u8]) -> Result<
 
 fn put(path: &Path, magic: [u8; 8], contents: &[u8], replaces: bool) -> Result<(), FileError> {
     let failed = |source| FileError::access(path, source);
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(failed)?;
     let mut whole = Vec::with_capacity(contents.len() + 12);
     whole.extend_from_slice(&magic);
     whole.extend_from_slice(contents);
     whole.extend_from_slice(&crc32fast::hash(&whole).to_le_bytes());
+    let (mut file, place) = match Replacement::of(path).map_err(failed)? {
+        Replacement::Stream(mut stream) => return stream.write_all(&whole).map_err(failed),
+        Replacement::Beside { file, path } => (file, path),
+    };
     file.write_all(&whole).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    let named = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
+    let named = if replaces { file.persist(&place) } else { file.persist_noclobber(&place) };
     match named {
         Err(error) if !replaces && error.error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
         named => named.map_err(|error| failed(error.error))?,
     };
     // The name is on the disk when the folder is.
-    std::fs::File::open(&folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
 }
 
 /// The contents of a file of ours; `None` if there is none.

@@ -116,6 +116,17 @@ fn the_result_is_kept_once_for_a_machine() {
 }
 
 #[test]
+fn a_link_stays_one_and_leads_to_what_is_kept() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, link) = (scratch.path().join("kept.json"), scratch.path().join("link.json"));
+    fs::write(&file, "{\"kind\": \"measurements\", \"schema_version\": 1, \"measurements\": []}").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    assert_code(&small(&["--save", link.to_str().unwrap()]), 0);
+    assert!(link.is_symlink());
+    assert_eq!(json_file(&file)["measurements"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_file_that_holds_something_else_is_left_alone() {
     let nowhere = small(&["--save", "-"]);
     assert_code(&nowhere, 2);
@@ -126,6 +137,7 @@ fn a_file_that_holds_something_else_is_left_alone() {
     let output = small(&["--save", file.to_str().unwrap()]);
     assert_code(&output, 1);
     assert!(stderr(&output).contains("is not a file of `firsttouch measure --save`"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("hint: firsttouch measure --save OTHER\n"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"my\": \"data\"}");
 }
 

@@ -1,7 +1,12 @@
 //! `firsttouch sssp`: distances in the numbers of the file, by every algorithm; what is said of bad wishes.
 
 use crate::{assert_code, json, run, stderr, stdout};
+use rustix::fs::OFlags;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
 
 /// Nodes 0 to 40, of which four have arcs; none leads to 40.
 const GRAPH: &str = "10 20 5\n20 30 6\n10 30 100\n40 10 1\n";
@@ -47,6 +52,32 @@ fn every_algorithm_exports_the_same_distances() {
         let wanted = "source,target,distance,parent\n40,30,12,20\n40,20,6,10\n40,30,12,20\n";
         assert_eq!(rows(&far), wanted, "{algorithm}");
     }
+}
+
+#[test]
+fn an_index_never_takes_the_place_of_a_pipe_or_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let save = |to: &Path| {
+        assert_code(&sssp(folder.path(), &["--sources", "10", "--save-index", to.to_str().unwrap()]), 0);
+    };
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Opened for both, a pipe keeps nobody waiting.
+    let open =
+        File::options().read(true).write(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&pipe);
+    save(&pipe);
+    assert!(pipe.metadata().unwrap().file_type().is_fifo());
+    let mut begin = [0; 2];
+    open.unwrap().read_exact(&mut begin).unwrap();
+    assert_eq!(begin, *b"ft");
+
+    let (file, link) = (folder.path().join("index"), folder.path().join("link"));
+    fs::write(&file, "").unwrap();
+    let usual = file.metadata().unwrap().mode();
+    symlink(&file, &link).unwrap();
+    save(&link);
+    assert!(link.is_symlink() && file.metadata().unwrap().len() > 2);
+    assert_eq!(file.metadata().unwrap().mode(), usual, "others may read it, too");
 }
 
 #[test]

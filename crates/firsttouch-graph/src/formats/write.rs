@@ -7,9 +7,9 @@ use super::binary;
 use super::format::Format;
 use super::loaded::Loaded;
 use crate::rows::{Graph, Node, in_parts};
+use firsttouch_documents::Replacement;
 use firsttouch_threads::Team;
 use flate2::{Compression, write::GzEncoder};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -90,18 +90,11 @@ pub fn save(loaded: &Loaded, path: &Path, format: Format, team: &mut Team) -> Re
     if is_packed && format == Format::Binary {
         return Err(WriteError::NeedsFile);
     }
-    // A link stays one, and leads to the new file.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let wrong = |source| WriteError::File { path: path.clone(), source };
-    if path.metadata().is_ok_and(|data| !data.is_file()) {
-        // A device or a pipe is written to as it is; putting a file in its place would do harm.
-        let mut stream = BufWriter::new(File::options().write(true).open(path).map_err(wrong)?);
-        return write_text(loaded, format, &mut stream, team);
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The file beside it is nobody's business where there is no folder.
-    folder.metadata().map_err(wrong)?;
-    let mut file = tempfile::Builder::new().prefix(".firsttouch-").tempfile_in(folder).map_err(wrong)?;
+    let wrong = |source| WriteError::File { path: path.to_owned(), source };
+    let (mut file, path) = match Replacement::of(path).map_err(wrong)? {
+        Replacement::Stream(stream) => return write_text(loaded, format, &mut BufWriter::new(stream), team),
+        Replacement::Beside { file, path } => (file, path),
+    };
     let written = match format {
         Format::Binary => binary::write(loaded, file.as_file_mut()).map_err(WriteError::Stream),
         _ if is_packed => {
@@ -117,14 +110,7 @@ pub fn save(loaded: &Loaded, path: &Path, format: Format, team: &mut Team) -> Re
         WriteError::Stream(source) => wrong(source),
         other => other,
     })?;
-    readable(file.as_file()).map_err(wrong)?;
     file.persist(path).map(drop).map_err(|error| wrong(error.error))
-}
-
-/// Files beside the wanted one are made for their owner alone; what is to be shared gets the usual mode.
-fn readable(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
 /// Nodes whose lines are made at once.
