@@ -19,16 +19,9 @@ use view::{Place, View};
 pub(crate) fn run(watch: &Watch) -> Outcome {
     export::check(watch.json, &watch.record)?;
     let machine = Machine::read(&Root::live())?;
-    let mut records = Vec::new();
-    if watch.json {
-        records.push(Record::Stdout);
-    }
-    if let Some(path) = &watch.record {
-        records.push(Record::create(path)?);
-    }
     match watch.pid {
-        Some(pid) => of_process(watch, &machine, records, pid),
-        None => of_program(watch, &machine, records),
+        Some(pid) => of_process(watch, &machine, pid),
+        None => of_program(watch, &machine),
     }
 }
 
@@ -37,10 +30,10 @@ fn records_to_stdout(watch: &Watch) -> bool {
     watch.json || watch.record.as_deref().is_some_and(export::is_stdout)
 }
 
-fn of_process(watch: &Watch, machine: &Machine, records: Vec<Record>, pid: u32) -> Outcome {
+fn of_process(watch: &Watch, machine: &Machine, pid: u32) -> Outcome {
     let mut events = Events::listen().context("cannot listen for signals")?;
     let place = if records_to_stdout(watch) { Place::Stderr } else { Place::Stdout };
-    let mut session = Session::begin(watch, machine, records, place, pid)?;
+    let mut session = Session::begin(watch, machine, place, pid)?;
     loop {
         let Some(pause) = session.step()? else { return Ok(0) };
         let due = Instant::now() + pause;
@@ -57,16 +50,16 @@ fn of_process(watch: &Watch, machine: &Machine, records: Vec<Record>, pid: u32) 
     }
 }
 
-fn of_program(watch: &Watch, machine: &Machine, records: Vec<Record>) -> Outcome {
-    let mut start = Some(records);
-    let mut session = None;
+fn of_program(watch: &Watch, machine: &Machine) -> Outcome {
+    let mut session: Option<Session> = None;
     let mut failure = None;
     // Whatever goes wrong with watching is told when the program has ended, and never costs it its run.
     let ending = program::accompany(&watch.program, records_to_stdout(watch), |pid| {
-        let stepped = match start.take() {
-            Some(records) => Session::begin(watch, machine, records, Place::Stderr, pid)
+        let stepped = match &mut session {
+            Some(session) => session.step(),
+            None if failure.is_some() => Ok(None),
+            None => Session::begin(watch, machine, Place::Stderr, pid)
                 .and_then(|begun| session.insert(begun).step()),
-            None => session.as_mut().map_or(Ok(None), Session::step),
         };
         stepped.unwrap_or_else(|error| {
             failure = Some(error);
@@ -97,15 +90,11 @@ struct Session {
 }
 
 impl Session {
-    fn begin(
-        watch: &Watch,
-        machine: &Machine,
-        records: Vec<Record>,
-        place: Place,
-        pid: u32,
-    ) -> Outcome<Session> {
+    fn begin(watch: &Watch, machine: &Machine, place: Place, pid: u32) -> Outcome<Session> {
         let options = WatchOptions { interval: watch.interval, budget: watch.max_overhead, tree: watch.tree };
         let sampler = Sampler::new(Root::live(), machine, pid, options).map_err(Failure::hinted)?;
+        // Not before there is something to record: the file may hold another recording.
+        let records = Record::all(watch)?;
         let header = sampler.header(clock::now());
         let view = (!watch.json).then(|| View::new(place, &header));
         let deadline = watch.duration.and_then(|duration| Instant::now().checked_add(duration));
@@ -185,6 +174,12 @@ enum Record {
 }
 
 impl Record {
+    /// Those that are asked for.
+    fn all(watch: &Watch) -> Outcome<Vec<Record>> {
+        let on_stdout = watch.json.then_some(Ok(Record::Stdout));
+        on_stdout.into_iter().chain(watch.record.as_deref().map(Record::create)).collect()
+    }
+
     fn create(path: &Path) -> Outcome<Record> {
         if export::is_stdout(path) {
             return Ok(Record::Stdout);

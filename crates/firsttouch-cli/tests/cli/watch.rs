@@ -349,7 +349,13 @@ fn a_program_keeps_its_output_and_its_status() {
     let output = run(&["watch", "--", "true"]);
     assert_code(&output, 0);
     assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
-    assert_code(&run(&["watch", "--", "no-such-program-here"]), 127);
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("recording");
+    fs::write(&file, "an older one").unwrap();
+    let recorded = ["watch", "--record", file.to_str().unwrap()];
+    assert_code(&run(&[&recorded[..], &["--", "no-such-program-here"]].concat()), 127);
+    assert_code(&run(&[&recorded[..], &["4194303"]].concat()), 125);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "an older one");
     let output = run(&["watch", "--record", "/no/such/folder/x", "--", "echo", "started"]);
     assert_code(&output, 125);
     assert!(output.stdout.is_empty());
