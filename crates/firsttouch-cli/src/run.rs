@@ -117,9 +117,7 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
         None => Placement::default(),
         Some(file) => profile(file)?.placement,
     };
-    let placement = args.over(&start);
-    placement.check().map_err(Failure::hinted)?;
-    Ok(placement)
+    args.over(&start).map_err(|error| Failure::hinted(error).usage())
 }
 
 /// The profile in a file.

@@ -129,6 +129,9 @@ pub enum ChoiceError {
         /// The name.
         name: String,
     },
+    /// A list that names no placement.
+    #[error("the list of placements is empty")]
+    Empty,
     /// Nothing is left beside the baseline.
     #[error("there is nothing to compare with the baseline on this machine")]
     Nothing {
@@ -148,6 +151,9 @@ pub(crate) fn asked(baseline: &str, lists: &[String]) -> Result<Choice, ChoiceEr
     for word in words.filter(|word| !word.is_empty()) {
         let (name, placement) = named(word)?;
         choice.configurations.push(Configuration { name: name.to_owned(), means: means(placement)? });
+    }
+    if !lists.is_empty() && choice.configurations.len() == 1 {
+        return Err(ChoiceError::Empty);
     }
     choice.unique()
 }
@@ -201,10 +207,6 @@ fn named(word: &str) -> Result<(&str, &str), ChoiceError> {
 fn means(text: &str) -> Result<Means, ChoiceError> {
     match text {
         "plain" => Ok(Means::Plain),
-        "" => Err(ChoiceError::Placement {
-            text: String::new(),
-            source: PlacementError::UnknownWord { word: String::new() },
-        }),
         _ => text
             .parse()
             .map(Means::Placed)
@@ -425,6 +427,8 @@ mod tests {
         assert!(matches!(choose("warp"), Err(ChoiceError::Placement { .. })));
         assert!(matches!(choose("thp thp"), Err(ChoiceError::Twice { .. })));
         assert!(matches!(choose("baseline"), Err(ChoiceError::Placement { .. })));
+        assert!(matches!(choose(","), Err(ChoiceError::Placement { .. })));
+        assert!(matches!(choose(" ;"), Err(ChoiceError::Empty)));
     }
 
     #[test]

@@ -60,6 +60,18 @@ pub enum PlacementError {
     /// The place of named memory does not read.
     #[error(transparent)]
     Object(#[from] ObjectPlacementError),
+    /// Of the devices to be next to one has no name.
+    #[error("--near `{devices}` names no device, or one without a name")]
+    NoDevice {
+        /// As asked.
+        devices: String,
+    },
+    /// Something is decided twice, as by two memory policies.
+    #[error("`{word}` decides what is decided before it")]
+    Twice {
+        /// What comes second.
+        word: String,
+    },
     /// A key or word of the short form is unknown.
     #[error(
         "`{word}` is not a placement setting (pages=, min-size=, max-size=, prefault, prefault=background, zero, heap, keep, via=, follow, local, bind=, prefer=, interleave=, weighted, node=, cpus=, threads=, skip-threads=, near=, object=)"
@@ -90,6 +102,8 @@ impl PlacementError {
                 Some("only sizes between the two are placed: leave one of them out")
             }
             PlacementError::NothingPlaced { .. } => Some("--pages thp places memory"),
+            PlacementError::NoDevice { .. } => Some("firsttouch status   # lists the devices"),
+            PlacementError::Twice { .. } => Some("leave one of them out"),
             PlacementError::NothingToSkip => Some("--threads PLACEMENT binds them"),
             _ => None,
         }

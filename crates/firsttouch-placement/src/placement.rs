@@ -134,6 +134,9 @@ impl Placement {
         if self.threads == ThreadPlacement::None && !self.skip_threads.is_empty() {
             return Err(PlacementError::NothingToSkip);
         }
+        if let Some(devices) = self.near.as_ref().filter(|_| self.near_devices().any(str::is_empty)) {
+            return Err(PlacementError::NoDevice { devices: devices.clone() });
+        }
         match self.objects.keys().find(|name| !is_name(name)) {
             Some(name) => Err(PlacementError::ObjectName { name: name.clone() }),
             None => Ok(()),
@@ -268,8 +271,15 @@ impl FromStr for Placement {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut placement = Placement::default();
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let mut decided = Vec::new();
+        for word in text.split(',').map(str::trim) {
             let unknown = || PlacementError::UnknownWord { word: word.to_owned() };
+            let twice = || PlacementError::Twice { word: word.to_owned() };
+            let decides = decided_by(word);
+            if decides.iter().any(|setting| decided.contains(setting)) {
+                return Err(twice());
+            }
+            decided.extend(decides);
             match word.split_once('=') {
                 Some(("pages", value)) => placement.pages = Pages::parse(value).ok_or_else(unknown)?,
                 Some(("min-size", value)) => placement.min_size = parse_size(value).ok_or_else(unknown)?,
@@ -298,13 +308,15 @@ impl FromStr for Placement {
                     let named = PREFAULT_WORDS.into_iter().find(|(word, _)| *word == value);
                     placement.prefault = named.ok_or_else(unknown)?.1;
                 }
-                Some(("near", device)) if !device.is_empty() => {
+                Some(("near", device)) => {
                     let before = placement.near.map_or_else(String::new, |before| before + ",");
                     placement.near = Some(before + device.trim());
                 }
                 Some(("object", value)) => {
                     let (name, place) = parse_object(value)?;
-                    placement.objects.insert(name, place);
+                    if placement.objects.insert(name, place).is_some() {
+                        return Err(twice());
+                    }
                 }
                 None if word == "prefault" => placement.prefault = Prefault::AtOnce,
                 None if word == "zero" => placement.zero = true,
@@ -318,6 +330,19 @@ impl FromStr for Placement {
         }
         placement.check()?;
         Ok(placement)
+    }
+}
+
+/// What a word of the short form decides alone; there may be several devices and several objects.
+fn decided_by(word: &str) -> Vec<&str> {
+    match word.split_once('=') {
+        Some(("near" | "object", _)) => Vec::new(),
+        Some(("bind" | "prefer" | "interleave" | "weighted", _)) => vec!["memory"],
+        Some(("node", _)) => vec!["memory", "cpus"],
+        Some((key, _)) => vec![key],
+        None if matches!(word, "local" | "weighted") => vec!["memory"],
+        None if Pages::parse(word).is_some() => vec!["pages"],
+        None => vec![word],
     }
 }
 
@@ -377,7 +402,24 @@ mod tests {
         assert_eq!(placement.min_size, 4 << 20);
         assert_eq!(placement.prefault, Prefault::AtOnce);
         assert!("warp=9".parse::<Placement>().is_err());
+        for empty in ["", ",", "thp,"] {
+            assert!(matches!(empty.parse::<Placement>(), Err(PlacementError::UnknownWord { .. })), "{empty}");
+        }
         assert!("4k,via=jemalloc".parse::<Placement>().is_err());
+    }
+
+    #[test]
+    fn nothing_is_decided_twice() {
+        for text in [
+            "plain,interleave=all,bind=0,local",
+            "thp,pages=4k",
+            "thp,prefault,prefault=background",
+            "plain,cpus=0,node=0",
+            "plain,object=a:thp,object=a:4k",
+        ] {
+            assert!(matches!(text.parse::<Placement>(), Err(PlacementError::Twice { .. })), "{text}");
+        }
+        assert!("plain,near=eth0,near=eth1,object=a:thp,object=b:4k".parse::<Placement>().is_ok());
     }
 
     #[test]

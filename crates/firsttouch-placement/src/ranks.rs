@@ -23,11 +23,7 @@ pub struct RankOf<'a> {
 impl Placement {
     /// The devices that `near` names: of several, each rank gets one.
     pub fn near_devices(&self) -> impl Iterator<Item = &str> {
-        self.near
-            .iter()
-            .flat_map(|devices| devices.split(','))
-            .map(str::trim)
-            .filter(|device| !device.is_empty())
+        self.near.iter().flat_map(|devices| devices.split(',')).map(str::trim)
     }
 
     /// The placement of one of several processes: CPUs of its own, and what depends on where those are.

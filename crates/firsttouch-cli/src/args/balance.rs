@@ -1,7 +1,7 @@
 //! The options of `balance`.
 
 use super::words::{duration, size};
-use clap::builder::ValueParser;
+use clap::builder::{NonEmptyStringValueParser, ValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use firsttouch_balance::Alpha;
 use firsttouch_balance::generate::Topology;
@@ -178,7 +178,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "FORM", value_enum, conflicts_with = "json")]
     pub(crate) to: Option<Form>,
     /// Hosts of a rankfile or hostfile, separated by commas; each has the same number of cores
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "localhost")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), default_value = "localhost")]
     pub(crate) hosts: Vec<String>,
     /// Write to FILE; with `--to vt` to FILE.0.json, FILE.1.json and so on
     #[arg(long, short, value_name = "FILE")]

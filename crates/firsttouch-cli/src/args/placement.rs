@@ -3,9 +3,10 @@
 use super::words::{pages, placement_word, size};
 use clap::Args;
 use firsttouch_placement::{
-    MemoryPolicy, NodeSet, ObjectPlacement, PREFAULT_WORDS, Pages, Placement, Prefault, ProgramCpus,
-    ThreadPlacement, Via, parse_object, parse_order,
+    MemoryPolicy, NodeSet, ObjectPlacement, PREFAULT_WORDS, Pages, Placement, PlacementError, Prefault,
+    ProgramCpus, ThreadPlacement, Via, parse_object, parse_order,
 };
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The fields of a placement. What is not given comes from the profile, or is the default.
@@ -119,9 +120,15 @@ fn object(text: &str) -> Result<(String, ObjectPlacement), String> {
 pub(crate) struct SkipThreads(Vec<u32>);
 
 impl PlacementArgs {
-    /// These fields over those of `start`.
-    pub(crate) fn over(&self, start: &Placement) -> Placement {
-        Placement {
+    /// These fields over those of `start`, where they agree with each other.
+    pub(crate) fn over(&self, start: &Placement) -> Result<Placement, PlacementError> {
+        let mut objects = BTreeMap::new();
+        for (name, place) in &self.objects {
+            if objects.insert(name.clone(), place.clone()).is_some() {
+                return Err(PlacementError::Twice { word: format!("{name}:{place}") });
+            }
+        }
+        let placement = Placement {
             pages: self.pages.unwrap_or(start.pages),
             min_size: self.min_size.unwrap_or(start.min_size),
             max_size: self.max_size.or(start.max_size),
@@ -140,13 +147,9 @@ impl PlacementArgs {
                 (None, _) => start.skip_threads.clone(),
             },
             near: self.near.as_ref().or(start.near.as_ref()).cloned(),
-            objects: start
-                .objects
-                .iter()
-                .map(|(name, place)| (name.clone(), place.clone()))
-                .chain(self.objects.clone())
-                .collect(),
-        }
+            objects: start.objects.clone().into_iter().chain(objects).collect(),
+        };
+        placement.check().map(|()| placement)
     }
 
     /// The memory policy, in whichever way it was asked for; the parser lets one through.
@@ -196,7 +199,7 @@ mod tests {
     fn asked(options: &str, start: &str) -> Result<String, String> {
         let words = ["firsttouch", "run"].into_iter().chain(options.split_whitespace()).chain(["true"]);
         match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
-            Command::Run(run) => Ok(run.placement.over(&start.parse().unwrap()).to_string()),
+            Command::Run(run) => Ok(run.placement.over(&start.parse().unwrap()).unwrap().to_string()),
             _ => panic!("not run"),
         }
     }
@@ -248,7 +251,7 @@ mod tests {
     fn options_replace_the_fields_of_a_profile() {
         let start: Placement = "2m,min-size=4M,prefault".parse().unwrap();
         let args = PlacementArgs { pages: Some(Pages::Transparent), ..PlacementArgs::default() };
-        assert_eq!(args.over(&start), "thp,min-size=4M,prefault".parse().unwrap());
+        assert_eq!(args.over(&start).unwrap(), "thp,min-size=4M,prefault".parse().unwrap());
     }
 
     #[test]
@@ -263,14 +266,14 @@ mod tests {
             let words = ["firsttouch", "run"].map(str::to_owned).into_iter();
             let words = words.chain(placement.arguments()).chain(["--".to_owned(), "true".to_owned()]);
             let Command::Run(run) = Cli::parse_from(words).command else { panic!("not run") };
-            assert_eq!(run.placement.over(&Placement::default()), placement);
+            assert_eq!(run.placement.over(&Placement::default()).unwrap(), placement);
             let none = PlacementArgs {
                 memory: Some(MemoryPolicy::None),
                 cpus: Some(ProgramCpus::None),
                 threads: Some(ThreadPlacement::None),
                 ..PlacementArgs::default()
             };
-            let reset = none.over(&placement);
+            let reset = none.over(&placement).unwrap();
             assert_eq!((reset.memory, reset.threads), (MemoryPolicy::None, ThreadPlacement::None));
             assert!(reset.cpus.is_none() && reset.skip_threads.is_empty());
         }

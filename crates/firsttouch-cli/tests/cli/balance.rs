@@ -43,6 +43,10 @@ fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
     assert_eq!((hosts[0], hosts[1]), (hosts[2], hosts[3]));
     assert_ne!(hosts[0], hosts[1]);
     assert!(solve(&[&two[..], &["cpu-bind"]].concat()).starts_with("--cpu-bind=map_cpu:"));
+    for unnamed in ["", "a,"] {
+        let words = ["balance", "solve", "--matrix", &matrix, "--to", "rankfile", "--hosts", unnamed];
+        assert_code(&run(&words), 2);
+    }
 
     let cpus = cpus();
     if cpus.len() == 2 {

@@ -156,12 +156,21 @@ fn words_that_do_not_read_are_wrong_usage() {
         ["-N", "x"],
         ["-m", "+1"],
     ] {
+        ["--near", ""],
+        ["--near", " "],
+        ["--near", "eth0,"],
         let output = run(&["run", options[0], options[1], "--", "true"]);
         assert_code(&output, 125);
         assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
     }
     assert_code(&run(&["run", "--via", "mimalloc", "--threads", "compact", "--", "true"]), 125);
 }
+    let output = run(&["run", "--object", "a:thp", "--object", "a:4k", "--", "true"]);
+    assert_code(&output, 125);
+    assert!(stderr(&output).contains("`a:4k` decides what is decided before it"), "{}", stderr(&output));
+    let output = run(&["explain", "--near", "", "--", "true"]);
+    assert_code(&output, 2);
+    assert!(stderr(&output).contains("names no device"), "{}", stderr(&output));
 
 #[test]
 fn an_affinity_from_outside_is_respected_and_said() {
