@@ -12,7 +12,7 @@ use firsttouch_launch::{NotHere, NotReady, TuneError};
 use firsttouch_machine::{NearError, NoOwnPlace, OwnDevicesError, SourceError};
 use firsttouch_measure::{FillingError, MeasureError};
 use firsttouch_memory::RegionError;
-use firsttouch_placement::PlacementError;
+use firsttouch_placement::{PlacementError, ProfileError};
 use firsttouch_setup::SetupError;
 use firsttouch_threads::TeamError;
 use firsttouch_watch::WatchError;

@@ -10,6 +10,8 @@ use firsttouch_launch::{Gathering, Manner, Start, Subject, Waiting, run_once, wo
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_placement::{Placement, Profile, Reason, Resolved, Via, format_order};
 use firsttouch_process::Stream;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 pub(crate) fn run(run: &Run) -> Outcome {
@@ -123,12 +125,19 @@ pub(crate) fn placement(args: &PlacementArgs) -> Outcome<Placement> {
 /// The profile in a file.
 pub(crate) fn profile(file: &Path) -> Outcome<Profile> {
     let shown = file.display();
-    let read = std::fs::read(file).with_context(|| format!("cannot read the profile {shown}"))?;
+    // A device may never end.
+    const MOST_BYTES: u64 = 1 << 20;
+    let mut read = Vec::new();
+    File::open(file)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut read))
+        .with_context(|| format!("cannot read the profile {shown}"))?;
+    if read.len() as u64 > MOST_BYTES {
+        return Err(Failure::message(format!("{shown} is longer than any profile")));
+    }
     let bytes = without_mark(read);
     let text = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
     Profile::parse(&text)
-        .with_context(|| format!("cannot use {shown}"))
-        .map_err(|error| Failure::new(error).hint("firsttouch tune --save FILE -- PROGRAM writes a profile"))
+        .map_err(|error| Failure::hinted(error).context(format!("cannot use the profile {shown}")))
 }
 
 /// Whether the means reaches the program; with `--strict` it must.

@@ -369,7 +369,7 @@ fn pages_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pages, D::Erro
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a size is a number of bytes or a text (for example \"1M\", \"512K\")")]
 enum Size {
     Bytes(u64),
     Text(String),

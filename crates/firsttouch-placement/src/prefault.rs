@@ -19,7 +19,7 @@ pub(crate) fn option(prefault: Prefault) -> Option<&'static str> {
 /// As documents have it.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(untagged, expecting = "when pages are created is true, false or \"background\"")]
 pub(crate) enum InDocuments {
     /// Whether all pages are created with their block.
     IsAtOnce(bool),

@@ -63,7 +63,7 @@ pub struct Profile {
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// Not TOML, or not a profile; the message names line and key.
-    #[error("not a profile: {0}")]
+    #[error(transparent)]
     Syntax(#[from] toml::de::Error),
     /// Written by a newer version.
     #[error("the profile has schema_version {found}; this version reads {SCHEMA_VERSION}")]
@@ -74,6 +74,21 @@ pub enum ProfileError {
     /// The placement contradicts itself.
     #[error(transparent)]
     Placement(#[from] PlacementError),
+}
+
+impl ProfileError {
+    /// What would mend it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            ProfileError::Syntax(_) => {
+                Some("mend that line; firsttouch tune --save FILE -- PROGRAM writes a whole profile")
+            }
+            ProfileError::Version { .. } => {
+                Some("firsttouch tune --save FILE -- PROGRAM writes one for this version")
+            }
+            ProfileError::Placement(error) => error.hint(),
+        }
+    }
 }
 
 impl Profile {
@@ -138,6 +153,15 @@ mod tests {
         let error = Profile::parse("schema_version = 1\n[placement]\npages = \"huge\"\n").unwrap_err();
         assert!(error.to_string().contains("not a kind of pages"), "{error}");
         assert!(Profile::parse("\u{0}\u{1}").is_err());
+        let refused = |line| {
+            Profile::parse(&format!("schema_version = 1\n[placement]\n{line}\n")).unwrap_err().to_string()
+        };
+        assert!(
+            refused("min_size = -1")
+                .ends_with("a size is a number of bytes or a text (for example \"1M\", \"512K\")\n")
+        );
+        assert!(refused("prefault = \"x\"").ends_with("is true, false or \"background\"\n"));
+        assert!(refused("near = \"\"").contains("names no device"));
         assert!(matches!(
             Profile::parse("schema_version = 9\n[placement]\n"),
             Err(ProfileError::Version { found: 9 })

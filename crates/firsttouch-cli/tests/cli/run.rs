@@ -206,7 +206,11 @@ fn garbage_in_a_profile_is_refused_with_its_place() {
         let output = run(&["run", "--profile", file.to_str().unwrap(), "--", "true"]);
         assert_code(&output, 125);
         assert!(stderr(&output).contains("model.toml"), "{}", stderr(&output));
+        assert_eq!(stderr(&output).matches("parse error").count(), 1, "{}", stderr(&output));
     }
+    let output = run(&["run", "--profile", "/dev/zero", "--", "true"]);
+    assert_code(&output, 125);
+    assert!(stderr(&output).contains("/dev/zero is longer than any profile"), "{}", stderr(&output));
     fs::write(&file, b"\xff\xfe").unwrap();
     assert_code(&run(&["run", "--profile", file.to_str().unwrap(), "--", "true"]), 125);
     assert_code(&run(&["run", "--profile", "/no/such/profile", "--", "true"]), 125);
