@@ -1,7 +1,7 @@
 //! `lab`: a program on a machine that is not there.
 
-use crate::args;
 use crate::output::{self, Failure, Outcome};
+use crate::{args, program};
 use anyhow::Context;
 use firsttouch_documents::{LabList, LabMachine, LabNode, LabReport, to_json};
 use firsttouch_lab::{
@@ -193,6 +193,10 @@ fn list(as_json: bool) -> Outcome {
 
 /// An error of the lab, with the guest's last words and what mends it.
 fn failure(error: LabError) -> Failure {
+    let error = match error {
+        LabError::Program(error) => return program::not_runnable(error),
+        error => error,
+    };
     let hint = error.hint();
     let console = error.console().map(|text| format!("{error}\nits console ended with\n{text}"));
     let failure = match console {

@@ -6,8 +6,10 @@
 use crate::LabError;
 use crate::release::Release;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The package that always depends on the newest kernel of a suite. The kernel for clouds has what the lab needs built
 /// in (disks, serial ports, memory that is plugged in, speed tables), and little else, so it starts fast.
@@ -75,7 +77,9 @@ impl KernelStore {
             return Err(failed(format!("{KEYS} is not there (package debian-archive-keyring)")));
         }
         fs::create_dir_all(&self.folder).map_err(made("a folder"))?;
-        let scratch = tempfile::tempdir_in(&self.folder).map_err(made("a folder"))?;
+        remove_abandoned(&self.folder);
+        let scratch =
+            tempfile::Builder::new().prefix(FETCHING).tempdir_in(&self.folder).map_err(made("a folder"))?;
         let apt = Apt::new(scratch.path(), release).map_err(made("a configuration"))?;
         apt.run("apt-get", &["update"]).map_err(failed)?;
         let about = apt.run("apt-cache", &["show", "--no-all-versions", NEWEST]).map_err(failed)?;
@@ -100,6 +104,22 @@ impl KernelStore {
         let _ = fs::remove_dir_all(&target);
         fs::rename(&place, &target).map_err(made("a folder"))?;
         self.find(release)
+    }
+}
+
+/// Begins the folders that kernels are fetched into.
+const FETCHING: &str = ".fetching-";
+
+/// Removes what was left by fetches that were killed. Others may still run, on another machine with the same folder: none takes a day.
+fn remove_abandoned(folder: &Path) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age =
+            entry.metadata().and_then(|data| data.modified()).ok().and_then(|begun| begun.elapsed().ok());
+        if entry.file_name().as_bytes().starts_with(FETCHING.as_bytes()) && age.is_some_and(|age| age > DAY) {
+            // What cannot be removed only takes room.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -186,6 +206,21 @@ mod tests {
         assert_eq!(found, ("linux-image-6.1.0-9-cloud-amd64".to_owned(), "6.1.1-1".to_owned()));
         assert_eq!(dependency("Depends: libc6 (>= 2)\n"), None);
         assert_eq!(dependency(""), None);
+    }
+
+    #[test]
+    fn what_a_killed_fetch_left_is_removed() {
+        let store = tempfile::tempdir().unwrap();
+        let [abandoned, running, kernel] =
+            [".fetching-a", ".fetching-b", "linux-6.1"].map(|name| store.path().join(name));
+        for folder in [&abandoned, &running, &kernel] {
+            fs::create_dir(folder).unwrap();
+        }
+        for old in [&abandoned, &kernel] {
+            fs::File::open(old).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        }
+        remove_abandoned(store.path());
+        assert!(!abandoned.exists() && running.exists() && kernel.exists());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Lab {
     #[arg(long, value_name = "5.10|6.1|6.12|FILE", default_value = "6.1")]
     pub(crate) kernel: String,
     /// Download the kernel into the cache (once; needs apt), and run nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "program")]
     pub(crate) fetch: bool,
     /// List the machines
     #[arg(long)]

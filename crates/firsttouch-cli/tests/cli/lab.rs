@@ -76,6 +76,22 @@ fn what_is_missing_says_how_to_get_it() {
 }
 
 #[test]
+fn a_program_that_cannot_be_run_here_ends_as_run_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (kernel, text) = (folder.path().join("vmlinuz"), folder.path().join("text"));
+    // Any program of that name, and any kernel: both are looked for before the program, and neither runs.
+    std::os::unix::fs::symlink("/bin/true", folder.path().join("qemu-system-x86_64")).unwrap();
+    fs::write(&kernel, "").unwrap();
+    fs::write(&text, "text").unwrap();
+    let path = format!("{}:/bin:/usr/bin", folder.path().display());
+    for (program, code) in [("no-such-program-here", 127), (text.to_str().unwrap(), 126), ("/tmp", 126)] {
+        let words = ["lab", "--kernel", kernel.to_str().unwrap(), "--", program];
+        assert_code(&firsttouch().args(words).env("PATH", &path).output().unwrap(), code);
+    }
+    assert_code(&run(&["lab", "--fetch", "--", "true"]), 125);
+}
+
+#[test]
 fn an_emulator_that_refuses_is_quoted() {
     let (output, _) = with_emulator("echo 'Invalid CPU topology' >&2; exit 1");
     assert_code(&output, 125);
