@@ -187,7 +187,8 @@ impl StrategyError {
             StrategyError::Start(_) => {
                 Some("start from a mapping of the same tasks, with pinned tasks at home")
             }
-            StrategyError::Option { .. } | StrategyError::Failed { .. } => None,
+            StrategyError::Option { .. } => Some("give that option what it may be, or leave it out"),
+            StrategyError::Failed { .. } => None,
         }
     }
 }

@@ -56,9 +56,18 @@ pub enum ProgramError {
     },
 }
 
-/// Whether somebody gave a line of several words as one.
+/// Whether somebody gave a line of several words as one: it does not begin with a file that is missing.
 fn is_line(program: &Path) -> bool {
-    program.as_os_str().as_bytes().iter().any(|byte| b" \t\n|&;<>$".contains(byte))
+    let mut words = program.as_os_str().as_bytes().split(|byte| b" \t\n|&;<>$".contains(byte));
+    let first = Path::new(OsStr::from_bytes(words.next().unwrap_or_default()));
+    words.next().is_some() && (first.components().count() < 2 || first.exists())
+}
+
+/// As one word of a shell's.
+fn quoted(path: &Path) -> String {
+    let shown = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._+-".contains(c);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }
 
 impl ProgramError {
@@ -76,19 +85,16 @@ impl ProgramError {
             ProgramError::NotFound { program }
                 if program.as_os_str().as_bytes().contains(&b'/') && !is_line(program) =>
             {
-                format!("ls -l {}", program.parent().unwrap_or(program).display())
+                format!("ls -l {}", quoted(program.parent().unwrap_or(program)))
             }
             ProgramError::NotFound { program } if is_line(program) => {
-                format!(
-                    "a line for the shell is given to one: sh -c '{}'",
-                    program.display().to_string().replace('\'', "'\\''")
-                )
+                format!("a line for the shell is given to one: sh -c {}", quoted(program))
             }
             ProgramError::NotFound { .. } => "echo $PATH".to_owned(),
             ProgramError::NotExecutable { program, obstacle } => match obstacle {
-                Obstacle::Permission => format!("chmod +x {}", program.display()),
-                Obstacle::InterpreterMissing(missing) => format!("ls -l {}", missing.display()),
-                _ => format!("file {}", program.display()),
+                Obstacle::Permission => format!("chmod +x {}", quoted(program)),
+                Obstacle::InterpreterMissing(missing) => format!("ls -l {}", quoted(missing)),
+                _ => format!("file {}", quoted(program)),
             },
         }
     }

@@ -63,6 +63,21 @@ fn missing_and_blocked_programs_are_told_apart() {
 }
 
 #[test]
+fn hints_are_commands_for_a_shell() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let shown = folder.path().display();
+    let hint = |name: &str| look(&folder.path().join(name)).unwrap_err().hint();
+    std::fs::write(folder.path().join("it's a b"), "text").unwrap();
+    assert_eq!(hint("it's a b"), format!("chmod +x '{shown}/it'\\''s a b'"));
+    std::fs::write(folder.path().join("plain"), "text").unwrap();
+    assert_eq!(hint("plain"), format!("chmod +x {shown}/plain"));
+    assert_eq!(hint("no folder/program"), format!("ls -l '{shown}/no folder'"));
+    // What begins with a program is a line.
+    assert!(hint("plain -x").ends_with(&format!("sh -c '{shown}/plain -x'")), "{}", hint("plain -x"));
+}
+
+#[test]
 fn the_path_is_searched_as_shells_do() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

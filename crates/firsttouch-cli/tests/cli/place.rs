@@ -134,6 +134,7 @@ fn what_this_machine_cannot_give_is_refused_before_the_program_starts() {
     refused(&["--memory", "bind=pmem"], "no node has memory of the kind `pmem`", "firsttouch status");
     refused(&["--threads", "7000"], "there is no CPU 7000", "firsttouch status");
     refused(&["--threads", "groups=5000x2"], "a group of 5000 cores fits into no node", "groups=");
+    refused(&["--threads", "cores=1x5000"], "there are 0 cores with 5000 CPUs", "--threads cores=N");
     refused(&["--threads", "groups=1x5000"], "there is room for", "groups=1x");
     refused(&["-C", "0-7000"], "there is no CPU", "firsttouch status");
     refused(&["-N", "999"], "there is no node 999: this machine has", "firsttouch status");
@@ -155,22 +156,22 @@ fn words_that_do_not_read_are_wrong_usage() {
         ["-C", "node=1"],
         ["-N", "x"],
         ["-m", "+1"],
-    ] {
         ["--near", ""],
         ["--near", " "],
         ["--near", "eth0,"],
+    ] {
         let output = run(&["run", options[0], options[1], "--", "true"]);
         assert_code(&output, 125);
         assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
     }
     assert_code(&run(&["run", "--via", "mimalloc", "--threads", "compact", "--", "true"]), 125);
-}
     let output = run(&["run", "--object", "a:thp", "--object", "a:4k", "--", "true"]);
     assert_code(&output, 125);
     assert!(stderr(&output).contains("`a:4k` decides what is decided before it"), "{}", stderr(&output));
     let output = run(&["explain", "--near", "", "--", "true"]);
     assert_code(&output, 2);
     assert!(stderr(&output).contains("names no device"), "{}", stderr(&output));
+}
 
 #[test]
 fn an_affinity_from_outside_is_respected_and_said() {

@@ -248,6 +248,9 @@ impl ResolveError {
                 "start no more than {cpus} here (mpirun --map-by ppr:{cpus}:node, mpiexec -ppn {cpus}, srun --ntasks-per-node={cpus}), \
                  let the launcher bind them to more CPUs, or leave --ranks out"
             ),
+            ResolveError::Shares(SharesError::TooFewCores { possible: 0, .. }) => {
+                "--threads cores=N takes one CPU of each core; firsttouch status lists the cores".to_owned()
+            }
             ResolveError::Shares(SharesError::TooFewCores { per_core, possible, .. }) => format!(
                 "--threads cores={possible}x{per_core}, or fewer ranks on this machine; firsttouch status lists the cores"
             ),
