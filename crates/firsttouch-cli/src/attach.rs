@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Failure, Outcome};
 use crate::progress_lines::ProgressLines;
 use crate::{clock, measure};
+use anyhow::Context;
 use devices::Place;
 use firsttouch_attach::{
     AttachContext, AttachError, AttachProgress, Destination, Phase, ResolvedRequest, Target, TargetError,
@@ -250,8 +251,12 @@ fn not_attached(error: TargetError, journals: &std::path::Path) -> Failure {
     Failure::new(error).hint(hint)
 }
 
+fn cannot_read(journals: &std::path::Path) -> String {
+    format!("cannot read the journals in {}", journals.display())
+}
+
 fn list(journals: &std::path::Path, as_json: bool) -> Outcome {
-    let kept = firsttouch_attach::kept(&Root::live(), journals)?;
+    let kept = firsttouch_attach::kept(&Root::live(), journals).with_context(|| cannot_read(journals))?;
     let list = AttachList { journals: kept.iter().map(AttachedProcess::from).collect() };
     if as_json {
         output::data(&to_json(&list))?;
@@ -264,7 +269,7 @@ fn list(journals: &std::path::Path, as_json: bool) -> Outcome {
 }
 
 fn forget(journals: &std::path::Path, as_json: bool) -> Outcome {
-    let gone = firsttouch_attach::forget(&Root::live(), journals)?;
+    let gone = firsttouch_attach::forget(&Root::live(), journals).with_context(|| cannot_read(journals))?;
     let removed = gone.iter().map(|path| path.display().to_string()).collect();
     let forgotten = AttachForgotten { removed };
     if as_json {

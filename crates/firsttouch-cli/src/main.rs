@@ -57,7 +57,12 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    ExitCode::from(dispatch(cli.command).unwrap_or_else(|failure| {
+    ended(dispatch(cli.command))
+}
+
+/// Tells of a failure, and ends with its status.
+fn ended(outcome: Outcome) -> ExitCode {
+    ExitCode::from(outcome.unwrap_or_else(|failure| {
         failure.print();
         failure.exit_code(rule())
     }))
@@ -102,10 +107,10 @@ fn dispatch(command: Command) -> Outcome {
 
 /// Prints clap's message: help and version are data, anything else is wrong usage.
 fn usage(error: &clap::Error) -> ExitCode {
-    // A stream that cannot be written to has nobody to tell.
-    let _ = error.print();
+    let printed = output::written(error.print());
     match error.exit_code() {
-        0 => ExitCode::SUCCESS,
+        0 => ended(printed.map(|()| 0)),
+        // Standard error that cannot be written to has nobody to tell.
         _ => ExitCode::from(rule().usage),
     }
 }

@@ -160,7 +160,7 @@ pub(crate) fn data(text: &str) -> Outcome<()> {
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-fn written(answer: io::Result<()>) -> Outcome<()> {
+pub(crate) fn written(answer: io::Result<()>) -> Outcome<()> {
     answer.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::new(ClosedPipe),
         _ => Failure::new(anyhow::Error::new(error).context("cannot write to stdout")),

@@ -13,6 +13,9 @@ use firsttouch_setup::{Asked, Session, SetupError, Site, Topic, listed, plan};
 use std::path::Path;
 
 pub(crate) fn run(args: &Setup) -> Outcome {
+    if !args.root.is_dir() {
+        return Err(Failure::message(format!("--root {} is no folder", args.root.display())).usage());
+    }
     let live = args.root == Path::new("/");
     let site = Site::at(if live { Root::live() } else { Root::at(&args.root) });
     let may = !live || rustix::process::geteuid().is_root();

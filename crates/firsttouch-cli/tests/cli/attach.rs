@@ -309,6 +309,9 @@ fn wishes_that_cannot_be_are_refused_before_anything_is_touched() {
         firsttouch().args(["attach", &pid]).env_remove("XDG_STATE_HOME").env_remove("HOME").output().unwrap();
     assert_code(&homeless, 125);
     assert!(stderr(&homeless).contains("hint: set XDG_STATE_HOME or HOME"), "{}", stderr(&homeless));
+    let listed = firsttouch().args(["attach", "--list"]).env("XDG_STATE_HOME", "/dev/null").output().unwrap();
+    assert_code(&listed, 125);
+    assert!(stderr(&listed).contains("/dev/null/firsttouch/attach"), "{}", stderr(&listed));
     assert_eq!((waiting.cpus(), fs::read_dir(waiting.state.path()).unwrap().count()), (before, 0));
     waiting.ends_well();
 }

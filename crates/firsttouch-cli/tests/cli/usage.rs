@@ -1,12 +1,19 @@
 //! Wrong usage, help, and what is generated from the definitions.
 
 use crate::{assert_code, firsttouch, run, stderr, stdout};
+use std::fs::File;
 use std::process::Stdio;
 
 #[test]
 fn wrong_usage_is_told_from_failures_of_the_program() {
-    for arguments in [&[][..], &["fly"], &["tune"], &["tune", "--budget", "soon", "--", "true"], &["report"]]
-    {
+    for arguments in [
+        &[][..],
+        &["fly"],
+        &["tune"],
+        &["tune", "--budget", "soon", "--", "true"],
+        &["report"],
+        &["setup", "--root", "/no/such/folder"],
+    ] {
         let output = run(arguments);
         assert_code(&output, 2);
         assert!(output.stdout.is_empty());
@@ -46,6 +53,16 @@ fn every_subcommand_keeps_the_rule_of_wrong_usage() {
         }
     }
     assert_code(&run(&["--no-such-option", "run"]), 2);
+}
+
+#[test]
+fn help_that_is_lost_is_told() {
+    for words in [&["--help"][..], &["--version"], &["help", "run"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = firsttouch().args(words).stdout(full).output().unwrap();
+        assert_code(&output, 1);
+        assert!(stderr(&output).contains("cannot write to stdout"), "{words:?}: {}", stderr(&output));
+    }
 }
 
 #[test]
