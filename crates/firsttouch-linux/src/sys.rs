@@ -508,11 +508,38 @@ fn clock(id: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Nanoseconds of processor time that all threads of the process have used.
+pub fn process_ns() -> u64 {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Keeps these signals from the calling thread, a bit each, and no others, those too that the C library keeps to itself
+/// (rt_sigprocmask(2)); answers what was kept from it before.
+pub fn set_signal_mask(signals: u64) -> u64 {
+    let mut before = 0_u64;
+    let (new, old) = (&raw const signals as usize, &raw mut before as usize);
+    let arguments = [libc::SIG_SETMASK as usize, new, old, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel reads one set, and writes the other.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    before
+}
+
 /// Waits while a futex word holds `value` (private futex).
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
+    // An error is a spurious answer.
+    let _ = wait_by_futex(word, value, 0);
+}
+
+/// The same for so many nanoseconds at most, less than a second; `ETIMEDOUT` if they have passed.
+pub fn futex_wait_for(word: &core::sync::atomic::AtomicU32, value: u32, ns: u64) -> Answer {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: ns as libc::c_long };
+    wait_by_futex(word, value, &raw const time as usize)
+}
+
+fn wait_by_futex(word: &core::sync::atomic::AtomicU32, value: u32, time: usize) -> Answer {
     let operation = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
-    // SAFETY: the word is valid; spurious answers are allowed for.
-    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, value as usize, 0, 0, 0]) };
+    // SAFETY: the word is valid, and the time the caller's or none; spurious answers are allowed for.
+    unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation, value as usize, time, 0, 0]) }
 }
 
 /// Wakes at most so many waiters of a futex word.

@@ -198,22 +198,9 @@ extern "C" fn run(begin: &Start<'_>) -> ! {
 
 /// Does something with all signals blocked, those too that the C library keeps to itself: a thread inherits that.
 fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    let set_mask = |new: &u64, before: &mut u64| {
-        let arguments = [
-            libc::SIG_SETMASK as usize,
-            new as *const u64 as usize,
-            before as *mut u64 as usize,
-            size_of::<u64>(),
-            0,
-            0,
-        ];
-        // SAFETY: the kernel reads one set, and writes the other.
-        let _ = unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
-    };
-    let mut before = 0;
-    set_mask(&u64::MAX, &mut before);
+    let before = sys::set_signal_mask(u64::MAX);
     let answer = act();
-    set_mask(&before, &mut 0);
+    sys::set_signal_mask(before);
     answer
 }
 

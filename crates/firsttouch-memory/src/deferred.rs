@@ -1,22 +1,23 @@
-//! What could not be done because the lock turned its thread away (a fork is going on, or a handler of a signal interrupted
-//! the heap), until somebody has the lock again.
+//! What could not be done because the lock turned its thread away (a fork is going on, a handler of a signal interrupted
+//! the heap, or stopped another thread in it), until somebody has the lock again.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use firsttouch_linux::sys;
 
-/// So many large blocks are freed during one fork at most; further ones are never recycled.
-const MOST_FREES: usize = 1024;
+/// So many blocks are noted in one table, which is a page.
+const FREES: usize = 511;
 
 /// Things to be done by whoever has the lock next.
 #[derive(Debug)]
 pub(crate) struct Deferred {
     /// There may be something to do.
     any: AtomicBool,
-    /// Addresses of blocks; 0 for none.
-    frees: [AtomicUsize; MOST_FREES],
-    /// The program has changed mappings, and nobody knows of which blocks.
-    changes: AtomicBool,
-    /// The program has mapped something of its own between these two addresses; between the highest and 0 for nowhere.
-    replaced: (AtomicUsize, AtomicUsize),
+    frees: Frees,
+    /// The program has changed mappings here.
+    changed: Range,
+    /// The program has mapped something of its own here.
+    replaced: Range,
     /// The program limits its address space.
     ration: AtomicBool,
     /// The program confines itself to some system calls.
@@ -27,9 +28,12 @@ impl Deferred {
     pub(crate) const fn new() -> Self {
         Deferred {
             any: AtomicBool::new(false),
-            frees: [const { AtomicUsize::new(0) }; MOST_FREES],
-            changes: AtomicBool::new(false),
-            replaced: (AtomicUsize::new(usize::MAX), AtomicUsize::new(0)),
+            frees: Frees {
+                blocks: [const { AtomicUsize::new(0) }; FREES],
+                more: AtomicPtr::new(ptr::null_mut()),
+            },
+            changed: Range::new(),
+            replaced: Range::new(),
             ration: AtomicBool::new(false),
             confine: AtomicBool::new(false),
         }
@@ -44,25 +48,25 @@ impl Deferred {
     /// Notes a block that was freed. The `any` comes after what it stands for, here and below: a look that comes too early
     /// leaves it to the next.
     pub(crate) fn free(&self, address: usize) {
-        // What finds no place is lost until the process ends, which is better than a thread that waits for itself.
-        for slot in &self.frees {
-            if slot.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed).is_ok() {
-                break;
-            }
+        let mut frees = &self.frees;
+        while !frees.note(address) {
+            // Where the kernel has no page the block is lost until the process ends, which is better than a thread that waits for
+            // itself.
+            let Some(more) = frees.more() else { break };
+            frees = more;
         }
         self.any.store(true, Ordering::Release);
     }
 
-    /// Notes that some mappings were changed.
-    pub(crate) fn change(&self) {
-        self.changes.store(true, Ordering::Release);
+    /// Notes that mappings were changed in `[address, end)`.
+    pub(crate) fn change(&self, address: usize, end: usize) {
+        self.changed.note(address, end);
         self.any.store(true, Ordering::Release);
     }
 
     /// Notes that the program maps something of its own at `[address, end)`.
     pub(crate) fn replace(&self, address: usize, end: usize) {
-        self.replaced.0.fetch_min(address, Ordering::Release);
-        self.replaced.1.fetch_max(end, Ordering::Release);
+        self.replaced.note(address, end);
         self.any.store(true, Ordering::Release);
     }
 
@@ -86,19 +90,20 @@ impl Deferred {
 
     /// The blocks that were freed, each told once.
     pub(crate) fn take_frees(&self) -> impl Iterator<Item = usize> + '_ {
-        self.frees.iter().map(|slot| slot.swap(0, Ordering::Acquire)).filter(|address| *address != 0)
+        let all = core::iter::successors(Some(&self.frees), |frees| frees.next());
+        all.flat_map(|frees| &frees.blocks)
+            .map(|slot| slot.swap(0, Ordering::Acquire))
+            .filter(|address| *address != 0)
     }
 
-    /// Whether mappings were changed; told once.
-    pub(crate) fn take_change(&self) -> bool {
-        self.changes.swap(false, Ordering::Acquire)
+    /// Where mappings were changed, and at times what lies between; told once.
+    pub(crate) fn take_changed(&self) -> Option<(usize, usize)> {
+        self.changed.take()
     }
 
-    /// Where the program has mapped something of its own, and at times what lies between; told once.
+    /// Where the program has mapped something of its own; likewise.
     pub(crate) fn take_replaced(&self) -> Option<(usize, usize)> {
-        let end = self.replaced.1.swap(0, Ordering::Acquire);
-        let address = self.replaced.0.swap(usize::MAX, Ordering::Acquire);
-        (address < end).then_some((address, end))
+        self.replaced.take()
     }
 
     /// Whether the program confines itself; told once.
@@ -112,23 +117,89 @@ impl Deferred {
     }
 }
 
+/// Blocks that were freed.
+#[derive(Debug)]
+struct Frees {
+    /// Addresses of blocks; 0 for none.
+    blocks: [AtomicUsize; FREES],
+    /// A further table, once this one was full.
+    more: AtomicPtr<Frees>,
+}
+
+impl Frees {
+    /// Notes a block; false if there is no place.
+    fn note(&self, address: usize) -> bool {
+        let takes = |slot: &AtomicUsize| {
+            slot.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed).is_ok()
+        };
+        self.blocks.iter().any(takes)
+    }
+
+    fn next(&self) -> Option<&Frees> {
+        // SAFETY: null, or a table that stays.
+        unsafe { self.more.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The further table, which is made if there is none; `None` if the kernel refuses.
+    fn more(&self) -> Option<&Frees> {
+        if self.next().is_none() {
+            let (bytes, access) = (size_of::<Frees>(), libc::PROT_READ | libc::PROT_WRITE);
+            // SAFETY: a new mapping. All zeroes are an empty table.
+            let new = unsafe { sys::map_anonymous(0, bytes, access, 0) }.ok()?;
+            let set = self.more.compare_exchange(
+                ptr::null_mut(),
+                new as *mut Frees,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if set.is_err() {
+                // SAFETY: another thread was quicker, and nobody knows of this one.
+                let _ = unsafe { sys::unmap(new, bytes) };
+            }
+        }
+        self.next()
+    }
+}
+
+/// What lies between two addresses; between the highest and 0 is nothing.
+#[derive(Debug)]
+struct Range(AtomicUsize, AtomicUsize);
+
+impl Range {
+    const fn new() -> Range {
+        Range(AtomicUsize::new(usize::MAX), AtomicUsize::new(0))
+    }
+
+    fn note(&self, address: usize, end: usize) {
+        self.0.fetch_min(address, Ordering::Release);
+        self.1.fetch_max(end, Ordering::Release);
+    }
+
+    fn take(&self) -> Option<(usize, usize)> {
+        let end = self.1.swap(0, Ordering::Acquire);
+        let address = self.0.swap(usize::MAX, Ordering::Acquire);
+        (address < end).then_some((address, end))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::vec::Vec;
 
     #[test]
     fn everything_is_told_once() {
         let deferred = Deferred::new();
         assert!(!deferred.any());
-        (1..=MOST_FREES + 3).for_each(|address| deferred.free(address));
-        deferred.change();
+        // More than one table has room for.
+        let all = 1..=2 * FREES + 3;
+        all.clone().for_each(|address| deferred.free(address));
+        deferred.change(500, 600);
         assert!(deferred.any());
         deferred.begin();
         assert!(!deferred.any());
-        assert_eq!(deferred.take_frees().collect::<Vec<_>>(), (1..=MOST_FREES).collect::<Vec<_>>());
-        assert!(deferred.take_frees().next().is_none());
-        assert!(deferred.take_change() && !deferred.take_change() && !deferred.take_ration());
+        assert!(deferred.take_frees().eq(all));
+        assert!(deferred.take_frees().next().is_none() && !deferred.take_ration());
+        assert_eq!((deferred.take_changed(), deferred.take_changed()), (Some((500, 600)), None));
         deferred.ration();
         assert!(deferred.any() && deferred.take_ration());
         deferred.replace(300, 400);

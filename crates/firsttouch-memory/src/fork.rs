@@ -28,9 +28,14 @@ const RESTORE_RANGES: usize = 64;
 
 impl Heap {
     /// To be called before fork, in the thread that forks: closes the heap, so that nothing changes until the fork has ended,
-    /// and the child's is whole. Whoever allocates meanwhile is turned away.
+    /// and the child's is whole. Whoever allocates meanwhile is turned away. Where another thread was stopped in the heap, who
+    /// had it stopped forks all the same, and its child places nothing.
     pub fn before_fork(&self) {
-        if !self.is_whole() || !self.lock().close() {
+        if !self.is_whole() {
+            return;
+        }
+        if !self.lock().close() {
+            self.forks.begin_open();
             return;
         }
         // SAFETY: closed just now.
@@ -49,7 +54,9 @@ impl Heap {
         if let Some(socket) = socket {
             inherit::serve(&socket);
         }
-        if let Some(inner) = self.lock().open() {
+        if self.forks.end_closed()
+            && let Some(inner) = self.lock().open()
+        {
             let mut inner = self.caught_up(inner);
             inner.forks += 1;
             inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);

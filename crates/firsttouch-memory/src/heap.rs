@@ -13,6 +13,7 @@ use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
 use crate::mark::Mark;
 use crate::pages::{BASE, Pages};
+use crate::patience::Patience;
 use crate::reason::Reason;
 use crate::record::{More, RecordFile};
 use crate::settings::{Settings, Totals};
@@ -80,19 +81,29 @@ impl Heap {
     /// The state, with what was left to be done done; `None` where the lock turns this thread away ([`Lock::enter`]).
     /// Nobody may wait for a fork here: the fork may wait for what the caller's caller holds.
     pub(crate) fn enter(&self) -> Option<Guard<'_, Inner>> {
-        if !self.is_whole() {
-            return None;
-        }
-        self.inner.enter().map(|inner| self.caught_up(inner))
+        self.enter_with(self.patience())
     }
 
-    /// The same, but waits for forks: for those who ask, and hold nothing that a fork waits for. `None` in a handler of a
-    /// signal that interrupted the heap.
+    /// The same for who would have to copy a block of so many bytes: waits for forks, too, as long as copying would take.
+    pub(crate) fn enter_to_save(&self, bytes: usize) -> Option<Guard<'_, Inner>> {
+        self.enter_with(self.patience().to_copy(bytes))
+    }
+
+    /// The same, but waits for forks and for threads that were stopped: for those who ask, and hold nothing that a fork waits for.
+    /// `None` in a handler of a signal that interrupted the heap.
     pub(crate) fn wait(&self) -> Option<Guard<'_, Inner>> {
+        self.enter_with(Patience::ENDLESS)
+    }
+
+    fn enter_with(&self, patience: Patience) -> Option<Guard<'_, Inner>> {
         if !self.is_whole() {
             return None;
         }
-        self.inner.wait().map(|inner| self.caught_up(inner))
+        self.inner.acquire(patience).map(|inner| self.caught_up(inner))
+    }
+
+    fn patience(&self) -> Patience {
+        if self.is_confined() { Patience::CONFINED } else { Patience::SHORT }
     }
 
     /// Whether the state is this process's own and in order. That of a copy is taken over here, if nobody has done it; it is in
@@ -123,8 +134,8 @@ impl Heap {
     #[cold]
     fn catch_up(&self, inner: &mut Inner) {
         self.deferred.begin();
-        if self.deferred.take_change() {
-            inner.set_altered(0, usize::MAX);
+        if let Some((address, end)) = self.deferred.take_changed() {
+            inner.set_altered(address, end);
         }
         if let Some((address, end)) = self.deferred.take_replaced() {
             inner.set_replaced(address, end, false);
@@ -237,6 +248,7 @@ impl Heap {
             return;
         }
         self.is_confined.store(true, Ordering::Relaxed);
+        self.inner.hold_no_signals();
         self.disable();
         match self.enter() {
             Some(mut inner) => inner.confine(),
@@ -384,11 +396,10 @@ impl Heap {
     /// Notes that the program changed the mapping of a range (its protection, or by advice that outlives a block), so
     /// that the memory is made anew before it serves again.
     pub fn set_altered(&self, address: *const u8, bytes: usize) {
+        let end = (address as usize).saturating_add(bytes);
         match self.enter() {
-            Some(mut inner) => {
-                inner.set_altered(address as usize, (address as usize).saturating_add(bytes));
-            }
-            None => self.deferred.change(),
+            Some(mut inner) => inner.set_altered(address as usize, end),
+            None => self.deferred.change(address as usize, end),
         }
     }
 
@@ -455,7 +466,8 @@ impl Heap {
     fn read_without_waiting<T>(&self, read: impl FnOnce(&Inner) -> Option<T>) -> Option<T> {
         let closed = self.is_whole() && self.inner.close();
         // SAFETY: closed just now; or held by a thread that changes nothing meanwhile: by this one, which a signal has
-        // interrupted, or by one that this copy of its process does not have. Of the block, nothing was being changed.
+        // interrupted, by one that was stopped so, or by one that this copy of its process does not have. Of the block, nothing was
+        // being changed.
         let answer = read(unsafe { self.inner.closed() });
         if closed {
             drop(self.inner.open().map(|inner| self.caught_up(inner)));

@@ -38,6 +38,7 @@ mod lock;
 mod mark;
 pub mod object_places;
 mod pages;
+mod patience;
 mod reason;
 mod record;
 pub mod record_line;

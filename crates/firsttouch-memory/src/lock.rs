@@ -1,29 +1,45 @@
 //! The lock of a heap: needs no thread-local storage, never allocates, and nobody waits for it who might wait for ever.
 //!
 //! A futex lock with three states (Drepper, "Futexes Are Tricky", 2011, second mutex) whose word also names the thread
-//! that holds it, and a fourth state for forks:
+//! that holds it, and two more:
 //!
 //! - A signal handler that interrupts its holder is turned away, not kept waiting for its own thread. It may fork there:
 //!   the child goes on in the same thread, with the lock held, and releases it as its parent does.
 //! - While a process forks, the lock is *closed*: everybody is turned away, and nothing changes, so that the child's copy
 //!   is whole. Handlers of fork(3) that run after ours, other threads that hold locks of the C library which the
 //!   fork waits for (stdio's), and further forks meanwhile all go on.
+//! - A holder that a handler of a signal has stopped inside may wait for those who wait for it (`patience`). After some
+//!   milliseconds they give it up: until it comes back the lock is *left*, and turns everybody away. From then on who takes the lock
+//!   holds off signals meanwhile, so that it does not happen again; others do not pay for that.
 //!
 //! Who is turned away does without placed memory: see `Heap`.
 
+#[cfg(all(test, loom))]
+mod models;
+
+use crate::patience::{Patience, TURN_NS, Turns};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use firsttouch_linux::sys;
 
 const FREE: u32 = 0;
 /// The low bits of a word that is not free say how it is held, the others who holds it; if it is closed, by how many
 /// forks.
 const HOW: u32 = 3;
+const LEFT: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 const CLOSED: u32 = 3;
 const ONE_FORK: u32 = 4;
+
+/// The signals that others send. Those of a thread's own doing end the process where they are held off.
+const ALL_BUT_FAULTS: u64 =
+    !(bit(libc::SIGSEGV) | bit(libc::SIGBUS) | bit(libc::SIGFPE) | bit(libc::SIGILL) | bit(libc::SIGTRAP));
+
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
 
 /// A number that threads can wait by.
 pub trait Word {
@@ -33,8 +49,8 @@ pub trait Word {
     fn replace(&self, from: u32, to: u32) -> bool;
     /// Puts a number there, and answers what was there; likewise.
     fn swap(&self, to: u32) -> u32;
-    /// Waits while the number is this one; may come back at any time.
-    fn wait(&self, number: u32);
+    /// Waits while the number is this one, for a turn at most, and answers whether that has passed; may come back at any time.
+    fn wait(&self, number: u32) -> bool;
     /// Wakes one that waits.
     fn wake_one(&self);
     /// Wakes all that wait.
@@ -42,6 +58,12 @@ pub trait Word {
     /// A number for the calling thread with the bits of [`HOW`] clear, not 0. Two threads may have the same: either may
     /// then be turned away where it would have waited.
     fn this_thread() -> u32;
+    /// The processor time of the process.
+    fn work_ns() -> u64;
+    /// Keeps signals from the calling thread, and answers what it kept from itself before.
+    fn hold_signals() -> u64;
+    /// Keeps no others from it than these.
+    fn let_signals(before: u64);
 }
 
 /// The kernel's: futex(2).
@@ -58,8 +80,8 @@ impl Word for AtomicU32 {
         self.swap(to, Ordering::AcqRel)
     }
 
-    fn wait(&self, number: u32) {
-        sys::futex_wait(self, number);
+    fn wait(&self, number: u32) -> bool {
+        sys::futex_wait_for(self, number, TURN_NS) == Err(libc::ETIMEDOUT)
     }
 
     fn wake_one(&self) {
@@ -74,12 +96,26 @@ impl Word for AtomicU32 {
         // Thread descriptors are aligned to 64 bytes, and lie within 64 GiB of each other but for collisions.
         ((sys::this_thread() >> 6 << 2) as u32).max(ONE_FORK)
     }
+
+    fn work_ns() -> u64 {
+        sys::process_ns()
+    }
+
+    fn hold_signals() -> u64 {
+        sys::set_signal_mask(ALL_BUT_FAULTS)
+    }
+
+    fn let_signals(before: u64) {
+        sys::set_signal_mask(before);
+    }
 }
 
 /// A value behind the lock.
 #[derive(Debug)]
 pub struct Lock<T, W: Word = AtomicU32> {
     state: W,
+    /// The program has stopped a thread inside, as far as can be told.
+    holds_signals: AtomicBool,
     value: UnsafeCell<T>,
 }
 
@@ -89,51 +125,81 @@ unsafe impl<T: Send, W: Word + Sync> Sync for Lock<T, W> {}
 impl<T> Lock<T> {
     /// The lock of a value.
     pub const fn new(value: T) -> Self {
-        Lock { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+        Lock {
+            state: AtomicU32::new(FREE),
+            holds_signals: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
     }
 }
 
 impl<T, W: Word> Lock<T, W> {
-    /// Waits for the lock; `None`, at once, while it is closed, or if this thread holds it.
+    /// Waits for the lock; `None`, at once, while it is closed or left, or if this thread holds it.
     pub fn enter(&self) -> Option<Guard<'_, T, W>> {
-        self.acquire(false)
+        self.acquire(Patience::SHORT)
     }
 
-    /// Waits for the lock, also for forks to end; `None` if this thread holds it. For those that nobody waits for.
+    /// Waits for the lock, also for forks to end, and for a holder that was stopped; `None` if this thread holds it. For those that
+    /// nobody waits for.
     pub fn wait(&self) -> Option<Guard<'_, T, W>> {
-        self.acquire(true)
+        self.acquire(Patience::ENDLESS)
     }
 
-    fn acquire(&self, also_for_forks: bool) -> Option<Guard<'_, T, W>> {
+    /// Waits for the lock as long as patience lasts; `None`, at once, if this thread holds it.
+    pub(crate) fn acquire(&self, patience: Patience) -> Option<Guard<'_, T, W>> {
+        let signals = self.holds_signals.load(Ordering::Relaxed).then(W::hold_signals);
+        if self.take(patience) {
+            return Some(Guard { lock: self, signals });
+        }
+        if let Some(before) = signals {
+            W::let_signals(before);
+        }
+        None
+    }
+
+    fn take(&self, patience: Patience) -> bool {
         let own = W::this_thread();
         if self.state.replace(FREE, own | HELD) {
-            return Some(Guard { lock: self });
+            return true;
         }
+        let mut turns = Turns::new(patience);
         loop {
             let now = self.state.load();
             if now == FREE {
                 // Others may wait as well: who releases it wakes one.
                 if self.state.replace(FREE, own | CONTENDED) {
-                    return Some(Guard { lock: self });
+                    return true;
                 }
-            } else if now & HOW == CLOSED {
-                if !also_for_forks {
-                    return None;
+            } else if is_held_by(now, own) {
+                return false;
+            } else if [CLOSED, LEFT].contains(&(now & HOW)) {
+                if !turns.wait_for_shut(sys::now_ns) {
+                    return false;
                 }
                 self.state.wait(now);
-            } else if now & !HOW == own {
-                return None;
             } else {
-                self.wait_for_holder(now);
+                self.wait_for_holder(now, &mut turns);
             }
         }
     }
 
-    fn wait_for_holder(&self, now: u32) {
+    /// Waits for a holder, and gives it up where patience ends.
+    fn wait_for_holder(&self, now: u32, turns: &mut Turns) {
         let contended = now & !HOW | CONTENDED;
-        if now == contended || self.state.replace(now, contended) {
-            self.state.wait(contended);
+        let waits = now == contended || self.state.replace(now, contended);
+        if !waits || !self.state.wait(contended) || turns.go_on(contended, W::work_ns) {
+            return;
         }
+        if self.state.replace(contended, now & !HOW | LEFT) {
+            self.holds_signals.fetch_or(turns.saw_idle(), Ordering::Relaxed);
+            // The others who wait are turned away as well.
+            self.state.wake_all();
+        }
+    }
+
+    /// From now on signals come to whoever holds the lock: the kernel is not to be asked to hold them off.
+    pub(crate) fn hold_no_signals(&self) {
+        self.holds_signals.store(false, Ordering::Relaxed);
     }
 
     /// Takes the lock if it comes free within about `tries` looks; for the way out of a process, where the
@@ -142,7 +208,7 @@ impl<T, W: Word> Lock<T, W> {
         let own = W::this_thread();
         for _ in 0..tries {
             if self.state.replace(FREE, own | HELD) {
-                return Some(Guard { lock: self });
+                return Some(Guard { lock: self, signals: None });
             }
             core::hint::spin_loop();
         }
@@ -150,19 +216,21 @@ impl<T, W: Word> Lock<T, W> {
     }
 
     /// Before a fork: waits for the holder, and closes the lock; once more if it is closed already. False if this thread
-    /// holds it: a handler of a signal forks, and the lock stays as it is.
+    /// holds it: a handler of a signal forks, and the lock stays as it is; and if another thread was stopped inside, or stays there
+    /// for long: then the child must not rely on the value being whole.
     pub fn close(&self) -> bool {
         let own = W::this_thread();
+        let mut turns = Turns::new(Patience::OF_FORKS);
         loop {
             let now = self.state.load();
             if self.may_close(now) {
                 if self.close_from(now) {
                     return true;
                 }
-            } else if now & !HOW == own {
+            } else if is_held_by(now, own) || now & HOW == LEFT {
                 return false;
             } else {
-                self.wait_for_holder(now);
+                self.wait_for_holder(now, &mut turns);
             }
         }
     }
@@ -205,7 +273,7 @@ impl<T, W: Word> Lock<T, W> {
             if now == ONE_FORK | CLOSED {
                 // Whoever waits for the end of forks is woken by the release.
                 if self.state.replace(now, W::this_thread() | CONTENDED) {
-                    return Some(Guard { lock: self });
+                    return Some(Guard { lock: self, signals: None });
                 }
             } else if self.state.replace(now, now - ONE_FORK) {
                 return None;
@@ -216,18 +284,17 @@ impl<T, W: Word> Lock<T, W> {
     /// Whether another thread holds it; in a copy of a process that was made without [`Lock::close`], one that is not there.
     pub(crate) fn is_held_by_another(&self) -> bool {
         let now = self.state.load();
-        [HELD, CONTENDED].contains(&(now & HOW)) && now & !HOW != W::this_thread()
+        now != FREE && now & HOW != CLOSED && now & !HOW != W::this_thread()
     }
 
     /// After a fork, in the child, which has one thread: takes the lock, whether it was closed, by however many forks, or
     /// another thread held it, which is not here. `None` if this thread held it before.
     pub fn open_in_child(&self) -> Option<Guard<'_, T, W>> {
-        let now = self.state.load();
-        if now & HOW != CLOSED && now & !HOW == W::this_thread() {
+        if is_held_by(self.state.load(), W::this_thread()) {
             return None;
         }
         self.state.swap(W::this_thread() | HELD);
-        Some(Guard { lock: self })
+        Some(Guard { lock: self, signals: None })
     }
 
     /// The value, to be read while the lock is closed.
@@ -240,10 +307,17 @@ impl<T, W: Word> Lock<T, W> {
     }
 }
 
+/// Whether a thread holds the lock of that word.
+fn is_held_by(word: u32, thread: u32) -> bool {
+    word & HOW != CLOSED && word & !HOW == thread
+}
+
 /// Access to the value while the lock is held.
 #[derive(Debug)]
 pub struct Guard<'a, T, W: Word = AtomicU32> {
     lock: &'a Lock<T, W>,
+    /// What was kept from the thread before signals were held off for it.
+    signals: Option<u64>,
 }
 
 impl<T, W: Word> Deref for Guard<'_, T, W> {
@@ -263,8 +337,13 @@ impl<T, W: Word> DerefMut for Guard<'_, T, W> {
 
 impl<T, W: Word> Drop for Guard<'_, T, W> {
     fn drop(&mut self) {
-        if self.lock.state.swap(FREE) & HOW == CONTENDED {
-            self.lock.state.wake_one();
+        match self.lock.state.swap(FREE) & HOW {
+            CONTENDED => self.lock.state.wake_one(),
+            LEFT => self.lock.state.wake_all(),
+            _ => {}
+        }
+        if let Some(before) = self.signals {
+            W::let_signals(before);
         }
     }
 }
@@ -332,6 +411,21 @@ mod tests {
     }
 
     #[test]
+    fn a_holder_that_does_not_come_back_is_left() {
+        let lock = Lock::new(());
+        let guard = lock.enter().unwrap();
+        let elsewhere =
+            |act: fn(&Lock<()>) -> bool| thread::scope(|scope| scope.spawn(|| act(&lock)).join().unwrap());
+        // Whoever forks goes on, and then nobody waits any more.
+        assert!(elsewhere(|lock| !lock.close() && lock.enter().is_none() && !lock.close_if_free()));
+        assert!(!lock.is_held_by_another() && elsewhere(|lock| lock.is_held_by_another()));
+        assert!(lock.enter().is_none() && lock.open().is_none());
+        drop(guard);
+        assert!(elsewhere(|lock| lock.enter().is_some_and(|guard| guard.signals.is_some()) && lock.close()));
+        drop(lock.open().unwrap());
+    }
+
+    #[test]
     fn a_closed_lock_turns_all_away_until_the_last_fork_has_ended() {
         let lock = Lock::new(0);
         assert!(lock.close());
@@ -364,148 +458,5 @@ mod tests {
         drop(guard);
         assert!(lock.open().is_none(), "a fork whose child has forked in a handler ends twice");
         assert!(lock.enter().is_some());
-    }
-}
-
-/// `RUSTFLAGS="--cfg loom" cargo test -p firsttouch-memory --lib models`
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use loom::sync::atomic::AtomicU32 as Number;
-    use loom::sync::{Arc, Condvar, Mutex};
-    use loom::thread;
-
-    /// A futex as its manual page describes it: what is compared, and who sleeps, changes under a lock of the kernel's.
-    struct Modelled {
-        number: Number,
-        kernel: Mutex<()>,
-        sleepers: Condvar,
-    }
-
-    impl Word for Modelled {
-        fn load(&self) -> u32 {
-            self.number.load(Ordering::Relaxed)
-        }
-
-        fn replace(&self, from: u32, to: u32) -> bool {
-            self.number.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        }
-
-        fn swap(&self, to: u32) -> u32 {
-            self.number.swap(to, Ordering::AcqRel)
-        }
-
-        fn wait(&self, number: u32) {
-            let kernel = self.kernel.lock().unwrap();
-            if self.number.load(Ordering::Relaxed) == number {
-                drop(self.sleepers.wait(kernel));
-            }
-        }
-
-        fn wake_one(&self) {
-            let _kernel = self.kernel.lock().unwrap();
-            self.sleepers.notify_one();
-        }
-
-        fn wake_all(&self) {
-            let _kernel = self.kernel.lock().unwrap();
-            self.sleepers.notify_all();
-        }
-
-        fn this_thread() -> u32 {
-            // Loom numbers threads from 0.
-            let number = std::format!("{:?}", thread::current().id());
-            let digits: std::string::String = number.chars().filter(char::is_ascii_digit).collect();
-            (digits.parse::<u32>().unwrap() + 1) << 2
-        }
-    }
-
-    #[test]
-    fn one_at_a_time_and_nobody_sleeps_for_ever() {
-        let mut builder = loom::model::Builder::new();
-        // Orders in which a thread is interrupted more often are too many to try, and find nothing that these do not.
-        builder.preemption_bound = Some(3);
-        builder.check(|| {
-            let word =
-                Modelled { number: Number::new(FREE), kernel: Mutex::new(()), sleepers: Condvar::new() };
-            // A cell of loom's, which notices two that use it at once, and what one has not given on to the other.
-            let lock =
-                Arc::new(Lock { state: word, value: UnsafeCell::new(loom::cell::UnsafeCell::new(0_u32)) });
-            let add = |lock: &Lock<loom::cell::UnsafeCell<u32>, Modelled>| {
-                let guard = lock.enter().unwrap();
-                // SAFETY: the lock is held.
-                guard.with_mut(|count| unsafe { *count += 1 });
-            };
-            let others = [(), ()].map(|()| {
-                let lock = Arc::clone(&lock);
-                thread::spawn(move || add(&lock))
-            });
-            add(&lock);
-            for other in others {
-                other.join().unwrap();
-            }
-            // SAFETY: nobody else is left.
-            lock.enter().unwrap().with(|count| assert_eq!(unsafe { *count }, 3));
-        });
-    }
-
-    type OfNumber = Lock<loom::cell::UnsafeCell<u32>, Modelled>;
-
-    fn lock() -> Arc<OfNumber> {
-        let word = Modelled { number: Number::new(FREE), kernel: Mutex::new(()), sleepers: Condvar::new() };
-        Arc::new(Lock { state: word, value: UnsafeCell::new(loom::cell::UnsafeCell::new(0)) })
-    }
-
-    #[test]
-    fn nothing_changes_while_a_process_forks() {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
-        builder.check(|| {
-            let lock = lock();
-            let add = |guard: Option<Guard<'_, loom::cell::UnsafeCell<u32>, Modelled>>| {
-                // SAFETY: the lock is held.
-                guard.is_some_and(|guard| guard.with_mut(|count| unsafe { *count += 1 }) == ())
-            };
-            let fork = |lock: &OfNumber| {
-                assert!(lock.close());
-                // SAFETY: closed by this thread: others only read.
-                let look = || unsafe { lock.closed() }.with(|count| unsafe { *count });
-                assert_eq!(look(), look());
-                drop(lock.open());
-            };
-            let other = {
-                let lock = Arc::clone(&lock);
-                thread::spawn(move || fork(&lock))
-            };
-            let worker = {
-                let lock = Arc::clone(&lock);
-                thread::spawn(move || u32::from(add(lock.enter())) + u32::from(add(lock.wait())))
-            };
-            fork(&lock);
-            other.join().unwrap();
-            let added = worker.join().unwrap();
-            assert!(added >= 1, "who waits for forks is woken");
-            // SAFETY: nobody else is left.
-            lock.enter().unwrap().with(|count| assert_eq!(unsafe { *count }, added));
-        });
-    }
-
-    /// A fork waits for what others hold while they wait for the lock: stdio's locks.
-    #[test]
-    fn a_fork_waits_for_nobody_whom_it_keeps_waiting() {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
-        builder.check(|| {
-            let lock = lock();
-            let others = [(), ()].map(|()| {
-                let lock = Arc::clone(&lock);
-                thread::spawn(move || drop(lock.enter()))
-            });
-            assert!(lock.close());
-            for other in others {
-                other.join().unwrap();
-            }
-            drop(lock.open().unwrap());
-        });
     }
 }

@@ -40,7 +40,9 @@ impl Heap {
     /// # Safety
     /// The block must be live and nobody may use it during the call.
     pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
-        let Some(mut inner) = self.enter() else { return Resized::NoRoom };
+        // Without the heap the block would have to be copied out of it.
+        let inner = self.enter().or_else(|| self.enter_to_save(self.usable_bytes(address)?));
+        let Some(mut inner) = inner else { return Resized::NoRoom };
         let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
         let run = address as usize - usize::from(block.offset);
         let Some(wanted) = page_count(bytes, block.offset.into()) else { return Resized::NoRoom };
@@ -173,7 +175,8 @@ impl Heap {
     /// As for [`remap::move_pages`]; the blocks lie in that arena.
     unsafe fn move_part(&self, slot: usize, source: usize, target: usize, part: Range<usize>) -> bool {
         let with_arena = |act: &dyn Fn(&mut Arena) -> bool| {
-            self.enter().is_some_and(|mut inner| inner.arenas[slot].as_mut().is_some_and(act))
+            let inner = self.enter_to_save(part.len());
+            inner.is_some_and(|mut inner| inner.arenas[slot].as_mut().is_some_and(act))
         };
         // Where a fork keeps it from being noted, the pages count as not zero, which is no harm.
         let moved = |from: usize, bytes: usize| {

@@ -1,0 +1,132 @@
+//! How long somebody waits for a lock whose holder may not come back for long: a handler of a signal may have stopped it inside, as
+//! collectors of garbage stop all threads, and who had it stopped may want memory meanwhile.
+//!
+//! Whoever waits sees the same holder turn after turn. One that is at work, or waits for the kernel, costs processor time;
+//! while one is stopped the process does little else than wait, and then patience ends soon.
+
+/// A wait is made of turns that last so long, unless it ends before.
+pub(crate) const TURN_NS: u64 = 4_000_000;
+
+/// In an idle turn the process has used less processor time than this.
+const IDLE_NS: u64 = TURN_NS / 8;
+
+/// Copying a block, and later back, takes this much for each byte or more, where pages are small.
+const COPY_NS: u64 = 4;
+/// Nobody waits longer for a fork.
+const MOST_SHUT_NS: u64 = 10_000_000_000;
+
+/// How long somebody waits, in turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// For a fork to end, and for a holder that others have given up waiting for, in nanoseconds.
+    pub(crate) shut_ns: u64,
+    /// For one holder.
+    pub(crate) held: u32,
+    /// For one holder while the process is idle. [`u32::MAX`]: that is not asked.
+    pub(crate) idle: u32,
+}
+
+impl Patience {
+    /// Of a call that can go on without the lock.
+    pub(crate) const SHORT: Patience = Patience { shut_ns: 0, held: 50, idle: 4 };
+    /// The same in a program that has confined itself: the kernel is not asked for anybody's time.
+    pub(crate) const CONFINED: Patience = Patience { shut_ns: 0, held: 5, idle: u32::MAX };
+    /// Of a fork, whose child would have to do without placed memory.
+    pub(crate) const OF_FORKS: Patience = Patience { shut_ns: 0, held: 2500, idle: 25 };
+    /// Of those that nobody waits for.
+    pub(crate) const ENDLESS: Patience = Patience { shut_ns: u64::MAX, held: u32::MAX, idle: u32::MAX };
+
+    /// The same, but for who would have to copy so many bytes: waiting pays as long as it takes no longer.
+    pub(crate) fn to_copy(self, bytes: usize) -> Patience {
+        Patience { shut_ns: (bytes as u64).saturating_mul(COPY_NS).min(MOST_SHUT_NS), ..self }
+    }
+}
+
+/// The turns of one wait.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    patience: Patience,
+    /// When it was seen to be shut first.
+    shut_since_ns: Option<u64>,
+    held: u32,
+    idle: u32,
+    /// What the lock was in the last turn, and the processor time of the process at its end.
+    word: u32,
+    work_ns: u64,
+}
+
+impl Turns {
+    pub(crate) fn new(patience: Patience) -> Turns {
+        Turns { patience, shut_since_ns: None, held: 0, idle: 0, word: 0, work_ns: 0 }
+    }
+
+    /// Whether to wait for a lock that is shut; `now_ns` answers the time.
+    pub(crate) fn wait_for_shut(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
+        if [0, u64::MAX].contains(&self.patience.shut_ns) {
+            return self.patience.shut_ns != 0;
+        }
+        let now_ns = now_ns();
+        now_ns - *self.shut_since_ns.get_or_insert(now_ns) < self.patience.shut_ns
+    }
+
+    /// Whether to wait on after a turn in which the lock was that `word` all the time; `work_ns` answers the processor time
+    /// of the process.
+    pub(crate) fn go_on(&mut self, word: u32, work_ns: impl FnOnce() -> u64) -> bool {
+        let is_same = self.word == word;
+        self.held = if is_same { self.held + 1 } else { 1 };
+        if self.patience.idle != u32::MAX {
+            let work_ns = work_ns();
+            let is_idle = is_same && work_ns.saturating_sub(self.work_ns) < IDLE_NS;
+            self.idle = if is_idle { self.idle + 1 } else { 0 };
+            self.work_ns = work_ns;
+        }
+        self.word = word;
+        self.held < self.patience.held && !self.saw_idle()
+    }
+
+    /// Whether patience has ended because nothing happened.
+    pub(crate) fn saw_idle(&self) -> bool {
+        self.idle >= self.patience.idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many turns with the same holder, and this much work in each, until patience ends.
+    fn turns(patience: Patience, work_ns: u64) -> (u32, bool) {
+        let (mut turns, mut now_ns, mut count) = (Turns::new(patience), 7, 0);
+        loop {
+            count += 1;
+            now_ns += work_ns;
+            if !turns.go_on(64, || now_ns) {
+                return (count, turns.saw_idle());
+            }
+        }
+    }
+
+    #[test]
+    fn who_works_is_waited_for_longer() {
+        // The first turn has nothing to be compared with.
+        assert_eq!(turns(Patience::SHORT, 0), (Patience::SHORT.idle + 1, true));
+        assert_eq!(turns(Patience::SHORT, TURN_NS), (Patience::SHORT.held, false));
+        assert_eq!(turns(Patience::CONFINED, 0), (Patience::CONFINED.held, false));
+    }
+
+    #[test]
+    fn a_lock_that_changes_hands_is_waited_for() {
+        let mut turns = Turns::new(Patience::SHORT);
+        assert!((0..1000).all(|turn| turns.go_on(64 + turn % 2, || 0)));
+    }
+
+    #[test]
+    fn a_fork_is_waited_for_as_long_as_copying_takes() {
+        let waits = |bytes| {
+            let mut turns = Turns::new(Patience::SHORT.to_copy(bytes));
+            (1..).take_while(|turn| turns.wait_for_shut(|| turn * TURN_NS)).count()
+        };
+        assert_eq!([0, 1 << 20, 500 << 20].map(waits), [0, 2, 525]);
+        assert!(Turns::new(Patience::ENDLESS).wait_for_shut(|| u64::MAX));
+    }
+}
