@@ -13,7 +13,7 @@ use firsttouch_machine::{FillReport, Measurement, StatusReport};
 use firsttouch_placement::{AttachReport, Receipt, TuneReport};
 use flate2::read::ZlibDecoder;
 use std::fmt;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader};
 
 /// One table for all that depends on the kind: its word, what writes it, its type, and how its text is read.
 macro_rules! kinds {
@@ -46,14 +46,6 @@ macro_rules! kinds {
                     $(Kind::$kind => $written,)*
                     $(Kind::$line => $line_written,)*
                 }
-            }
-
-            /// The JSON Schema (draft 2020-12) of it: what a document holds, as it is written. One line.
-            pub fn schema(self) -> String {
-                unpacked(match self {
-                    $(Kind::$kind => include_bytes!(concat!(env!("OUT_DIR"), "/", $word, ".json")),)*
-                    $(Kind::$line => include_bytes!(concat!(env!("OUT_DIR"), "/", $line_word, ".json")),)*
-                })
             }
 
             /// The same, made of the type: what the files are held to.
@@ -182,17 +174,19 @@ kinds! {
 }
 
 /// A schema as `build.rs` packed it.
-fn unpacked(packed: &[u8]) -> String {
-    let mut text = String::new();
-    let read = ZlibDecoder::new(packed).read_to_string(&mut text);
-    debug_assert!(read.is_ok(), "{read:?}");
-    text
-}
-
 impl Kind {
     /// The kind of this word.
     pub fn parse(word: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.word() == word)
+    }
+
+    /// The JSON Schema (draft 2020-12) of it: what a document holds, as it is written. One line.
+    pub fn schema(self) -> String {
+        let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.z"));
+        let mut lines = BufReader::new(ZlibDecoder::new(packed)).lines().map_while(Result::ok);
+        let found =
+            lines.find_map(|line| Some(line.strip_prefix(self.word())?.strip_prefix(' ')?.to_owned()));
+        found.unwrap_or_default() + "\n"
     }
 }
 

@@ -2,7 +2,8 @@
 //! collectors of garbage stop all threads, and who had it stopped may want memory meanwhile.
 //!
 //! Whoever waits sees the same holder turn after turn. One that is at work, or waits for the kernel, costs processor time;
-//! while one is stopped the process does little else than wait, and then patience ends soon.
+//! while one is stopped the process does little else than wait, and then patience ends sooner; not so soon that a process that gets no
+//! processor for some turns, because others use them, is taken for stopped.
 
 /// A wait is made of turns that last so long, unless it ends before.
 pub(crate) const TURN_NS: u64 = 4_000_000;
@@ -28,7 +29,7 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// Of a call that can go on without the lock.
-    pub(crate) const SHORT: Patience = Patience { shut_ns: 0, held: 50, idle: 4 };
+    pub(crate) const SHORT: Patience = Patience { shut_ns: 0, held: 50, idle: 25 };
     /// The same in a program that has confined itself: the kernel is not asked for anybody's time.
     pub(crate) const CONFINED: Patience = Patience { shut_ns: 0, held: 5, idle: u32::MAX };
     /// Of a fork, whose child would have to do without placed memory.
