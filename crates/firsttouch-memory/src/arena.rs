@@ -10,8 +10,8 @@ pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
 
 use crate::backing::Backing;
 use crate::dirty::Dirty;
-use crate::extents::{Block, Entry, Extents, Page, Runs};
-use crate::pages::BASE;
+use crate::extents::{Block, Entry, Extents, Runs};
+use crate::pages::{BASE, Page};
 use crate::reason::Reason;
 use crate::shares::Shares;
 use crate::tables::Tables;

@@ -2,7 +2,7 @@
 //!
 //! `calloc` clears exactly these; the recycling budget counts those that lie in free runs.
 
-use crate::extents::Page;
+use crate::pages::Page;
 
 /// A bit per page over a table of words. All zeroes means that every page is fresh from the kernel.
 #[derive(Debug)]

@@ -10,10 +10,8 @@
 
 use crate::Reason;
 use crate::dirty::{self, Dirty};
+use crate::pages::Page;
 use core::ops::{Deref, DerefMut};
-
-/// Index of a page within its arena.
-pub(crate) type Page = u32;
 
 const NONE: u32 = u32::MAX;
 const SECOND_LEVEL_BITS: u32 = 3;

@@ -10,6 +10,9 @@ pub const GIGANTIC: usize = 1 << 30;
 /// The base page. Machines with larger base pages are refused at start-up, not mishandled.
 pub const BASE: usize = 4096;
 
+/// Index of a page within its arena.
+pub(crate) type Page = u32;
+
 /// What kind of pages is wanted for a placed allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pages {

@@ -10,9 +10,8 @@
 
 use crate::arena::Arena;
 use crate::capacity::Capacity;
-use crate::extents::Page;
 use crate::lines::apart_from;
-use crate::pages::{BASE, HUGE};
+use crate::pages::{BASE, HUGE, Page};
 use firsttouch_linux::sys;
 
 const CHUNK: Page = (HUGE / BASE) as Page;

@@ -2,9 +2,9 @@
 
 use crate::arena::{Arena, Grain, Taken};
 use crate::backing::Backing;
-use crate::extents::{Block, Extents, Page};
+use crate::extents::{Block, Extents};
 use crate::footprint::{Footprint, Placed};
-use crate::pages::{BASE, Pages};
+use crate::pages::{BASE, Page, Pages};
 use crate::reason::Reason;
 use crate::record::{self, More, Record, RecordFile};
 use crate::settings::{Settings, Totals};

@@ -1,8 +1,8 @@
 //! Places of an arena at which the program maps something of its own (`MAP_FIXED`): without us nothing would be there.
 
 use super::Arena;
-use crate::extents::{Block, Extents, Page};
-use crate::pages::BASE;
+use crate::extents::{Block, Extents};
+use crate::pages::{BASE, Page};
 use firsttouch_linux::sys;
 
 impl Arena {

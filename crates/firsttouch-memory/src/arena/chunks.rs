@@ -3,8 +3,8 @@
 
 use super::Arena;
 use crate::backing::Backing;
-use crate::extents::{Block, Extents, Page};
-use crate::pages::{BASE, HUGE};
+use crate::extents::{Block, Extents};
+use crate::pages::{BASE, HUGE, Page};
 use crate::reason::Reason;
 use crate::remap;
 use crate::shares::Shares;

@@ -1,8 +1,8 @@
 //! What an arena gives up for a program whose address space or data is limited.
 
 use super::{Arena, Grain};
-use crate::extents::{Extents, Page};
-use crate::pages::BASE;
+use crate::extents::Extents;
+use crate::pages::{BASE, Page};
 use firsttouch_linux::sys;
 
 /// So many free pages at least are worth a mapping's end and another's beginning.

@@ -1,8 +1,8 @@
 //! Chunks of an arena of transparent huge pages that are left on small ones (see `sparse`).
 
 use super::Arena;
-use crate::extents::{Extents, Page};
-use crate::pages::{BASE, HUGE};
+use crate::extents::Extents;
+use crate::pages::{BASE, HUGE, Page};
 use firsttouch_linux::sys;
 
 impl Arena {

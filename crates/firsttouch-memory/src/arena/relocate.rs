@@ -5,7 +5,7 @@
 
 use super::chunks::reserve;
 use super::{Arena, Taken};
-use crate::extents::Page;
+use crate::pages::Page;
 use crate::remap;
 use firsttouch_linux::sys;
 
