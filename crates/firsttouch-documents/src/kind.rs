@@ -173,14 +173,13 @@ kinds! {
     }
 }
 
-/// A schema as `build.rs` packed it.
 impl Kind {
     /// The kind of this word.
     pub fn parse(word: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.word() == word)
     }
 
-    /// The JSON Schema (draft 2020-12) of it: what a document holds, as it is written. One line.
+    /// The JSON Schema (draft 2020-12) of it: what a document holds, as it is written. One line, of those that `build.rs` packed.
     pub fn schema(self) -> String {
         let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.z"));
         let mut lines = BufReader::new(ZlibDecoder::new(packed)).lines().map_while(Result::ok);

@@ -25,8 +25,9 @@ pub struct Decision {
 /// lies within `same_band`; each of its ends is a test of its own (two one-sided tests, D. Schuirmann 1987) at `alpha`, shared among all
 /// alternatives that were not called the same before (Holm). With normal noise that is the same in
 /// all, the probability of calling any alternative different that is not is at most `alpha` over the whole session, and so is that of
-/// calling any the same that is further away than `same_band`. That is so of the verdicts that ever stood, hence of those that stand at the end. How far other noise is from that the example `operating` shows. Alternatives
-/// may weigh differently in both: what weighs little is asked more, and the others less.
+/// calling any the same that is further away than `same_band`. That is so of the verdicts that ever stood, hence of those that stand at the
+/// end. How far other noise is from that the example `operating` shows. Alternatives may weigh differently in both: what weighs little is
+/// asked more, and the others less.
 #[derive(Clone, Debug)]
 pub struct Decider {
     alpha: f64,

@@ -8,8 +8,8 @@
 //! - While a process forks, the lock is *closed*: everybody is turned away, and nothing changes, so that the child's copy
 //!   is whole. Handlers of fork(3) that run after ours, other threads that hold locks of the C library which the
 //!   fork waits for (stdio's), and further forks meanwhile all go on.
-//! - A holder that a handler of a signal has stopped inside may wait for those who wait for it (`patience`). After some
-//!   milliseconds they give it up: until it comes back the lock is *left*, and turns everybody away. From then on who takes the lock
+//! - A holder that a handler of a signal has stopped inside may wait for those who wait for it (`patience`). After a tenth of
+//!   a second they give it up: until it comes back the lock is *left*, and turns everybody away. From then on who takes the lock
 //!   holds off signals meanwhile, so that it does not happen again; others do not pay for that.
 //!
 //! Who is turned away does without placed memory: see `Heap`.

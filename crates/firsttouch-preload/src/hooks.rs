@@ -158,7 +158,7 @@ pub unsafe extern "C" fn malloc_trim(pad: usize) -> c_int {
     let trimmed = HEAP.trim();
     let Some(found) = MALLOC_TRIM.find() else { return trimmed.into() };
     // SAFETY: the address is that of the function of this name behind this library, which has this type.
-    let real: Trim = unsafe { core::mem::transmute(found) };
+    let real: Trim = unsafe { transmute(found) };
     // SAFETY: the same call.
     c_int::from(trimmed) | unsafe { real(pad) }
 }
