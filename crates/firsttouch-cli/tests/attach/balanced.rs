@@ -46,7 +46,7 @@ fn interrupted() -> Outcome {
     let program = compiled(folder.path(), &sources("c").join("busy.c"))?;
     let target = Target::start(&[program.as_os_str(), "4".as_ref()], folder.path());
     let mut command = command(state.path());
-    command.args(["--balance", &target.pid.to_string(), "--interval", "1s", "--json"]);
+    command.args(["--balance", &target.pid.to_string(), "--interval", "5s", "--json"]);
     let looking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     while !catches_interrupts(looking.id()) {
