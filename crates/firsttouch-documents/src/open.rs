@@ -91,7 +91,7 @@ impl OpenError {
                     .to_owned()
             }
             OpenError::NoHead { .. } | OpenError::UnknownKind { .. } => {
-                "firsttouch report --schema list   # the kinds that are known, and what writes each"
+                "firsttouch report --schema list   # the kinds that are known, and what writes each; --decide FILE reads what other tools measured"
                     .to_owned()
             }
             OpenError::Empty | OpenError::Truncated { .. } | OpenError::NotJson(_) => {

@@ -49,7 +49,9 @@ impl FileError {
                 "the disk is full (df): make room, or name a file on another"
             }
             FileError::Access { .. } => "see that the folder exists and may be written to",
-            FileError::Content { .. } => "name another file, or remove this one, and it is made anew",
+            FileError::Content { .. } => {
+                "name another file; one that an earlier run kept here is made anew where it is removed"
+            }
             FileError::NoSpace { .. } => {
                 "another disk, or sums and greatest distances (--reduce) in place of all distances"
             }

@@ -267,6 +267,8 @@ fn files_are_sessions_and_files_of_one_command_are_put_together() {
     assert_eq!(report.comparison.sessions[0].configurations[1].decided.unwrap().verdict, Verdict::Faster);
     assert!(matches!(decided(&files, &options()), Err(DecideError::Alone { .. })));
     assert!(matches!(decided(&[("a", &texts[0])], &by_file), Err(DecideError::Several { .. })));
+    let one = hyperfine(&[("old", &OLD)]);
+    assert!(matches!(decided(&[("a", &one), ("./a", &one)], &by_file), Err(DecideError::Twice { .. })));
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) struct Sources {
 /// The hierarchy that sweeps need, kept from one run to the next.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Index {
-    /// Sweep over the hierarchy that FILE keeps, of the same arcs with any weights
+    /// Sweep over the hierarchy that FILE keeps, of the same arcs with any weights, in the same order of nodes
     #[arg(long, value_name = "FILE")]
     pub(crate) index: Option<PathBuf>,
     /// Keep the hierarchy in FILE, for --index

@@ -105,11 +105,14 @@ impl Shards {
         // Whoever is first decides; the others take what is there.
         file::write_new(&path, MAGIC, &fields(question, &plan))?;
         let (found, there) = read_plan(&path)?;
-        if found != question || (there.histogram, there.columns) != (plan.histogram, plan.columns) {
-            let what = "the run of another question: another graph or order of its nodes, other weights, sources or figures";
-            return Err(FileError::Content { path, what });
-        }
-        Ok(Shards { folder: folder.to_owned(), question, plan: there })
+        let what = if found != question {
+            "the run of another question: another graph or order of its nodes, other weights, sources or figures"
+        } else if (there.histogram, there.columns) != (plan.histogram, plan.columns) {
+            "the run with other results: all processes keep a histogram, or none, and all keep rows (--export-csv), or none"
+        } else {
+            return Ok(Shards { folder: folder.to_owned(), question, plan: there });
+        };
+        Err(FileError::Content { path, what })
     }
 
     /// The run in a folder, to look at.

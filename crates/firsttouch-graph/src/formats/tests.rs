@@ -237,7 +237,12 @@ fn headers_that_lie_are_found_out() {
     let error = read_as("mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n").unwrap_err();
     assert_eq!(error.to_string(), "line 2 promises 2 arcs, but there are 1");
     let error = read_as("metis", "3 2\n2\n1\n\n").unwrap_err();
-    assert_eq!(error.to_string(), "line 1 promises 2 edges, each in two lines, but there are 1");
+    assert_eq!(
+        error.to_string(),
+        "line 1 promises 4 entries, two for each edge, of which none joins a node to itself, but there are 2"
+    );
+    let error = read_as("metis", "2 1\n1 2\n1\n").unwrap_err();
+    assert!(matches!(error, ReadError::Count { promised: 2, found: 3, .. }), "{error}");
     let error = read_as("metis", "9 1\n2\n1\n").unwrap_err();
     assert_eq!(error.to_string(), "line 1 promises 9 nodes, but there are 2");
 }
@@ -316,6 +321,8 @@ fn what_unpacks_to_much_more_than_any_graph_is_refused() {
 fn matrix_market_kinds() {
     let general = "%%MatrixMarket matrix coordinate integer general\n% c\n3 3 2\n1 2 5\n3 1 0\n";
     assert_eq!(arcs(&read_as("mtx", general).unwrap().graph), [(0, 1, 5), (2, 0, 0)]);
+    let unsigned = general.replace("integer", "unsigned-integer");
+    assert_eq!(arcs(&read_as("mtx", unsigned).unwrap().graph), [(0, 1, 5), (2, 0, 0)]);
     // The first line tells, not the name.
     assert_eq!(read_as("el", general).unwrap().format, Format::MatrixMarket);
     let symmetric = "%%MatrixMarket MATRIX Coordinate Real Symmetric\n3 3 3\n2 1 5.0\n3 3 1e2\n3 2 7\n";
@@ -335,6 +342,11 @@ fn matrix_market_kinds() {
         let (at, reason) = wrong_line("mtx", &text);
         assert!(matches!(reason, LineError::NotSupported { .. }) && at == line, "{text}: {at} {reason}");
     }
+    let (line, reason) = wrong_line("mtx", &format!("{banner} quaternion general\n1 1 0\n"));
+    assert!(
+        matches!(&reason, LineError::Expected { found, .. } if *found == "quaternion"),
+        "{line} {reason}"
+    );
     let (line, reason) = wrong_line("mtx", &format!("{banner} real general\n2 2 1\n1 2 0.25\n"));
     assert_eq!((line, reason), (3, LineError::FractionalWeight { found: "0.25".into() }));
     assert!(matches!(read_as("mtx", banner.to_owned() + " real general\n%\n"), Err(ReadError::NoHeader)));

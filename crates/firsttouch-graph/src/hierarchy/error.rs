@@ -84,6 +84,9 @@ impl HierarchyError {
             }
             HierarchyError::TooLong => "smaller weights: divide them all by a power of two",
             HierarchyError::NoOrder { .. } => "build the hierarchy again",
+            HierarchyError::File(FileError::Content { .. }) => {
+                "an index of this graph, in this order of its nodes, is made by --save-index FILE"
+            }
             HierarchyError::File(error) => error.hint(),
             HierarchyError::NoSuchNode { .. } => "nodes are counted from 0 here",
         }

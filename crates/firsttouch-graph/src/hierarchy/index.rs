@@ -48,7 +48,7 @@ impl Hierarchy {
         let arcs = file::take(&mut rest).map(u64::from_le_bytes).ok_or(wrong("cut off"))?;
         let nodes = file::take(&mut rest).map(u64::from_le_bytes).ok_or(wrong("cut off"))?;
         if nodes != graph.nodes() as u64 || arcs != Fingerprint::of_arcs(graph).value() {
-            return Err(wrong("the index of another graph"));
+            return Err(wrong("the index of another graph, or of another order of its nodes (--reorder)"));
         }
         let order: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         Hierarchy::with_order(graph, &order, options).map(Some)

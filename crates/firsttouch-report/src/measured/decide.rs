@@ -53,8 +53,8 @@ pub enum DecideError {
         /// The baseline.
         baseline: String,
     },
-    /// The same values twice, which would count as two sessions that agree.
-    #[error("the sessions {one} and {other} have the same values, and are one")]
+    /// The same values twice, which would count as two sessions, or configurations, that agree.
+    #[error("{one} and {other} have the same values, and are one")]
     Twice {
         /// The first.
         one: String,
@@ -99,6 +99,13 @@ pub fn decide(
     let more_is_better = of_all(&files, |file| file.higher_is_better, direction)?;
     if options.by_file {
         files.iter_mut().try_for_each(|(name, file)| called_as_file(name, file))?;
+        for (at, (name, file)) in files.iter().enumerate() {
+            let values = varying(file);
+            let is_same = |(_, other): &&(String, MeasuredFile)| values.is_some() && varying(other) == values;
+            if let Some((one, _)) = files[..at].iter().find(is_same) {
+                return Err(DecideError::Twice { one: one.clone(), other: name.clone() });
+            }
+        }
     }
     let mut notes: Vec<String> = files.iter().flat_map(|(_, file)| file.notes.clone()).collect();
     if files.iter().any(|(_, file)| file.format.is_one_process()) {
@@ -185,6 +192,13 @@ fn called_as_file(name: &str, file: &mut MeasuredFile) -> Result<(), DecideError
     let configurations = file.sessions.iter().flat_map(|session| &session.configurations);
     let names: Vec<&str> = configurations.map(|one| one.name.as_str()).collect();
     Err(DecideError::Several { file: name.to_owned(), names: listed(&names) })
+}
+
+/// The values of a file with one configuration, in their order, unless all are one number, as counts can be.
+fn varying(file: &MeasuredFile) -> Option<Vec<u64>> {
+    let runs = file.sessions.iter().flat_map(|session| &session.configurations).flat_map(|one| &one.runs);
+    let values: Vec<u64> = runs.map(|run| run.value.to_bits()).collect();
+    values.windows(2).any(|pair| pair[0] != pair[1]).then_some(values)
 }
 
 fn listed(names: &[&str]) -> String {

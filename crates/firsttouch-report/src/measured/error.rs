@@ -73,7 +73,7 @@ impl MeasuredError {
                 "name the folder of the benchmark, target/criterion/NAME, or sample.json in it".to_owned()
             }
             MeasuredError::Line { .. } | MeasuredError::UnknownColumns { .. } => {
-                "a table is comma-separated: block,configuration,value (block and session may be missing), one value a line".to_owned()
+                "a table is comma-separated: block,configuration,value (block and session may be missing), one value a line; of hyperfine and of tune the JSON holds every run".to_owned()
             }
             MeasuredError::Nothing { format: MeasuredFormat::GoogleBenchmark } => {
                 "--benchmark_repetitions=10 without --benchmark_report_aggregates_only writes every repetition".to_owned()

@@ -87,8 +87,13 @@ pub(crate) fn kind_of(line: &[u8]) -> Result<Kind, LineError> {
     }
     let has_values = match field {
         b"pattern" => false,
-        b"integer" | b"real" | b"double" => true,
-        _ => return not("complex values are no weights"),
+        // SciPy writes the second of unsigned matrices.
+        b"integer" | b"unsigned-integer" | b"real" | b"double" => true,
+        b"complex" => return not("complex values are no weights"),
+        _ => {
+            return Err(Cursor::new(field)
+                .expected("`pattern`, `integer`, `unsigned-integer` or `real` as the field"));
+        }
     };
     match symmetry {
         b"general" => Ok(Kind { has_values, is_symmetric: false }),

@@ -60,9 +60,9 @@ pub(crate) fn read(text: &Text, options: &ReadOptions, team: &mut Team) -> Resul
     if found != header.edges.saturating_mul(2) {
         return Err(ReadError::Count {
             line: header.line,
-            what: "edges, each in two lines",
-            promised: header.edges,
-            found: found / 2,
+            what: "entries, two for each edge, of which none joins a node to itself",
+            promised: header.edges.saturating_mul(2),
+            found,
         });
     }
     let mut notes = Vec::new();
