@@ -156,7 +156,7 @@ impl Arena {
         if let Some(first) = extents.take(&mut table, chunk, 1, 0) {
             self.set_live(first, chunk, Block::RETIRED);
             // Where it cannot be mapped, the first block cannot either.
-            let _ = self.map(first, chunk);
+            let _ = self.map(first, chunk, 0);
         }
     }
 
@@ -198,12 +198,18 @@ impl Arena {
     }
 
     /// Takes mapped pages so that the first one's address plus `phase` is a multiple of `alignment` (both in pages); the
-    /// reason if there are none.
-    pub(crate) fn take(&mut self, pages: u32, alignment: u32, phase: u32) -> Result<Taken, Reason> {
+    /// reason if there are none. The first `moved` of them are for what the program has already, elsewhere.
+    pub(crate) fn take(
+        &mut self,
+        pages: u32,
+        alignment: u32,
+        phase: u32,
+        moved: u32,
+    ) -> Result<Taken, Reason> {
         // The base is a multiple of 1 GiB only, and an alignment may be more.
         let phase = phase + (self.base / BASE % alignment as usize) as u32;
         let start = self.find_free(pages, alignment, phase).ok_or(Reason::AddressSpaceLimit)?;
-        self.make_ready(start, pages)?;
+        self.make_ready(start, pages, moved)?;
         Ok(self.use_pages(start, pages))
     }
 
@@ -252,7 +258,7 @@ impl Arena {
             }
         }
         self.hold_no_more(after, extra);
-        self.make_ready(after, extra).ok()?;
+        self.make_ready(after, extra, 0).ok()?;
         Some(self.use_pages(after, extra))
     }
 
@@ -481,7 +487,7 @@ mod tests {
     }
 
     fn block(arena: &mut Arena, pages: u32, id: u32) -> Page {
-        let start = arena.take(pages, CHUNK, 0).unwrap().start;
+        let start = arena.take(pages, CHUNK, 0, 0).unwrap().start;
         arena.set_live(start, pages, Block { id, ..Block::RETIRED });
         start
     }
@@ -510,7 +516,7 @@ mod tests {
     fn what_lies_between_blocks_goes_back_by_itself_and_they_stay() {
         let mut arena = arena();
         let starts: [Page; 9] = core::array::from_fn(|id| {
-            let start = arena.take(CHUNK / 2, 1, 0).unwrap().start;
+            let start = arena.take(CHUNK / 2, 1, 0, 0).unwrap().start;
             arena.set_live(start, CHUNK / 2, Block { id: id as u32 + 1, ..Block::RETIRED });
             *byte_at(&arena, start) = 1;
             start
@@ -533,7 +539,7 @@ mod tests {
         const PAGES: u32 = 8;
         let mut arena = arena();
         let starts: [Page; 200] = core::array::from_fn(|_| {
-            let start = arena.take(PAGES, 1, 0).unwrap().start;
+            let start = arena.take(PAGES, 1, 0, 0).unwrap().start;
             arena.set_live(start, PAGES, Block { id: 1, ..Block::RETIRED });
             start
         });

@@ -311,7 +311,7 @@ impl Heap {
         }
         inner.give_back_idle();
         let kind = kind.unwrap_or(inner.settings.pages);
-        let Some((slot, taken, fallback)) = inner.take(kind, pages, place.alignment, place.phase) else {
+        let Some((slot, taken, fallback)) = inner.take(kind, pages, place.alignment, place.phase, 0) else {
             inner.refuse(Reason::AddressSpaceLimit, bytes);
             self.heed(&inner);
             return core::ptr::null_mut();

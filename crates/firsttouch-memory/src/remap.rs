@@ -6,7 +6,7 @@
 //! and what fails midway stays moved. So the mappings are told apart first, by a question that changes nothing, and
 //! moved one by one: each is moved whole, or not at all.
 
-use crate::pages::BASE;
+use crate::pages::{BASE, GIGANTIC};
 use firsttouch_linux::sys::{self, Answer};
 
 /// Whether `[start, start + bytes)`, whole pages, lies in one mapping, so that nobody has unmapped a part of it, mapped
@@ -89,11 +89,9 @@ unsafe fn move_by(
 ) -> bool {
     let mut done = 0;
     while done < bytes {
-        let length = first_mapping(source + done, bytes - done);
         // SAFETY: parts of the two ranges.
-        let by_kernel = length > 0 && unsafe { call(source + done, length, target + done) }.is_ok();
-        let length = length.max(BASE);
-        if by_kernel {
+        let (length, is_moved) = unsafe { move_first(call, source + done, target + done, bytes - done) };
+        if is_moved {
             moved(source + done, length);
         } else if !otherwise(source + done, target + done, length) {
             // SAFETY: the same ranges, the other way.
@@ -105,6 +103,22 @@ unsafe fn move_by(
     true
 }
 
+/// Moves the first mapping of a range, or a piece of it where the kernel refuses the whole, because it is more than the machine has
+/// (`vm.overcommit_memory` 0): how many bytes were to be moved, and whether they were.
+///
+/// # Safety
+/// As for [`move_pages`].
+unsafe fn move_first(call: Move, source: usize, target: usize, bytes: usize) -> (usize, bool) {
+    let length = first_mapping(source, bytes);
+    // SAFETY: parts of the two ranges.
+    let is_moved = |length: usize| unsafe { call(source, length, target) }.is_ok();
+    if length == 0 || is_moved(length) {
+        return (length.max(BASE), length > 0);
+    }
+    let piece = length.min(GIGANTIC);
+    if piece < length && is_moved(piece) { (piece, true) } else { (length, false) }
+}
+
 /// Moves `bytes` that were moved to `target` back to the source.
 ///
 /// # Safety
@@ -112,9 +126,9 @@ unsafe fn move_by(
 unsafe fn move_back(call: Move, source: usize, target: usize, bytes: usize) {
     let mut at = 0;
     while at < bytes {
-        let length = first_mapping(target + at, bytes - at);
         // SAFETY: parts of the two ranges.
-        if length == 0 || unsafe { call(target + at, length, source + at) }.is_err() {
+        let (length, is_moved) = unsafe { move_first(call, target + at, source + at, bytes - at) };
+        if !is_moved {
             cannot_move_back();
         }
         at += length;

@@ -90,7 +90,7 @@ impl Heap {
         let chunk = (HUGE / BASE) as u32;
         let kind = kind.unwrap_or(inner.settings.pages);
         let phase = (chunk - start % chunk) % chunk;
-        let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase) else {
+        let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase, pages) else {
             return Resized::NoRoom;
         };
         inner.look_before_less();

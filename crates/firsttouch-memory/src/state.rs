@@ -129,13 +129,14 @@ impl Inner {
         self.stood_down.is_some()
     }
 
-    /// Takes pages from the first arena of the kind's chain that has them.
+    /// Takes pages from the first arena of the kind's chain that has them; the first `moved` are for what is in a block already.
     pub(crate) fn take(
         &mut self,
         kind: Pages,
         pages: u32,
         alignment: u32,
         phase: u32,
+        moved: u32,
     ) -> Option<(usize, Taken, Option<Reason>)> {
         let mut first_reason = None;
         for backing in Backing::chain(kind) {
@@ -144,9 +145,9 @@ impl Inner {
             self.before_growth(slot, pages);
             let Some(arena) = self.arenas[slot].as_mut() else { continue };
             let used_to = arena.used_to();
-            let mut taken = arena.take(pages, alignment, phase);
+            let mut taken = arena.take(pages, alignment, phase, moved);
             if matches!(taken, Err(Reason::MappingChanged)) && self.gave_up_in_limit() {
-                taken = self.arenas[slot].as_mut()?.take(pages, alignment, phase);
+                taken = self.arenas[slot].as_mut()?.take(pages, alignment, phase, moved);
             }
             match taken {
                 Ok(taken) => {

@@ -122,10 +122,12 @@ impl Surroundings {
                 self._settings.extend(pool_2m(wanted)?);
             }
             ("overcommit", mode) => {
-                // It would be a matter of all programs of a machine that people use.
-                check("guest")?;
                 let path = Path::new("/proc/sys/vm/overcommit_memory");
-                self._settings.extend(Setting::change(path, mode)?);
+                if fs::read_to_string(path).is_ok_and(|is| is.trim() != mode) {
+                    // It would be a matter of all programs of a machine that people use.
+                    check("guest")?;
+                    self._settings.extend(Setting::change(path, mode)?);
+                }
             }
             ("cgroup", bytes) => {
                 self.group = Some(memory_group(bytes)?);

@@ -4,7 +4,7 @@
 use super::Arena;
 use crate::backing::Backing;
 use crate::extents::{Block, Extents};
-use crate::pages::{BASE, HUGE, Page};
+use crate::pages::{BASE, GIGANTIC, HUGE, Page};
 use crate::reason::Reason;
 use crate::remap;
 use crate::shares::Shares;
@@ -13,11 +13,14 @@ use firsttouch_linux::sys;
 
 const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
+/// What the kernel does not map at once is mapped by so many pages.
+const PIECE_PAGES: u32 = (GIGANTIC / BASE) as u32;
+
 impl Arena {
     /// Makes sure that free pages, which were taken just now, are mapped as they should be. On an error they are free
     /// again, or retired.
-    pub(super) fn make_ready(&mut self, start: Page, pages: u32) -> Result<(), Reason> {
-        let is_fit = self.make_fit(start, pages).inspect_err(|_| {
+    pub(super) fn make_ready(&mut self, start: Page, pages: u32, moved: u32) -> Result<(), Reason> {
+        let is_fit = self.make_fit(start, pages, moved).inspect_err(|_| {
             self.put_back(start, pages);
         })?;
         if !is_fit {
@@ -28,8 +31,8 @@ impl Arena {
     }
 
     /// The same of pages whose fate is the caller's; false if they were changed and cannot be made anew.
-    pub(super) fn make_fit(&mut self, start: Page, pages: u32) -> Result<bool, Reason> {
-        let was_mapped = self.map(start, pages)?;
+    pub(super) fn make_fit(&mut self, start: Page, pages: u32, moved: u32) -> Result<bool, Reason> {
+        let was_mapped = self.map(start, pages, moved)?;
         Ok(!was_mapped || self.is_as_it_was(start, pages) || self.make_anew(start, pages))
     }
 
@@ -151,10 +154,14 @@ impl Arena {
         true
     }
 
-    /// Makes sure that the chunks under a run are mapped; answers whether one of them was mapped before.
-    pub(super) fn map(&mut self, start: Page, pages: u32) -> Result<bool, Reason> {
+    /// Makes sure that the chunks under a run are mapped; answers whether one of them was mapped before. The kernel refuses what is
+    /// more than the machine has, each mapping by itself (`vm.overcommit_memory` 0): of a block that grows, the first `moved` pages
+    /// are none that the program wants now, so that they are mapped piece by piece where it refuses. Not where that is taken from the
+    /// program for good.
+    pub(super) fn map(&mut self, start: Page, pages: u32, moved: u32) -> Result<bool, Reason> {
         let chunk = self.chunk_pages();
         let (mut index, end) = (start / chunk, (start + pages).div_ceil(chunk));
+        let end_of_moved = (start + moved) / chunk;
         let mut was_mapped = false;
         while index < end {
             if self.tables.is_mapped(index) {
@@ -166,7 +173,15 @@ impl Arena {
             while until < end && !self.tables.is_mapped(until) {
                 until += 1;
             }
-            self.map_chunks(index, until)?;
+            if let Err(reason) = self.map_chunks(index, until) {
+                let piece = (index + PIECE_PAGES.div_ceil(chunk)).min(end_of_moved);
+                let is_free = self.reserved && !self.backing.is_reserved_pool();
+                if !is_free || piece <= index || piece >= until {
+                    return Err(reason);
+                }
+                until = piece;
+                self.map_chunks(index, until)?;
+            }
             (index..until).for_each(|chunk| self.tables.set_mapped(chunk, true));
             if !self.backing.is_reserved_pool() {
                 self.note_cuts(index * chunk, (until - index) * chunk);

@@ -116,7 +116,7 @@ mod tests {
         let mut arena = Arena::new(Backing::Base, base, GIGANTIC, true, Shares::NONE).unwrap();
         let starts: Vec<Page> = (1..=60)
             .map(|id| {
-                let start = arena.take(PAGES, 1, 0).unwrap().start;
+                let start = arena.take(PAGES, 1, 0, 0).unwrap().start;
                 arena.set_live(start, PAGES, Block { id, ..Block::RETIRED });
                 bytes_at(arena.address(start)).fill(id as u8);
                 start
@@ -149,7 +149,7 @@ mod tests {
         arena.retire_between();
         arena.trim_idle(u64::MAX, 0, Grain::Chunks);
         assert_eq!(arena.recycled_pages, 0);
-        let again = arena.take(10 * PAGES, 1, 0).unwrap().start;
+        let again = arena.take(10 * PAGES, 1, 0, 0).unwrap().start;
         let address = arena.address(again);
         assert!(
             others.iter().all(|other| *other < address || *other >= address + 10 * PAGES as usize * BASE)

@@ -24,8 +24,8 @@ impl Arena {
         let target = self.find_free(wanted, chunk, (chunk - start % chunk) % chunk)?;
         let to = |page: Page| target + (page - start);
         // The chunks at both ends are others' as well, or have nothing to be moved into them.
-        let is_ready = self.make_fit(target, to(first) - target) == Ok(true)
-            && self.make_fit(to(last), target + wanted - to(last)) == Ok(true)
+        let is_ready = self.make_fit(target, to(first) - target, 0) == Ok(true)
+            && self.make_fit(to(last), target + wanted - to(last), 0) == Ok(true)
             && self.move_chunks(first, last, to(first));
         if !is_ready {
             if let Some((from, until)) = self.whole_chunks(target, target + wanted) {
