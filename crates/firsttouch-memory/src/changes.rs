@@ -49,13 +49,15 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
     match number {
         libc::SYS_mprotect
         | libc::SYS_pkey_mprotect
-        | libc::SYS_mlock
-        | libc::SYS_mlock2
         | libc::SYS_munlock
         | libc::SYS_mbind
         | libc::SYS_remap_file_pages
         | SYS_SET_MEMPOLICY_HOME_NODE
         | SYS_MSEAL => changes(first, second),
+        libc::SYS_mlock | libc::SYS_mlock2 => {
+            heap.note_lock(number == libc::SYS_mlock2 && third & libc::MLOCK_ONFAULT as usize != 0);
+            changes(first, second);
+        }
         libc::SYS_madvise if !is_about_contents(third as c_int) => changes(first, second),
         libc::SYS_madvise if discards(third as c_int) => {
             S::leaving_range(first, second);
@@ -85,7 +87,10 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
         libc::SYS_prlimit64 => note_limit(heap, first, second, third),
         // It would lock the reservation, too: that counts as locked memory, and Linux before 5.18 goes through it page by page when
         // the program ends. The child of vfork(2) has our memory and ends soon.
-        libc::SYS_mlockall if heap.is_of_this_process() => heap.ration_locked(),
+        libc::SYS_mlockall if heap.is_of_this_process() => {
+            heap.note_lock(first as c_int & libc::MCL_ONFAULT != 0);
+            heap.ration_locked();
+        }
         _ if confines(number, arguments) => heap.confine(),
         _ => {}
     }

@@ -11,6 +11,7 @@ use crate::extents::{Block, Extents};
 use crate::forks::Forks;
 use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
+use crate::locks::Locks;
 use crate::mark::Mark;
 use crate::pages::{BASE, Page, Pages};
 use crate::patience::Patience;
@@ -47,6 +48,7 @@ pub struct Heap {
     /// What came with a copy of that process is taken over by whoever comes here first.
     pub(crate) mark: Mark,
     clearer: Clearer,
+    pub(crate) locks: Locks,
     /// What those left to be done whom the lock turned away.
     deferred: Deferred,
     pub(crate) forks: Forks,
@@ -72,6 +74,7 @@ impl Heap {
             is_confined: AtomicBool::new(false),
             mark: Mark::new(),
             clearer: Clearer::new(),
+            locks: Locks::new(),
             deferred: Deferred::new(),
             forks: Forks::new(),
             inner: Lock::new(Inner::NEW),
@@ -421,7 +424,12 @@ impl Heap {
         }
     }
 
-    /// The same for a program that is about to lock all of its memory (mlockall(2)), also if it has no block yet.
+    /// To be called before the program locks memory (mlock(2)): `on_fault` if page by page, when it is touched.
+    pub fn note_lock(&self, on_fault: bool) {
+        self.locks.note(on_fault);
+    }
+
+    /// As [`Heap::ration`], for a program that is about to lock all of its memory (mlockall(2)), also if it has no block yet.
     pub fn ration_locked(&self) {
         match self.enter() {
             Some(mut inner) => inner.ration_locked(),

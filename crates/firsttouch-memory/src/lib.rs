@@ -35,6 +35,7 @@ pub mod inherit;
 pub mod interposer;
 mod lines;
 mod lock;
+mod locks;
 mod mark;
 pub mod object_places;
 mod pages;

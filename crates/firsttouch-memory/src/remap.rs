@@ -48,8 +48,8 @@ fn first_mapping(start: usize, bytes: usize) -> usize {
 /// How the kernel is to move pages: source, bytes, target.
 type Move = unsafe fn(usize, usize, usize) -> Answer;
 
-/// Moves whole pages from `source` to `target`, mapping by mapping, and leaves the source mapped and empty. Huge pages
-/// stay whole where both addresses are congruent modulo their size.
+/// Moves whole pages from `source` to `target`, mapping by mapping, and leaves the source mapped and empty, or nothing there if it
+/// `is_left`. Huge pages stay whole where both addresses are congruent modulo their size.
 ///
 /// What the kernel does not move is handed to `otherwise` (source, target, bytes): the source holds it still, and the
 /// target may be unmapped by then; it answers whether it has seen to it. `moved` is told what the kernel has moved
@@ -61,32 +61,11 @@ pub(crate) unsafe fn move_pages(
     source: usize,
     target: usize,
     bytes: usize,
-    moved: impl FnMut(usize, usize),
-    otherwise: impl FnMut(usize, usize, usize) -> bool,
-) -> bool {
-    // SAFETY: the caller's duty.
-    unsafe { move_by(sys::move_pages_to, source, target, bytes, moved, otherwise) }
-}
-
-/// The same, with nothing left at the source; false if the kernel refuses, and then everything is where it was.
-///
-/// # Safety
-/// As for [`move_pages`].
-pub(crate) unsafe fn move_mappings(source: usize, target: usize, bytes: usize) -> bool {
-    // SAFETY: the caller's duty.
-    unsafe { move_by(sys::move_mapping_to, source, target, bytes, |_, _| {}, |_, _, _| false) }
-}
-
-/// # Safety
-/// As for [`move_pages`].
-unsafe fn move_by(
-    call: Move,
-    source: usize,
-    target: usize,
-    bytes: usize,
+    is_left: bool,
     mut moved: impl FnMut(usize, usize),
     mut otherwise: impl FnMut(usize, usize, usize) -> bool,
 ) -> bool {
+    let call: Move = if is_left { sys::move_mapping_to } else { sys::move_pages_to };
     let mut done = 0;
     while done < bytes {
         // SAFETY: parts of the two ranges.
@@ -196,7 +175,7 @@ mod tests {
         let (source, target) = ranges(8 * HUGE);
         mark(source, 2 * HUGE);
         // SAFETY: both ranges are the test's.
-        assert!(unsafe { move_pages(source, target, 2 * HUGE, |_, _| {}, |_, _, _| false) });
+        assert!(unsafe { move_pages(source, target, 2 * HUGE, false, |_, _| {}, |_, _, _| false) });
         assert!(is_marked(target, 2 * HUGE));
         // The rest was mapped at another time, and is another mapping.
         mark(target, 8 * HUGE);
@@ -204,7 +183,14 @@ mod tests {
         let mut moved = Vec::new();
         // SAFETY: likewise, the other way.
         assert!(unsafe {
-            move_pages(target, source, 8 * HUGE, |from, bytes| moved.push((from, bytes)), |_, _, _| false)
+            move_pages(
+                target,
+                source,
+                8 * HUGE,
+                false,
+                |from, bytes| moved.push((from, bytes)),
+                |_, _, _| false,
+            )
         });
         assert!(is_marked(source, 8 * HUGE));
         assert_eq!(moved.iter().map(|(_, bytes)| bytes).sum::<usize>(), 8 * HUGE);
@@ -219,7 +205,7 @@ mod tests {
         // SAFETY: memory of the test's.
         unsafe { sys::unmap(source + 3 * HUGE, BASE) }.unwrap();
         // SAFETY: likewise.
-        assert!(!unsafe { move_pages(source, target, 4 * HUGE, |_, _| {}, |_, _, _| false) });
+        assert!(!unsafe { move_pages(source, target, 4 * HUGE, false, |_, _| {}, |_, _, _| false) });
         assert!(is_marked(source, 3 * HUGE));
         let mut refused = Vec::new();
         // SAFETY: likewise; where the target was moved back from there is nothing now.
@@ -229,7 +215,7 @@ mod tests {
             true
         };
         // SAFETY: likewise.
-        assert!(unsafe { move_pages(source, target, 4 * HUGE, |_, _| {}, see_to) });
+        assert!(unsafe { move_pages(source, target, 4 * HUGE, false, |_, _| {}, see_to) });
         assert!(is_marked(target, 3 * HUGE));
         assert_eq!(refused, [(source + 3 * HUGE, BASE)]);
     }

@@ -5,6 +5,7 @@ use crate::extents::Block;
 use crate::header;
 use crate::heap::{Heap, page_count};
 use crate::lock::Guard;
+use crate::locks::Locked;
 use crate::pages::{BASE, HUGE, Pages};
 use crate::remap;
 use crate::state::Inner;
@@ -64,6 +65,7 @@ impl Heap {
             unsafe { header::write(run, wanted as usize * BASE, block.offset) };
             return Resized::To(address);
         }
+        let locked = self.locks.of(run..run + pages as usize * BASE);
         if let Some(taken) = inner.extend(slot, start + pages, wanted - pages) {
             inner.totals.live_bytes -= block.bytes;
             inner.count_taken(&taken, bytes);
@@ -79,10 +81,13 @@ impl Heap {
             }
             // SAFETY: as above.
             unsafe { header::write(run, wanted as usize * BASE, block.offset) };
+            if locked == Locked::Wholly {
+                self.locks.lock(run + pages as usize * BASE..run + wanted as usize * BASE);
+            }
             return Resized::To(address);
         }
-        if inner.mappings_are_limited() {
-            let resized = self.relocate(inner, address, bytes);
+        if inner.mappings_are_limited() || inner.locks_all {
+            let resized = self.relocate(inner, address, bytes, locked);
             let (Resized::NoRoom, Some(again)) = (resized, self.enter()) else { return resized };
             inner = again;
         }
@@ -99,13 +104,16 @@ impl Heap {
         inner.totals.live_blocks += 1;
         inner.count_taken(&taken, bytes);
         if let Some(arena) = &mut inner.arenas[slot] {
-            arena.set_live(start, pages, Block { bytes: 0, ..block });
+            // What is moved with its locks leaves nothing: the run is made anew before it serves again.
+            let altered = block.altered || locked != Locked::Not;
+            arena.set_live(start, pages, Block { bytes: 0, altered, ..block });
         }
+        let locks_all = inner.locks_all;
         let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
         let by_kernel = slot == new_slot && !arena.backing.is_reserved_pool();
         let (base, target) = (arena.base, arena.address(taken.start));
-        // What the program has changed of its mappings moves with them.
-        let altered = by_kernel && block.altered;
+        // What the program has changed of its mappings moves with them, and what was locked is locked again.
+        let altered = by_kernel && block.altered || locked == Locked::Wholly && !locks_all;
         arena.set_live(taken.start, wanted, Block { bytes, fallback, altered, ..block });
         let by_kernel = by_kernel && inner.moves < MOST_MOVES;
         inner.hold_less();
@@ -115,7 +123,7 @@ impl Heap {
         let bytes_before = pages as usize * BASE;
         let part = if by_kernel { part_to_move(run, bytes_before, block.altered) } else { run..run };
         // SAFETY: both ranges are blocks of ours that only the caller knows, and the new one is not smaller.
-        if unsafe { self.move_part(slot, run, target, part.clone()) } {
+        if unsafe { self.move_part(slot, run, target, part.clone(), locked != Locked::Not) } {
             for rest in [run..part.start, part.end..run + bytes_before] {
                 // SAFETY: parts of the same ranges.
                 unsafe { copy(rest.start, target + (rest.start - run), rest.len()) };
@@ -126,6 +134,11 @@ impl Heap {
             }
             // SAFETY: as above.
             unsafe { header::write(target, wanted as usize * BASE, block.offset) };
+            if locked == Locked::Wholly {
+                let [from, until] = [part.start, part.end].map(|at| target + (at - run));
+                self.locks.lock(target..from);
+                self.locks.lock(until..target + wanted as usize * BASE);
+            }
             self.free(address);
             return Resized::To((target + usize::from(block.offset)) as *mut u8);
         }
@@ -142,7 +155,13 @@ impl Heap {
     }
 
     /// Makes a block larger elsewhere in its arena, without being in two places at once.
-    fn relocate(&self, mut inner: Guard<'_, Inner>, address: *mut u8, bytes: usize) -> Resized {
+    fn relocate(
+        &self,
+        mut inner: Guard<'_, Inner>,
+        address: *mut u8,
+        bytes: usize,
+        locked: Locked,
+    ) -> Resized {
         let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
         let Some(wanted) = page_count(bytes, block.offset.into()) else { return Resized::NoRoom };
         // The parts at the ends that are copied would lose what the program has changed of them.
@@ -165,15 +184,26 @@ impl Heap {
         }
         // SAFETY: as above.
         unsafe { header::write(target, wanted as usize * BASE, block.offset) };
+        if locked == Locked::Wholly {
+            self.locks.lock(target..target + wanted as usize * BASE);
+        }
         Resized::To((target + usize::from(block.offset)) as *mut u8)
     }
 
     /// Moves a part of a block (addresses, whole pages) to another block's place by the kernel; what the kernel does not
-    /// move is copied. False if it cannot be done; then the part is where it was.
+    /// move is copied. Of what `is_locked` nothing is left: the kernel would go on counting it as locked (seen up to Linux 6.18).
+    /// False if it cannot be done; then the part is where it was.
     ///
     /// # Safety
     /// As for [`remap::move_pages`]; the blocks lie in that arena.
-    unsafe fn move_part(&self, slot: usize, source: usize, target: usize, part: Range<usize>) -> bool {
+    unsafe fn move_part(
+        &self,
+        slot: usize,
+        source: usize,
+        target: usize,
+        part: Range<usize>,
+        is_locked: bool,
+    ) -> bool {
         let with_arena = |act: &dyn Fn(&mut Arena) -> bool| {
             let inner = self.enter_to_save(part.len());
             inner.is_some_and(|mut inner| inner.arenas[slot].as_mut().is_some_and(act))
@@ -195,7 +225,7 @@ impl Heap {
         };
         let to = target + (part.start - source);
         // SAFETY: the caller's duty.
-        unsafe { remap::move_pages(part.start, to, part.len(), moved, otherwise) }
+        unsafe { remap::move_pages(part.start, to, part.len(), is_locked, moved, otherwise) }
     }
 }
 

@@ -19,7 +19,8 @@ impl Inner {
         let mut seen = 0;
         while let Some(arena) = &self.arenas[slot] {
             let gone = Extents::runs_from(arena.table(), seen).find_map(|(start, pages, block)| {
-                let block = block.filter(|block| !block.is_retired())?;
+                // What has no bytes any more is moving, and nothing may be there for a moment.
+                let block = block.filter(|block| !block.is_retired() && block.bytes > 0)?;
                 let (address, bytes) = (arena.address(start), pages as usize * BASE);
                 // Nothing is replaced: the kernel refuses where there is anything.
                 if reserve_at(address, bytes) {

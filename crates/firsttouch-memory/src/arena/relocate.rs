@@ -73,7 +73,7 @@ impl Arena {
             return false;
         }
         // SAFETY: chunks of ours, of a block that only its owner knows, and of a free run.
-        if !unsafe { remap::move_mappings(source, target, bytes) } {
+        if !unsafe { remap::move_pages(source, target, bytes, true, |_, _| {}, |_, _, _| false) } {
             // SAFETY: what was reserved just now.
             let _ = unsafe { sys::unmap(target, bytes) };
             return false;

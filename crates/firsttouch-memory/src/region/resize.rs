@@ -128,7 +128,7 @@ impl Region {
             .map_err(|errno| RegionError::Resize { bytes: whole, errno })?;
         let (source, before) = (self.address, self.bytes);
         // SAFETY: the source is borrowed from its only owner; the target was reserved just now.
-        if !unsafe { remap::move_pages(source, target, before, |_, _| {}, |_, _, _| false) } {
+        if !unsafe { remap::move_pages(source, target, before, false, |_, _| {}, |_, _, _| false) } {
             // The kernel may have cleared the target before it refused, and others may have taken it since: only the
             // guards are certainly still ours.
             // SAFETY: the guard before the target.
@@ -146,7 +146,7 @@ impl Region {
         } else {
             self.address = source;
             // SAFETY: the same ranges, the other way.
-            if !unsafe { remap::move_pages(target, source, before, |_, _| {}, |_, _, _| false) } {
+            if !unsafe { remap::move_pages(target, source, before, false, |_, _| {}, |_, _, _| false) } {
                 // It has moved and is no larger, which is right as well.
                 self.address = target;
                 return opened.map(|()| false);
