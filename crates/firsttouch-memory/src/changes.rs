@@ -205,6 +205,18 @@ fn vectors(address: usize, count: usize) -> impl Iterator<Item = [usize; 2]> {
     (0..count).map_while(move |index| words_at(address.wrapping_add(index * size_of::<libc::iovec>())))
 }
 
+/// Gives up what may be why the kernel had no room for a call; whether there may be room now.
+fn make_room(heap: &Heap, number: c_long, [_, second, third, fourth, ..]: Arguments) -> bool {
+    let bytes = match number {
+        // What is held may be all that the pool has.
+        libc::SYS_mmap if fourth as c_int & libc::MAP_HUGETLB != 0 => return heap.make_room(),
+        libc::SYS_mmap => second,
+        libc::SYS_mremap => third.saturating_sub(second),
+        _ => 0,
+    };
+    heap.make_room_for_mapping(bytes)
+}
+
 /// Makes a system call for the program. Where the kernel has no room for it, but would have without us, what is held for reuse
 /// and reserved is given up first.
 ///
@@ -218,7 +230,7 @@ pub unsafe fn call<S: Interposer>(number: c_long, arguments: Arguments) -> Answe
     // SAFETY: likewise.
     let answer = unsafe { sys::call(number, arguments) };
     let wants_room = number != libc::SYS_ioctl && number != libc::SYS_prctl;
-    if answer == Err(libc::ENOMEM) && wants_room && S::heap().give_up() {
+    if answer == Err(libc::ENOMEM) && wants_room && make_room(S::heap(), number, arguments) {
         // SAFETY: likewise.
         return unsafe { sys::call(number, arguments) };
     }

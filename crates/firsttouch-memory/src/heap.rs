@@ -259,10 +259,10 @@ impl Heap {
         }
     }
 
-    /// Gives up everything that holds no block, because the kernel has no room for something else; whether there may be
-    /// room now, also because another thread has just given it up.
-    pub fn give_up(&self) -> bool {
-        self.may_give(Inner::give_up_for_others)
+    /// Gives up what may be why the kernel has no room for something else that is to map so many bytes, 0 if it maps none; whether there
+    /// may be room now, also because another thread has just given it up.
+    pub fn make_room_for_mapping(&self, bytes: usize) -> bool {
+        self.may_give(|inner| inner.make_room_for_mapping(bytes))
     }
 
     /// The same for a block that the allocator behind has no room for. Programs ask for sizes that nobody has, too: address
@@ -271,7 +271,7 @@ impl Heap {
         self.may_give(Inner::make_room)
     }
 
-    fn may_give(&self, give: fn(&mut Inner)) -> bool {
+    fn may_give(&self, give: impl FnOnce(&mut Inner)) -> bool {
         // For who confined itself the kernel is asked nothing more.
         let inner = self.enter().filter(|inner| inner.span.is_some() && !inner.is_confined());
         // A child of vfork(2) has our memory.

@@ -46,6 +46,7 @@ pub mod record_line;
 mod region;
 mod remap;
 mod resize;
+mod room;
 mod settings;
 mod shares;
 mod snapshot;

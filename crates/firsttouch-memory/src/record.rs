@@ -52,6 +52,8 @@ pub(crate) struct Record<'a> {
     pub(crate) refused: &'a [usize; Reason::ALL.len()],
     /// Why nothing is placed any more.
     pub(crate) stood_down: Option<Reason>,
+    /// Nothing is held for reuse.
+    pub(crate) is_rationed: bool,
     /// The program ends now; otherwise this is a peak, and there may be more to come.
     pub(crate) complete: bool,
     /// Writes further lines.
@@ -165,6 +167,11 @@ impl Record<'_> {
                 bytes: block.bytes as u64,
                 huge_bytes: block.huge_bytes.map(|bytes| bytes as u64),
             })?;
+        }
+        if self.is_rationed {
+            line(RecordLine::Note(
+                "what was freed was not held for reuse: address space or data is limited, memory is locked or strictly counted, or the program wanted the addresses",
+            ))?;
         }
         if snapshot.unreadable {
             line(RecordLine::Note("page sizes could not be read: /proc is not mounted"))?;

@@ -441,46 +441,6 @@ impl Inner {
         self.ration();
     }
 
-    /// Gives up all that holds no block.
-    pub(crate) fn give_up(&mut self) {
-        self.ration();
-        self.give_back_all();
-    }
-
-    /// Whether what is mapped is taken from what else the program may map.
-    pub(crate) fn mappings_are_limited(&self) -> bool {
-        self.span.as_ref().is_some_and(|span| span.is_strict) || sys::mappings_are_limited()
-    }
-
-    /// The kernel refused to map: whether that may be because of what is reserved, where another process has set a limit, and is
-    /// so no longer.
-    fn gave_up_in_limit(&mut self) -> bool {
-        let is_reserved = self.span.as_ref().is_some_and(|span| span.reserved);
-        let may_be_why = is_reserved && self.mappings_are_limited();
-        if may_be_why {
-            self.give_up();
-        }
-        may_be_why
-    }
-
-    /// The same because the kernel has no room for something else; where mappings are limited, what is free between blocks as well.
-    pub(crate) fn give_up_for_others(&mut self) {
-        self.give_up();
-        if self.mappings_are_limited() {
-            self.arenas.iter_mut().flatten().for_each(Arena::retire_between);
-        }
-    }
-
-    /// Gives up what may be why the kernel has no room for a block of the program's: what is held for reuse, and, where
-    /// mappings are limited, everything else without blocks as well.
-    pub(crate) fn make_room(&mut self) {
-        if self.mappings_are_limited() {
-            self.give_up_for_others();
-        } else {
-            self.arenas.iter_mut().flatten().for_each(Arena::unmap_free_chunks);
-        }
-    }
-
     /// Whether an address lies in memory of ours.
     pub(crate) fn covers(&self, address: usize) -> bool {
         self.arenas.iter().flatten().any(|arena| arena.covers(address))
@@ -542,6 +502,7 @@ impl Inner {
                 snapshot: &self.snapshot,
                 refused: &self.refused,
                 stood_down: self.stood_down,
+                is_rationed: self.span.as_ref().is_some_and(|span| !span.reserved),
                 complete,
                 more,
             }
