@@ -6,7 +6,8 @@
 //! the same again has its peak behind it, and all of it may be held.
 //!
 //! The kernel's own count of the process is read (`statm`, some microseconds) where the last reading does not tell, which is so
-//! while the program has more than ever. What of live blocks nobody has touched yet is taken for touched: it will be. In a program
+//! while the program has more than ever, and once in a tick of the clock. What of live blocks nobody has touched yet is taken for touched:
+//! it will be. A tenth of that peak may be held whatever is live: beside what the program has by itself it is never too much. In a program
 //! with several threads a reading takes another thread, which a busy processor keeps waiting, while others may wait for
 //! the heap; so it is read now and then there, and meanwhile nothing is held beyond what is known.
 
@@ -15,8 +16,10 @@ use crate::lines::apart_from;
 use crate::pages::HUGE;
 use firsttouch_linux::sys;
 
-/// How long a reading by a thread of its own is not repeated.
+/// How long a reading by a thread of its own is not repeated, and one that needs none: a tick of the coarse clock, for who frees the same
+/// again and again and may not hold it.
 const APART_NS: u64 = 100_000_000;
+const ALONE_NS: u64 = 1;
 
 /// What is known of the program's own memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +28,8 @@ pub(crate) struct Footprint {
     peak_bytes: usize,
     /// What it had beside blocks at the last reading.
     other_bytes: usize,
-    /// When a thread of its own read it last.
-    read_apart_ns: u64,
+    /// It is not read before this time.
+    next_read_ns: u64,
 }
 
 /// Bytes in blocks, and held for reuse.
@@ -39,7 +42,7 @@ pub(crate) struct Placed {
 }
 
 impl Footprint {
-    pub(crate) const UNKNOWN: Footprint = Footprint { peak_bytes: 0, other_bytes: 0, read_apart_ns: 0 };
+    pub(crate) const UNKNOWN: Footprint = Footprint { peak_bytes: 0, other_bytes: 0, next_read_ns: 0 };
 
     /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet. Where there are
     /// `others`, files are not opened beside theirs.
@@ -51,17 +54,17 @@ impl Footprint {
     }
 
     fn is_within(&self, placed: Placed, bytes: usize) -> bool {
-        self.other_bytes + placed.live_bytes + placed.held_bytes + bytes <= self.limit()
+        let held = placed.held_bytes + bytes;
+        // A tenth beside whatever the program has by itself is never too much, and nothing has to be known for it.
+        held <= tenth(self.peak_bytes) || self.other_bytes + placed.live_bytes + held <= self.limit()
     }
 
     fn may_be_read(&mut self, others: bool, now_ns: impl Fn() -> u64) -> bool {
-        if others {
-            let now_ns = now_ns();
-            if self.read_apart_ns != 0 && now_ns.saturating_sub(self.read_apart_ns) < APART_NS {
-                return false;
-            }
-            self.read_apart_ns = now_ns;
+        let now_ns = now_ns();
+        if now_ns < self.next_read_ns {
+            return false;
         }
+        self.next_read_ns = now_ns + if others { APART_NS } else { ALONE_NS };
         true
     }
 
@@ -147,10 +150,23 @@ mod tests {
     #[test]
     fn with_several_threads_it_is_read_now_and_then() {
         let mut footprint = Footprint::UNKNOWN;
-        assert!(footprint.may_be_read(false, || 5) && footprint.may_be_read(false, || 5));
-        assert!(footprint.may_be_read(true, || 5) && !footprint.may_be_read(true, || 5));
+        assert!(footprint.may_be_read(false, || 5) && !footprint.may_be_read(false, || 5));
+        assert!(footprint.may_be_read(true, || 6) && !footprint.may_be_read(true, || 6));
         assert!(
-            !footprint.may_be_read(true, || 4 + APART_NS) && footprint.may_be_read(true, || 5 + APART_NS)
+            !footprint.may_be_read(true, || 5 + APART_NS) && footprint.may_be_read(true, || 6 + APART_NS)
+        );
+    }
+
+    #[test]
+    fn a_tenth_may_be_held_whatever_is_live() {
+        let mut footprint = Footprint::UNKNOWN;
+        // Nobody has touched most of what is live.
+        assert!(
+            footprint.is_within(placed(300, 0), 2 * MIB) && !footprint.is_within(placed(300, 1), 2 * MIB)
+        );
+        assert!(!footprint.is_within_by(placed(300, 0), 7 * MIB, || Some(60 * MIB)));
+        assert!(
+            footprint.is_within(placed(300, 0), 6 * MIB) && !footprint.is_within(placed(300, 0), 7 * MIB)
         );
     }
 

@@ -292,6 +292,12 @@ impl Heap {
         bytes >= self.least.load(Ordering::Relaxed) && bytes <= self.most.load(Ordering::Relaxed)
     }
 
+    /// Whether a block that is placed, and is to have that size, stays placed: where it becomes a little smaller than what is placed it would
+    /// be copied at every turn of a size that goes up and down.
+    pub fn keeps(&self, bytes: usize) -> bool {
+        bytes >= self.least.load(Ordering::Relaxed) / 2 && bytes <= self.most.load(Ordering::Relaxed)
+    }
+
     /// Whether an address lies in the span, so that only this heap can own it.
     pub fn owns(&self, address: *const u8) -> bool {
         (address as usize).wrapping_sub(self.span_base.load(Ordering::Relaxed))

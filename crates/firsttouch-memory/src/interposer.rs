@@ -283,7 +283,7 @@ unsafe fn resize_ours<S: Interposer>(address: *mut c_void, bytes: usize) -> *mut
         return unsafe { S::realloc(address, bytes) };
     };
     // A block that grows stays placed even when placing was switched off meanwhile: moving it out would be the surprise.
-    if heap.wants(bytes) || bytes >= old_bytes {
+    if heap.keeps(bytes) || bytes >= old_bytes {
         // SAFETY: the contract of realloc: the block is the caller's alone during the call.
         if let Resized::To(target) = unsafe { heap.resize(address.cast(), bytes) } {
             return target.cast();
