@@ -3,7 +3,7 @@
 //! The environment that carries the agent is inherited. The placed process needs it, because it may execute another
 //! program and still be the one that was meant (Rscript becomes sh becomes R); a child does not, and one built with a
 //! sanitizer would refuse to start. So the functions of the exec family, when called in another process than the
-//! placed one, and posix_spawn in any, pass an environment without the agent, unless children are to be followed. So
+//! placed one, and posix_spawn and pidfd_spawn in any, pass an environment without the agent, unless children are to be followed. So
 //! they do, wherever they are called, for a program that must not have it (`eligible`), and for any once the program has
 //! confined itself: the filter is inherited, and the agent asks the kernel for more than the C library when it begins.
 //!
@@ -15,7 +15,9 @@
 use crate::binding::with_errno;
 use crate::eligible::refuses_agent;
 use crate::environment::{self, Strings, with_environment};
-use crate::next::{EXECVPE, FEXECVE, Next, SPAWN, SPAWN_CHDIR, SPAWN_FCHDIR, SPAWNP};
+use crate::next::{
+    EXECVPE, FEXECVE, Next, PIDFD_SPAWN, PIDFD_SPAWNP, SPAWN, SPAWN_CHDIR, SPAWN_FCHDIR, SPAWNP,
+};
 use crate::setup::found;
 use crate::{HEAP, threads};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -24,14 +26,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::channel::Line;
 use firsttouch_linux::sys;
 
-type Spawn = unsafe extern "C" fn(
-    *mut libc::pid_t,
-    *const c_char,
-    *const c_void,
-    *const c_void,
-    Strings,
-    Strings,
-) -> c_int;
+/// The number of the process is put into the first, or a descriptor of it.
+type Spawn =
+    unsafe extern "C" fn(*mut c_int, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -64,6 +61,15 @@ fn leaves_in(folder: c_int, path: *const c_char) -> bool {
 /// Whether a program started as a child, with these file actions, must not have the agent.
 fn child_leaves(path: *const c_char, actions: *const c_void) -> bool {
     HEAP.is_confined() || !environment::follows() || is_elsewhere(path, actions) || refuses_agent(path)
+}
+
+/// The same of a program that is found along PATH.
+///
+/// # Safety
+/// As for [`with_file`].
+unsafe fn named_child_leaves(name: *const c_char, actions: *const c_void) -> bool {
+    // SAFETY: the same contract.
+    unsafe { with_file(name, |path| child_leaves(path, actions)) }
 }
 
 /// The program has made file actions that change the folder.
@@ -193,47 +199,11 @@ pub unsafe extern "C" fn execveat(
     unsafe { with_environment(environment, leaves_in(folder, path), start) }
 }
 
-/// posix_spawn(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn posix_spawn(
-    process: *mut libc::pid_t,
-    path: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    arguments: Strings,
-    environment: Strings,
-) -> c_int {
-    crate::setup::construct();
-    // SAFETY: the same contract.
-    unsafe {
-        let leave = child_leaves(path, actions);
-        spawn_by(&SPAWN, leave, process, path, actions, attributes, arguments, environment)
-    }
-}
-
-/// posix_spawnp(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn posix_spawnp(
-    process: *mut libc::pid_t,
-    file: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    arguments: Strings,
-    environment: Strings,
-) -> c_int {
-    crate::setup::construct();
-    // SAFETY: the same contract.
-    unsafe {
-        let leave = with_file(file, |path| child_leaves(path, actions));
-        spawn_by(&SPAWNP, leave, process, file, actions, attributes, arguments, environment)
-    }
-}
-
 #[expect(clippy::too_many_arguments, reason = "posix_spawn has as many")]
 unsafe fn spawn_by(
     real: &Next,
     leave: bool,
-    process: *mut libc::pid_t,
+    process: *mut c_int,
     program: *const c_char,
     actions: *const c_void,
     attributes: *const c_void,
@@ -251,6 +221,37 @@ unsafe fn spawn_by(
     };
     // SAFETY: the contract of posix_spawn.
     unsafe { with_environment(environment, leave, start) }
+}
+
+macro_rules! functions_that_spawn {
+    ($($next:ident: $name:ident where $leaves:ident;)*) => {$(
+        #[doc = concat!(stringify!($name), "(3).")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            process: *mut c_int,
+            program: *const c_char,
+            actions: *const c_void,
+            attributes: *const c_void,
+            arguments: Strings,
+            environment: Strings,
+        ) -> c_int {
+            crate::setup::construct();
+            // SAFETY: the same contract.
+            unsafe {
+                let leave = $leaves(program, actions);
+                spawn_by(&$next, leave, process, program, actions, attributes, arguments, environment)
+            }
+        }
+    )*};
+}
+
+// Those that answer with a descriptor of the process are of glibc 2.39. Behind an older one they answer what they do on a kernel that
+// cannot do it, and whoever calls them knows another way.
+functions_that_spawn! {
+    SPAWN: posix_spawn where child_leaves;
+    SPAWNP: posix_spawnp where named_child_leaves;
+    PIDFD_SPAWN: pidfd_spawn where child_leaves;
+    PIDFD_SPAWNP: pidfd_spawnp where named_child_leaves;
 }
 
 macro_rules! functions_that_change_folders {

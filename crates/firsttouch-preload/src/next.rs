@@ -52,6 +52,8 @@ pub(crate) static EXECVPE: Next = Next::new(c"execvpe");
 pub(crate) static FEXECVE: Next = Next::new(c"fexecve");
 pub(crate) static SPAWN: Next = Next::new(c"posix_spawn");
 pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
+pub(crate) static PIDFD_SPAWN: Next = Next::new(c"pidfd_spawn");
+pub(crate) static PIDFD_SPAWNP: Next = Next::new(c"pidfd_spawnp");
 pub(crate) static SPAWN_CHDIR: Next = Next::new(c"posix_spawn_file_actions_addchdir_np");
 pub(crate) static SPAWN_FCHDIR: Next = Next::new(c"posix_spawn_file_actions_addfchdir_np");
 pub(crate) static SYSCALL: Next = Next::new(c"syscall");
@@ -89,6 +91,8 @@ pub(crate) fn find_all() {
         &FEXECVE,
         &SPAWN,
         &SPAWNP,
+        &PIDFD_SPAWN,
+        &PIDFD_SPAWNP,
         &SPAWN_CHDIR,
         &SPAWN_FCHDIR,
         &SYSCALL,

@@ -16,10 +16,11 @@ type Case = (&'static str, fn() -> Outcome);
 /// Every case with its name.
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = of_kernels();
-    tests.extend(named([(
-        "garbage in the profile is refused before anything runs",
-        profiles as fn() -> Outcome,
-    )]));
+    let cases: [Case; 2] = [
+        ("garbage in the profile is refused before anything runs", profiles),
+        ("a child that is started by a descriptor has the agent if it is followed", spawned),
+    ];
+    tests.extend(named(cases));
     tests
 }
 
@@ -166,15 +167,18 @@ fn opener() -> Outcome<PathBuf> {
     compile("libraries.c", &["-ldl".to_owned()], &[])
 }
 
-fn linked_one() -> Outcome<PathBuf> {
-    let library = library("early")?;
+fn linked_to(name: &str, source: &str, library: &Path) -> Outcome<PathBuf> {
     let flags = [
         "-ldl".to_owned(),
         "-Wl,--no-as-needed".to_owned(),
         library.to_str().unwrap().to_owned(),
         format!("-Wl,-rpath,{}", programs().display()),
     ];
-    compile_as("libraries-linked", "libraries.c", &flags, &[])
+    compile_as(name, source, &flags, &[])
+}
+
+fn linked_one() -> Outcome<PathBuf> {
+    linked_to("libraries-linked", "libraries.c", &library("early")?)
 }
 
 fn behind() -> Outcome<PathBuf> {
@@ -212,6 +216,29 @@ fn runs_well(program: &Path, arguments: &[String], outside: Option<&str>) {
 fn opened() -> Outcome {
     let (library, program) = (library("deep")?, opener()?);
     runs_well(&program, &[library.to_str().unwrap().to_owned()], None);
+    Ok(())
+}
+
+/// Older C libraries do not have what starts one so: a library that the program is linked to stands in for a newer one.
+fn spawned() -> Outcome {
+    let program = linked_to("children-linked", "children.c", &library("pidfd_spawn")?)?;
+    let _lock = MachineLock::shared();
+    for (options, child) in [(&[][..], "alone"), (&["--follow".to_owned()], "with it")] {
+        for function in ["pidfd_spawn", "pidfd_spawnp"] {
+            let arguments = [function, "for certain"].map(str::to_owned);
+            let launch = Launch {
+                hand: Hand::Exec,
+                options,
+                program: &program,
+                arguments: &arguments,
+                outside: None,
+                inside: None,
+            };
+            let ended = launch.run();
+            let expected = format!("parent with\nchild {child}");
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), expected.as_str()), "{ended:?}");
+        }
+    }
     Ok(())
 }
 

@@ -9,6 +9,12 @@
 //# run: -- spawnp
 //# expect: stdout=parent with
 //# expect: stdout=child without
+//# run: -- pidfd_spawn
+//# expect: stdout=parent with
+//# expect: stdout=child alone
+//# run: --follow -- pidfd_spawnp
+//# expect: stdout=parent with
+//# expect: stdout=child with it
 //# run: -- execv
 //# expect: stdout=parent with
 //# expect: stdout=child without
@@ -145,6 +151,21 @@ static void be_refused(char **words)
     _exit(0);
 }
 
+/* By pidfd_spawn or pidfd_spawnp, of glibc 2.39. Without them, and where they may be missing, as programs do then. */
+static void start_by_descriptor(const char *name, int may_be_missing, char **words)
+{
+    int (*spawn)(int *, const char *, const void *, const void *, char **, char **) = dlsym(RTLD_DEFAULT, name);
+    int descriptor = -1, answer = spawn == NULL ? ENOSYS : spawn(&descriptor, words[0], NULL, NULL, words, environ);
+    if (may_be_missing && answer == ENOSYS) {
+        pid_t child;
+        CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0 && end_of(child) == 0);
+        return;
+    }
+    siginfo_t end = {0};
+    CHECK(answer == 0 && waitid(P_PIDFD, descriptor, &end, WEXITED) == 0);
+    CHECK(end.si_code == CLD_EXITED && end.si_status == 0);
+}
+
 /* As who starts a placed program does: the settings are those of that one, whatever this process has. */
 static void place_child(void)
 {
@@ -167,6 +188,10 @@ int main(int count, char **arguments)
         for (int index = 2; index < count; index++)
             CHECK(atoi(arguments[index]) == index);
         show("child");
+        return 0;
+    }
+    if (strcmp(way, "tell") == 0) {
+        dprintf(1, "child %s\n", dlsym(RTLD_DEFAULT, "firsttouch_agent_status") == NULL ? "alone" : "with it");
         return 0;
     }
     if (strcmp(way, "refused") == 0) {
@@ -194,6 +219,12 @@ int main(int count, char **arguments)
         FILE *reader = popen(line, "r");
         CHECK(reader != NULL && fgets(said, sizeof said, reader) != NULL && pclose(reader) == 0);
         dprintf(1, "%s", said);
+        return 0;
+    }
+    if (IS("pidfd_spawn") || IS("pidfd_spawnp")) {
+        /* What is loaded for nothing has left the environment by the time that a child shows it. */
+        words[1] = "tell";
+        start_by_descriptor(way, count == 2, words);
         return 0;
     }
     if (IS("placed"))
