@@ -193,6 +193,12 @@ impl Arena {
         self.base + page as usize * BASE
     }
 
+    /// Where the chunk behind that of a page begins.
+    pub(crate) fn chunk_after(&self, page: Page) -> Page {
+        let chunk = self.chunk_pages();
+        (page / chunk + 1).saturating_mul(chunk)
+    }
+
     fn chunk_pages(&self) -> u32 {
         (self.backing.chunk_bytes() / BASE) as u32
     }
@@ -359,8 +365,7 @@ impl Arena {
     /// # Safety
     /// As for the advice.
     unsafe fn advise(&self, from: Page, until: Page, advice: i32) -> bool {
-        let chunk = self.chunk_pages();
-        let end_of_chunk = |page: Page| (page / chunk + 1).saturating_mul(chunk).min(until);
+        let end_of_chunk = |page: Page| self.chunk_after(page).min(until);
         let (mut at, mut is_taken) = (from, true);
         while at < until {
             let is_mapped = self.is_mapped_page(at);

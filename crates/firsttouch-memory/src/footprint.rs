@@ -53,7 +53,8 @@ impl Footprint {
             || self.may_be_read(others, sys::coarse_ns) && self.is_within_by(placed, bytes, read)
     }
 
-    fn is_within(&self, placed: Placed, bytes: usize) -> bool {
+    /// The same by what is known: without a reading.
+    pub(crate) fn is_within(&self, placed: Placed, bytes: usize) -> bool {
         let held = placed.held_bytes + bytes;
         // A tenth beside whatever the program has by itself is never too much, and nothing has to be known for it.
         held <= tenth(self.peak_bytes) || self.other_bytes + placed.live_bytes + held <= self.limit()

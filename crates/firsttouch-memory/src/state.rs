@@ -326,13 +326,20 @@ impl Inner {
         let bytes = pages as usize * BASE;
         let placed = self.placed();
         let held = placed.held_bytes + bytes;
-        let holds = held as u64 <= self.recycle_budget()
-            && (self.settings.recycle_bytes.is_some()
-                || self.footprint.may_hold(placed, bytes, self.has_threads));
+        let budget = self.recycle_budget();
+        let is_free_to_hold = self.settings.recycle_bytes.is_none();
+        let holds = held as u64 <= budget
+            && (!is_free_to_hold || self.footprint.may_hold(placed, bytes, self.has_threads));
+        // The words before the block have created its first page, which would be cleared anew for the next block: of one that nobody
+        // has touched it is all there is.
+        let first_bytes = Backing::ALL[slot].chunk_bytes();
+        let may_hold_first = is_free_to_hold
+            && (placed.held_bytes + first_bytes) as u64 <= budget
+            && self.footprint.is_within(placed, first_bytes);
         let Some(arena) = &mut self.arenas[slot] else { return };
         let (from, until) = arena.give_back(start, pages);
         if !holds {
-            arena.trim(from, until);
+            arena.trim(if may_hold_first { arena.chunk_after(start) } else { from }, until);
         }
         self.totals.most_held_bytes = self.totals.most_held_bytes.max(self.held_pages() as usize * BASE);
     }
