@@ -1,9 +1,10 @@
 //! Which mappings of a process are worked on, and in which order. Pure: the readings come in as values.
 
 use crate::survey::Seen;
-use firsttouch_linux::maps::Backing;
+use firsttouch_linux::maps::{Backing, Mapping};
 use firsttouch_linux::smaps::PMD_BYTES;
-use firsttouch_process::{is_plain, is_thread_stack};
+use firsttouch_memory::Reason;
+use firsttouch_process::{is_plain, is_thread_stack, may_have_blocks};
 use firsttouch_sorted::sort_by_key;
 use std::cmp::Reverse;
 
@@ -18,9 +19,9 @@ pub(crate) struct Area {
     pub(crate) resident_bytes: u64,
     /// Of these, on huge pages.
     pub(crate) huge_bytes: u64,
-    /// Of these, given up by the program (`MADV_FREE`), as far as that was read.
-    pub(crate) lazy_free_bytes: u64,
-    /// Of these, used since somebody last cleared the accessed bits; `None` if the kernel does not say.
+    /// Of these, given up by the program (`MADV_FREE`); `None` if nobody says.
+    pub(crate) lazy_free_bytes: Option<u64>,
+    /// Of these, used since somebody last cleared the accessed bits; `None` if nobody says.
     pub(crate) referenced_bytes: Option<u64>,
     /// It can be collapsed: private memory that the program fills itself, read and written; or such memory that processes
     /// share.
@@ -29,8 +30,6 @@ pub(crate) struct Area {
     pub(crate) shared: bool,
     /// It could be collapsed, if its address had the same place in a huge page as its bytes have in what is shared.
     pub(crate) displaced: bool,
-    /// The program forbids huge pages here.
-    pub(crate) forbidden: bool,
 }
 
 impl Area {
@@ -46,39 +45,77 @@ impl Area {
     }
 }
 
-/// The mappings that are worked on, the most worthwhile first. Stacks of threads, guards, what the kernel treats in a way
-/// of its own and, unless asked for, files are none.
-pub(crate) fn areas(seen: &[Seen], files: bool) -> Vec<Area> {
-    let mut areas = Vec::new();
-    for (index, one) in seen.iter().enumerate() {
-        let mapping = &one.mapping;
-        let below = index.checked_sub(1).map(|index| &seen[index].mapping);
-        let wanted = match mapping.backing() {
-            Backing::Anonymous => true,
-            Backing::File => files,
-            Backing::Stack | Backing::Kernel => false,
-        };
-        let left = one.special || mapping.is_inaccessible() || is_thread_stack(mapping, below);
-        if !wanted || left || one.resident_bytes == 0 {
-            continue;
+/// The mappings of a process, by what is done with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Areas {
+    /// Those that are worked on, the most worthwhile first.
+    pub(crate) worked_on: Vec<Area>,
+    /// Bytes on base pages of the program's own memory that is not collapsed, and why.
+    pub(crate) left: Vec<(Reason, u64)>,
+}
+
+impl Areas {
+    /// Stacks, guards, what the kernel treats in a way of its own and, unless asked for, files are not worked on.
+    pub(crate) fn of(seen: &[Seen], files: bool) -> Areas {
+        let mut areas = Areas::default();
+        for (index, one) in seen.iter().enumerate().filter(|(_, one)| one.resident_bytes > 0) {
+            let mapping = &one.mapping;
+            let below = index.checked_sub(1).map(|index| &seen[index].mapping);
+            let shares =
+                files && mapping.is_shared_memory() && mapping.shared && mapping.read && mapping.write;
+            let reason = why_left(one, below, shares);
+            if let Some(reason) = reason {
+                // What is too little for a block would not be collapsed elsewhere, either.
+                let small_bytes = one.resident_bytes.saturating_sub(one.huge_bytes);
+                let reason = if may_have_blocks(small_bytes, 0) { reason } else { Reason::NoWholeBlock };
+                areas.left.push((reason, small_bytes));
+            }
+            let wanted = match mapping.backing() {
+                Backing::Anonymous => !is_thread_stack(mapping, below),
+                Backing::File => files,
+                Backing::Stack | Backing::Kernel => false,
+            };
+            if !wanted || one.special || mapping.is_inaccessible() {
+                continue;
+            }
+            let displaced = shares && mapping.start.wrapping_sub(mapping.offset) % PMD_BYTES != 0;
+            areas.worked_on.push(Area {
+                start: mapping.start,
+                end: mapping.end,
+                resident_bytes: one.resident_bytes,
+                huge_bytes: one.huge_bytes,
+                lazy_free_bytes: one.lazy_free_bytes,
+                referenced_bytes: one.referenced_bytes,
+                shared: shares,
+                collapsible: reason.is_none() && (is_plain(mapping, below) || shares && !displaced),
+                displaced: displaced && reason.is_none(),
+            });
         }
-        let shares = mapping.is_shared_memory() && mapping.shared && mapping.read && mapping.write;
-        let displaced = shares && mapping.start.wrapping_sub(mapping.offset) % PMD_BYTES != 0;
-        areas.push(Area {
-            start: mapping.start,
-            end: mapping.end,
-            resident_bytes: one.resident_bytes,
-            huge_bytes: one.huge_bytes,
-            lazy_free_bytes: one.lazy_free_bytes,
-            referenced_bytes: one.referenced_bytes,
-            shared: shares,
-            collapsible: is_plain(mapping, below) || shares && !displaced,
-            displaced,
-            forbidden: one.forbidden,
-        });
+        sort_by_key(&mut areas.worked_on, |area| (Reverse(area.worth()), area.start));
+        areas
     }
-    sort_by_key(&mut areas, |area| (Reverse(area.worth()), area.start));
-    areas
+}
+
+/// Why memory that is the program's own, or that it `shares` and is asked for, is not collapsed.
+fn why_left(one: &Seen, below: Option<&Mapping>, shares: bool) -> Option<Reason> {
+    let mapping = &one.mapping;
+    match mapping.backing() {
+        Backing::Stack => return Some(Reason::Stack),
+        Backing::Anonymous => {}
+        Backing::File if shares => {}
+        Backing::File | Backing::Kernel => return None,
+    }
+    if one.watched {
+        Some(Reason::Userfaultfd)
+    } else if one.special {
+        None
+    } else if is_thread_stack(mapping, below) {
+        Some(Reason::Stack)
+    } else if one.forbidden {
+        Some(Reason::NohugepageVma)
+    } else {
+        (!mapping.read || !mapping.write).then_some(Reason::NotWritable)
+    }
 }
 
 #[cfg(test)]
@@ -108,15 +145,42 @@ mod tests {
         ]
         .concat();
         let seen: Vec<Seen> = parse_smaps(&text).unwrap().into_iter().map(Seen::from).collect();
-        let starts = || areas(&seen, false).iter().map(|area| area.start).collect::<Vec<_>>();
-        assert_eq!(starts(), [0x2000_0000, 0x3000_0000, 0xa000_0000, 0x1000_0000]);
-        let with_files = areas(&seen, true);
+        let Areas { worked_on: areas, left } = Areas::of(&seen, false);
+        let starts: Vec<u64> = areas.iter().map(|area| area.start).collect();
+        assert_eq!(starts, [0x2000_0000, 0x3000_0000, 0xa000_0000, 0x1000_0000]);
+        let with_files = Areas::of(&seen, true).worked_on;
         let fits = |start| {
             with_files.iter().find(|area| area.start == start).map(|area| (area.collapsible, area.displaced))
         };
         assert_eq!(fits(0x5000_0000), Some((true, false)));
         assert_eq!(fits(0x6000_1000), Some((false, true)));
-        let areas = areas(&seen, false);
-        assert!(areas[1].forbidden && areas[1].collapsible && !areas[2].collapsible);
+        assert!(areas[0].collapsible && !areas[1].collapsible && !areas[2].collapsible);
+        let reasons = [
+            (Reason::NohugepageVma, 4096 << 10),
+            (Reason::Stack, 65536 << 10),
+            (Reason::Stack, 8192 << 10),
+            (Reason::NoWholeBlock, 4 << 10),
+        ];
+        assert_eq!(left, reasons);
+    }
+
+    #[test]
+    fn what_is_left_has_its_reason() {
+        let reason = |line: &str, flags: &str| {
+            let seen = parse_smaps(&region(line, 2048, 0, flags)).unwrap().into_iter().map(Seen::from);
+            let Areas { worked_on, left } = Areas::of(&seen.collect::<Vec<_>>(), false);
+            assert!(worked_on.iter().all(|area| area.collapsible == left.is_empty()));
+            left.first().copied()
+        };
+        let own = "10000000-20000000 rw-p 0 00:00 0 ";
+        assert_eq!(reason(own, "rd wr"), None);
+        assert_eq!(reason(own, "rd wr gd"), None, "what grows down is as any other");
+        assert_eq!(reason(own, "rd wr um"), Some((Reason::Userfaultfd, 2048 << 10)));
+        for line in ["10000000-20000000 r--p 0 00:00 0 ", "10000000-20000000 ---p 0 00:00 0 "] {
+            assert_eq!(reason(line, "mr"), Some((Reason::NotWritable, 2048 << 10)));
+        }
+        for line in ["10000000-20000000 rw-p 0 08:01 9 /a/file", "10000000-20000000 r--p 0 00:00 0 [vvar]"] {
+            assert_eq!(reason(line, "rd"), None, "nobody asked for it");
+        }
     }
 }

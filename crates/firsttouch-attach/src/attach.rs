@@ -203,7 +203,7 @@ fn with_journal(
             before.longest_walk.as_secs_f64() * 1e3
         ));
     }
-    let job = plan(&mut work, request, &before.areas)
+    let job = plan(&mut work, request, &before.areas.worked_on)
         .map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
     if thp_is_forbidden(target) && request.asked.huge_pages {
         work.shortfalls.add(Reason::ThpDisabledByPrctl, 0);
@@ -219,7 +219,7 @@ fn with_journal(
             .map_err(|halt| AttachError::of(halt, pid, "attach to the memory"))?;
         let outcome = {
             let _urgent = Urgent::begin();
-            carry_out(&mut work, request, &job, &before.areas, &mut collapsed)
+            carry_out(&mut work, request, &job, &before.areas.worked_on, &mut collapsed)
         };
         wall_s = begun.elapsed().as_secs_f64();
         let now = reader.read(work.executor).ok().filter(|_| target.check().is_ok());

@@ -1,6 +1,6 @@
 //! Memory onto huge pages, call by call.
 
-use crate::areas::Area;
+use crate::areas::{Area, Areas};
 use crate::fresh::Fresh;
 use crate::pace::Pace;
 use crate::work::{Halt, Phase, Work};
@@ -29,13 +29,20 @@ const MOST_REFUSALS: u32 = 2 * 64;
 /// Calls in a row that found the memory of the control group full, after which it stays so.
 const MOST_FULL: u32 = 3;
 
+/// What a running process has for `no-whole-block`.
+const NO_WHOLE_BLOCK: &str = "nothing to mend: edges of mappings, blocks with a guard or a page in swap in them, and blocks of which less than half, of shared memory \
+     less than all, is its own (never written, given up, or shared since a fork)";
+
 /// The blocks of these areas that are worth collapsing.
 pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Halt> {
     let mut all = Vec::new();
-    for area in areas.iter().filter(|area| area.collapsible && !area.forbidden) {
-        if !may_have_blocks(area.small_bytes(), area.lazy_free_bytes) {
+    for area in areas.iter().filter(|area| area.collapsible) {
+        let small_bytes = area.small_bytes();
+        if !may_have_blocks(small_bytes, area.lazy_free_bytes.unwrap_or(0)) {
             continue;
         }
+        // Where nobody says, all may be given up; what processes share cannot be.
+        let lazy_free_bytes = area.lazy_free_bytes.unwrap_or(if area.shared { 0 } else { small_bytes });
         work.may_go_on()?;
         let pagemap = work.target.pagemap();
         let runs = pagemap.resident_runs(area.start, area.end).map_err(|error| work.halt_of(error))?;
@@ -44,7 +51,7 @@ pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Hal
         let parts = runs.map_or_else(|| vec![whole.clone()], |runs| small_parts(&whole, &runs));
         for part in parts {
             let entries = |start, pages| pagemap.entries(start, pages);
-            let runs = whole_blocks(part, area.lazy_free_bytes, area.shared, entries);
+            let runs = whole_blocks(part, lazy_free_bytes, area.shared, entries);
             all.extend(runs.map_err(|error| work.halt_of(error))?);
         }
     }
@@ -213,19 +220,19 @@ fn is_mapped(work: &Work<'_>, range: Range<u64>) -> bool {
 
 /// Takes note of what was left on base pages, by why; `areas` are those of afterwards, `planned_bytes` what was to be gone
 /// through.
-pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, planned_bytes: u64) {
-    let collapsible = areas.iter().filter(|area| area.collapsible);
-    let (forbidden, open): (Vec<&Area>, Vec<&Area>) = collapsible.partition(|area| area.forbidden);
-    let sum = |areas: &[&Area]| areas.iter().map(|area| area.small_bytes()).sum::<u64>();
+pub(crate) fn account(work: &mut Work<'_>, areas: &Areas, outcome: &Collapsed, planned_bytes: u64) {
+    let sum = |of: fn(&Area) -> bool| {
+        areas.worked_on.iter().filter(|area| of(area)).map(Area::small_bytes).sum::<u64>()
+    };
     // Why what was not reached is on small pages, nobody knows.
-    let small_bytes = sum(&open);
+    let small_bytes = sum(|area| area.collapsible);
     let not_reached = planned_bytes.saturating_sub(outcome.done_bytes).min(small_bytes);
     if not_reached > 0 {
         work.notes.push(format!("{} were not reached and are as they were", format_bytes(not_reached)));
     }
     let mut rest = small_bytes - not_reached;
     let left = outcome.left;
-    let mut shortfalls = vec![(Reason::NohugepageVma, sum(&forbidden))];
+    let mut shortfalls = Vec::new();
     for (reason, bytes) in [
         (Reason::NohugepageVma, left.forbidden),
         (Reason::NoContiguousMemory, left.no_memory),
@@ -237,20 +244,16 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &[Area], outcome: &Collapsed, 
         rest -= bytes;
         shortfalls.push((reason, bytes));
     }
+    shortfalls.push((Reason::NoWholeBlock, rest));
+    shortfalls.extend(&areas.left);
     for (reason, bytes) in shortfalls {
-        if bytes > 0 {
-            work.shortfalls.add(reason, bytes);
+        match reason {
+            _ if bytes == 0 => {}
+            Reason::NoWholeBlock => work.shortfalls.add_with(reason, bytes, NO_WHOLE_BLOCK),
+            _ => work.shortfalls.add(reason, bytes),
         }
     }
-    if rest > 0 {
-        work.shortfalls.add_with(
-            Reason::NoWholeBlock,
-            rest,
-            "nothing to mend: edges of mappings, blocks with a guard or a page in swap in them, and blocks of which less than half, of shared memory \
-             less than all, is its own (never written, given up, or shared since a fork)",
-        );
-    }
-    let displaced = sum(&areas.iter().filter(|area| area.displaced).collect::<Vec<_>>());
+    let displaced = sum(|area| area.displaced);
     if displaced > 0 {
         work.shortfalls.add_with(
             Reason::NoWholeBlock,

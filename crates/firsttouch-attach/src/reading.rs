@@ -1,6 +1,6 @@
 //! The receipts of an attach: what the process has, by page size and node, and the CPUs of its threads.
 
-use crate::areas::{Area, areas};
+use crate::areas::Areas;
 use crate::bind::{self, ThreadAffinity};
 use crate::executor::Executor;
 use crate::survey::Survey;
@@ -33,7 +33,7 @@ pub(crate) struct Reader<'a> {
 /// What was read of a process at one moment.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    pub(crate) areas: Vec<Area>,
+    pub(crate) areas: Areas,
     /// What the program has advised for its mappings was read.
     pub(crate) knows_advice: bool,
     /// What the program may have waited for the reading.
@@ -44,7 +44,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// Bytes on huge pages in what is worked on.
     pub(crate) fn huge_bytes(&self) -> u64 {
-        self.areas.iter().map(|area| area.huge_bytes).sum()
+        self.areas.worked_on.iter().map(|area| area.huge_bytes).sum()
     }
 }
 
@@ -87,7 +87,7 @@ impl Reader<'_> {
             ..Obtained::default()
         });
         receipt.complete = true;
-        let areas = areas(&survey.seen, self.asked.files);
+        let areas = Areas::of(&survey.seen, self.asked.files);
         let (knows_advice, longest_walk) = (!survey.in_pieces, survey.longest_walk);
         Ok(Reading { areas, knows_advice, longest_walk, receipt })
     }

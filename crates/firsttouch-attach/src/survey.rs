@@ -12,7 +12,7 @@ use firsttouch_linux::process::{Status, all};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{PMD_BYTES, Region, bytes_by_page_size, read_smaps_first};
 use firsttouch_placement::{ProcessResident, Resident, ResidentMemory};
-use firsttouch_process::is_special;
+use firsttouch_process::{is_special, is_watched};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -47,14 +47,16 @@ pub(crate) struct Seen {
     pub(crate) resident_bytes: u64,
     /// Of these, on huge pages.
     pub(crate) huge_bytes: u64,
-    /// Of these, given up by the program (`MADV_FREE`), as far as that was read.
-    pub(crate) lazy_free_bytes: u64,
+    /// Of these, given up by the program (`MADV_FREE`); `None` if nobody says.
+    pub(crate) lazy_free_bytes: Option<u64>,
     /// Of these, used since somebody last cleared the accessed bits; `None` if nobody says.
     pub(crate) referenced_bytes: Option<u64>,
     /// The program forbids huge pages here, as far as that was read.
     pub(crate) forbidden: bool,
     /// The kernel treats it in a way of its own, as far as that was read.
     pub(crate) special: bool,
+    /// It is under a userfaultfd, which makes it special.
+    pub(crate) watched: bool,
 }
 
 /// All mappings of a process at one moment.
@@ -111,15 +113,15 @@ impl Survey {
                 }
             }
             survey.memory.add_mapping(&mapping, Resident { bytes: resident_bytes, huge_bytes });
-            let (referenced_bytes, forbidden, special) = (None, false, false);
             survey.seen.push(Seen {
                 mapping,
                 resident_bytes,
                 huge_bytes,
-                lazy_free_bytes: 0,
-                referenced_bytes,
-                forbidden,
-                special,
+                lazy_free_bytes: None,
+                referenced_bytes: None,
+                forbidden: false,
+                special: false,
+                watched: false,
             });
         }
         Ok(Some(survey))
@@ -131,10 +133,11 @@ impl From<Region> for Seen {
         Seen {
             resident_bytes: region.figures.rss.unwrap_or(0),
             huge_bytes: region.figures.transparent_huge(),
-            lazy_free_bytes: region.figures.lazy_free.unwrap_or(0),
+            lazy_free_bytes: region.figures.lazy_free,
             referenced_bytes: region.figures.referenced,
             forbidden: region.has_flag("nh"),
             special: is_special(&region),
+            watched: is_watched(&region),
             mapping: region.mapping,
         }
     }

@@ -67,7 +67,7 @@ pub fn undo(
         AttachEnded::Done
     } else {
         let _urgent = Urgent::begin();
-        let outcome = take_back(&mut work, &steps, &areas, &context.journals);
+        let outcome = take_back(&mut work, &steps, &areas.worked_on, &context.journals);
         finish(&mut work, outcome)
     };
     let wall_s = begun.elapsed().as_secs_f64();

@@ -105,6 +105,14 @@ reasons! {
     /// Transparent huge pages of the size asked for are switched off by the setting of that size, which goes before that of the machine.
     ThpSizeNever = "thp-size-never",
         "sudo firsttouch setup thp 64k=madvise --apply, with the size asked for: 16k to 1024k, for thp 2m";
+    /// The program may not write to the memory (`mprotect`): before Linux 6.18 the kernel collapses none of that.
+    NotWritable = "not-writable",
+        "place it from its start, by `firsttouch run --pages thp`: memory that is on huge pages stays there when it is protected";
+    /// Somebody watches the memory through a userfaultfd, page by page.
+    Userfaultfd = "userfaultfd",
+        "attach again when nobody watches the memory any more: a virtual machine that migrates, a checkpoint, a garbage collector";
+    /// It is a stack.
+    Stack = "stack", "nothing to mend: stacks are left as they are, because programs use little of most";
 }
 
 impl Reason {

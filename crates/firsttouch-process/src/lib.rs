@@ -47,6 +47,6 @@ pub use refusal::LaunchError;
 pub use running::{Held, Running};
 pub use supervise::{
     Blocks, GrowthLimit, Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special,
-    is_thread_stack, may_have_blocks, whole_blocks,
+    is_thread_stack, is_watched, may_have_blocks, whole_blocks,
 };
 pub use transparent::run_and_wait;

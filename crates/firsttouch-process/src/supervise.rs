@@ -13,7 +13,7 @@ mod pass;
 
 pub use blocks::{Blocks, GrowthLimit, may_have_blocks, whole_blocks};
 use candidates::{Candidate, candidates};
-pub use candidates::{is_plain, is_special, is_thread_stack};
+pub use candidates::{is_plain, is_special, is_thread_stack, is_watched};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::pagemap::Pagemap;

@@ -35,10 +35,14 @@ pub fn is_thread_stack(mapping: &Mapping, below: Option<&Mapping>) -> bool {
     guarded && mapping.bytes() <= DEFAULT_STACK
 }
 
-/// Whether the kernel treats a mapping in a way of its own: it grows down, or is hugetlb, device memory, mixed, or under a
-/// userfaultfd, whose pages must not be touched from outside.
+/// Whether a mapping is under a userfaultfd: its pages must not be touched from outside.
+pub fn is_watched(region: &Region) -> bool {
+    ["um", "uw", "ui"].iter().any(|flag| region.has_flag(flag))
+}
+
+/// Whether the kernel treats a mapping in a way of its own: it is hugetlb, device memory, mixed, or under a userfaultfd.
 pub fn is_special(region: &Region) -> bool {
-    ["gd", "ht", "io", "pf", "mm", "um", "uw", "ui"].iter().any(|flag| region.has_flag(flag))
+    ["ht", "io", "pf", "mm"].iter().any(|flag| region.has_flag(flag)) || is_watched(region)
 }
 
 /// The mappings that could get more huge pages, and a pass with the figures of those in the range.

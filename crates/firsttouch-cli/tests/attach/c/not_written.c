@@ -1,6 +1,6 @@
 /* not_written MIB HOW: has memory of which it has written little, one byte in 2 MiB, and only read the rest (`read`); of which it has written the
- * first half of each 2 MiB and a little more (`half`); that it has written and then given up (`freed`), or that a child has from
- * it since (`forked`). Each line of its input is answered with the bytes that are its own, what is shared by its part; after
+ * first half of each 2 MiB and a little more (`half`); that it has written and then given up (`freed`) or protected (`protected`), or that a
+ * child has from it since (`forked`). Each line of its input is answered with the bytes that are its own, what is shared by its part; after
  * `more N`, it has written N MiB beside. At the end of its input it looks whether all is as it was. */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -39,6 +39,8 @@ int main(int count, char **words)
         else if (is_read)
             sum += memory[at];
     if (is_freed && madvise((void *)memory, bytes, MADV_FREE))
+        return 2;
+    if (!strcmp(words[2], "protected") && mprotect((void *)memory, bytes, PROT_READ))
         return 2;
     if (is_forked && fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
