@@ -46,26 +46,23 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     let context = AttachContext { journals, now: clock::now(), nodes: nodes(&here), stop: interrupt.flag() };
     let mut report = one(&target, args, &request, &context)?;
     report.own_devices = place.and_then(|place| place.own);
+    let mut is_stopped = report.ended == AttachEnded::Interrupted;
     if args.tree {
         request.affinity.go_on_behind(&target);
         let family = descendants(&Root::live(), &[pid])?;
         for child in family.into_iter().skip(1).filter(|child| *child != std::process::id()) {
-            if is_interrupted(&report) {
+            if is_stopped {
                 break;
             }
-            let opened = Target::open(&Root::live(), child).map_err(|error| error.to_string());
-            let done = opened.and_then(|descendant| {
-                // Since the list was made its number may have come to mean somebody else.
-                if !descendant.descends_from(&target) {
-                    return Err("it descends from the process no longer".to_owned());
+            match descendant(child, &target, args, &mut request, &context) {
+                Ok(done) => {
+                    is_stopped = done.ended == AttachEnded::Interrupted;
+                    report.children.push(done);
                 }
-                let done = one(&descendant, args, &request, &context).map_err(|failure| failure.to_string());
-                request.affinity.go_on_behind(&descendant);
-                done
-            });
-            match done {
-                Ok(done) => report.children.push(done),
-                Err(error) => report.notes.push(format!("descendant {child} was left as it is: {error}")),
+                Err(failure) => {
+                    is_stopped = failure.is_code(INTERRUPTED);
+                    report.notes.push(format!("descendant {child} was left as it is: {failure}"));
+                }
             }
         }
     }
@@ -74,19 +71,32 @@ pub(crate) fn run(args: &Attach) -> Outcome {
     } else {
         text::attach(&report, output::width(), Style::Ansi)
     })?;
-    Ok(code(&report))
+    Ok(if is_stopped { INTERRUPTED } else { code(&report) })
 }
 
-/// Whether we were asked to stop, at the process or at a descendant.
-fn is_interrupted(report: &AttachReport) -> bool {
-    report.ended == AttachEnded::Interrupted || report.children.iter().any(is_interrupted)
+/// One that a process has started, or that was started by one of these.
+fn descendant(
+    pid: u32,
+    of: &Target,
+    args: &Attach,
+    request: &mut ResolvedRequest,
+    context: &AttachContext<'_>,
+) -> Outcome<AttachReport> {
+    let descendant = Target::open(&Root::live(), pid).map_err(Failure::new)?;
+    // Since the list was made its number may have come to mean somebody else.
+    if !descendant.descends_from(of) {
+        return Err(Failure::message("it descends from the process no longer"));
+    }
+    let done = one(&descendant, args, request, context);
+    request.affinity.go_on_behind(&descendant);
+    done
 }
 
 /// The exit code that tells how an attach ended.
 fn code(report: &AttachReport) -> u8 {
     match report.ended {
-        _ if is_interrupted(report) => INTERRUPTED,
         AttachEnded::Done => 0,
+        AttachEnded::Interrupted => INTERRUPTED,
         // The process ended, or became something else, in the middle.
         _ => FAILED,
     }

@@ -99,6 +99,11 @@ impl Failure {
         matches!(self.kind, Kind::Usage)
     }
 
+    /// Whether it has this exit code of its own.
+    pub(crate) fn is_code(&self, code: u8) -> bool {
+        matches!(self.kind, Kind::Code(own) if own == code)
+    }
+
     /// Whoever read our output has seen enough: nothing failed.
     fn is_closed_pipe(&self) -> bool {
         self.error.downcast_ref::<ClosedPipe>().is_some()

@@ -13,9 +13,12 @@ use firsttouch_attach::{AttachContext, Look, ResolvedRequest, Target, ThreadAffi
 use firsttouch_balance::{CpuSelection, Machine, SolveOptions, Strategy, strategies};
 use firsttouch_documents::{ObservationReport, to_json};
 use firsttouch_launch::Here;
+use firsttouch_linux::remote::poll;
 use firsttouch_machine::Root;
 use firsttouch_placement::AttachAsked;
 use firsttouch_report::{Style, text};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 
 pub(super) fn run(args: &Attach) -> Outcome {
@@ -27,11 +30,13 @@ pub(super) fn run(args: &Attach) -> Outcome {
 }
 
 fn of_process(args: &Attach, strategy: &dyn Strategy, pid: u32) -> Outcome {
-    let interrupt = Interrupt::listen()?;
+    // What is asked before the wait begins ends it, too.
+    let (woken, waker) = UnixStream::pair()?;
+    let interrupt = Interrupt::waking(&waker)?;
     let target = open(pid)?;
     let look = Look::begin(&target).map_err(Failure::hinted)?;
-    // Ends early when the process does.
-    target.pause(args.balancing.interval);
+    // Ends early when the process does, or by a signal.
+    let _ = poll(&[target.handle().as_fd(), woken.as_fd()], Some(args.balancing.interval));
     if interrupt.asked() {
         return Err(Failure::message("interrupted").hint("nothing was changed").code(INTERRUPTED));
     }

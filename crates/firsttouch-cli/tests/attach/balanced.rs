@@ -4,6 +4,8 @@ use crate::attached::{Attached, attach, command, journals};
 use crate::meanwhile::cpus;
 use crate::target::{LIMIT, Target, compiled, folder, sources};
 use crate::{Outcome, Test, skip};
+use firsttouch_linux::remote::ProcessHandle;
+use signal_hook::consts::{SIGCONT, SIGINT, SIGSTOP};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -41,19 +43,27 @@ fn crowd(pid: u32) -> BTreeMap<String, usize> {
     crowd
 }
 
+/// Also where that is before the wait begins: right after it listens, it is stopped and told.
 fn interrupted() -> Outcome {
     let (folder, state) = (folder(), folder());
     let program = compiled(folder.path(), &sources("c").join("busy.c"))?;
     let target = Target::start(&[program.as_os_str(), "4".as_ref()], folder.path());
     let mut command = command(state.path());
-    command.args(["--balance", &target.pid.to_string(), "--interval", "5s", "--json"]);
-    let looking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command.args(["--balance", &target.pid.to_string(), "--interval", "10m", "--json"]);
+    let mut looking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let handle = ProcessHandle::open(looking.id()).unwrap();
     let begun = Instant::now();
     while !catches_interrupts(looking.id()) {
         assert!(begun.elapsed() < LIMIT, "it does not listen for signals");
         std::thread::yield_now();
     }
-    assert!(Command::new("kill").args(["-s", "INT", &looking.id().to_string()]).status().unwrap().success());
+    for signal in [SIGSTOP, SIGINT, SIGCONT] {
+        handle.signal(signal).unwrap();
+    }
+    if !handle.wait_ended(Some(LIMIT)).unwrap() {
+        looking.kill().unwrap();
+        panic!("it waits for the end of the interval");
+    }
     let ended = Attached::of(&looking.wait_with_output().unwrap());
     assert!(ended.code == Some(130) && ended.stderr.contains("interrupted"), "{ended:?}");
     assert!(journals(state.path()).is_empty());

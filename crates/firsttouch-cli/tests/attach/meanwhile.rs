@@ -9,8 +9,10 @@ use crate::target::{Coverage, LIMIT, Target, compiled, folder, installed, reache
 use crate::{Outcome, Test};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::process::{Stat, children};
+use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
 use serde_json::Value;
+use signal_hook::consts::SIGINT;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::Path;
@@ -40,6 +42,10 @@ pub(crate) fn tests() -> Vec<Test> {
         .collect();
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach to a tree is interrupted at a child".to_owned(), Box::new(interrupted_in_tree)));
+    tests.push((
+        "attach is interrupted before its first step at a child".to_owned(),
+        Box::new(interrupted_before),
+    ));
     tests.push(("the order of CPUs goes on from process to process".to_owned(), Box::new(ordered_in_tree)));
     tests.push(("a thread that cannot be bound is left, and told".to_owned(), Box::new(with_deadlines)));
     tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));
@@ -270,13 +276,46 @@ fn interrupted_in_tree() -> Outcome {
     Ok(())
 }
 
-fn ordered_in_tree() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let program = compiled(folder.path(), &sources("c").join("changes.c"))?;
+/// A program, and the shell that has started it.
+fn below_shell(folder: &Path) -> Outcome<(Target, u32)> {
+    let program = compiled(folder, &sources("c").join("changes.c"))?;
     let words: [&OsStr; 5] =
         ["sh".as_ref(), "-c".as_ref(), "\"$0\" \"$@\"; exit $?".as_ref(), program.as_ref(), "2".as_ref()];
-    let target = Target::start(&words, folder.path());
+    let target = Target::start(&words, folder);
     let shell = Stat::read(&Root::live(), target.pid).unwrap().parent;
+    Ok((target, shell))
+}
+
+/// While it still looks at the child, of which there is much to see.
+fn interrupted_before() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let (mut target, shell) = below_shell(folder.path())?;
+    target.change("scatter");
+    let mut attaching = command(state.path());
+    attaching.args([&shell.to_string(), "--pages", "thp", "--tree", "--json"]);
+    let attaching = attaching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (pagemap, begun) = (format!("/proc/{}/pagemap", target.pid), Instant::now());
+    let is_looking = || {
+        let files = fs::read_dir(format!("/proc/{}/fd", attaching.id())).unwrap().flatten();
+        files.flat_map(|file| fs::read_link(file.path())).any(|link| link == Path::new(&pagemap))
+    };
+    while !is_looking() {
+        assert!(begun.elapsed() < LIMIT, "it does not come to the child");
+        std::thread::yield_now();
+    }
+    ProcessHandle::open(attaching.id()).unwrap().signal(SIGINT).unwrap();
+    let attached = Attached::of(&attaching.wait_with_output().unwrap());
+    let report = attached.report();
+    assert_eq!((ended(&report), &report["children"]), ("done", &Value::Array(Vec::new())), "{report}");
+    assert!(report["notes"].to_string().contains("was left as it is"), "{report}");
+    assert_eq!(attached.code, Some(130), "{attached:?}");
+    assert!(journals(state.path()).is_empty());
+    Ok(())
+}
+
+fn ordered_in_tree() -> Outcome {
+    let (folder, state) = (folder(), folder());
+    let (target, shell) = below_shell(folder.path())?;
     let report = attach(state.path(), shell, &["--threads", "0,1", "--tree"]).done(shell);
     // The shell has the first place, and the program's threads those behind it.
     let given: Vec<String> = [shell, target.pid].into_iter().flat_map(cpus).map(|(_, cpus)| cpus).collect();

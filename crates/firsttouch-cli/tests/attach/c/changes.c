@@ -6,6 +6,7 @@
  *   fork      forks 200 children that end at once, and goes on
  *   child     starts a child that stays for as long as it does
  *   unmap     unmaps every other block of 2 MiB, and goes on
+ *   scatter   has 60,000 mappings more
  *   stop      stops itself until it is told to continue
  *   trace     is traced by a child, and stopped by it, until there is a file `release` in the folder
  *   hide      lets nobody look into it (PR_SET_DUMPABLE)
@@ -146,6 +147,11 @@ static void change(const char *word, char **arguments)
         holes = 1;
         for (size_t at = BLOCK; at < bytes; at += 2 * BLOCK)
             munmap(memory + at, BLOCK);
+    } else if (!strcmp(word, "scatter")) {
+        char *many = mmap(NULL, 60000 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (size_t page = 0; page < 60000; page += 2)
+            if (mprotect(many + page * 4096, 4096, PROT_NONE))
+                give_up("mprotect");
     } else if (!strcmp(word, "stop")) {
         raise(SIGSTOP);
     } else if (!strcmp(word, "trace")) {
