@@ -121,6 +121,16 @@ impl AttachError {
         }
     }
 
+    /// Its memory cannot be read, which that of a process that has ended cannot, either.
+    pub(crate) fn unreadable(target: &Target, source: io::Error) -> AttachError {
+        let pid = target.pid();
+        let there = if is_lost(&source) { target.check_patiently() } else { target.check() };
+        match there {
+            Err(ended) => AttachError::Gone { pid, ended },
+            Ok(()) => AttachError::Unreadable { pid, what: "memory", source },
+        }
+    }
+
     pub(crate) fn of(halt: Halt, pid: u32, what: &'static str) -> AttachError {
         match halt {
             Halt::Ended(ended) => AttachError::Gone { pid, ended },
@@ -174,8 +184,7 @@ fn with_journal(
         nodes: &context.nodes,
         stall_limit: request.stall_limit,
     };
-    let before =
-        reader.read(executor).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?;
+    let before = reader.read(executor).map_err(|source| AttachError::unreadable(target, source))?;
     target.check().map_err(|ended| AttachError::Gone { pid, ended })?;
     let mut work = Work {
         target,

@@ -2,6 +2,7 @@
 
 use crate::journal::JournalHistory;
 use firsttouch_documents::JournalBegin;
+use firsttouch_journal::JournalFile;
 use firsttouch_linux::process::{Stat, are_numbers_ours, living_thread, pid_namespace, unless_ended};
 use firsttouch_linux::root::Root;
 use firsttouch_placement::AttachedProcess;
@@ -40,21 +41,34 @@ impl From<&Kept> for AttachedProcess {
     }
 }
 
-/// The journals of a folder, the oldest first. None where there is no folder.
-pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
+/// The files of a folder, with what they say; `None` where one does not read. None where there is no folder.
+fn journals(folder: &Path) -> io::Result<Vec<(PathBuf, Option<JournalHistory>)>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let (boot, namespace) = (boot_id(root), pid_namespace(root).filter(|_| are_numbers_ours(root)));
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "jsonl") {
-            continue;
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            let history = fs::read(&path).ok().and_then(|text| JournalHistory::parse(&text).ok());
+            found.push((path, history));
         }
-        let history = fs::read(&path).ok().and_then(|text| JournalHistory::parse(&text).ok());
+    }
+    Ok(found)
+}
+
+/// Nothing was written yet: somebody still looks at the process, or was killed while he did.
+fn is_empty(history: &Option<JournalHistory>) -> bool {
+    history.as_ref().is_some_and(|history| history.entries.is_empty())
+}
+
+/// The journals of a folder, the oldest first.
+pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
+    let (boot, namespace) = (boot_id(root), pid_namespace(root).filter(|_| are_numbers_ours(root)));
+    let mut found = Vec::new();
+    for (path, history) in journals(folder)?.into_iter().filter(|(_, history)| !is_empty(history)) {
         let begin = history.as_ref().and_then(JournalHistory::begin).cloned();
         let alive = begin.as_ref().is_some_and(|begin| may_be_alive(root, begin, &boot, namespace));
         let cut_off = history.as_ref().is_some_and(JournalHistory::is_cut_off);
@@ -66,10 +80,27 @@ pub fn kept(root: &Root, folder: &Path) -> io::Result<Vec<Kept>> {
     Ok(found)
 }
 
-/// Removes the journals of processes that are gone; the files that went. One that does not read stays.
+/// Removes the journals of processes that are gone, and of who was killed before he wrote anything; the files that went. One that does not
+/// read stays.
 pub fn forget(root: &Root, folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let gone = kept(root, folder)?.into_iter().filter(|kept| kept.begin.is_some() && !kept.alive);
-    gone.map(|kept| fs::remove_file(&kept.path).map(|()| kept.path)).collect()
+    let empty = journals(folder)?.into_iter().filter(|(_, history)| is_empty(history));
+    let mut gone: Vec<PathBuf> = empty.map(|(path, _)| path).filter(|path| remove_empty(path)).collect();
+    for Kept { path, .. } in
+        kept(root, folder)?.into_iter().filter(|kept| kept.begin.is_some() && !kept.alive)
+    {
+        fs::remove_file(&path)?;
+        gone.push(path);
+    }
+    Ok(gone)
+}
+
+/// Removes a journal without a line, unless somebody has it open to write one.
+fn remove_empty(path: &Path) -> bool {
+    let opened = JournalFile::open_kept(path, "").ok().flatten();
+    opened.filter(|(_, text)| !text.contains(&b'\n')).is_some_and(|(file, _)| {
+        file.remove();
+        true
+    })
 }
 
 /// The name of this boot; empty where the kernel does not tell.
@@ -98,5 +129,28 @@ fn may_be_alive(root: &Root, begin: &JournalBegin, boot: &str, namespace: Option
         }
         Ok(None) => false,
         Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_killed_before_it_wrote_leaves_nothing_for_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, root) = (folder.path().join("7-99.jsonl"), Root::live());
+        // Cut off in its first line.
+        fs::write(&path, "{\"kind\":\"attach-jou").unwrap();
+        let other = folder.path().join("8-99.jsonl");
+        fs::write(&other, "hello\n").unwrap();
+        let listed: Vec<PathBuf> =
+            kept(&root, folder.path()).unwrap().into_iter().map(|kept| kept.path).collect();
+        assert_eq!(listed, [other.clone()]);
+        let open = JournalFile::open_kept(&path, "").unwrap();
+        assert_eq!(forget(&root, folder.path()).unwrap(), [PathBuf::new(); 0]);
+        drop(open);
+        assert_eq!(forget(&root, folder.path()).unwrap(), [path.clone()]);
+        assert!(!path.exists() && other.exists());
     }
 }

@@ -38,7 +38,7 @@ pub fn undo(
     let (asked, affinity) = (AttachAsked::default(), ThreadAffinity::default());
     let reader = Reader { target, asked: &asked, affinity: &affinity, nodes: &context.nodes, stall_limit };
     let Reading { areas, receipt: before, .. } =
-        reader.read(executor).map_err(|source| AttachError::Unreadable { pid, what: "memory", source })?;
+        reader.read(executor).map_err(|source| AttachError::unreadable(target, source))?;
     let begun = Instant::now();
     let mut work = Work {
         target,
