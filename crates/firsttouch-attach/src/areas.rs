@@ -61,21 +61,25 @@ impl Areas {
         for (index, one) in seen.iter().enumerate().filter(|(_, one)| one.resident_bytes > 0) {
             let mapping = &one.mapping;
             let below = index.checked_sub(1).map(|index| &seen[index].mapping);
-            let shares =
-                files && mapping.is_shared_memory() && mapping.shared && mapping.read && mapping.write;
-            let reason = why_left(one, below, shares);
+            let (is_wanted, is_stack) = match mapping.backing() {
+                Backing::Anonymous => (true, is_thread_stack(mapping, below)),
+                Backing::Stack => (true, true),
+                Backing::File => (files, false),
+                Backing::Kernel => (false, false),
+            };
+            if !is_wanted {
+                continue;
+            }
+            let shares = mapping.is_shared_memory() && mapping.shared && mapping.read && mapping.write;
+            let is_own = shares || mapping.backing() != Backing::File;
+            let reason = if is_own { why_left(one, is_stack) } else { None };
             if let Some(reason) = reason {
                 // What is too little for a block would not be collapsed elsewhere, either.
                 let small_bytes = one.resident_bytes.saturating_sub(one.huge_bytes);
                 let reason = if may_have_blocks(small_bytes, 0) { reason } else { Reason::NoWholeBlock };
                 areas.left.push((reason, small_bytes));
             }
-            let wanted = match mapping.backing() {
-                Backing::Anonymous => !is_thread_stack(mapping, below),
-                Backing::File => files,
-                Backing::Stack | Backing::Kernel => false,
-            };
-            if !wanted || one.special || mapping.is_inaccessible() {
+            if is_stack || one.special || mapping.is_inaccessible() {
                 continue;
             }
             let displaced = shares && mapping.start.wrapping_sub(mapping.offset) % PMD_BYTES != 0;
@@ -96,25 +100,19 @@ impl Areas {
     }
 }
 
-/// Why memory that is the program's own, or that it `shares` and is asked for, is not collapsed.
-fn why_left(one: &Seen, below: Option<&Mapping>, shares: bool) -> Option<Reason> {
-    let mapping = &one.mapping;
-    match mapping.backing() {
-        Backing::Stack => return Some(Reason::Stack),
-        Backing::Anonymous => {}
-        Backing::File if shares => {}
-        Backing::File | Backing::Kernel => return None,
-    }
+/// Why memory that the program fills is not collapsed.
+fn why_left(one: &Seen, is_stack: bool) -> Option<Reason> {
+    let Mapping { read, write, .. } = one.mapping;
     if one.watched {
         Some(Reason::Userfaultfd)
+    } else if is_stack {
+        Some(Reason::Stack)
     } else if one.special {
         None
-    } else if is_thread_stack(mapping, below) {
-        Some(Reason::Stack)
     } else if one.forbidden {
         Some(Reason::NohugepageVma)
     } else {
-        (!mapping.read || !mapping.write).then_some(Reason::NotWritable)
+        (!read || !write).then_some(Reason::NotWritable)
     }
 }
 
@@ -182,5 +180,10 @@ mod tests {
         for line in ["10000000-20000000 rw-p 0 08:01 9 /a/file", "10000000-20000000 r--p 0 00:00 0 [vvar]"] {
             assert_eq!(reason(line, "rd"), None, "nobody asked for it");
         }
+        let behind_guard = region("10000000-10001000 ---p 0 00:00 0 ", 0, 0, "mr")
+            + &region("10001000-10801000 rw-s 1000 00:01 7 /dev/zero (deleted)", 8192, 0, "rd wr sh");
+        let seen: Vec<Seen> = parse_smaps(&behind_guard).unwrap().into_iter().map(Seen::from).collect();
+        let Areas { worked_on, left } = Areas::of(&seen, true);
+        assert!(worked_on[0].collapsible && left.is_empty(), "what processes share is no stack");
     }
 }
