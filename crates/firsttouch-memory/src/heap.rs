@@ -494,6 +494,13 @@ impl Heap {
         self.wait()?.find(address)?.3.fallback
     }
 
+    /// Notes for the record that so many bytes of other memory, which the program asked the kernel for, are not as asked.
+    pub fn refuse(&self, reason: Reason, bytes: usize) {
+        if let Some(mut inner) = self.enter() {
+            inner.refuse(reason, bytes);
+        }
+    }
+
     /// Why pages of this kind are smaller than that in live blocks, if they are.
     pub fn why_small(&self, kind: Pages) -> Reason {
         why_small(kind, self.wait().map_or(0, |inner| inner.forks))

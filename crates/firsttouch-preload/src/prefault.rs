@@ -5,13 +5,13 @@
 //! creates a page, which a program that never touches it would not have done. The threads live for the time of one call, or for as long as there
 //! is something to create.
 
-use crate::{HEAP, background, helper, populate, room, threads};
+use crate::{HEAP, background, helper, populate, record, room, threads};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicU8, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::Prefault;
-use firsttouch_memory::{BASE, HUGE, Pages};
+use firsttouch_memory::{BASE, Coverage, HUGE, Pages, Reason, why_shared_is_small};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
 const BYTES_PER_THREAD: usize = 64 << 20;
@@ -43,6 +43,8 @@ struct Share {
     collapse: bool,
     /// That of the thread that allocates.
     node: Option<u32>,
+    /// What the kernel answered where it made no huge page.
+    refusal: Option<c_int>,
 }
 
 /// Creates the pages of a new block, or has them created, if prefaulting is on. What fails is created at first touch, as without us, and so
@@ -56,7 +58,8 @@ pub(crate) fn block(address: *mut u8, bytes: usize) {
 }
 
 /// Creates the pages of new shared memory, at once; huge ones, if `collapse`, whatever `shmem_enabled` says but `deny` (Linux 6.1), because
-/// the kernel takes collapsing for an order and not for advice: nothing of it stays with the mapping.
+/// the kernel takes collapsing for an order and not for advice: nothing of it stays with the mapping. What has small pages then is told in
+/// the record.
 pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
     create(address, bytes, collapse);
 }
@@ -70,18 +73,18 @@ fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
     let share = (end - start).div_ceil(threads).next_multiple_of(HUGE);
     let node = threads::own_node();
-    let mut shares = [Share { start, bytes: 0, collapse, node }; MOST_THREADS];
+    let mut shares = [Share { start, bytes: 0, collapse, node, refusal: None }; MOST_THREADS];
     let mut handles = [0 as libc::pthread_t; MOST_THREADS];
     let mut started = [false; MOST_THREADS];
     for index in (0..threads).rev() {
         let from = (start + index * share).min(end);
-        shares[index] = Share { start: from, bytes: share.min(end - from), collapse, node };
+        shares[index] = Share { start: from, bytes: share.min(end - from), ..shares[index] };
         if index > 0 {
             let argument = (&raw mut shares[index]).cast::<c_void>();
             started[index] = start_thread(&mut handles[index], argument);
         }
         if !started[index] {
-            populate(shares[index]);
+            populate(&mut shares[index]);
         }
     }
     without_cancellation(|| {
@@ -92,6 +95,16 @@ fn create(address: *mut u8, bytes: usize, collapse: bool) {
             }
         }
     });
+    if let Some(refusal) = shares.iter().find_map(|share| share.refusal)
+        && record::is_due()
+        && let Some(small @ 1..) = Coverage::of(start, end).map(|seen| seen.small)
+    {
+        let reason = match why_shared_is_small() {
+            Reason::NoContiguousMemory if refusal == libc::EINVAL => Reason::KernelTooOld,
+            reason => reason,
+        };
+        HEAP.refuse(reason, small);
+    }
 }
 
 /// Does something in which the calling thread must not be cancelled: `malloc` is no cancellation point (pthreads(7)), and the
@@ -116,15 +129,15 @@ fn start_thread(handle: &mut libc::pthread_t, argument: *mut c_void) -> bool {
 }
 
 extern "C" fn help(share: *mut c_void) -> *mut c_void {
-    // SAFETY: the argument is a share of a block that is new and known to nobody else.
-    let share = unsafe { *share.cast::<Share>() };
+    // SAFETY: the argument is a share of a block that is new and known to nobody else, and is this thread's until it ends.
+    let share = unsafe { &mut *share.cast::<Share>() };
     threads::StandIn::new().create_on(share.node);
     populate(share);
     ptr::null_mut()
 }
 
-fn populate(share: Share) {
-    let Share { start, bytes, collapse, .. } = share;
+fn populate(share: &mut Share) {
+    let Share { start, bytes, collapse, .. } = *share;
     let (mut at, end) = (start, start + bytes);
     while at < end {
         if at > start && !room::has_room_left(false) {
@@ -132,7 +145,7 @@ fn populate(share: Share) {
         }
         let to = ((at + room::PIECE) / HUGE * HUGE).min(end);
         if collapse {
-            make_huge(at, to - at);
+            share.refusal = make_huge(at, to - at).err().or(share.refusal);
         }
         // SAFETY: the range is of a block that is new and known to nobody else.
         unsafe { populate::create_pages(at, to - at) };
@@ -142,20 +155,19 @@ fn populate(share: Share) {
     room::is_done(end - at);
 }
 
-/// Makes the whole blocks of new shared memory huge pages. The kernel collapses only what has a page already; what else
-/// belongs to the block comes with it, cleared.
-fn make_huge(start: usize, bytes: usize) {
+/// Makes the whole blocks of new shared memory huge pages, or answers what the kernel answered. It collapses only what has a page already;
+/// what else belongs to the block comes with it, cleared.
+fn make_huge(start: usize, bytes: usize) -> Result<(), c_int> {
     let (first, end) = (start.next_multiple_of(HUGE), (start + bytes) / HUGE * HUGE);
     for block in (first..end).step_by(HUGE) {
         // SAFETY: the page is of a mapping that is new and known to nobody else.
         if !unsafe { populate::create_pages(block, BASE) } {
-            return;
+            return Ok(());
         }
         // SAFETY: contents do not change.
-        if unsafe { sys::advise(block, HUGE, sys::MADV_COLLAPSE) }.is_err() {
-            return;
-        }
+        unsafe { sys::advise(block, HUGE, sys::MADV_COLLAPSE) }?;
     }
+    Ok(())
 }
 
 /// Processors that this thread may run on.

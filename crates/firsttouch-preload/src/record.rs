@@ -60,7 +60,7 @@ fn behind_a_dot(mut number: u32, digits: &mut [u8; 11]) -> &[u8] {
 
 /// Whether there is a record of this process that is not written yet. The kernel is asked for nothing where there is none: the
 /// program may be confined by then.
-fn is_due() -> bool {
+pub(crate) fn is_due() -> bool {
     let recording = RECORDING_PROCESS.load(Ordering::Relaxed);
     // A copy of the process that has confined itself may not be allowed the question; its heap knows the answer.
     recording != 0 && [0, recording].contains(&HEAP.process()) && recording == sys::process_id()

@@ -98,7 +98,9 @@ impl Surroundings {
     /// Makes what the words of `//# requires:` lines name, and checks what cannot be made (see [`check`]), or says why it cannot.
     pub(crate) fn make(requirements: &[String]) -> Outcome<Surroundings> {
         let changes = |word: &String| {
-            ["pool2m=", "thp=", "mthp", "cgroup", "overcommit="].iter().any(|start| word.starts_with(start))
+            ["pool2m=", "thp=", "mthp", "shmem=", "cgroup", "overcommit="]
+                .iter()
+                .any(|start| word.starts_with(start))
         };
         let lock =
             if requirements.iter().any(changes) { MachineLock::alone() } else { MachineLock::shared() };
@@ -116,6 +118,9 @@ impl Surroundings {
             }
             ("mthp64k", mode) => {
                 self._settings.extend(Setting::change(&Path::new(THP).join("hugepages-64kB/enabled"), mode)?);
+            }
+            ("shmem", mode) => {
+                self._settings.extend(Setting::change(&Path::new(THP).join("shmem_enabled"), mode)?);
             }
             ("pool2m", free) => {
                 let wanted: u64 = free.parse().unwrap();

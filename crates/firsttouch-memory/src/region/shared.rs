@@ -277,7 +277,7 @@ impl SharedRegion {
             // The name of the file.
             naming: if self.asked.name.is_none() { Naming::Unnamed } else { Naming::Shown },
             nodes: coverage::nodes(start, end),
-            pages_reason: self.fallback.or_else(|| is_small.then(why_small)),
+            pages_reason: self.fallback.or_else(|| is_small.then(why_shared_is_small)),
             policy_reason: self.unplaced,
         }
     }
@@ -293,7 +293,7 @@ impl Access {
 }
 
 /// Why shared memory has small pages; it has a switch of its own.
-fn why_small() -> Reason {
+pub fn why_shared_is_small() -> Reason {
     const ENABLED: &core::ffi::CStr = c"/sys/kernel/mm/transparent_hugepage/shmem_enabled";
     let is_off =
         [&b"never"[..], b"deny"].iter().any(|word| coverage::is_selected(ENABLED, word) == Some(true));
