@@ -1,6 +1,8 @@
 //! `doctor --measure`: how fast the memory of this machine is, as a whole and of each node, by runs of the cases of `bench`.
 
 use crate::bench::CaseRun;
+use crate::exit::INTERRUPTED;
+use crate::interrupt::Interrupt;
 use crate::output::{Failure, Outcome};
 use crate::program;
 use crate::progress_lines::ProgressLines;
@@ -90,6 +92,8 @@ fn room(machine: &Machine, node: Option<u32>) -> Option<u64> {
 
 /// Measures all quantities, by their words.
 pub(super) fn measure(machine: &Machine) -> Outcome<Measured> {
+    // What runs ends with us, and the folder goes.
+    let interrupt = Interrupt::listen().context("cannot listen to signals")?;
     let environment = program::environment();
     let folder = Workshop::new(&environment).context("cannot make a folder")?;
     let result = folder.path().join("result");
@@ -114,7 +118,11 @@ pub(super) fn measure(machine: &Machine) -> Outcome<Measured> {
             let mut values = Vec::new();
             for run in 1..=RUNS {
                 lines.show(&format!("{word}: run {run} of {RUNS}"));
-                match one_run(&start, &result).and_then(|run| value(quantity, &run)) {
+                let ran = one_run(&start, &result, interrupt.flag());
+                if interrupt.asked() {
+                    return Err(Failure::message("interrupted").code(INTERRUPTED));
+                }
+                match ran.and_then(|run| value(quantity, &run)) {
                     Ok(value) => values.push(value),
                     // The others can still be measured.
                     Err(error) => {
@@ -161,12 +169,11 @@ fn start(
     Start::placed(&subject, environment.clone(), &asked, resolved, false).map_err(Failure::hinted)
 }
 
-fn one_run(start: &Start, result: &Path) -> anyhow::Result<CaseRun> {
-    let stop = AtomicBool::new(false);
+fn one_run(start: &Start, result: &Path, stop: &AtomicBool) -> anyhow::Result<CaseRun> {
     let manner = Manner {
         streams: [Stream::Null, Stream::Null, Stream::Inherit],
         variables: Vec::new(),
-        waiting: Waiting::Measuring { events: &[], stop: &stop },
+        waiting: Waiting::Measuring { events: &[], stop },
     };
     let ending = run_once(start, &manner, false)?.finished.ending;
     anyhow::ensure!(ending == Ending::Exited(0), "the case ended with {ending}");

@@ -2,8 +2,14 @@
 
 use crate::{assert_code, firsttouch, json, run, stderr, stdout};
 use firsttouch_documents::Quantity;
+use firsttouch_linux::process::children;
+use firsttouch_linux::remote::ProcessHandle;
+use firsttouch_linux::root::Root;
+use signal_hook::consts::SIGTERM;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -179,4 +185,32 @@ fn memory_is_measured_and_held_against_what_was_measured() {
     }
     assert_code(&run(&["doctor", "--against", &better]), 2);
     assert_code(&run(&["doctor", "--measure", "--machine", "pack:1 core:2 pu:1"]), 2);
+}
+
+#[test]
+fn what_measures_ends_with_who_started_it() {
+    let mut doctor = firsttouch()
+        .args(["doctor", "--measure"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let case = loop {
+        assert!(doctor.try_wait().unwrap().is_none(), "it measures nothing");
+        match children(&Root::live(), doctor.id()).unwrap_or_default().first() {
+            // Its own signals are those of its parent, until it is the program.
+            Some(case)
+                if fs::read_to_string(format!("/proc/{case}/cmdline"))
+                    .is_ok_and(|words| words.contains("\0case\0")) =>
+            {
+                break ProcessHandle::open(*case).unwrap();
+            }
+            _ => std::thread::yield_now(),
+        }
+    };
+    ProcessHandle::open(doctor.id()).unwrap().signal(SIGTERM).unwrap();
+    let output = doctor.wait_with_output().unwrap();
+    assert_code(&output, 130);
+    assert!(case.wait_ended(Some(Duration::ZERO)).unwrap(), "it goes on");
+    assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
 }
