@@ -108,9 +108,9 @@ fn write(path: &Path, all: &Measurements) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     match Replacement::of(path)? {
         Replacement::Stream(mut stream) => stream.write_all(to_json(all).as_bytes()),
-        Replacement::Beside { mut file, path } => {
-            file.write_all(to_json(all).as_bytes())?;
-            Ok(file.persist(path).map(drop)?)
+        Replacement::Beside(mut beside) => {
+            beside.file().write_all(to_json(all).as_bytes())?;
+            beside.put(true)
         }
     }
 }

@@ -62,7 +62,7 @@ pub use recording::{
     WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,
 };
 pub use region::{RegionAsked, RegionObtained, RegionReceipt};
-pub use replacement::Replacement;
+pub use replacement::{Beside, Replacement};
 pub use runtime::{Account, Balancing, Span, Step, WorkerStep};
 pub use search::{DistanceHistogram, Figures, MergeReport, SearchReport, Spread};
 pub use setup::{SetupAction, SetupChange, SetupEntry, SetupKind, SetupReport, SetupState};

@@ -76,18 +76,17 @@ fn put(path: &Path, magic: [u8; 8], contents: &[u8], replaces: bool) -> Result<(
     whole.extend_from_slice(&magic);
     whole.extend_from_slice(contents);
     whole.extend_from_slice(&crc32fast::hash(&whole).to_le_bytes());
-    let (mut file, place) = match Replacement::of(path).map_err(failed)? {
+    let mut beside = match Replacement::of(path).map_err(failed)? {
         Replacement::Stream(mut stream) => return stream.write_all(&whole).map_err(failed),
-        Replacement::Beside { file, path } => (file, path),
+        Replacement::Beside(beside) => beside,
     };
-    file.write_all(&whole).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    let named = if replaces { file.persist(&place) } else { file.persist_noclobber(&place) };
-    match named {
-        Err(error) if !replaces && error.error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
-        named => named.map_err(|error| failed(error.error))?,
-    };
+    beside.file().write_all(&whole).and_then(|()| beside.file().sync_all()).map_err(failed)?;
+    let folder = beside.folder().to_owned();
+    match beside.put(replaces) {
+        Err(error) if !replaces && error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
+        put => put.map_err(failed)?,
+    }
     // The name is on the disk when the folder is.
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
 }
 

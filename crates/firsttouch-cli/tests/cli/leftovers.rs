@@ -120,3 +120,26 @@ fn what_a_killed_command_left_goes_when_the_next_one_starts() {
     tune.release();
     run.release();
 }
+
+/// A file that takes the place of another when it is whole has no name before: there is nothing to be left.
+#[test]
+fn a_graph_that_is_killed_while_it_is_written_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = firsttouch();
+    command
+        .args(["graph", "generate", "streets", "18", "--num-threads", "1"])
+        .arg(folder.path().join("s.gr"));
+    let mut writing = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let files = PathBuf::from(format!("/proc/{}/fd", writing.id()));
+    let is_begun = || {
+        let open = fs::read_dir(&files).unwrap().flatten();
+        open.flat_map(|file| fs::read_link(file.path())).any(|file| file.starts_with(folder.path()))
+    };
+    while !is_begun() {
+        assert!(writing.try_wait().unwrap().is_none(), "it was done before it could be killed");
+        std::thread::yield_now();
+    }
+    writing.kill().unwrap();
+    writing.wait().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

@@ -91,18 +91,18 @@ pub fn save(loaded: &Loaded, path: &Path, format: Format, team: &mut Team) -> Re
         return Err(WriteError::NeedsFile);
     }
     let wrong = |source| WriteError::File { path: path.to_owned(), source };
-    let (mut file, path) = match Replacement::of(path).map_err(wrong)? {
+    let mut beside = match Replacement::of(path).map_err(wrong)? {
         Replacement::Stream(stream) => return write_text(loaded, format, &mut BufWriter::new(stream), team),
-        Replacement::Beside { file, path } => (file, path),
+        Replacement::Beside(beside) => beside,
     };
     let written = match format {
-        Format::Binary => binary::write(loaded, file.as_file_mut()).map_err(WriteError::Stream),
+        Format::Binary => binary::write(loaded, beside.file()).map_err(WriteError::Stream),
         _ if is_packed => {
-            let mut packed = GzEncoder::new(file.as_file_mut(), Compression::default());
+            let mut packed = GzEncoder::new(beside.file(), Compression::default());
             write_text(loaded, format, &mut packed, team).and_then(|()| Ok(packed.finish().map(drop)?))
         }
         _ => {
-            let mut stream = BufWriter::new(file.as_file_mut());
+            let mut stream = BufWriter::new(beside.file());
             write_text(loaded, format, &mut stream, team).and_then(|()| Ok(stream.flush()?))
         }
     };
@@ -110,7 +110,7 @@ pub fn save(loaded: &Loaded, path: &Path, format: Format, team: &mut Team) -> Re
         WriteError::Stream(source) => wrong(source),
         other => other,
     })?;
-    file.persist(path).map(drop).map_err(|error| wrong(error.error))
+    beside.put(true).map_err(wrong)
 }
 
 /// Nodes whose lines are made at once.
