@@ -137,15 +137,15 @@ fn attach_dies() -> Test {
     let words = format!("attach-dies {KILLS} {} {PATIENT} --node 1 --pages thp", heartbeat());
     let setting = Setting::of("two-node").newer();
     Test::new(
-        "attach is killed, gone on with and undone",
+        "attach is killed or asked to end, gone on with and undone",
         setting,
         vec![program("attach", &words)],
         |_, ran| {
             let count = |word: &str| number(&ran[0], word);
             println!("    {}", ran[0].stdout.replace('\n', ", "));
             assert_eq!(count("other"), 0, "{}\n{}", ran[0].stdout, ran[0].stderr);
-            assert_eq!(count("killed") + count("complete"), KILLS, "{}", ran[0].stdout);
-            assert!(count("killed") >= KILLS / 2, "{}", ran[0].stdout);
+            assert_eq!(count("stopped") + count("complete"), KILLS, "{}", ran[0].stdout);
+            assert!(count("stopped") >= KILLS / 2, "{}", ran[0].stdout);
             assert_eq!(count("whole"), 0, "memory was lost");
         },
     )

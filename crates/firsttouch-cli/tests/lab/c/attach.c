@@ -1,7 +1,7 @@
 /* attach journey HEARTBEAT OPTION…: attaches to a program at work on node 0, with these options, and undoes it; says
  *     where its pages were and its threads could run, before, then and afterwards, and whether a byte was lost.
  * attach target-dies COUNT HEARTBEAT OPTION…: kills the program while it is attached to, so many times, at moments all over it.
- * attach attach-dies COUNT HEARTBEAT OPTION…: kills the attaching instead; goes on every other time, and undoes.
+ * attach attach-dies COUNT HEARTBEAT OPTION…: kills the attaching instead, or asks it to end (SIGINT, SIGTERM); goes on every other time, and undoes.
  *
  * HEARTBEAT is the program `heartbeat`. */
 #include "numa.h"
@@ -277,7 +277,8 @@ static int target_dies(int times, char **words) {
 }
 
 static int attach_dies(int times, char **words) {
-    int killed = 0, complete = 0, nothing = 0, other = 0, status, stream;
+    int stopped = 0, complete = 0, nothing = 0, other = 0, status, stream;
+    const int signals[] = {SIGKILL, SIGINT, SIGTERM};
     char *none[] = {NULL}, before[256];
     start(words[0]);
     strcpy(before, cpus());
@@ -286,10 +287,10 @@ static int attach_dies(int times, char **words) {
         pid_t child = begin_and_wait(words + 1, &stream);
         double begun = now();
         wait_s(took * time / times);
-        kill(child, SIGKILL);
+        kill(child, signals[time % 3]);
         status = end(child, stream);
-        if (status == 137)
-            killed++;
+        if (status == 137 || status == 130)
+            stopped++;
         else
             complete++, took = now() - begun;
         if (time % 2 == 0) {
@@ -305,8 +306,10 @@ static int attach_dies(int times, char **words) {
             other++, printf("undo, time %d: status %d, %s\n", time, status, said);
         if (!all_on(0) || strcmp(cpus(), before))
             other++, printf("after the undo, time %d: \n", time), show("afterwards");
+        if (!status && journal_bytes() >= 0)
+            other++, printf("after the undo, time %d: its journal is still there\n", time);
     }
-    printf("killed %d\ncomplete %d\nnothing %d\nother %d\nseconds %.3f\nwhole %d\n", killed, complete, nothing, other, took,
+    printf("stopped %d\ncomplete %d\nnothing %d\nother %d\nseconds %.3f\nwhole %d\n", stopped, complete, nothing, other, took,
            finish());
     return 0;
 }
