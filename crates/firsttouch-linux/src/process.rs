@@ -1,4 +1,10 @@
-//! One process as procfs shows it: `status`, `stat`, its threads, its family.
+//! One process as procfs shows it: `status`, `stat`, its threads; its family and what the scheduler did with it.
+
+mod family;
+mod scheduler;
+
+pub use family::{all, ancestors, children, descendants};
+pub use scheduler::{Scheduled, migrations, parse_migrations};
 
 use crate::cpulist::parse_list;
 use crate::maps::{process_file, read_text, unreadable};
@@ -8,7 +14,6 @@ use crate::sys;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
 /// Fields of `/proc/PID/status`; `None` is a field this kernel (or this state of the process) does not print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -275,65 +280,6 @@ pub fn threads(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
     Ok(threads)
 }
 
-/// The processes that the threads of a process have started and that still run (`/proc/PID/task/TID/children`, a file of
-/// kernels with `CONFIG_PROC_CHILDREN`); not found where the kernel has no such file, or the process has ended.
-///
-/// This reads as many files as the process has threads, where [`descendants`] reads one for every process of the machine. The
-/// price (`proc_pid_task_children(5)`): while one child ends another may be left out, so it is for who asks again.
-pub fn children(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
-    let of_thread = |thread: u32| read_text(&process_file(root, pid, &format!("task/{thread}/children")));
-    let mut text = of_thread(pid)?;
-    for thread in threads(root, pid)?.into_iter().filter(|thread| *thread != pid) {
-        // The children of a thread that ends go over to another one.
-        text += &unless_ended(of_thread(thread))?.unwrap_or_default();
-    }
-    Ok(text.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect())
-}
-
-/// How often the scheduler has moved a thread to another CPU (`/proc/PID/task/TID/sched`, a file of kernels with
-/// `CONFIG_SCHED_DEBUG`); `None` where it does not say.
-pub fn migrations(root: &Root, pid: u32, thread: u32) -> io::Result<Option<u64>> {
-    Ok(parse_migrations(&read_text(&process_file(root, pid, &format!("task/{thread}/sched")))?))
-}
-
-/// Reads the text of a `sched` file.
-pub fn parse_migrations(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("se.nr_migrations"))?;
-    line.split_once(':')?.1.trim().parse().ok()
-}
-
-/// What the scheduler has done with a thread so far (`/proc/PID/task/TID/schedstat`, a file of kernels with
-/// `CONFIG_SCHED_INFO`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scheduled {
-    /// How long it has run.
-    pub ran: Duration,
-    /// How long it has stood in the queue of a CPU that ran something else.
-    pub waited: Duration,
-}
-
-impl Scheduled {
-    /// Reads the text of a `schedstat` file; `None` if it is something else.
-    ///
-    /// ```
-    /// use firsttouch_linux::process::Scheduled;
-    /// let seen = Scheduled::parse("5000 7000 3\n").unwrap();
-    /// assert_eq!((seen.ran.as_nanos(), seen.waited.as_nanos()), (5000, 7000));
-    /// assert_eq!(Scheduled::parse("5000\n"), None);
-    /// ```
-    pub fn parse(text: &str) -> Option<Scheduled> {
-        let mut words = text.split_ascii_whitespace();
-        let mut next = || Some(Duration::from_nanos(words.next()?.parse().ok()?));
-        Some(Scheduled { ran: next()?, waited: next()? })
-    }
-
-    /// That of one thread; not found where it is no thread (any more) of this process, or the kernel does not count.
-    pub fn read_thread(root: &Root, pid: u32, thread: u32) -> io::Result<Scheduled> {
-        let path = process_file(root, pid, &format!("task/{thread}/schedstat"));
-        Scheduled::parse(&read_text(&path)?).ok_or_else(|| unreadable(&path))
-    }
-}
-
 /// Whether two processes run in one memory, as a child of `vfork` does in its parent's until it becomes a program of its own (kcmp(2)).
 /// Where that may not be asked, or not of a recorded machine, they are taken for two.
 pub fn have_one_memory(root: &Root, one: u32, other: u32) -> bool {
@@ -351,12 +297,6 @@ pub fn unless_ended<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// All processes that there are, by number.
-pub fn all(root: &Root) -> io::Result<Vec<u32>> {
-    let names = root.list("proc").map_err(|error| error.source)?.unwrap_or_default();
-    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 /// Whether a process began its program with such an entry (`NAME=VALUE`) in its environment (`/proc/PID/environ`), whatever it has made
@@ -396,53 +336,6 @@ pub const OWN_PROC: &str =
 /// The PID namespace of this process; `None` where /proc does not tell.
 pub fn pid_namespace(root: &Root) -> Option<u64> {
     Some(std::fs::metadata(root.path().join("proc/self/ns/pid")).ok()?.ino())
-}
-
-/// The parent of a process, the parent of that and so on; at last the first process of the machine or the container, also where it is
-/// no ancestor, as for who entered a container from outside.
-pub fn ancestors(root: &Root, pid: u32) -> Vec<u32> {
-    /// Who takes in orphans that no other does.
-    const FIRST: u32 = 1;
-    let mut found = Vec::new();
-    let mut child = pid;
-    while let Ok(stat) = Stat::read(root, child) {
-        // A number twice would be a circle, which the kernel does not make but a torn reading could.
-        if stat.parent == 0 || found.contains(&stat.parent) {
-            break;
-        }
-        found.push(stat.parent);
-        child = stat.parent;
-    }
-    if !found.contains(&FIRST) {
-        found.push(FIRST);
-    }
-    found
-}
-
-/// The processes that descend from some, these first; those whose parent has ended belong to another by then. Reads the
-/// stat line of every process there is.
-pub fn descendants(root: &Root, of: &[u32]) -> io::Result<Vec<u32>> {
-    // One that ends meanwhile is no descendant any more.
-    let numbers = all(root)?.into_iter();
-    let parents: Vec<(u32, u32)> =
-        numbers.filter_map(|number| Some((number, Stat::read(root, number).ok()?.parent))).collect();
-    Ok(below(of, &parents))
-}
-
-/// The processes and all below them, among pairs of a process and its parent.
-fn below(of: &[u32], parents: &[(u32, u32)]) -> Vec<u32> {
-    let mut found = of.to_vec();
-    let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        for (number, of) in parents {
-            // A number twice would be a circle, which the kernel does not make but a torn reading could.
-            if *of == parent && !found.contains(number) {
-                found.push(*number);
-            }
-        }
-        next += 1;
-    }
-    found
 }
 
 #[cfg(test)]
@@ -544,32 +437,6 @@ mod tests {
     }
 
     #[test]
-    fn migrations_read() {
-        let text = "a (1, #threads: 1)\n----\nse.vruntime      :   1.5\nse.nr_migrations    :     14\nnr_switches : 2\n";
-        assert_eq!(parse_migrations(text), Some(14));
-        assert_eq!(parse_migrations("nr_switches : 2\n"), None);
-        assert_eq!(parse_migrations("se.nr_migrations : many"), None);
-    }
-
-    #[test]
-    fn a_family_is_found_through_generations() {
-        let parents = [(1, 0), (7, 1), (9, 7), (8, 9), (10, 1), (11, 8), (3, 3)];
-        assert_eq!(below(&[7], &parents), [7, 9, 8, 11]);
-        assert_eq!(below(&[3], &parents), [3], "a process is not below itself");
-        let own = std::process::id();
-        let mut child =
-            std::process::Command::new("cat").arg("-").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        assert!(descendants(&Root::live(), &[own]).unwrap().contains(&child.id()));
-        // The test's own thread has started it, which is not the first one.
-        match children(&Root::live(), own) {
-            Ok(children) => assert!(children.contains(&child.id())),
-            Err(error) => assert!(!Root::live().has(&format!("proc/{own}/task/{own}/children")), "{error}"),
-        }
-        drop(child.stdin.take());
-        child.wait().unwrap();
-    }
-
-    #[test]
     fn a_missing_field_is_unknown() {
         let status = Status::parse("Name:\tx\nVmRSS:\t 8 kB\nTHP_enabled:\t0\nThreads:\tmany\n");
         assert_eq!(status.thp_enabled, Some(false));
@@ -591,20 +458,6 @@ mod tests {
         fn any_text_is_survived(text in ".{0,40}\\)?( [0-9A-Z-]{1,22}){0,24}", lines in "([A-Za-z_]{1,12}:.{0,20}\n){0,6}") {
             let _ = Stat::parse(&text);
             let _ = Status::parse(&lines);
-        }
-
-        #[test]
-        fn any_sched_is_survived(text in "(se.nr_migrations|nr_switches|[a-z._]{0,9}) {0,3}:? {0,3}[0-9.a]{0,22}\n?") {
-            let _ = parse_migrations(&text);
-        }
-
-        #[test]
-        fn any_family_ends(parents in proptest::collection::vec((0_u32..9, 0_u32..9), 0..20), pid in 0_u32..9) {
-            let found = below(&[pid], &parents);
-            let mut once = found.clone();
-            once.sort_unstable();
-            once.dedup();
-            prop_assert_eq!((found[0], found.len()), (pid, once.len()));
         }
     }
 }
