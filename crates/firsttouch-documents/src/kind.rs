@@ -1,6 +1,7 @@
 //! The closed list of kinds.
 
 use crate::open::OpenError;
+use crate::reading::from_json;
 use crate::{
     Account, AttachForgotten, AttachList, BenchReport, CaseList, DecisionReport, DoctorReport, Document,
     Explanation, GraphReport, JobReport, JournalEntry, LabList, LabReport, Measurements,
@@ -84,7 +85,7 @@ macro_rules! kinds {
             pub(crate) fn read(kind: Kind, text: &str) -> Result<AnyDocument, OpenError> {
                 let shape = |source| OpenError::Shape { kind, source };
                 match kind {
-                    $(Kind::$kind => serde_json::from_str(text).map(AnyDocument::$kind).map_err(shape),)*
+                    $(Kind::$kind => from_json(text).map(AnyDocument::$kind).map_err(shape),)*
                     $(Kind::$line => Err(OpenError::LineAlone { kind }),)*
                 }
             }

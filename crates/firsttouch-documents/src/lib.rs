@@ -25,6 +25,7 @@ mod kept;
 mod kind;
 mod lab;
 mod open;
+mod reading;
 mod recording;
 mod region;
 mod replacement;
@@ -57,6 +58,7 @@ pub use kept::{MeasurementError, Measurements, load_measurement, save_measuremen
 pub use kind::{AnyDocument, Kind};
 pub use lab::{LabList, LabMachine, LabNode, LabReport};
 pub use open::{OpenError, open};
+pub use reading::from_json;
 pub use recording::{
     PoolLevel, Recording, WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchSample, WatchedFaults,
     WatchedMachine, WatchedMemory, WatchedProcess, WatchedThreads,

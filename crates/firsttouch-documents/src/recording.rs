@@ -3,7 +3,7 @@
 //! A recording is lines of JSON: a [`WatchHeader`], any number of [`WatchSample`]s, and, if it was not cut short, a
 //! [`WatchEnd`]. What was not read for a sample is `null` in it, never the value of an earlier one.
 
-use crate::{Kind, OpenError};
+use crate::{Kind, OpenError, from_json};
 use firsttouch_machine::{MeasuredMachine, MeasuredNode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -218,8 +218,7 @@ impl Recording {
     pub(crate) fn parse(text: &str) -> Result<Recording, OpenError> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty()).peekable();
         let Some((_, first)) = lines.next() else { return Err(OpenError::Empty) };
-        let header =
-            serde_json::from_str(first).map_err(|source| OpenError::Shape { kind: Kind::Watch, source })?;
+        let header = from_json(first).map_err(|source| OpenError::Shape { kind: Kind::Watch, source })?;
         let mut recording = Recording { header, samples: Vec::new(), end: None };
         while let Some((index, line)) = lines.next() {
             match Line::parse(line) {
@@ -253,9 +252,9 @@ impl Line {
         }
         let Head { kind } = serde_json::from_str(line)?;
         if kind == Kind::WatchEnd.word() {
-            return serde_json::from_str(line).map(Line::End);
+            return from_json(line).map(Line::End);
         }
-        serde_json::from_str(line).map(|sample| Line::Sample(Box::new(sample)))
+        from_json(line).map(|sample| Line::Sample(Box::new(sample)))
     }
 }
 

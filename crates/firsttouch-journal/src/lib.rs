@@ -9,7 +9,7 @@
 
 #![forbid(unsafe_code)]
 
-use firsttouch_documents::{Document, SCHEMA_VERSION};
+use firsttouch_documents::{Document, SCHEMA_VERSION, from_json};
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -73,7 +73,7 @@ fn line_of<E: Document>(line: &[u8]) -> Option<E> {
     let head: Head = serde_json::from_str(line).ok()?;
     let is_ours = head.kind.is_none_or(|kind| kind == E::KIND.word())
         && head.schema_version.is_none_or(|version| version == SCHEMA_VERSION);
-    if is_ours { serde_json::from_str(line).ok() } else { None }
+    if is_ours { from_json(line).ok() } else { None }
 }
 
 /// The whole lines of a journal's text, and how many bytes they take: anything after them was cut off. The line that does not

@@ -4,7 +4,7 @@
 //! the folder: a rank whose process on this machine is gone without a receipt is waited for by nobody. Where nobody can know that all
 //! have ended the folder stays, and [`gathered`] makes the document of what is there.
 
-use firsttouch_documents::{JobRank, JobReport};
+use firsttouch_documents::{JobRank, JobReport, from_json};
 use firsttouch_linux::process::Stat;
 use firsttouch_machine::Root;
 use std::fs;
@@ -103,7 +103,7 @@ pub fn gathered(folder: &Path) -> io::Result<JobReport> {
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
     };
     let of_job = begun.iter().filter(|(rank, one)| one.job == job && *rank < size);
-    let read = |rank: u32| serde_json::from_str(&fs::read_to_string(receipt_file(folder, rank)).ok()?).ok();
+    let read = |rank: u32| from_json(&fs::read_to_string(receipt_file(folder, rank)).ok()?).ok();
     let ranks = of_job.filter_map(|(rank, _)| read(*rank)).collect();
     Ok(JobReport::of((!launcher.is_empty()).then_some(launcher), job, size, ranks))
 }
