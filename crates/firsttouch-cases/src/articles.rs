@@ -20,16 +20,17 @@
 
 use crate::case::About;
 use crate::parameter::{Arguments, Kind};
+use crate::texts::{self, Text};
 use firsttouch_placement::parse_size;
 use std::fmt;
 
 /// The documents: a name, and the text.
-const DOCUMENTS: [(&str, &str); 5] = [
-    ("ism", include_str!("articles/ism.txt")),
-    ("numalb", include_str!("articles/numalb.txt")),
-    ("paths", include_str!("articles/paths.txt")),
-    ("memset", include_str!("articles/memset.txt")),
-    ("feed", include_str!("articles/feed.txt")),
+const DOCUMENTS: [(&str, Text); 5] = [
+    ("ism", texts::ARTICLES_ISM_TXT),
+    ("numalb", texts::ARTICLES_NUMALB_TXT),
+    ("paths", texts::ARTICLES_PATHS_TXT),
+    ("memset", texts::ARTICLES_MEMSET_TXT),
+    ("feed", texts::ARTICLES_FEED_TXT),
 ];
 
 /// The names of the documents.
@@ -44,7 +45,7 @@ pub fn document_names() -> impl Iterator<Item = &'static str> {
 pub fn articles() -> Result<Vec<(&'static str, Article<'static>)>, ArticleError> {
     let mut all = Vec::new();
     for (name, text) in DOCUMENTS {
-        all.extend(parse(text)?.into_iter().map(|article| (name, article)));
+        all.extend(parse(text.get())?.into_iter().map(|article| (name, article)));
     }
     Ok(all)
 }

@@ -15,6 +15,7 @@ use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
+use crate::texts;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 use std::sync::atomic::Ordering;
@@ -81,7 +82,7 @@ impl Case for Gups {
         let updates = given.arguments.number("updates");
         if given.variant.name == "numpy" {
             let arguments = vec![entries.to_string(), updates.to_string()];
-            return Ok(Prepared::Outside(python_script(include_str!("gups/gups.py"), arguments)));
+            return Ok(Prepared::Outside(python_script(texts::GUPS_GUPS_PY, arguments)));
         }
         let owned = given.variant.name == "owned";
         let mut updating = Updating { table: given.arrays.zeroed("table", entries)?, updates, owned };

@@ -17,6 +17,7 @@ use crate::outside::{missing_module, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::simd::Instructions;
+use crate::texts;
 use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
 use means::Means;
@@ -129,7 +130,7 @@ impl Case for KMeans {
             library => {
                 let values = ABOUT.parameters.iter().map(|parameter| given.arguments.word(parameter.name));
                 let words = values.chain([library]).map(str::to_owned).collect();
-                let script = python_script(include_str!("k_means/libraries.py"), words);
+                let script = python_script(texts::K_MEANS_LIBRARIES_PY, words);
                 return Ok(Prepared::Outside(script.threads(given.team.size())));
             }
         };

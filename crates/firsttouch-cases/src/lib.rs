@@ -50,6 +50,7 @@ mod share;
 mod simd;
 mod starts;
 mod stream;
+mod texts;
 mod vecmath;
 mod wave3d;
 

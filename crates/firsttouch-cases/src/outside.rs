@@ -1,6 +1,7 @@
 //! Variants that are programs of somebody else's.
 
 use crate::error::Missing;
+use crate::texts::{self, Text};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -37,15 +38,15 @@ impl Outside {
 }
 
 /// Runs a script of R after `outside/case.R`, which gives it `arguments`, and `report` to time and write with.
-pub(crate) fn r_script(script: &str, arguments: Vec<String>) -> Outside {
-    let script = format!("{}\n{script}", include_str!("outside/case.R"));
+pub(crate) fn r_script(script: Text, arguments: Vec<String>) -> Outside {
+    let script = format!("{}\n{}", texts::OUTSIDE_CASE_R.get(), script.get());
     let words = ["--vanilla", "-e", &script].map(str::to_owned).into_iter().chain(arguments);
     Outside { program: "Rscript", words: words.collect(), variables: Vec::new() }
 }
 
 /// Runs a script of Python after `outside/case.py`, which gives it `arguments`, and `report` to time and write with.
-pub(crate) fn python_script(script: &str, arguments: Vec<String>) -> Outside {
-    let script = format!("{}\n{script}", include_str!("outside/case.py"));
+pub(crate) fn python_script(script: Text, arguments: Vec<String>) -> Outside {
+    let script = format!("{}\n{}", texts::OUTSIDE_CASE_PY.get(), script.get());
     let words = ["-c", &script].map(str::to_owned).into_iter().chain(arguments);
     Outside { program: "python3", words: words.collect(), variables: Vec::new() }
 }
@@ -127,12 +128,14 @@ mod tests {
 
     #[test]
     fn scripts_come_after_what_they_have_in_common() {
-        let python = python_script("x", vec!["1".into()]).threads(3);
+        let python = python_script(texts::R_FFT_PY, vec!["1".into()]).threads(3);
         assert_eq!((python.words[0].as_str(), python.words[2].as_str()), ("-c", "1"));
-        assert!(python.words[1].starts_with("# What scripts") && python.words[1].ends_with("\nx"));
+        assert!(
+            python.words[1].starts_with("# What scripts") && python.words[1].ends_with(texts::R_FFT_PY.get())
+        );
         assert!(python.variables.contains(&("OMP_NUM_THREADS", "3".to_owned())));
-        let r = r_script("x", vec!["1".into()]);
+        let r = r_script(texts::R_FFT_R, vec!["1".into()]);
         assert_eq!((r.words[..2].join(" "), r.words[3].as_str()), ("--vanilla -e".to_owned(), "1"));
-        assert!(r.words[2].starts_with("# What scripts") && r.words[2].ends_with("\nx"));
+        assert!(r.words[2].starts_with("# What scripts") && r.words[2].ends_with(texts::R_FFT_R.get()));
     }
 }

@@ -15,6 +15,7 @@ use crate::outside::{missing_module, missing_release, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::simd::Instructions;
+use crate::texts;
 use eigen::{Eigen, eigen};
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
@@ -109,7 +110,7 @@ impl Case for Pca {
         if given.variant.alternative {
             let values = ABOUT.parameters.iter().map(|parameter| given.arguments.word(parameter.name));
             let words = values.chain([given.variant.name]).map(str::to_owned).collect();
-            let script = python_script(include_str!("pca/libraries.py"), words);
+            let script = python_script(texts::PCA_LIBRARIES_PY, words);
             return Ok(Prepared::Outside(script.threads(given.team.size())));
         }
         let mut matrix = given.arrays.zeroed::<f64>("matrix", rows * columns)?;

@@ -12,6 +12,7 @@ use crate::case::{About, Case, Given, Prepared, Unit, Variant};
 use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, missing_r, python_script, r_script};
 use crate::parameter::{Kind, Parameter};
+use crate::texts::{self, Text};
 use std::ffi::OsStr;
 
 /// A workload that is a script of R; its arguments are the values of the case's parameters, in their order, and the variant's
@@ -19,9 +20,9 @@ use std::ffi::OsStr;
 #[derive(Debug)]
 pub(crate) struct InR {
     about: &'static About,
-    script: &'static str,
+    script: Text,
     /// The same in Python, for the variant `numpy`.
-    numpy: Option<&'static str>,
+    numpy: Option<Text>,
 }
 
 /// The article.
@@ -48,8 +49,8 @@ pub(crate) const FFT: InR = InR {
         unit: Unit::Time,
         bound: None,
     },
-    script: include_str!("r/fft.R"),
-    numpy: Some(include_str!("r/fft.py")),
+    script: texts::R_FFT_R,
+    numpy: Some(texts::R_FFT_PY),
 };
 
 /// Least squares of many responses.
@@ -93,7 +94,7 @@ pub(crate) const LM: InR = InR {
         unit: Unit::Time,
         bound: None,
     },
-    script: include_str!("r/lm.R"),
+    script: texts::R_LM_R,
     numpy: None,
 };
 
@@ -127,8 +128,8 @@ pub(crate) const SORT: InR = InR {
         unit: Unit::Time,
         bound: None,
     },
-    script: include_str!("r/sort.R"),
-    numpy: Some(include_str!("r/sort.py")),
+    script: texts::R_SORT_R,
+    numpy: Some(texts::R_SORT_PY),
 };
 
 impl Case for InR {

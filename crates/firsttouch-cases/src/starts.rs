@@ -7,6 +7,7 @@ use crate::case::{About, Case, Given, Prepared, Unit, Variant};
 use crate::error::{CaseError, Missing};
 use crate::outside::{missing_program, on_path, python_script};
 use crate::parameter::{Kind, Parameter};
+use crate::texts::{self, Text};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -15,7 +16,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Start {
     about: &'static About,
-    script: &'static str,
+    script: Text,
     reached_by: &'static str,
     /// The options by which a variant is chosen, in their order; none where there is one variant.
     options: &'static [&'static str],
@@ -50,7 +51,7 @@ pub(crate) const JVM: Start = Start {
         unit: Unit::Time,
         bound: None,
     },
-    script: include_str!("starts/jvm.py"),
+    script: texts::STARTS_JVM_PY,
     reached_by: "via=jvm",
     options: &["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"],
     missing: |path| missing_program("java", path, "sudo apt install default-jre-headless"),
@@ -90,7 +91,7 @@ pub(crate) const POSTGRESQL: Start = Start {
         unit: Unit::Time,
         bound: None,
     },
-    script: include_str!("starts/postgresql.py"),
+    script: texts::STARTS_POSTGRESQL_PY,
     reached_by: "prefault,follow",
     options: &[],
     missing: |path| {

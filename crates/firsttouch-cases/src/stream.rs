@@ -9,6 +9,7 @@ use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
+use crate::texts;
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
 use loops::{Kernel, Pass, Stores};
@@ -74,7 +75,7 @@ impl Case for Stream {
             "plain" => Stores::Plain,
             _ => {
                 let arguments = vec![given.arguments.word("kernel").to_owned(), elements.to_string()];
-                return Ok(Prepared::Outside(python_script(include_str!("stream/stream.py"), arguments)));
+                return Ok(Prepared::Outside(python_script(texts::STREAM_STREAM_PY, arguments)));
             }
         };
         let mut arrays = [

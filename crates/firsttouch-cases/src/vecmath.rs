@@ -22,6 +22,7 @@ use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
+use crate::texts;
 use firsttouch_measure::{Limit, mix};
 use firsttouch_threads::Team;
 use pass::{Function, How, Pass};
@@ -154,7 +155,7 @@ impl Case for VecMath {
         let variant = given.variant.name;
         if matches!(variant, "numpy" | "numba") {
             let word = given.arguments.word("function").to_owned();
-            let script = include_str!("vecmath/vecmath.py");
+            let script = texts::VECMATH_VECMATH_PY;
             let mut outside = python_script(script, vec![word, variant.to_owned(), elements.to_string()]);
             outside.variables.push(("NUMBA_NUM_THREADS", given.team.size().to_string()));
             return Ok(Prepared::Outside(outside));

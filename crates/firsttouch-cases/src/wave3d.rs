@@ -16,6 +16,7 @@ use crate::error::{CaseError, Missing};
 use crate::outside::{missing_module, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
+use crate::texts;
 use field::Cube;
 use firsttouch_measure::Limit;
 use firsttouch_threads::Team;
@@ -101,7 +102,7 @@ impl Case for Wave {
             "plain" => (rows::plain as Rows, n, 1),
             _ => {
                 let arguments = numbers.iter().map(usize::to_string).collect();
-                return Ok(Prepared::Outside(python_script(include_str!("wave3d/wave3d.py"), arguments)));
+                return Ok(Prepared::Outside(python_script(texts::WAVE3D_WAVE3D_PY, arguments)));
             }
         };
         let how = Cut { rows, tile, depth };

@@ -1,7 +1,7 @@
 //! How JSON becomes a document.
 //!
 //! What is derived reads a struct from an object, and from an array of its values in their order, too, which no document of ours is. Code
-//! for that would be two fifths of all that reads documents. It is not made where nobody can call it: here a struct is asked for as a map.
+//! for that would be a third of all that reads documents. It is not made where nobody can call it: here a struct is asked for as a map.
 
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,

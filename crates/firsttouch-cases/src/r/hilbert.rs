@@ -7,6 +7,7 @@ use crate::hilbert::{hilbert, qr};
 use crate::outside::{missing_r, r_script};
 use crate::parameter::{Kind, Parameter};
 use crate::r::ARTICLE;
+use crate::texts;
 use firsttouch_threads::Team;
 use std::ffi::OsStr;
 
@@ -53,7 +54,7 @@ impl Case for Hilbert {
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
         let order = given.arguments.number("order");
         if given.variant.alternative {
-            let script = r_script(include_str!("hilbert.R"), vec![order.to_string()]);
+            let script = r_script(texts::R_HILBERT_R, vec![order.to_string()]);
             return Ok(Prepared::Outside(script.threads(given.team.size())));
         }
         Ok(Prepared::Here(Box::new(Decomposing { order, checksum: 0.0 })))
