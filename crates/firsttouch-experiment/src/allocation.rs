@@ -3,6 +3,7 @@
 //! Which configurations run depends on nothing but earlier runs, so that e-values stay what they are (A. Ramdas and others,
 //! "Game-theoretic statistics and safe anytime-valid inference", *Statistical Science* 38, 2023).
 
+use firsttouch_sorted::sort_by;
 use std::time::Duration;
 
 /// What has hardly begun is given as many blocks: so many decide a gain of four times the noise among a few configurations, as the test
@@ -40,7 +41,7 @@ fn taken(
     blocks_of: impl Fn(&Candidate) -> u32,
 ) -> Vec<usize> {
     let mut order: Vec<&Candidate> = candidates.iter().collect();
-    order.sort_by(|left, right| left.blocks.cmp(&right.blocks).then(right.gain.total_cmp(&left.gain)));
+    sort_by(&mut order, |left, right| left.blocks.cmp(&right.blocks).then(right.gain.total_cmp(&left.gain)));
     let (mut own, mut longest) = (Duration::ZERO, 0);
     let mut places = Vec::new();
     for candidate in order {

@@ -6,6 +6,7 @@ use crate::statistics::contrast::{Contrast, contrasts, contrasts_after};
 use crate::statistics::forecast::{Question, blocks_to_decide};
 use crate::statistics::layout::Block;
 use crate::{Decider, Decision, Plan, Ratio, Verdict};
+use firsttouch_sorted::sort_by;
 
 /// What waits for time, because the budget does not suffice for all, weighs as much less in the family of verdicts.
 const WAITING_WEIGHT: f64 = 0.05;
@@ -117,7 +118,7 @@ impl<'a> Race<'a> {
         let is_faster = |&place: &usize| self.decision(place).is_some_and(|it| it.verdict == Verdict::Faster);
         let mut best: Vec<usize> =
             (1..self.contrasts.len()).filter(is_faster).filter(|&place| !self.excluded[place]).collect();
-        best.sort_by(|&left, &right| self.gain(right).total_cmp(&self.gain(left)));
+        sort_by(&mut best, |&left, &right| self.gain(right).total_cmp(&self.gain(left)));
         best
     }
 

@@ -6,6 +6,7 @@ use crate::statistics::closure::adjusted_log_e;
 use crate::statistics::forecast::{Question, sessions_to_decide};
 use crate::statistics::sessions::Sessions;
 use crate::{Ratio, Verdict};
+use firsttouch_sorted::sort_by;
 use serde::{Deserialize, Serialize};
 
 /// Two ends.
@@ -104,7 +105,7 @@ fn verdicts(alternatives: &[Sessions], same_band: f64) -> Vec<Option<Verdict>> {
         verdicts[next] = Some(Verdict::Same);
     }
     let mut ascending: Vec<usize> = (0..alternatives.len()).collect();
-    ascending.sort_by(|&left, &right| alternatives[left].p().total_cmp(&alternatives[right].p()));
+    sort_by(&mut ascending, |&left, &right| alternatives[left].p().total_cmp(&alternatives[right].p()));
     for (place, &at) in ascending.iter().enumerate() {
         if alternatives[at].p() * (alternatives.len() - place) as f64 >= ALPHA {
             break;

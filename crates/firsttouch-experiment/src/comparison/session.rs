@@ -10,6 +10,7 @@ use crate::statistics::sample::{mean, standard_deviation};
 use crate::statistics::unpaired::unpaired_contrasts;
 use crate::{Decided, Decider, MeasuredRun, MeasuredSession, Plan, Ratio, SessionRun, TimedRun, warnings};
 use firsttouch_sorted::SortedMap;
+use firsttouch_sorted::sort_by_key;
 use serde::{Deserialize, Serialize};
 
 /// So many blocks are looked at one by one; of more, a look is taken when there is a hundredth more of them. Fewer looks are as valid.
@@ -80,7 +81,7 @@ struct Judged {
 /// Decides a session; without the baseline nothing is compared in it.
 pub(super) fn judge(session: &MeasuredSession, rules: &ComparisonRules) -> (ComparedSession, Vec<Seen>) {
     let mut configurations: Vec<_> = session.configurations.iter().collect();
-    configurations.sort_by_key(|configuration| configuration.name != rules.baseline);
+    sort_by_key(&mut configurations, |configuration| configuration.name != rules.baseline);
     let names: Vec<String> = configurations.iter().map(|configuration| configuration.name.clone()).collect();
     let plan = Plan { objective: rules.objective(), same_band: rules.same_band, ..Plan::new(names, 0) };
     let paired = session.is_paired();

@@ -2,6 +2,7 @@
 
 use super::layout::{Block, residuals};
 use super::student::tail;
+use firsttouch_sorted::sort_by;
 
 /// Risk of a false alarm over all that is looked at.
 const ALPHA: f64 = 0.05;
@@ -88,7 +89,7 @@ fn test(factor: usize, strata: &[Vec<(f64, f64)>]) -> Option<(f64, Association)>
 fn centred_ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let values: Vec<f64> = values.collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&left, &right| values[left].total_cmp(&values[right]));
+    sort_by(&mut order, |&left, &right| values[left].total_cmp(&values[right]));
     let mut ranks = vec![0.0; values.len()];
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mut first = 0;

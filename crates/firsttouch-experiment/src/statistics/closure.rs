@@ -7,6 +7,8 @@
 //!
 //! The mean may be a weighted one, with weights that were chosen before: what weighs little is asked more, and costs the others less.
 
+use firsttouch_sorted::sort_by;
+
 /// Natural logarithms of the e-values with the whole family counted: one that reaches 1/`alpha` is rejected, and the
 /// probability of any false rejection is at most `alpha`.
 pub fn adjusted_log_e(log_e: &[f64]) -> Vec<f64> {
@@ -16,7 +18,7 @@ pub fn adjusted_log_e(log_e: &[f64]) -> Vec<f64> {
 /// The same with a weight for each, positive numbers.
 pub fn weighed_log_e(log_e: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut ascending: Vec<usize> = (0..log_e.len()).collect();
-    ascending.sort_by(|&left, &right| log_e[left].total_cmp(&log_e[right]));
+    sort_by(&mut ascending, |&left, &right| log_e[left].total_cmp(&log_e[right]));
     let mut adjusted = vec![0.0; log_e.len()];
     for (place, &index) in ascending.iter().enumerate() {
         // Of all sets that hold this one, those with the smallest of the others have the smallest means.

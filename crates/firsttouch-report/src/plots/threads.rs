@@ -7,6 +7,7 @@ use crate::scale::Scale;
 use crate::svg::{Anchor, Shape, Svg, colour};
 use crate::visible::{shortened, visible};
 use firsttouch_placement::TuneReport;
+use firsttouch_sorted::sort_by;
 use std::collections::BTreeMap;
 
 const TOP: f64 = 14.0;
@@ -47,7 +48,7 @@ pub(super) fn plot(session: &TuneReport) -> Option<Plot> {
     }
     svg.note((LEFT - 60.0, TOP + HEIGHT / 2.0), Anchor::End, &visible(unit));
     for (place, ((name, points), ink)) in lines.iter_mut().zip(INKS.into_iter().cycle()).enumerate() {
-        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        sort_by(points, |one, other| one.0.total_cmp(&other.0));
         let at: Vec<(f64, f64)> = points.iter().map(|point| (x.at(point.0), y.at(point.1))).collect();
         svg.polyline(&at, ink, 2.0, 1.0, &visible(name));
         for (point, at) in points.iter().zip(&at) {
