@@ -11,16 +11,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Shows a document in the files that are chosen, and as text or JSON. The files first: a closed stdout must not cost them. Nor does one
-/// that cannot be written cost the others.
+/// that cannot be written cost the others. A format that the document does not have is wrong usage, told before anything is written.
 pub(crate) fn show(document: &AnyDocument, as_json: bool, chosen: &[(&[PathBuf], Format)]) -> Outcome<()> {
     let shown = |format| firsttouch_report::show(document, format).ok_or_else(|| without(document, format));
-    let mut written = Vec::new();
-    for (files, format) in chosen.iter().filter(|(files, _)| !files.is_empty()) {
-        match shown(*format) {
-            Ok(text) => written.extend(files.iter().map(|file| write(file, &text))),
-            Err(failure) => written.push(Err(failure)),
-        }
-    }
+    let asked = chosen.iter().filter(|(files, _)| !files.is_empty());
+    let texts = asked.map(|(files, format)| Ok((files, shown(*format)?))).collect::<Outcome<Vec<_>>>()?;
+    let written: Vec<_> =
+        texts.iter().flat_map(|(files, text)| files.iter().map(|file| write(file, text))).collect();
     let format =
         if as_json { Format::Json } else { Format::Text { width: output::width(), style: Style::Ansi } };
     let summary = shown(format).and_then(|text| summary(&text, chosen.iter().flat_map(|(files, _)| *files)));
@@ -43,6 +40,7 @@ pub(crate) fn is_stdout(file: &Path) -> bool {
 /// Opens a file to be written; `-` is stdout.
 pub(crate) fn create(file: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
     if is_stdout(file) {
+        output::open_stdout().context("cannot write to stdout")?;
         return Ok(Box::new(BufWriter::new(io::stdout())));
     }
     let created = File::create(file).with_context(|| format!("cannot write {}", file.display()))?;
@@ -61,6 +59,9 @@ pub(crate) fn write(file: &Path, content: &str) -> Outcome<()> {
 /// written: before the time is spent.
 pub(crate) fn check<'a>(as_json: bool, files: impl IntoIterator<Item = &'a PathBuf>) -> Outcome<()> {
     let (on_stdout, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_stdout(file));
+    if as_json || !on_stdout.is_empty() {
+        may_write(Path::new("-"))?;
+    }
     if on_stdout.len() + usize::from(as_json) > 1 {
         return Err(Failure::message("two documents cannot share stdout")
             .hint("name a file for all but one of them in place of -")
@@ -83,7 +84,7 @@ pub(crate) fn check<'a>(as_json: bool, files: impl IntoIterator<Item = &'a PathB
 /// Refuses a file that cannot be written, as far as the kernel tells without one being made.
 pub(crate) fn may_write(file: &Path) -> Outcome<()> {
     if is_stdout(file) {
-        return Ok(());
+        return output::written(output::open_stdout());
     }
     let cannot = || format!("cannot write {}", file.display());
     if file.is_dir() {

@@ -1,6 +1,7 @@
 //! `graph`: graphs read, converted and made.
 
 use crate::args::{GraphConvert, GraphGenerate, GraphInfo, GraphKind, GraphWhat};
+use crate::export;
 use crate::output::{self, Failure, Outcome};
 use crate::paths::tell_need;
 use crate::reading::{copies, load, team};
@@ -114,6 +115,7 @@ fn written_format(out: &Path, to: Option<Format>) -> Outcome<Format> {
 fn write(loaded: &Loaded, out: &Path, format: Format, team: &mut Team) -> Outcome<()> {
     let is_stdout = out.as_os_str() == "-";
     let written = if is_stdout {
+        export::may_write(out)?;
         write_text(loaded, format, &mut BufWriter::new(io::stdout().lock()), team)
     } else {
         save(loaded, out, format, team)

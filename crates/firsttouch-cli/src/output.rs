@@ -1,7 +1,10 @@
 //! Everything that leaves the program: data on stdout, messages on stderr, and the exit code.
 
 use crate::exit::Rule;
+use firsttouch_process::is_closed;
 use firsttouch_report::visible;
+use firsttouch_sorted::sort_by_key;
+use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
 use std::fmt;
 use std::io::{self, Write};
@@ -131,7 +134,7 @@ impl Failure {
 pub(crate) fn together(outcomes: impl IntoIterator<Item = Outcome<()>>) -> Outcome<()> {
     let mut failures: Vec<Failure> = outcomes.into_iter().filter_map(Result::err).collect();
     // A reader that has seen enough does not decide how we end where something failed.
-    failures.sort_by_key(|failure| !failure.is_closed_pipe());
+    sort_by_key(&mut failures, |failure| !failure.is_closed_pipe());
     let last = failures.pop();
     failures.iter().for_each(Failure::print);
     last.map_or(Ok(()), Err)
@@ -165,8 +168,15 @@ pub(crate) fn data(text: &str) -> Outcome<()> {
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
+/// Refuses a stdout that our caller closed. The Rust runtime has put /dev/null in its place, which takes all and keeps nothing.
+pub(crate) fn open_stdout() -> io::Result<()> {
+    const STDOUT: usize = 1;
+    if is_closed(STDOUT) { Err(Errno::BADF.into()) } else { Ok(()) }
+}
+
+/// What came of writing to stdout.
 pub(crate) fn written(answer: io::Result<()>) -> Outcome<()> {
-    answer.map_err(|error| match error.kind() {
+    open_stdout().and(answer).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::new(ClosedPipe),
         _ => Failure::new(anyhow::Error::new(error).context("cannot write to stdout")),
     })

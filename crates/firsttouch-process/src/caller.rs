@@ -48,8 +48,8 @@ extern "C" fn note() {
     }
 }
 
-/// Whether a standard stream is closed in a program that gets it from our caller.
-pub(crate) fn is_closed(stream: usize) -> bool {
+/// Whether our caller closed a standard stream, 0 to 2, which a program that gets it from our caller then has closed, too.
+pub fn is_closed(stream: usize) -> bool {
     CLOSED.load(Ordering::Relaxed) & (1 << stream) != 0
 }
 

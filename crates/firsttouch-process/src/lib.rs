@@ -32,6 +32,7 @@ mod supervise;
 mod transparent;
 mod witness;
 
+pub use caller::is_closed;
 pub use counters::why_no_counters;
 pub use ending::{Ending, ExitPlan, Finished};
 pub use environment::Environment;

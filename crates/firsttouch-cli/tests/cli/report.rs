@@ -42,6 +42,23 @@ fn a_receipt_is_shown_as_text() {
 
 /// As wide as the terminal, or as COLUMNS says, and 80 columns where nobody says anything.
 #[test]
+fn a_format_that_a_document_lacks_is_refused_before_anything_is_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    assert_code(&run(&["run", "--receipt", &path("receipt"), "--", "true"]), 0);
+    let words = ["report", &path("receipt"), "--export-json", &path("copy"), "--export-svg", &path("figure")];
+    let output = run(&words);
+    assert_code(&output, 2);
+    assert!(output.stdout.is_empty(), "{}", stdout(&output));
+    assert!(
+        stderr(&output).starts_with("error: a receipt document cannot be shown as SVG"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!fs::exists(path("copy")).unwrap() && !fs::exists(path("figure")).unwrap());
+}
+
+#[test]
 fn a_page_is_as_wide_as_the_terminal() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("receipt.json");

@@ -1,8 +1,8 @@
 //! Wrong usage, help, and what is generated from the definitions.
 
-use crate::{assert_code, firsttouch, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json_file, run, stderr, stdout};
 use std::fs::File;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 #[test]
 fn wrong_usage_is_told_from_failures_of_the_program() {
@@ -63,6 +63,34 @@ fn help_that_is_lost_is_told() {
         assert_code(&output, 1);
         assert!(stderr(&output).contains("cannot write to stdout"), "{words:?}: {}", stderr(&output));
     }
+}
+
+/// The Rust runtime puts /dev/null where the caller closed a stream, so that writing there seems to be done.
+#[test]
+fn a_closed_stdout_is_told_and_costs_no_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("cases.json");
+    let named = file.to_str().unwrap();
+    let closed = |words: &[&str]| {
+        let script = ["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_firsttouch")];
+        Command::new("sh").args(script).args(words).output().unwrap()
+    };
+    let kinds = ["report", "--schema", "list"];
+    for words in [&["--help"][..], &["status"], &["bench", "--list", "--export-json", named], &kinds] {
+        let output = closed(words);
+        assert_code(&output, 1);
+        let told = "error: cannot write to stdout\n  Bad file descriptor (os error 9)\n";
+        assert_eq!(stderr(&output), told, "{words:?}");
+    }
+    assert_eq!(json_file(&file)["kind"], "case-list");
+    // What goes there and nowhere else is refused before the time is spent.
+    let ran = scratch.path().join("ran");
+    let output = closed(&["run", "--receipt", "-", "--", "touch", ran.to_str().unwrap()]);
+    assert_code(&output, 125);
+    assert!(!ran.exists());
+    // It is the program's own, and nobody else's.
+    let output = closed(&["run", "--", "sh", "-c", "exec test ! -e /proc/self/fd/1"]);
+    assert_code(&output, 0);
 }
 
 #[test]
