@@ -42,11 +42,21 @@ use anyhow::Context;
 use args::{Cli, Color, Command};
 use clap::{CommandFactory, Parser};
 use exit::Rule;
-use output::Outcome;
+use output::{Failure, Outcome};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// What a command line is read with, and a command works in: what threads have that nobody gave another size.
+const STACK_BYTES: usize = 2 << 20;
+
 fn main() -> ExitCode {
+    firsttouch_process::with_stack(STACK_BYTES, command).unwrap_or_else(|error| {
+        let what = "the stack limit is below 2 MiB, and there is no stack of our own";
+        ended(Err(Failure::new(anyhow::Error::new(error).context(what)).hint("ulimit -s 8192")))
+    })
+}
+
+fn command() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -138,7 +148,7 @@ fn man(subcommand: Option<&str>) -> Outcome {
         Some(name) => command
             .find_subcommand(name)
             .cloned()
-            .ok_or_else(|| output::Failure::message(format!("there is no subcommand `{name}`")).usage())?,
+            .ok_or_else(|| Failure::message(format!("there is no subcommand `{name}`")).usage())?,
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(page).render(&mut text)?;

@@ -28,6 +28,7 @@ mod ranks;
 mod refusal;
 mod running;
 mod script;
+mod stack;
 mod supervise;
 mod transparent;
 mod witness;
@@ -46,6 +47,7 @@ pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
 pub use ranks::Rank;
 pub use refusal::LaunchError;
 pub use running::{Held, Running};
+pub use stack::with_stack;
 pub use supervise::{
     Blocks, GrowthLimit, Pass, SuperviseError, SuperviseRange, Supervisor, is_plain, is_special,
     is_thread_stack, is_watched, may_have_blocks, whole_blocks,

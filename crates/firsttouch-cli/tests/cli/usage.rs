@@ -93,6 +93,33 @@ fn a_closed_stdout_is_told_and_costs_no_file() {
     assert_code(&output, 0);
 }
 
+/// The first thread has the stack that the limit leaves, of which reading a command line takes more than programs with small ones need.
+#[test]
+fn a_small_stack_is_enough() {
+    let scratch = tempfile::tempdir().unwrap();
+    let receipt = scratch.path().join("receipt.json");
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    for bytes in [96 << 10, 512 << 10] {
+        let small = |words: &[&str]| {
+            let limit = format!("--stack={bytes}:{bytes}");
+            let output = Command::new("prlimit").arg(limit).arg(own).args(words).output().unwrap();
+            assert!(stderr(&output).is_empty(), "{words:?}: {}", stderr(&output));
+            output
+        };
+        for words in [&["--help"][..], &["status"], &["balance", "simulate", "--help"]] {
+            assert_code(&small(words), 0);
+        }
+        // The program has the limit of the caller.
+        let output = small(&["run", "--", "sh", "-c", "ulimit -s; ulimit -H -s"]);
+        assert_eq!(stdout(&output), format!("{0}\n{0}\n", bytes >> 10));
+        // A signal reaches the program, whichever thread the kernel would have chosen for it.
+        let signalled = "trap 'exit 9' TERM; kill -TERM $PPID; for i in $(seq 600); do sleep 0.1; done";
+        let output = small(&["run", "--receipt", receipt.to_str().unwrap(), "--", "sh", "-c", signalled]);
+        assert_code(&output, 9);
+        assert_eq!(json_file(&receipt)["ending"], "exit status 9");
+    }
+}
+
 #[test]
 fn placements_that_contradict_themselves_are_refused() {
     for (options, error, hint) in [
