@@ -140,10 +140,7 @@ impl Session {
         let is_frame = self.view.as_ref().is_some_and(View::is_frame);
         if let Some(first) = sample.unreadable.first().filter(|_| !self.warned && !is_frame) {
             self.warned = true;
-            output::warning(
-                &format!("not everything can be seen: {first}"),
-                Some("watch as its user, or as root"),
-            );
+            output::warning(&format!("not everything can be seen: {first}"), self.sampler.remedy());
         }
     }
 

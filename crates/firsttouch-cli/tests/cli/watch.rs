@@ -457,9 +457,44 @@ fn a_stranger_sees_what_is_open_to_all() {
             }
             assert!(told > 0, "{}", stdout(&output));
             assert_eq!(stderr(&output).matches("warning:").count(), 1, "{}", stderr(&output));
+            assert!(
+                stderr(&output).ends_with("hint: watch as its user, or as root\n"),
+                "{}",
+                stderr(&output)
+            );
         }
         _ => skipped("no other user's program can be run here"),
     }
+    steps.end();
+}
+
+/// Root without the capability that looking into programs of others takes is told of that one, not to be root.
+#[test]
+fn root_without_the_capability_is_told_of_it() {
+    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let Some(program) = steps_program() else { return };
+    let without = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        // Linux 6.13 lets who may observe the machine look as well (mm_access).
+        command.arg("--bounding-set=-sys_ptrace,-sys_admin,-perfmon").args(words);
+        command.output().unwrap()
+    };
+    let may_run = Command::new("setpriv").args(NOBODY).arg("test").arg("-x").arg(program).status();
+    if !without(&["true"]).status.success() || !may_run.is_ok_and(|status| status.success()) {
+        return skipped("no other user's program can be run here, or no capability dropped");
+    }
+    let mut stranger = Command::new("setpriv");
+    stranger.args(NOBODY).arg(program);
+    let steps = Steps::of(stranger);
+    let output =
+        without(&[env!("CARGO_BIN_EXE_firsttouch"), "watch", "--json", "--samples", "1", &steps.pid()]);
+    assert_code(&output, 0);
+    assert!(samples(&stdout(&output))[0]["memory"].is_null(), "{}", stdout(&output));
+    let message = stderr(&output);
+    assert!(
+        message.contains("permission denied") && message.contains("hint: root needs CAP_SYS_PTRACE"),
+        "{message}"
+    );
     steps.end();
 }
 
