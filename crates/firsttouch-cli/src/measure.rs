@@ -7,7 +7,7 @@ use crate::{clock, export, program};
 use firsttouch_documents::{AnyDocument, MeasurementError, load_measurement, save_measurement};
 use firsttouch_launch::{Here, NotHere};
 use firsttouch_machine::{Machine, Measurement, Root};
-use firsttouch_measure::{MeasureError, MeasureOptions, MeasureProgress, measure};
+use firsttouch_measure::{MeasureError, MeasureOptions, MeasureProgress, enough_bytes, measure};
 use firsttouch_placement::{MemoryPolicy, Placement, Resolved};
 use firsttouch_report::{Format, shell};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Measure) -> Outcome {
         let is_usage = matches!(error, MeasureError::TooSmall { .. });
         Failure::hinted(error).usage_if(is_usage)
     })?;
-    let kept = keep(args, &measured);
+    let kept = keep(args, &machine, &measured);
     let shown = export::show(&AnyDocument::Measurement(Box::new(measured)), args.json, &files);
     output::together([kept, shown])?;
     Ok(0)
@@ -94,12 +94,20 @@ fn with_causes(error: &MeasurementError) -> String {
     format!("{error}{causes}")
 }
 
-/// Keeps the result. A file that was named must be written; the usual one is worth a warning.
-fn keep(args: &Measure, measured: &Measurement) -> Outcome<()> {
+/// Keeps the result. A file that was named must be written; the usual one is worth a warning, and gets nothing that placements should not
+/// follow.
+fn keep(args: &Measure, machine: &Machine, measured: &Measurement) -> Outcome<()> {
     if let Some(file) = &args.save {
         return save_measurement(measured, file).map_err(Failure::hinted);
     }
     if args.no_save {
+        return Ok(());
+    }
+    if measured.pages.latency_bytes < enough_bytes(machine) {
+        output::warning(
+            "the result is not kept: the regions are less than twice the caches, which were measured instead of memory",
+            Some("firsttouch measure, without --size; --save FILE keeps this one there"),
+        );
         return Ok(());
     }
     let saved = |file: &Path| match save_measurement(measured, file) {

@@ -43,7 +43,7 @@ pub use error::MeasureError;
 pub use filling::{Engine, FillOptions, FillingError, measure_filling};
 pub use latency::{Chain, mix};
 pub use limits::{Limit, measure_limit};
-pub use plan::MeasureOptions;
+pub use plan::{MeasureOptions, enough_bytes};
 pub use progress::MeasureProgress;
 
 use firsttouch_machine::{Machine, MeasuredMachine, MeasuredPages, Measurement, Method, PageLatency};

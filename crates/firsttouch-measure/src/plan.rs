@@ -83,9 +83,9 @@ impl Plan {
         if let Some(size) = options.region_bytes.filter(|bytes| *bytes < HUGE as u64) {
             return Err(MeasureError::TooSmall { size });
         }
-        let caches = cache_bytes(machine);
+        let (caches, enough) = (cache_bytes(machine), enough_bytes(machine));
         let wanted = options.region_bytes.unwrap_or(USUAL_BYTES.max(caches * CACHES));
-        let least = options.region_bytes.unwrap_or(LEAST_BYTES.max(caches * 2));
+        let least = options.region_bytes.unwrap_or(LEAST_BYTES.max(enough));
 
         let candidates: Vec<(MemoryNode, u64)> = memory_nodes(machine, &mut notes);
         let most = candidates.iter().map(|(_, budget)| *budget).max().unwrap_or(0);
@@ -111,7 +111,7 @@ impl Plan {
                 wanted >> 20
             ));
         }
-        if (region_bytes as u64) < caches * 2 {
+        if (region_bytes as u64) < enough {
             notes.push(format!(
                 "regions are {} MiB, and the last-level caches of a node {} MiB: what is measured is mostly the caches",
                 region_bytes >> 20,
@@ -210,6 +210,11 @@ fn memory_nodes(machine: &Machine, notes: &mut Vec<String>) -> Vec<(MemoryNode, 
             (MemoryNode { place, id: node.id }, budget)
         })
         .collect()
+}
+
+/// Bytes of a region of which less than half fits in the caches: less of it, and what is measured is mostly the caches.
+pub fn enough_bytes(machine: &Machine) -> u64 {
+    cache_bytes(machine) * 2
 }
 
 /// The last-level caches in front of a node's memory, as large as any node has them.
